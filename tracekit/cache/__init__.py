@@ -1,0 +1,1 @@
+"""Informer caches that can be read at a cut."""

@@ -1,0 +1,1 @@
+"""The command line: one module per verb, `main` is the one place that catches errors."""

@@ -1,0 +1,1 @@
+"""Ports of the upstream controllers: pure code that turns cache and clock into actions."""

@@ -1,0 +1,1 @@
+"""Cron expressions as the two generations of robfig/cron read them."""

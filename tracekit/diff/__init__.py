@@ -1,0 +1,1 @@
+"""Verdicts: which observed write does which run of the controller explain."""

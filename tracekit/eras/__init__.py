@@ -1,0 +1,1 @@
+"""What changed in which Kubernetes version: one table of data, resolved once per replay."""

@@ -1,0 +1,1 @@
+"""The recorder: list and watch of a live cluster into a trace."""

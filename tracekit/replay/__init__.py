@@ -1,0 +1,1 @@
+"""Drivers that run the ported controllers over a trace."""

@@ -1,0 +1,1 @@
+"""The trace format: rows, Parquet schema, writer, reader, importers."""

@@ -1,0 +1,1 @@
+"""client-go's work queue, on a virtual clock."""
