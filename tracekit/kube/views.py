@@ -1,0 +1,419 @@
+"""What the batch controllers read of a Job and a Pod, as frozen records.
+
+A view is made once per revision and never changed: caches hand the same object to every reader.
+Absent and zero are kept apart wherever the API keeps them apart. Times are nanoseconds since the
+epoch. The raw object stays with the trace; `spec` and `template` below are the decoded JSON of
+that one part and must be treated as read-only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from tracekit.kube.timestamps import NS_PER_S, parse_rfc3339
+
+JOB_TRACKING_FINALIZER = "batch.kubernetes.io/job-tracking"
+JOB_TRACKING_ANNOTATION = "batch.kubernetes.io/job-tracking"
+COMPLETION_INDEX_ANNOTATION = "batch.kubernetes.io/job-completion-index"
+INDEX_FAILURE_COUNT_ANNOTATION = "batch.kubernetes.io/job-index-failure-count"
+INDEX_IGNORED_FAILURE_COUNT_ANNOTATION = "batch.kubernetes.io/job-index-ignored-failure-count"
+UNKNOWN_COMPLETION_INDEX = -1
+_INT32_MAX = 2**31 - 1
+
+EMPTY: Mapping[str, Any] = {}
+
+
+class OwnerRef(NamedTuple):
+    """One entry of metadata.ownerReferences."""
+
+    kind: str
+    name: str
+    uid: str
+    api_version: str
+    controller: bool
+
+
+class Condition(NamedTuple):
+    """One condition of a Job or a Pod; `last_*_ns` is None where the field is absent or null."""
+
+    type: str
+    status: str
+    reason: str
+    message: str
+    last_probe_ns: int | None
+    last_transition_ns: int | None
+
+
+class ContainerStatus(NamedTuple):
+    """One container or init container: `exit_code` is None while it has not terminated."""
+
+    name: str
+    init: bool
+    restart_count: int
+    exit_code: int | None
+    finished_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class PodView:
+    """One revision of a pod."""
+
+    namespace: str
+    name: str
+    uid: str
+    rv: int
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+    controller: OwnerRef | None
+    owners: tuple[OwnerRef, ...]
+    finalizers: tuple[str, ...]
+    created_ns: int
+    deleted_ns: int | None
+    deletion_grace_s: int
+    phase: str
+    node_name: str
+    ready: bool
+    ready_since_ns: int | None
+    restarts: int  # sum over containers and init containers
+    restarts_max: int  # maximum over regular containers
+    has_tracking_finalizer: bool
+    completion_index: int  # UNKNOWN_COMPLETION_INDEX where it is absent or malformed
+    conditions: tuple[Condition, ...] = ()
+    containers: tuple[ContainerStatus, ...] = ()
+    sidecars: frozenset[str] = frozenset()  # names of restartable init containers
+
+    @property
+    def terminal(self) -> bool:
+        """Whether the phase is Succeeded or Failed."""
+        return self.phase in ("Succeeded", "Failed")
+
+    @property
+    def active(self) -> bool:
+        """Neither finished nor being deleted (upstream: controller.IsPodActive)."""
+        return self.deleted_ns is None and self.phase not in ("Succeeded", "Failed")
+
+    @property
+    def terminating(self) -> bool:
+        """Being deleted and not finished (upstream: controller.IsPodTerminating)."""
+        return self.deleted_ns is not None and self.phase not in ("Succeeded", "Failed")
+
+
+@dataclass(frozen=True, slots=True)
+class JobSpec:
+    """The spec of a Job, defaults as the API server fills them in."""
+
+    parallelism: int
+    completions: int | None
+    backoff_limit: int
+    active_deadline_s: int | None
+    indexed: bool
+    completion_mode: str
+    suspend: bool
+    selector: Mapping[str, Any] | None
+    template: Mapping[str, Any]
+    restart_policy: str
+    pod_failure_rules: tuple[Mapping[str, Any], ...] | None
+    backoff_limit_per_index: int | None
+    max_failed_indexes: int | None
+    pod_replacement_policy: str | None
+    success_rules: tuple[Mapping[str, Any], ...] | None
+    managed_by: str | None
+    ttl_s: int | None
+    raw: Mapping[str, Any] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class JobStatus:
+    """The status of a Job; None means that the field is absent."""
+
+    active: int = 0
+    ready: int | None = None
+    succeeded: int = 0
+    failed: int = 0
+    terminating: int | None = None
+    start_ns: int | None = None
+    completion_ns: int | None = None
+    completed_indexes: str = ""
+    failed_indexes: str | None = None
+    uncounted_succeeded: tuple[str, ...] = ()
+    uncounted_failed: tuple[str, ...] = ()
+    tracks_uncounted: bool = False  # whether uncountedTerminatedPods is there at all
+    conditions: tuple[Condition, ...] = ()
+
+    def condition(self, condition_type: str) -> Condition | None:
+        """The first condition of that type, whatever its status."""
+        for condition in self.conditions:
+            if condition.type == condition_type:
+                return condition
+        return None
+
+    @property
+    def finished(self) -> Condition | None:
+        """The first Complete or Failed condition that is True (upstream: IsJobFinished)."""
+        for condition in self.conditions:
+            if condition.type in ("Complete", "Failed") and condition.status == "True":
+                return condition
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class JobView:
+    """One revision of a Job."""
+
+    namespace: str
+    name: str
+    uid: str
+    rv: int
+    generation: int
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+    controller: OwnerRef | None
+    finalizers: tuple[str, ...]
+    created_ns: int
+    deleted_ns: int | None
+    spec: JobSpec
+    status: JobStatus
+
+    @property
+    def key(self) -> str:
+        """The work-queue key, `namespace/name`."""
+        return f"{self.namespace}/{self.name}"
+
+
+# Decoding of raw objects. Wrong types become absent: a record may hold anything.
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _int(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _map(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else EMPTY
+
+
+def _items(value: Any) -> tuple[Mapping[str, Any], ...]:
+    return tuple(item for item in value if isinstance(item, dict)) if isinstance(value, list) else ()
+
+
+def _strings(value: Any) -> tuple[str, ...]:
+    return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
+
+
+def _time(value: Any) -> int | None:
+    return parse_rfc3339(value) if isinstance(value, str) else None
+
+
+def _rv(meta: Mapping[str, Any]) -> int:
+    text = _text(meta.get("resourceVersion"))
+    return int(text) if text.isascii() and text.isdigit() else 0
+
+
+def owner_refs(meta: Mapping[str, Any]) -> tuple[OwnerRef, ...]:
+    """Every owner reference of an object's metadata."""
+    return tuple(
+        OwnerRef(
+            _text(ref.get("kind")),
+            _text(ref.get("name")),
+            _text(ref.get("uid")),
+            _text(ref.get("apiVersion")),
+            ref.get("controller") is True,
+        )
+        for ref in _items(meta.get("ownerReferences"))
+    )
+
+
+def controller_of(owners: tuple[OwnerRef, ...]) -> OwnerRef | None:
+    """The one owner with `controller: true`."""
+    for owner in owners:
+        if owner.controller:
+            return owner
+    return None
+
+
+def conditions_from_raw(value: Any) -> tuple[Condition, ...]:
+    """The conditions of a status, in their order."""
+    return tuple(
+        Condition(
+            _text(item.get("type")),
+            _text(item.get("status")),
+            _text(item.get("reason")),
+            _text(item.get("message")),
+            _time(item.get("lastProbeTime")),
+            _time(item.get("lastTransitionTime")),
+        )
+        for item in _items(value)
+    )
+
+
+def completion_index(annotations: Mapping[str, str]) -> int:
+    """The pod's completion index (upstream: getCompletionIndex)."""
+    text = annotations.get(COMPLETION_INDEX_ANNOTATION)
+    if text is None:
+        return UNKNOWN_COMPLETION_INDEX
+    number = go_atoi(text)
+    return UNKNOWN_COMPLETION_INDEX if number is None or number < 0 else number
+
+
+def failure_count(annotations: Mapping[str, str], annotation: str) -> int:
+    """A per-index failure count; anything that is not an int32 >= 0 counts as 0."""
+    number = go_atoi(annotations.get(annotation, ""))
+    return number if number is not None and 0 <= number <= _INT32_MAX else 0
+
+
+def go_atoi(text: str) -> int | None:
+    """What Go's strconv.Atoi makes of the text; None where it reports an error."""
+    digits = text[1:] if text[:1] in ("+", "-") else text
+    if not digits.isascii() or not digits.isdigit():
+        return None
+    return int(text)
+
+
+def _container_statuses(value: Any, *, init: bool) -> list[ContainerStatus]:
+    result = []
+    for item in _items(value):
+        terminated = _map(item.get("state")).get("terminated")
+        exit_code = finished = None
+        if isinstance(terminated, dict):
+            exit_code = _int(terminated.get("exitCode")) or 0
+            finished = _time(terminated.get("finishedAt"))
+        result.append(
+            ContainerStatus(
+                _text(item.get("name")),
+                init,
+                _int(item.get("restartCount")) or 0,
+                exit_code,
+                finished,
+            )
+        )
+    return result
+
+
+def sidecars_of(spec: Mapping[str, Any]) -> frozenset[str]:
+    """Names of the init containers that are restarted always."""
+    return frozenset(
+        _text(item.get("name"))
+        for item in _items(spec.get("initContainers"))
+        if item.get("restartPolicy") == "Always"
+    )
+
+
+def pod_from_raw(raw: Mapping[str, Any]) -> PodView:
+    """The view of a raw Pod."""
+    meta, spec, status = _map(raw.get("metadata")), _map(raw.get("spec")), _map(raw.get("status"))
+    owners = owner_refs(meta)
+    annotations = _map(meta.get("annotations"))
+    finalizers = _strings(meta.get("finalizers"))
+    conditions = conditions_from_raw(status.get("conditions"))
+    ready = next((c for c in conditions if c.type == "Ready"), None)
+    regular = _container_statuses(status.get("containerStatuses"), init=False)
+    containers = (*regular, *_container_statuses(status.get("initContainerStatuses"), init=True))
+    is_ready = ready is not None and ready.status == "True"
+    return PodView(
+        namespace=_text(meta.get("namespace")),
+        name=_text(meta.get("name")),
+        uid=_text(meta.get("uid")),
+        rv=_rv(meta),
+        labels=_map(meta.get("labels")),
+        annotations=annotations,
+        controller=controller_of(owners),
+        owners=owners,
+        finalizers=finalizers,
+        created_ns=_time(meta.get("creationTimestamp")) or 0,
+        deleted_ns=_time(meta.get("deletionTimestamp")),
+        deletion_grace_s=_int(meta.get("deletionGracePeriodSeconds")) or 0,
+        phase=_text(status.get("phase")),
+        node_name=_text(spec.get("nodeName")),
+        ready=is_ready,
+        ready_since_ns=ready.last_transition_ns if ready is not None and is_ready else None,
+        restarts=sum(c.restart_count for c in containers),
+        restarts_max=max((c.restart_count for c in regular), default=0),
+        has_tracking_finalizer=JOB_TRACKING_FINALIZER in finalizers,
+        completion_index=completion_index(annotations),
+        conditions=conditions,
+        containers=containers,
+        sidecars=sidecars_of(spec),
+    )
+
+
+def job_spec_from_raw(spec: Mapping[str, Any]) -> JobSpec:
+    """The decoded spec of a Job; fields that an old API server did not default get its defaults."""
+    template = _map(spec.get("template"))
+    policy = spec.get("podFailurePolicy")
+    success = spec.get("successPolicy")
+    mode = _text(spec.get("completionMode")) or "NonIndexed"
+    parallelism = _int(spec.get("parallelism"))
+    backoff_limit = _int(spec.get("backoffLimit"))
+    return JobSpec(
+        parallelism=1 if parallelism is None else parallelism,
+        completions=_int(spec.get("completions")),
+        backoff_limit=6 if backoff_limit is None else backoff_limit,
+        active_deadline_s=_int(spec.get("activeDeadlineSeconds")),
+        indexed=mode == "Indexed",
+        completion_mode=mode,
+        suspend=spec.get("suspend") is True,
+        selector=_map(spec.get("selector")) if "selector" in spec else None,
+        template=template,
+        restart_policy=_text(_map(template.get("spec")).get("restartPolicy")),
+        pod_failure_rules=_items(policy.get("rules")) if isinstance(policy, dict) else None,
+        backoff_limit_per_index=_int(spec.get("backoffLimitPerIndex")),
+        max_failed_indexes=_int(spec.get("maxFailedIndexes")),
+        pod_replacement_policy=_text(spec.get("podReplacementPolicy")) or None,
+        success_rules=_items(success.get("rules")) if isinstance(success, dict) else None,
+        managed_by=_text(spec.get("managedBy")) or None,
+        ttl_s=_int(spec.get("ttlSecondsAfterFinished")),
+        raw=spec,
+    )
+
+
+def job_status_from_raw(status: Mapping[str, Any]) -> JobStatus:
+    """The decoded status of a Job."""
+    uncounted = status.get("uncountedTerminatedPods")
+    lists = _map(uncounted)
+    failed_indexes = status.get("failedIndexes")
+    return JobStatus(
+        active=_int(status.get("active")) or 0,
+        ready=_int(status.get("ready")),
+        succeeded=_int(status.get("succeeded")) or 0,
+        failed=_int(status.get("failed")) or 0,
+        terminating=_int(status.get("terminating")),
+        start_ns=_time(status.get("startTime")),
+        completion_ns=_time(status.get("completionTime")),
+        completed_indexes=_text(status.get("completedIndexes")),
+        failed_indexes=failed_indexes if isinstance(failed_indexes, str) else None,
+        uncounted_succeeded=_strings(lists.get("succeeded")),
+        uncounted_failed=_strings(lists.get("failed")),
+        tracks_uncounted=isinstance(uncounted, dict),
+        conditions=conditions_from_raw(status.get("conditions")),
+    )
+
+
+def job_from_raw(raw: Mapping[str, Any]) -> JobView:
+    """The view of a raw Job."""
+    meta = _map(raw.get("metadata"))
+    owners = owner_refs(meta)
+    return JobView(
+        namespace=_text(meta.get("namespace")),
+        name=_text(meta.get("name")),
+        uid=_text(meta.get("uid")),
+        rv=_rv(meta),
+        generation=_int(meta.get("generation")) or 0,
+        labels=_map(meta.get("labels")),
+        annotations=_map(meta.get("annotations")),
+        controller=controller_of(owners),
+        finalizers=_strings(meta.get("finalizers")),
+        created_ns=_time(meta.get("creationTimestamp")) or 0,
+        deleted_ns=_time(meta.get("deletionTimestamp")),
+        spec=job_spec_from_raw(_map(raw.get("spec"))),
+        status=job_status_from_raw(_map(raw.get("status"))),
+    )
+
+
+def seconds(value: int) -> int:
+    """A whole number of seconds in nanoseconds."""
+    return value * NS_PER_S
