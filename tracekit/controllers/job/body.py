@@ -1,0 +1,103 @@
+"""The pod that the Job controller posts.
+
+Upstream: pkg/controller/job/job_controller.go:manageJob, indexed_job_utils.go and
+pkg/controller/controller_utils.go:GetPodFromTemplate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tracekit.controllers.actions import CreatePod
+from tracekit.controllers.job.backoff import index_failure_count
+from tracekit.controllers.job.pod_failure_policy import match_pod_failure_policy
+from tracekit.eras.job import JobRules
+from tracekit.kube.views import (
+    COMPLETION_INDEX_ANNOTATION,
+    INDEX_FAILURE_COUNT_ANNOTATION,
+    INDEX_IGNORED_FAILURE_COUNT_ANNOTATION,
+    JOB_TRACKING_FINALIZER,
+    JobView,
+    PodView,
+    failure_count,
+)
+
+_ENV_NAME = "JOB_COMPLETION_INDEX"
+_MAX_GENERATED_NAME = 63 - 5  # what is left of a name after the server's random suffix
+
+
+def new_pod(
+    job: JobView, rules: JobRules, index: int | None, replaced: PodView | None
+) -> CreatePod:
+    """The pod for one index of an Indexed Job, or for no index.
+
+    `replaced` is the failed pod of that index whose failure counts the new pod carries on
+    (backoffLimitPerIndex only).
+    """
+    template = job.spec.template
+    meta: Mapping[str, Any] = template.get("metadata") or {}
+    spec: Mapping[str, Any] = template.get("spec") or {}
+    labels = dict(meta.get("labels") or {})
+    annotations = dict(meta.get("annotations") or {})
+    finalizers = tuple(meta.get("finalizers") or ())
+    if rules.tracks(job) and JOB_TRACKING_FINALIZER not in finalizers:
+        finalizers = (*finalizers, JOB_TRACKING_FINALIZER)
+    generate_name = f"{job.name}-"
+    if job.spec.indexed:
+        spec = _with_index_env(spec, by_label=rules.pod_index_label)
+    if index is not None:
+        annotations[COMPLETION_INDEX_ANNOTATION] = str(index)
+        if rules.pod_index_label:
+            labels[COMPLETION_INDEX_ANNOTATION] = str(index)
+        spec = {**spec, "hostname": f"{job.name}-{index}"}
+        generate_name = _generate_name_with_index(job.name, index)
+        if rules.per_index(job):
+            _add_failure_counts(annotations, job, rules, replaced)
+    return CreatePod(generate_name, labels, annotations, finalizers, spec, index)
+
+
+def _generate_name_with_index(job_name: str, index: int) -> str:
+    suffix = f"-{index}-"
+    if len(job_name) + len(suffix) > _MAX_GENERATED_NAME:
+        return job_name[: _MAX_GENERATED_NAME - len(suffix)] + suffix
+    return job_name + suffix
+
+
+def _with_index_env(spec: Mapping[str, Any], *, by_label: bool) -> Mapping[str, Any]:
+    source = "labels" if by_label else "annotations"
+    variable = {
+        "name": _ENV_NAME,
+        "valueFrom": {
+            "fieldRef": {"fieldPath": f"metadata.{source}['{COMPLETION_INDEX_ANNOTATION}']"}
+        },
+    }
+    changed = dict(spec)
+    for group in ("initContainers", "containers"):
+        if isinstance(spec.get(group), list):
+            changed[group] = [_with_variable(container, variable) for container in spec[group]]
+    return changed
+
+
+def _with_variable(container: Mapping[str, Any], variable: Mapping[str, Any]) -> Mapping[str, Any]:
+    env = container.get("env") or []
+    if any(entry.get("name") == _ENV_NAME for entry in env):
+        return container
+    return {**container, "env": [*env, variable]}
+
+
+def _add_failure_counts(
+    annotations: dict[str, str], job: JobView, rules: JobRules, replaced: PodView | None
+) -> None:
+    counted = ignored = 0
+    if replaced is not None:
+        counted = index_failure_count(replaced)
+        ignored = failure_count(replaced.annotations, INDEX_IGNORED_FAILURE_COUNT_ANNOTATION)
+        policy = rules.failure_rules(job)
+        if match_pod_failure_policy(policy, replaced, fail_index=rules.fail_index).counts:
+            counted += 1
+        else:
+            ignored += 1
+    annotations[INDEX_FAILURE_COUNT_ANNOTATION] = str(counted)
+    if ignored > 0:
+        annotations[INDEX_IGNORED_FAILURE_COUNT_ANNOTATION] = str(ignored)

@@ -1,0 +1,65 @@
+"""Which pods belong to a Job: keep, adopt, release.
+
+Runs at the start of every sync over all pods of the namespace that could matter. Phase is not
+looked at: finished pods are adopted too.
+
+Upstream: pkg/controller/controller_ref_manager.go:PodControllerRefManager.ClaimPods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from tracekit.controllers.actions import JobApi, Outcome
+from tracekit.kube.selectors import selector_matches
+from tracekit.kube.views import JOB_TRACKING_FINALIZER, JobView, PodView
+
+
+class ClaimError(Exception):
+    """An adoption or a release failed: the sync stops before it counts anything."""
+
+
+def claim_pods(
+    job: JobView, pods: Iterable[PodView], api: JobApi, *, add_finalizer: bool
+) -> list[PodView]:
+    """The pods that the Job manages in this sync; adopted ones count at once."""
+    claimed: list[PodView] = []
+    failed = False
+    may_adopt: bool | None = None  # one uncached look at the Job per sync, and only if needed
+    for pod in pods:
+        matches = selector_matches(job.spec.selector, pod.labels)
+        owner = pod.controller
+        if owner is not None:
+            if owner.uid != job.uid:
+                continue
+            if matches:
+                claimed.append(pod)
+            elif job.deleted_ns is None:
+                answer = api.release_pod(job, pod)
+                failed |= answer not in (Outcome.OK, Outcome.NOT_FOUND)
+            continue
+        if job.deleted_ns is not None or not matches or pod.deleted_ns is not None:
+            continue
+        if may_adopt is None:
+            may_adopt = api.can_adopt(job)
+        if not may_adopt:
+            failed = True
+            continue
+        answer = api.adopt_pod(job, pod, add_finalizer=add_finalizer)
+        if answer is Outcome.OK:
+            claimed.append(_adopted(pod, add_finalizer=add_finalizer))
+        elif answer is not Outcome.NOT_FOUND:
+            failed = True
+    if failed:
+        raise ClaimError
+    return claimed
+
+
+def _adopted(pod: PodView, *, add_finalizer: bool) -> PodView:
+    """The pod as the rest of the sync sees it: upstream adds the finalizer to its own copy."""
+    if not add_finalizer or pod.has_tracking_finalizer:
+        return pod
+    return replace(
+        pod, finalizers=(*pod.finalizers, JOB_TRACKING_FINALIZER), has_tracking_finalizer=True
+    )

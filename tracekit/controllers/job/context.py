@@ -1,0 +1,129 @@
+"""What one sync of a Job knows and decides, handed from phase to phase.
+
+Upstream: pkg/controller/job/job_controller.go:syncJobCtx.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from tracekit.controllers.job.backoff import NO_FAILURES, BackoffRecord
+from tracekit.controllers.job.indexes import Intervals
+from tracekit.controllers.job.memory import JobMemory
+from tracekit.controllers.job.pod_failure_policy import PolicyMatch, match_pod_failure_policy
+from tracekit.eras.job import JobRules
+from tracekit.kube.views import Condition, JobView, PodView
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """Picks where upstream is free: list order of the cache, ties of an unstable sort.
+
+    `pods` names uids that are taken first among equals, `messages` failure messages that are taken
+    where several pods would each give one.
+    """
+
+    pods: Collection[str] = frozenset()
+    messages: Collection[str] = frozenset()
+
+
+class SyncClock:
+    """The time at which a sync runs, and the timers that it asked about.
+
+    `asked` collects every moment that a decision compared with `now_ns`: a driver that does not
+    know the exact time of a sync learns from it which other times could decide differently.
+    """
+
+    __slots__ = ("asked", "now_ns")
+
+    def __init__(self, now_ns: int) -> None:
+        self.now_ns = now_ns
+        self.asked: list[int] = []
+
+    def reached(self, at_ns: int) -> bool:
+        """Whether `at_ns` is now or past."""
+        self.asked.append(at_ns)
+        return self.now_ns >= at_ns
+
+
+@dataclass(slots=True)
+class SyncContext:
+    """The state of one running sync."""
+
+    job: JobView
+    rules: JobRules
+    memory: JobMemory
+    clock: SyncClock
+    choices: Choices
+    satisfied: bool = True
+    pods: list[PodView] = field(default_factory=list)
+    active_pods: list[PodView] = field(default_factory=list)
+    active: int = 0
+    ready: int = 0
+    terminating: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    previous_succeeded: Intervals = ()
+    succeeded_indexes: Intervals = ()
+    failed_indexes: Intervals | None = None
+    delayed_per_index: dict[int, PodView] = field(default_factory=dict)
+    backoff: BackoffRecord = NO_FAILURES
+    ending: Condition | None = None  # what ends the Job in this sync
+    wake_after_ns: int | None = None  # a timer that this sync armed, relative to now
+    error: bool = False  # a create or delete failed: the key is retried, rate limited
+
+    def policy(self, pod: PodView) -> PolicyMatch:
+        """What the pod failure policy says of a failed pod."""
+        return match_pod_failure_policy(
+            self.rules.failure_rules(self.job), pod, fail_index=self.rules.fail_index
+        )
+
+    def pod_failed(self, pod: PodView) -> bool:
+        """Whether the pod counts as failed (upstream: isPodFailed)."""
+        if pod.phase == "Failed":
+            return True
+        if self.rules.only_replaces_failed(self.job):
+            return False
+        return pod.deleted_ns is not None and pod.phase != "Succeeded"
+
+    def index_valid(self, pod: PodView) -> bool:
+        """Whether the pod has an index below completions; always true for other Jobs."""
+        spec = self.job.spec
+        return not spec.indexed or 0 <= pod.completion_index < (spec.completions or 0)
+
+    def uncounted_yet(self, pod: PodView) -> bool:
+        """Whether the pod still carries its finalizer, as far as this controller knows."""
+        return pod.has_tracking_finalizer and pod.uid not in self.memory.finalizers
+
+    def condition(self, kind: str, reason: str, message: str, status: str = "True") -> Condition:
+        """A condition that turns over now."""
+        now_ns = self.clock.now_ns
+        return Condition(kind, status, reason, message, now_ns, now_ns)
+
+    def arm(self, delay_ns: int) -> None:
+        """Ask to be synced again; the earliest request of a sync wins."""
+        if self.wake_after_ns is None or delay_ns < self.wake_after_ns:
+            self.wake_after_ns = delay_ns
+
+
+def ensure_condition(
+    conditions: tuple[Condition, ...], wanted: Condition
+) -> tuple[tuple[Condition, ...], bool]:
+    """Append or update a condition; the second value tells whether the list changed.
+
+    A condition that is not there is never appended with status False.
+    Upstream: ensureJobConditionStatus.
+    """
+    for position, present in enumerate(conditions):
+        if present.type == wanted.type:
+            if (present.status, present.reason, present.message) == (
+                wanted.status,
+                wanted.reason,
+                wanted.message,
+            ):
+                return conditions, False
+            return (*conditions[:position], wanted, *conditions[position + 1 :]), True
+    if wanted.status == "False":
+        return conditions, False
+    return (*conditions, wanted), True

@@ -1,0 +1,78 @@
+"""What the Job controller keeps in memory for one key; all of it is lost on a restart.
+
+Upstream: pkg/controller/controller_utils.go:ControllerExpectations, pkg/controller/job/
+tracking_utils.go:uidTrackingExpectations and backoff_utils.go:backoffStore.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from tracekit.controllers.job.backoff import NO_FAILURES, BackoffRecord
+from tracekit.kube.timestamps import NS_PER_S
+
+EXPECTATIONS_TIMEOUT_NS = 300 * NS_PER_S
+
+
+@dataclass(frozen=True, slots=True)
+class PodExpectations:
+    """Creations and deletions that the informer has still to show; counts may go below zero."""
+
+    creations: int
+    deletions: int
+    set_at_ns: int
+
+    def satisfied(self, now_ns: int) -> bool:
+        """Nothing outstanding, or so old that nobody waits any more (over 5 minutes)."""
+        if self.creations <= 0 and self.deletions <= 0:
+            return True
+        return now_ns - self.set_at_ns > EXPECTATIONS_TIMEOUT_NS
+
+
+@dataclass(slots=True)
+class JobMemory:
+    """The in-memory state of one key."""
+
+    expectations: PodExpectations | None = None
+    finalizers: frozenset[str] = frozenset()  # uids whose removal was sent and not yet seen
+    backoff: BackoffRecord = NO_FAILURES
+    finished_uids: frozenset[str] = field(default=frozenset())  # terminal status written, not seen
+
+    def copy(self) -> JobMemory:
+        """A copy that can be thrown away."""
+        return replace(self)
+
+    def satisfied(self, now_ns: int) -> bool:
+        """Whether pods may be managed (upstream: SatisfiedExpectations)."""
+        return self.expectations is None or self.expectations.satisfied(now_ns)
+
+    def expect_creations(self, count: int, now_ns: int) -> None:
+        """Set the row, forgetting what was outstanding."""
+        self.expectations = PodExpectations(count, 0, now_ns)
+
+    def expect_deletions(self, count: int, now_ns: int) -> None:
+        """Set the row, forgetting what was outstanding."""
+        self.expectations = PodExpectations(0, count, now_ns)
+
+    def creation_observed(self) -> None:
+        """One creation seen or given up; no row, no effect."""
+        row = self.expectations
+        if row is not None:
+            self.expectations = PodExpectations(row.creations - 1, row.deletions, row.set_at_ns)
+
+    def deletion_observed(self) -> None:
+        """One deletion seen or given up; every update of a terminating pod counts."""
+        row = self.expectations
+        if row is not None:
+            self.expectations = PodExpectations(row.creations, row.deletions - 1, row.set_at_ns)
+
+    def finalizer_removal_observed(self, uid: str) -> None:
+        """The informer showed the pod without its finalizer, or the pod is gone."""
+        if uid in self.finalizers:
+            self.finalizers -= {uid}
+
+    def forget_key(self) -> None:
+        """The Job is gone from the lister."""
+        self.expectations = None
+        self.finalizers = frozenset()
+        self.backoff = NO_FAILURES

@@ -1,0 +1,346 @@
+"""One pass over one Job that is tracked with finalizers.
+
+Upstream: pkg/controller/job/job_controller.go:syncJob, v1.28 to v1.36.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from tracekit.controllers.actions import JobApi, Outcome
+from tracekit.controllers.job.backoff import (
+    NO_FAILURES,
+    absolute_failure_count,
+    finish_time_ns,
+    index_failure_count,
+    new_backoff_record,
+)
+from tracekit.controllers.job.claim import ClaimError, claim_pods
+from tracekit.controllers.job.context import Choices, SyncClock, SyncContext, ensure_condition
+from tracekit.controllers.job.indexes import (
+    Intervals,
+    contains,
+    parse_intervals,
+    total,
+    with_indexes,
+)
+from tracekit.controllers.job.manage import manage_job
+from tracekit.controllers.job.memory import JobMemory
+from tracekit.controllers.job.ranking import indexes_of
+from tracekit.controllers.job.success_policy import match_success_policy
+from tracekit.controllers.job.tracking import track_job_status
+from tracekit.eras.job import JobRules
+from tracekit.kube.timestamps import NS_PER_S
+from tracekit.kube.views import Condition, JobStatus, JobView, PodView
+
+
+class SyncResult(NamedTuple):
+    """How a sync ended, for the worker that called it."""
+
+    error: bool  # the key goes back rate limited; without one it is forgotten
+    wake_after_ns: int | None = None  # add_after(key, …), relative to the sync's now
+
+
+DONE = SyncResult(error=False)
+
+
+def sync_job(
+    job: JobView | None,
+    pods: Sequence[PodView],
+    memory: JobMemory,
+    api: JobApi,
+    *,
+    clock: SyncClock,
+    rules: JobRules,
+    choices: Choices,
+) -> SyncResult:
+    """Sync one key.
+
+    `job` is the lister's Job (None: not found); `pods` are the namespace's pods that it owns or
+    could adopt, as the pod lister holds them. `memory` is changed in place, writes go through `api`.
+    """
+    if job is None:
+        memory.forget_key()
+        return DONE
+    if rules.managed_elsewhere(job):
+        return DONE
+    if job.status.finished is not None:
+        memory.backoff = NO_FAILURES
+        return DONE
+    if job.spec.completion_mode not in ("Indexed", "NonIndexed"):
+        api.record_event(
+            job,
+            "Warning",
+            "UnknownCompletionMode",
+            "Skipped Job sync because completion mode is unknown",
+        )
+        return DONE
+    ctx = SyncContext(job, rules, memory, clock, choices)
+    # Read before the pods: a pod that arrives in between only defers the work.
+    ctx.satisfied = memory.satisfied(clock.now_ns)
+    try:
+        ctx.pods = claim_pods(job, pods, api, add_finalizer=rules.tracks(job))
+    except ClaimError:
+        return SyncResult(error=True)
+    status = _count(ctx)
+    _decide_ending(ctx, status)
+    status, suspend_changed = _act(ctx, api, status)
+    ready = ctx.ready if rules.ready_pods else None
+    terminating = ctx.terminating if rules.pod_replacement_policy else None
+    flush = (
+        suspend_changed
+        or ctx.active != status.active
+        or ready != status.ready
+        or terminating != status.terminating
+    )
+    status = replace(
+        status, active=ctx.active, ready=ready, terminating=terminating, tracks_uncounted=True
+    )
+    written = track_job_status(ctx, api, status, flush=flush)
+    return SyncResult(error=ctx.error or not written, wake_after_ns=ctx.wake_after_ns)
+
+
+def _count(ctx: SyncContext) -> JobStatus:
+    """Fill the counts of the context; returns the status with its startTime."""
+    job, rules = ctx.job, ctx.rules
+    status = job.status
+    ctx.active_pods = [pod for pod in ctx.pods if pod.active]
+    ctx.active = len(ctx.active_pods)
+    ctx.ready = sum(1 for pod in ctx.active_pods if pod.ready)
+    if rules.tracks_terminating(job):
+        ctx.terminating = sum(1 for pod in ctx.pods if pod.terminating)
+    succeeded, failed = _new_finished_pods(ctx)
+    ctx.succeeded = status.succeeded + len(succeeded) + len(status.uncounted_succeeded)
+    counting = sum(1 for pod in failed if ctx.policy(pod).counts)
+    ctx.failed = status.failed + counting + len(status.uncounted_failed)
+    ctx.backoff = new_backoff_record(ctx.memory.backoff, succeeded, failed)
+    if status.start_ns is None and not job.spec.suspend:
+        status = replace(status, start_ns=ctx.clock.now_ns)
+    return status
+
+
+def _new_finished_pods(ctx: SyncContext) -> tuple[list[PodView], list[PodView]]:
+    """Pods that finished and stand in no list yet."""
+    status = ctx.job.status
+    counted_succeeded = frozenset(status.uncounted_succeeded)
+    counted_failed = frozenset(status.uncounted_failed)
+    succeeded, failed = [], []
+    for pod in ctx.pods:
+        if not ctx.uncounted_yet(pod) or not ctx.index_valid(pod):
+            continue
+        if pod.phase == "Succeeded":
+            if pod.uid not in counted_succeeded:
+                succeeded.append(pod)
+        elif pod.uid not in counted_failed and ctx.pod_failed(pod):
+            failed.append(pod)
+    return succeeded, failed
+
+
+def _decide_ending(ctx: SyncContext, status: JobStatus) -> None:
+    """What ends the Job, first that holds; also arms the deadline timer."""
+    ctx.ending = _standing_ending(ctx, status) or _policy_failure(ctx)
+    if ctx.ending is None:
+        ctx.ending = _limit_or_deadline(ctx, status)
+    if ctx.job.spec.indexed:
+        _count_indexes(ctx, status)
+
+
+def _standing_ending(ctx: SyncContext, status: JobStatus) -> Condition | None:
+    rules = ctx.rules
+    if rules.success_policy or rules.delayed_terminal:
+        met = status.condition("SuccessCriteriaMet")
+        if met is not None and met.status == "True":
+            return met
+    target = status.condition("FailureTarget")
+    if target is not None and target.status == "True":
+        return ctx.condition("Failed", target.reason, target.message)
+    return None
+
+
+def _policy_failure(ctx: SyncContext) -> Condition | None:
+    if ctx.rules.failure_rules(ctx.job) is None:
+        return None
+    messages = [
+        message
+        for pod in ctx.pods
+        if ctx.pod_failed(pod) and (message := ctx.policy(pod).fail_message) is not None
+    ]
+    if not messages:
+        return None
+    # Upstream takes the first pod in list order, and the cache lists in random order.
+    picked = next((m for m in messages if m in ctx.choices.messages), messages[0])
+    return ctx.condition("FailureTarget", "PodFailurePolicy", picked)
+
+
+def _failure(ctx: SyncContext, reason: str, message: str) -> Condition:
+    kind = "FailureTarget" if ctx.rules.delayed_terminal else "Failed"
+    return ctx.condition(kind, reason, message)
+
+
+def _limit_or_deadline(ctx: SyncContext, status: JobStatus) -> Condition | None:
+    spec = ctx.job.spec
+    if ctx.failed > spec.backoff_limit or _past_backoff_limit_on_failure(ctx):
+        return _failure(
+            ctx, "BackoffLimitExceeded", "Job has reached the specified backoff limit"
+        )
+    if spec.active_deadline_s is None or spec.suspend or status.start_ns is None:
+        return None
+    deadline_ns = status.start_ns + spec.active_deadline_s * NS_PER_S
+    if ctx.clock.reached(deadline_ns):
+        return _failure(ctx, "DeadlineExceeded", "Job was active longer than specified deadline")
+    ctx.arm(deadline_ns - ctx.clock.now_ns)
+    return None
+
+
+def _past_backoff_limit_on_failure(ctx: SyncContext) -> bool:
+    spec = ctx.job.spec
+    if spec.restart_policy != "OnFailure":
+        return False
+    restarts = sum(pod.restarts for pod in ctx.pods if pod.phase in ("Running", "Pending"))
+    return restarts > 0 if spec.backoff_limit == 0 else restarts >= spec.backoff_limit
+
+
+def _count_indexes(ctx: SyncContext, status: JobStatus) -> None:
+    spec = ctx.job.spec
+    completions = spec.completions or 0
+    ctx.previous_succeeded = parse_intervals(status.completed_indexes, completions)
+    ctx.succeeded_indexes = with_indexes(
+        ctx.previous_succeeded,
+        (
+            pod.completion_index
+            for pod in ctx.pods
+            if pod.phase == "Succeeded" and pod.has_tracking_finalizer and ctx.index_valid(pod)
+        ),
+    )
+    ctx.succeeded = total(ctx.succeeded_indexes)
+    if ctx.rules.per_index(ctx.job):
+        _count_failed_indexes(ctx, status, completions)
+    if ctx.ending is None:
+        message = match_success_policy(
+            ctx.rules.success_rules(ctx.job),
+            completions=completions,
+            succeeded=ctx.succeeded_indexes,
+        )
+        if message is not None:
+            ctx.ending = ctx.condition("SuccessCriteriaMet", "SuccessPolicy", message)
+
+
+def _count_failed_indexes(ctx: SyncContext, status: JobStatus, completions: int) -> None:
+    before = parse_intervals(status.failed_indexes or "", completions)
+    failed = with_indexes(
+        before,
+        (
+            pod.completion_index
+            for pod in ctx.pods
+            if pod.has_tracking_finalizer and ctx.index_valid(pod) and _index_failed(ctx, pod)
+        ),
+    )
+    ctx.failed_indexes = failed
+    if ctx.ending is None:
+        limit = ctx.job.spec.max_failed_indexes
+        if limit is not None and total(failed) > limit:
+            ctx.ending = _failure(
+                ctx,
+                "MaxFailedIndexesExceeded",
+                "Job has exceeded the specified maximal number of failed indexes",
+            )
+        elif failed and total(failed) + ctx.succeeded >= completions:
+            ctx.ending = _failure(ctx, "FailedIndexes", "Job has failed indexes")
+    ctx.delayed_per_index = _pods_with_delayed_deletion(ctx, failed)
+
+
+def _index_failed(ctx: SyncContext, pod: PodView) -> bool:
+    if not ctx.pod_failed(pod):
+        return False
+    matched = ctx.policy(pod)
+    if matched.action == "FailIndex":
+        return True
+    limit = ctx.job.spec.backoff_limit_per_index or 0
+    return matched.counts and index_failure_count(pod) >= limit
+
+
+def _pods_with_delayed_deletion(ctx: SyncContext, failed: Intervals) -> dict[int, PodView]:
+    """Per open index the failed pod whose counts its replacement will carry on."""
+    active = indexes_of(ctx.active_pods)
+    kept: dict[int, PodView] = {}
+    for pod in ctx.pods:
+        index = pod.completion_index
+        if not ctx.uncounted_yet(pod) or not ctx.index_valid(pod) or not ctx.pod_failed(pod):
+            continue
+        if any(contains(taken, index) for taken in (ctx.succeeded_indexes, failed, active)):
+            continue
+        last = kept.get(index)
+        if last is None or (
+            absolute_failure_count(last) <= absolute_failure_count(pod)
+            and finish_time_ns(pod) >= finish_time_ns(last)
+        ):
+            kept[index] = pod
+    return kept
+
+
+def _act(ctx: SyncContext, api: JobApi, status: JobStatus) -> tuple[JobStatus, bool]:
+    """Delete the pods of an ended Job, or manage the pods of a running one.
+
+    Returns the status and whether the Suspended condition changed.
+    """
+    if ctx.ending is not None:
+        _delete_active_pods(ctx, api)
+        return status, False
+    managed = ctx.satisfied and ctx.job.deleted_ns is None
+    if managed:
+        ctx.active = manage_job(ctx, api)
+    spec = ctx.job.spec
+    if spec.completions is None:
+        complete = ctx.succeeded > 0 and ctx.active == 0
+    else:
+        complete = ctx.succeeded >= spec.completions and ctx.active == 0
+    if complete:
+        kind = "SuccessCriteriaMet" if ctx.rules.delayed_terminal else "Complete"
+        reason, message = "", ""
+        if ctx.rules.completions_reached:
+            reason = "CompletionsReached"
+            message = "Reached expected number of succeeded pods"
+        ctx.ending = ctx.condition(kind, reason, message)
+        return status, False
+    return _suspend_condition(ctx, api, status) if managed else (status, False)
+
+
+def _delete_active_pods(ctx: SyncContext, api: JobApi) -> None:
+    """DELETE every active pod; their finalizers stay until they are counted."""
+    deleted = ready = 0
+    for pod in ctx.active_pods:
+        if api.delete_pod(ctx.job, pod) in (Outcome.OK, Outcome.NOT_FOUND):
+            deleted += 1
+        else:
+            ctx.error = True
+        ready += pod.ready
+    if deleted != ctx.active or not ctx.satisfied:
+        # Pods may be left, or not in the cache yet: too early to declare the end.
+        ctx.ending = None
+    ctx.active -= deleted
+    if ctx.rules.counts_deleted:
+        ctx.terminating += deleted
+        ctx.ready -= ready
+
+
+def _suspend_condition(
+    ctx: SyncContext, api: JobApi, status: JobStatus
+) -> tuple[JobStatus, bool]:
+    if ctx.job.spec.suspend:
+        wanted = ctx.condition("Suspended", "JobSuspended", "Job suspended")
+    else:
+        wanted = ctx.condition("Suspended", "JobResumed", "Job resumed", status="False")
+    conditions, changed = ensure_condition(status.conditions, wanted)
+    if not changed:
+        return status, False
+    status = replace(status, conditions=conditions)
+    if wanted.status == "True":
+        api.record_event(ctx.job, "Normal", "Suspended", "Job suspended")
+        if ctx.rules.resets_start_on_suspend:
+            status = replace(status, start_ns=None)
+    else:
+        api.record_event(ctx.job, "Normal", "Resumed", "Job resumed")
+        status = replace(status, start_ns=ctx.clock.now_ns)
+    return status, True

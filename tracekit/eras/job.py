@@ -1,0 +1,83 @@
+"""What the Job controller does differently in each version, resolved once per replay.
+
+`JobRules` holds plain attributes: looking one up costs nothing in a sync, and no controller code
+compares versions. The gates and behaviours behind it are in `gates` and `behaviors`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tracekit.kube.timestamps import NS_PER_S
+from tracekit.kube.views import JOB_TRACKING_ANNOTATION, JobView
+
+MANAGED_BY_JOB_CONTROLLER = "kubernetes.io/job-controller"
+
+
+@dataclass(frozen=True, slots=True)
+class JobRules:
+    """The Job controller of one version with one set of gates."""
+
+    tracking_always: bool = True  # 1.26+: every Job is tracked with finalizers
+    tracking_by_annotation: bool = False  # 1.22-1.25: Jobs that carry the annotation
+    ready_pods: bool = True
+    pod_failure_policy: bool = True
+    fail_index: bool = True
+    backoff_limit_per_index: bool = True
+    pod_replacement_policy: bool = True
+    pod_index_label: bool = True
+    success_policy: bool = True
+    managed_by: bool = True
+    delayed_terminal: bool = True  # interim condition first, terminal when nothing terminates
+    completions_reached: bool = True  # the success condition has a reason and a message
+    counts_deleted: bool = True  # ready and terminating follow the deletions of the same sync
+    terminating_counts_as_excess: bool = False  # pods that terminate push active pods out
+    resets_start_on_suspend: bool = True
+    refuses_stale_sync: bool = True
+    sync_batch_ns: int = NS_PER_S
+    pod_backoff_base_ns: int = 10 * NS_PER_S
+    pod_backoff_limit_ns: int = 600 * NS_PER_S
+    max_uncounted: int = 500
+    max_pods_per_sync: int = 500
+
+    def tracks(self, job: JobView) -> bool:
+        """Whether the Job's pods are tracked with finalizers."""
+        return self.tracking_always or (
+            self.tracking_by_annotation and JOB_TRACKING_ANNOTATION in job.annotations
+        )
+
+    def failure_rules(self, job: JobView) -> Sequence[Mapping[str, Any]] | None:
+        """The rules of the Job's pod failure policy, None where it has none or the gate is off."""
+        return job.spec.pod_failure_rules if self.pod_failure_policy else None
+
+    def per_index(self, job: JobView) -> bool:
+        """Whether the Job has a back-off limit per index."""
+        return self.backoff_limit_per_index and job.spec.backoff_limit_per_index is not None
+
+    def only_replaces_failed(self, job: JobView) -> bool:
+        """Whether a terminating pod keeps its place until it has failed (KEP-3939)."""
+        if self.pod_replacement_policy and job.spec.pod_replacement_policy == "Failed":
+            return True
+        return self.failure_rules(job) is not None
+
+    def tracks_terminating(self, job: JobView) -> bool:
+        """Whether terminating pods are counted for the Job."""
+        return (
+            self.pod_replacement_policy
+            or (self.managed_by and self.delayed_terminal)
+            or self.failure_rules(job) is not None
+        )
+
+    def managed_elsewhere(self, job: JobView) -> bool:
+        """Whether another controller reconciles the Job (KEP-4368)."""
+        return (
+            self.managed_by
+            and job.spec.managed_by is not None
+            and job.spec.managed_by != MANAGED_BY_JOB_CONTROLLER
+        )
+
+    def success_rules(self, job: JobView) -> Sequence[Mapping[str, Any]] | None:
+        """The rules of the Job's success policy, None where it has none or the gate is off."""
+        return job.spec.success_rules if self.success_policy else None
