@@ -1,0 +1,213 @@
+"""Does an observed pod have the body that the controller posts?
+
+The API server and its admission plugins add fields of their own; each addition that is known is
+named here. Anything else that differs is reported with its path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from tracekit.controllers.actions import CreatePod
+from tracekit.kube.views import PodView
+
+#: Fields of a pod spec that the API server or a built-in admission plugin fills in.
+_SPEC_ADDITIONS = frozenset(
+    {
+        "dnsPolicy",
+        "enableServiceLinks",
+        "imagePullSecrets",  # ServiceAccount
+        "nodeName",  # the scheduler, where the first state seen is already bound
+        "overhead",  # RuntimeClass
+        "preemptionPolicy",
+        "priority",  # Priority
+        "priorityClassName",
+        "restartPolicy",
+        "schedulerName",
+        "securityContext",
+        "serviceAccount",
+        "serviceAccountName",
+        "terminationGracePeriodSeconds",
+    }
+)
+_CONTAINER_ADDITIONS = frozenset(
+    {
+        "imagePullPolicy",
+        "resources",  # LimitRanger
+        "securityContext",
+        "terminationMessagePath",
+        "terminationMessagePolicy",
+    }
+)
+#: Tolerations of DefaultTolerationSeconds, TaintNodesByCondition and ExtendedResourceToleration.
+_TOLERATION_KEYS = (
+    "node.kubernetes.io/not-ready",
+    "node.kubernetes.io/unreachable",
+    "node.kubernetes.io/memory-pressure",
+)
+_TOKEN_VOLUME_PREFIXES = ("kube-api-access-", "default-token-")
+_TOKEN_MOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"  # noqa: S105 - a path, no secret
+#: Annotations that LimitRanger and PodSecurityPolicy leave behind.
+_ANNOTATION_ADDITIONS = ("kubernetes.io/limit-ranger", "kubernetes.io/psp")
+
+
+class FieldDifference(NamedTuple):
+    """One field that is not as it should be; a missing side is None."""
+
+    path: str
+    expected: Any
+    observed: Any
+
+
+def pod_body_differences(
+    intent: CreatePod,
+    pod: PodView,
+    spec: Mapping[str, Any],
+    generate_name: str,
+    *,
+    finalizers: bool = True,
+) -> list[FieldDifference]:
+    """Every field in which the observed pod is not what the controller meant to post.
+
+    `finalizers` is False where the first state seen may no longer have them.
+    """
+    found: list[FieldDifference] = []
+    if generate_name != intent.generate_name:
+        found.append(
+            FieldDifference("metadata.generateName", intent.generate_name, generate_name)
+        )
+    found += _map_differences("metadata.labels", intent.labels, pod.labels, ())
+    found += _map_differences(
+        "metadata.annotations", intent.annotations, pod.annotations, _ANNOTATION_ADDITIONS
+    )
+    if finalizers and set(intent.finalizers) != set(pod.finalizers):
+        found.append(
+            FieldDifference("metadata.finalizers", list(intent.finalizers), list(pod.finalizers))
+        )
+    found += _spec_differences(intent.spec, spec)
+    return found
+
+
+def _map_differences(
+    path: str, expected: Mapping[str, Any], observed: Mapping[str, Any], additions: tuple[str, ...]
+) -> Iterator[FieldDifference]:
+    if expected == observed:
+        return
+    for key in sorted({*expected, *observed}):
+        if key not in expected and key in additions:
+            continue
+        if expected.get(key) != observed.get(key):
+            yield FieldDifference(f"{path}[{key}]", expected.get(key), observed.get(key))
+
+
+def _spec_differences(
+    expected: Mapping[str, Any], observed: Mapping[str, Any]
+) -> Iterator[FieldDifference]:
+    for key in sorted({*expected, *observed}):
+        path, want, have = f"spec.{key}", expected.get(key), observed.get(key)
+        if want == have or (key not in expected and key in _SPEC_ADDITIONS):
+            continue
+        if key in ("containers", "initContainers"):
+            yield from _container_differences(path, want or [], have or [])
+        elif key == "tolerations":
+            yield from _list_differences(path, want or [], have or [], _is_default_toleration)
+        elif key == "volumes":
+            yield from _list_differences(path, want or [], have or [], _is_token_volume)
+        elif key == "resourceClaims" and want is not None and have is not None:
+            continue
+        else:
+            yield FieldDifference(path, want, have)
+
+
+def _list_differences(path: str, want: list[Any], have: list[Any], known: Any) -> Iterator[Any]:
+    remaining = list(have)
+    for item in want:
+        if item in remaining:
+            remaining.remove(item)
+        else:
+            yield FieldDifference(path, item, None)
+    for item in remaining:
+        if not known(item):
+            yield FieldDifference(path, None, item)
+
+
+def _is_default_toleration(item: Any) -> bool:
+    return isinstance(item, dict) and (
+        item.get("key") in _TOLERATION_KEYS or item.get("operator") == "Exists"
+    ) and "key" in item
+
+
+def _is_token_volume(item: Any) -> bool:
+    return isinstance(item, dict) and (
+        "-token-" in str(item.get("name", ""))
+        or str(item.get("name", "")).startswith(_TOKEN_VOLUME_PREFIXES)
+    )
+
+
+def _container_differences(
+    path: str, want: list[Any], have: list[Any]
+) -> Iterator[FieldDifference]:
+    if [c.get("name") for c in want] != [c.get("name") for c in have]:
+        yield FieldDifference(
+            path, [c.get("name") for c in want], [c.get("name") for c in have]
+        )
+        return
+    for expected, observed in zip(want, have, strict=True):
+        if expected == observed:
+            continue
+        where = f"{path}[{expected.get('name')}]"
+        for key in sorted({*expected, *observed}):
+            left, right = expected.get(key), observed.get(key)
+            if left == right or (key not in expected and key in _CONTAINER_ADDITIONS):
+                continue
+            if key == "volumeMounts":
+                yield from _list_differences(
+                    f"{where}.{key}",
+                    left or [],
+                    right or [],
+                    lambda item: isinstance(item, dict) and item.get("mountPath") == _TOKEN_MOUNT,
+                )
+            elif key == "env":
+                yield from _env_differences(f"{where}.env", left or [], right or [])
+            elif key == "resources" and _grown(left, right):
+                continue
+            else:
+                yield FieldDifference(f"{where}.{key}", left, right)
+
+
+def _grown(want: Any, have: Any) -> bool:
+    """Whether a default (LimitRanger, requests from limits) was filled into resources."""
+    if not isinstance(want, dict) or not isinstance(have, dict):
+        return False
+    return all(
+        (have.get(part) or {}).get(name) == amount
+        for part, amounts in want.items()
+        if isinstance(amounts, dict)
+        for name, amount in amounts.items()
+    ) and all(have.get(k) == v for k, v in want.items() if not isinstance(v, dict))
+
+
+def _without_api_version(entry: Any) -> Any:
+    """The environment entry without the API version that the server writes into a field ref."""
+    if not isinstance(entry, dict):
+        return entry
+    source = entry.get("valueFrom")
+    if not isinstance(source, dict) or not isinstance(source.get("fieldRef"), dict):
+        return entry
+    field_ref = {k: v for k, v in source["fieldRef"].items() if k != "apiVersion"}
+    return {**entry, "valueFrom": {**source, "fieldRef": field_ref}}
+
+
+def _env_differences(path: str, want: list[Any], have: list[Any]) -> Iterator[FieldDifference]:
+    left = [_without_api_version(entry) for entry in want]
+    right = [_without_api_version(entry) for entry in have]
+    if left == right:
+        return
+    by_name = {entry.get("name"): entry for entry in left}
+    seen = {entry.get("name"): entry for entry in right}
+    for name in sorted({*by_name, *seen}, key=str):
+        if by_name.get(name) != seen.get(name):
+            yield FieldDifference(f"{path}[{name}]", by_name.get(name), seen.get(name))
+    if by_name == seen:
+        yield FieldDifference(path, want, have)

@@ -1,0 +1,222 @@
+"""Everything that a trace knows about one work-queue key, in the order of the store.
+
+A history holds the revisions of the Job (or Jobs: a name can be used again), of the pods that it
+owned or could have adopted, and the Events about it. From neighbouring revisions of an object it
+derives the *writes*: what somebody did to it, of which kinds, when.
+
+resourceVersions order revisions across kinds because all kinds share one etcd; this module and
+`feed` are the only ones that compare them as numbers. Events may live in another etcd: they keep
+the order in which they arrived.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+from tracekit.kube.views import JobView, PodView
+
+V = TypeVar("V", JobView, PodView)
+
+
+class Manager(NamedTuple):
+    """One entry of metadata.managedFields: who wrote, and when last."""
+
+    manager: str
+    operation: str
+    subresource: str
+    time_ns: int | None
+
+
+class Evidence(Protocol):
+    """The parts of a row that are looked at rarely; fetched when they are."""
+
+    def managers(self) -> tuple[Manager, ...]:
+        """The managedFields entries."""
+        ...
+
+    def pod_spec(self) -> Mapping[str, Any]:
+        """The decoded spec of a pod."""
+        ...
+
+    def generate_name(self) -> str:
+        """metadata.generateName."""
+        ...
+
+
+@dataclass(slots=True, eq=False)
+class Revision(Generic[V]):
+    """One observed state of one object."""
+
+    rv: int
+    recv_ns: int
+    seq: int
+    type: str  # LIST, ADDED, MODIFIED, DELETED
+    view: V
+    evidence: Evidence
+    previous: Revision[V] | None = None
+    position: int = 0  # in its list of the history
+
+
+class EventRow(NamedTuple):
+    """One observed state of an Event about the Job."""
+
+    seq: int
+    recv_ns: int
+    type: str  # ADDED, MODIFIED, LIST
+    name: str
+    uid: str
+    rv: int
+    involved_uid: str
+    involved_rv: int
+    event_type: str
+    reason: str
+    message: str
+    count: int
+    component: str
+
+
+class WriteKind(Enum):
+    """What a write did; the values are the action names of the report."""
+
+    POD_CREATE = "pod-create"
+    POD_DELETE = "pod-delete"
+    FINALIZER_REMOVAL = "finalizer-removal"
+    POD_ADOPT = "pod-adopt"
+    POD_RELEASE = "pod-release"
+    STATUS_UPDATE = "status-update"
+
+
+@dataclass(slots=True, eq=False)
+class Write:
+    """One mutation seen in the record, whoever did it."""
+
+    kind: WriteKind
+    rv: int
+    recv_ns: int
+    uid: str  # of the object that was written
+    pod: Revision[PodView] | None = None
+    job: Revision[JobView] | None = None
+    index: int = 0
+
+
+@dataclass(slots=True)
+class History:
+    """The record of one key."""
+
+    namespace: str
+    name: str
+    jobs: list[Revision[JobView]] = field(default_factory=list)
+    pods: list[Revision[PodView]] = field(default_factory=list)
+    writes: list[Write] = field(default_factory=list)
+    events: list[EventRow] = field(default_factory=list)
+    jobs_rv: list[int] = field(default_factory=list)
+    pods_rv: list[int] = field(default_factory=list)
+
+    @property
+    def key(self) -> str:
+        """The work-queue key."""
+        return f"{self.namespace}/{self.name}"
+
+    def job_before(self, rv: int) -> Revision[JobView] | None:
+        """The last revision of the Job below `rv`."""
+        position = bisect_left(self.jobs_rv, rv)
+        return self.jobs[position - 1] if position else None
+
+    def pods_below(self, rv: int) -> int:
+        """How many pod revisions lie below `rv`."""
+        return bisect_left(self.pods_rv, rv)
+
+
+def build_history(
+    namespace: str,
+    name: str,
+    jobs: Iterable[Revision[JobView]],
+    pods: Iterable[Revision[PodView]],
+    events: Iterable[EventRow],
+) -> History:
+    """Order the revisions, link each to the one before it, and derive the writes."""
+    history = History(namespace, name)
+    history.jobs = _linked(jobs)
+    history.pods = _linked(pods)
+    history.jobs_rv = [revision.rv for revision in history.jobs]
+    history.pods_rv = [revision.rv for revision in history.pods]
+    history.events = sorted(events, key=lambda event: event.seq)
+    uids = {revision.view.uid for revision in history.jobs}
+    writes = [*_job_writes(history.jobs), *_pod_writes(history.pods, uids)]
+    writes.sort(key=lambda write: (write.rv, write.kind.value, write.uid))
+    for index, write in enumerate(writes):
+        write.index = index
+    history.writes = writes
+    return history
+
+
+def _linked(revisions: Iterable[Revision[V]]) -> list[Revision[V]]:
+    """Sorted by resourceVersion, repetitions dropped, `previous` and `position` set."""
+    last: dict[str, Revision[V]] = {}
+    result: list[Revision[V]] = []
+    for revision in sorted(revisions, key=lambda r: (r.rv, r.type == "DELETED", r.seq)):
+        before = last.get(revision.view.uid)
+        if before is not None and before.type == "DELETED":
+            continue
+        if before is not None and before.rv == revision.rv and revision.type != "DELETED":
+            continue  # listed again, or delivered twice
+        revision.previous = before
+        revision.position = len(result)
+        last[revision.view.uid] = revision
+        result.append(revision)
+    return result
+
+
+def _job_writes(jobs: list[Revision[JobView]]) -> Iterable[Write]:
+    for revision in jobs:
+        before = revision.previous
+        if (
+            revision.type == "MODIFIED"
+            and before is not None
+            and before.view.status != revision.view.status
+        ):
+            yield _write(WriteKind.STATUS_UPDATE, revision.view.uid, job=revision)
+
+
+def _pod_writes(pods: list[Revision[PodView]], job_uids: set[str]) -> Iterable[Write]:
+    for revision in pods:
+        before, pod = revision.previous, revision.view
+        if before is None:
+            if revision.type == "ADDED" and _owned(pod, job_uids):
+                yield _write(WriteKind.POD_CREATE, pod.uid, pod=revision)
+            continue
+        old = before.view
+        if not _owned(old, job_uids) and not _owned(pod, job_uids):
+            continue
+        if old.deleted_ns is None and (pod.deleted_ns is not None or revision.type == "DELETED"):
+            yield _write(WriteKind.POD_DELETE, pod.uid, pod=revision)
+        if _owned(old, job_uids) != _owned(pod, job_uids):
+            adopted = _owned(pod, job_uids)
+            kind = WriteKind.POD_ADOPT if adopted else WriteKind.POD_RELEASE
+            yield _write(kind, pod.uid, pod=revision)
+        elif old.has_tracking_finalizer and (
+            # Taking the last finalizer off a pod that is being deleted ends it at once: the store
+            # then shows the deletion only, with the state that it had before.
+            not pod.has_tracking_finalizer or revision.type == "DELETED"
+        ):
+            yield _write(WriteKind.FINALIZER_REMOVAL, pod.uid, pod=revision)
+
+
+def _owned(pod: PodView, job_uids: set[str]) -> bool:
+    return pod.controller is not None and pod.controller.uid in job_uids
+
+
+def _write(
+    kind: WriteKind,
+    uid: str,
+    *,
+    pod: Revision[PodView] | None = None,
+    job: Revision[JobView] | None = None,
+) -> Write:
+    revision = pod or job
+    assert revision is not None  # noqa: S101 - one of the two is always given
+    return Write(kind, revision.rv, revision.recv_ns, uid, pod=pod, job=job)
