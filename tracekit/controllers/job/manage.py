@@ -80,7 +80,7 @@ def _create_pods(ctx: SyncContext, api: JobApi, active: int, lacking: int) -> in
             ctx.backoff, base_ns=rules.pod_backoff_base_ns, limit_ns=rules.pod_backoff_limit_ns
         )
         if until_ns is not None and not ctx.clock.reached(until_ns):
-            return _wait_for_backoff(ctx, until_ns)
+            return _wait_for_backoff(ctx, active, until_ns)
     lacking = min(lacking, rules.max_pods_per_sync)
     indexes: list[int] = []
     if job.spec.indexed:
@@ -88,16 +88,15 @@ def _create_pods(ctx: SyncContext, api: JobApi, active: int, lacking: int) -> in
         if per_index and indexes:
             indexes, until_ns = _indexes_past_backoff(ctx, indexes)
             if until_ns is not None:
-                return _wait_for_backoff(ctx, until_ns)
+                return _wait_for_backoff(ctx, active, until_ns)
         lacking = len(indexes)
     ctx.memory.expect_creations(lacking, ctx.clock.now_ns)
     return active + lacking - _slow_start(ctx, api, lacking, indexes)
 
 
-def _wait_for_backoff(ctx: SyncContext, until_ns: int) -> int:
+def _wait_for_backoff(ctx: SyncContext, active: int, until_ns: int) -> int:
     ctx.arm(max(until_ns - ctx.clock.now_ns, ctx.rules.sync_batch_ns))
-    # Upstream reports no active pods at all while it waits, whatever is running.
-    return 0
+    return 0 if ctx.rules.hides_active_in_backoff else active
 
 
 def _pending_indexes(ctx: SyncContext, count: int) -> list[int]:

@@ -1,0 +1,121 @@
+"""Does an observed Job status say what the controller wrote?
+
+Lists of uids are compared as sets: upstream fills them in the random order of its cache. Times that
+the controller took from its clock in this sync (`fresh_ns`) must fall into the window in which the
+sync can have run; they are whole seconds on the wire.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from tracekit.diff.pod_body import FieldDifference
+from tracekit.kube.timestamps import floor_second, format_rfc3339
+from tracekit.kube.views import Condition, JobStatus
+
+
+class Interval(NamedTuple):
+    """When a sync ran, as far as the record tells; `slack_ns` for clocks that differ."""
+
+    from_ns: int
+    until_ns: int
+    slack_ns: int
+
+    def holds(self, second_ns: int) -> bool:
+        """Whether a whole second lies in the interval."""
+        return (
+            floor_second(self.from_ns - self.slack_ns)
+            <= second_ns
+            <= self.until_ns + self.slack_ns
+        )
+
+
+def status_differences(
+    expected: JobStatus, observed: JobStatus, *, fresh_ns: int, window: Interval
+) -> list[FieldDifference]:
+    """Every field of the status that is not as expected."""
+    if expected == observed:
+        return []
+    found: list[FieldDifference] = []
+    for name, path in _PLAIN:
+        left, right = getattr(expected, name), getattr(observed, name)
+        if left != right:
+            found.append(FieldDifference(path, left, right))
+    for name, path in _SETS:
+        left, right = getattr(expected, name), getattr(observed, name)
+        if left != right and sorted(left) != sorted(right):
+            found.append(FieldDifference(path, sorted(left), sorted(right)))
+    for name, path in _TIMES:
+        left, right = getattr(expected, name), getattr(observed, name)
+        if not _time_fits(left, right, fresh_ns, window):
+            found.append(FieldDifference(path, format_rfc3339(left), format_rfc3339(right)))
+    found += _condition_differences(expected.conditions, observed.conditions, fresh_ns, window)
+    return found
+
+
+_PLAIN = (
+    ("active", "status.active"),
+    ("ready", "status.ready"),
+    ("succeeded", "status.succeeded"),
+    ("failed", "status.failed"),
+    ("terminating", "status.terminating"),
+    ("completed_indexes", "status.completedIndexes"),
+    ("failed_indexes", "status.failedIndexes"),
+    ("tracks_uncounted", "status.uncountedTerminatedPods"),
+)
+_SETS = (
+    ("uncounted_succeeded", "status.uncountedTerminatedPods.succeeded"),
+    ("uncounted_failed", "status.uncountedTerminatedPods.failed"),
+)
+_TIMES = (("start_ns", "status.startTime"), ("completion_ns", "status.completionTime"))
+
+
+def _time_fits(
+    expected: int | None, observed: int | None, fresh_ns: int, window: Interval
+) -> bool:
+    if expected == fresh_ns:
+        return observed is not None and window.holds(observed)
+    return expected == observed
+
+
+def _condition_differences(
+    expected: tuple[Condition, ...],
+    observed: tuple[Condition, ...],
+    fresh_ns: int,
+    window: Interval,
+) -> list[FieldDifference]:
+    if [c.type for c in expected] != [c.type for c in observed]:
+        return [
+            FieldDifference(
+                "status.conditions", [_brief(c) for c in expected], [_brief(c) for c in observed]
+            )
+        ]
+    found = []
+    for position, (left, right) in enumerate(zip(expected, observed, strict=True)):
+        path = f"status.conditions[{position}]"
+        for name in ("status", "reason", "message"):
+            if getattr(left, name) != getattr(right, name):
+                found.append(
+                    FieldDifference(f"{path}.{name}", getattr(left, name), getattr(right, name))
+                )
+        for name, field_name in (
+            ("last_probe_ns", "lastProbeTime"),
+            ("last_transition_ns", "lastTransitionTime"),
+        ):
+            want, have = getattr(left, name), getattr(right, name)
+            if not _time_fits(want, have, fresh_ns, window):
+                found.append(
+                    FieldDifference(
+                        f"{path}.{field_name}", format_rfc3339(want), format_rfc3339(have)
+                    )
+                )
+    return found
+
+
+def _brief(condition: Condition) -> dict[str, Any]:
+    return {
+        "type": condition.type,
+        "status": condition.status,
+        "reason": condition.reason,
+        "message": condition.message,
+    }

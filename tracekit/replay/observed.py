@@ -1,0 +1,498 @@
+"""The `observed` schedule: does some admissible cut explain each write of one key?
+
+Syncs are anchored at the observed writes. For each, the Job's revision and the position in the pod
+stream that the controller's caches had reached are searched, newest first; the position never goes
+back from one sync to the next. A cut explains a write when the ported controller, with the memory
+that the earlier syncs left it, does exactly what was observed: the same creations, deletions and
+patches, and the same status, down to the field.
+
+The search is a depth-first walk over the syncs of one key: when a sync finds no cut, the one before
+it is asked for an earlier one. What no cut explains is a divergence; the walk then takes the
+nearest attempt as what happened and goes on, so that one lie is told once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from tracekit.controllers.job.context import Choices, SyncClock
+from tracekit.controllers.job.memory import JobMemory
+from tracekit.controllers.job.sync import sync_job
+from tracekit.eras.job import JobRules
+from tracekit.kube.timestamps import NS_PER_S
+from tracekit.kube.views import JobView, PodView
+from tracekit.replay.handlers import pod_observed
+from tracekit.replay.history import History, Revision, Write, WriteKind
+from tracekit.replay.observed_api import (
+    Mismatch,
+    ObservedApi,
+    PredictedEvent,
+    Problem,
+    RecordEnds,
+)
+
+#: Clocks of the recorder and of the controller may differ by so much.
+CLOCK_SLACK_NS = NS_PER_S
+#: How many earlier syncs may be asked for another cut before a divergence stands.
+MAX_BACKTRACKS = 64
+_FUTURE_NS = 1 << 62
+
+
+class Blind(NamedTuple):
+    """A time in which the record or the controller was interrupted."""
+
+    from_ns: int
+    until_ns: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the trace as a whole says about the time in which a key lived."""
+
+    end_ns: int  # receive time of the last observation
+    restarts: tuple[Blind, ...] = ()  # the controller manager died and another took over
+    gaps: tuple[Blind, ...] = ()
+    #: A write so close to the end of the trace may have a rest that was not recorded.
+    end_slack_ns: int = 15 * NS_PER_S
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Where the walk stands after some syncs."""
+
+    index: int  # the next write to explain
+    memory: JobMemory
+    cache: Mapping[str, PodView]  # the pod cache at `pod_floor`
+    pod_floor: int  # no later sync can have seen fewer pod revisions
+    job_floor: int  # nor an older revision of the Job
+    done: frozenset[int] = frozenset()
+    last_write_ns: int = 0
+    restarts_seen: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """One sync under one cut, and the writes that it explains."""
+
+    writes: tuple[Write, ...]
+    job: Revision[JobView] | None  # the revision in the Job's cache
+    pod_cut: int  # how many pod revisions the pod cache held
+    pods_unseen: int  # how many more there were
+    lag_ns: int  # age of the oldest revision that was not seen
+    now_ns: int
+    events: tuple[PredictedEvent, ...]
+    problems: tuple[Problem, ...]
+    refused: int
+    cut_off: bool
+    state: State  # after the sync
+
+
+@dataclass(slots=True)
+class KeyReplay:
+    """What the walk found out about one key."""
+
+    history: History
+    syncs: list[Explanation] = field(default_factory=list)
+    orphan_removals: list[tuple[Write, str]] = field(default_factory=list)
+    foreign: list[tuple[Write, str]] = field(default_factory=list)
+    unknowable: list[tuple[Write, str]] = field(default_factory=list)
+    unexplained: list[Write] = field(default_factory=list)
+    final: State | None = None
+
+
+class KeyWalker:
+    """Walks through the writes of one key."""
+
+    def __init__(
+        self,
+        history: History,
+        rules: JobRules,
+        surroundings: Surroundings,
+        foreign: Mapping[int, str],
+    ) -> None:
+        """`foreign` maps indexes of writes to the evidence that somebody else made them."""
+        self.history = history
+        self.rules = rules
+        self.surroundings = surroundings
+        self.foreign = foreign
+        self.deleted_by_event = {
+            event.message.removeprefix("Deleted pod: ")
+            for event in history.events
+            if event.reason == "SuccessfulDelete"
+        }
+        self.failed_creates = any(event.reason == "FailedCreate" for event in history.events)
+        self.choices = Choices(
+            pods=frozenset(w.uid for w in history.writes if w.kind is WriteKind.POD_DELETE),
+            messages=frozenset(
+                condition.message
+                for revision in history.jobs
+                for condition in revision.view.status.conditions
+            ),
+        )
+
+    def run(self) -> KeyReplay:
+        """Explain every write of the key."""
+        result = KeyReplay(self.history)
+        state = State(0, JobMemory(), {}, 0, 0, frozenset(self.foreign))
+        stack: list[tuple[State, Iterator[Explanation], int]] = []
+        trail: list[tuple[str, object]] = []
+        backtracks = 0
+        frontier: tuple[State, list[tuple[str, object]]] | None = None
+        writes = self.history.writes
+        while True:
+            state = self._skip_done(state)
+            if state.index >= len(writes):
+                break
+            state = self._restarted(state)
+            write = writes[state.index]
+            verdict = self._without_sync(write, state)
+            if verdict is not None:
+                trail.append(verdict)
+                state = replace(state, done=state.done | {write.index})
+                continue
+            options = self._explanations(state)
+            found = next(options, None)
+            if found is None and self._not_ours(write):
+                trail.append(("foreign", (write, "no SuccessfulDelete event names the pod")))
+                state = replace(state, done=state.done | {write.index})
+                continue
+            if found is None:
+                if frontier is None or frontier[0].index < state.index:
+                    frontier = (state, list(trail))
+                while stack and backtracks < MAX_BACKTRACKS:
+                    before, options, length = stack.pop()
+                    backtracks += 1
+                    found = next(options, None)
+                    if found is not None:
+                        del trail[length:]
+                        state = before
+                        break
+                if found is None:
+                    state, trail = frontier[0], frontier[1]
+                    frontier = None
+                    stack.clear()
+                    backtracks = 0
+                    found = self._nearest(state)
+                    trail.append(("sync", found))
+                    state = found.state
+                    continue
+            stack.append((state, options, len(trail)))
+            if len(stack) > MAX_BACKTRACKS:
+                del stack[0]
+            trail.append(("sync", found))
+            state = found.state
+        for kind, entry in trail:
+            getattr(
+                result,
+                {
+                    "sync": "syncs",
+                    "orphan": "orphan_removals",
+                    "foreign": "foreign",
+                    "unknowable": "unknowable",
+                    "unexplained": "unexplained",
+                }[kind],
+            ).append(entry)
+        result.final = state
+        return result
+
+    # Single steps.
+
+    def _skip_done(self, state: State) -> State:
+        index = state.index
+        while index < len(self.history.writes) and index in state.done:
+            index += 1
+        return replace(state, index=index) if index != state.index else state
+
+    def _restarted(self, state: State) -> State:
+        """A new controller manager starts with an empty memory."""
+        write = self.history.writes[state.index]
+        passed = sum(1 for r in self.surroundings.restarts if r.until_ns <= write.recv_ns)
+        if passed == state.restarts_seen:
+            return state
+        return replace(state, memory=JobMemory(), restarts_seen=passed)
+
+    def _without_sync(self, write: Write, state: State) -> tuple[str, object] | None:
+        """Writes that need no sync of the key: the orphan worker's."""
+        if write.kind is not WriteKind.FINALIZER_REMOVAL:
+            return None
+        why = self._orphan_reason(write)
+        return None if why is None else ("orphan", (write, why))
+
+    def _orphan_reason(self, write: Write) -> str | None:
+        """Why the orphan worker takes this finalizer off, if it does."""
+        assert write.pod is not None and write.pod.previous is not None  # noqa: S101, PT018
+        before = write.pod.previous.view
+        if before.controller is None:
+            return "the pod has no controller any more"
+        job = self.history.job_before(write.rv)
+        if job is None or job.type == "DELETED" or job.view.uid != before.controller.uid:
+            return "the pod's Job is gone"
+        if job.view.status.finished is not None:
+            return "the pod's Job has finished"
+        return None
+
+    def _not_ours(self, write: Write) -> bool:
+        """Whether a deletion that no sync explains has nothing that points to the controller."""
+        if write.kind is not WriteKind.POD_DELETE or write.pod is None:
+            return False
+        return write.pod.view.name not in self.deleted_by_event
+
+    # The search for a cut.
+
+    def _explanations(self, state: State) -> Iterator[Explanation]:
+        """Every cut that explains the next write, newest first."""
+        for refusals in (False, True) if self.failed_creates else (False,):
+            for cuts_off in (False, True) if self._interrupted(state) else (False,):
+                for job in self._job_candidates(state):
+                    yield from self._under_job(
+                        state, job, refusals=refusals, cuts_off=cuts_off
+                    )
+
+    def _interrupted(self, state: State) -> bool:
+        at_ns = self.history.writes[state.index].recv_ns
+        near_end = self.surroundings.end_ns - at_ns < self.surroundings.end_slack_ns
+        return near_end or any(
+            blind.from_ns - CLOCK_SLACK_NS <= at_ns + 10 * NS_PER_S and at_ns <= blind.until_ns
+            for blind in (*self.surroundings.restarts, *self.surroundings.gaps)
+        )
+
+    def _job_candidates(self, state: State) -> Iterator[Revision[JobView]]:
+        rv = self.history.writes[state.index].rv
+        newest = self.history.job_before(rv)
+        if newest is None:
+            return
+        for position in range(newest.position, state.job_floor - 1, -1):
+            revision = self.history.jobs[position]
+            if revision.type != "DELETED":
+                yield revision
+
+    def _under_job(
+        self, state: State, job: Revision[JobView], *, refusals: bool, cuts_off: bool
+    ) -> Iterator[Explanation]:
+        history = self.history
+        newest = history.pods_below(history.writes[state.index].rv)
+        memories = self._memories(state, newest, job.view.uid)
+        cache = dict(state.cache)
+        for revision in history.pods[state.pod_floor : newest]:
+            _apply(cache, revision)
+        for cut in range(newest, state.pod_floor - 1, -1):
+            if cut < newest:
+                _undo(cache, history.pods[cut])
+            memory = memories[cut - state.pod_floor]
+            pods = list(cache.values())
+            found = self._attempt_times(
+                state, job, pods, memory, cut, refusals=refusals, cuts_off=cuts_off
+            )
+            if found is not None:
+                yield replace(found, state=replace(found.state, cache=dict(cache)))
+
+    def _memories(self, state: State, newest: int, job_uid: str) -> list[JobMemory]:
+        """The key's memory at each position of the pod stream from the floor on."""
+        memory = state.memory.copy()
+        memories = [memory.copy()]
+        for revision in self.history.pods[state.pod_floor : newest]:
+            old = revision.previous.view if revision.previous is not None else None
+            pod_observed(
+                memory, old, revision.view, deleted=revision.type == "DELETED", job_uid=job_uid
+            )
+            memories.append(memory.copy())
+        return memories
+
+    def _attempt_times(
+        self,
+        state: State,
+        job: Revision[JobView],
+        pods: list[PodView],
+        memory: JobMemory,
+        cut: int,
+        *,
+        refusals: bool,
+        cuts_off: bool,
+    ) -> Explanation | None:
+        """Try the latest time at which the sync can have run, and just before each timer."""
+        history = self.history
+        latest_ns = history.writes[state.index].recv_ns
+        earliest_ns = max(
+            job.recv_ns,
+            history.pods[cut - 1].recv_ns if cut else 0,
+            state.last_write_ns,
+        )
+        earliest_ns = min(earliest_ns, latest_ns)
+        asked: set[int] = set()
+        queue = [latest_ns]
+        tried: set[int] = set()
+        while queue:
+            now_ns = queue.pop()
+            if now_ns in tried:
+                continue
+            tried.add(now_ns)
+            found, timers = self._attempt(
+                state,
+                job,
+                pods,
+                memory.copy(),
+                cut,
+                now_ns=now_ns,
+                earliest_ns=earliest_ns,
+                refusals=refusals,
+                cuts_off=cuts_off,
+            )
+            if found is not None:
+                return found
+            for timer in timers:
+                if timer not in asked and earliest_ns - CLOCK_SLACK_NS <= timer <= now_ns:
+                    asked.add(timer)
+                    queue.append(timer - 1)
+        return None
+
+    def _attempt(
+        self,
+        state: State,
+        job: Revision[JobView],
+        pods: list[PodView],
+        memory: JobMemory,
+        cut: int,
+        *,
+        now_ns: int,
+        earliest_ns: int,
+        refusals: bool = False,
+        cuts_off: bool = False,
+        lenient: bool = False,
+    ) -> tuple[Explanation | None, list[int]]:
+        # A time that no API object can hold marks what the controller took from its clock.
+        clock = SyncClock(now_ns if now_ns % NS_PER_S else now_ns + 1)
+        api = ObservedApi(
+            self.history,
+            state.index,
+            clock,
+            earliest_ns,
+            cuts_off,
+            refusals,
+            lenient,
+            state.done,
+            CLOCK_SLACK_NS,
+        )
+        ended = False
+        try:
+            sync_job(
+                job.view, pods, memory, api, clock=clock, rules=self.rules, choices=self.choices
+            )
+        except Mismatch:
+            return None, clock.asked
+        except RecordEnds:
+            ended = True
+        if not api.consumed:
+            return None, clock.asked
+        consumed = sorted(api.consumed, key=lambda write: write.index)
+        extra = self._left_over(state, consumed, api.taken)
+        if extra and not lenient:
+            return None, clock.asked
+        if consumed[0].index != state.index and not lenient:
+            return None, clock.asked
+        problems = [*api.problems, *extra]
+        newest = self.history.pods_below(self.history.writes[state.index].rv)
+        lag_ns = 0
+        first = self.history.writes[state.index]
+        if cut < newest:
+            lag_ns = first.recv_ns - self.history.pods[cut].recv_ns
+        after = State(
+            index=state.index,
+            memory=memory,
+            cache=state.cache,
+            pod_floor=cut,
+            job_floor=job.position,
+            done=state.done | api.taken,
+            last_write_ns=consumed[-1].recv_ns,
+            restarts_seen=state.restarts_seen,
+        )
+        return (
+            Explanation(
+                tuple(consumed),
+                job,
+                cut,
+                newest - cut,
+                lag_ns,
+                now_ns,
+                tuple(api.events),
+                tuple(problems),
+                api.refused,
+                ended,
+                after,
+            ),
+            clock.asked,
+        )
+
+    def _left_over(self, state: State, consumed: list[Write], taken: set[int]) -> list[Problem]:
+        """Writes in the midst of the sync that it does not explain."""
+        problems = []
+        for index in range(state.index, consumed[-1].index):
+            write = self.history.writes[index]
+            if index in taken or index in state.done:
+                continue
+            if write.kind is WriteKind.FINALIZER_REMOVAL and self._orphan_reason(write):
+                continue
+            if self._not_ours(write):
+                continue
+            problems.append(Problem(write.kind, "extra", write, "nothing of the kind"))
+        return problems
+
+    # What stands when no cut explains a write.
+
+    def _nearest(self, state: State) -> Explanation:
+        """The attempt that leaves the least unexplained, told with its problems."""
+        history = self.history
+        write = history.writes[state.index]
+        best: tuple[tuple[int, int, int], Explanation] | None = None
+        for job in list(self._job_candidates(state))[:3]:
+            newest = history.pods_below(write.rv)
+            memories = self._memories(state, newest, job.view.uid)
+            cache = dict(state.cache)
+            for revision in history.pods[state.pod_floor : newest]:
+                _apply(cache, revision)
+            for cut in range(newest, max(state.pod_floor, newest - 40) - 1, -1):
+                if cut < newest:
+                    _undo(cache, history.pods[cut])
+                for now_ns in (write.recv_ns, _FUTURE_NS + 1):
+                    found, _ = self._attempt(
+                        state,
+                        job,
+                        list(cache.values()),
+                        memories[cut - state.pod_floor].copy(),
+                        cut,
+                        now_ns=now_ns,
+                        earliest_ns=job.recv_ns,
+                        refusals=self.failed_creates,
+                        lenient=True,
+                    )
+                    if found is None:
+                        continue
+                    misses = found.writes[0].index != state.index
+                    rank = (len(found.problems) + 2 * misses, -job.position, newest - cut)
+                    if best is None or rank < best[0]:
+                        found = replace(found, state=replace(found.state, cache=dict(cache)))
+                        best = (rank, found)
+        alone = Problem(write.kind, "extra", write, "nothing of the kind at any cut")
+        if best is None or best[1].writes[0].index != state.index:
+            after = replace(state, done=state.done | {write.index}, last_write_ns=write.recv_ns)
+            return Explanation(
+                (write,), None, state.pod_floor, 0, 0, write.recv_ns, (), (alone,), 0, False, after
+            )
+        return best[1]
+
+
+def _apply(cache: dict[str, PodView], revision: Revision[PodView]) -> None:
+    if revision.type == "DELETED":
+        cache.pop(revision.view.uid, None)
+    else:
+        cache[revision.view.uid] = revision.view
+
+
+def _undo(cache: dict[str, PodView], revision: Revision[PodView]) -> None:
+    before = revision.previous
+    if before is None or before.type == "DELETED":
+        cache.pop(revision.view.uid, None)
+    else:
+        cache[revision.view.uid] = before.view

@@ -1,0 +1,343 @@
+"""The API server as one sync met it, read off the record.
+
+The `observed` schedule runs the ported controller against this port: each write that it makes is
+looked up among the writes that were observed. A write that changed nothing on the server (a DELETE
+of a pod that is being deleted, a PATCH without effect, a PUT of the same status) leaves no trace
+and is granted; a PUT on an old revision is answered with a conflict, as the server did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from tracekit.controllers.actions import CreatePod, Created, Outcome
+from tracekit.controllers.job.context import SyncClock
+from tracekit.diff.pod_body import FieldDifference, pod_body_differences
+from tracekit.diff.status import Interval, status_differences
+from tracekit.kube.views import JobStatus, JobView, PodView
+from tracekit.replay.history import History, Revision, Write, WriteKind
+
+
+class Problem(NamedTuple):
+    """One way in which a run of the controller does not fit the record."""
+
+    kind: WriteKind
+    verdict: str  # different, missing, extra, early, late
+    write: Write | None  # the observed write, if there is one
+    what: str  # a sentence part: what was expected
+    fields: tuple[FieldDifference, ...] = ()
+
+
+class Mismatch(Exception):  # noqa: N818 - a signal of the search, not an error
+    """This run cannot be what happened; raised only in a strict run."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.what)
+        self.problem = problem
+
+
+class RecordEnds(Exception):  # noqa: N818 - a signal of the search, not an error
+    """The record stops (end of trace, gap, controller killed) before this write could show."""
+
+
+class PredictedEvent(NamedTuple):
+    """An Event that the controller handed to its broadcaster."""
+
+    type: str
+    reason: str
+    message: str
+    after_rv: int
+
+
+@dataclass(slots=True)
+class ObservedApi:
+    """The port for one attempt to explain the writes from `start` on."""
+
+    history: History
+    start: int
+    clock: SyncClock
+    earliest_ns: int  # the sync did not begin before
+    cuts_off: bool  # whether the record may end, or the controller have died, inside this sync
+    refusals: bool  # whether creations may have been refused
+    lenient: bool
+    skip: frozenset[int]  # writes that others made or that are explained already
+    slack_ns: int
+    consumed: list[Write] = field(default_factory=list)
+    taken: set[int] = field(default_factory=set)
+    events: list[PredictedEvent] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    refused: int = 0
+    conflicts: int = 0
+    floor: int = 0  # writes before this index belong to an earlier step of the sync
+    last_rv: int = 0
+
+    def __post_init__(self) -> None:
+        self.floor = self.start
+        writes = self.history.writes
+        self.last_rv = writes[self.start].rv if self.start < len(writes) else 0
+
+    # The port.
+
+    def can_adopt(self, job: JobView) -> bool:
+        """The live Job was not being deleted, as far as its revisions tell."""
+        current = self.history.job_before(self._now_rv() + 1)
+        return (
+            current is not None
+            and current.type != "DELETED"
+            and current.view.uid == job.uid
+            and current.view.deleted_ns is None
+        )
+
+    def adopt_pod(self, job: JobView, pod: PodView, *, add_finalizer: bool) -> Outcome:
+        """PATCH of ownerReferences (and the finalizer)."""
+        del job, add_finalizer
+        return self._pod_write(WriteKind.POD_ADOPT, pod, f"pod {pod.name} to be adopted")
+
+    def release_pod(self, job: JobView, pod: PodView) -> Outcome:
+        """PATCH that drops the owner reference."""
+        del job
+        return self._pod_write(WriteKind.POD_RELEASE, pod, f"pod {pod.name} to be released")
+
+    def remove_finalizer(self, pod: PodView) -> Outcome:
+        """PATCH that drops the tracking finalizer."""
+        return self._pod_write(
+            WriteKind.FINALIZER_REMOVAL, pod, f"the tracking finalizer of pod {pod.name} to go"
+        )
+
+    def delete_pod(self, job: JobView, pod: PodView) -> Outcome:
+        """DELETE of a pod."""
+        outcome = self._pod_write(
+            WriteKind.POD_DELETE, pod, f"pod {pod.name} to be deleted"
+        )
+        if outcome is Outcome.OK:
+            self._event(job, "Normal", "SuccessfulDelete", f"Deleted pod: {pod.name}")
+        return outcome
+
+    def create_pods(self, job: JobView, intents: list[CreatePod]) -> list[Created]:
+        """One slow-start batch of POSTs."""
+        answers = []
+        until = self._next_status()
+        floor = self.floor
+        for intent in intents:
+            write = self._find_create(intent, floor, until)
+            if write is not None:
+                self._take(write)
+                self._check_body(intent, write)
+                pod = _pod_of(write)
+                self._event(job, "Normal", "SuccessfulCreate", f"Created pod: {pod.view.name}")
+                answers.append(Created(Outcome.OK, pod.view.name))
+                self.floor = max(self.floor, write.index)
+            elif self.refusals:
+                self.refused += 1
+                answers.append(Created(Outcome.REFUSED))
+            else:
+                self._missing(WriteKind.POD_CREATE, _describe_create(intent))
+                answers.append(Created(Outcome.OK))
+        return answers
+
+    def update_status(self, job: JobView, status: JobStatus) -> tuple[Outcome, JobView]:
+        """PUT of the status, based on the Job that the sync holds."""
+        if status == job.status:
+            return Outcome.OK, job
+        position = self._next_status()
+        writes = self.history.writes
+        write = writes[position] if position < len(writes) else None
+        revision = write.job if write is not None else None
+        base = revision.previous if revision is not None else None
+        if write is None or revision is None or base is None or base.rv != job.rv:
+            return self._status_unseen(job, status)
+        window = Interval(self.earliest_ns, write.recv_ns, self.slack_ns)
+        differences = status_differences(
+            status, revision.view.status, fresh_ns=self.clock.now_ns, window=window
+        )
+        if differences:
+            if _same_apart_from_times(status, job.status, self.clock.now_ns):
+                return Outcome.OK, job  # a PUT that changes nothing within the second
+            problem = Problem(
+                WriteKind.STATUS_UPDATE,
+                "different",
+                write,
+                "another status",
+                tuple(differences),
+            )
+            self._report(problem)
+        self._take(write)
+        self.floor = write.index
+        self.last_rv = write.rv
+        return Outcome.OK, revision.view
+
+    def record_event(self, job: JobView, event_type: str, reason: str, message: str) -> None:
+        """Hand an Event to the broadcaster."""
+        self._event(job, event_type, reason, message)
+
+    # The search for the observed counterpart.
+
+    def _now_rv(self) -> int:
+        writes = self.history.writes
+        return writes[self.floor].rv if self.floor < len(writes) else self.last_rv
+
+    def _event(self, job: JobView, event_type: str, reason: str, message: str) -> None:
+        del job
+        self.events.append(PredictedEvent(event_type, reason, message, self._now_rv()))
+
+    def _take(self, write: Write) -> None:
+        self.consumed.append(write)
+        self.taken.add(write.index)
+
+    def _free(self, index: int) -> bool:
+        return index not in self.taken and index not in self.skip
+
+    def _next_status(self) -> int:
+        """Index of the next status write that this sync could have made, or past the end."""
+        writes = self.history.writes
+        for index in range(self.floor, len(writes)):
+            if writes[index].kind is WriteKind.STATUS_UPDATE and self._free(index):
+                return index
+        return len(writes)
+
+    def _find_create(self, intent: CreatePod, floor: int, until: int) -> Write | None:
+        writes = self.history.writes
+        for index in range(floor, until):
+            write = writes[index]
+            if write.kind is not WriteKind.POD_CREATE or not self._free(index):
+                continue
+            pod = _pod_of(write).view
+            if intent.completion_index is None or pod.completion_index == intent.completion_index:
+                return write
+        return None
+
+    def _check_body(self, intent: CreatePod, write: Write) -> None:
+        pod = _pod_of(write)
+        differences = pod_body_differences(
+            intent, pod.view, pod.evidence.pod_spec(), pod.evidence.generate_name()
+        )
+        if differences:
+            # The creation itself stands: only its content is wrong.
+            self.problems.append(
+                Problem(
+                    WriteKind.POD_CREATE,
+                    "different",
+                    write,
+                    f"pod {pod.view.name} as the Job's template has it",
+                    tuple(differences),
+                )
+            )
+
+    def _pod_write(self, kind: WriteKind, pod: PodView, what: str) -> Outcome:
+        writes = self.history.writes
+        until = self._next_status()
+        for index in range(self.start, until):
+            write = writes[index]
+            if write.kind is kind and write.uid == pod.uid and self._free(index):
+                if index < self.floor and kind is not WriteKind.POD_DELETE:
+                    continue
+                self._take(write)
+                return Outcome.OK
+        state = self._pod_at(pod.uid, self._now_rv())
+        if state is None or state.type == "DELETED":
+            return Outcome.NOT_FOUND
+        if _already_so(kind, state.view):
+            return Outcome.OK
+        gone = self._gone_before(pod.uid, kind, until)
+        if gone is not None:
+            return gone
+        self._missing(kind, what)
+        return Outcome.OK
+
+    def _gone_before(self, uid: str, kind: WriteKind, until: int) -> Outcome | None:
+        """The pod got there by somebody else's hand before this sync's next status write."""
+        writes = self.history.writes
+        limit_rv = writes[until].rv if until < len(writes) else None
+        for revision in self.history.pods:
+            if revision.view.uid != uid or revision.rv <= self._now_rv():
+                continue
+            if limit_rv is not None and revision.rv > limit_rv:
+                break
+            if revision.type == "DELETED":
+                return Outcome.NOT_FOUND
+            if _already_so(kind, revision.view):
+                return Outcome.OK
+        return None
+
+    def _pod_at(self, uid: str, rv: int) -> Revision[PodView] | None:
+        """The last state of the pod below `rv`; its first one if it came later."""
+        position = self.history.pods_below(rv)
+        for index in range(position - 1, -1, -1):
+            if self.history.pods[index].view.uid == uid:
+                return self.history.pods[index]
+        return next((r for r in self.history.pods[position:] if r.view.uid == uid), None)
+
+    def _status_unseen(self, job: JobView, status: JobStatus) -> tuple[Outcome, JobView]:
+        """No observed status write continues this revision of the Job."""
+        later = [r for r in self.history.jobs if r.rv > job.rv]
+        if later:
+            if later[0].type == "DELETED" or later[0].view.uid != job.uid:
+                return Outcome.NOT_FOUND, job
+            written = {w.rv for w in self.history.writes if w.kind is WriteKind.STATUS_UPDATE}
+            foreign = later[0].rv not in written or any(
+                w.rv == later[0].rv and w.index in self.skip for w in self.history.writes
+            )
+            if foreign:
+                self.conflicts += 1
+                return Outcome.CONFLICT, job
+            if job.rv < self._base_rv():
+                self.conflicts += 1
+                return Outcome.CONFLICT, job
+        if _same_apart_from_times(status, job.status, self.clock.now_ns):
+            return Outcome.OK, job
+        self._missing(WriteKind.STATUS_UPDATE, "a status update")
+        return Outcome.OK, replace(job, status=status)
+
+    def _base_rv(self) -> int:
+        """The Job's revision on the server when this sync makes its write."""
+        current = self.history.job_before(self._now_rv())
+        return current.rv if current is not None else 0
+
+    def _missing(self, kind: WriteKind, what: str) -> None:
+        if self.cuts_off:
+            raise RecordEnds
+        self._report(Problem(kind, "missing", None, what))
+
+    def _report(self, problem: Problem) -> None:
+        if not self.lenient:
+            raise Mismatch(problem)
+        self.problems.append(problem)
+
+
+def _pod_of(write: Write) -> Revision[PodView]:
+    assert write.pod is not None  # noqa: S101 - pod writes have one
+    return write.pod
+
+
+def _describe_create(intent: CreatePod) -> str:
+    if intent.completion_index is None:
+        return "a pod to be created"
+    return f"a pod for index {intent.completion_index} to be created"
+
+
+def _already_so(kind: WriteKind, pod: PodView) -> bool:
+    """Whether the write would change nothing."""
+    match kind:
+        case WriteKind.POD_DELETE:
+            return pod.deleted_ns is not None
+        case WriteKind.FINALIZER_REMOVAL:
+            return not pod.has_tracking_finalizer
+        case WriteKind.POD_ADOPT:
+            return pod.controller is not None
+        case WriteKind.POD_RELEASE:
+            return pod.controller is None
+    return False
+
+
+def _same_apart_from_times(left: JobStatus, right: JobStatus, now_ns: int) -> bool:
+    """Whether a PUT of `left` over `right` could be a no-op: only times written now differ."""
+    if left.start_ns == now_ns and right.start_ns is not None:
+        left = replace(left, start_ns=right.start_ns)
+    return left == right
+
+
+def sequence_of(writes: Sequence[Write]) -> list[Any]:
+    """The writes in the order of the store."""
+    return sorted(writes, key=lambda write: write.index)
