@@ -274,7 +274,7 @@ class KeyWalker:
     ) -> Iterator[Explanation]:
         history = self.history
         newest = history.pods_below(history.writes[state.index].rv)
-        memories = self._memories(state, newest, job.view.uid)
+        memories = self.memories(state, newest, job.view.uid)
         cache = dict(state.cache)
         for revision in history.pods[state.pod_floor : newest]:
             _apply(cache, revision)
@@ -289,7 +289,7 @@ class KeyWalker:
             if found is not None:
                 yield replace(found, state=replace(found.state, cache=dict(cache)))
 
-    def _memories(self, state: State, newest: int, job_uid: str) -> list[JobMemory]:
+    def memories(self, state: State, newest: int, job_uid: str) -> list[JobMemory]:
         """The key's memory at each position of the pod stream from the floor on."""
         memory = state.memory.copy()
         memories = [memory.copy()]
@@ -448,7 +448,7 @@ class KeyWalker:
         best: tuple[tuple[int, int, int], Explanation] | None = None
         for job in list(self._job_candidates(state))[:3]:
             newest = history.pods_below(write.rv)
-            memories = self._memories(state, newest, job.view.uid)
+            memories = self.memories(state, newest, job.view.uid)
             cache = dict(state.cache)
             for revision in history.pods[state.pod_floor : newest]:
                 _apply(cache, revision)

@@ -1,0 +1,78 @@
+"""Which Events of the Job controller does which sync explain?
+
+Events are posted by a goroutine of their own: late, merged (a higher count), aggregated or dropped.
+A missing Event says nothing; an Event that no sync hands to the broadcaster is a divergence.
+
+Upstream: client-go/tools/record/events_cache.go.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from tracekit.replay.history import EventRow, History
+from tracekit.replay.observed import CLOCK_SLACK_NS, KeyReplay
+
+COMPONENT = "job-controller"
+_COMBINED = "(combined from similar events): "
+#: Reasons whose Event may be all that a sync left behind: its writes were refused or conflicted.
+_LONE_REASONS = frozenset(
+    {"FailedCreate", "FailedDelete", "Suspended", "Resumed", "UnknownCompletionMode"}
+)
+
+
+@dataclass(slots=True)
+class _Supply:
+    """Events that the syncs hand out, by (type, reason, message)."""
+
+    at_ns: dict[tuple[str, str, str], list[int]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+
+    def take(self, key: tuple[str, str, str], until_ns: int, count: int) -> bool:
+        """Use up `count` of them that were handed out by then."""
+        times = self.at_ns.get(key, [])
+        usable = [at for at in times if at <= until_ns]
+        if len(usable) < count:
+            return False
+        for at in usable[:count]:
+            times.remove(at)
+        return True
+
+
+def explain_events(
+    replay: KeyReplay, lone_event: Callable[[EventRow], bool]
+) -> Iterable[tuple[EventRow, bool]]:
+    """Every Event row of the controller about this key, and whether it is explained.
+
+    `lone_event` tells for an Event of a sync without any other trace whether the controller could
+    have emitted it.
+    """
+    supply = _Supply()
+    for sync in replay.syncs:
+        for event in sync.events:
+            supply.at_ns[event.type, event.reason, event.message].append(
+                sync.writes[0].recv_ns
+            )
+    counts: dict[str, int] = {}
+    for row in replay.history.events:
+        if row.component != COMPONENT:
+            continue
+        before = counts.get(row.uid, 0)
+        counts[row.uid] = row.count
+        if row.type == "LIST":
+            continue
+        message = row.message.removeprefix(_COMBINED)
+        key = (row.event_type, row.reason, message)
+        repeated = max(1, row.count - before)
+        explained = supply.take(key, row.recv_ns + 2 * CLOCK_SLACK_NS, repeated)
+        if not explained and row.reason in _LONE_REASONS:
+            explained = lone_event(row)
+        yield row, explained
+
+
+def job_uid_of(history: History, row: EventRow) -> str:
+    """The uid of the Job that the Event is about."""
+    return row.involved_uid or (history.jobs[-1].view.uid if history.jobs else "")

@@ -1,0 +1,123 @@
+"""Writes that somebody else made, each with its evidence.
+
+Evidence is what the record shows of an actor: the managedFields entries that changed with the
+write, an owner that is being deleted, a DisruptionTarget condition, a Job that says who manages it.
+The absence of an explanation is no evidence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from tracekit.eras.job import JobRules
+from tracekit.kube.views import JobView, PodView
+from tracekit.replay.history import History, Manager, Revision, Write, WriteKind
+
+#: Field managers under which distributions run the controller manager.
+CONTROLLER_MANAGERS = frozenset(
+    {
+        "kube-controller-manager",
+        "hyperkube",
+        "k3s",
+        "rke2",
+        "kubelite",
+        "controller-manager",
+        "cluster-policy-controller",
+    }
+)
+
+
+def foreign_writes(
+    history: History, rules: JobRules, managers: Collection[str] = CONTROLLER_MANAGERS
+) -> dict[int, str]:
+    """Indexes of the writes that are certainly not the Job controller's, with the evidence."""
+    found: dict[int, str] = {}
+    for write in history.writes:
+        evidence = _managed_elsewhere(history, write, rules) or _evidence(history, write, managers)
+        if evidence is not None:
+            found[write.index] = evidence
+    return found
+
+
+def _managed_elsewhere(history: History, write: Write, rules: JobRules) -> str | None:
+    job = history.job_before(write.rv)
+    if job is None or not rules.managed_elsewhere(job.view):
+        return None
+    return f"the Job's spec.managedBy is {job.view.spec.managed_by}"
+
+
+def _evidence(history: History, write: Write, managers: Collection[str]) -> str | None:
+    match write.kind:
+        case WriteKind.STATUS_UPDATE:
+            assert write.job is not None  # noqa: S101 - status writes have one
+            return _other_manager(write.job, managers, subresource="status")
+        case WriteKind.POD_CREATE:
+            assert write.pod is not None  # noqa: S101 - pod writes have one
+            return _other_manager(write.pod, managers, subresource="")
+        case WriteKind.POD_RELEASE | WriteKind.POD_ADOPT | WriteKind.FINALIZER_REMOVAL:
+            return _ownership_evidence(history, write, managers)
+    return None
+
+
+def _ownership_evidence(history: History, write: Write, managers: Collection[str]) -> str | None:
+    assert write.pod is not None  # noqa: S101 - pod writes have one
+    if write.kind is WriteKind.POD_RELEASE:
+        job = history.job_before(write.rv)
+        if job is None or job.type == "DELETED":
+            return "the Job is gone: the garbage collector drops its owner references"
+        if job.view.deleted_ns is not None:
+            return (
+                f"the Job is being deleted (finalizers {', '.join(job.view.finalizers) or 'none'}): "
+                "the garbage collector drops its owner references, the Job controller releases "
+                "nothing from then on"
+            )
+    if write.pod.type == "DELETED":
+        return None  # the last state is older than the write
+    return _other_manager(write.pod, managers, subresource="")
+
+
+def _other_manager(
+    revision: Revision[JobView] | Revision[PodView],
+    managers: Collection[str],
+    *,
+    subresource: str,
+) -> str | None:
+    """Who changed the object if it was not the controller manager; None where it may have been."""
+    entries = revision.evidence.managers()
+    before = revision.previous.evidence.managers() if revision.previous is not None else ()
+    changed = [entry for entry in entries if entry not in before]
+    relevant = [entry for entry in changed if entry.subresource in ("", subresource)]
+    if not relevant or any(entry.manager in managers for entry in relevant):
+        return None
+    if any(_lost(entry, entries) for entry in before if entry.manager in managers):
+        return None
+    names = ", ".join(sorted({entry.manager for entry in relevant}))
+    return f"managedFields name {names} as the writer of this revision"
+
+
+def _lost(entry: Manager, entries: Collection[Manager]) -> bool:
+    """Whether an entry vanished: the manager gave up its last field with this write."""
+    return not any(
+        (other.manager, other.subresource) == (entry.manager, entry.subresource)
+        for other in entries
+    )
+
+
+def deletion_evidence(history: History, write: Write) -> str:
+    """Who may have deleted a pod that no sync of the Job controller deletes."""
+    assert write.pod is not None  # noqa: S101 - pod writes have one
+    pod: PodView = write.pod.view
+    for condition in pod.conditions:
+        if condition.type == "DisruptionTarget" and condition.status == "True":
+            return f"the pod has the condition DisruptionTarget ({condition.reason})"
+    job = history.job_before(write.rv)
+    if job is None or job.type == "DELETED":
+        return "its Job is gone: the garbage collector deletes the pod"
+    if job.view.deleted_ns is not None:
+        return "its Job is being deleted: the garbage collector deletes the pod"
+    if job.view.status.finished is not None:
+        return "its Job has finished: the Job controller deletes nothing any more"
+    return (
+        "no Event SuccessfulDelete of the Job controller names the pod, and none of its rules asks "
+        "for the deletion: a user's or another controller's"
+    )

@@ -1,0 +1,274 @@
+"""From the walk over one key to its judgements.
+
+Upstream rules decide what must happen (`tracekit.controllers`), the walk finds the cuts
+(`tracekit.replay.observed`); here each action gets its verdict and its why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tracekit.controllers.job.context import SyncClock
+from tracekit.controllers.job.memory import JobMemory
+from tracekit.controllers.job.sync import sync_job
+from tracekit.diff.events import explain_events, job_uid_of
+from tracekit.diff.foreign import deletion_evidence, foreign_writes
+from tracekit.diff.verdict import Judgement, ObjectRef, Verdict
+from tracekit.eras.job import JobRules
+from tracekit.kube.timestamps import NS_PER_S
+from tracekit.replay.history import EventRow, History, Write, WriteKind
+from tracekit.replay.observed import (
+    CLOCK_SLACK_NS,
+    Explanation,
+    KeyReplay,
+    KeyWalker,
+    Surroundings,
+)
+from tracekit.replay.observed_api import ObservedApi, Problem
+
+CONTROLLER = "job"
+
+
+@dataclass(frozen=True, slots=True)
+class KeyJudgement:
+    """One key, replayed and judged."""
+
+    replay: KeyReplay
+    judgements: tuple[Judgement, ...]
+
+
+def judge_key(history: History, rules: JobRules, surroundings: Surroundings) -> KeyJudgement:
+    """Replay one key under the observed schedule and judge every action."""
+    foreign = foreign_writes(history, rules)
+    walker = KeyWalker(history, rules, surroundings, foreign)
+    replay = walker.run()
+    judge = _Judge(history, rules, surroundings, walker, replay)
+    judgements = [
+        *(judge.foreign(history.writes[index], why) for index, why in foreign.items()),
+        *judge.syncs(),
+        *judge.orphan_removals(),
+        *judge.foreign_deletions(),
+        *judge.events(),
+        *judge.owed(),
+    ]
+    judgements.sort(key=lambda j: (j.time_ns, j.resource_version, j.action, j.subject))
+    return KeyJudgement(replay, tuple(judgements))
+
+
+class _Judge:
+    def __init__(
+        self,
+        history: History,
+        rules: JobRules,
+        surroundings: Surroundings,
+        walker: KeyWalker,
+        replay: KeyReplay,
+    ) -> None:
+        self.history = history
+        self.rules = rules
+        self.surroundings = surroundings
+        self.walker = walker
+        self.replay = replay
+
+    # Judgements.
+
+    def foreign(self, write: Write, why: str) -> Judgement:
+        return self._judgement(write, Verdict.FOREIGN, why)
+
+    def foreign_deletions(self) -> Iterator[Judgement]:
+        for write, _ in self.replay.foreign:
+            yield self.foreign(write, deletion_evidence(self.history, write))
+
+    def orphan_removals(self) -> Iterator[Judgement]:
+        for write, why in self.replay.orphan_removals:
+            yield self._judgement(
+                write, Verdict.MATCH, f"the orphan worker takes the finalizer off: {why}"
+            )
+
+    def syncs(self) -> Iterator[Judgement]:
+        for sync in self.replay.syncs:
+            bad = {p.write.index: p for p in sync.problems if p.write is not None}
+            for write in sync.writes:
+                problem = bad.pop(write.index, None)
+                if problem is not None:
+                    yield self._divergence(sync, problem)
+                elif sync.pods_unseen:
+                    yield self._judgement(
+                        write,
+                        Verdict.MATCH_LAGGED,
+                        _why_explained(sync),
+                        lag_observations=sync.pods_unseen,
+                        lag_ns=sync.lag_ns,
+                    )
+                else:
+                    yield self._judgement(write, Verdict.MATCH, _why_explained(sync))
+            for problem in sync.problems:
+                if problem.write is None or problem.write.index in bad:
+                    yield self._divergence(sync, problem)
+
+    def _divergence(self, sync: Explanation, problem: Problem) -> Judgement:
+        job = sync.job.rv if sync.job is not None else "?"
+        why = (
+            f"expected {problem.what}; nearest cut tried: Job at resourceVersion {job}, "
+            f"{sync.pod_cut} pod revisions seen, {sync.pods_unseen} not yet"
+        )
+        verdict = Verdict(problem.verdict)
+        if problem.write is not None:
+            return self._judgement(problem.write, verdict, why, fields=problem.fields)
+        return Judgement(
+            CONTROLLER,
+            self._object(""),
+            problem.kind.value,
+            verdict,
+            sync.writes[0].recv_ns,
+            str(sync.writes[0].rv),
+            problem.what,
+            why,
+            problem.fields,
+        )
+
+    def events(self) -> Iterator[Judgement]:
+        for row, explained in explain_events(self.replay, self._lone_event):
+            verdict = Verdict.MATCH if explained else Verdict.EXTRA
+            why = (
+                "a sync that is explained hands out this Event"
+                if explained
+                else f"no sync hands out an Event {row.reason} with this message by then"
+            )
+            yield Judgement(
+                CONTROLLER,
+                ObjectRef(
+                    "Job", self.history.namespace, self.history.name, job_uid_of(self.history, row)
+                ),
+                "event",
+                verdict,
+                row.recv_ns,
+                str(row.rv),
+                f"{row.reason}: {row.message}",
+                why,
+            )
+
+    def _lone_event(self, row: EventRow) -> bool:
+        """Whether a sync on the revision that the Event names could have emitted it."""
+        for job in self.history.jobs:
+            if job.rv != row.involved_rv or job.type == "DELETED":
+                continue
+            seen = sum(1 for revision in self.history.pods if revision.recv_ns <= row.recv_ns)
+            for cut in range(seen, max(0, seen - 50) - 1, -1):
+                cache = {}
+                for revision in self.history.pods[:cut]:
+                    if revision.type == "DELETED":
+                        cache.pop(revision.view.uid, None)
+                    else:
+                        cache[revision.view.uid] = revision.view
+                clock = SyncClock(row.recv_ns | 1)
+                api = self._api_after_the_end(clock, refusals=row.reason == "FailedCreate")
+                sync_job(
+                    job.view,
+                    list(cache.values()),
+                    JobMemory(),
+                    api,
+                    clock=clock,
+                    rules=self.rules,
+                    choices=self.walker.choices,
+                )
+                if row.reason == "FailedCreate" and api.refused:
+                    return True
+                if any(event.reason == row.reason for event in api.events):
+                    return True
+        return False
+
+    def owed(self) -> Iterator[Judgement]:
+        """Actions that the rules demand of the last state, long before the record ends."""
+        state = self.replay.final
+        last = self.history.jobs[-1] if self.history.jobs else None
+        if state is None or last is None or last.type == "DELETED":
+            return
+        cache = dict(state.cache)
+        memories = self.walker.memories(state, len(self.history.pods), last.view.uid)
+        for revision in self.history.pods[state.pod_floor :]:
+            if revision.type == "DELETED":
+                cache.pop(revision.view.uid, None)
+            else:
+                cache[revision.view.uid] = revision.view
+        end_ns = self.surroundings.end_ns - self.surroundings.end_slack_ns
+        inputs = [last.recv_ns, *(r.recv_ns for r in self.history.pods)]
+        inputs += [r.until_ns for r in self.surroundings.restarts]
+        if max(inputs) > end_ns or self.walker.failed_creates:
+            return
+        clock = SyncClock(end_ns | 1)
+        api = self._api_after_the_end(clock)
+        sync_job(
+            last.view,
+            list(cache.values()),
+            memories[-1],
+            api,
+            clock=clock,
+            rules=self.rules,
+            choices=self.walker.choices,
+        )
+        waited_s = (self.surroundings.end_ns - max(inputs)) / NS_PER_S
+        for problem in api.problems:
+            yield Judgement(
+                CONTROLLER,
+                self._object(last.view.uid),
+                problem.kind.value,
+                Verdict.MISSING,
+                self.surroundings.end_ns,
+                str(last.rv),
+                problem.what,
+                f"expected {problem.what}: the rules demand it of the last state seen (Job at "
+                f"resourceVersion {last.rv}), and the record goes on for {waited_s:.0f} s without it",
+            )
+
+    # Helpers.
+
+    def _api_after_the_end(self, clock: SyncClock, *, refusals: bool = False) -> ObservedApi:
+        return ObservedApi(
+            self.history,
+            len(self.history.writes),
+            clock,
+            0,
+            cuts_off=False,
+            refusals=refusals,
+            lenient=True,
+            skip=frozenset(),
+            slack_ns=CLOCK_SLACK_NS,
+        )
+
+    def _object(self, uid: str) -> ObjectRef:
+        if not uid and self.history.jobs:
+            uid = self.history.jobs[-1].view.uid
+        return ObjectRef("Job", self.history.namespace, self.history.name, uid)
+
+    def _judgement(self, write: Write, verdict: Verdict, why: str, **more: object) -> Judgement:
+        if write.kind is WriteKind.STATUS_UPDATE:
+            uid, subject = write.uid, "status"
+        else:
+            assert write.pod is not None  # noqa: S101 - pod writes have one
+            pod = write.pod.view
+            before = write.pod.previous.view if write.pod.previous is not None else pod
+            owner = pod.controller or before.controller
+            uid, subject = owner.uid if owner is not None else "", pod.name
+        return Judgement(
+            CONTROLLER,
+            self._object(uid),
+            write.kind.value,
+            verdict,
+            write.recv_ns,
+            str(write.rv),
+            subject,
+            why,
+            **more,  # type: ignore[arg-type]
+        )
+
+
+def _why_explained(sync: Explanation) -> str:
+    job = sync.job.rv if sync.job is not None else "?"
+    if not sync.pods_unseen:
+        return f"the sync of the Job at resourceVersion {job} that had seen every pod revision"
+    return (
+        f"the sync of the Job at resourceVersion {job} that had not seen the last "
+        f"{sync.pods_unseen} pod revisions ({sync.lag_ns / NS_PER_S:.3f} s)"
+    )
