@@ -171,7 +171,7 @@ class _Judge:
                     api,
                     clock=clock,
                     rules=self.rules,
-                    choices=self.walker.choices,
+                    choices=self.walker.choices(len(self.history.writes)),
                 )
                 if row.reason == "FailedCreate" and api.refused:
                     return True
@@ -206,7 +206,7 @@ class _Judge:
             api,
             clock=clock,
             rules=self.rules,
-            choices=self.walker.choices,
+            choices=self.walker.choices(len(self.history.writes)),
         )
         waited_s = (self.surroundings.end_ns - max(inputs)) / NS_PER_S
         for problem in api.problems:
@@ -235,6 +235,7 @@ class _Judge:
             lenient=True,
             skip=frozenset(),
             slack_ns=CLOCK_SLACK_NS,
+            rejects_ready_above_active=self.rules.rejects_ready_above_active,
         )
 
     def _object(self, uid: str) -> ObjectRef:

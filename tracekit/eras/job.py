@@ -35,6 +35,7 @@ class JobRules:
     counts_deleted: bool = True  # ready and terminating follow the deletions of the same sync
     terminating_counts_as_excess: bool = False  # pods that terminate push active pods out
     hides_active_in_backoff: bool = False  # a Job that waits for its back-off reports active 0
+    rejects_ready_above_active: bool = True  # the API server's answer to such a status is 422
     resets_start_on_suspend: bool = True
     refuses_stale_sync: bool = True
     sync_batch_ns: int = NS_PER_S

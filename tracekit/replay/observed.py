@@ -124,13 +124,10 @@ class KeyWalker:
             if event.reason == "SuccessfulDelete"
         }
         self.failed_creates = any(event.reason == "FailedCreate" for event in history.events)
-        self.choices = Choices(
-            pods=frozenset(w.uid for w in history.writes if w.kind is WriteKind.POD_DELETE),
-            messages=frozenset(
-                condition.message
-                for revision in history.jobs
-                for condition in revision.view.status.conditions
-            ),
+        self._messages = frozenset(
+            condition.message
+            for revision in history.jobs
+            for condition in revision.view.status.conditions
         )
 
     def run(self) -> KeyReplay:
@@ -197,6 +194,16 @@ class KeyWalker:
             ).append(entry)
         result.final = state
         return result
+
+    def choices(self, index: int) -> Choices:
+        """What upstream leaves open, as the writes from `index` to the next status write chose."""
+        picked = []
+        for write in self.history.writes[index:]:
+            if write.kind is WriteKind.STATUS_UPDATE:
+                break
+            if write.kind in (WriteKind.POD_DELETE, WriteKind.FINALIZER_REMOVAL):
+                picked.append(write.uid)
+        return Choices(frozenset(picked), self._messages)
 
     # Single steps.
 
@@ -374,11 +381,13 @@ class KeyWalker:
             lenient,
             state.done,
             CLOCK_SLACK_NS,
+            self.rules.rejects_ready_above_active,
         )
         ended = False
         try:
             sync_job(
-                job.view, pods, memory, api, clock=clock, rules=self.rules, choices=self.choices
+                job.view, pods, memory, api, clock=clock, rules=self.rules,
+                choices=self.choices(state.index),
             )
         except Mismatch:
             return None, clock.asked

@@ -64,6 +64,7 @@ class ObservedApi:
     lenient: bool
     skip: frozenset[int]  # writes that others made or that are explained already
     slack_ns: int
+    rejects_ready_above_active: bool = False
     consumed: list[Write] = field(default_factory=list)
     taken: set[int] = field(default_factory=set)
     events: list[PredictedEvent] = field(default_factory=list)
@@ -121,7 +122,7 @@ class ObservedApi:
         until = self._next_status()
         floor = self.floor
         for intent in intents:
-            write = self._find_create(intent, floor, until)
+            write = self._find_create(job, intent, floor, until)
             if write is not None:
                 self._take(write)
                 self._check_body(intent, write)
@@ -141,6 +142,8 @@ class ObservedApi:
         """PUT of the status, based on the Job that the sync holds."""
         if status == job.status:
             return Outcome.OK, job
+        if self.rejects_ready_above_active and (status.ready or 0) > status.active:
+            return Outcome.REFUSED, job  # 422: cannot set more ready pods than active
         position = self._next_status()
         writes = self.history.writes
         write = writes[position] if position < len(writes) else None
@@ -197,13 +200,17 @@ class ObservedApi:
                 return index
         return len(writes)
 
-    def _find_create(self, intent: CreatePod, floor: int, until: int) -> Write | None:
+    def _find_create(
+        self, job: JobView, intent: CreatePod, floor: int, until: int
+    ) -> Write | None:
         writes = self.history.writes
         for index in range(floor, until):
             write = writes[index]
             if write.kind is not WriteKind.POD_CREATE or not self._free(index):
                 continue
             pod = _pod_of(write).view
+            if pod.controller is None or pod.controller.uid != job.uid:
+                continue
             if intent.completion_index is None or pod.completion_index == intent.completion_index:
                 return write
         return None
