@@ -85,7 +85,9 @@ class RecordEvent:
     message: str
 
 
-Action = CreatePod | DeletePod | RemoveFinalizer | AdoptPod | ReleasePod | UpdateStatus | RecordEvent
+Action = (
+    CreatePod | DeletePod | RemoveFinalizer | AdoptPod | ReleasePod | UpdateStatus | RecordEvent
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -198,7 +198,9 @@ def _map(value: Any) -> Mapping[str, Any]:
 
 
 def _items(value: Any) -> tuple[Mapping[str, Any], ...]:
-    return tuple(item for item in value if isinstance(item, dict)) if isinstance(value, list) else ()
+    return (
+        tuple(item for item in value if isinstance(item, dict)) if isinstance(value, list) else ()
+    )
 
 
 def _strings(value: Any) -> tuple[str, ...]:

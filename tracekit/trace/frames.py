@@ -1,0 +1,95 @@
+"""Splitting one line of a watch log or of a watch response into its envelope and its object.
+
+The object is wanted twice: as the very bytes that came in, for the evidence, and parsed, for the
+columns. Where the object comes last in its line (as every API server and recorder writes it) both
+come from slicing the line; any other order of keys is read with the standard library's scanner.
+"""
+
+from __future__ import annotations
+
+import json
+from json.decoder import JSONDecoder
+from typing import Any, NamedTuple
+
+import orjson
+
+_OBJECT_KEY = b'"object":'
+#: How far into a line the object of a usual envelope begins.
+_ENVELOPE_BYTES_MAX = 512
+_SPACE = " \t\r\n"
+
+
+class Frame(NamedTuple):
+    """One line, taken apart."""
+
+    #: All fields of the line but `object`.
+    envelope: dict[str, Any]
+    #: The object's JSON text as received.
+    raw: bytes
+    #: The same, parsed.
+    obj: dict[str, Any]
+
+
+def split_frame(line: bytes) -> Frame | str:
+    """The frame in a line, or the reason why it holds none."""
+    line = line.strip()
+    start = line.find(_OBJECT_KEY, 0, _ENVELOPE_BYTES_MAX)
+    if start >= 0 and line.endswith(b"}"):
+        start += len(_OBJECT_KEY)
+        raw = line[start:-1].strip()
+        try:
+            # Both parse only if the cut is the right one: a key `object` further inside would
+            # leave the envelope with an open brace.
+            envelope = orjson.loads(line[:start] + b"null}")
+            obj = orjson.loads(raw)
+        except orjson.JSONDecodeError:
+            pass
+        else:
+            if type(obj) is dict:
+                del envelope["object"]
+                return Frame(envelope, raw, obj)
+    return _split_slowly(line)
+
+
+def _split_slowly(line: bytes) -> Frame | str:
+    try:
+        document = orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        try:
+            line.decode()
+        except UnicodeDecodeError:
+            return "the line is not UTF-8 text"
+        return f"the line is not JSON ({error.msg})"
+    if type(document) is not dict:
+        return "the line is not a JSON object"
+    if type(document.get("object")) is not dict:
+        return "the line has no object"
+    raw = _value_of_key(line.decode(), "object")
+    obj = document.pop("object")
+    return Frame(document, orjson.dumps(obj) if raw is None else raw.encode(), obj)
+
+
+def _value_of_key(text: str, key: str) -> str | None:
+    """The text of a top-level value in an object that is known to parse; the last one wins."""
+    decoder = JSONDecoder()
+    found = None
+    position = _skip(text, _skip(text, 0) + 1)
+    try:
+        while text[position] == '"':
+            name, position = json.decoder.scanstring(text, position + 1)  # type: ignore[attr-defined]
+            start = _skip(text, _skip(text, position) + 1)
+            _, position = decoder.raw_decode(text, start)
+            if name == key:
+                found = text[start:position]
+            position = _skip(text, position)
+            if text[position] == ",":
+                position = _skip(text, position + 1)
+    except (ValueError, IndexError, RecursionError):
+        return None
+    return found
+
+
+def _skip(text: str, position: int) -> int:
+    while position < len(text) and text[position] in _SPACE:
+        position += 1
+    return position

@@ -1,0 +1,1 @@
+"""Making traces from what other recorders wrote."""

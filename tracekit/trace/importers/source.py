@@ -1,0 +1,124 @@
+"""Lines out of a file that may be compressed and may be cut off: plain, gzip, Zstandard, stdin.
+
+Decompression is incremental, so that everything before a cut is delivered and the cut is noticed:
+the usual stream readers either raise before the last good bytes or say nothing at all.
+"""
+
+from __future__ import annotations
+
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+import zstandard
+
+from tracekit.errors import TraceFormatError
+
+_CHUNK_BYTES = 256 * 1024
+_GZIP_MAGIC = b"\x1f\x8b"
+_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+#: A line longer than this is not an object of an API server (etcd takes 1.5 MiB).
+_LINE_BYTES_MAX = 64 * 1024 * 1024
+
+
+class _Decompressor(Protocol):
+    """What `zlib` and `zstandard` have in common."""
+
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: bytes, /) -> bytes: ...
+
+
+class LineSource:
+    """The lines of one file; `problem` says afterwards how it ended too early, if it did."""
+
+    def __init__(self, name: str, advance: Callable[[int], None] | None = None) -> None:
+        self.name = "stdin" if name == "-" else name
+        self.problem: str | None = None
+        #: The part of a line that the cut left.
+        self.fragment = b""
+        self._path = None if name == "-" else Path(name)
+        self._advance = advance or (lambda _: None)
+
+    def lines(self) -> Iterator[bytes]:
+        """Every whole line, without its line break."""
+        try:
+            if self._path is None:
+                yield from self._split(sys.stdin.buffer)
+            else:
+                with self._path.open("rb") as file:
+                    yield from self._split(file)
+        except FileNotFoundError:
+            raise TraceFormatError(f"{self.name} does not exist: name a watch log") from None
+        except IsADirectoryError:
+            raise TraceFormatError(
+                f"{self.name} is a directory: name the watch log files in it"
+            ) from None
+        except OSError as error:
+            raise TraceFormatError(f"{self.name} cannot be read: {error.strerror}") from error
+
+    def _split(self, file: BinaryIO) -> Iterator[bytes]:
+        rest: list[bytes] = []
+        size = 0
+        for chunk in self._chunks(file):
+            head, *lines = chunk.split(b"\n")
+            rest.append(head)
+            size += len(head)
+            if lines:
+                yield b"".join(rest)
+                yield from lines[:-1]
+                rest, size = [lines[-1]], len(lines[-1])
+            if size > _LINE_BYTES_MAX:
+                raise TraceFormatError(
+                    f"{self.name} is not a watch log: it has a line of more than "
+                    f"{_LINE_BYTES_MAX >> 20} MiB; a watch log has one JSON object a line"
+                )
+        last = b"".join(rest)
+        if last.strip():
+            if self.problem is None and last.rstrip().endswith(b"}"):
+                yield last  # no line break at the end of the file, but whole
+                return
+            self.fragment = last
+            self.problem = self.problem or "it ends in the middle of a line"
+
+    def _chunks(self, file: BinaryIO) -> Iterator[bytes]:
+        chunk = file.read(_CHUNK_BYTES)
+        while 0 < len(chunk) < len(_ZSTD_MAGIC) and (more := file.read(_CHUNK_BYTES)):
+            chunk += more
+        if chunk.startswith(_ZSTD_MAGIC):
+            yield from self._decompressed(
+                file, chunk, lambda: zstandard.ZstdDecompressor().decompressobj()
+            )
+        elif chunk.startswith(_GZIP_MAGIC):
+            yield from self._decompressed(file, chunk, lambda: zlib.decompressobj(wbits=31))
+        else:
+            while chunk:
+                self._advance(len(chunk))
+                yield chunk
+                chunk = file.read(_CHUNK_BYTES)
+
+    def _decompressed(
+        self, file: BinaryIO, chunk: bytes, make: Callable[[], _Decompressor]
+    ) -> Iterator[bytes]:
+        """Frame after frame, as concatenated files have several."""
+        decompressor = make()
+        while chunk:
+            self._advance(len(chunk))
+            while chunk:
+                if decompressor.eof:
+                    if not chunk.strip(b"\0"):
+                        break  # padding
+                    decompressor = make()
+                try:
+                    yield decompressor.decompress(chunk)
+                except (zlib.error, zstandard.ZstdError) as error:
+                    self.problem = f"its compressed data is damaged ({error})"
+                    return
+                chunk = decompressor.unused_data if decompressor.eof else b""
+            chunk = file.read(_CHUNK_BYTES)
+        if not decompressor.eof:
+            self.problem = "its compressed data ends too early"

@@ -1,0 +1,138 @@
+"""Looks for what should not happen in the order of observations, one line at a time.
+
+Small state per stream, none per object. Contradictions between clusters are errors, everything
+else is counted: the rows are kept as they came, and a reader must cope.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from tracekit.errors import TraceFormatError
+from tracekit.trace.extract import number_of
+from tracekit.trace.model import STREAM_KINDS, RowType
+
+#: Namespaces that no one can delete: their uid is the cluster's.
+_IMMORTAL = frozenset({"kube-system", "default", "kube-public"})
+#: A list may come from a cache that is a little behind; further back, it is another history.
+_BEHIND_MAX = 1000
+_WATCHED = frozenset({RowType.ADDED, RowType.MODIFIED, RowType.DELETED, RowType.BOOKMARK})
+
+
+@dataclass(slots=True)
+class StreamState:
+    """Where a stream stands."""
+
+    #: Greatest revision seen.
+    last_rv: int | None = None
+    #: Revision of the newest watch event; they must ascend.
+    watch_rv: int | None = None
+    last_ns: int | None = None
+    lists: int = 0
+
+
+class Watchdog:
+    """Remembers just enough to notice disorder."""
+
+    def __init__(self) -> None:
+        self.problems: Counter[str] = Counter()
+        #: Why the row just looked at begins after a gap, None if it does not.
+        self.relisted: str | None = None
+        self._streams: dict[str, StreamState] = {}
+        self._last_ns: int | None = None
+        self._cluster: dict[str, tuple[str, str]] = {}
+
+    def streams(self) -> list[str]:
+        """The streams seen so far, in order of appearance."""
+        return list(self._streams)
+
+    def state(self, stream: str) -> StreamState:
+        """Where that stream stands."""
+        return self._streams.setdefault(stream, StreamState())
+
+    def look(
+        self,
+        stream: str,
+        row_type: RowType,
+        obj: dict[str, Any],
+        *,
+        recv_ns: int | None,
+        place: str,
+    ) -> int | None:
+        """Check one row before it is written; its revision if it has one."""
+        state = self.state(stream)
+        meta = obj.get("metadata")
+        meta = meta if isinstance(meta, dict) else {}
+        rv = number_of(meta.get("resourceVersion") or obj.get("resourceVersion"))
+        self._times(recv_ns)
+        self.relisted = None
+        if row_type is RowType.LIST_BEGIN:
+            self._list(stream, state, rv)
+        elif row_type in _WATCHED:
+            self._watch(stream, row_type, state, rv)
+        if stream == "namespaces" and meta.get("name") in _IMMORTAL:
+            self._same_cluster(meta, place)
+        if row_type in (RowType.ADDED, RowType.MODIFIED, RowType.DELETED, RowType.LIST):
+            if not meta.get("name"):
+                self.problems["objects without a name in their metadata"] += 1
+            if stream not in STREAM_KINDS:
+                self.problems[f"objects of the unknown kind {stream}, kept without columns"] += 1
+        return rv
+
+    def seen(self, stream: str, row_type: RowType, rv: int | None, *, recv_ns: int | None) -> None:
+        """Advance over a row that was written."""
+        state = self.state(stream)
+        if recv_ns is not None:
+            state.last_ns = recv_ns
+        if rv is None:
+            return
+        if state.last_rv is None or rv > state.last_rv:
+            state.last_rv = rv
+        if row_type in _WATCHED or row_type is RowType.LIST_END:
+            state.watch_rv = rv
+
+    def _times(self, recv_ns: int | None) -> None:
+        if recv_ns is None:
+            self.problems["lines without a receive time, given that of the line before"] += 1
+            return
+        if self._last_ns is not None and recv_ns < self._last_ns:
+            self.problems["receive times earlier than the line before"] += 1
+        self._last_ns = recv_ns
+
+    def _list(self, stream: str, state: StreamState, rv: int | None) -> None:
+        state.lists += 1
+        if state.last_rv is None and state.last_ns is None:
+            return
+        self.relisted = "the stream was listed again"
+        if rv is not None and state.last_rv is not None and rv < state.last_rv - _BEHIND_MAX:
+            self.relisted = (
+                f"resourceVersion went back from {state.last_rv} to {rv}: "
+                "etcd was restored, or this is another cluster"
+            )
+            self.problems[f"{stream}: {self.relisted}"] += 1
+            state.last_rv = state.watch_rv = None
+
+    def _watch(self, stream: str, row_type: RowType, state: StreamState, rv: int | None) -> None:
+        if rv is None:
+            self.problems["objects without a numeric resourceVersion"] += 1
+        elif state.watch_rv is None:
+            if state.lists == 0:
+                self.problems[f"{stream}: the stream begins without a list"] += 1
+        elif rv == state.watch_rv and row_type is not RowType.BOOKMARK:
+            self.problems["observations that repeat the revision before"] += 1
+        elif rv < state.watch_rv:
+            self.problems["observations out of order"] += 1
+
+    def _same_cluster(self, meta: dict[str, Any], place: str) -> None:
+        uid = meta.get("uid")
+        if not isinstance(uid, str):
+            return
+        name = meta["name"]
+        known, where = self._cluster.setdefault(name, (uid, place))
+        if known != uid:
+            raise TraceFormatError(
+                f"the input mixes two clusters (namespace {name} has uid {known} at {where} and "
+                f"{uid} at {place}): import each cluster into a trace of its own"
+            )

@@ -1,0 +1,115 @@
+"""What a trace is made of: row types, gaps and the header. Pure data, no I/O.
+
+A trace is a directory: `trace.json` (the header below) and `log/<first>-<last>.parquet` segments,
+one row per thing that came in. `docs/trace-format.md` is the contract; `schema.py` has the columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+#: The format that this code writes, and the newest that it reads.
+FORMAT_VERSION = 1
+
+HEADER_NAME = "trace.json"
+LOG_DIR = "log"
+SEGMENT_SUFFIX = ".parquet"
+SEQ_DIGITS = 16
+
+
+class RowType(StrEnum):
+    """What one row stands for: the watch's own words first, then ours."""
+
+    LIST_BEGIN = "LIST_BEGIN"
+    LIST = "LIST"
+    LIST_END = "LIST_END"
+    ADDED = "ADDED"
+    MODIFIED = "MODIFIED"
+    DELETED = "DELETED"
+    BOOKMARK = "BOOKMARK"
+    ERROR = "ERROR"
+    NOTE = "NOTE"
+    #: A time in which the recorder could not see one stream.
+    GAP = "GAP"
+    #: Something that arrived and could not be read as any of the above; `raw` has all of it.
+    UNPARSED = "UNPARSED"
+
+
+#: Rows whose object is a state of a Kubernetes object.
+STATE_TYPES = frozenset({RowType.LIST, RowType.ADDED, RowType.MODIFIED, RowType.DELETED})
+
+#: Types that a line of a watch log may have.
+WATCH_LOG_TYPES = frozenset(set(RowType) - {RowType.GAP, RowType.UNPARSED})
+
+#: Streams whose objects fill typed columns, and the kind that their objects have (the items of a
+#: list come without `kind`). Any other stream is kept too: metadata columns and `raw`.
+STREAM_KINDS: Mapping[str, str] = {
+    "jobs": "Job",
+    "cronjobs": "CronJob",
+    "pods": "Pod",
+    "events": "Event",
+    "leases": "Lease",
+    "namespaces": "Namespace",
+    "resourcequotas": "ResourceQuota",
+}
+
+#: Streams whose resourceVersions say nothing about their order against other streams: a cluster
+#: may keep them in another etcd.
+UNORDERED_STREAMS = frozenset({"events"})
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A time in which one stream was not seen; what happened in it is unknowable."""
+
+    stream: str
+    reason: str
+    #: The last revision seen before, None if there was none.
+    last_rv: int | None = None
+    #: The first revision known again, None if the stream never came back.
+    next_rv: int | None = None
+    from_ns: int | None = None
+    until_ns: int | None = None
+    #: Position in the trace, None before it is written.
+    seq: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TraceHeader:
+    """What is known of a trace as a whole; the contents of `trace.json`."""
+
+    #: For example "v1.36.3"; None when nobody said.
+    kubernetes_version: str | None = None
+    #: Only gates that somebody set; all others have the version's default.
+    feature_gates: Mapping[str, bool] = field(default_factory=dict)
+    #: Command line of the controller manager, as far as it is known.
+    controller_flags: tuple[str, ...] = ()
+    #: What was watched: `namespaces` (None = all, or unknown), `selector` and what else was said.
+    scope: Mapping[str, Any] = field(default_factory=lambda: {"namespaces": None, "selector": None})
+    #: One mapping per writer run: `source`, `first_seq` and what that writer adds.
+    sessions: tuple[Mapping[str, Any], ...] = ()
+    #: What a writer says about its streams (for example which ones were forbidden), by stream.
+    streams: Mapping[str, Any] = field(default_factory=dict)
+    format_version: int = FORMAT_VERSION
+    tracekit_version: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StreamSummary:
+    """What a trace holds of one stream."""
+
+    stream: str
+    #: Rows by type, in the order of `RowType`.
+    counts: Mapping[str, int]
+    first_ns: int | None
+    last_ns: int | None
+    first_rv: int | None
+    last_rv: int | None
+
+    @property
+    def rows(self) -> int:
+        """All rows of the stream."""
+        return sum(self.counts.values())

@@ -1,0 +1,195 @@
+"""The files under `log/`: names, which of them count, and how one is put in place.
+
+A segment is named by the positions of its first and last row. There is no manifest: a segment
+whose range lies inside a larger one's is ignored, so that compaction can put the merged file in
+place first and delete the covered ones afterwards. Files under a temporary name never count.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from tracekit.errors import TraceFormatError
+from tracekit.trace.header import sync_directory, sync_file
+from tracekit.trace.model import FORMAT_VERSION, LOG_DIR, SEGMENT_SUFFIX, SEQ_DIGITS
+from tracekit.trace.schema import COLUMNS, SCHEMA, SORT_KEYS, Storage
+
+#: Rows per row group: what a reader that wants one job must at least decode.
+ROW_GROUP_ROWS = 8192
+#: A segment is full when either is reached.
+SEGMENT_ROWS = 65_536
+SEGMENT_RAW_BYTES = 64 * 1024 * 1024
+
+#: One page per column and row group: the revisions of an object lie side by side, and a page
+#: boundary would make the compressor forget the one before.
+_PAGE_BYTES = 64 * 1024 * 1024
+_DICTIONARY_BYTES = 16 * 1024 * 1024
+TEMPORARY_PREFIX = ".tmp-"
+FORMAT_KEY = b"tracekit.format_version"
+
+_NAME = re.compile(rf"(\d{{{SEQ_DIGITS}}})-(\d{{{SEQ_DIGITS}}}){re.escape(SEGMENT_SUFFIX)}")
+_TAKES_BLOOM = "bloom_filter_options" in inspect.signature(pq.ParquetWriter.__init__).parameters
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Segment:
+    """One file of rows `first` to `last`, both included."""
+
+    first: int
+    last: int
+    path: Path
+
+    @property
+    def rows(self) -> int:
+        """How many rows the name promises."""
+        return self.last - self.first + 1
+
+
+def segment_name(first: int, last: int) -> str:
+    """The file name of a segment."""
+    return f"{first:0{SEQ_DIGITS}d}-{last:0{SEQ_DIGITS}d}{SEGMENT_SUFFIX}"
+
+
+def all_segments(trace: Path) -> list[Segment]:
+    """Every segment file there is, covered ones too, by first row and then the largest first."""
+    found = []
+    try:
+        names = [entry.name for entry in (trace / LOG_DIR).iterdir()]
+    except FileNotFoundError:
+        return []
+    for name in names:
+        match = _NAME.fullmatch(name)
+        if match is not None and int(match[1]) <= int(match[2]):
+            found.append(Segment(int(match[1]), int(match[2]), trace / LOG_DIR / name))
+    return sorted(found, key=lambda segment: (segment.first, -segment.last))
+
+
+def live_segments(trace: Path) -> list[Segment]:
+    """The segments that count, in order of their rows."""
+    live, _ = split_covered(all_segments(trace))
+    return live
+
+
+def split_covered(segments: Iterable[Segment]) -> tuple[list[Segment], list[Segment]]:
+    """Sorted segments, parted into those that count and those inside a larger one."""
+    live: list[Segment] = []
+    covered: list[Segment] = []
+    for segment in segments:
+        if live and segment.last <= live[-1].last:
+            covered.append(segment)
+        elif live and segment.first <= live[-1].last:
+            raise TraceFormatError(
+                f"{segment.path} and {live[-1].path.name} overlap without one holding the other; "
+                "files of two traces were mixed: take the one out that does not belong"
+            )
+        else:
+            live.append(segment)
+    return live, covered
+
+
+def missing_ranges(segments: Iterable[Segment]) -> list[tuple[int, int]]:
+    """Rows that no segment holds although later ones are there: files were lost."""
+    missing = []
+    expected = 0
+    for segment in segments:
+        if segment.first > expected:
+            missing.append((expected, segment.first - 1))
+        expected = segment.last + 1
+    return missing
+
+
+def _writer_options() -> dict[str, Any]:
+    names = {storage: [] for storage in Storage}  # type: dict[Storage, list[str]]
+    for column in COLUMNS:
+        names[column.storage].append(column.name)
+    dictionary = [_leaf(name) for name in names[Storage.DICTIONARY]]
+    options: dict[str, Any] = {
+        "version": "2.6",
+        "compression": "zstd",
+        "use_dictionary": [leaf for leaves in dictionary for leaf in leaves],
+        "column_encoding": dict.fromkeys(names[Storage.DELTA], "DELTA_BINARY_PACKED"),
+        "write_statistics": [column.name for column in COLUMNS if column.stats],
+        "data_page_size": _PAGE_BYTES,
+        "dictionary_pagesize_limit": _DICTIONARY_BYTES,
+        "store_schema": False,
+    }
+    if _TAKES_BLOOM:
+        options["bloom_filter_options"] = {"uid": {"ndv": 2048, "fpp": 0.05}}
+    return options
+
+
+def _leaf(name: str) -> list[str]:
+    """The Parquet leaf columns of a column (a list of structs has several)."""
+    kind = SCHEMA.field(name).type
+    if not pa.types.is_list(kind):
+        return [] if pa.types.is_boolean(kind) else [name]
+    path = f"{name}.list.element"
+    if not pa.types.is_struct(kind.value_type):
+        return [path]
+    return [
+        f"{path}.{field.name}" for field in kind.value_type if not pa.types.is_boolean(field.type)
+    ]
+
+
+@contextmanager
+def _open_writer(path: Path, level: int) -> Iterator[pq.ParquetWriter]:
+    with (
+        path.open("wb") as file,
+        pq.ParquetWriter(file, SCHEMA, compression_level=level, **_writer_options()) as writer,
+    ):
+        yield writer
+        writer.add_key_value_metadata({FORMAT_KEY: str(FORMAT_VERSION).encode()})
+
+
+def sorted_order(table: pa.Table) -> pa.Array:
+    """Row numbers of the table in the order of `SORT_KEYS`, nulls first."""
+    keys = pa.table(
+        {
+            # Kubernetes has no empty names and no negative revisions: these come before all.
+            key: pc.fill_null(table[key], "" if table.schema.field(key).type == pa.string() else -1)
+            for key in SORT_KEYS
+        }
+    )
+    return pc.sort_indices(keys, sort_keys=[(key, "ascending") for key in SORT_KEYS])
+
+
+def write_segment(trace: Path, table: pa.Table, *, first: int, last: int, level: int) -> Segment:
+    """Sort the rows, write them under a temporary name, and put the file in place durably."""
+    assert table.num_rows == last - first + 1, (table.num_rows, first, last)
+    log = trace / LOG_DIR
+    name = segment_name(first, last)
+    temporary = log / f"{TEMPORARY_PREFIX}{name}"
+    table = table.combine_chunks()
+    order = sorted_order(table)
+    with _open_writer(temporary, level) as writer:
+        for start in range(0, table.num_rows, ROW_GROUP_ROWS):
+            part = table.take(order.slice(start, ROW_GROUP_ROWS))
+            # Dictionaries go back to text here: a dictionary would be stored whole in each group.
+            writer.write_table(part.cast(SCHEMA), row_group_size=ROW_GROUP_ROWS)
+    put_in_place(temporary, log / name)
+    return Segment(first, last, log / name)
+
+
+def put_in_place(temporary: Path, final: Path) -> None:
+    """Make a finished temporary file a segment that survives a power cut."""
+    with temporary.open("rb+") as file:
+        sync_file(file.fileno())
+    temporary.replace(final)
+    sync_directory(final.parent)
+
+
+def remove_temporaries(trace: Path) -> None:
+    """Delete what a writer that was killed left unfinished; only the lock's holder may."""
+    for folder in (trace, trace / LOG_DIR):
+        for path in folder.glob(f"{TEMPORARY_PREFIX}*"):
+            path.unlink(missing_ok=True)

@@ -1,0 +1,226 @@
+"""Writing a trace: rows in order of arrival, durable at every flush.
+
+Used by the importers (one flush per full segment) and by a live recorder (one every second). A
+flush writes one segment of its own; `compact.py` merges small ones later. Nothing that was flushed
+can be lost by a kill or a power cut, and what was not flushed is at most a temporary file.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Self
+
+import orjson
+
+from tracekit import __version__
+from tracekit.errors import TraceFormatError
+from tracekit.trace.extract import Row, extract
+from tracekit.trace.header import read_header, write_header
+from tracekit.trace.lock import TraceLock
+from tracekit.trace.model import HEADER_NAME, LOG_DIR, Gap, RowType, TraceHeader
+from tracekit.trace.rows import RowBuffer
+from tracekit.trace.segments import (
+    SEGMENT_RAW_BYTES,
+    SEGMENT_ROWS,
+    Segment,
+    live_segments,
+    remove_temporaries,
+    write_segment,
+)
+from tracekit.trace.tail import stream_positions
+
+#: zstd levels: a flush of the recorder must be quick, what stays on disk must be small.
+FLUSH_LEVEL = 3
+FULL_LEVEL = 9
+
+
+class TraceWriter:
+    """The one writer of a trace.
+
+    `session` describes this run of the writer (`source` and what else is worth knowing); it is
+    stored in the header with the position of its first row.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        header: TraceHeader | None = None,
+        *,
+        session: Mapping[str, Any] | None = None,
+        append: bool = False,
+        segment_rows: int = SEGMENT_ROWS,
+        segment_raw_bytes: int = SEGMENT_RAW_BYTES,
+        level: int = FULL_LEVEL,
+    ) -> None:
+        self.path = path
+        self._segment_rows = segment_rows
+        self._segment_raw_bytes = segment_raw_bytes
+        self._level = level
+        self._buffer = RowBuffer()
+        self._last_ns: int | None = None
+        exists = (path / HEADER_NAME).exists()
+        if path.exists() and not (append and exists) and (not path.is_dir() or any(path.iterdir())):
+            raise TraceFormatError(
+                f"{path} exists and is not a trace: choose another place for the output"
+                if not exists
+                else f"{path} exists: choose another name, or say that it is to be replaced or "
+                "appended to"
+            )
+        path.mkdir(parents=True, exist_ok=True)
+        self._lock = TraceLock(path)
+        try:
+            (path / LOG_DIR).mkdir(exist_ok=True)
+            remove_temporaries(path)
+            self._start(header, session or {}, exists=exists)
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def _start(
+        self, header: TraceHeader | None, session: Mapping[str, Any], *, exists: bool
+    ) -> None:
+        segments = live_segments(self.path)
+        self._next_seq = segments[-1].last + 1 if segments else 0
+        self._stream_next = stream_positions(segments) if segments else {}
+        old = read_header(self.path) if exists else None
+        base = header or old or TraceHeader()
+        earlier = old.sessions if old is not None else ()
+        this = {"source": "unknown", **session, "first_seq": self._next_seq}
+        self.header = replace(base, sessions=(*earlier, this), tracekit_version=__version__)
+        write_header(self.path, self.header)
+
+    @property
+    def next_seq(self) -> int:
+        """Position that the next row will have."""
+        return self._next_seq
+
+    @property
+    def pending_rows(self) -> int:
+        """Rows that a crash would lose now."""
+        return self._buffer.rows
+
+    def append(
+        self,
+        stream: str | None,
+        row_type: RowType | str,
+        recv_ns: int | None,
+        obj: bytes | Mapping[str, Any],
+        *,
+        parsed: Any = None,
+        synthesized: bool = False,
+    ) -> int:
+        """Add one row and return its position.
+
+        `obj` is best given as the bytes received, which are kept as they are; `parsed` saves
+        parsing them again. An object that cannot be parsed becomes an UNPARSED row.
+        """
+        raw, parsed = _raw_and_parsed(obj, parsed)
+        if parsed is None:
+            return self.unparsed(raw, recv_ns, "the object is not JSON", stream=stream)
+        row_type = RowType(row_type)
+        row = self._row(stream, row_type, recv_ns, synthesized=synthesized)
+        row["raw"] = raw
+        extract(stream, row_type, parsed, row)
+        return self._add(row, len(raw))
+
+    def unparsed(
+        self, line: bytes, recv_ns: int | None, reason: str, *, stream: str | None = None
+    ) -> int:
+        """Keep something that could not be read, whole."""
+        row = self._row(stream, RowType.UNPARSED, recv_ns)
+        row["reason"] = reason
+        try:
+            row["raw"] = line.decode()
+        except UnicodeDecodeError:
+            row["raw_bytes"] = line
+        return self._add(row, len(line))
+
+    def gap(self, gap: Gap, recv_ns: int | None = None) -> int:
+        """Say that a stream was not seen for a time."""
+        row = self._row(gap.stream, RowType.GAP, gap.until_ns if recv_ns is None else recv_ns)
+        row["gap_last_rv"] = gap.last_rv
+        row["gap_next_rv"] = gap.next_rv
+        row["gap_from_ns"] = gap.from_ns
+        row["gap_until_ns"] = gap.until_ns
+        row["gap_reason"] = gap.reason
+        return self._add(row, 0)
+
+    def _row(
+        self,
+        stream: str | None,
+        row_type: RowType,
+        recv_ns: int | None,
+        *,
+        synthesized: bool = False,
+    ) -> Row:
+        if recv_ns is None:
+            recv_ns = self._last_ns
+        else:
+            self._last_ns = recv_ns
+        row: Row = {"seq": self._next_seq, "stream": stream, "type": row_type.value}
+        row["recv_ns"] = recv_ns
+        row["synthesized"] = synthesized
+        if stream is not None:
+            position = self._stream_next.get(stream, 0)
+            row["stream_pos"] = position
+            self._stream_next[stream] = position + 1
+        return row
+
+    def _add(self, row: Row, raw_bytes: int) -> int:
+        seq = self._next_seq
+        self._buffer.append(row, raw_bytes)
+        self._next_seq = seq + 1
+        buffer = self._buffer
+        if buffer.rows >= self._segment_rows or buffer.raw_bytes >= self._segment_raw_bytes:
+            self.flush(level=self._level)
+        return seq
+
+    def flush(self, *, level: int = FLUSH_LEVEL) -> Segment | None:
+        """Make all rows so far durable as one segment; None if there is nothing new."""
+        rows = self._buffer.rows
+        if rows == 0:
+            return None
+        table = self._buffer.take()
+        last = self._next_seq - 1
+        return write_segment(self.path, table, first=last - rows + 1, last=last, level=level)
+
+    def update_header(self, header: TraceHeader) -> None:
+        """Replace the header, for what is learnt while recording."""
+        self.header = header
+        write_header(self.path, header)
+
+    def close(self) -> None:
+        """Flush what is left and give the trace free."""
+        try:
+            self.flush(level=self._level)
+        finally:
+            self.abandon()
+
+    def abandon(self) -> None:
+        """Give the trace free without flushing what is left."""
+        self._lock.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _raw_and_parsed(obj: bytes | Mapping[str, Any], parsed: Any) -> tuple[bytes, Any]:
+    if isinstance(obj, bytes):
+        if parsed is None:
+            try:
+                parsed = orjson.loads(obj)
+            except orjson.JSONDecodeError:
+                return obj, None
+        return obj, parsed
+    try:
+        return orjson.dumps(obj), obj
+    except (orjson.JSONEncodeError, TypeError):
+        # For example an integer beyond 64 bits: slower, and as exact.
+        raw = json.dumps(obj, separators=(",", ":")).encode()
+        return _raw_and_parsed(raw, None)
