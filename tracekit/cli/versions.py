@@ -15,10 +15,11 @@ from rich.console import Console
 from rich.table import Table
 
 from tracekit.eras import table as versions_table
-from tracekit.eras.behaviors import SHIPPED, Behavior
+from tracekit.eras.behaviors import Behavior
 from tracekit.eras.constants import Constants
 from tracekit.eras.era import Era, parse_gate_overrides
 from tracekit.eras.gates import GATES, Gate
+from tracekit.eras.shipped import SHIPPED
 
 SCHEMA_VERSION = 1
 #: Wide enough that no row wraps: a pipe is read by line.
