@@ -18,6 +18,7 @@ from tracekit.errors import TracekitError
 #: verb -> "module:attribute" of its click command.
 VERBS: dict[str, str] = {
     "import": "tracekit.cli.import_:import_",
+    "versions": "tracekit.cli.versions:versions",
 }
 
 

@@ -1,0 +1,125 @@
+"""`tracekit versions [V1 [V2]]`: what changed in which Kubernetes version.
+
+Without a version: every change of the table. With one: all that this version decides. With two:
+what differs between them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, fields
+from typing import Any
+
+import click
+import orjson
+from rich.console import Console
+from rich.table import Table
+
+from tracekit.eras import table as versions_table
+from tracekit.eras.behaviors import Behavior
+from tracekit.eras.constants import Constants
+from tracekit.eras.era import Era, parse_gate_overrides
+from tracekit.eras.gates import GATES, Gate
+from tracekit.eras.shipped import SHIPPED
+
+SCHEMA_VERSION = 1
+#: Wide enough that no row wraps: a pipe is read by line.
+WIDTH_WITHOUT_TERMINAL = 400
+
+
+@click.command("versions")
+@click.argument("version", required=False, metavar="[V1]")
+@click.argument("other", required=False, metavar="[V2]")
+@click.option(
+    "--feature-gates",
+    default="",
+    metavar="A=true,…",
+    help="Gates set on top of the defaults, in both versions.",
+)
+@click.option(
+    "-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True
+)
+def versions(version: str | None, other: str | None, feature_gates: str, output: str) -> None:
+    """Show what changed in which Kubernetes version.
+
+    Without a version: the whole table. With one: everything that it decides. With two: what
+    differs between them.
+    """
+    overrides = parse_gate_overrides(feature_gates)
+    body: dict[str, Any]
+    columns: dict[str, str]
+    if version is None:
+        body = {"changes": [asdict(change) for change in versions_table.all_changes()]}
+        columns = dict.fromkeys(("version", "kind", "name", "change", "about"), "")
+    elif other is None:
+        era = _era(version, overrides)
+        body = {"version": str(era.version), "rows": _era_rows(era)}
+        columns = dict.fromkeys(("kind", "name", "value", "about"), "")
+    else:
+        left, right = _era(version, overrides), _era(other, overrides)
+        found = versions_table.differences(left, right)
+        body = {
+            "left": str(left.version),
+            "right": str(right.version),
+            "differences": [asdict(difference) for difference in found],
+        }
+        columns = {"kind": "", "name": "", "left": str(left.version), "right": str(right.version)}
+        columns["about"] = ""
+    if output == "json":
+        document = {"schema_version": SCHEMA_VERSION, **body}
+        click.echo(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode())
+    else:
+        _write_table(list(body.values())[-1], columns)
+
+
+def _era(version: str, overrides: dict[str, bool]) -> Era:
+    era = Era.resolve(version, overrides)
+    if era.warning:
+        click.echo(f"tracekit: {era.warning}", err=True)
+    return era
+
+
+def _era_rows(era: Era) -> list[dict[str, Any]]:
+    rows = [
+        {
+            "kind": "gate",
+            "name": gate.value,
+            "value": versions_table.gate_state(era, gate),
+            "about": GATES[gate].about,
+        }
+        for gate in Gate
+    ]
+    rows += [
+        {
+            "kind": "behavior",
+            "name": behavior.name.lower(),
+            "value": "yes" if behavior in era else "no",
+            "about": f"{SHIPPED[behavior].about} ({SHIPPED[behavior].boundary.describe()})",
+        }
+        for behavior in Behavior
+    ]
+    rows += [
+        {
+            "kind": "constant",
+            "name": field.name,
+            "value": versions_table.format_value(field.name, getattr(era.constants, field.name)),
+            "about": "",
+        }
+        for field in fields(Constants)
+    ]
+    return rows
+
+
+def _write_table(rows: list[dict[str, Any]], columns: dict[str, str]) -> None:
+    """Write a table as wide as the terminal, or as wide as it likes where there is none."""
+    if not rows:
+        click.echo("Nothing differs.")
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column, title in columns.items():
+        table.add_column(title or column.upper(), no_wrap=column != "about")
+    for row in rows:
+        table.add_row(*(str(row[column]) for column in columns))
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=WIDTH_WITHOUT_TERMINAL)
+    console.print(table)

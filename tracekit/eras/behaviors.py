@@ -1,0 +1,151 @@
+"""Upstream changes that shipped without a feature gate, named after what the newer code does.
+
+A behavior is positive (it holds or does not), and its name carries neither a version nor a pull
+request; `shipped` says which releases have it. Controllers read the plain booleans of
+`BehaviorFlags`, resolved once per era.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from enum import Enum, auto
+from typing import Final
+
+
+class Behavior(Enum):
+    """Ungated changes: Job first, then both CronJob controllers; oldest first in each group."""
+
+    # Job
+    DEADLINE_TIMER_REARMED_ON_JOB_UPDATE = auto()
+    DELETE_OF_MISSING_POD_SUCCEEDS = auto()
+    ON_FAILURE_LIMIT_ZERO_NEEDS_A_RESTART = auto()
+    ON_FAILURE_COUNTS_PENDING_PODS = auto()
+    NOTHING_TO_CREATE_KEEPS_EXPECTATIONS = auto()
+    CREATE_TIMEOUT_IS_AN_ERROR = auto()
+    TERMINATING_NAMESPACE_IS_SILENT = auto()
+    RELEASE_PATCH_NAMES_UID_FIRST = auto()
+    DELETE_OF_MISSING_POD_LOWERS_EXPECTATION = auto()
+    COMPLETED_EVENT = auto()
+    BACKOFF_LIMIT_COUNTS_FAILED_PODS = auto()
+    POD_FAILURE_DELAYS_SYNC = auto()
+    NEW_FAILURE_RETURNS_ERROR = auto()
+    PODS_BEYOND_COMPLETIONS_REMOVED = auto()
+    COMPLETION_WAITS_FOR_ACTIVE_PODS = auto()
+    STATUS_WRITTEN_FROM_CACHED_REVISION = auto()
+    DELETES_EXCLUDE_CREATES = auto()
+    ORPHAN_PODS_LOSE_FINALIZER = auto()
+    STATUS_CONFLICT_REQUEUES_WITHOUT_ERROR = auto()
+    DEADLINE_TIMER_REARMED_ON_EVERY_SYNC = auto()
+    BACKOFF_LIMIT_IGNORES_ACTIVE_PODS = auto()
+    ONLY_FIRST_POD_FAILURE_DELAYS_SYNC = auto()
+    FAILURE_TARGET_PRECEDES_FAILED = auto()
+    TRACKING_NEEDS_NO_ANNOTATION = auto()
+    PREFIXED_JOB_LABELS = auto()
+    BACKOFF_FROM_POD_FINISH_TIMES = auto()
+    JOB_STATUS_UPDATES_BATCHED = auto()
+    TERMINAL_CONDITION_WAITS_FOR_TERMINATING_PODS = auto()
+    ACTIVE_KEPT_DURING_CREATION_BACKOFF = auto()
+    # CronJob, both controllers
+    CRON_JOB_API_V1 = auto()
+    CRON_GRAMMAR_WITH_ZONES = auto()
+    # CronJob, polling controller
+    POLLING_DELETES_IN_BACKGROUND = auto()
+    POLLING_DELETE_SCALES_DOWN_FIRST = auto()
+    POLLING_LISTS_IN_PAGES = auto()
+    POLLING_PAGES_WORK = auto()
+    COMPLETED_JOB_EVENT_NAMES_STATUS = auto()
+    TOO_MANY_MISSED_TEXT_LOWER_CASE = auto()
+    UNPARSEABLE_TEXT_LOWER_CASE = auto()
+    POLLING_SILENT_IN_TERMINATING_NAMESPACE = auto()
+    # CronJob, queue-based controller
+    MISSED_RUNS_BY_ARITHMETIC = auto()
+    ALREADY_EXISTS_IS_AN_ERROR = auto()
+    REQUEUE_FROM_LAST_RUN = auto()
+    MISSED_RUNS_WALKED_NEAR_END = auto()
+    MISSED_RUNS_REQUEUE_FROM_NOW = auto()
+    CHILDREN_BY_OWNER_ONLY = auto()
+    LAST_SUCCESSFUL_TIME_WRITTEN = auto()
+    JOB_REQUEST_CARRIES_SCHEDULED_TIME = auto()
+    UNSUPPORTED_ZONE_IN_SCHEDULE_WARNED = auto()
+    UNPARSEABLE_SCHEDULE_QUOTED = auto()
+    STATUS_WRITTEN_ONLY_WHEN_CHANGED = auto()
+    CLEANUP_SEES_OWN_STATUS_WRITE = auto()
+    CLEANUP_PRECEDES_SCHEDULING = auto()
+    ALREADY_EXISTS_RECOVERS = auto()
+    QUEUED_ERROR_IN_TERMINATING_NAMESPACE = auto()
+    LAST_SUCCESSFUL_TIME_OF_COMPLETE_JOBS_ONLY = auto()
+    LAST_SUCCESSFUL_TIME_IN_SAME_SYNC = auto()
+    COMPLETED_JOB_EVENT_SAYS_CONDITION = auto()
+    SCHEDULE_PARSER_PANIC_CAUGHT = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class BehaviorFlags:
+    """One plain boolean per behavior; same names and order as the enum."""
+
+    deadline_timer_rearmed_on_job_update: bool
+    delete_of_missing_pod_succeeds: bool
+    on_failure_limit_zero_needs_a_restart: bool
+    on_failure_counts_pending_pods: bool
+    nothing_to_create_keeps_expectations: bool
+    create_timeout_is_an_error: bool
+    terminating_namespace_is_silent: bool
+    release_patch_names_uid_first: bool
+    delete_of_missing_pod_lowers_expectation: bool
+    completed_event: bool
+    backoff_limit_counts_failed_pods: bool
+    pod_failure_delays_sync: bool
+    new_failure_returns_error: bool
+    pods_beyond_completions_removed: bool
+    completion_waits_for_active_pods: bool
+    status_written_from_cached_revision: bool
+    deletes_exclude_creates: bool
+    orphan_pods_lose_finalizer: bool
+    status_conflict_requeues_without_error: bool
+    deadline_timer_rearmed_on_every_sync: bool
+    backoff_limit_ignores_active_pods: bool
+    only_first_pod_failure_delays_sync: bool
+    failure_target_precedes_failed: bool
+    tracking_needs_no_annotation: bool
+    prefixed_job_labels: bool
+    backoff_from_pod_finish_times: bool
+    job_status_updates_batched: bool
+    terminal_condition_waits_for_terminating_pods: bool
+    active_kept_during_creation_backoff: bool
+    cron_job_api_v1: bool
+    cron_grammar_with_zones: bool
+    polling_deletes_in_background: bool
+    polling_delete_scales_down_first: bool
+    polling_lists_in_pages: bool
+    polling_pages_work: bool
+    completed_job_event_names_status: bool
+    too_many_missed_text_lower_case: bool
+    unparseable_text_lower_case: bool
+    polling_silent_in_terminating_namespace: bool
+    missed_runs_by_arithmetic: bool
+    already_exists_is_an_error: bool
+    requeue_from_last_run: bool
+    missed_runs_walked_near_end: bool
+    missed_runs_requeue_from_now: bool
+    children_by_owner_only: bool
+    last_successful_time_written: bool
+    job_request_carries_scheduled_time: bool
+    unsupported_zone_in_schedule_warned: bool
+    unparseable_schedule_quoted: bool
+    status_written_only_when_changed: bool
+    cleanup_sees_own_status_write: bool
+    cleanup_precedes_scheduling: bool
+    already_exists_recovers: bool
+    queued_error_in_terminating_namespace: bool
+    last_successful_time_of_complete_jobs_only: bool
+    last_successful_time_in_same_sync: bool
+    completed_job_event_says_condition: bool
+    schedule_parser_panic_caught: bool
+
+
+_FLAG_NAMES: Final = tuple(field.name for field in fields(BehaviorFlags))
+
+
+def flags_of(behaviors: frozenset[Behavior]) -> BehaviorFlags:
+    """A set of behaviors as plain booleans."""
+    return BehaviorFlags(**{name: Behavior[name.upper()] in behaviors for name in _FLAG_NAMES})

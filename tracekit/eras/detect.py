@@ -1,0 +1,370 @@
+"""Which Kubernetes versions could have written the objects of a record.
+
+For records without a /version. A driver turns each observation into facts with `facts_of` (or
+makes `Fact`s of its own from columns) and hands the stream to `detect`, which keeps the first
+fact of each sign, intersects their bounds and says which signs narrowed the range:
+`v1.31 - v1.34 because …`.
+
+Default gates are assumed as long as that leaves a version; if not, only what no gate can move
+counts. Signs that contradict even that mean an upgrade within the record or objects from before
+it: then what newer versions alone can do wins, and the contradiction is told.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tracekit.eras.era import NEWEST, OLDEST
+from tracekit.eras.signs import RULES, Bounds, Sign
+from tracekit.eras.version import PATCH_MAX, KubeVersion
+
+REASONS_TOLD: Final = 4
+_TRACKING: Final = "batch.kubernetes.io/job-tracking"
+_JOB_NAME: Final = "batch.kubernetes.io/job-name"
+_INDEX: Final = "batch.kubernetes.io/job-completion-index"
+_SCHEDULED: Final = "batch.kubernetes.io/cronjob-scheduled-timestamp"
+_SLOT_IN_NAME: Final = re.compile(r"-(\d+)$", re.ASCII)
+_DIGITS_OF_SECONDS: Final = 10
+_DIGITS_OF_MINUTES: Final = 8
+_ENDINGS_WITHOUT_POLICY: Final = ("BackoffLimitExceeded", "DeadlineExceeded")
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A sign, and where it was seen."""
+
+    sign: Sign
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
+class Detection:
+    """The range of versions that fits, with what led to it."""
+
+    first: KubeVersion
+    last: KubeVersion
+    #: The facts that set the two ends, one of each end first.
+    evidence: tuple[Fact, ...]
+    #: Facts that no version of the range can show.
+    contradictions: tuple[Fact, ...]
+    #: Whether default gates had to be assumed to get a range this narrow.
+    assumes_default_gates: bool
+
+    @property
+    def best(self) -> KubeVersion:
+        """The version to replay with when one is needed: the newest that fits."""
+        return self.last
+
+    def range_text(self) -> str:
+        """`v1.31 - v1.34`, or one branch."""
+        first, last = f"v{self.first.branch}", f"v{self.last.branch}"
+        return first if first == last else f"{first} - {last}"
+
+    def describe(self) -> str:
+        """The range with its evidence, as one text."""
+        text = self.range_text()
+        if self.evidence:
+            text += f" because {_reasons(self.evidence)}"
+        else:
+            text += ", as nothing in the objects says more"
+        if self.assumes_default_gates:
+            text += "; default feature gates are assumed"
+        if self.contradictions:
+            text += f"; left from before an upgrade, it seems: {_reasons(self.contradictions)}"
+        return text
+
+
+def _reasons(facts: tuple[Fact, ...]) -> str:
+    """The first few facts in words, and how many more there are."""
+    told = [f"{RULES[fact.sign].phrase} ({fact.where})" for fact in facts[:REASONS_TOLD]]
+    if len(facts) > REASONS_TOLD:
+        told.append(f"and {len(facts) - REASONS_TOLD} more such signs")
+    return "; ".join(told)
+
+
+def detect(facts: Iterable[Fact]) -> Detection:
+    """The narrowest range that the facts allow; all known versions when there are none."""
+    seen: dict[Sign, Fact] = {}
+    for fact in facts:
+        seen.setdefault(fact.sign, fact)
+    found = list(seen.values())
+    hard = _intersect([RULES[fact.sign].hard for fact in found])
+    narrow = _intersect([RULES[fact.sign].default for fact in found])
+    defaults = narrow[0] <= narrow[1]
+    first, last = narrow if defaults else hard
+    contradictions: tuple[Fact, ...] = ()
+    if first > last:
+        # Only an upgrade or left-overs explain this; a newer version's doings cannot be left-overs.
+        last = NEWEST.minor
+        contradictions = tuple(f for f in found if not _allows(RULES[f.sign].hard, first))
+    return Detection(
+        KubeVersion(1, first, 0),
+        KubeVersion(1, last, PATCH_MAX, text=f"v1.{last}"),
+        _evidence([f for f in found if f not in contradictions], first, last, defaults=defaults),
+        contradictions,
+        assumes_default_gates=defaults and (first, last) != hard,
+    )
+
+
+def _intersect(bounds: list[Bounds]) -> tuple[int, int]:
+    first = max((b.first for b in bounds if b.first is not None), default=OLDEST.minor)
+    last = min((b.last for b in bounds if b.last is not None), default=NEWEST.minor)
+    return max(first, OLDEST.minor), min(last, NEWEST.minor)
+
+
+def _allows(bounds: Bounds, minor: int) -> bool:
+    return (bounds.first is None or bounds.first <= minor) and (
+        bounds.last is None or minor <= bounds.last
+    )
+
+
+def _evidence(facts: list[Fact], first: int, last: int, *, defaults: bool) -> tuple[Fact, ...]:
+    """The facts that set the two ends; one of each end comes first."""
+    lower, upper = [], []
+    for fact in facts:
+        rule = RULES[fact.sign]
+        bounds = rule.default if defaults else rule.hard
+        if bounds.first == first:
+            lower.append(fact)
+        elif bounds.last == last:
+            upper.append(fact)
+    return (*lower[:1], *upper[:1], *lower[1:], *upper[1:])
+
+
+def facts_of(
+    kind: str, raw: Mapping[str, Any], *, created_in_record: bool, written_in_record: bool
+) -> Iterator[Fact]:
+    """The facts that one revision of an object gives.
+
+    `created_in_record`: the object came into being while the record ran. `written_in_record`: this
+    revision was written while it ran. Without these, only what no older version could have left
+    behind is told.
+    """
+    meta = _map(raw.get("metadata"))
+    where = f"{kind} {meta.get('namespace', '')}/{meta.get('name', '')}".replace(" /", " ")
+    signs = _server_signs(kind, raw, meta, new=created_in_record)
+    if kind == "Job":
+        signs = (*signs, *_job_signs(raw, meta, new=created_in_record))
+        signs = (*signs, *_job_status_signs(_map(raw.get("status")), written=written_in_record))
+    elif kind == "Pod":
+        signs = (*signs, *_pod_signs(raw, meta, new=created_in_record))
+    elif kind == "CronJob":
+        signs = (*signs, *_cron_job_signs(raw))
+    elif kind == "Event":
+        signs = _event_signs(raw)
+    for sign in signs:
+        yield Fact(sign, where)
+
+
+def _map(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _server_signs(
+    kind: str, raw: Mapping[str, Any], meta: Mapping[str, Any], *, new: bool
+) -> tuple[Sign, ...]:
+    signs = [Sign.SELF_LINK if meta.get("selfLink") else Sign.NO_SELF_LINK]
+    managed = _list(meta.get("managedFields"))
+    if managed:
+        signs.append(Sign.MANAGED_FIELDS)
+        if any(_map(entry).get("subresource") for entry in managed):
+            signs.append(Sign.MANAGED_FIELDS_SUBRESOURCE)
+    if kind == "Namespace":
+        labelled = "kubernetes.io/metadata.name" in _map(meta.get("labels"))
+        if labelled:
+            signs.append(Sign.NAMESPACE_NAME_LABEL)
+        elif new:
+            signs.append(Sign.NO_NAMESPACE_NAME_LABEL)
+    spec = _map(raw.get("spec"))
+    template = _map(spec.get("jobTemplate" if kind == "CronJob" else "template"))
+    template_meta = template.get("metadata")
+    if kind in ("Job", "CronJob") and isinstance(template_meta, dict):
+        if "creationTimestamp" in template_meta:
+            signs.append(Sign.NULL_CREATION_TIMESTAMP)
+        elif template_meta:
+            signs.append(Sign.NO_NULL_CREATION_TIMESTAMP)
+    return tuple(signs)
+
+
+def _job_signs(raw: Mapping[str, Any], meta: Mapping[str, Any], *, new: bool) -> Iterator[Sign]:
+    spec = _map(raw.get("spec"))
+    for field, sign in _JOB_FIELDS:
+        if spec.get(field) is not None:
+            yield sign
+    if "generation" in meta:
+        yield Sign.JOB_GENERATION
+    labels = _map(_map(_map(spec.get("template")).get("metadata")).get("labels"))
+    if _JOB_NAME in labels:
+        yield Sign.PREFIXED_LABELS
+    if new:
+        yield from _new_job_signs(raw, meta, spec, labels)
+
+
+def _new_job_signs(
+    raw: Mapping[str, Any],
+    meta: Mapping[str, Any],
+    spec: Mapping[str, Any],
+    labels: Mapping[str, Any],
+) -> Iterator[Sign]:
+    if "generation" not in meta:
+        yield Sign.NO_JOB_GENERATION
+    if spec.get("completionMode") is None:
+        yield Sign.NO_COMPLETION_MODE
+    if spec.get("podReplacementPolicy") is None:
+        yield Sign.NO_POD_REPLACEMENT_POLICY
+    if "controller-uid" in labels and _JOB_NAME not in labels:
+        yield Sign.NO_PREFIXED_LABELS
+    tracked = isinstance(_map(raw.get("status")).get("uncountedTerminatedPods"), dict)
+    if _TRACKING in _map(meta.get("annotations")):
+        yield Sign.TRACKING_ANNOTATION
+    elif tracked:
+        yield Sign.TRACKED_WITHOUT_ANNOTATION
+    yield from _cron_child_signs(meta)
+
+
+_JOB_FIELDS: Final = (
+    ("completionMode", Sign.COMPLETION_MODE),
+    ("podFailurePolicy", Sign.POD_FAILURE_POLICY),
+    ("backoffLimitPerIndex", Sign.BACKOFF_LIMIT_PER_INDEX),
+    ("podReplacementPolicy", Sign.POD_REPLACEMENT_POLICY),
+    ("successPolicy", Sign.SUCCESS_POLICY),
+    ("managedBy", Sign.MANAGED_BY),
+)
+
+
+def _cron_child_signs(meta: Mapping[str, Any]) -> Iterator[Sign]:
+    """Of a new Job whose controller is a CronJob and whose name the controller chose."""
+    owner = next(
+        (
+            ref
+            for ref in map(_map, _list(meta.get("ownerReferences")))
+            if ref.get("kind") == "CronJob" and ref.get("controller") is True
+        ),
+        None,
+    )
+    suffix = _SLOT_IN_NAME.search(str(meta.get("name", "")))
+    if owner is None or suffix is None:
+        return
+    if len(suffix[1]) == _DIGITS_OF_SECONDS:
+        yield Sign.NAME_IN_SECONDS
+    elif len(suffix[1]) == _DIGITS_OF_MINUTES:
+        yield Sign.NAME_IN_MINUTES
+    else:
+        return
+    if owner.get("apiVersion") == "batch/v1beta1":
+        yield Sign.OWNED_BY_V1BETA1
+    elif owner.get("apiVersion") == "batch/v1":
+        yield Sign.OWNED_BY_V1
+    scheduled = _SCHEDULED in _map(meta.get("annotations"))
+    yield Sign.SCHEDULED_ANNOTATION if scheduled else Sign.NO_SCHEDULED_ANNOTATION
+
+
+def _job_status_signs(status: Mapping[str, Any], *, written: bool) -> Iterator[Sign]:
+    for field, sign in _STATUS_FIELDS:
+        if status.get(field) is not None:
+            yield sign
+    conditions = {
+        str(condition.get("type")): condition
+        for condition in map(_map, _list(status.get("conditions")))
+        if condition.get("status") == "True"
+    }
+    target = conditions.get("FailureTarget")
+    if target is not None:
+        yield Sign.FAILURE_TARGET
+        if target.get("reason") in _ENDINGS_WITHOUT_POLICY:
+            yield Sign.FAILURE_TARGET_OF_ANY_ENDING
+    if "SuccessCriteriaMet" in conditions:
+        yield Sign.SUCCESS_CRITERIA_MET
+    complete = conditions.get("Complete")
+    if complete is not None and complete.get("reason") == "CompletionsReached":
+        yield Sign.COMPLETIONS_REACHED
+    if written:
+        yield from _written_status_signs(status, conditions)
+
+
+def _written_status_signs(
+    status: Mapping[str, Any], conditions: Mapping[str, Mapping[str, Any]]
+) -> Iterator[Sign]:
+    if "Complete" in conditions and not conditions["Complete"].get("reason"):
+        yield Sign.COMPLETE_WITHOUT_REASON
+    if "Failed" in conditions and "FailureTarget" not in conditions:
+        yield Sign.FAILED_WITHOUT_FAILURE_TARGET
+    if status.get("active"):
+        if status.get("ready") is None:
+            yield Sign.NO_READY
+        if status.get("terminating") is None:
+            yield Sign.NO_TERMINATING
+
+
+_STATUS_FIELDS: Final = (
+    ("uncountedTerminatedPods", Sign.UNCOUNTED_PODS),
+    ("ready", Sign.READY),
+    ("terminating", Sign.TERMINATING),
+    ("failedIndexes", Sign.FAILED_INDEXES),
+)
+
+
+def _pod_signs(raw: Mapping[str, Any], meta: Mapping[str, Any], *, new: bool) -> Iterator[Sign]:
+    spec = _map(raw.get("spec"))
+    labels = _map(meta.get("labels"))
+    if _INDEX in labels:
+        yield Sign.INDEX_LABEL
+    if _JOB_NAME in labels:
+        yield Sign.PREFIXED_LABELS
+    if "preemptionPolicy" in spec:
+        yield Sign.PREEMPTION_POLICY
+    if "generation" in meta:
+        yield Sign.POD_GENERATION
+    if not new:
+        return
+    if _TRACKING in _list(meta.get("finalizers")):
+        yield Sign.TRACKING_FINALIZER
+    if _INDEX in _map(meta.get("annotations")) and _INDEX not in labels:
+        yield Sign.NO_INDEX_LABEL
+    if "preemptionPolicy" not in spec:
+        yield Sign.NO_PREEMPTION_POLICY
+    if "generation" not in meta:
+        yield Sign.NO_POD_GENERATION
+
+
+def _cron_job_signs(raw: Mapping[str, Any]) -> Iterator[Sign]:
+    if raw.get("apiVersion") == "batch/v1beta1":
+        yield Sign.CRON_JOB_SERVED_AS_V1BETA1
+    elif raw.get("apiVersion") == "batch/v1":
+        yield Sign.CRON_JOB_SERVED_AS_V1
+    if _map(raw.get("spec")).get("timeZone"):
+        yield Sign.TIME_ZONE
+    if _map(raw.get("status")).get("lastSuccessfulTime"):
+        yield Sign.LAST_SUCCESSFUL_TIME
+
+
+def _event_signs(raw: Mapping[str, Any]) -> tuple[Sign, ...]:
+    component = _map(raw.get("source")).get("component") or raw.get("reportingComponent")
+    reason, message = raw.get("reason"), str(raw.get("message") or raw.get("note") or "")
+    sign = None
+    if component == "job-controller":
+        sign = _JOB_EVENTS.get(str(reason))
+    elif component == "cronjob-controller":
+        if reason == "JobAlreadyActive":
+            sign = Sign.EVENT_JOB_ALREADY_ACTIVE
+        elif reason == "SawCompletedJob":
+            sign = Sign.EVENT_SAW_COMPLETED_PLAIN
+            if ", status: " in message:
+                sign = Sign.EVENT_SAW_COMPLETED_STATUS
+            elif ", condition: " in message:
+                sign = Sign.EVENT_SAW_COMPLETED_CONDITION
+    return (sign,) if sign is not None else ()
+
+
+_JOB_EVENTS: Final = {
+    "Completed": Sign.EVENT_COMPLETED,
+    "Suspended": Sign.EVENT_SUSPENDED,
+    "TooManyActivePods": Sign.EVENT_TOO_MANY_ACTIVE,
+}

@@ -1,0 +1,233 @@
+"""An era: everything that one Kubernetes version with its gates decides, resolved once.
+
+Controllers never see versions. They get an `Era` and read plain attributes of it:
+`era.gates.JobSuccessPolicy`, `era.behaviors.completed_event`,
+`era.constants.queue_backoff_ns_base`; or ask in words, `era.enabled(Gate.JobSuccessPolicy)`,
+`Behavior.COMPLETED_EVENT in era`.
+
+A version above the newest one known is read as that one, with a warning on the result; one below
+the oldest is refused. Gates follow component-base: explicit settings first, then `AllAlpha` and
+`AllBeta`, then the default of the stage; locked ones cannot be moved. With an emulation version
+(`--emulated-version` upstream, 1.31 on) gates are those of that version while behaviors and
+numbers stay those of the binary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import Final
+
+from tracekit.eras.behaviors import Behavior, BehaviorFlags, flags_of
+from tracekit.eras.constants import Constants, constants_of
+from tracekit.eras.gates import GATE_BY_NAME, GATES, Gate, Stage
+from tracekit.eras.shipped import behaviors_of
+from tracekit.eras.version import PATCH_MAX, KubeVersion
+from tracekit.errors import UnsupportedVersionError
+
+OLDEST: Final = KubeVersion.parse("1.11.0")
+NEWEST: Final = KubeVersion.parse("1.36.0")
+ALL_ALPHA: Final = "AllAlpha"
+ALL_BETA: Final = "AllBeta"
+
+
+@dataclass(frozen=True, slots=True)
+class GateFlags:
+    """One plain boolean per gate; same names and order as the enum."""
+
+    AtomicFIFO: bool
+    CronJobControllerV2: bool
+    CronJobTimeZone: bool
+    CronJobsScheduledAnnotation: bool
+    ElasticIndexedJob: bool
+    IndexedJob: bool
+    JobBackoffLimitPerIndex: bool
+    JobManagedBy: bool
+    JobMutableNodeSchedulingDirectives: bool
+    JobPodFailurePolicy: bool
+    JobPodReplacementPolicy: bool
+    JobReadyPods: bool
+    JobSuccessPolicy: bool
+    JobTrackingWithFinalizers: bool
+    MutablePodResourcesForSuspendedJobs: bool
+    MutableSchedulingDirectivesForSuspendedJobs: bool
+    PodDisruptionConditions: bool
+    PodIndexLabel: bool
+    StaleControllerConsistencyJob: bool
+    SuspendJob: bool
+    TTLAfterFinished: bool
+    WorkloadWithJob: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Era:
+    """One version with its gates; compare and hash it by what it decides, not by how it is said."""
+
+    #: As asked for, distribution suffix included.
+    version: KubeVersion
+    #: The known release whose rules are used; differs from `version` only above the newest one.
+    basis: KubeVersion
+    gates: GateFlags
+    behaviors: BehaviorFlags
+    constants: Constants
+    enabled_gates: frozenset[Gate]
+    held_behaviors: frozenset[Behavior]
+    #: What the user should know about this choice; empty when there is nothing.
+    warning: str = ""
+
+    @classmethod
+    def resolve(
+        cls,
+        version: KubeVersion | str,
+        gate_overrides: Mapping[str, bool] | None = None,
+        *,
+        emulation_version: KubeVersion | str | None = None,
+    ) -> Era:
+        """Look a version up; sentences of UnsupportedVersionError say what does not exist."""
+        asked = KubeVersion.parse(version) if isinstance(version, str) else version
+        basis, warning = _nearest_known(asked)
+        gates_at = basis
+        if emulation_version is not None:
+            emulated = (
+                KubeVersion.parse(emulation_version)
+                if isinstance(emulation_version, str)
+                else emulation_version
+            )
+            gates_at, gates_warning = _nearest_known(emulated)
+            if gates_at > basis:
+                raise UnsupportedVersionError(
+                    f"{asked} cannot emulate {emulated}, which is newer; name an older version."
+                )
+            warning = warning or gates_warning
+        enabled = resolve_gates(gates_at, gate_overrides or {}, existing_in=basis)
+        held = behaviors_of(basis)
+        return cls(
+            version=asked,
+            basis=basis,
+            gates=GateFlags(**{name: Gate[name] in enabled for name in _GATE_NAMES}),
+            behaviors=flags_of(held),
+            constants=constants_of(basis),
+            enabled_gates=enabled,
+            held_behaviors=held,
+            warning=warning,
+        )
+
+    def enabled(self, gate: Gate) -> bool:
+        """Whether a gate is on."""
+        return gate in self.enabled_gates
+
+    def __contains__(self, behavior: object) -> bool:
+        return behavior in self.held_behaviors
+
+    def __iter__(self) -> Iterator[Behavior]:
+        return (behavior for behavior in Behavior if behavior in self.held_behaviors)
+
+
+_GATE_NAMES: Final = tuple(field.name for field in fields(GateFlags))
+
+
+def _nearest_known(version: KubeVersion) -> tuple[KubeVersion, str]:
+    """The version itself, or the newest known branch with a sentence that says so."""
+    branch = (version.major, version.minor)
+    if branch < (OLDEST.major, OLDEST.minor):
+        raise UnsupportedVersionError(
+            f"Kubernetes {version} is older than v{OLDEST.branch}, the oldest version whose rules "
+            f"are known; name v{OLDEST.branch} or newer with --kubernetes-version."
+        )
+    if branch > (NEWEST.major, NEWEST.minor):
+        known = KubeVersion(NEWEST.major, NEWEST.minor, PATCH_MAX, text=f"v{NEWEST.branch}")
+        return known, (
+            f"Kubernetes {version} is newer than v{NEWEST.branch}, the newest version whose rules "
+            f"are known; the rules of v{NEWEST.branch} are used."
+        )
+    return version, ""
+
+
+def resolve_gates(
+    version: KubeVersion, overrides: Mapping[str, bool], *, existing_in: KubeVersion | None = None
+) -> frozenset[Gate]:
+    """The gates that are on in a version with these settings.
+
+    A removed gate keeps its last default. `existing_in` is the binary's version: what it no longer
+    knows cannot be set, whatever it emulates.
+    """
+    binary = existing_in or version
+    explicit: dict[Gate, bool] = {}
+    for name in sorted(overrides):
+        if name not in (ALL_ALPHA, ALL_BETA):
+            gate = _settable(name, version, binary, value=overrides[name])
+            explicit[gate] = overrides[name]
+    enabled = []
+    for gate in Gate:
+        spec = GATES[gate].at(version)
+        if spec is None:
+            continue
+        value = spec.default
+        if not spec.locked and not _is_removed(gate, binary):
+            if spec.stage is Stage.ALPHA:
+                value = overrides.get(ALL_ALPHA, value)
+            elif spec.stage is Stage.BETA:
+                value = overrides.get(ALL_BETA, value)
+            value = explicit.get(gate, value)
+        if value:
+            enabled.append(gate)
+    return frozenset(enabled)
+
+
+def _is_removed(gate: Gate, version: KubeVersion) -> bool:
+    removed = GATES[gate].removed
+    return removed is not None and version >= removed
+
+
+def _settable(name: str, version: KubeVersion, binary: KubeVersion, *, value: bool) -> Gate:
+    """The gate of that name, if this version lets it be set to this value."""
+    gate = GATE_BY_NAME.get(name)
+    if gate is None:
+        raise UnsupportedVersionError(
+            f"{name} is no feature gate of the batch controllers; "
+            "leave it out, or see `tracekit versions` for those that are."
+        )
+    history = GATES[gate]
+    spec = history.at(version)
+    if spec is None:
+        first = history.specs[0].version.branch
+        raise UnsupportedVersionError(
+            f"Feature gate {name} does not exist in Kubernetes {version}; "
+            f"it came with v{first}, so leave it out."
+        )
+    if _is_removed(gate, binary) and history.removed is not None:
+        state = "on" if history.specs[-1].default else "off"
+        raise UnsupportedVersionError(
+            f"Feature gate {name} was removed in v{history.removed.branch}, since when it is "
+            f"always {state}; leave it out for Kubernetes {binary}."
+        )
+    if spec.locked and value != spec.default:
+        state = "on" if spec.default else "off"
+        raise UnsupportedVersionError(
+            f"Feature gate {name} is locked {state} in Kubernetes {version} and cannot be set to "
+            f"{str(value).lower()}; leave it out."
+        )
+    return gate
+
+
+def parse_gate_overrides(text: str) -> dict[str, bool]:
+    """Read `A=true,B=false` as kube-controller-manager's --feature-gates does."""
+    overrides: dict[str, bool] = {}
+    for item in text.split(","):
+        entry = item.strip()
+        if not entry:
+            continue
+        name, separator, value = entry.partition("=")
+        if not separator or value.strip() not in _BOOLEANS:
+            raise UnsupportedVersionError(
+                f"{entry!r} is no feature gate setting; write NAME=true or NAME=false."
+            )
+        overrides[name.strip()] = _BOOLEANS[value.strip()]
+    return overrides
+
+
+#: What Go's strconv.ParseBool accepts.
+_BOOLEANS: Final[dict[str, bool]] = {
+    **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
+    **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
+}
