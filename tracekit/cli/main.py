@@ -16,7 +16,9 @@ from tracekit import __version__
 from tracekit.errors import TracekitError
 
 #: verb -> "module:attribute" of its click command.
-VERBS: dict[str, str] = {}
+VERBS: dict[str, str] = {
+    "cron": "tracekit.cli.cron:cron",
+}
 
 
 class LazyGroup(click.Group):
