@@ -19,6 +19,7 @@ from tracekit.errors import TracekitError
 VERBS: dict[str, str] = {
     "import": "tracekit.cli.import_:import_",
     "versions": "tracekit.cli.versions:versions",
+    "cron": "tracekit.cli.cron:cron",
 }
 
 

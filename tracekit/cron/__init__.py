@@ -1,1 +1,21 @@
-"""Cron expressions as the two generations of robfig/cron read them."""
+"""Cron expressions exactly as the Go libraries inside Kubernetes read them. Pure."""
+
+from tracekit.cron.parser import CronPanicError, CronSpecError, Generation, parse
+from tracekit.cron.schedule import EverySchedule, Schedule, SpecSchedule
+from tracekit.cron.upcoming import next_activations_ns
+from tracekit.cron.zones import UTC, UnknownZoneError, Zone, load_zone
+
+__all__ = [
+    "UTC",
+    "CronPanicError",
+    "CronSpecError",
+    "EverySchedule",
+    "Generation",
+    "Schedule",
+    "SpecSchedule",
+    "UnknownZoneError",
+    "Zone",
+    "load_zone",
+    "next_activations_ns",
+    "parse",
+]

@@ -1,0 +1,158 @@
+"""`tracekit cron next`: when a CronJob's schedule fires, by the release's own cron library."""
+
+from __future__ import annotations
+
+import json
+import time
+from datetime import UTC, datetime, timedelta, timezone
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from tracekit.cron import CronSpecError, UnknownZoneError, Zone, load_zone, next_activations_ns
+from tracekit.cron.kubernetes import KubernetesSpec, TimeZoneError, kubernetes_spec
+from tracekit.eras.version import KubeVersion
+from tracekit.errors import UsageError
+from tracekit.kube.timestamps import NS_PER_S, format_rfc3339, parse_rfc3339
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_COUNT_MAX = 10_000
+
+
+@click.group()
+def cron() -> None:
+    """Cron schedules as the CronJob controller of a Kubernetes release reads them."""
+
+
+@cron.command("next")
+@click.argument("spec")
+@click.option("--time-zone", metavar="ZONE", help="The CronJob's spec.timeZone (1.24 and later).")
+@click.option(
+    "--process-zone",
+    metavar="ZONE",
+    default="UTC",
+    show_default=True,
+    help="Zone of the kube-controller-manager process: used where nothing else names one.",
+)
+@click.option(
+    "--from", "from_text", metavar="TIME", help="RFC 3339; only later times count. [default: now]"
+)
+@click.option(
+    "--count",
+    type=click.IntRange(1, _COUNT_MAX),
+    default=5,
+    show_default=True,
+    help="How many activations to list.",
+)
+@click.option(
+    "--kubernetes-version",
+    default="v1.36.0",
+    show_default=True,
+    help="Release whose cron library and time zone rules count.",
+)
+@click.option(
+    "-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True
+)
+def next_command(
+    spec: str,
+    time_zone: str | None,
+    process_zone: str,
+    from_text: str | None,
+    count: int,
+    kubernetes_version: str,
+    output: str,
+) -> None:
+    r"""Say when SPEC fires next, clock changes and impossible dates included.
+
+    \b
+    Examples:
+      tracekit cron next '30 2 * * *' --time-zone Europe/Berlin --from 2025-03-29T12:00:00Z
+      tracekit cron next '0 0 */10 * 5' --kubernetes-version v1.21.14 -o json
+    """
+    version = KubeVersion.parse(kubernetes_version)
+    from_ns = _from_ns(from_text)
+    try:
+        zone = load_zone(process_zone)
+        full = kubernetes_spec(spec, time_zone=time_zone, version=version)
+        found = next_activations_ns(
+            full.spec, from_ns=from_ns, count=count, generation=full.generation, zone=zone
+        )
+    except TimeZoneError as error:
+        raise UsageError(str(error)) from None
+    except UnknownZoneError as error:
+        raise UsageError(f"--process-zone: {error}; give a name of the tz database.") from None
+    except CronSpecError as error:
+        raise UsageError(
+            f"Kubernetes {version} cannot read the schedule {spec!r}: {error}."
+        ) from None
+    shown_zone = load_zone(time_zone) if time_zone else zone
+    if output == "json":
+        click.echo(_json(spec, time_zone, version, full, from_ns, shown_zone, found, count))
+    else:
+        _table(version, full, shown_zone, found, count)
+
+
+def _from_ns(text: str | None) -> int:
+    if text is None:
+        return time.time_ns()
+    from_ns = parse_rfc3339(text)
+    if from_ns is None:
+        raise UsageError(
+            f"--from {text!r} is no RFC 3339 time; write it like 2025-03-30T00:00:00Z."
+        )
+    return from_ns
+
+
+def _local_text(at_ns: int, zone: Zone) -> str:
+    """RFC 3339 in a zone; a zone east or west of UTC by odd seconds is shown to the minute."""
+    at_s = at_ns // NS_PER_S
+    offset = timezone(timedelta(seconds=zone.offset_s(at_s)))
+    text = (_EPOCH + timedelta(seconds=at_s)).astimezone(offset).isoformat()
+    return text.removesuffix("+00:00") + "Z" if text.endswith("+00:00") else text
+
+
+def _json(
+    spec: str,
+    time_zone: str | None,
+    version: KubeVersion,
+    full: KubernetesSpec,
+    from_ns: int,
+    zone: Zone,
+    found: list[int],
+    count: int,
+) -> str:
+    document = {
+        "spec": spec,
+        "timeZone": time_zone,
+        "kubernetesVersion": str(version),
+        "library": full.generation.value,
+        "from": format_rfc3339(from_ns),
+        "next": [
+            {
+                "time": _local_text(at_ns, zone),
+                "utc": format_rfc3339(at_ns),
+                "unixSeconds": at_ns // NS_PER_S,
+            }
+            for at_ns in found
+        ],
+        "neverAgain": len(found) < count,
+        "notes": list(full.notes),
+    }
+    return json.dumps(document, indent=2)
+
+
+def _table(
+    version: KubeVersion, full: KubernetesSpec, zone: Zone, found: list[int], count: int
+) -> None:
+    console = Console(highlight=False)
+    table = Table(title=f"{full.spec}  ({full.generation.value}, Kubernetes {version})")
+    table.add_column("UTC")
+    table.add_column(zone.name)
+    for at_ns in found:
+        table.add_row(format_rfc3339(at_ns), _local_text(at_ns, zone))
+    console.print(table)
+    if len(found) < count:
+        console.print("Nothing later: the library finds no activation within five years.")
+    for note in full.notes:
+        click.echo(f"note: {note}", err=True)
