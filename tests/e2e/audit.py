@@ -19,7 +19,7 @@ def lines(path: Path) -> Iterator[dict[str, Any]]:
     """Yield the objects of a JSON-lines file, compressed or not."""
     with path.open("rb") as raw:
         source = zstandard.ZstdDecompressor().stream_reader(raw) if path.suffix == ".zst" else raw
-        for line in io.BufferedReader(source):  # type: ignore[type-var]
+        for line in io.BufferedReader(source):
             if line.strip():
                 yield orjson.loads(line)
 

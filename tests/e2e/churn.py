@@ -281,14 +281,12 @@ def _release_pod(chance: random.Random, job: str, at: float) -> list[Act]:
         labels = pod["metadata"]["labels"]
         key = next(k for k in sorted(labels) if k.endswith("controller-uid"))
         taken.append((pod, key, labels[key]))
-        scene.label_pod(pod, dict.fromkeys((k for k in labels if k.endswith("controller-uid"))))
+        scene.label_pod(pod, dict.fromkeys(k for k in labels if k.endswith("controller-uid")))
 
     def come_back(scene: Scene) -> None:
         for pod, _key, value in taken:
             labels = pod["metadata"]["labels"]
-            scene.label_pod(
-                pod, {k: value for k in labels if k.endswith("controller-uid")}
-            )
+            scene.label_pod(pod, {k: value for k in labels if k.endswith("controller-uid")})
 
     acts = [Act(at, job, release)]
     if comes_back:

@@ -9,7 +9,6 @@ whole. Scenarios run side by side, one namespace and one thread each.
 import argparse
 import json
 import logging
-import os
 import shutil
 import signal
 import subprocess
@@ -25,7 +24,7 @@ from typing import Any
 import zstandard
 
 from tests.e2e import audit
-from tests.e2e.api import ApiError, namespaced
+from tests.e2e.api import ApiError
 from tests.e2e.build import DEFAULT_VERSION, BuildError, ensure
 from tests.e2e.cluster import CONTROLLER_MANAGER, Cluster, ClusterError
 from tests.e2e.kubelet import Kubelet
@@ -96,7 +95,7 @@ def generate(run: Run) -> None:
         _compress(cluster.audit_log, made / "audit.jsonl.zst")
         about = _about(run, git_version, made, time.monotonic() - started)
         (made / "about.json").write_text(json.dumps(about, indent=1) + "\n")
-        os.replace(made, run.out)
+        made.replace(run.out)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 

@@ -165,7 +165,12 @@ class Kubelet:
     # Timing
 
     def _after(
-        self, seconds: float, pod: _Pod, step: Callable[[_Pod], None], *, even_deleting: bool = False
+        self,
+        seconds: float,
+        pod: _Pod,
+        step: Callable[[_Pod], None],
+        *,
+        even_deleting: bool = False,
     ) -> None:
         def guarded() -> None:
             if pod.uid in self._pods and (even_deleting or not pod.deleting):
@@ -219,7 +224,9 @@ class Kubelet:
         self._after(pod.plan.start_seconds, pod, self._run)
 
     def _refuse(self, pod: _Pod) -> None:
-        self._patch(pod, {"conditions": [_condition("PodScheduled", on=False, why="Unschedulable")]})
+        self._patch(
+            pod, {"conditions": [_condition("PodScheduled", on=False, why="Unschedulable")]}
+        )
 
     def _run(self, pod: _Pod) -> None:
         pod.started_at = pod.run_started_at = _now()

@@ -2,6 +2,7 @@
 
 import time
 
+from tests.e2e.api import RawObject
 from tests.e2e.scene import Scene
 
 DISRUPTED = {"type": "DisruptionTarget", "status": "True"}
@@ -14,7 +15,7 @@ def pod_failure_policy(scene: Scene) -> None:
         {"action": "Ignore", "onPodConditions": [DISRUPTED]},
         {"action": "Count", "onExitCodes": {"operator": "NotIn", "values": [0, 7]}},
     ]
-    three = {"completions": 3, "parallelism": 3, "podFailurePolicy": {"rules": rules}}
+    three: RawObject = {"completions": 3, "parallelism": 3, "podFailurePolicy": {"rules": rules}}
     on = scene.around.has("JobPodFailurePolicy", beta_minor=26)
     fatal = {"run": 1, "byOrdinal": {"0": {"run": 6}, "1": {"exit": 42}}}
     scene.job("fatal", fatal, end="Failed:PodFailurePolicy" if on else "Complete", **three)
@@ -40,7 +41,7 @@ def pod_failure_policy(scene: Scene) -> None:
 
 def backoff_limit_per_index(scene: Scene) -> None:
     on = scene.around.has("JobBackoffLimitPerIndex", beta_minor=29)
-    mode = {"completionMode": "Indexed"}
+    mode: RawObject = {"completionMode": "Indexed"}
     failing = {"run": 1, "byIndex": {"1": {"exit": 1}, "3": {"exit": 5}}}
     scene.job(
         "per-index",
@@ -98,7 +99,7 @@ def backoff_limit_per_index(scene: Scene) -> None:
 
 
 def pod_replacement_policy(scene: Scene) -> None:
-    two = {"completions": 2, "parallelism": 2}
+    two: RawObject = {"completions": 2, "parallelism": 2}
     slow_end = {"run": 8, "grace": 3}
     scene.job("failed", slow_end, end="Complete", podReplacementPolicy="Failed", **two)
     scene.job(
@@ -109,7 +110,12 @@ def pod_replacement_policy(scene: Scene) -> None:
         **two,
     )
     scene.job(
-        "paused", slow_end, end="Complete", podReplacementPolicy="Failed", completions=3, parallelism=3
+        "paused",
+        slow_end,
+        end="Complete",
+        podReplacementPolicy="Failed",
+        completions=3,
+        parallelism=3,
     )
     scene.job(
         "by-index",
@@ -145,7 +151,7 @@ def pod_replacement_policy(scene: Scene) -> None:
 
 
 def success_policy(scene: Scene) -> None:
-    mode = {"completionMode": "Indexed"}
+    mode: RawObject = {"completionMode": "Indexed"}
     leader = {"run": 8, "byIndex": {"0": {"run": 2}}}
     scene.job(
         "leader",
@@ -166,7 +172,9 @@ def success_policy(scene: Scene) -> None:
         successPolicy={"rules": [{"succeededCount": 2}]},
         **mode,
     )
-    either = {"rules": [{"succeededIndexes": "0-1"}, {"succeededIndexes": "2-4", "succeededCount": 2}]}
+    either = {
+        "rules": [{"succeededIndexes": "0-1"}, {"succeededIndexes": "2-4", "succeededCount": 2}]
+    }
     scene.job(
         "second-rule",
         {"run": 2, "byIndex": {"0": {"run": 20, "grace": 2}}},

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tests.e2e.api import namespaced
+from tests.e2e.api import RawObject, namespaced
 from tests.e2e.churn import churn
 from tests.e2e.cron_scenarios import cronjobs
 from tests.e2e.policy_scenarios import (
@@ -56,7 +56,7 @@ def slow_start(scene: Scene) -> None:
 
 def backoff_limit(scene: Scene) -> None:
     exceeded = "Failed:BackoffLimitExceeded"
-    one = {"completions": 1, "parallelism": 1}
+    one: RawObject = {"completions": 1, "parallelism": 1}
     scene.job("flaky", {"run": 0.5, "exit": 1}, end=exceeded, backoffLimit=3, **one)
     scene.job(
         "once", {"run": 0.5, "exit": 1}, end=exceeded, backoffLimit=0, completions=3, parallelism=3
@@ -87,9 +87,7 @@ def on_failure_restarts(scene: Scene) -> None:
         completions=2,
         parallelism=2,
     )
-    scene.job(
-        "forever", {"run": 1, "exit": 1}, end="Failed", restart="OnFailure", backoffLimit=3
-    )
+    scene.job("forever", {"run": 1, "exit": 1}, end="Failed", restart="OnFailure", backoffLimit=3)
 
 
 def active_deadline(scene: Scene) -> None:
@@ -140,11 +138,13 @@ def suspend(scene: Scene) -> None:
 
 
 def indexed(scene: Scene) -> None:
-    mode = {"completionMode": "Indexed"}
+    mode: RawObject = {"completionMode": "Indexed"}
     plan = {"run": 1, "byIndex": {"3": {"run": 3}}}
     scene.job("idx", plan, end="Complete", completions=5, parallelism=3, **mode)
     failing = {"run": 1, "byIndex": {"2": {"exit": 3}}}
-    scene.job("idx-fail", failing, end="Failed", completions=4, parallelism=4, backoffLimit=2, **mode)
+    scene.job(
+        "idx-fail", failing, end="Failed", completions=4, parallelism=4, backoffLimit=2, **mode
+    )
     retried = {"run": 1, "byIndex": {"0": {"failFirst": 1}, "4": {"failFirst": 2}}}
     scene.job("idx-retried", retried, end="Complete", completions=6, parallelism=2, **mode)
     scene.job(
@@ -166,7 +166,7 @@ def indexed(scene: Scene) -> None:
 
 
 def elastic_indexed(scene: Scene) -> None:
-    mode = {"completionMode": "Indexed"}
+    mode: RawObject = {"completionMode": "Indexed"}
     scene.job("grow", {"run": 3}, end="Complete", completions=3, parallelism=3, **mode)
     scene.job("shrink", {"run": 4}, end="Complete", completions=6, parallelism=6, **mode)
     time.sleep(1.5)
@@ -221,7 +221,7 @@ def orphans(scene: Scene) -> None:
         manualSelector=True,
         selector={"matchLabels": {"mine": "yes"}},
     )
-    released = [p for p in scene.running("adopter", 2) if p["metadata"]["name"] != "stray"][0]
+    released = next(p for p in scene.running("adopter", 2) if p["metadata"]["name"] != "stray")
     scene.label_pod(released, {"mine": "no"})
     time.sleep(3)
     scene.label_pod(released, {"mine": "yes"})  # comes home: adopted again
@@ -232,12 +232,27 @@ def orphans(scene: Scene) -> None:
 
 def pod_killed(scene: Scene) -> None:
     scene.job("victim", {"run": 6}, end="Complete", completions=4, parallelism=4)
-    scene.job("late-kill", {"run": 0.5, "byOrdinal": {"1": {"run": 9}}}, end="Complete",
-              completions=2, parallelism=2)
-    scene.job("gracious", {"run": 12, "termExit": 0, "grace": 1}, end="Complete",
-              completions=2, parallelism=2)
-    scene.job("node-lost", {"run": 6, "silent": True, "grace": 2}, end="Complete",
-              completions=2, parallelism=2)
+    scene.job(
+        "late-kill",
+        {"run": 0.5, "byOrdinal": {"1": {"run": 9}}},
+        end="Complete",
+        completions=2,
+        parallelism=2,
+    )
+    scene.job(
+        "gracious",
+        {"run": 12, "termExit": 0, "grace": 1},
+        end="Complete",
+        completions=2,
+        parallelism=2,
+    )
+    scene.job(
+        "node-lost",
+        {"run": 6, "silent": True, "grace": 2},
+        end="Complete",
+        completions=2,
+        parallelism=2,
+    )
     scene.job("unbound", {"unschedulable": True}, end="Active", completions=2, parallelism=2)
     scene.job("strict", {"run": 8}, end="Failed", completions=2, parallelism=2, backoffLimit=0)
     first, second, third = scene.running("victim", 3)[:3]
@@ -271,7 +286,7 @@ def quota(scene: Scene) -> None:
 
 
 def job_deleted(scene: Scene) -> None:
-    two = {"completions": 2, "parallelism": 2}
+    two: RawObject = {"completions": 2, "parallelism": 2}
     for name in ("foreground", "background", "unwatched"):
         scene.job(name, {"run": 30, "grace": 1}, end="Gone", **two)
     scene.job("at-birth", {"run": 30}, end="Gone", **two)

@@ -226,10 +226,7 @@ def job_end(job: RawObject | None) -> str:
 
 def is_running(pod: RawObject) -> bool:
     """Say whether a pod runs and is not being deleted."""
-    return (
-        pod["status"].get("phase") == "Running"
-        and "deletionTimestamp" not in pod["metadata"]
-    )
+    return pod["status"].get("phase") == "Running" and "deletionTimestamp" not in pod["metadata"]
 
 
 def _owner(pod: RawObject) -> str:

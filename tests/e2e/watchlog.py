@@ -75,7 +75,7 @@ class WatchLog:
         """End the file; what arrives later is dropped."""
         with self._lock:
             self._closed = True
-            self._out.close()
+            self._out.close()  # type: ignore[no-untyped-call]
 
     def _write(self, resource: str, kind: str, recorded: Any, received_ns: int) -> None:
         line = {"recv": received_ns, "resource": resource, "type": kind, "object": recorded}
