@@ -53,7 +53,7 @@ class Run:
     churn_jobs: int
     kcm_flags: str
     feature_gates: str
-    restart_after: float | None
+    restart_after: list[float]
     out: Path
     note: str
 
@@ -152,14 +152,15 @@ def _play(run: Run, scene: Scene) -> None:
 
 
 def _restart_controllers(run: Run, cluster: Cluster) -> None:
-    if run.restart_after is None:
-        return
-    time.sleep(run.restart_after)
-    killed_at = time.time()
-    cluster.kill(CONTROLLER_MANAGER)
-    time.sleep(2)
-    cluster.start_process(CONTROLLER_MANAGER)
-    run.restarts.append({"killed": killed_at, "started": time.time()})
+    """Kill -9 the controller manager at the given times; the next one waits for its lease."""
+    started = time.monotonic()
+    for after in run.restart_after:
+        time.sleep(max(0.0, started + after - time.monotonic()))
+        killed_at = time.time()
+        cluster.kill(CONTROLLER_MANAGER)
+        time.sleep(2)
+        cluster.start_process(CONTROLLER_MANAGER)
+        run.restarts.append({"killed": killed_at, "started": time.time()})
 
 
 def _settle(run: Run, scenes: list[Scene]) -> None:
@@ -238,7 +239,9 @@ def _options(arguments: Sequence[str] | None) -> Run:
     parser.add_argument("--minutes", type=float, default=3.5)
     parser.add_argument("--kcm-flags", default="--kube-api-qps=100 --kube-api-burst=200")
     parser.add_argument("--feature-gates", default="")
-    parser.add_argument("--restart-after", type=float, help="seconds; controllers get kill -9")
+    parser.add_argument(
+        "--restart-after", default="", help="seconds, comma separated; controllers get kill -9"
+    )
     parser.add_argument("--note", default="")
     parser.add_argument("-o", "--out", type=Path, required=True)
     options = parser.parse_args(arguments)
@@ -256,7 +259,7 @@ def _options(arguments: Sequence[str] | None) -> Run:
         churn_jobs=options.churn_jobs,
         kcm_flags=options.kcm_flags,
         feature_gates=options.feature_gates,
-        restart_after=options.restart_after,
+        restart_after=[float(at) for at in options.restart_after.split(",") if at],
         out=options.out.resolve(),
         note=options.note,
     )

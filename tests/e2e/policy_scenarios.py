@@ -1,9 +1,12 @@
 """Scenarios of the policies that came later: pod failures, indexes, replacement, success."""
 
 import time
+from typing import TYPE_CHECKING
 
-from tests.e2e.api import RawObject
 from tests.e2e.scene import Scene
+
+if TYPE_CHECKING:
+    from tests.e2e.api import RawObject
 
 DISRUPTED = {"type": "DisruptionTarget", "status": "True"}
 
