@@ -24,6 +24,7 @@ from typing import Any
 import zstandard
 
 from tests.e2e import audit
+from tests.e2e.access import grant, read_rules
 from tests.e2e.api import ApiError
 from tests.e2e.build import DEFAULT_VERSION, BuildError, ensure
 from tests.e2e.cluster import CONTROLLER_MANAGER, Cluster, ClusterError
@@ -33,11 +34,11 @@ from tests.e2e.scene import Scene, Surroundings
 
 STAGGER_SECONDS = 0.5
 SETTLE_SECONDS_MAX = 110.0  # three failures back off for 10, 20 and 40 s
-RECORDED_RESOURCES = (
-    ("batch", ["jobs", "cronjobs"]),
-    ("", ["pods", "events", "namespaces", "resourcequotas"]),
-    ("coordination.k8s.io", ["leases"]),
-)
+RECORDED_RESOURCES = {
+    "batch": ("jobs", "cronjobs"),
+    "": ("pods", "events", "namespaces", "resourcequotas"),
+    "coordination.k8s.io": ("leases",),
+}
 
 log = logging.getLogger(__name__)
 
@@ -90,7 +91,7 @@ def generate(run: Run) -> None:
         made.mkdir()
         with cluster:
             git_version = str(cluster.api().get("/version")["gitVersion"])
-            _allow_recorder(cluster)
+            grant(cluster.api(), "recorder", read_rules(RECORDED_RESOURCES))
             _record(run, cluster, made / "watch.jsonl.zst")
         _compress(cluster.audit_log, made / "audit.jsonl.zst")
         about = _about(run, git_version, made, time.monotonic() - started)
@@ -184,21 +185,6 @@ def _start_watchlog(cluster: Cluster, path: Path) -> subprocess.Popen[bytes]:
             raise ClusterError("The watch log did not start; its message is above.")
         time.sleep(0.1)
     return watching
-
-
-def _allow_recorder(cluster: Cluster) -> None:
-    """Let the recorder read what it records and nothing else."""
-    rbac = "/apis/rbac.authorization.k8s.io/v1"
-    rules = [
-        {"apiGroups": [group], "resources": resources, "verbs": ["get", "list", "watch"]}
-        for group, resources in RECORDED_RESOURCES
-    ]
-    meta = {"name": "recorder"}
-    cluster.api().create(f"{rbac}/clusterroles", {"metadata": meta, "rules": rules})
-    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "recorder"}
-    subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "recorder"}
-    binding = {"metadata": meta, "roleRef": role, "subjects": [subject]}
-    cluster.api().create(f"{rbac}/clusterrolebindings", binding)
 
 
 def _compress(source: Path, target: Path) -> None:

@@ -26,7 +26,7 @@ from tests.e2e.plan import INDEX_ANNOTATION, Plan, plan_of
 NODE = "node-1"
 WORKERS = 6
 RESTART_SECONDS_MIN = 0.5
-RETRIES = 5
+RETRIES = 15  # an API server that restarts is away for some seconds
 
 log = logging.getLogger(__name__)
 
@@ -208,7 +208,7 @@ class Kubelet:
                 return
             else:
                 return
-            if self._stopped.wait(0.5 * (attempt + 1)):
+            if self._stopped.wait(min(1.0, 0.2 * (attempt + 1))):
                 return
 
     # Steps of a life
