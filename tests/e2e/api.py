@@ -1,0 +1,146 @@
+"""A thin client of the Kubernetes API: JSON in, JSON out, one pool of connections per user.
+
+Deliberately not the `kubernetes` package: the machinery that produces evidence must not share code
+with what it is evidence for, and raw objects must stay untouched.
+"""
+
+import http.client
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+import orjson
+import urllib3
+
+JSON = "application/json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
+
+# The server makes its own certificate at start; on loopback there is nothing to verify.
+urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
+
+RawObject = dict[str, Any]
+
+
+class ApiError(Exception):
+    """The API server answered with an error status."""
+
+    def __init__(self, status: int, body: bytes, what: str) -> None:
+        """Keep the status and the server's own words."""
+        super().__init__(f"{what}: {status} {body[:400].decode(errors='replace')}")
+        self.status = status
+
+
+@dataclass(frozen=True, kw_only=True)
+class Credentials:
+    """One user of the token file."""
+
+    user: str
+    token: str
+    groups: tuple[str, ...] = ()
+
+
+class Api:
+    """Talks to one API server as one user; safe to share between threads."""
+
+    def __init__(self, server: str, token: str, *, agent: str, pool_size: int = 8) -> None:
+        self._pool = urllib3.PoolManager(
+            maxsize=pool_size,
+            cert_reqs="CERT_NONE",
+            retries=False,
+            timeout=urllib3.Timeout(connect=5, read=30),
+        )
+        self._server = server
+        self._headers = {"Authorization": f"Bearer {token}", "User-Agent": agent, "Accept": JSON}
+
+    def get(self, path: str, query: Mapping[str, str] | None = None) -> RawObject:
+        """Return the object or list at `path`."""
+        return self._call("GET", path, query=query)
+
+    def get_text(self, path: str) -> str:
+        """Return what is at `path` as text (health checks, metrics)."""
+        return self._request("GET", path).data.decode()
+
+    def create(self, path: str, body: RawObject) -> RawObject:
+        """POST `body` to the collection or subresource at `path`."""
+        return self._call("POST", path, body=body)
+
+    def patch(self, path: str, body: RawObject, *, kind: str = MERGE_PATCH) -> RawObject:
+        """PATCH the object at `path`."""
+        return self._call("PATCH", path, body=body, content_type=kind)
+
+    def delete(self, path: str, options: RawObject | None = None) -> RawObject:
+        """DELETE the object at `path` with DeleteOptions."""
+        return self._call("DELETE", path, body=options)
+
+    @contextmanager
+    def stream(
+        self, path: str, query: Mapping[str, str], *, silence_seconds_max: float
+    ) -> Iterator[Iterator[bytes]]:
+        """Yield an iterator of the lines of a watch; it ends when the server ends the stream."""
+        response = self._pool.request(
+            "GET",
+            self._url(path, query),
+            headers=self._headers,
+            preload_content=False,
+            timeout=urllib3.Timeout(connect=5, read=silence_seconds_max),
+        )
+        try:
+            if response.status != http.client.OK:
+                raise ApiError(response.status, response.read(), f"watch {path}")
+            yield _lines(response)
+        finally:
+            response.close()
+
+    def _url(self, path: str, query: Mapping[str, str] | None) -> str:
+        return f"{self._server}{path}" + (f"?{urlencode(query)}" if query else "")
+
+    def _call(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: RawObject | None = None,
+        content_type: str = JSON,
+    ) -> RawObject:
+        response = self._request(method, path, query=query, body=body, content_type=content_type)
+        answer: RawObject = orjson.loads(response.data)
+        return answer
+
+    def _request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: RawObject | None = None,
+        content_type: str = JSON,
+    ) -> urllib3.BaseHTTPResponse:
+        headers = self._headers if body is None else {**self._headers, "Content-Type": content_type}
+        response = self._pool.request(
+            method,
+            self._url(path, query),
+            headers=headers,
+            body=None if body is None else orjson.dumps(body),
+        )
+        if response.status >= http.client.BAD_REQUEST:
+            raise ApiError(response.status, response.data, f"{method} {path}")
+        return response
+
+
+def _lines(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
+    rest = b""
+    for chunk in response.stream(amt=None, decode_content=True):
+        *whole, rest = (rest + chunk).split(b"\n")
+        yield from whole
+    # a rest without a newline is a line cut off by the end of the stream: never an object
+
+
+def namespaced(resource: str, namespace: str, name: str = "", sub: str = "") -> str:
+    """Return the path of a namespaced resource: `pods`, or `batch/v1/jobs` with its group."""
+    *group, plural = resource.split("/")
+    root = "/apis/" + "/".join(group) if group else "/api/v1"
+    return "/".join(filter(None, (f"{root}/namespaces/{namespace}/{plural}", name, sub)))

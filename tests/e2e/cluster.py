@@ -1,0 +1,375 @@
+"""A real control plane on loopback: etcd, kube-apiserver and kube-controller-manager.
+
+Each is a process of its own that can be killed and started again by name while the others run.
+All are children that the kernel ends with this process (`PR_SET_PDEATHSIG`), so that a killed test
+run leaves nothing behind; nothing is ever ended by name. The state lives in one folder.
+"""
+
+import ctypes
+import json
+import secrets
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import urllib3
+
+from tests.e2e.api import Api, ApiError, Credentials, namespaced
+from tests.e2e.build import DEFAULT_VERSION, ensure, etcd_path
+
+ETCD, API_SERVER, CONTROLLER_MANAGER = "etcd", "kube-apiserver", "kube-controller-manager"
+CONTROLLERS = (
+    "job",
+    "cronjob",
+    "ttl-after-finished",
+    "garbagecollector",
+    "namespace",
+    "resourcequota",
+    "serviceaccount-token",
+    "podgc",
+)
+ISSUER = "https://kubernetes.default.svc"
+ADVERTISED = "192.0.2.2"  # TEST-NET-1: the server refuses to advertise a loopback address
+START_SECONDS_MAX = 90.0
+
+AUDIT_POLICY = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["RequestReceived", "ResponseStarted"],
+    "rules": [
+        {"level": "None", "verbs": ["get", "list", "watch"]},
+        {
+            "level": "RequestResponse",
+            "resources": [
+                {"group": "", "resources": ["pods", "pods/*"]},
+                {"group": "batch"},
+            ],
+        },
+        {"level": "Metadata"},
+    ],
+}
+
+_libc = ctypes.CDLL(None)
+_PR_SET_PDEATHSIG = 1
+# The kernel sends the death signal when the *thread* that forked ends: one thread does it for all.
+_spawner = ThreadPoolExecutor(max_workers=1, thread_name_prefix="spawner")
+
+
+class ClusterError(Exception):
+    """The control plane did not come up; the sentence names the log to read."""
+
+
+@dataclass(kw_only=True)
+class Cluster:
+    """Starts, kills, restarts and stops the three processes."""
+
+    folder: Path
+    version: str = DEFAULT_VERSION
+    feature_gates: str = ""  # A=true,B=false, for both programs
+    kcm_flags: Sequence[str] = ()
+    api_flags: Sequence[str] = ()
+    etcd_flags: Sequence[str] = ()
+    users: dict[str, Credentials] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Choose ports and tokens; nothing runs yet."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.folder = self.folder.resolve()
+        self._ports = dict(
+            zip(
+                ("client", "peer", API_SERVER, CONTROLLER_MANAGER),
+                _free_ports(4),
+                strict=True,
+            )
+        )
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        masters = ("system:masters",)
+        self.add_user("admin", masters)
+        self.add_user("alice", masters)
+        self.add_user("system:node:node-1", masters)  # the stand-in for the kubelet
+        self.add_user("system:kube-controller-manager")
+        self.add_user("recorder")
+
+    # Users
+
+    def add_user(self, name: str, groups: Sequence[str] = ()) -> Credentials:
+        """Add a user; must happen before `start`, because the server reads tokens once."""
+        made = Credentials(user=name, token=secrets.token_hex(16), groups=tuple(groups))
+        self.users[name] = made
+        return made
+
+    def api(self, user: str = "admin", *, agent: str = "e2e", pool_size: int = 8) -> Api:
+        """Return a client that acts as `user`."""
+        return Api(self.server, self.users[user].token, agent=agent, pool_size=pool_size)
+
+    def kubeconfig(self, user: str = "admin", namespace: str = "default") -> Path:
+        """Write a kubeconfig for `user` (JSON, which is YAML) and return its path."""
+        path = self.folder / f"kubeconfig-{user.replace(':', '-')}"
+        context = {"cluster": "e2e", "user": user, "namespace": namespace}
+        config = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": "e2e",
+            "clusters": [
+                {
+                    "name": "e2e",
+                    "cluster": {"server": self.server, "insecure-skip-tls-verify": True},
+                }
+            ],
+            "contexts": [{"name": "e2e", "context": context}],
+            "users": [{"name": user, "user": {"token": self.users[user].token}}],
+        }
+        path.write_text(json.dumps(config))
+        return path
+
+    # Places
+
+    @property
+    def server(self) -> str:
+        """The API server's URL."""
+        return f"https://127.0.0.1:{self._ports[API_SERVER]}"
+
+    @property
+    def etcd_url(self) -> str:
+        """The client URL of etcd, for compaction tests."""
+        return f"http://127.0.0.1:{self._ports['client']}"
+
+    @property
+    def audit_log(self) -> Path:
+        """The API server's audit log, JSON lines."""
+        return self.folder / "audit.log"
+
+    @property
+    def minor(self) -> int:
+        """M of v1.M.P."""
+        return int(self.version.split(".")[1])
+
+    def pid(self, name: str) -> int:
+        """Return the process id of a running program."""
+        return self._processes[name].pid
+
+    # Life
+
+    def start(self) -> None:
+        """Start all three and wait until the controllers work."""
+        self._write_files()
+        for name in (ETCD, API_SERVER, CONTROLLER_MANAGER):
+            self.start_process(name)
+        self.wait_controllers()
+
+    def start_process(self, name: str) -> None:
+        """Start one program (again) and wait until it answers; controllers may wait for a lease."""
+        arguments = {
+            ETCD: self._etcd_arguments,
+            API_SERVER: self._api_server_arguments,
+            CONTROLLER_MANAGER: self._controller_manager_arguments,
+        }[name]()
+        with (self.folder / f"{name}.log").open("ab") as log:
+            self._processes[name] = _spawner.submit(_spawn, arguments, log.fileno()).result()
+        ready: dict[str, Callable[[], bool]] = {
+            ETCD: self._etcd_ready,
+            API_SERVER: self._api_server_ready,
+            CONTROLLER_MANAGER: self._controller_manager_alive,
+        }
+        self._wait(name, ready[name])
+
+    def kill(self, name: str) -> None:
+        """End one program at once (kill -9)."""
+        self._end(name, signal.SIGKILL)
+
+    def terminate(self, name: str) -> None:
+        """End one program the polite way."""
+        self._end(name, signal.SIGTERM)
+
+    def stop(self) -> None:
+        """End everything, controllers first."""
+        for name in (CONTROLLER_MANAGER, API_SERVER, ETCD):
+            if name in self._processes:
+                self.terminate(name)
+
+    def wait_controllers(self) -> None:
+        """Wait until a controller manager holds the lease and its controllers have started."""
+        admin = self.api()
+        path = namespaced("coordination.k8s.io/v1/leases", "kube-system", CONTROLLER_MANAGER)
+        account = namespaced("serviceaccounts", "kube-system", "job-controller")
+
+        def leading() -> bool:
+            held = bool(admin.get(path)["spec"].get("holderIdentity"))
+            return held and bool(admin.get(account))
+
+        self._wait(CONTROLLER_MANAGER, leading)
+
+    def __enter__(self) -> Self:
+        """Start; what did start is ended if something does not."""
+        try:
+            self.start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Stop."""
+        self.stop()
+
+    # Arguments
+
+    def _etcd_arguments(self) -> list[str]:
+        peer = f"http://127.0.0.1:{self._ports['peer']}"
+        return [
+            *(str(etcd_path()), "--name=e2e", f"--data-dir={self.folder / 'etcd'}"),
+            *(f"--listen-client-urls={self.etcd_url}", f"--advertise-client-urls={self.etcd_url}"),
+            *(f"--listen-peer-urls={peer}", f"--initial-advertise-peer-urls={peer}"),
+            *(f"--initial-cluster=e2e={peer}", "--unsafe-no-fsync", "--log-level=warn"),
+            *self.etcd_flags,
+        ]
+
+    def _api_server_arguments(self) -> list[str]:
+        arguments = [
+            str(ensure(self.version) / API_SERVER),
+            f"--etcd-servers={self.etcd_url}",
+            f"--secure-port={self._ports[API_SERVER]}",
+            "--bind-address=127.0.0.1",
+            f"--advertise-address={ADVERTISED}",
+            f"--cert-dir={self.folder / 'api-certs'}",
+            "--service-cluster-ip-range=10.0.0.0/24",
+            f"--service-account-key-file={self.folder / 'sa.key'}",
+            f"--service-account-signing-key-file={self.folder / 'sa.key'}",
+            f"--service-account-issuer={ISSUER}",
+            f"--token-auth-file={self.folder / 'tokens.csv'}",
+            "--authorization-mode=RBAC",
+            "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
+            f"--audit-policy-file={self.folder / 'audit-policy.json'}",
+            f"--audit-log-path={self.audit_log}",
+            "--audit-log-mode=blocking-strict",
+            *self._gates(),
+        ]
+        if self.minor < 24:
+            arguments.append("--insecure-port=0")
+        if self.minor < 20:
+            arguments.append(f"--api-audiences={ISSUER}")
+        return [*arguments, *self.api_flags]
+
+    def _controller_manager_arguments(self) -> list[str]:
+        arguments = [
+            str(ensure(self.version) / CONTROLLER_MANAGER),
+            f"--kubeconfig={self.kubeconfig('system:kube-controller-manager')}",
+            "--use-service-account-credentials=true",
+            f"--service-account-private-key-file={self.folder / 'sa.key'}",
+            f"--secure-port={self._ports[CONTROLLER_MANAGER]}",
+            "--bind-address=127.0.0.1",
+            f"--cert-dir={self.folder / 'kcm-certs'}",
+            "--leader-elect=true",
+            "--leader-elect-lease-duration=5s",
+            "--leader-elect-renew-deadline=3s",
+            "--leader-elect-retry-period=1s",
+            f"--controllers={','.join(CONTROLLERS)}",
+            *self._gates(),
+        ]
+        if self.minor < 24:
+            arguments.append("--port=0")
+        if self.minor < 20:
+            arguments.append("--leader-elect-resource-lock=leases")
+        return [*arguments, *self.kcm_flags]
+
+    def _gates(self) -> list[str]:
+        gates = [self.feature_gates] if self.feature_gates else []
+        if self.minor < 21:
+            gates.append("TTLAfterFinished=true")
+        return [f"--feature-gates={','.join(gates)}"] if gates else []
+
+    # Readiness
+
+    def _etcd_ready(self) -> bool:
+        answer = urllib3.PoolManager(retries=False).request("GET", f"{self.etcd_url}/health")
+        return b'"true"' in answer.data
+
+    def _api_server_ready(self) -> bool:
+        admin = self.api()
+        if self.minor >= 16:
+            admin.get_text("/readyz")
+        return bool(admin.get("/api/v1/namespaces/kube-system"))
+
+    def _controller_manager_alive(self) -> bool:
+        url = f"https://127.0.0.1:{self._ports[CONTROLLER_MANAGER]}/healthz"
+        pool = urllib3.PoolManager(retries=False, cert_reqs="CERT_NONE")
+        return pool.request("GET", url, timeout=2).status == 200
+
+    def _wait(self, name: str, ready: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + START_SECONDS_MAX
+        last = "nothing"
+        while time.monotonic() < deadline:
+            if self._processes[name].poll() is not None:
+                raise ClusterError(f"{name} ended at start; read {self._tail(name)}")
+            try:
+                if ready():
+                    return
+            except (ApiError, urllib3.exceptions.HTTPError) as error:
+                last = str(error)
+            time.sleep(0.2)
+        raise ClusterError(f"{name} is not ready ({last}); read {self._tail(name)}")
+
+    def _tail(self, name: str) -> str:
+        path = self.folder / f"{name}.log"
+        lines = path.read_text(errors="replace").splitlines()[-12:]
+        return "\n".join([str(path), *lines])
+
+    def _end(self, name: str, number: signal.Signals) -> None:
+        process = self._processes.pop(name)
+        process.send_signal(number)
+        try:
+            process.wait(timeout=15)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    def _write_files(self) -> None:
+        (self.folder / "audit-policy.json").write_text(json.dumps(AUDIT_POLICY))
+        rows = [
+            f'{made.token},{made.user},uid-{number},"{",".join(made.groups)}"'
+            for number, made in enumerate(self.users.values())
+        ]
+        (self.folder / "tokens.csv").write_text("\n".join(rows) + "\n")
+        key = self.folder / "sa.key"
+        if not key.exists():
+            subprocess.run(
+                ["openssl", "genrsa", "-out", str(key), "2048"], check=True, capture_output=True
+            )
+
+
+def _spawn(arguments: list[str], log_fd: int) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        arguments,
+        stdin=subprocess.DEVNULL,
+        stdout=log_fd,
+        stderr=log_fd,
+        preexec_fn=_die_with_parent,  # noqa: PLW1509 (one prctl call, no locks, no allocation)
+    )
+
+
+def _die_with_parent() -> None:
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _free_ports(count: int) -> list[int]:
+    """Return distinct free ports; all are held open together so that none is given twice."""
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
+    finally:
+        for one in sockets:
+            one.close()

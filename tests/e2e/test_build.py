@@ -1,0 +1,85 @@
+"""Building a control plane: the generated go.mod, and sentences for what a user can get wrong."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.e2e import build
+
+PUBLISHED = {
+    "Go": "1.16",
+    "Godebug": [{"Key": "default", "Value": "go1.24"}],
+    "Require": [
+        {"Path": "k8s.io/api", "Version": "v0.0.0"},
+        {"Path": "k8s.io/utils", "Version": "v0.0.0-20240711033017-18e509b52bc8"},
+        {"Path": "example.com/other", "Version": "v0.0.0"},
+    ],
+    "Replace": [
+        {"Old": {"Path": "k8s.io/api"}, "New": {"Path": "./staging/src/k8s.io/api"}},
+        {
+            "Old": {"Path": "example.com/pinned"},
+            "New": {"Path": "example.com/pinned", "Version": "v1.2.3"},
+        },
+    ],
+}
+
+
+@pytest.fixture
+def go(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fake(*arguments: str, cwd: Path | None = None) -> str:
+        assert cwd is None
+        return json.dumps({"GoMod": "x"} if arguments[1] == "download" else PUBLISHED)
+
+    monkeypatch.setattr(build, "_go", fake)
+
+
+@pytest.mark.usefixtures("go")
+def test_only_unpublished_kubernetes_modules_are_replaced_by_their_tag() -> None:
+    lines = build.generated_go_mod("v1.30.14").splitlines()
+    assert "require k8s.io/kubernetes v1.30.14" in lines
+    assert [line for line in lines if line.startswith("replace")] == [
+        "replace k8s.io/api => k8s.io/api v0.30.14",
+        "replace example.com/pinned => example.com/pinned v1.2.3",
+    ]
+    assert "go 1.17" in lines
+    assert "godebug default=go1.24" in lines
+
+
+def test_a_refusal_of_the_proxy_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    refused = json.dumps({"Path": "k8s.io/kubernetes", "Error": "unknown revision v1.99.0"})
+    monkeypatch.setattr(build, "_go", lambda *_args, **_kwargs: refused)
+    with pytest.raises(build.BuildError, match=r"refuses v1\.99\.0: unknown revision"):
+        build.generated_go_mod("v1.99.0")
+
+
+def test_no_go_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TRACEKIT_E2E_CACHE", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(build.BuildError, match="install Go"):
+        build.ensure("v1.36.3")
+    assert not build.is_complete(build.cache_dir("v1.36.3"))
+
+
+def test_what_is_in_the_cache_is_not_built_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TRACEKIT_E2E_CACHE", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    folder = tmp_path / "v1.36.3"
+    folder.mkdir()
+    for program in build.PROGRAMS:
+        (folder / program).touch()
+    assert build.ensure("v1.36.3") == folder
+
+
+@pytest.mark.parametrize("version", ["1.36.3", "v2.0.0", "v1.36", "../v1.36.3", ""])
+def test_what_is_not_a_version_is_refused(version: str) -> None:
+    with pytest.raises(build.BuildError, match="is not a Kubernetes version"):
+        build.ensure(version)
+
+
+def test_the_committed_go_mod_is_of_the_default_version() -> None:
+    text = (build.TEMPLATE_DIR / "go.mod").read_text()
+    assert f"k8s.io/kubernetes {build.DEFAULT_VERSION}\n" in text
+    assert (build.TEMPLATE_DIR / "go.sum").is_file()
