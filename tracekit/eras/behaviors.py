@@ -44,6 +44,10 @@ class Behavior(Enum):
     BACKOFF_FROM_POD_FINISH_TIMES = auto()
     JOB_STATUS_UPDATES_BATCHED = auto()
     TERMINAL_CONDITION_WAITS_FOR_TERMINATING_PODS = auto()
+    TERMINATING_PODS_PUSH_ACTIVE_ONES_OUT = auto()
+    READY_AND_TERMINATING_FOLLOW_DELETIONS = auto()
+    COMPLETION_NAMES_ITS_REASON = auto()
+    READY_ABOVE_ACTIVE_REFUSED = auto()
     ACTIVE_KEPT_DURING_CREATION_BACKOFF = auto()
     # CronJob, both controllers
     CRON_JOB_API_V1 = auto()
@@ -111,6 +115,10 @@ class BehaviorFlags:
     backoff_from_pod_finish_times: bool
     job_status_updates_batched: bool
     terminal_condition_waits_for_terminating_pods: bool
+    terminating_pods_push_active_ones_out: bool
+    ready_and_terminating_follow_deletions: bool
+    completion_names_its_reason: bool
+    ready_above_active_refused: bool
     active_kept_during_creation_backoff: bool
     cron_job_api_v1: bool
     cron_grammar_with_zones: bool

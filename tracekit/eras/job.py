@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tracekit.eras.era import Era
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.kube.views import JOB_TRACKING_ANNOTATION, JobView
 
@@ -43,6 +44,40 @@ class JobRules:
     pod_backoff_limit_ns: int = 600 * NS_PER_S
     max_uncounted: int = 500
     max_pods_per_sync: int = 500
+
+    @classmethod
+    def of(cls, era: Era) -> JobRules:
+        """The rules of a version with its gates."""
+        gates, behaviors, constants = era.gates, era.behaviors, era.constants
+        delayed = behaviors.terminal_condition_waits_for_terminating_pods and (
+            gates.JobManagedBy or gates.JobPodReplacementPolicy
+        )
+        tracking = gates.JobTrackingWithFinalizers
+        return cls(
+            tracking_always=tracking and behaviors.tracking_needs_no_annotation,
+            tracking_by_annotation=tracking,
+            ready_pods=gates.JobReadyPods,
+            pod_failure_policy=gates.JobPodFailurePolicy,
+            fail_index=gates.JobBackoffLimitPerIndex,
+            backoff_limit_per_index=gates.JobBackoffLimitPerIndex,
+            pod_replacement_policy=gates.JobPodReplacementPolicy,
+            pod_index_label=gates.PodIndexLabel,
+            success_policy=gates.JobSuccessPolicy,
+            managed_by=gates.JobManagedBy,
+            delayed_terminal=delayed,
+            completions_reached=gates.JobSuccessPolicy and behaviors.completion_names_its_reason,
+            counts_deleted=behaviors.ready_and_terminating_follow_deletions,
+            terminating_counts_as_excess=behaviors.terminating_pods_push_active_ones_out,
+            hides_active_in_backoff=not behaviors.active_kept_during_creation_backoff,
+            rejects_ready_above_active=gates.JobManagedBy and behaviors.ready_above_active_refused,
+            resets_start_on_suspend=gates.MutableSchedulingDirectivesForSuspendedJobs,
+            refuses_stale_sync=gates.StaleControllerConsistencyJob and gates.AtomicFIFO,
+            sync_batch_ns=constants.sync_batch_period_ns,
+            pod_backoff_base_ns=constants.pod_failure_backoff_ns_base or 10 * NS_PER_S,
+            pod_backoff_limit_ns=constants.pod_failure_backoff_ns_max or 600 * NS_PER_S,
+            max_uncounted=constants.uncounted_pods_max or 500,
+            max_pods_per_sync=constants.pods_per_sync_max or 500,
+        )
 
     def tracks(self, job: JobView) -> bool:
         """Whether the Job's pods are tracked with finalizers."""

@@ -206,6 +206,28 @@ _JOB_SHIPPED: Final[dict[Behavior, Shipped]] = {
         "terminates; every ending is first noted as SuccessCriteriaMet or FailureTarget",
         f"{_JOB}:delayTerminalCondition",
     ),
+    Behavior.TERMINATING_PODS_PUSH_ACTIVE_ONES_OUT: _shipped(
+        "1.28",
+        "where only failed pods are replaced, terminating pods count as excess: active pods beyond "
+        "the wanted number less the terminating ones are deleted",
+        f"{_JOB}:manageJob",
+        gone="1.29",
+    ),
+    Behavior.READY_AND_TERMINATING_FOLLOW_DELETIONS: _shipped(
+        "1.31",
+        "status.ready and status.terminating count the deletions of the same sync",
+        f"{_JOB}:deleteJobPods",
+    ),
+    Behavior.COMPLETION_NAMES_ITS_REASON: _shipped(
+        "1.31",
+        "with JobSuccessPolicy, reaching the completions has the reason CompletionsReached",
+        f"{_JOB}:newSuccessCondition",
+    ),
+    Behavior.READY_ABOVE_ACTIVE_REFUSED: _shipped(
+        "1.31",
+        "with JobManagedBy, the API server answers 422 to a status with more ready than active pods",
+        "pkg/apis/batch/validation/validation.go:ValidateJobStatusUpdate",
+    ),
     Behavior.ACTIVE_KEPT_DURING_CREATION_BACKOFF: _shipped(
         "1.37",
         "status.active stays true while the back-off holds creations back (before: told as 0)",
