@@ -17,6 +17,7 @@ from tracekit.errors import TracekitError
 
 #: verb -> "module:attribute" of its click command.
 VERBS: dict[str, str] = {
+    "replay": "tracekit.cli.replay:replay",
     "import": "tracekit.cli.import_:import_",
     "versions": "tracekit.cli.versions:versions",
     "cron": "tracekit.cli.cron:cron",

@@ -1,0 +1,102 @@
+"""`tracekit replay`: run the ported controllers over a trace and judge what was observed."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from tracekit.cli.trace_options import parse_feature_gates, parse_version
+from tracekit.diff.trace import DiffReport, diff_groups
+from tracekit.eras.era import Era
+from tracekit.eras.gates import GATE_BY_NAME
+from tracekit.eras.job import JobRules
+from tracekit.errors import UsageError
+from tracekit.replay.feed import COLUMNS
+from tracekit.report.replay import render_actions, render_diff
+from tracekit.trace.reader import TraceReader
+from tracekit.trace.surroundings import surroundings_of
+
+
+@click.command()
+@click.argument("trace", metavar="TRACE")
+@click.option("--diff", is_flag=True, help="Judge each observed write; exit 1 on a divergence.")
+@click.option("-n", "--namespace", metavar="NS", help="Only this namespace.")
+@click.option("--job", metavar="NS/NAME", help="Only this Job.")
+@click.option("--kubernetes-version", metavar="V", help="Replay as this version, like v1.36.3.")
+@click.option("--feature-gates", metavar="A=true,…", help="Gates that differ from the defaults.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["table", "wide", "json", "jsonl"]),
+    default="table",
+    help="How to print.",
+)
+@click.option("--exit-zero", is_flag=True, help="Exit 0 although there are divergences.")
+def replay(
+    trace: str,
+    diff: bool,
+    namespace: str | None,
+    job: str | None,
+    kubernetes_version: str | None,
+    feature_gates: str | None,
+    output: str,
+    exit_zero: bool,
+) -> int:
+    """Feed TRACE through the ported controllers.
+
+    Without --diff the actions that the controllers take are printed. With it each write that was
+    observed gets a verdict: exit 0 if the rules explain them all, 1 if not, 2 if it could not run.
+    """
+    reader = TraceReader(trace)
+    era = resolve_era(reader, kubernetes_version, feature_gates)
+    if era.warning:
+        click.echo(f"tracekit: {era.warning}", err=True)
+    report = run_diff(reader, era, namespace=namespace, job=job)
+    if diff:
+        render_diff(report, era, output, sys.stdout)
+        return 1 if report.divergences and not exit_zero else 0
+    render_actions(report, era, output, sys.stdout)
+    return 0
+
+
+def resolve_era(
+    reader: TraceReader, kubernetes_version: str | None, feature_gates: str | None
+) -> Era:
+    """The era of a trace: what the command line says, else what the trace says."""
+    version = parse_version(kubernetes_version) or reader.header.kubernetes_version
+    if version is None:
+        raise UsageError(
+            "the trace does not say which Kubernetes version it is from: name it with "
+            "--kubernetes-version v1.36.3"
+        )
+    gates = {
+        name: value
+        for name, value in reader.header.feature_gates.items()
+        if name in GATE_BY_NAME  # gates of other controllers change nothing here
+    }
+    gates |= parse_feature_gates(feature_gates)
+    return Era.resolve(version, gates)
+
+
+def run_diff(
+    reader: TraceReader, era: Era, *, namespace: str | None = None, job: str | None = None
+) -> DiffReport:
+    """Judge a trace, or a part of it."""
+    name = None
+    if job is not None:
+        space, slash, name = job.partition("/")
+        if not slash or not space or not name:
+            raise UsageError(f"{job!r} is no Job: write it like NAMESPACE/NAME")
+        if namespace is not None and namespace != space:
+            raise UsageError(f"--job {job} is not in the namespace {namespace}: leave out -n")
+        namespace = space
+    groups = reader.groups(COLUMNS, namespace=namespace)
+    if name is not None:
+        groups = (group for group in groups if group.job in (None, name))
+    report = diff_groups(
+        groups, JobRules.of(era), surroundings_of(reader), observations=reader.rows
+    )
+    if job is not None and report.keys == 0:
+        raise UsageError(f"the trace has no Job {job}: `tracekit info` lists what it has")
+    return report

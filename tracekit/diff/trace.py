@@ -1,0 +1,89 @@
+"""A whole trace, replayed and judged key by key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from tracekit.diff.judge import KeyJudgement, judge_key
+from tracekit.diff.verdict import JOB_ACTIONS, Judgement, Verdict
+from tracekit.eras.job import JobRules
+from tracekit.replay.feed import RowGroup, histories
+from tracekit.replay.observed import Surroundings
+
+#: The actions of each controller, in the order of the report.
+ACTIONS: dict[str, tuple[str, ...]] = {"job": JOB_ACTIONS}
+
+Summary = dict[str, dict[str, dict[str, int]]]
+
+
+@dataclass(slots=True)
+class DiffReport:
+    """What a replay of a trace found."""
+
+    observations: int
+    judgements: list[Judgement] = field(default_factory=list)
+    keys: int = 0
+    longest_lag_ns: int = 0
+
+    @property
+    def divergences(self) -> list[Judgement]:
+        """The judgements that say no, by time."""
+        return [judgement for judgement in self.judgements if judgement.divergent]
+
+    def summary(self) -> Summary:
+        """Counts by controller, action and verdict; every cell is there."""
+        counts: Summary = {
+            controller: {action: {v.value: 0 for v in Verdict} for action in actions}
+            for controller, actions in ACTIONS.items()
+        }
+        for judgement in self.judgements:
+            counts[judgement.controller][judgement.action][judgement.verdict.value] += 1
+        return counts
+
+
+def diff_groups(
+    groups: Iterable[RowGroup],
+    rules: JobRules,
+    surroundings: Surroundings,
+    *,
+    observations: int,
+) -> DiffReport:
+    """Judge every Job of the groups."""
+    report = DiffReport(observations)
+    for judged in judge_groups(groups, rules, surroundings):
+        report.keys += 1
+        report.judgements += judged.judgements
+    report.longest_lag_ns = max((j.lag_ns for j in report.judgements), default=0)
+    report.judgements.sort(key=_order)
+    return report
+
+
+def judge_groups(
+    groups: Iterable[RowGroup], rules: JobRules, surroundings: Surroundings
+) -> Iterator[KeyJudgement]:
+    """Judge key by key, in the order of the groups."""
+    for history in histories(groups):
+        yield judge_key(history, rules, surroundings)
+
+
+def _order(judgement: Judgement) -> tuple[int, str, str, str, str, str]:
+    where = judgement.object
+    return (
+        judgement.time_ns,
+        where.namespace,
+        where.name,
+        judgement.resource_version,
+        judgement.action,
+        judgement.subject,
+    )
+
+
+def divergences_by_object(judgements: Sequence[Judgement]) -> dict[str, list[Judgement]]:
+    """Divergences grouped by `namespace/name`, in order of time."""
+    found: dict[str, list[Judgement]] = {}
+    for judgement in judgements:
+        if judgement.divergent:
+            where = judgement.object
+            found.setdefault(f"{where.namespace}/{where.name}", []).append(judgement)
+    return found
