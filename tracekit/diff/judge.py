@@ -40,7 +40,11 @@ class KeyJudgement:
 
 def judge_key(history: History, rules: JobRules, surroundings: Surroundings) -> KeyJudgement:
     """Replay one key under the observed schedule and judge every action."""
-    foreign = foreign_writes(history, rules)
+    foreign = {
+        index: why
+        for index, why in foreign_writes(history, rules).items()
+        if not history.writes[index].hidden
+    }
     walker = KeyWalker(history, rules, surroundings, foreign)
     replay = walker.run()
     judge = _Judge(history, rules, surroundings, walker, replay)
@@ -49,6 +53,7 @@ def judge_key(history: History, rules: JobRules, surroundings: Surroundings) -> 
         *judge.syncs(),
         *judge.orphan_removals(),
         *judge.foreign_deletions(),
+        *judge.unknowable(),
         *judge.events(),
         *judge.owed(),
     ]
@@ -79,6 +84,20 @@ class _Judge:
     def foreign_deletions(self) -> Iterator[Judgement]:
         for write, _ in self.replay.foreign:
             yield self.foreign(write, deletion_evidence(self.history, write))
+
+    def unknowable(self) -> Iterator[Judgement]:
+        for write in self.history.writes:
+            if write.hidden:
+                why = f"only its result was listed: {self._gap_before(write)}"
+                yield self._judgement(write, Verdict.UNKNOWABLE, why)
+        for write, why in self.replay.unknowable:
+            yield self._judgement(write, Verdict.UNKNOWABLE, why)
+
+    def _gap_before(self, write: Write) -> str:
+        for gap in self.surroundings.gaps:
+            if gap.from_ns <= write.recv_ns and write.recv_ns - gap.until_ns < CLOCK_SLACK_NS:
+                return gap.why
+        return "the watch was begun again"
 
     def orphan_removals(self) -> Iterator[Judgement]:
         for write, why in self.replay.orphan_removals:
@@ -130,12 +149,17 @@ class _Judge:
 
     def events(self) -> Iterator[Judgement]:
         for row, explained in explain_events(self.replay, self._lone_event):
-            verdict = Verdict.MATCH if explained else Verdict.EXTRA
-            why = (
-                "a sync that is explained hands out this Event"
-                if explained
-                else f"no sync hands out an Event {row.reason} with this message by then"
-            )
+            if explained:
+                verdict, why = Verdict.MATCH, "a sync that is explained hands out this Event"
+            elif self._of_unseen_sync(row):
+                verdict = Verdict.UNKNOWABLE
+                why = (
+                    f"it belongs to a sync of the Job at resourceVersion {row.involved_rv}, which "
+                    "the record could not see"
+                )
+            else:
+                verdict = Verdict.EXTRA
+                why = f"no sync hands out an Event {row.reason} with this message by then"
             yield Judgement(
                 CONTROLLER,
                 ObjectRef(
@@ -148,6 +172,17 @@ class _Judge:
                 f"{row.reason}: {row.message}",
                 why,
             )
+
+    def _of_unseen_sync(self, row: EventRow) -> bool:
+        """Whether the sync that emitted the Event may lie in a time that was not seen."""
+        if not any(job.view.uid == row.involved_uid for job in self.history.jobs):
+            return True
+        if not self.walker.was_blind:
+            return False
+        return row.involved_rv not in self.history.jobs_rv or any(
+            row.involved_rv <= job.rv and job.view.uid == row.involved_uid
+            for job in self.history.listings()
+        )
 
     def _lone_event(self, row: EventRow) -> bool:
         """Whether a sync on the revision that the Event names could have emitted it."""
@@ -236,6 +271,7 @@ class _Judge:
             skip=frozenset(),
             slack_ns=CLOCK_SLACK_NS,
             rejects_ready_above_active=self.rules.rejects_ready_above_active,
+            namespace_ends_rv=self.surroundings.namespaces_ending.get(self.history.namespace),
         )
 
     def _object(self, uid: str) -> ObjectRef:

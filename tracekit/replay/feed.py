@@ -41,7 +41,7 @@ COLUMNS: Final = (
     "failed", "terminating", "completion_ns", "completed_indexes", "failed_indexes",
     "uncounted_succeeded", "uncounted_failed", "node_name", "pod_ready", "pod_ready_since_ns",
     "containers", "restarts", "restarts_max", "involved_kind", "involved_uid", "involved_rv",
-    "event_type", "count", "component",
+    "event_type", "count", "component", "synthesized",
 )  # fmt: skip
 
 _STATES = frozenset({"LIST", "ADDED", "MODIFIED", "DELETED"})
@@ -171,8 +171,6 @@ def histories(groups: Iterable[RowGroup]) -> Iterator[History]:
             continue
         jobs = list(_jobs(columns))
         pods = _by_uid(_pods(columns))
-        if not jobs:
-            continue
         for uid, revisions in orphans.items():
             if uid in pods or any(
                 selector_matches(selector, revision.view.labels)
@@ -210,6 +208,7 @@ def _copy(revision: Revision[PodView]) -> Revision[PodView]:
         revision.type,
         revision.view,
         revision.evidence,
+        revision.synthesized,
     )
 
 
@@ -246,7 +245,15 @@ def _jobs(columns: _Columns) -> Iterator[Revision[JobView]]:
             spec=_spec(columns, row),
             status=_job_status(columns, row),
         )
-        yield Revision(rv[row], recv[row] or 0, seq[row], kind[row], view, RowEvidence(columns, row))
+        yield Revision(
+            rv[row],
+            recv[row] or 0,
+            seq[row],
+            kind[row],
+            view,
+            RowEvidence(columns, row),
+            synthesized=bool(col("synthesized")[row]),
+        )
 
 
 def _spec(columns: _Columns, row: int) -> JobSpec:
@@ -356,7 +363,15 @@ def _pods(columns: _Columns) -> Iterator[Revision[PodView]]:
             containers=_containers(columns, row) if detailed else (),
             sidecars=_sidecar_names(columns, row) if detailed else frozenset(),
         )
-        yield Revision(rv[row], recv[row] or 0, seq[row], kind[row], view, RowEvidence(columns, row))
+        yield Revision(
+            rv[row],
+            recv[row] or 0,
+            seq[row],
+            kind[row],
+            view,
+            RowEvidence(columns, row),
+            synthesized=bool(col("synthesized")[row]),
+        )
 
 
 def _sidecar_names(columns: _Columns, row: int) -> frozenset[str]:

@@ -57,6 +57,7 @@ class Revision(Generic[V]):
     type: str  # LIST, ADDED, MODIFIED, DELETED
     view: V
     evidence: Evidence
+    synthesized: bool = False  # a deletion that a relist told, not the watch
     previous: Revision[V] | None = None
     position: int = 0  # in its list of the history
 
@@ -101,6 +102,8 @@ class Write:
     pod: Revision[PodView] | None = None
     job: Revision[JobView] | None = None
     index: int = 0
+    #: It happened while the record could not see: only its result was listed.
+    hidden: bool = False
 
 
 @dataclass(slots=True)
@@ -125,6 +128,10 @@ class History:
         """The last revision of the Job below `rv`."""
         position = bisect_left(self.jobs_rv, rv)
         return self.jobs[position - 1] if position else None
+
+    def listings(self) -> list[Revision[JobView]]:
+        """Revisions of the Job that a LIST told: what led to them was not seen."""
+        return [revision for revision in self.jobs if revision.type == "LIST"]
 
     def pods_below(self, rv: int) -> int:
         """How many pod revisions lie below `rv`."""
@@ -175,7 +182,7 @@ def _job_writes(jobs: list[Revision[JobView]]) -> Iterable[Write]:
     for revision in jobs:
         before = revision.previous
         if (
-            revision.type == "MODIFIED"
+            revision.type in ("MODIFIED", "LIST", "ADDED")
             and before is not None
             and before.view.status != revision.view.status
         ):
@@ -219,4 +226,5 @@ def _write(
 ) -> Write:
     revision = pod or job
     assert revision is not None  # noqa: S101 - one of the two is always given
-    return Write(kind, revision.rv, revision.recv_ns, uid, pod=pod, job=job)
+    hidden = revision.synthesized or (revision.type == "LIST" and revision.previous is not None)
+    return Write(kind, revision.rv, revision.recv_ns, uid, pod=pod, job=job, hidden=hidden)

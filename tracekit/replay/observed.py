@@ -55,6 +55,8 @@ class Surroundings:
     end_ns: int  # receive time of the last observation
     restarts: tuple[Blind, ...] = ()  # the controller manager died and another took over
     gaps: tuple[Blind, ...] = ()
+    #: namespace -> the revision at which its deletion was first seen; it takes no new objects.
+    namespaces_ending: Mapping[str, int] = field(default_factory=dict)
     #: A write so close to the end of the trace may have a rest that was not recorded.
     end_slack_ns: int = 15 * NS_PER_S
 
@@ -71,6 +73,10 @@ class State:
     done: frozenset[int] = frozenset()
     last_write_ns: int = 0
     restarts_seen: int = 0
+    listings_seen: int = 0
+    #: False after the record could not see this key, until a sync is explained again: the memory of
+    #: the controller, and what it was in the midst of, are not known.
+    certain: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +130,10 @@ class KeyWalker:
             if event.reason == "SuccessfulDelete"
         }
         self.failed_creates = any(event.reason == "FailedCreate" for event in history.events)
+        self._blind_until_ns = [
+            *(revision.recv_ns for revision in history.listings()),
+            *(gap.until_ns for gap in surroundings.gaps if _lived_before(history, gap.until_ns)),
+        ]
         self._messages = frozenset(
             condition.message
             for revision in history.jobs
@@ -133,7 +143,8 @@ class KeyWalker:
     def run(self) -> KeyReplay:
         """Explain every write of the key."""
         result = KeyReplay(self.history)
-        state = State(0, JobMemory(), {}, 0, 0, frozenset(self.foreign))
+        hidden = {write.index for write in self.history.writes if write.hidden}
+        state = State(0, JobMemory(), {}, 0, 0, frozenset(self.foreign) | hidden)
         stack: list[tuple[State, Iterator[Explanation], int]] = []
         trail: list[tuple[str, object]] = []
         backtracks = 0
@@ -154,6 +165,10 @@ class KeyWalker:
             found = next(options, None)
             if found is None and self._not_ours(write):
                 trail.append(("foreign", (write, "no SuccessfulDelete event names the pod")))
+                state = replace(state, done=state.done | {write.index})
+                continue
+            if found is None and not state.certain:
+                trail.append(("unknowable", (write, self._why_uncertain(write))))
                 state = replace(state, done=state.done | {write.index})
                 continue
             if found is None:
@@ -195,6 +210,11 @@ class KeyWalker:
         result.final = state
         return result
 
+    @property
+    def was_blind(self) -> bool:
+        """Whether there is a time in the key's life that the record did not see."""
+        return bool(self._blind_until_ns)
+
     def choices(self, index: int) -> Choices:
         """What upstream leaves open, as the writes from `index` to the next status write chose."""
         picked = []
@@ -214,12 +234,27 @@ class KeyWalker:
         return replace(state, index=index) if index != state.index else state
 
     def _restarted(self, state: State) -> State:
-        """A new controller manager starts with an empty memory."""
+        """A new controller manager starts with an empty memory; after a blind time it is unknown."""
         write = self.history.writes[state.index]
         passed = sum(1 for r in self.surroundings.restarts if r.until_ns <= write.recv_ns)
-        if passed == state.restarts_seen:
-            return state
-        return replace(state, memory=JobMemory(), restarts_seen=passed)
+        if passed != state.restarts_seen:
+            state = replace(state, memory=JobMemory(), restarts_seen=passed)
+        listed = sum(1 for at_ns in self._blind_until_ns if at_ns <= write.recv_ns)
+        if listed != state.listings_seen:
+            state = replace(state, memory=JobMemory(), listings_seen=listed, certain=False)
+        return state
+
+    def _pods_listed(self, at_ns: int) -> int:
+        """How many pod revisions precede the end of the last blind time: states in it are unseen."""
+        end_ns = max(at for at in self._blind_until_ns if at <= at_ns)
+        return sum(1 for revision in self.history.pods if revision.recv_ns <= end_ns)
+
+    def _why_uncertain(self, write: Write) -> str:
+        at_ns = max(at for at in self._blind_until_ns if at <= write.recv_ns)
+        for gap in self.surroundings.gaps:
+            if gap.from_ns <= at_ns and gap.until_ns >= at_ns - CLOCK_SLACK_NS:
+                return f"the first sync after a {gap.why} may have begun in it"
+        return "the Job was there before the record began: its first sync may have begun earlier"
 
     def _without_sync(self, write: Write, state: State) -> tuple[str, object] | None:
         """Writes that need no sync of the key: the orphan worker's."""
@@ -382,6 +417,7 @@ class KeyWalker:
             state.done,
             CLOCK_SLACK_NS,
             self.rules.rejects_ready_above_active,
+            self.surroundings.namespaces_ending.get(self.history.namespace),
         )
         ended = False
         try:
@@ -416,6 +452,12 @@ class KeyWalker:
             done=state.done | api.taken,
             last_write_ns=consumed[-1].recv_ns,
             restarts_seen=state.restarts_seen,
+            listings_seen=state.listings_seen,
+            certain=state.certain
+            or (
+                consumed[-1].kind is WriteKind.STATUS_UPDATE
+                and cut >= self._pods_listed(first.recv_ns)
+            ),
         )
         return (
             Explanation(
@@ -490,6 +532,10 @@ class KeyWalker:
                 (write,), None, state.pod_floor, 0, 0, write.recv_ns, (), (alone,), 0, False, after
             )
         return best[1]
+
+
+def _lived_before(history: History, at_ns: int) -> bool:
+    return bool(history.jobs) and history.jobs[0].recv_ns < at_ns
 
 
 def _apply(cache: dict[str, PodView], revision: Revision[PodView]) -> None:

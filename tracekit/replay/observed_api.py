@@ -65,6 +65,7 @@ class ObservedApi:
     skip: frozenset[int]  # writes that others made or that are explained already
     slack_ns: int
     rejects_ready_above_active: bool = False
+    namespace_ends_rv: int | None = None  # the namespace takes no pods from this revision on
     consumed: list[Write] = field(default_factory=list)
     taken: set[int] = field(default_factory=set)
     events: list[PredictedEvent] = field(default_factory=list)
@@ -130,6 +131,8 @@ class ObservedApi:
                 self._event(job, "Normal", "SuccessfulCreate", f"Created pod: {pod.view.name}")
                 answers.append(Created(Outcome.OK, pod.view.name))
                 self.floor = max(self.floor, write.index)
+            elif self.namespace_ends_rv is not None and self._now_rv() >= self.namespace_ends_rv:
+                answers.append(Created(Outcome.NAMESPACE_TERMINATING))
             elif self.refusals:
                 self.refused += 1
                 answers.append(Created(Outcome.REFUSED))

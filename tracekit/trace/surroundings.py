@@ -17,7 +17,9 @@ def surroundings_of(reader: TraceReader) -> Surroundings:
         for gap in reader.gaps()
         if gap.stream in ("jobs", "pods")
     )
-    return Surroundings(max(last, default=0), _restarts(reader), gaps)
+    return Surroundings(
+        max(last, default=0), _restarts(reader), gaps, _namespaces_ending(reader)
+    )
 
 
 def _restarts(reader: TraceReader) -> tuple[Blind, ...]:
@@ -40,3 +42,13 @@ def _restarts(reader: TraceReader) -> tuple[Blind, ...]:
             )
         before = row
     return tuple(found)
+
+
+def _namespaces_ending(reader: TraceReader) -> dict[str, int]:
+    """Namespaces that were being deleted, with the revision that first shows it."""
+    rows = reader.table(("name", "rv", "deleted_ns"), streams=["namespaces"]).to_pylist()
+    found: dict[str, int] = {}
+    for row in rows:
+        if row["deleted_ns"] is not None and row["rv"] is not None and row["name"] is not None:
+            found[row["name"]] = min(row["rv"], found.get(row["name"], row["rv"]))
+    return found
