@@ -147,8 +147,10 @@ def build_history(
 ) -> History:
     """Order the revisions, link each to the one before it, and derive the writes."""
     history = History(namespace, name)
-    history.jobs = _linked(jobs)
-    history.pods = _linked(pods)
+    job_list, pod_list = list(jobs), list(pods)
+    _place_synthesized([*job_list, *pod_list])
+    history.jobs = _linked(job_list)
+    history.pods = _linked(pod_list)
     history.jobs_rv = [revision.rv for revision in history.jobs]
     history.pods_rv = [revision.rv for revision in history.pods]
     history.events = sorted(events, key=lambda event: event.seq)
@@ -159,6 +161,17 @@ def build_history(
         write.index = index
     history.writes = writes
     return history
+
+
+def _place_synthesized(revisions: list[Revision[JobView] | Revision[PodView]]) -> None:
+    """Give deletions that a relist told a place in the order.
+
+    They carry the last revision that was known; the object went some time after it, at the latest
+    when the relist came: they are put behind everything that had arrived by then.
+    """
+    for revision in revisions:
+        if revision.synthesized:
+            revision.rv = max(r.rv for r in revisions if r.recv_ns <= revision.recv_ns)
 
 
 def _linked(revisions: Iterable[Revision[V]]) -> list[Revision[V]]:
