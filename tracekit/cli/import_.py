@@ -39,6 +39,7 @@ def import_() -> None:
 @click.option("--controller-flags", metavar="FLAGS", help="The controller manager's flags.")
 @click.option("--force", is_flag=True, help="Replace the trace if it exists.")
 def import_watch(
+    *,
     files: tuple[str, ...],
     output: str,
     kubernetes_version: str | None,
@@ -120,6 +121,12 @@ def report(result: ImportResult, target: Path) -> None:
         click.echo(
             f"tracekit: {result.unparsed} lines could not be read and are kept as they are "
             "(rows of type UNPARSED)",
+            err=True,
+        )
+    if result.synthesized:
+        click.echo(
+            f"tracekit: {result.synthesized} objects were missing when their stream was listed "
+            "again; their deletion is marked as synthesized",
             err=True,
         )
     for problem, count in result.problems.items():

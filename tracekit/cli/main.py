@@ -21,6 +21,7 @@ VERBS: dict[str, str] = {
     "import": "tracekit.cli.import_:import_",
     "versions": "tracekit.cli.versions:versions",
     "cron": "tracekit.cli.cron:cron",
+    "info": "tracekit.cli.info:info",
 }
 
 

@@ -29,7 +29,7 @@ def parse_feature_gates(text: str | None) -> dict[str, bool]:
         name, _, value = part.strip().partition("=")
         if not name or value.lower() not in ("true", "false"):
             raise UsageError(
-                f"{part.strip()!r} is not a feature gate setting: write it like JobSuccessPolicy=true"
+                f"{part.strip()!r} is not a feature gate setting: write it like Gate=true"
             )
         gates[name] = value.lower() == "true"
     return gates

@@ -17,10 +17,15 @@ from tracekit.trace.model import STREAM_KINDS, RowType
 
 Row = dict[str, Any]
 Raw = Mapping[str, Any]
+#: The fields of a struct in the order of its schema; far quicker to turn into Arrow than a dict.
+Struct = tuple[Any, ...]
+Structs = list[Struct]
 
 _INT64_MAX = 2**63 - 1
 _INT64_MIN = -(2**63)
 _EMPTY: Raw = {}
+#: States of a container; a malformed status with several counts as the first of these.
+_STATES = ("terminated", "running", "waiting")
 
 #: Fields of `.status` that have columns of their own; the rest goes to `observed_status`.
 _JOB_STATUS_FIELDS = frozenset(
@@ -168,12 +173,12 @@ def _metadata(meta: Raw, row: Row) -> None:
     managed = _maps(get("managedFields"))
     if managed is not None:
         row["managers"] = [
-            {
-                "manager": _text(entry.get("manager")),
-                "operation": _text(entry.get("operation")),
-                "subresource": _text(entry.get("subresource")),
-                "time_ns": _time(entry.get("time")),
-            }
+            (
+                _text(entry.get("manager")),
+                _text(entry.get("operation")),
+                _text(entry.get("subresource")),
+                _time(entry.get("time")),
+            )
             for entry in managed
         ]
 
@@ -182,36 +187,38 @@ def _owners(refs: list[Raw] | None, row: Row) -> None:
     if refs is None:
         return
     owners = [
-        {
-            "kind": _text(ref.get("kind")),
-            "name": _text(ref.get("name")),
-            "uid": _text(ref.get("uid")),
-            "api_version": _text(ref.get("apiVersion")),
-            "controller": value if type(value := ref.get("controller")) is bool else None,
-        }
+        (
+            _text(ref.get("kind")),
+            _text(ref.get("name")),
+            _text(ref.get("uid")),
+            _text(ref.get("apiVersion")),
+            controller if type(controller := ref.get("controller")) is bool else None,
+        )
         for ref in refs
     ]
     row["owners"] = owners
-    for owner in owners:
-        if owner["controller"]:
-            for name in ("kind", "name", "uid", "api_version"):
-                row[f"owner_{name}"] = owner[name]
+    for kind, name, uid, api_version, is_controller in owners:
+        if is_controller:
+            row["owner_kind"] = kind
+            row["owner_name"] = name
+            row["owner_uid"] = uid
+            row["owner_api_version"] = api_version
             return
 
 
-def _conditions(value: Any) -> list[dict[str, Any]] | None:
+def _conditions(value: Any) -> Structs | None:
     items = _maps(value)
     if items is None:
         return None
     return [
-        {
-            "type": _text(item.get("type")),
-            "status": _text(item.get("status")),
-            "reason": _text(item.get("reason")),
-            "message": _text(item.get("message")),
-            "last_probe_ns": _time(item.get("lastProbeTime")),
-            "last_transition_ns": _time(item.get("lastTransitionTime")),
-        }
+        (
+            _text(item.get("type")),
+            _text(item.get("status")),
+            _text(item.get("reason")),
+            _text(item.get("message")),
+            _time(item.get("lastProbeTime")),
+            _time(item.get("lastTransitionTime")),
+        )
         for item in items
     ]
 
@@ -253,14 +260,14 @@ def _cronjob(obj: Raw, row: Row) -> None:
     active = _maps(status.get("active"))
     if active is not None:
         row["cron_active"] = [
-            {
-                "kind": _text(ref.get("kind")),
-                "namespace": _text(ref.get("namespace")),
-                "name": _text(ref.get("name")),
-                "uid": _text(ref.get("uid")),
-                "api_version": _text(ref.get("apiVersion")),
-                "resource_version": _text(ref.get("resourceVersion")),
-            }
+            (
+                _text(ref.get("kind")),
+                _text(ref.get("namespace")),
+                _text(ref.get("name")),
+                _text(ref.get("uid")),
+                _text(ref.get("apiVersion")),
+                _text(ref.get("resourceVersion")),
+            )
             for ref in active
         ]
     row["last_schedule_ns"] = _time(status.get("lastScheduleTime"))
@@ -288,10 +295,10 @@ def _pod(obj: Raw, row: Row) -> None:
     row["start_ns"] = _time(status.get("startTime"))
     conditions = _conditions(status.get("conditions"))
     row["conditions"] = conditions
-    for condition in conditions or ():
-        if condition["type"] == "Ready":
-            row["pod_ready"] = condition["status"] == "True"
-            row["pod_ready_since_ns"] = condition["last_transition_ns"]
+    for name, value, *_, changed_ns in conditions or ():
+        if name == "Ready":
+            row["pod_ready"] = value == "True"
+            row["pod_ready_since_ns"] = changed_ns
             break
     _containers(status, row)
 
@@ -301,30 +308,29 @@ def _containers(status: Raw, row: Row) -> None:
     init = _maps(status.get("initContainerStatuses"))
     if regular is None and init is None:
         return
-    containers = [_container(item, init=False) for item in regular or ()]
-    row["restarts_max"] = max((c["restart_count"] or 0 for c in containers), default=None)
-    containers.extend(_container(item, init=True) for item in init or ())
-    row["containers"] = containers
-    row["restarts"] = _int(sum(c["restart_count"] or 0 for c in containers))
+    counts = [_int(item.get("restartCount")) or 0 for item in regular or ()]
+    row["restarts_max"] = max(counts, default=None)
+    counts += (_int(item.get("restartCount")) or 0 for item in init or ())
+    row["restarts"] = _int(sum(counts))
+    row["containers"] = [_container(item, init=False) for item in regular or ()]
+    row["containers"] += (_container(item, init=True) for item in init or ())
 
 
-def _container(item: Raw, *, init: bool) -> dict[str, Any]:
+def _container(item: Raw, *, init: bool) -> Struct:
     states = _map(item.get("state"))
-    state = next(
-        (s for s in ("terminated", "running", "waiting") if type(states.get(s)) is dict), None
-    )
+    state = next((name for name in _STATES if type(states.get(name)) is dict), None)
     detail = states[state] if state is not None else _EMPTY
-    return {
-        "name": _text(item.get("name")),
-        "init": init,
-        "restart_count": _int(item.get("restartCount")),
-        "state": state,
-        "exit_code": _int(detail.get("exitCode")),
-        "signal": _int(detail.get("signal")),
-        "reason": _text(detail.get("reason")),
-        "started_ns": _time(detail.get("startedAt")),
-        "finished_ns": _time(detail.get("finishedAt")),
-    }
+    return (
+        _text(item.get("name")),
+        init,
+        _int(item.get("restartCount")),
+        state,
+        _int(detail.get("exitCode")),
+        _int(detail.get("signal")),
+        _text(detail.get("reason")),
+        _time(detail.get("startedAt")),
+        _time(detail.get("finishedAt")),
+    )
 
 
 def _event(obj: Raw, row: Row) -> None:

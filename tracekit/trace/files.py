@@ -58,6 +58,16 @@ class SegmentFile:
             )
         return version
 
+    @property
+    def raw_bytes(self) -> int:
+        """Bytes of raw text before compression."""
+        metadata = self._parquet.metadata
+        leaf = self._leaves["raw"]
+        return sum(
+            metadata.row_group(group).column(leaf).total_uncompressed_size
+            for group in range(self.row_groups)
+        )
+
     def rows_in(self, group: int) -> int:
         """Rows of one row group."""
         rows: int = self._parquet.metadata.row_group(group).num_rows

@@ -17,8 +17,8 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from tracekit.trace.files import SegmentFile
-from tracekit.trace.segments import sorted_order
 from tracekit.trace.schema import SORT_KEYS
+from tracekit.trace.segments import sorted_order
 
 #: Rows that are brought together at a time (a larger group is brought together whole).
 _WINDOW_ROWS = 65_536
@@ -42,7 +42,7 @@ class _Run(NamedTuple):
     job: str
     file: int
     start: int
-    count: int
+    rows: int
 
     @property
     def key(self) -> tuple[str, str]:
@@ -71,7 +71,7 @@ def iterate_groups(
         table = table.take(sorted_order(table)).select(list(columns))
         start = 0
         for (name, group_job), members in groupby(window, key=attrgetter("key")):
-            count = sum(run.count for run in members)
+            count = sum(run.rows for run in members)
             yield Group(name or None, group_job or None, table.slice(start, count))
             start += count
 
@@ -87,9 +87,9 @@ def _runs(number: int, file: SegmentFile) -> Iterator[_Run]:
         )
         for row in counted.to_pylist():
             run = _Run(row["namespace"] or "", row["job"] or "", number, position, row["count_all"])
-            position += run.count
+            position += run.rows
             if open_run is not None and open_run.key == run.key:
-                open_run = open_run._replace(count=open_run.count + run.count)
+                open_run = open_run._replace(rows=open_run.rows + run.rows)
                 continue
             if open_run is not None:
                 yield open_run
@@ -104,7 +104,7 @@ def _windows(runs: Iterable[_Run]) -> Iterator[list[_Run]]:
     rows = 0
     for _, members in groupby(runs, key=attrgetter("key")):
         group = list(members)
-        count = sum(run.count for run in group)
+        count = sum(run.rows for run in group)
         if window and rows + count > _WINDOW_ROWS:
             yield window
             window, rows = [], 0
@@ -129,7 +129,7 @@ class _RowGroups:
         by_file = sorted(window, key=attrgetter("file", "start"))
         for number, members in groupby(by_file, key=attrgetter("file")):
             runs = list(members)
-            parts += self._ranges(number, runs[0].start, runs[-1].start + runs[-1].count)
+            parts += self._ranges(number, runs[0].start, runs[-1].start + runs[-1].rows)
         return pa.concat_tables(parts).unify_dictionaries().combine_chunks()
 
     def _ranges(self, number: int, start: int, end: int) -> Iterator[pa.Table]:

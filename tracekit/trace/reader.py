@@ -76,7 +76,7 @@ class Selection:
         for name, low, high in self.ranges():
             for bound, compare in ((low, pc.greater_equal), (high, pc.less_equal)):
                 if bound is not None:
-                    part = pc.fill_null(compare(table[name], bound), False)
+                    part = pc.fill_null(compare(table[name], bound), fill_value=False)
                     mask = part if mask is None else pc.and_(mask, part)
         return table if mask is None else table.filter(mask)
 

@@ -166,8 +166,8 @@ POD = (
     Column("pod_ready", BOOL, "Pod: the condition Ready is True", "no such condition"),
     Column("pod_ready_since_ns", INT, "Pod: `lastTransitionTime` of that condition, Unix ns"),
     Column("containers", CONTAINERS, "Pod: `.status.containerStatuses`, then "
-           "`.status.initContainerStatuses` (`init` true); `state` is waiting, running or terminated, the other "
-           "fields are that state's"),
+           "`.status.initContainerStatuses` (`init` true); `state` is waiting, running or "
+           "terminated, the other fields are that state's"),
     Column("restarts", INT, "Pod: sum of `restartCount`, init containers too", "no statuses"),
     Column("restarts_max", INT, "Pod: greatest `restartCount` of a regular container",
            "no statuses"),

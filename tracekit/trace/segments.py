@@ -28,7 +28,7 @@ from tracekit.trace.schema import COLUMNS, SCHEMA, SORT_KEYS, Storage
 ROW_GROUP_ROWS = 8192
 #: A segment is full when either is reached.
 SEGMENT_ROWS = 65_536
-SEGMENT_RAW_BYTES = 64 * 1024 * 1024
+SEGMENT_RAW_BYTES = 32 * 1024 * 1024
 
 #: One page per column and row group: the revisions of an object lie side by side, and a page
 #: boundary would make the compressor forget the one before.
@@ -142,10 +142,10 @@ def _leaf(name: str) -> list[str]:
 
 
 @contextmanager
-def _open_writer(path: Path, level: int) -> Iterator[pq.ParquetWriter]:
+def _open_writer(path: Path, schema: pa.Schema, level: int) -> Iterator[pq.ParquetWriter]:
     with (
         path.open("wb") as file,
-        pq.ParquetWriter(file, SCHEMA, compression_level=level, **_writer_options()) as writer,
+        pq.ParquetWriter(file, schema, compression_level=level, **_writer_options()) as writer,
     ):
         yield writer
         writer.add_key_value_metadata({FORMAT_KEY: str(FORMAT_VERSION).encode()})
@@ -165,19 +165,32 @@ def sorted_order(table: pa.Table) -> pa.Array:
 
 def write_segment(trace: Path, table: pa.Table, *, first: int, last: int, level: int) -> Segment:
     """Sort the rows, write them under a temporary name, and put the file in place durably."""
-    assert table.num_rows == last - first + 1, (table.num_rows, first, last)
+    if table.num_rows != last - first + 1:
+        raise AssertionError((table.num_rows, first, last))
     log = trace / LOG_DIR
     name = segment_name(first, last)
     temporary = log / f"{TEMPORARY_PREFIX}{name}"
     table = table.combine_chunks()
     order = sorted_order(table)
-    with _open_writer(temporary, level) as writer:
+    with _open_writer(temporary, table.schema, level) as writer:
         for start in range(0, table.num_rows, ROW_GROUP_ROWS):
             part = table.take(order.slice(start, ROW_GROUP_ROWS))
-            # Dictionaries go back to text here: a dictionary would be stored whole in each group.
-            writer.write_table(part.cast(SCHEMA), row_group_size=ROW_GROUP_ROWS)
+            writer.write_table(_own_dictionaries(part), row_group_size=ROW_GROUP_ROWS)
     put_in_place(temporary, log / name)
     return Segment(first, last, log / name)
+
+
+def _own_dictionaries(table: pa.Table) -> pa.Table:
+    """Cut dictionaries down to the values in use: each row group stores its own whole."""
+    for position, field in enumerate(table.schema):
+        if pa.types.is_dictionary(field.type):
+            whole = table.column(position).combine_chunks()
+            used = whole.indices.unique().drop_null()
+            column = pa.DictionaryArray.from_arrays(
+                pc.index_in(whole.indices, value_set=used), whole.dictionary.take(used)
+            )
+            table = table.set_column(position, field, column)
+    return table
 
 
 def put_in_place(temporary: Path, final: Path) -> None:

@@ -17,6 +17,7 @@ import orjson
 
 from tracekit import __version__
 from tracekit.errors import TraceFormatError
+from tracekit.trace.compact import Compactor
 from tracekit.trace.extract import Row, extract
 from tracekit.trace.header import read_header, write_header
 from tracekit.trace.lock import TraceLock
@@ -60,6 +61,9 @@ class TraceWriter:
         self._segment_raw_bytes = segment_raw_bytes
         self._level = level
         self._buffer = RowBuffer()
+        self._compactor = Compactor(
+            path, rows_max=segment_rows, raw_bytes_max=segment_raw_bytes, level=level
+        )
         self._last_ns: int | None = None
         exists = (path / HEADER_NAME).exists()
         if path.exists() and not (append and exists) and (not path.is_dir() or any(path.iterdir())):
@@ -118,8 +122,8 @@ class TraceWriter:
         parsing them again. An object that cannot be parsed becomes an UNPARSED row.
         """
         raw, parsed = _raw_and_parsed(obj, parsed)
-        if parsed is None:
-            return self.unparsed(raw, recv_ns, "the object is not JSON", stream=stream)
+        if type(parsed) is not dict:
+            return self.unparsed(raw, recv_ns, "it is not a JSON object", stream=stream)
         row_type = RowType(row_type)
         row = self._row(stream, row_type, recv_ns, synthesized=synthesized)
         row["raw"] = raw
@@ -183,19 +187,35 @@ class TraceWriter:
         rows = self._buffer.rows
         if rows == 0:
             return None
-        table = self._buffer.take()
         last = self._next_seq - 1
-        return write_segment(self.path, table, first=last - rows + 1, last=last, level=level)
+        return write_segment(
+            # Not held in a variable here: `write_segment` frees it as soon as it can.
+            self.path,
+            self._buffer.take(),
+            first=last - rows + 1,
+            last=last,
+            level=level,
+        )
+
+    def compact(self) -> bool:
+        """Merge some small segments of the flushes so far; whether there was something to merge.
+
+        A live recorder calls it now and then, in whatever thread: it touches only files that are
+        complete, and `append` and `flush` only make new ones.
+        """
+        return self._compactor.step()
 
     def update_header(self, header: TraceHeader) -> None:
         """Replace the header, for what is learnt while recording."""
         self.header = header
         write_header(self.path, header)
 
-    def close(self) -> None:
-        """Flush what is left and give the trace free."""
+    def close(self, *, compact: bool = False) -> None:
+        """Flush what is left, merge small segments if asked to, and give the trace free."""
         try:
             self.flush(level=self._level)
+            if compact:
+                self._compactor.finish()
         finally:
             self.abandon()
 

@@ -14,8 +14,9 @@ from typing import Any
 
 from tracekit.errors import TraceFormatError
 from tracekit.trace.frames import Frame, split_frame
+from tracekit.trace.importers.relist import LiveObjects
 from tracekit.trace.importers.source import LineSource
-from tracekit.trace.importers.watchdog import Watchdog
+from tracekit.trace.importers.watchdog import Place, Watchdog
 from tracekit.trace.model import WATCH_LOG_TYPES, Gap, RowType
 from tracekit.trace.writer import TraceWriter
 
@@ -34,6 +35,8 @@ class ImportResult:
     #: Problems by their words, with how often each was seen.
     problems: Counter[str] = field(default_factory=Counter)
     gaps: int = 0
+    #: Deletions found by comparing a relist with what was known.
+    synthesized: int = 0
     unparsed: int = 0
 
 
@@ -44,6 +47,7 @@ class WatchImporter:
         self._open_writer = open_writer
         self._writer: TraceWriter | None = None
         self._watchdog = Watchdog()
+        self._objects = LiveObjects()
         self.result = ImportResult()
         #: Streams that a cut interrupted -> why; the gap row is due when they come back.
         self._interrupted: dict[str, str] = {}
@@ -52,10 +56,12 @@ class WatchImporter:
         """Import the sources; the writer is opened only when there is something to write."""
         for source in sources:
             self._file(source)
+        for stream, reason in self._watchdog.broken().items():
+            self._interrupted.setdefault(stream, reason)
         for stream, reason in self._interrupted.items():
             self._gap(stream, reason, next_rv=None, until_ns=None)
         if self._writer is not None:
-            self._writer.close()
+            self._writer.close(compact=True)
         self.result.rows = self._writer.next_seq if self._writer else 0
         self.result.problems.update(self._watchdog.problems)
         return self.result
@@ -77,7 +83,7 @@ class WatchImporter:
                 if not recognised:
                     recognised = True
                     self._unparsed(held)
-                self._frame(frame, f"{source.name} line {number}")
+                self._frame(frame, Place(source.name, number))
             elif recognised:
                 self._unparsed([(line, frame)])
             else:
@@ -100,17 +106,25 @@ class WatchImporter:
             self._writer = self._open_writer()
         return self._writer
 
-    def _frame(self, frame: Frame, place: str) -> None:
+    def _frame(self, frame: Frame, at: Place) -> None:
         envelope = frame.envelope
         stream, row_type = envelope["resource"], _TYPES[envelope["type"]]
         recv_ns = receive_time(envelope)
         watchdog = self._watchdog
-        rv = watchdog.look(stream, row_type, frame.obj, recv_ns=recv_ns, place=place)
+        view = watchdog.look(stream, row_type, frame.obj, recv_ns=recv_ns, at=at)
         reason = self._interrupted.pop(stream, None) or watchdog.relisted
         if reason is not None:
-            self._gap(stream, reason, next_rv=rv, until_ns=recv_ns)
-        self._out().append(stream, row_type, recv_ns, frame.raw, parsed=frame.obj)
-        watchdog.seen(stream, row_type, rv, recv_ns=recv_ns)
+            self._gap(stream, reason, next_rv=view.rv, until_ns=recv_ns)
+        writer = self._out()
+        if watchdog.relisted is not None:
+            self._objects.begin_list(stream, writer)
+        if row_type is RowType.LIST_END:
+            for raw in self._objects.end_list(stream, writer):
+                writer.append(stream, RowType.DELETED, recv_ns, raw, synthesized=True)
+                self.result.synthesized += 1
+        seq = writer.append(stream, row_type, recv_ns, frame.raw, parsed=frame.obj)
+        watchdog.seen(stream, row_type, view.rv, recv_ns=recv_ns)
+        self._objects.seen(stream, row_type, view.uid, seq)
         self.result.streams[stream] += 1
 
     def _gap(self, stream: str, reason: str, *, next_rv: int | None, until_ns: int | None) -> None:

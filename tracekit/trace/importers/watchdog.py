@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from tracekit.errors import TraceFormatError
 from tracekit.trace.extract import number_of
@@ -21,6 +21,23 @@ _BEHIND_MAX = 1000
 _WATCHED = frozenset({RowType.ADDED, RowType.MODIFIED, RowType.DELETED, RowType.BOOKMARK})
 
 
+class Place(NamedTuple):
+    """Where a line stands."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file} line {self.line}"
+
+
+class Look(NamedTuple):
+    """What was read of a row in passing."""
+
+    rv: int | None
+    uid: str | None
+
+
 @dataclass(slots=True)
 class StreamState:
     """Where a stream stands."""
@@ -31,6 +48,12 @@ class StreamState:
     watch_rv: int | None = None
     last_ns: int | None = None
     lists: int = 0
+    #: A list just went far back: revisions start again from there.
+    rewound: bool = False
+    #: Why the stream broke, None while it goes on.
+    broken: str | None = None
+    #: How many rows had been seen of all streams when it broke.
+    broken_at: int = 0
 
 
 class Watchdog:
@@ -42,7 +65,10 @@ class Watchdog:
         self.relisted: str | None = None
         self._streams: dict[str, StreamState] = {}
         self._last_ns: int | None = None
-        self._cluster: dict[str, tuple[str, str]] = {}
+        self._cluster: dict[str, tuple[str, Place]] = {}
+        self._rows = 0
+        #: Of all rows, the number of the last that shows a stream alive.
+        self._alive_at = 0
 
     def streams(self) -> list[str]:
         """The streams seen so far, in order of appearance."""
@@ -52,16 +78,18 @@ class Watchdog:
         """Where that stream stands."""
         return self._streams.setdefault(stream, StreamState())
 
+    def broken(self) -> dict[str, str]:
+        """Streams that broke and did not come back although others went on, and why."""
+        return {
+            name: state.broken
+            for name, state in self._streams.items()
+            if state.broken is not None and state.broken_at < self._alive_at
+        }
+
     def look(
-        self,
-        stream: str,
-        row_type: RowType,
-        obj: dict[str, Any],
-        *,
-        recv_ns: int | None,
-        place: str,
-    ) -> int | None:
-        """Check one row before it is written; its revision if it has one."""
+        self, stream: str, row_type: RowType, obj: dict[str, Any], *, recv_ns: int | None, at: Place
+    ) -> Look:
+        """Check one row before it is written."""
         state = self.state(stream)
         meta = obj.get("metadata")
         meta = meta if isinstance(meta, dict) else {}
@@ -73,21 +101,32 @@ class Watchdog:
         elif row_type in _WATCHED:
             self._watch(stream, row_type, state, rv)
         if stream == "namespaces" and meta.get("name") in _IMMORTAL:
-            self._same_cluster(meta, place)
+            self._same_cluster(meta, at)
         if row_type in (RowType.ADDED, RowType.MODIFIED, RowType.DELETED, RowType.LIST):
             if not meta.get("name"):
                 self.problems["objects without a name in their metadata"] += 1
             if stream not in STREAM_KINDS:
                 self.problems[f"objects of the unknown kind {stream}, kept without columns"] += 1
-        return rv
+        uid = meta.get("uid")
+        return Look(rv, uid if isinstance(uid, str) else None)
 
     def seen(self, stream: str, row_type: RowType, rv: int | None, *, recv_ns: int | None) -> None:
         """Advance over a row that was written."""
         state = self.state(stream)
         if recv_ns is not None:
             state.last_ns = recv_ns
+        self._rows += 1
+        if row_type in (RowType.NOTE, RowType.ERROR):
+            state.broken = f"the stream broke ({row_type}) and did not come back"
+            state.broken_at = self._rows
+            return
+        state.broken = None
+        self._alive_at = self._rows
         if rv is None:
             return
+        if state.rewound:
+            state.last_rv = state.watch_rv = None
+            state.rewound = False
         if state.last_rv is None or rv > state.last_rv:
             state.last_rv = rv
         if row_type in _WATCHED or row_type is RowType.LIST_END:
@@ -112,7 +151,7 @@ class Watchdog:
                 "etcd was restored, or this is another cluster"
             )
             self.problems[f"{stream}: {self.relisted}"] += 1
-            state.last_rv = state.watch_rv = None
+            state.rewound = True
 
     def _watch(self, stream: str, row_type: RowType, state: StreamState, rv: int | None) -> None:
         if rv is None:
@@ -125,14 +164,14 @@ class Watchdog:
         elif rv < state.watch_rv:
             self.problems["observations out of order"] += 1
 
-    def _same_cluster(self, meta: dict[str, Any], place: str) -> None:
+    def _same_cluster(self, meta: dict[str, Any], at: Place) -> None:
         uid = meta.get("uid")
         if not isinstance(uid, str):
             return
         name = meta["name"]
-        known, where = self._cluster.setdefault(name, (uid, place))
+        known, where = self._cluster.setdefault(name, (uid, at))
         if known != uid:
             raise TraceFormatError(
                 f"the input mixes two clusters (namespace {name} has uid {known} at {where} and "
-                f"{uid} at {place}): import each cluster into a trace of its own"
+                f"{uid} at {at}): import each cluster into a trace of its own"
             )

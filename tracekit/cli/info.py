@@ -1,0 +1,235 @@
+"""`tracekit info`: what a trace covers, and what it does not."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from tracekit.kube.timestamps import format_rfc3339
+from tracekit.trace.header import header_document
+from tracekit.trace.model import Gap
+from tracekit.trace.reader import TraceReader
+from tracekit.trace.summary import TraceSummary, summarize
+
+_WIDTH_WHEN_PIPED = 160
+_GAPS_SHOWN_MAX = 20
+
+
+@click.command("info")
+@click.argument("trace")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    help="How to print it.",
+)
+def info(trace: str, output: str) -> None:
+    """Say what a trace holds: versions, streams, gaps, jobs by outcome, leaders."""
+    summary = summarize(TraceReader(trace, on_damage="skip"))
+    if output == "json":
+        click.echo(json.dumps(document(trace, summary), indent=2, ensure_ascii=False))
+    else:
+        render(trace, summary, _console())
+    for problem in summary.problems:
+        click.echo(f"tracekit: {problem}", err=True)
+
+
+def document(trace: str, summary: TraceSummary) -> dict[str, Any]:
+    """The summary as it is printed with `-o json`; times are RFC 3339."""
+    return {
+        "schema_version": 1,
+        "trace": trace,
+        **header_document(summary.header),
+        "streams": [
+            {
+                "stream": stream.stream,
+                "rows": stream.rows,
+                "types": {str(name): count for name, count in stream.counts.items()},
+                "first_time": format_rfc3339(stream.first_ns),
+                "last_time": format_rfc3339(stream.last_ns),
+                "first_resource_version": stream.first_rv,
+                "last_resource_version": stream.last_rv,
+            }
+            for stream in summary.streams
+        ],
+        "stream_notes": dict(summary.header.streams),
+        "rows": summary.rows,
+        "segments": summary.segments,
+        "size_bytes": summary.size_bytes,
+        "first_time": format_rfc3339(summary.first_ns),
+        "last_time": format_rfc3339(summary.last_ns),
+        "gaps": [_gap_document(gap) for gap in summary.gaps],
+        "jobs": {
+            "total": summary.jobs.total,
+            "by_outcome": dict(summary.jobs.by_outcome),
+            "deleted": summary.jobs.deleted,
+        },
+        "leaders": [
+            {
+                "lease": leader.lease,
+                "holder": leader.holder,
+                "acquired": format_rfc3339(leader.acquired_ns),
+                "transitions": leader.transitions,
+                "first_seen": format_rfc3339(leader.first_seen_ns),
+                "last_seen": format_rfc3339(leader.last_seen_ns),
+            }
+            for leader in summary.leaders
+        ],
+        "problems": summary.problems,
+    }
+
+
+def _gap_document(gap: Gap) -> dict[str, Any]:
+    return {
+        "stream": gap.stream,
+        "reason": gap.reason,
+        "last_resource_version": gap.last_rv,
+        "next_resource_version": gap.next_rv,
+        "from": format_rfc3339(gap.from_ns),
+        "until": format_rfc3339(gap.until_ns),
+        "seq": gap.seq,
+    }
+
+
+def _console() -> Console:
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=_WIDTH_WHEN_PIPED)
+
+
+def render(trace: str, summary: TraceSummary, console: Console) -> None:
+    """Print the summary for people."""
+    header = summary.header
+    facts = Table.grid(padding=(0, 2))
+    rows = (
+        ("Trace", f"{trace} (format {header.format_version})"),
+        ("Kubernetes", header.kubernetes_version or "unknown"),
+        ("Feature gates", _gates(header.feature_gates)),
+        ("Controller flags", " ".join(header.controller_flags) or "none known"),
+        ("Scope", _scope(header.scope)),
+        ("Sessions", ", ".join(str(s.get("source", "?")) for s in header.sessions) or "none"),
+        ("Time", _span(summary.first_ns, summary.last_ns)),
+        ("Size", f"{summary.rows:,} rows, {_size(summary)}"),
+    )
+    for name, value in rows:
+        facts.add_row(f"[bold]{name}[/bold]", escape(value))
+    console.print(facts)
+    if summary.streams:
+        _heading("Streams", console)
+        console.print(_streams(summary))
+    jobs = summary.jobs
+    _heading(f"Jobs: {jobs.total:,}, of which {jobs.deleted:,} were deleted", console)
+    console.print(_jobs(summary))
+    if summary.leaders:
+        _heading("Leaders", console)
+        console.print(_leaders(summary))
+    _print_gaps(summary.gaps, console)
+
+
+def _heading(text: str, console: Console) -> None:
+    console.print(f"\n[bold]{escape(text)}[/bold]")
+
+
+def _gates(gates: Any) -> str:
+    return ",".join(f"{name}={str(on).lower()}" for name, on in gates.items()) or "none known"
+
+
+def _scope(scope: Any) -> str:
+    namespaces = scope.get("namespaces")
+    text = "all namespaces, or unknown" if namespaces is None else ", ".join(namespaces)
+    selector = scope.get("selector")
+    return f"{text}; selector {selector}" if selector else text
+
+
+def _span(first_ns: int | None, last_ns: int | None) -> str:
+    if first_ns is None or last_ns is None:
+        return "no row has a time"
+    seconds = (last_ns - first_ns) / 1e9
+    return f"{_time(first_ns)} to {_time(last_ns)} ({seconds:,.1f} s)"
+
+
+def _time(at_ns: int | None) -> str:
+    text = format_rfc3339(None if at_ns is None else at_ns - at_ns % 1_000_000)
+    return text or "-"
+
+
+def _size(summary: TraceSummary) -> str:
+    each = f", {summary.size_bytes / summary.rows:.1f} bytes a row" if summary.rows else ""
+    files = "1 file" if summary.segments == 1 else f"{summary.segments} files"
+    return f"{summary.size_bytes:,} bytes in {files}{each}"
+
+
+def _streams(summary: TraceSummary) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("stream")
+    headings = ("rows", "lists", "listed", "added", "modified", "deleted", "bookmarks", "other")
+    for name in headings:
+        table.add_column(name, justify="right")
+    for name in ("first seen", "last seen", "revisions"):
+        table.add_column(name, no_wrap=True)
+    shown = ("LIST_BEGIN", "LIST", "ADDED", "MODIFIED", "DELETED", "BOOKMARK")
+    for stream in summary.streams:
+        counts = {str(name): count for name, count in stream.counts.items()}
+        other = stream.rows - sum(counts.get(n, 0) for n in shown) - counts.get("LIST_END", 0)
+        revisions = "-" if stream.first_rv is None else f"{stream.first_rv} to {stream.last_rv}"
+        table.add_row(
+            escape(stream.stream or "(none)"),
+            f"{stream.rows:,}",
+            *(f"{counts.get(name, 0):,}" for name in shown),
+            f"{other:,}",
+            _time(stream.first_ns),
+            _time(stream.last_ns),
+            revisions,
+        )
+    return table
+
+
+def _jobs(summary: TraceSummary) -> Table:
+    jobs = summary.jobs
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(justify="right")
+    table.add_column()
+    for outcome, count in jobs.by_outcome.items():
+        table.add_row(f"{count:,}", escape(outcome))
+    return table
+
+
+def _leaders(summary: TraceSummary) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for name in ("lease", "holder", "acquired", "first seen", "last seen"):
+        table.add_column(name)
+    for leader in summary.leaders:
+        table.add_row(
+            escape(leader.lease),
+            escape(leader.holder or "nobody"),
+            _time(leader.acquired_ns),
+            _time(leader.first_seen_ns),
+            _time(leader.last_seen_ns),
+        )
+    return table
+
+
+def _print_gaps(gaps: list[Gap], console: Console) -> None:
+    if not gaps:
+        _heading("No gaps", console)
+        return
+    _heading(f"Gaps: {len(gaps):,}", console)
+    table = Table(box=None, pad_edge=False)
+    for name in ("stream", "from", "until", "revisions", "reason"):
+        table.add_column(name)
+    for gap in gaps[:_GAPS_SHOWN_MAX]:
+        table.add_row(
+            escape(gap.stream or "(all)"),
+            _time(gap.from_ns),
+            _time(gap.until_ns),
+            f"{gap.last_rv or '?'} to {gap.next_rv or '?'}",
+            escape(gap.reason or ""),
+        )
+    console.print(table)
+    if len(gaps) > _GAPS_SHOWN_MAX:
+        console.print(f"… and {len(gaps) - _GAPS_SHOWN_MAX:,} more (all of them: -o json)")

@@ -1,0 +1,144 @@
+"""Merging small segments into well-sized ones, so that a flush every second stays cheap to read.
+
+The merged file is put in place first, the files that it covers are deleted afterwards. Readers
+ignore covered files, so an interruption at any point leaves every row readable, and the next
+compaction (or writer) clears away what was left over.
+
+Only neighbours of like size are merged (each row is rewritten once per size class, not once per
+flush), except by `compact_all`, which a recorder calls when it ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from tracekit.trace.files import SegmentFile
+from tracekit.trace.lock import TraceLock
+from tracekit.trace.schema import NAMES
+from tracekit.trace.segments import (
+    SEGMENT_RAW_BYTES,
+    SEGMENT_ROWS,
+    Segment,
+    all_segments,
+    remove_temporaries,
+    split_covered,
+    write_segment,
+)
+
+#: Neighbours of one size class that are merged together.
+FAN_IN = 8
+_LEVEL = 9
+
+
+@dataclass(frozen=True, slots=True)
+class _Sized:
+    segment: Segment
+    raw_bytes: int
+
+
+class Compactor:
+    """Merges the segments of one trace; its caller holds the trace's lock."""
+
+    def __init__(
+        self,
+        trace: Path,
+        *,
+        rows_max: int = SEGMENT_ROWS,
+        raw_bytes_max: int = SEGMENT_RAW_BYTES,
+        level: int = _LEVEL,
+    ) -> None:
+        self._trace = trace
+        self._rows_max = rows_max
+        self._raw_bytes_max = raw_bytes_max
+        self._level = level
+        self._sizes: dict[Segment, int] = {}
+
+    def step(self) -> bool:
+        """One merge of neighbours of like size, if there are enough; whether there were."""
+        live = self._live()
+        classes = [(sized.segment.rows.bit_length() + 2) // 3 for sized in live]
+        for size_class in sorted(set(classes)):
+            for run in self._runs(live, lambda at, c=size_class: classes[at] <= c):  # type: ignore[misc]
+                if len(run) >= FAN_IN:
+                    self._merge(run)
+                    return True
+        return False
+
+    def finish(self) -> int:
+        """Merge all neighbours that fit together; the number of segments left."""
+        for run in self._runs(self._live(), lambda _: True):
+            if len(run) > 1:
+                self._merge(run)
+        return len(self._live())
+
+    def _live(self) -> list[_Sized]:
+        live, covered = split_covered(all_segments(self._trace))
+        for segment in covered:
+            segment.path.unlink(missing_ok=True)
+        self._sizes = {segment: self._raw_bytes(segment) for segment in live}
+        return [_Sized(segment, self._sizes[segment]) for segment in live]
+
+    def _raw_bytes(self, segment: Segment) -> int:
+        known = self._sizes.get(segment)
+        return SegmentFile(segment).raw_bytes if known is None else known
+
+    def _runs(self, live: Sequence[_Sized], may: Callable[[int], bool]) -> list[list[Segment]]:
+        """Neighbours that are allowed in and fit into one segment, as long as they can be."""
+        runs: list[list[Segment]] = []
+        open_run: list[Segment] = []
+        rows = raw_bytes = 0
+        for at, sized in enumerate(live):
+            segment = sized.segment
+            fits = (
+                rows + segment.rows <= self._rows_max
+                and raw_bytes + sized.raw_bytes <= self._raw_bytes_max
+            )
+            neighbour = bool(open_run) and open_run[-1].last + 1 == segment.first
+            if open_run and not (fits and neighbour and may(at)):
+                runs.append(open_run)
+                open_run, rows, raw_bytes = [], 0, 0
+            if may(at):
+                open_run = [*open_run, segment]
+                rows += segment.rows
+                raw_bytes += sized.raw_bytes
+        if open_run:
+            runs.append(open_run)
+        return runs
+
+    def _merge(self, run: Sequence[Segment]) -> None:
+        write_segment(
+            self._trace,
+            _read(run),
+            first=run[0].first,
+            last=run[-1].last,
+            level=self._level,
+        )
+        for segment in run:
+            segment.path.unlink(missing_ok=True)
+
+
+def _read(run: Sequence[Segment]) -> pa.Table:
+    parts = []
+    for segment in run:
+        file = SegmentFile(segment)
+        parts += [file.read(group, NAMES) for group in range(file.row_groups)]
+    return pa.concat_tables(parts).unify_dictionaries()
+
+
+def compact_all(trace: Path, *, lock: TraceLock | None = None) -> int:
+    """Merge everything that can be merged; the number of segments left.
+
+    Takes the trace's lock, unless the caller has it already and hands it in.
+    """
+    held = lock or TraceLock(trace)
+    try:
+        if lock is None:
+            remove_temporaries(trace)
+        return Compactor(trace).finish()
+    finally:
+        if lock is None:
+            held.release()

@@ -1,0 +1,82 @@
+"""Deletions that nobody saw: objects known before a relist and missing from it.
+
+The set of live objects is only needed once a stream is listed again, which most logs never do. So
+it is built then, from what is in the trace already, and kept up to date from there on: memory grows
+with the objects alive at a time, and only in logs with relists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tracekit.trace.model import STATE_TYPES, RowType
+from tracekit.trace.reader import TraceReader
+from tracekit.trace.writer import TraceWriter
+
+_STATES = tuple(sorted(STATE_TYPES))
+
+
+class LiveObjects:
+    """Which objects each relisted stream holds, by uid, and where their last state is."""
+
+    def __init__(self) -> None:
+        self._live: dict[str, dict[str, int]] = {}
+        self._listed: dict[str, set[str]] = {}
+
+    def begin_list(self, stream: str, writer: TraceWriter) -> None:
+        """A list of a stream that was seen before begins."""
+        if stream not in self._live:
+            writer.flush()
+            self._live[stream] = _scan(TraceReader(writer.path), stream)
+        self._listed[stream] = set()
+
+    def seen(self, stream: str, row_type: RowType, uid: str | None, seq: int) -> None:
+        """A row was written."""
+        live = self._live.get(stream)
+        if live is None or uid is None or row_type not in STATE_TYPES:
+            return
+        if row_type is RowType.DELETED:
+            live.pop(uid, None)
+            return
+        live[uid] = seq
+        if row_type is RowType.LIST and stream in self._listed:
+            self._listed[stream].add(uid)
+
+    def end_list(self, stream: str, writer: TraceWriter) -> Iterator[bytes]:
+        """The last states of the objects that are gone, oldest first."""
+        listed = self._listed.pop(stream, None)
+        if listed is None:
+            return
+        live = self._live[stream]
+        gone = sorted(live.pop(uid) for uid in [u for u in live if u not in listed])
+        if gone:
+            writer.flush()
+            yield from _states(TraceReader(writer.path), gone)
+
+
+def _scan(reader: TraceReader, stream: str) -> dict[str, int]:
+    """The objects of the stream whose newest row is not a deletion."""
+    newest: dict[str, int] = {}
+    deleted: set[str] = set()
+    for table in reader.batches(("uid", "seq", "type"), streams=[stream], types=_STATES):
+        for row in table.sort_by("seq").to_pylist():
+            uid = row["uid"]
+            if uid is None or row["seq"] < newest.get(uid, -1):
+                continue
+            newest[uid] = row["seq"]
+            if row["type"] == RowType.DELETED:
+                deleted.add(uid)
+            else:
+                deleted.discard(uid)
+    return {uid: seq for uid, seq in newest.items() if uid not in deleted}
+
+
+def _states(reader: TraceReader, seqs: list[int]) -> Iterator[bytes]:
+    wanted = pa.array(seqs, pa.int64())
+    for table in reader.batches(("seq", "raw"), first_seq=seqs[0], last_seq=seqs[-1]):
+        rows = table.filter(pc.is_in(table["seq"], value_set=wanted)).sort_by("seq")
+        for raw in rows["raw"].to_pylist():
+            yield raw.encode()
