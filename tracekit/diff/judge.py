@@ -129,7 +129,9 @@ class _Judge:
         )
 
     def events(self) -> Iterator[Judgement]:
-        for row, explained in explain_events(self.replay, self._lone_event):
+        for row, explained in explain_events(
+            self.replay, self._lone_event, overwrites_status=self.rules.overwrites_status
+        ):
             verdict = Verdict.MATCH if explained else Verdict.EXTRA
             why = (
                 "a sync that is explained hands out this Event"
@@ -236,6 +238,7 @@ class _Judge:
             skip=frozenset(),
             slack_ns=CLOCK_SLACK_NS,
             rejects_ready_above_active=self.rules.rejects_ready_above_active,
+            overwrites_status=self.rules.overwrites_status,
         )
 
     def _object(self, uid: str) -> ObjectRef:
