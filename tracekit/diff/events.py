@@ -21,6 +21,16 @@ _COMBINED = "(combined from similar events): "
 _LONE_REASONS = frozenset(
     {"FailedCreate", "FailedDelete", "Suspended", "Resumed", "UnknownCompletionMode"}
 )
+#: The same where a status is written over a fresh read: a sync of a Job that its cache still shows
+#: unfinished repeats what it did, and its PUT may change nothing.
+_LONE_REASONS_OVERWRITING = _LONE_REASONS | {
+    "BackoffLimitExceeded",
+    "Completed",
+    "DeadlineExceeded",
+    "SuccessfulDelete",
+    "TooManyActivePods",
+    "TooManySucceededPods",
+}
 
 
 @dataclass(slots=True)
@@ -43,7 +53,7 @@ class _Supply:
 
 
 def explain_events(
-    replay: KeyReplay, lone_event: Callable[[EventRow], bool]
+    replay: KeyReplay, lone_event: Callable[[EventRow], bool], *, overwrites_status: bool = False
 ) -> Iterable[tuple[EventRow, bool]]:
     """Every Event row of the controller about this key, and whether it is explained.
 
@@ -51,6 +61,7 @@ def explain_events(
     have emitted it.
     """
     supply = _Supply()
+    lone_reasons = _LONE_REASONS_OVERWRITING if overwrites_status else _LONE_REASONS
     for sync in replay.syncs:
         for event in sync.events:
             supply.at_ns[event.type, event.reason, event.message].append(
@@ -68,7 +79,7 @@ def explain_events(
         key = (row.event_type, row.reason, message)
         repeated = max(1, row.count - before)
         explained = supply.take(key, row.recv_ns + 2 * CLOCK_SLACK_NS, repeated)
-        if not explained and row.reason in _LONE_REASONS:
+        if not explained and row.reason in lone_reasons:
             explained = lone_event(row)
         yield row, explained
 

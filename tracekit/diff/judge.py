@@ -148,7 +148,9 @@ class _Judge:
         )
 
     def events(self) -> Iterator[Judgement]:
-        for row, explained in explain_events(self.replay, self._lone_event):
+        for row, explained in explain_events(
+            self.replay, self._lone_event, overwrites_status=self.rules.overwrites_status
+        ):
             if explained:
                 verdict, why = Verdict.MATCH, "a sync that is explained hands out this Event"
             elif self._of_unseen_sync(row):
@@ -272,6 +274,7 @@ class _Judge:
             slack_ns=CLOCK_SLACK_NS,
             rejects_ready_above_active=self.rules.rejects_ready_above_active,
             namespace_ends_rv=self.surroundings.namespaces_ending.get(self.history.namespace),
+            overwrites_status=self.rules.overwrites_status,
         )
 
     def _object(self, uid: str) -> ObjectRef:

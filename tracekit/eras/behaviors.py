@@ -31,6 +31,8 @@ class Behavior(Enum):
     NEW_FAILURE_RETURNS_ERROR = auto()
     PODS_BEYOND_COMPLETIONS_REMOVED = auto()
     COMPLETION_WAITS_FOR_ACTIVE_PODS = auto()
+    INDEXES_BEYOND_COMPLETIONS_IGNORED = auto()
+    INDEX_IN_POD_NAME = auto()
     STATUS_WRITTEN_FROM_CACHED_REVISION = auto()
     DELETES_EXCLUDE_CREATES = auto()
     ORPHAN_PODS_LOSE_FINALIZER = auto()
@@ -39,6 +41,7 @@ class Behavior(Enum):
     BACKOFF_LIMIT_IGNORES_ACTIVE_PODS = auto()
     ONLY_FIRST_POD_FAILURE_DELAYS_SYNC = auto()
     FAILURE_TARGET_PRECEDES_FAILED = auto()
+    CONDITION_UPDATE_RENEWS_PROBE_TIME = auto()
     TRACKING_NEEDS_NO_ANNOTATION = auto()
     PREFIXED_JOB_LABELS = auto()
     BACKOFF_FROM_POD_FINISH_TIMES = auto()
@@ -102,6 +105,8 @@ class BehaviorFlags:
     new_failure_returns_error: bool
     pods_beyond_completions_removed: bool
     completion_waits_for_active_pods: bool
+    indexes_beyond_completions_ignored: bool
+    index_in_pod_name: bool
     status_written_from_cached_revision: bool
     deletes_exclude_creates: bool
     orphan_pods_lose_finalizer: bool
@@ -110,6 +115,7 @@ class BehaviorFlags:
     backoff_limit_ignores_active_pods: bool
     only_first_pod_failure_delays_sync: bool
     failure_target_precedes_failed: bool
+    condition_update_renews_probe_time: bool
     tracking_needs_no_annotation: bool
     prefixed_job_labels: bool
     backoff_from_pod_finish_times: bool

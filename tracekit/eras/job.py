@@ -7,10 +7,11 @@ compares versions. The gates and behaviours behind it are in `gates` and `behavi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from tracekit.eras.era import Era
+from tracekit.eras.job_counting import CountingRules
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.kube.views import JOB_TRACKING_ANNOTATION, JobView
 
@@ -38,12 +39,15 @@ class JobRules:
     hides_active_in_backoff: bool = False  # a Job that waits for its back-off reports active 0
     rejects_ready_above_active: bool = True  # the API server's answer to such a status is 422
     resets_start_on_suspend: bool = True
+    renews_probe_time: bool = True  # of a condition that turns over
     refuses_stale_sync: bool = True
+    overwrites_status: bool = False  # a status PUT goes over a fresh read of the Job
     sync_batch_ns: int = NS_PER_S
     pod_backoff_base_ns: int = 10 * NS_PER_S
     pod_backoff_limit_ns: int = 600 * NS_PER_S
     max_uncounted: int = 500
     max_pods_per_sync: int = 500
+    counting: CountingRules = field(default_factory=CountingRules)
 
     @classmethod
     def of(cls, era: Era) -> JobRules:
@@ -77,6 +81,9 @@ class JobRules:
             pod_backoff_limit_ns=constants.pod_failure_backoff_ns_max or 600 * NS_PER_S,
             max_uncounted=constants.uncounted_pods_max or 500,
             max_pods_per_sync=constants.pods_per_sync_max or 500,
+            renews_probe_time=behaviors.condition_update_renews_probe_time,
+            overwrites_status=not behaviors.status_written_from_cached_revision,
+            counting=CountingRules.of(era),
         )
 
     def tracks(self, job: JobView) -> bool:

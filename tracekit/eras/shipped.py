@@ -116,16 +116,30 @@ _JOB_SHIPPED: Final[dict[Behavior, Shipped]] = {
         gone="1.28",
     ),
     Behavior.PODS_BEYOND_COMPLETIONS_REMOVED: _shipped(
-        "1.21",
+        "1.22",
         "active pods beyond the completions that are left are deleted (before: only those beyond "
         "parallelism)",
-        f"{_JOB}:activePodsForRemoval",
+        f"{_JOB}:manageJob",
+        certain=False,
     ),
     Behavior.COMPLETION_WAITS_FOR_ACTIVE_PODS: _shipped(
-        "1.21",
+        "1.22",
         "a Job with enough successes completes when no pod is active any more (before: at once, "
         "with event TooManyActivePods)",
         f"{_JOB}:syncJob",
+        certain=False,
+    ),
+    Behavior.INDEXES_BEYOND_COMPLETIONS_IGNORED: _shipped(
+        "1.22",
+        "pods of an Indexed Job without a valid index count neither as succeeded nor as failed",
+        f"{_JOB}:countPodsByPhase",
+        certain=False,
+    ),
+    Behavior.INDEX_IN_POD_NAME: _shipped(
+        "1.22",
+        "pods of an Indexed Job carry their index in name and host name",
+        "pkg/controller/job/indexed_job_utils.go:podGenerateNameWithIndex",
+        certain=False,
     ),
     Behavior.STATUS_WRITTEN_FROM_CACHED_REVISION: _shipped(
         "1.23",
@@ -179,6 +193,12 @@ _JOB_SHIPPED: Final[dict[Behavior, Shipped]] = {
         "1.26",
         "a podFailurePolicy failure is first noted as condition FailureTarget",
         f"{_JOB}:syncJob",
+    ),
+    Behavior.CONDITION_UPDATE_RENEWS_PROBE_TIME: _shipped(
+        "1.26",
+        "a condition that turns over gets a new lastProbeTime with its new lastTransitionTime",
+        f"{_JOB}:ensureJobConditionStatus",
+        certain=False,
     ),
     Behavior.TRACKING_NEEDS_NO_ANNOTATION: _shipped(
         "1.27",

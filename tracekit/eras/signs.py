@@ -188,7 +188,7 @@ RULES: Final[dict[Sign, SignRule]] = {
     ),
     Sign.EVENT_COMPLETED: _since("event Completed is recorded for a Job", 18),
     Sign.EVENT_SUSPENDED: _since("event Suspended is recorded for a Job", 21, 22),
-    Sign.EVENT_TOO_MANY_ACTIVE: _until("event TooManyActivePods is recorded", 20),
+    Sign.EVENT_TOO_MANY_ACTIVE: _until("event TooManyActivePods is recorded", 21),
     Sign.EVENT_SAW_COMPLETED_PLAIN: _until("event SawCompletedJob names no outcome", 14),
     Sign.EVENT_SAW_COMPLETED_STATUS: _within("event SawCompletedJob says `status:`", 15, 30),
     Sign.EVENT_SAW_COMPLETED_CONDITION: _since("event SawCompletedJob says `condition:`", 31),

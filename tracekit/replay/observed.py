@@ -134,6 +134,10 @@ class KeyWalker:
             *(revision.recv_ns for revision in history.listings()),
             *(gap.until_ns for gap in surroundings.gaps if _lived_before(history, gap.until_ns)),
         ]
+        #: What to assume of the queue's count of retries: as counted, or moved by syncs unseen.
+        self._retry_choices: tuple[bool | None, ...] = (None, True, False)
+        if rules.tracking_always or rules.counting.backoff_limit_counts_failed_pods:
+            self._retry_choices = (None,)
         self._messages = frozenset(
             condition.message
             for revision in history.jobs
@@ -215,7 +219,7 @@ class KeyWalker:
         """Whether there is a time in the key's life that the record did not see."""
         return bool(self._blind_until_ns)
 
-    def choices(self, index: int) -> Choices:
+    def choices(self, index: int, *, retries_spent: bool | None = None) -> Choices:
         """What upstream leaves open, as the writes from `index` to the next status write chose."""
         picked = []
         for write in self.history.writes[index:]:
@@ -223,7 +227,7 @@ class KeyWalker:
                 break
             if write.kind in (WriteKind.POD_DELETE, WriteKind.FINALIZER_REMOVAL):
                 picked.append(write.uid)
-        return Choices(frozenset(picked), self._messages)
+        return Choices(frozenset(picked), self._messages, retries_spent)
 
     # Single steps.
 
@@ -288,10 +292,15 @@ class KeyWalker:
         """Every cut that explains the next write, newest first."""
         for refusals in (False, True) if self.failed_creates else (False,):
             for cuts_off in (False, True) if self._interrupted(state) else (False,):
-                for job in self._job_candidates(state):
-                    yield from self._under_job(
-                        state, job, refusals=refusals, cuts_off=cuts_off
-                    )
+                for retries_spent in self._retry_choices:
+                    for job in self._job_candidates(state):
+                        yield from self._under_job(
+                            state,
+                            job,
+                            refusals=refusals,
+                            cuts_off=cuts_off,
+                            retries_spent=retries_spent,
+                        )
 
     def _interrupted(self, state: State) -> bool:
         at_ns = self.history.writes[state.index].recv_ns
@@ -312,7 +321,13 @@ class KeyWalker:
                 yield revision
 
     def _under_job(
-        self, state: State, job: Revision[JobView], *, refusals: bool, cuts_off: bool
+        self,
+        state: State,
+        job: Revision[JobView],
+        *,
+        refusals: bool,
+        cuts_off: bool,
+        retries_spent: bool | None,
     ) -> Iterator[Explanation]:
         history = self.history
         newest = history.pods_below(history.writes[state.index].rv)
@@ -326,7 +341,14 @@ class KeyWalker:
             memory = memories[cut - state.pod_floor]
             pods = list(cache.values())
             found = self._attempt_times(
-                state, job, pods, memory, cut, refusals=refusals, cuts_off=cuts_off
+                state,
+                job,
+                pods,
+                memory,
+                cut,
+                refusals=refusals,
+                cuts_off=cuts_off,
+                retries_spent=retries_spent,
             )
             if found is not None:
                 yield replace(found, state=replace(found.state, cache=dict(cache)))
@@ -353,6 +375,7 @@ class KeyWalker:
         *,
         refusals: bool,
         cuts_off: bool,
+        retries_spent: bool | None,
     ) -> Explanation | None:
         """Try the latest time at which the sync can have run, and just before each timer."""
         history = self.history
@@ -381,6 +404,7 @@ class KeyWalker:
                 earliest_ns=earliest_ns,
                 refusals=refusals,
                 cuts_off=cuts_off,
+                retries_spent=retries_spent,
             )
             if found is not None:
                 return found
@@ -403,6 +427,7 @@ class KeyWalker:
         refusals: bool = False,
         cuts_off: bool = False,
         lenient: bool = False,
+        retries_spent: bool | None = None,
     ) -> tuple[Explanation | None, list[int]]:
         # A time that no API object can hold marks what the controller took from its clock.
         clock = SyncClock(now_ns if now_ns % NS_PER_S else now_ns + 1)
@@ -418,12 +443,13 @@ class KeyWalker:
             CLOCK_SLACK_NS,
             self.rules.rejects_ready_above_active,
             self.surroundings.namespaces_ending.get(self.history.namespace),
+            self.rules.overwrites_status,
         )
         ended = False
         try:
             sync_job(
                 job.view, pods, memory, api, clock=clock, rules=self.rules,
-                choices=self.choices(state.index),
+                choices=self.choices(state.index, retries_spent=retries_spent),
             )
         except Mismatch:
             return None, clock.asked

@@ -66,6 +66,7 @@ class ObservedApi:
     slack_ns: int
     rejects_ready_above_active: bool = False
     namespace_ends_rv: int | None = None  # the namespace takes no pods from this revision on
+    overwrites_status: bool = False  # each PUT of a status goes over a fresh read of the Job
     consumed: list[Write] = field(default_factory=list)
     taken: set[int] = field(default_factory=set)
     events: list[PredictedEvent] = field(default_factory=list)
@@ -143,6 +144,8 @@ class ObservedApi:
 
     def update_status(self, job: JobView, status: JobStatus) -> tuple[Outcome, JobView]:
         """PUT of the status, based on the Job that the sync holds."""
+        if self.overwrites_status:
+            return self._overwrite_status(job, status)
         if status == job.status:
             return Outcome.OK, job
         if self.rejects_ready_above_active and (status.ready or 0) > status.active:
@@ -278,6 +281,45 @@ class ObservedApi:
             if self.history.pods[index].view.uid == uid:
                 return self.history.pods[index]
         return next((r for r in self.history.pods[position:] if r.view.uid == uid), None)
+
+    def _overwrite_status(self, job: JobView, status: JobStatus) -> tuple[Outcome, JobView]:
+        """PUT of the status over whatever the server holds, however old the sync's own Job is."""
+        position = self._next_status()
+        writes = self.history.writes
+        write = writes[position] if position < len(writes) else None
+        if write is not None and write.job is not None and write.job.view.uid == job.uid:
+            window = Interval(self.earliest_ns, write.recv_ns, self.slack_ns)
+            differences = status_differences(
+                status, write.job.view.status, fresh_ns=self.clock.now_ns, window=window
+            )
+            if not differences:
+                self._take(write)
+                self.floor = write.index
+                self.last_rv = write.rv
+                return Outcome.OK, write.job.view
+            held = write.job.previous
+        else:
+            write, differences = None, []
+            held = self.history.job_before(self._now_rv() + 1)
+        if held is None or held.type == "DELETED" or held.view.uid != job.uid:
+            return Outcome.NOT_FOUND, job
+        window = Interval(self.earliest_ns, self.clock.now_ns, self.slack_ns)
+        if not status_differences(
+            status, held.view.status, fresh_ns=self.clock.now_ns, window=window
+        ):
+            return Outcome.OK, held.view  # a PUT that changes nothing within the second
+        if write is None:
+            self._missing(WriteKind.STATUS_UPDATE, "a status update")
+            return Outcome.OK, replace(job, status=status)
+        self._report(
+            Problem(
+                WriteKind.STATUS_UPDATE, "different", write, "another status", tuple(differences)
+            )
+        )
+        self._take(write)
+        self.floor = write.index
+        self.last_rv = write.rv
+        return Outcome.OK, replace(job, status=status)
 
     def _status_unseen(self, job: JobView, status: JobStatus) -> tuple[Outcome, JobView]:
         """No observed status write continues this revision of the Job."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from tracekit.controllers.job.backoff import NO_FAILURES, BackoffRecord
 from tracekit.controllers.job.indexes import Intervals
@@ -21,11 +22,13 @@ class Choices:
     """Picks where upstream is free: list order of the cache, ties of an unstable sort.
 
     `pods` names uids that are taken first among equals, `messages` failure messages that are taken
-    where several pods would each give one.
+    where several pods would each give one. `retries_spent` decides, up to 1.19, whether the queue's
+    count of retries exceeds the back-off limit where syncs that wrote nothing leave that open.
     """
 
     pods: Collection[str] = frozenset()
     messages: Collection[str] = frozenset()
+    retries_spent: bool | None = None
 
 
 class SyncClock:
@@ -45,6 +48,17 @@ class SyncClock:
         """Whether `at_ns` is now or past."""
         self.asked.append(at_ns)
         return self.now_ns >= at_ns
+
+
+class SyncResult(NamedTuple):
+    """How a sync ended, for the worker that called it."""
+
+    error: bool  # the key goes back rate limited, whatever `forget` says
+    wake_after_ns: int | None = None  # add_after(key, …), relative to the sync's now
+    forget: bool = True  # without an error: whether the key's failures are forgotten
+
+
+DONE = SyncResult(error=False)
 
 
 @dataclass(slots=True)
@@ -108,11 +122,12 @@ class SyncContext:
 
 
 def ensure_condition(
-    conditions: tuple[Condition, ...], wanted: Condition
+    conditions: tuple[Condition, ...], wanted: Condition, *, renew_probe: bool = True
 ) -> tuple[tuple[Condition, ...], bool]:
     """Append or update a condition; the second value tells whether the list changed.
 
-    A condition that is not there is never appended with status False.
+    A condition that is not there is never appended with status False. Without `renew_probe` an
+    updated one keeps its lastProbeTime.
     Upstream: ensureJobConditionStatus.
     """
     for position, present in enumerate(conditions):
@@ -123,6 +138,8 @@ def ensure_condition(
                 wanted.message,
             ):
                 return conditions, False
+            if not renew_probe:
+                wanted = wanted._replace(last_probe_ns=present.last_probe_ns)
             return (*conditions[:position], wanted, *conditions[position + 1 :]), True
     if wanted.status == "False":
         return conditions, False

@@ -37,6 +37,7 @@ class JobMemory:
     finalizers: frozenset[str] = frozenset()  # uids whose removal was sent and not yet seen
     backoff: BackoffRecord = NO_FAILURES
     finished_uids: frozenset[str] = field(default=frozenset())  # terminal status written, not seen
+    requeues: int = 0  # failures of the key that its queue's limiter counts (up to 1.27)
 
     def copy(self) -> JobMemory:
         """A copy that can be thrown away."""
@@ -76,3 +77,4 @@ class JobMemory:
         self.expectations = None
         self.finalizers = frozenset()
         self.backoff = NO_FAILURES
+        self.requeues = 0

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 from tracekit.controllers.actions import JobApi, Outcome
 from tracekit.controllers.job.backoff import (
@@ -18,7 +17,14 @@ from tracekit.controllers.job.backoff import (
     new_backoff_record,
 )
 from tracekit.controllers.job.claim import ClaimError, claim_pods
-from tracekit.controllers.job.context import Choices, SyncClock, SyncContext, ensure_condition
+from tracekit.controllers.job.context import (
+    DONE,
+    Choices,
+    SyncClock,
+    SyncContext,
+    SyncResult,
+    ensure_condition,
+)
 from tracekit.controllers.job.indexes import (
     Intervals,
     contains,
@@ -30,20 +36,11 @@ from tracekit.controllers.job.manage import manage_job
 from tracekit.controllers.job.memory import JobMemory
 from tracekit.controllers.job.ranking import indexes_of
 from tracekit.controllers.job.success_policy import match_success_policy
+from tracekit.controllers.job.sync_counting import sync_counting_job
 from tracekit.controllers.job.tracking import track_job_status
 from tracekit.eras.job import JobRules
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.kube.views import Condition, JobStatus, JobView, PodView
-
-
-class SyncResult(NamedTuple):
-    """How a sync ended, for the worker that called it."""
-
-    error: bool  # the key goes back rate limited; without one it is forgotten
-    wake_after_ns: int | None = None  # add_after(key, …), relative to the sync's now
-
-
-DONE = SyncResult(error=False)
 
 
 def sync_job(
@@ -64,6 +61,10 @@ def sync_job(
     if job is None:
         memory.forget_key()
         return DONE
+    if not rules.tracks(job):
+        return sync_counting_job(
+            job, pods, memory, api, clock=clock, rules=rules, choices=choices
+        )
     if rules.managed_elsewhere(job):
         return DONE
     if job.status.finished is not None:
@@ -332,7 +333,9 @@ def _suspend_condition(
         wanted = ctx.condition("Suspended", "JobSuspended", "Job suspended")
     else:
         wanted = ctx.condition("Suspended", "JobResumed", "Job resumed", status="False")
-    conditions, changed = ensure_condition(status.conditions, wanted)
+    conditions, changed = ensure_condition(
+        status.conditions, wanted, renew_probe=ctx.rules.renews_probe_time
+    )
     if not changed:
         return status, False
     status = replace(status, conditions=conditions)

@@ -1,0 +1,328 @@
+"""One pass over one Job whose pods are counted by listing them.
+
+No finalizers, no uncounted lists: succeeded and failed are recounted from the pods that exist, so a
+deleted pod is a forgotten one. Back-off lives in the work queue: a sync that wrote a new failure
+returns an error on purpose, the limiter delays the key, and up to 1.19 the number of such retries
+is what backoffLimit is compared with.
+
+Every Job up to 1.21, and up to 1.26 those without the tracking annotation.
+
+Upstream: pkg/controller/job/job_controller.go:syncJob, v1.11 to v1.26.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tracekit.controllers.actions import JobApi, Outcome
+from tracekit.controllers.job.claim import ClaimError, claim_pods
+from tracekit.controllers.job.context import (
+    DONE,
+    Choices,
+    SyncClock,
+    SyncContext,
+    SyncResult,
+    ensure_condition,
+)
+from tracekit.controllers.job.indexes import format_intervals, total, with_indexes
+from tracekit.controllers.job.manage_counting import delete_pod, manage_job_by_count
+from tracekit.controllers.job.memory import JobMemory
+from tracekit.eras.job import JobRules
+from tracekit.kube.timestamps import NS_PER_S
+from tracekit.kube.views import Condition, JobStatus, JobView, PodView
+
+#: Before indexes were checked against the completions, any counted.
+_NO_BOUND = 2**31
+_GONE = (Outcome.OK, Outcome.NOT_FOUND)
+SKIPPED = SyncResult(error=False, forget=False)
+
+
+@dataclass(slots=True)
+class _Verdict:
+    """What the sync makes of the counts."""
+
+    ending: Condition | None = None
+    new_failure: bool = False
+    conditions_changed: bool = False
+
+
+def sync_counting_job(
+    job: JobView | None,
+    pods: Sequence[PodView],
+    memory: JobMemory,
+    api: JobApi,
+    *,
+    clock: SyncClock,
+    rules: JobRules,
+    choices: Choices,
+) -> SyncResult:
+    """Sync one key; parameters as for `sync.sync_job`.
+
+    The worker's answer to the result is applied to `memory.requeues`: an error counts one more
+    retry, whatever `forget` says; without one, `forget` clears the count.
+    """
+    result = _sync(job, pods, memory, api, clock=clock, rules=rules, choices=choices)
+    if result.error:
+        memory.requeues += 1
+    elif result.forget:
+        memory.requeues = 0
+    return result
+
+
+def _sync(
+    job: JobView | None,
+    pods: Sequence[PodView],
+    memory: JobMemory,
+    api: JobApi,
+    *,
+    clock: SyncClock,
+    rules: JobRules,
+    choices: Choices,
+) -> SyncResult:
+    if job is None:
+        memory.forget_key()
+        return DONE
+    if job.status.finished is not None:
+        return DONE
+    refusal = _refusal(job, rules)
+    if refusal is not None:
+        api.record_event(job, "Warning", *refusal)
+        return SKIPPED
+    ctx = SyncContext(job, rules, memory, clock, choices)
+    # Read before the pods: a pod that arrives in between only defers the work.
+    ctx.satisfied = memory.satisfied(clock.now_ns)
+    try:
+        ctx.pods = claim_pods(job, pods, api, add_finalizer=False)
+    except ClaimError:
+        return SyncResult(error=True)
+    status = _count(ctx)
+    verdict = _decide_ending(ctx, status)
+    if verdict.ending is not None:
+        status = _fail(ctx, api, status, verdict)
+    else:
+        status = _manage(ctx, api, status, verdict)
+    return _write(ctx, api, status, verdict)
+
+
+def _refusal(job: JobView, rules: JobRules) -> tuple[str, str] | None:
+    """Reason and message of the event when the completion mode cannot be served."""
+    if job.spec.indexed and not rules.counting.indexed_job:
+        return "IndexedJobDisabled", "Skipped Indexed Job sync because feature is disabled."
+    if job.spec.completion_mode not in ("Indexed", "NonIndexed"):
+        return "UnknownCompletionMode", "Skipped Job sync because completion mode is unknown"
+    return None
+
+
+def suspended(ctx: SyncContext) -> bool:
+    """Whether the Job asks to be suspended, and may (upstream: jobSuspended)."""
+    return ctx.rules.counting.suspend_job and ctx.job.spec.suspend
+
+
+def _count(ctx: SyncContext) -> JobStatus:
+    """Fill the counts of the context; returns the status with its startTime."""
+    counting, spec, status = ctx.rules.counting, ctx.job.spec, ctx.job.status
+    ctx.active_pods = [pod for pod in ctx.pods if pod.active]
+    ctx.active = len(ctx.active_pods)
+    ctx.ready = sum(1 for pod in ctx.active_pods if pod.ready)
+    countable = ctx.pods
+    if counting.indexes_beyond_completions_ignored:
+        countable = [pod for pod in ctx.pods if ctx.index_valid(pod)]
+    ctx.succeeded = sum(1 for pod in countable if pod.phase == "Succeeded")
+    ctx.failed = sum(1 for pod in countable if pod.phase == "Failed")
+    if spec.indexed:
+        bound = spec.completions or 0
+        if not counting.indexes_beyond_completions_ignored:
+            bound = _NO_BOUND
+        ctx.succeeded_indexes = with_indexes(
+            (),
+            (
+                pod.completion_index
+                for pod in ctx.pods
+                if pod.phase == "Succeeded" and 0 <= pod.completion_index < bound
+            ),
+        )
+    if status.start_ns is None and not suspended(ctx):
+        status = replace(status, start_ns=ctx.clock.now_ns)
+        if spec.active_deadline_s is not None and not counting.deadline_timer_rearmed_on_every_sync:
+            # Only here, so a shorter delay of the same key swallows the deadline for good.
+            ctx.arm(spec.active_deadline_s * NS_PER_S)
+    return status
+
+
+def _decide_ending(ctx: SyncContext, status: JobStatus) -> _Verdict:
+    """Whether the Job has failed; the back-off limit goes before the deadline."""
+    spec = ctx.job.spec
+    verdict = _Verdict(new_failure=ctx.failed > ctx.job.status.failed)
+    if _exceeds_backoff_limit(ctx, verdict) or _past_backoff_limit_on_failure(ctx):
+        verdict.ending = ctx.condition(
+            "Failed", "BackoffLimitExceeded", "Job has reached the specified backoff limit"
+        )
+    elif spec.active_deadline_s is not None and status.start_ns is not None and not suspended(ctx):
+        deadline_ns = status.start_ns + spec.active_deadline_s * NS_PER_S
+        if ctx.clock.reached(deadline_ns):
+            verdict.ending = ctx.condition(
+                "Failed", "DeadlineExceeded", "Job was active longer than specified deadline"
+            )
+        elif ctx.rules.counting.deadline_timer_rearmed_on_every_sync:
+            ctx.arm(deadline_ns - ctx.clock.now_ns)
+    if spec.indexed:
+        ctx.succeeded = total(ctx.succeeded_indexes)
+    return verdict
+
+
+def _exceeds_backoff_limit(ctx: SyncContext, verdict: _Verdict) -> bool:
+    """Whether pods failed too often; container restarts are the other test's business."""
+    counting, spec = ctx.rules.counting, ctx.job.spec
+    if counting.backoff_limit_ignores_active_pods:
+        return ctx.failed > spec.backoff_limit
+    # With as many active pods as wanted, the failure was handled before and only the status write
+    # went wrong.
+    if not verdict.new_failure or ctx.active == spec.parallelism:
+        return False
+    if counting.backoff_limit_counts_failed_pods:
+        return ctx.failed > spec.backoff_limit
+    return _retries_exceed(ctx)
+
+
+def _retries_exceed(ctx: SyncContext) -> bool:
+    """Compare the queue's count of retries, this failure included, with the back-off limit."""
+    limit, slack = ctx.job.spec.backoff_limit, ctx.rules.counting.retries_slack
+    retries = ctx.memory.requeues + 1
+    spent = ctx.choices.retries_spent
+    if spent is None:
+        return retries > limit
+    if spent:
+        return retries + slack > limit
+    return retries - slack > limit
+
+
+def _past_backoff_limit_on_failure(ctx: SyncContext) -> bool:
+    counting, spec = ctx.rules.counting, ctx.job.spec
+    if spec.restart_policy != "OnFailure":
+        return False
+    phases = ("Running", "Pending") if counting.on_failure_counts_pending_pods else ("Running",)
+    restarts = sum(pod.restarts for pod in ctx.pods if pod.phase in phases)
+    if spec.backoff_limit == 0 and counting.on_failure_limit_zero_needs_a_restart:
+        return restarts > 0
+    return restarts >= spec.backoff_limit
+
+
+def _fail(ctx: SyncContext, api: JobApi, status: JobStatus, verdict: _Verdict) -> JobStatus:
+    """Delete what runs and note the failure; those pods count as failed whether it worked or not."""
+    assert verdict.ending is not None  # noqa: S101 - the caller's branch
+    for pod in ctx.active_pods:
+        if delete_pod(ctx, api, pod) not in _GONE:
+            ctx.error = True
+    ctx.failed += ctx.active
+    ctx.active = 0
+    verdict.conditions_changed = True
+    ending = verdict.ending
+    api.record_event(ctx.job, "Warning", ending.reason, ending.message)
+    return replace(status, conditions=(*status.conditions, ending))
+
+
+def _manage(ctx: SyncContext, api: JobApi, status: JobStatus, verdict: _Verdict) -> JobStatus:
+    """Create or delete pods, then see whether the Job is complete or its suspension turned over."""
+    managed = ctx.satisfied and ctx.job.deleted_ns is None
+    if managed:
+        ctx.active = manage_job_by_count(ctx, api, suspended=suspended(ctx))
+    if _complete(ctx, api):
+        verdict.conditions_changed = True
+        verdict.ending = ctx.condition("Complete", "", "")
+        if ctx.rules.counting.completed_event:
+            api.record_event(ctx.job, "Normal", "Completed", "Job completed")
+        return replace(
+            status,
+            conditions=(*status.conditions, verdict.ending),
+            completion_ns=ctx.clock.now_ns,
+        )
+    if managed and ctx.rules.counting.suspend_job:
+        return _suspend_condition(ctx, api, status, verdict)
+    return status
+
+
+def _complete(ctx: SyncContext, api: JobApi) -> bool:
+    completions = ctx.job.spec.completions
+    if completions is None:
+        return ctx.succeeded > 0 and ctx.active == 0
+    if ctx.succeeded < completions:
+        return False
+    if ctx.active > 0:
+        if ctx.rules.counting.completion_waits_for_active_pods:
+            return False
+        api.record_event(
+            ctx.job,
+            "Warning",
+            "TooManyActivePods",
+            "Too many active pods running after completion count reached",
+        )
+    if ctx.succeeded > completions:
+        api.record_event(
+            ctx.job,
+            "Warning",
+            "TooManySucceededPods",
+            "Too many succeeded pods running after completion count reached",
+        )
+    return True
+
+
+def _suspend_condition(
+    ctx: SyncContext, api: JobApi, status: JobStatus, verdict: _Verdict
+) -> JobStatus:
+    if ctx.job.spec.suspend:
+        wanted = ctx.condition("Suspended", "JobSuspended", "Job suspended")
+    else:
+        wanted = ctx.condition("Suspended", "JobResumed", "Job resumed", status="False")
+    conditions, changed = ensure_condition(
+        status.conditions, wanted, renew_probe=ctx.rules.renews_probe_time
+    )
+    if not changed:
+        return status
+    verdict.conditions_changed = True
+    if wanted.status == "True":
+        api.record_event(ctx.job, "Normal", "Suspended", "Job suspended")
+        return replace(status, conditions=conditions)
+    api.record_event(ctx.job, "Normal", "Resumed", "Job resumed")
+    # A deadline counts from here on; nothing arms its timer before 1.25's fix.
+    return replace(status, conditions=conditions, start_ns=ctx.clock.now_ns)
+
+
+def _write(ctx: SyncContext, api: JobApi, status: JobStatus, verdict: _Verdict) -> SyncResult:
+    """Write the status if a number or a condition differs from the cached one."""
+    for pod in ctx.pods:
+        # Left from a time when the Job was tracked.
+        if pod.has_tracking_finalizer and api.remove_finalizer(pod) not in _GONE:
+            return SyncResult(error=True, wake_after_ns=ctx.wake_after_ns)
+    before = ctx.job.status
+    forget = before.succeeded < ctx.succeeded
+    ready = ctx.ready if ctx.rules.ready_pods else before.ready
+    changed = (
+        before.active != ctx.active
+        or before.succeeded != ctx.succeeded
+        or before.failed != ctx.failed
+        or (ctx.rules.ready_pods and before.ready != ready)
+        or verdict.conditions_changed
+    )
+    error = ctx.error
+    if changed:
+        status = replace(
+            status,
+            active=ctx.active,
+            succeeded=ctx.succeeded,
+            failed=ctx.failed,
+            ready=ready,
+            uncounted_succeeded=(),
+            uncounted_failed=(),
+            tracks_uncounted=False,
+        )
+        if ctx.job.spec.indexed:
+            status = replace(status, completed_indexes=format_intervals(ctx.succeeded_indexes))
+        outcome, _ = api.update_status(ctx.job, status)
+        if outcome is not Outcome.OK:
+            return SyncResult(error=True, wake_after_ns=ctx.wake_after_ns)
+        forget = True
+        unfinished = status.finished is None
+        if verdict.new_failure and unfinished and ctx.rules.counting.new_failure_returns_error:
+            error = True  # the retry is the back-off
+    return SyncResult(error=error, wake_after_ns=ctx.wake_after_ns, forget=forget)

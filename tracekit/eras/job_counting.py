@@ -1,0 +1,55 @@
+"""How the Job controller counts pods that it does not track with finalizers, version by version.
+
+That is every Job up to 1.21, and up to 1.26 each Job without the tracking annotation. Plain
+attributes, resolved once; the meaning of most stands with the behavior of the same name in
+`shipped`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from tracekit.eras.era import Era
+
+
+@dataclass(frozen=True, slots=True)
+class CountingRules:
+    """Defaults are those of the last version that counts, 1.26."""
+
+    backoff_limit_counts_failed_pods: bool = True
+    backoff_limit_ignores_active_pods: bool = True
+    on_failure_limit_zero_needs_a_restart: bool = True
+    on_failure_counts_pending_pods: bool = True
+    nothing_to_create_keeps_expectations: bool = True
+    create_timeout_is_an_error: bool = True
+    terminating_namespace_is_silent: bool = True
+    delete_of_missing_pod_succeeds: bool = True
+    delete_of_missing_pod_lowers_expectation: bool = True
+    completed_event: bool = True
+    new_failure_returns_error: bool = True
+    pods_beyond_completions_removed: bool = True
+    deletes_exclude_creates: bool = True
+    completion_waits_for_active_pods: bool = True
+    indexes_beyond_completions_ignored: bool = True
+    index_in_pod_name: bool = True
+    deadline_timer_rearmed_on_every_sync: bool = True
+    indexed_job: bool = True
+    suspend_job: bool = True
+    pods_per_sync_max: int | None = 500
+    #: By how much syncs that wrote nothing may have moved the queue's count of retries.
+    retries_slack: int = 2
+
+    @classmethod
+    def of(cls, era: Era) -> CountingRules:
+        """The rules of a version with its gates."""
+        flags = {
+            field.name: getattr(era.behaviors, field.name)
+            for field in fields(cls)
+            if hasattr(era.behaviors, field.name)
+        }
+        return cls(
+            **flags,
+            indexed_job=era.gates.IndexedJob,
+            suspend_job=era.gates.SuspendJob,
+            pods_per_sync_max=era.constants.pods_per_sync_max,
+        )
