@@ -42,7 +42,39 @@ ordinary = st.tuples(
     one_field(0, 59), one_field(0, 23), one_field(1, 31), one_field(1, 12), one_field(0, 6)
 ).map(" ".join)
 odd_tokens = st.sampled_from(
-    ["*", "?", ",", "-", "/", "0", "1", "7", "59", "60", "99999999999999999999", "mon", "JAN", "sun-sat", "*/2", "*/0", "+5", "-1", "@daily", "@every", "1h", "TZ=", "TZ=UTC", "CRON_TZ=Europe/Berlin", "TZ=Local", "L", "#", "\u3000", "\x1c", "\x85", "\x00"]
+    [
+        "*",
+        "?",
+        ",",
+        "-",
+        "/",
+        "0",
+        "1",
+        "7",
+        "59",
+        "60",
+        "99999999999999999999",
+        "mon",
+        "JAN",
+        "sun-sat",
+        "*/2",
+        "*/0",
+        "+5",
+        "-1",
+        "@daily",
+        "@every",
+        "1h",
+        "TZ=",
+        "TZ=UTC",
+        "CRON_TZ=Europe/Berlin",
+        "TZ=Local",
+        "L",
+        "#",
+        "\u3000",
+        "\x1c",
+        "\x85",
+        "\x00",
+    ]
 )
 nearly = st.lists(odd_tokens, max_size=9).flatmap(
     lambda tokens: st.sampled_from(["", " "]).map(lambda glue: glue.join(tokens))

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 import time
-from datetime import UTC, datetime, timedelta, timezone
 
 import click
 from rich.console import Console
 from rich.table import Table
 
 from tracekit.cron import CronSpecError, UnknownZoneError, Zone, load_zone, next_activations_ns
+from tracekit.cron.gotime import rfc3339
 from tracekit.cron.kubernetes import KubernetesSpec, TimeZoneError, kubernetes_spec
 from tracekit.eras.version import KubeVersion
 from tracekit.errors import UsageError
 from tracekit.kube.timestamps import NS_PER_S, format_rfc3339, parse_rfc3339
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _COUNT_MAX = 10_000
 
 
@@ -104,14 +103,6 @@ def _from_ns(text: str | None) -> int:
     return from_ns
 
 
-def _local_text(at_ns: int, zone: Zone) -> str:
-    """RFC 3339 in a zone; a zone east or west of UTC by odd seconds is shown to the minute."""
-    at_s = at_ns // NS_PER_S
-    offset = timezone(timedelta(seconds=zone.offset_s(at_s)))
-    text = (_EPOCH + timedelta(seconds=at_s)).astimezone(offset).isoformat()
-    return text.removesuffix("+00:00") + "Z" if text.endswith("+00:00") else text
-
-
 def _json(
     spec: str,
     time_zone: str | None,
@@ -130,7 +121,7 @@ def _json(
         "from": format_rfc3339(from_ns),
         "next": [
             {
-                "time": _local_text(at_ns, zone),
+                "time": rfc3339(at_ns, zone),
                 "utc": format_rfc3339(at_ns),
                 "unixSeconds": at_ns // NS_PER_S,
             }
@@ -150,7 +141,7 @@ def _table(
     table.add_column("UTC")
     table.add_column(zone.name)
     for at_ns in found:
-        table.add_row(format_rfc3339(at_ns), _local_text(at_ns, zone))
+        table.add_row(format_rfc3339(at_ns), rfc3339(at_ns, zone))
     console.print(table)
     if len(found) < count:
         console.print("Nothing later: the library finds no activation within five years.")

@@ -20,6 +20,7 @@ class Outcome(Enum):
 
     OK = "ok"
     CONFLICT = "conflict"  # 409
+    ALREADY_EXISTS = "already exists"  # 409 on a POST
     NOT_FOUND = "not found"  # 404
     NAMESPACE_TERMINATING = "namespace terminating"  # 403 with that cause
     TIMEOUT = "timeout"  # 504 from the request-timeout filter

@@ -1,0 +1,70 @@
+"""The version table of the CronJob and TTL controllers."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+import pytest
+
+from tests.controllers.cronjob.world import era
+from tracekit.cron import Generation
+from tracekit.eras.cronjob import CHANGES, GATES, Arithmetic, Controller, CronJobEra
+
+
+@pytest.mark.parametrize(
+    ("version", "generation"),
+    [
+        ("1.20.15", Arithmetic.LIST_ALL),
+        ("1.21.0", Arithmetic.EQUAL_SPACING),
+        ("1.24.17", Arithmetic.EQUAL_SPACING),
+        ("1.25.11", Arithmetic.EQUAL_SPACING_ANCHORED),
+        ("1.25.12", Arithmetic.WALK_NEAR_END),
+        ("1.25.16", Arithmetic.WALK_NEAR_END),
+        ("1.26.6", Arithmetic.EQUAL_SPACING_ANCHORED),
+        ("1.26.7", Arithmetic.WALK_NEAR_END),
+        ("1.26.11", Arithmetic.WALK_NEAR_END_FROM_NOW),
+        ("1.27.3", Arithmetic.EQUAL_SPACING_ANCHORED),
+        ("1.27.4", Arithmetic.WALK_NEAR_END),
+        ("1.27.8", Arithmetic.WALK_NEAR_END_FROM_NOW),
+        ("1.28.3", Arithmetic.WALK_NEAR_END),
+        ("1.28.4", Arithmetic.WALK_NEAR_END_FROM_NOW),
+        ("1.29.0", Arithmetic.WALK_NEAR_END_FROM_NOW),
+    ],
+)
+def test_arithmetic_by_patch(version: str, generation: Arithmetic) -> None:
+    assert era(version).arithmetic is generation
+
+
+@pytest.mark.parametrize(
+    ("version", "gates", "controller"),
+    [
+        ("1.11.0", {}, Controller.POLLING),
+        ("1.20.0", {}, Controller.POLLING),
+        ("1.20.0", {"CronJobControllerV2": True}, Controller.QUEUED),
+        ("1.19.0", {"CronJobControllerV2": True}, Controller.POLLING),
+        ("1.21.0", {}, Controller.QUEUED),
+        ("1.21.0", {"CronJobControllerV2": False}, Controller.POLLING),
+        ("1.22.0", {"CronJobControllerV2": False}, Controller.QUEUED),
+    ],
+)
+def test_which_controller_runs(version: str, gates: dict, controller: Controller) -> None:
+    assert era(version, **gates).controller is controller
+
+
+def test_the_cron_library_changed_in_1_22() -> None:
+    assert era("1.21.14").generation is Generation.GEN1
+    assert era("1.22.0").generation is Generation.GEN3
+
+
+@pytest.mark.parametrize("suffix", ["-gke.1254000", "+k3s1", "-eks-abc"])
+def test_a_distribution_suffix_changes_nothing(suffix: str) -> None:
+    plain, marked = era("v1.29.6"), era("v1.29.6" + suffix)
+    assert replace(marked, version=plain.version) == plain
+
+
+def test_every_line_of_the_table_sets_a_field_to_a_value_of_its_type() -> None:
+    known = {f.name: f for f in fields(CronJobEra)}
+    for change in CHANGES:
+        assert change.field in known
+        assert isinstance(change.value, type(known[change.field].default))
+    assert {gate.field for gate in GATES.values()} <= set(known)

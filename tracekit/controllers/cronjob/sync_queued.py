@@ -1,0 +1,183 @@
+"""One sync of the queue-based CronJob controller (v2): bookkeeping, start, history, status.
+
+Three outer shapes exist (`Shell`): status written in every sync with the clean-up last (to 1.23),
+one write where something changed (1.24), and the clean-up before scheduling (1.29 and backports).
+The steps inside are numbered as in the specification, part D.3.
+
+Upstream: pkg/controller/cronjob/cronjob_controllerv2.go:sync, syncCronJob, v1.20 to v1.36.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tracekit.controllers.cronjob.actions import (
+    Answer,
+    CronJobApi,
+    Recorder,
+    SyncResult,
+    UpdateCronJobStatus,
+)
+from tracekit.controllers.cronjob.bookkeeping import bookkeeping
+from tracekit.controllers.cronjob.history import delete_surplus, has_limits
+from tracekit.controllers.cronjob.start import Halt, start_if_due
+from tracekit.cron.zones import UTC, Zone
+from tracekit.eras.cronjob import Shell
+
+if TYPE_CHECKING:
+    from tracekit.eras.cronjob import CronJobEra
+    from tracekit.kube.cronjob_views import CronJobView
+    from tracekit.kube.views import JobView
+
+
+@dataclass(frozen=True, slots=True)
+class _Inner:
+    """What the inner part hands to the shell."""
+
+    cron_job: CronJobView
+    dirty: bool
+    requeue_after_ns: int | None = None
+    error: str | None = None
+    cached: CronJobView | None = None  # the shell's own copy, where a live read took its place
+
+
+def sync(
+    cron_job: CronJobView | None,
+    jobs: Sequence[JobView],
+    now_ns: int,
+    era: CronJobEra,
+    api: CronJobApi,
+    process_zone: Zone = UTC,
+) -> SyncResult:
+    """Sync one key: the cached CronJob (None where the cache has none) and its cached children.
+
+    The worker adds the key back with `requeue_after_ns` and forgets its failures, adds it
+    rate-limited on an error, and does neither where both are None.
+    """
+    recorder = Recorder(api)
+    if cron_job is None:
+        return recorder.result()
+    match era.shell:
+        case Shell.WRITES_ALWAYS:
+            return _sync_writing_always(cron_job, jobs, now_ns, era, recorder, process_zone)
+        case Shell.WRITES_CHANGES:
+            return _sync_cleaning_last(cron_job, jobs, now_ns, era, recorder, process_zone)
+        case Shell.CLEANS_FIRST:
+            return _sync_cleaning_first(cron_job, jobs, now_ns, era, recorder, process_zone)
+
+
+def _sync_writing_always(
+    cron_job: CronJobView,
+    jobs: Sequence[JobView],
+    now_ns: int,
+    era: CronJobEra,
+    recorder: Recorder,
+    zone: Zone,
+) -> SyncResult:
+    inner = _sync_cron_job(cron_job, jobs, now_ns, era, recorder, zone)
+    if inner.error is not None:
+        return recorder.result(error=inner.error)
+    if has_limits(inner.cron_job):
+        cleaned, _ = delete_surplus(inner.cron_job, jobs, era, recorder)
+        _, answer = _put_status(cleaned, recorder)
+        if not answer.ok:
+            return recorder.result(error=answer.message)  # the timer of this sync is lost
+    return recorder.result(requeue_after_ns=inner.requeue_after_ns)
+
+
+def _sync_cleaning_last(
+    cron_job: CronJobView,
+    jobs: Sequence[JobView],
+    now_ns: int,
+    era: CronJobEra,
+    recorder: Recorder,
+    zone: Zone,
+) -> SyncResult:
+    inner = _sync_cron_job(cron_job, jobs, now_ns, era, recorder, zone)
+    if inner.error is not None:
+        if inner.dirty:
+            _, answer = _put_status(inner.cron_job, recorder)
+            if not answer.ok:
+                return recorder.result(error=answer.message)
+        return recorder.result(error=inner.error)
+    cleaned, deleted = delete_surplus(inner.cron_job, jobs, era, recorder)
+    if inner.dirty or deleted:
+        _, answer = _put_status(cleaned, recorder)
+        if not answer.ok:
+            return recorder.result(error=answer.message)
+    return recorder.result(requeue_after_ns=inner.requeue_after_ns)
+
+
+def _sync_cleaning_first(
+    cron_job: CronJobView,
+    jobs: Sequence[JobView],
+    now_ns: int,
+    era: CronJobEra,
+    recorder: Recorder,
+    zone: Zone,
+) -> SyncResult:
+    cleaned, deleted = delete_surplus(cron_job, jobs, era, recorder)
+    inner = _sync_cron_job(cleaned, jobs, now_ns, era, recorder, zone)
+    if inner.dirty or deleted:
+        # A live read takes the place of the cached object for the inner part only: what is
+        # written is the cached copy, which the server then normally refuses.
+        _, answer = _put_status(inner.cached or inner.cron_job, recorder)
+        if not answer.ok:
+            return recorder.result(error=answer.message)
+    if inner.requeue_after_ns is not None:
+        return recorder.result(requeue_after_ns=inner.requeue_after_ns)
+    return recorder.result(error=inner.error)
+
+
+def _put_status(cron_job: CronJobView, recorder: Recorder) -> tuple[CronJobView, Answer]:
+    answer = recorder.perform(
+        UpdateCronJobStatus(
+            cron_job.namespace, cron_job.name, cron_job.uid, cron_job.rv, cron_job.status
+        )
+    )
+    if answer.ok and answer.rv:
+        cron_job = replace(cron_job, rv=int(answer.rv))
+    return cron_job, answer
+
+
+def _sync_cron_job(
+    cron_job: CronJobView,
+    jobs: Sequence[JobView],
+    now_ns: int,
+    era: CronJobEra,
+    recorder: Recorder,
+    zone: Zone,
+) -> _Inner:
+    always = era.shell is Shell.WRITES_ALWAYS
+    books = bookkeeping(cron_job, jobs, era, recorder)
+    cron_job = books.cron_job
+    if books.error is not None:
+        return _Inner(cron_job, books.dirty, error=books.error, cached=books.cached)
+    if always:
+        cron_job, answer = _put_status(cron_job, recorder)
+        if not answer.ok:
+            return _Inner(cron_job, dirty=False, error=answer.message)
+    outcome = start_if_due(cron_job, now_ns, era, recorder, zone)
+    if isinstance(outcome, Halt):
+        return _Inner(
+            outcome.cron_job,
+            books.dirty or outcome.dirty,
+            outcome.requeue_after_ns,
+            outcome.error,
+            books.cached,
+        )
+    if always:
+        written, answer = _put_status(outcome.cron_job, recorder)
+        if not answer.ok:
+            return _Inner(outcome.cron_job, dirty=False, error=answer.message)
+        # Some releases clean up with the revision from before this write and get a conflict.
+        after = outcome.cron_job if era.stale_after_create else written
+        return _Inner(after, dirty=False, requeue_after_ns=outcome.requeue_after_ns)
+    return _Inner(
+        outcome.cron_job,
+        dirty=True,
+        requeue_after_ns=outcome.requeue_after_ns,
+        cached=books.cached,
+    )
