@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from tests.e2e.api import RawObject, namespaced
 from tests.e2e.churn import churn
 from tests.e2e.cron_scenarios import cronjobs
+from tests.e2e.foreign_scenarios import foreign, namespace_deleted
 from tests.e2e.policy_scenarios import (
     backoff_limit_per_index,
     managed_by,
@@ -340,6 +341,8 @@ SCENARIOS: dict[str, Entry] = {
     "quota": Entry(run=quota),
     "job-deleted": Entry(run=job_deleted),
     "zero": Entry(run=zero),
+    "foreign": Entry(run=foreign),
+    "namespace-deleted": Entry(run=namespace_deleted),
     "pod-failure-policy": Entry(run=pod_failure_policy, minor=26, gate="JobPodFailurePolicy"),
     "backoff-limit-per-index": Entry(
         run=backoff_limit_per_index, minor=29, gate="JobBackoffLimitPerIndex"
