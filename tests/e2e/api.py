@@ -16,6 +16,7 @@ import urllib3
 
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
+JSON_PATCH = "application/json-patch+json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 
 # The server makes its own certificate at start; on loopback there is nothing to verify.
@@ -67,7 +68,9 @@ class Api:
         """POST `body` to the collection or subresource at `path`."""
         return self._call("POST", path, body=body)
 
-    def patch(self, path: str, body: RawObject, *, kind: str = MERGE_PATCH) -> RawObject:
+    def patch(
+        self, path: str, body: RawObject | list[RawObject], *, kind: str = MERGE_PATCH
+    ) -> RawObject:
         """PATCH the object at `path`."""
         return self._call("PATCH", path, body=body, content_type=kind)
 
@@ -103,7 +106,7 @@ class Api:
         path: str,
         *,
         query: Mapping[str, str] | None = None,
-        body: RawObject | None = None,
+        body: RawObject | list[RawObject] | None = None,
         content_type: str = JSON,
     ) -> RawObject:
         response = self._request(method, path, query=query, body=body, content_type=content_type)
@@ -116,7 +119,7 @@ class Api:
         path: str,
         *,
         query: Mapping[str, str] | None = None,
-        body: RawObject | None = None,
+        body: RawObject | list[RawObject] | None = None,
         content_type: str = JSON,
     ) -> urllib3.BaseHTTPResponse:
         headers = self._headers if body is None else {**self._headers, "Content-Type": content_type}

@@ -38,6 +38,7 @@ CONTROLLERS = (
 ISSUER = "https://kubernetes.default.svc"
 ADVERTISED = "192.0.2.2"  # TEST-NET-1: the server refuses to advertise a loopback address
 START_SECONDS_MAX = 90.0
+STOP_SECONDS_MAX = 4.0  # the API server waits for watches to end; its audit log is synchronous
 
 AUDIT_POLICY = {
     "apiVersion": "audit.k8s.io/v1",
@@ -330,7 +331,7 @@ class Cluster:
         process = self._processes.pop(name)
         process.send_signal(number)
         try:
-            process.wait(timeout=15)
+            process.wait(timeout=STOP_SECONDS_MAX)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()

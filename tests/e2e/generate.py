@@ -34,6 +34,8 @@ from tests.e2e.scene import Scene, Surroundings
 
 STAGGER_SECONDS = 0.5
 SETTLE_SECONDS_MAX = 110.0  # three failures back off for 10, 20 and 40 s
+QUIET_SECONDS = 6.0
+QUIET_SECONDS_MAX = 60.0
 RECORDED_RESOURCES = {
     "batch": ("jobs", "cronjobs"),
     "": ("pods", "events", "namespaces", "resourcequotas"),
@@ -110,7 +112,7 @@ def _record(run: Run, cluster: Cluster, watch_path: Path) -> None:
         time.sleep(1)
         scenes = _run_scenarios(run, cluster)
         _settle(run, scenes)
-        time.sleep(3)
+        _await_quiet(cluster)
     finally:
         kubelet.stop()
         for what, count in kubelet.errors.items():
@@ -172,6 +174,21 @@ def _settle(run: Run, scenes: list[Scene]) -> None:
     for scene in scenes:
         for sentence in scene.check():
             run.error(scene.name, sentence)
+
+
+def _await_quiet(cluster: Cluster) -> None:
+    """Wait until nobody but lease holders has written for a while.
+
+    A throttled controller writes its last Events long after the last pod has ended.
+    """
+    deadline = time.monotonic() + QUIET_SECONDS_MAX
+    written_at = time.monotonic()
+    with cluster.audit_log.open("rb") as appended:
+        appended.seek(0, 2)
+        while time.monotonic() < min(deadline, written_at + QUIET_SECONDS):
+            time.sleep(0.5)
+            if any(b'"resource":"leases"' not in line for line in appended):
+                written_at = time.monotonic()
 
 
 def _start_watchlog(cluster: Cluster, path: Path) -> subprocess.Popen[bytes]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from tests.e2e.api import RawObject, namespaced
 from tests.e2e.churn import churn
 from tests.e2e.cron_scenarios import cronjobs
+from tests.e2e.foreign_scenarios import foreign, namespace_deleted
 from tests.e2e.policy_scenarios import (
     backoff_limit_per_index,
     managed_by,
@@ -321,6 +322,7 @@ class Entry:
     run: Callable[[Scene], None]
     minor: int = 0  # from here on its feature is on by default
     gate: str = ""  # with which it can be had earlier
+    in_all: bool = True
 
 
 SCENARIOS: dict[str, Entry] = {
@@ -340,6 +342,8 @@ SCENARIOS: dict[str, Entry] = {
     "quota": Entry(run=quota),
     "job-deleted": Entry(run=job_deleted),
     "zero": Entry(run=zero),
+    "foreign": Entry(run=foreign, in_all=False),
+    "namespace-deleted": Entry(run=namespace_deleted, in_all=False),
     "pod-failure-policy": Entry(run=pod_failure_policy, minor=26, gate="JobPodFailurePolicy"),
     "backoff-limit-per-index": Entry(
         run=backoff_limit_per_index, minor=29, gate="JobBackoffLimitPerIndex"
@@ -350,7 +354,7 @@ SCENARIOS: dict[str, Entry] = {
     "success-policy": Entry(run=success_policy, minor=31, gate="JobSuccessPolicy"),
     "managed-by": Entry(run=managed_by, minor=32, gate="JobManagedBy"),
     "cronjobs": Entry(run=cronjobs),
-    "churn": Entry(run=churn),
+    "churn": Entry(run=churn, in_all=False),
 }
 
 
@@ -362,5 +366,5 @@ def known_to(around: Surroundings) -> list[str]:
     return [
         name
         for name, entry in SCENARIOS.items()
-        if name != "churn" and (around.minor >= entry.minor or around.gates.get(entry.gate, False))
+        if entry.in_all and (around.minor >= entry.minor or around.gates.get(entry.gate, False))
     ]
