@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import orjson
 
-from tests.record.fakecluster import GROUP_VERSIONS, FakeCluster
+from fakecluster import GROUP_VERSIONS, FakeCluster
 
 WATCH_FAULTS = (
     "cut-mid-line", "cut", "cut-mid-chunk", "bad-chunk-length", "stall", "error-410", "error-500", "error-504",
@@ -37,16 +37,19 @@ class Faults:
     budget: int = 10
     watch_faults: tuple[str, ...] = WATCH_FAULTS
     answer_faults: tuple[str, ...] = ANSWER_FAULTS
-    probability: float = 0.6
+    answer_probability: float = 0.3
+    watch_probability: float = 0.85
     done: list[str] = field(default_factory=list)
+    #: Watch faults that were reached, not only drawn.
+    fired: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.rng = random.Random(self.seed)
         self._lock = threading.Lock()
 
-    def draw(self, kinds: tuple[str, ...]) -> str | None:
+    def draw(self, kinds: tuple[str, ...], probability: float) -> str | None:
         with self._lock:
-            if self.budget <= 0 or not kinds or self.rng.random() > self.probability:
+            if self.budget <= 0 or not kinds or self.rng.random() > probability:
                 return None
             self.budget -= 1
             fault = self.rng.choice(kinds)
@@ -214,7 +217,7 @@ class FakeServer:
         return None
 
     def _faulty(self, connection: socket.socket, resource: str, namespace: str | None, query: dict[str, str]) -> None:
-        fault = self.faults.draw(self.faults.answer_faults)
+        fault = self.faults.draw(self.faults.answer_faults, self.faults.answer_probability)
         if fault == "http-429":
             return self._status(connection, 429, "too many requests", "Retry-After: 0\r\n")
         if fault == "http-503":
@@ -317,7 +320,7 @@ class _WatchSession:
     def __init__(self, server: FakeServer, connection: socket.socket, resource: str, namespace: str | None, rv: int) -> None:
         self.server, self.connection, self.resource = server, connection, resource
         self.namespace, self.rv, self.first_rv = namespace, rv, rv
-        self.fault = server.faults.draw(server.faults.watch_faults)
+        self.fault = server.faults.draw(server.faults.watch_faults, server.faults.watch_probability)
         self.countdown = server.faults.below(6)
         self.last_sent = time.monotonic()
 
@@ -351,6 +354,7 @@ class _WatchSession:
         """Do the fault before the next pending frame; True ends the connection."""
         server, connection = self.server, self.connection
         frame = pending[0]
+        server.faults.fired.append(fault)
         if fault in {"cut-mid-line", "cut-mid-chunk", "cut"}:
             at = 0 if fault == "cut" else 1 + server.faults.below(len(frame) - 1)
             if fault == "cut-mid-line":
