@@ -77,6 +77,14 @@ class RowQueue:
         """Rows that the writer has not taken yet."""
         return len(self._items)
 
+    def lag_s(self, now_ns: int) -> float:
+        """How long ago the oldest row that waits was received."""
+        try:
+            first = self._items[0]
+        except IndexError:
+            return 0.0
+        return max(0.0, (now_ns - first.recv_ns) / 1e9) if isinstance(first, Row) else 0.0
+
     def row(self, row: Row) -> None:
         """Queue a row; waits while too many bytes wait."""
         self._put(row)
