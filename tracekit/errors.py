@@ -18,3 +18,7 @@ class TraceFormatError(TracekitError):
 
 class UnsupportedVersionError(TracekitError):
     """A Kubernetes version or a feature gate that the version table cannot resolve."""
+
+
+class ClusterError(TracekitError):
+    """The cluster cannot be reached or the credentials do not do."""

@@ -1,1 +1,5 @@
-"""The recorder: list and watch of a live cluster into a trace."""
+"""The recorder: list and watch a cluster, write what was seen, say what was not.
+
+The only package that talks to a network. `recorder` starts one `watcher` thread per stream; all of
+them feed one writer thread through `sink`.
+"""

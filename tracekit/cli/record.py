@@ -1,0 +1,313 @@
+"""`tracekit record`: watch a cluster and write what is seen, until told to stop."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import click
+from rich.console import Console
+
+from tracekit.cli.record_status import StatusDisplay
+from tracekit.cli.units import DURATION, SIZE, format_bytes
+from tracekit.errors import ClusterError, UsageError
+from tracekit.record.kinds import Scope, plan_streams
+from tracekit.record.kubeconfig import Connection, ConnectOptions
+from tracekit.record.metrics import MetricsServer
+from tracekit.record.probe import ClusterInfo, asked, probe_cluster
+from tracekit.record.recorder import Ending, Limits, Outcome, Recorder, Target
+from tracekit.record.redact import Redactor, parse_fields, read_key
+from tracekit.record.resume import resume_points
+from tracekit.record.rotation import rotated_traces
+from tracekit.record.transport import ApiClient
+from tracekit.record.watcher import WatchPolicy
+from tracekit.trace.header import read_header
+from tracekit.trace.model import HEADER_NAME
+from tracekit.trace.reader import TraceReader
+
+_ABORTED = 130
+_DEAD_STREAM = 1
+#: Streaming lists are on by default in the API server from here on.
+_STREAMING_LISTS_MINOR = 34
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Options:
+    """The command line, parsed."""
+
+    output: Path
+    namespaces: tuple[str, ...]
+    all_namespaces: bool
+    selector: str | None
+    pods: str
+    append: bool
+    redact: str | None
+    key_file: Path | None
+    rotate: float | None
+    keep: float | None
+    max_size: int | None
+    duration: float | None
+    flush_interval: float
+    request_timeout: float
+    metrics_port: int | None
+    metrics_address: str
+
+
+def _connection_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say which cluster, as kubectl spells them."""
+    for option in reversed(
+        (
+            click.option("--kubeconfig", metavar="FILE", help="Kubeconfig to use."),
+            click.option("--context", metavar="NAME", help="Context of the kubeconfig."),
+            click.option("--cluster", metavar="NAME", help="Cluster of the kubeconfig."),
+            click.option("--user", metavar="NAME", help="User of the kubeconfig."),
+            click.option("--as", "impersonate_user", metavar="USER", help="User to impersonate."),
+            click.option(
+                "--as-group",
+                "impersonate_groups",
+                metavar="GROUP",
+                multiple=True,
+                help="Group to impersonate; may be given several times.",
+            ),
+            click.option("--token", metavar="TOKEN", help="Bearer token to use."),
+            click.option(
+                "--insecure-skip-tls-verify",
+                is_flag=True,
+                help="Do not check the server's certificate.",
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+@click.command("record")
+@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), metavar="TRACE")
+@click.option("-n", "--namespace", "namespaces", multiple=True, help="May be given several times.")
+@click.option("-A", "--all-namespaces", is_flag=True, help="Record all namespaces.")
+@click.option("-l", "--selector", help="Labels of the jobs, cronjobs and pods to record.")
+@click.option(
+    "--pods",
+    type=click.Choice(["all", "job"]),
+    default="all",
+    help="job: only pods that jobs made (by their job-name label), for large clusters.",
+)
+@click.option("--append", is_flag=True, help="Go on with TRACE from its last revisions.")
+@click.option("--duration", type=DURATION, help="End after this time, for example 10m.")
+@click.option("--max-size", type=SIZE, help="End (or rotate) at this size, for example 1GiB.")
+@click.option("--rotate", type=DURATION, help="Begin a new trace this often; -o is a folder.")
+@click.option("--keep", type=DURATION, help="With --rotate: delete traces older than this.")
+@click.option("--flush-interval", type=DURATION, default="1s", help="What a crash may lose.")
+@click.option("--redact", metavar="FIELDS", help="Hash env, args, annotations (comma-separated).")
+@click.option(
+    "--key-file", type=click.Path(path_type=Path), help="Key of the hashes; random without it."
+)
+@click.option("--metrics-port", type=int, help="Serve /metrics and /healthz here.")
+@click.option("--metrics-address", default="127.0.0.1", help="Address of --metrics-port.")
+@click.option("--request-timeout", type=DURATION, default="30s", help="Patience for one answer.")
+@_connection_options
+def record(**values: Any) -> int:
+    """Record jobs, cronjobs, pods, events and what else their controllers go by.
+
+    Which cluster is found as kubectl finds it: flags, then KUBECONFIG, then ~/.kube/config, then
+    the pod's service account. Without -n and -A the context's namespace is recorded.
+    """
+    connect = ConnectOptions(
+        **{name: values.pop(name) for name in ConnectOptions.__dataclass_fields__}
+    )
+    options = _Options(**values)
+    console = Console(stderr=True)
+    _check(options)
+    connection = Connection(connect)
+    client = ApiClient(connection, request_timeout_s=options.request_timeout)
+    scope = _scope(options, connection)
+    console.print(f"Recording {scope.describe()} of {connection.host}", highlight=False)
+    cluster = probe_cluster(client)
+    recorder = _prepare(options, client, cluster, scope, console)
+    outcome = _run(recorder, options, console)
+    return _report(outcome, console)
+
+
+def _check(options: _Options) -> None:
+    """Refuse what does not fit together before anything is asked of the cluster."""
+    if options.namespaces and options.all_namespaces:
+        raise UsageError("-n and -A exclude each other; give one of them.")
+    if options.keep is not None and options.rotate is None:
+        raise UsageError("--keep deletes rotated traces; give --rotate too.")
+    if options.key_file is not None and options.redact is None:
+        raise UsageError("--key-file is the key of --redact; give --redact too.")
+    if options.redact is not None and options.append and options.key_file is None:
+        raise UsageError(
+            "--redact with --append needs --key-file, or values would not equal the earlier ones."
+        )
+    output = options.output
+    if options.rotate is not None:
+        if output.exists() and not output.is_dir():
+            raise UsageError(f"{output} is no folder; --rotate needs one for its traces.")
+        if (output / HEADER_NAME).exists():
+            raise UsageError(f"{output} is a trace; with --rotate name a folder for several.")
+    elif output.exists() and not options.append:
+        raise UsageError(f"{output} exists; choose another name, or go on with it by --append.")
+    elif output.exists() and not (output / HEADER_NAME).exists():
+        raise UsageError(f"{output} is no trace, so it cannot be appended to; choose another name.")
+    _check_writable(output)
+
+
+def _check_writable(output: Path) -> None:
+    parent = output
+    while not parent.exists():
+        parent = parent.parent
+    if not os.access(parent, os.W_OK | os.X_OK):
+        raise UsageError(f"{parent} may not be written to; choose another place for the trace.")
+
+
+def _scope(options: _Options, connection: Connection) -> Scope:
+    namespaces: tuple[str, ...] = ()
+    if not options.all_namespaces:
+        namespaces = tuple(dict.fromkeys(options.namespaces)) or (connection.namespace,)
+    return Scope(
+        namespaces=namespaces,
+        selector=options.selector,
+        pods_of_jobs_only=options.pods == "job",
+    )
+
+
+def _prepare(
+    options: _Options, client: ApiClient, cluster: ClusterInfo, scope: Scope, console: Console
+) -> Recorder:
+    """Plan the streams, open the trace, and say what will not be seen."""
+    plan = asked(client, "look at its streams", lambda: plan_streams(client, scope))
+    for name, reason in plan.unseen.items():
+        console.print(f"Not recorded: {name}: {reason}", highlight=False)
+    for note in cluster.notes:
+        console.print(f"Note: {note}", highlight=False)
+    append_to = _trace_to_append_to(options)
+    resume = {}
+    if append_to is not None:
+        _check_same(append_to, scope, cluster)
+        resume = resume_points(TraceReader(append_to), plan.specs)
+        console.print(f"Going on with {append_to}", highlight=False)
+    transform = None
+    if options.redact is not None:
+        transform = Redactor(read_key(options.key_file), parse_fields(options.redact))
+    return Recorder(
+        client,
+        plan,
+        cluster,
+        scope,
+        Target(
+            path=options.output, append_to=append_to, rotating=options.rotate is not None
+        ),
+        limits=Limits(
+            flush_interval_s=options.flush_interval,
+            duration_s=options.duration,
+            max_bytes=options.max_size,
+            rotate_s=options.rotate,
+            keep_s=options.keep,
+        ),
+        policy=WatchPolicy(streaming_lists=cluster.minor >= _STREAMING_LISTS_MINOR),
+        resume=resume,
+        transform=transform,
+        session={"redacted": sorted(transform.fields)} if transform is not None else {},
+    )
+
+
+def _trace_to_append_to(options: _Options) -> Path | None:
+    if not options.append:
+        return None
+    if options.rotate is not None:
+        traces = rotated_traces(options.output)
+        return traces[-1] if traces else None
+    return options.output if options.output.exists() else None
+
+
+def _check_same(trace: Path, scope: Scope, cluster: ClusterInfo) -> None:
+    """Refuse to put two clusters, or two scopes, into one trace."""
+    recorded = read_header(trace).scope
+    uid = recorded.get("cluster_uid")
+    if uid is not None and cluster.cluster_uid is not None and uid != cluster.cluster_uid:
+        raise ClusterError(
+            f"{trace} is of another cluster (kube-system {uid}); choose another name for -o."
+        )
+    same = (
+        (recorded.get("namespaces") or None) == (list(scope.namespaces) or None)
+        and recorded.get("selector") == scope.selector
+        and (recorded.get("pods") == "job") == scope.pods_of_jobs_only
+    )
+    if not same:
+        raise UsageError(
+            f"{trace} was recorded with another scope ({dict(recorded)}); append with the same -n, "
+            "-A, -l and --pods, or choose another name for -o."
+        )
+
+
+def _run(recorder: Recorder, options: _Options, console: Console) -> Outcome:
+    metrics = None
+    if options.metrics_port is not None:
+        metrics = MetricsServer(
+            recorder, address=options.metrics_address, port=options.metrics_port
+        )
+        console.print(f"Metrics on {options.metrics_address}:{metrics.port}", highlight=False)
+    try:
+        with _signals(recorder, console), StatusDisplay(recorder, console) as display:
+            return recorder.run(display.tick)
+    finally:
+        if metrics is not None:
+            metrics.close()
+
+
+@contextmanager
+def _signals(recorder: Recorder, console: Console) -> Iterator[None]:
+    """First Ctrl-C (or TERM): end cleanly; second: leave at once, the trace is readable anyway."""
+    asked_before = False
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        nonlocal asked_before
+        del number, frame
+        if asked_before:
+            sys.stderr.write("tracekit: aborted; all that was flushed is in the trace\n")
+            sys.stderr.flush()
+            os._exit(_ABORTED)
+        asked_before = True
+        recorder.stop()
+
+    previous = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    del console
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+def _report(outcome: Outcome, console: Console) -> int:
+    """Say how it went; the exit status."""
+    if outcome.error is not None:
+        raise outcome.error
+    observations = sum(stream.observations for stream in outcome.streams)
+    gaps = sum(stream.gaps for stream in outcome.streams)
+    why = {Ending.DURATION: ", the duration is over", Ending.MAX_SIZE: ", the size is reached"}
+    console.print(
+        f"Wrote {outcome.trace}: {outcome.rows:,} rows, {observations:,} observations, {gaps} "
+        f"gaps, {format_bytes(outcome.trace_bytes)}{why.get(outcome.ending, '')}",
+        highlight=False,
+        soft_wrap=True,
+    )
+    if not outcome.dead:
+        return 0
+    for stream in outcome.streams:
+        if stream.name in outcome.dead:
+            console.print(
+                f"tracekit: {stream.name} was not being recorded at the end: "
+                f"{stream.last_failure or 'its first list never finished'}",
+                highlight=False,
+                soft_wrap=True,
+            )
+    return _DEAD_STREAM

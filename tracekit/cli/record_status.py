@@ -1,0 +1,128 @@
+"""What a running recorder says: a live table on a terminal, one line a minute elsewhere."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from tracekit.cli.units import format_bytes
+from tracekit.record.status import StreamState
+
+if TYPE_CHECKING:
+    from tracekit.record.recorder import Recorder
+
+_NS = 1_000_000_000
+_LINE_EVERY_S = 60.0
+_TABLE_EVERY_S = 0.5
+
+
+class StatusDisplay:
+    """Shows a recorder's state from its ticks."""
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        console: Console,
+        *,
+        clock_s: Callable[[], float] = time.monotonic,
+        line_every_s: float = _LINE_EVERY_S,
+    ) -> None:
+        self._recorder = recorder
+        self._console = console
+        self._clock_s = clock_s
+        self._line_every_s = line_every_s
+        self._shown_s = clock_s()
+        self._counts: dict[str, int] = {}
+        self._known_state: dict[str, StreamState] = {}
+        self._live = (
+            Live(console=console, auto_refresh=False, transient=True)
+            if console.is_terminal
+            else None
+        )
+
+    def __enter__(self) -> StatusDisplay:
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def tick(self) -> None:
+        """Show what is due."""
+        self._say_changes()
+        now_s = self._clock_s()
+        elapsed_s = now_s - self._shown_s
+        if elapsed_s < (_TABLE_EVERY_S if self._live is not None else self._line_every_s):
+            return
+        self._shown_s = now_s
+        rates = self._rates(elapsed_s)
+        if self._live is not None:
+            self._live.update(self._table(rates), refresh=True)
+        else:
+            self._console.print(self._line(rates), highlight=False, soft_wrap=True)
+
+    def _rates(self, elapsed_s: float) -> dict[str, float]:
+        rates = {}
+        for watcher in self._recorder.watchers:
+            name, count = watcher.spec.name, watcher.status.observations
+            rates[name] = (count - self._counts.get(name, 0)) / elapsed_s
+            self._counts[name] = count
+        return rates
+
+    def _say_changes(self) -> None:
+        """Say once when a stream breaks and once when it is back, whatever the display."""
+        for watcher in self._recorder.watchers:
+            name, status = watcher.spec.name, watcher.status
+            before = self._known_state.get(name)
+            now = status.state
+            if now not in {StreamState.LIVE, StreamState.RETRYING} or now is before:
+                continue
+            self._known_state[name] = now
+            if now is StreamState.RETRYING:
+                self._console.print(f"{name}: {status.last_failure}; retrying", highlight=False)
+            elif before is StreamState.RETRYING:
+                self._console.print(f"{name}: back", highlight=False)
+
+    def _table(self, rates: dict[str, float]) -> Table:
+        table = Table(box=None, pad_edge=False, header_style="dim")
+        for title in ("stream", "state", "obs/s", "obs", "bytes", "silent", "gaps"):
+            table.add_column(title, justify="left" if title in {"stream", "state"} else "right")
+        now_ns = time.time_ns()
+        for watcher in self._recorder.watchers:
+            status = watcher.status
+            last_ns = status.last_byte_ns
+            silent = "-" if last_ns is None else f"{(now_ns - last_ns) // _NS}s"
+            table.add_row(
+                watcher.spec.name,
+                status.state.value,
+                f"{rates[watcher.spec.name]:.1f}",
+                f"{status.observations:,}",
+                format_bytes(status.received_bytes),
+                silent,
+                str(status.gaps),
+            )
+        feed = self._recorder.feed
+        lag = f"lag {self._recorder.queue.lag_s(now_ns):.1f}s"
+        table.caption = f"{feed.trace}: {format_bytes(feed.trace_bytes)}, {lag}; Ctrl-C ends"
+        table.caption_justify = "left"
+        return table
+
+    def _line(self, rates: dict[str, float]) -> str:
+        feed = self._recorder.feed
+        per_stream = " ".join(f"{name}={rate:.1f}/s" for name, rate in rates.items())
+        gaps = sum(watcher.status.gaps for watcher in self._recorder.watchers)
+        down = [w.spec.name for w in self._recorder.watchers if w.status.down_since_ns is not None]
+        total = sum(watcher.status.observations for watcher in self._recorder.watchers)
+        line = (
+            f"{total} observations, {per_stream}, "
+            f"lag {self._recorder.queue.lag_s(time.time_ns()):.1f}s, "
+            f"{format_bytes(feed.trace_bytes)}, {gaps} gaps"
+        )
+        return f"{line}, down: {', '.join(down)}" if down else line

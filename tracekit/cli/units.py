@@ -1,0 +1,66 @@
+"""Durations and sizes as people write them: 10m, 1h30m, 7d; 512MiB, 1GiB."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import click
+
+_DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kKMGT]i?)?B?")
+_POWERS = "KMGT"
+
+
+class Duration(click.ParamType):
+    """A length of time, in seconds."""
+
+    name = "duration"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Read 90, 90s, 10m, 1h30m or 7d."""
+        if isinstance(value, (int, float)):
+            return float(value)
+        text = str(value).strip()
+        if re.fullmatch(r"\d+(\.\d+)?", text):
+            text += "s"
+        parts = _DURATION_PART.findall(text)
+        seconds = sum(float(number) * _SECONDS[unit] for number, unit in parts)
+        if "".join(number + unit for number, unit in parts) != text or seconds <= 0:
+            self.fail(f"{value!r} is no duration: write it like 90s, 10m, 1h30m or 7d.", param, ctx)
+        return seconds
+
+
+class Size(click.ParamType):
+    """A number of bytes."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Read 1000000, 512MiB, 1GiB or 2GB."""
+        if isinstance(value, int):
+            return value
+        match = _SIZE.fullmatch(str(value).strip())
+        if match is None or float(match[1]) <= 0:
+            self.fail(f"{value!r} is no size: write it like 512MiB or 1GiB.", param, ctx)
+        unit = (match[2] or "").upper()
+        if not unit:
+            return int(float(match[1]))
+        base = 1024 if unit.endswith("I") else 1000
+        return int(float(match[1]) * base ** (_POWERS.index(unit[0]) + 1))
+
+
+DURATION = Duration()
+SIZE = Size()
+
+
+def format_bytes(count: float) -> str:
+    """Write a size the way `ls -h` does."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if count < 1024:  # noqa: PLR2004 (the base of the units above)
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1024
+    return f"{count:.1f} TiB"

@@ -1,0 +1,284 @@
+"""One recording from start to end: stream threads, the writer thread, rotation, and the limits.
+
+`run` blocks until the recording is over (time, size, a signal, or nothing left that works) and
+returns how it went; it prints nothing, what a user sees comes from `events` and `snapshot`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from tracekit.errors import TracekitError
+from tracekit.record.feed import TraceFeed, writing_failure
+from tracekit.record.kinds import Plan, Scope
+from tracekit.record.positions import ResumePoint
+from tracekit.record.probe import ClusterInfo
+from tracekit.record.rotation import delete_expired, new_trace_path
+from tracekit.record.sink import RowQueue
+from tracekit.record.status import StreamState, StreamStatus
+from tracekit.record.transport import ApiClient
+from tracekit.record.watcher import Transform, Watcher, WatchPolicy
+from tracekit.trace.model import TraceHeader
+from tracekit.trace.writer import TraceWriter
+
+_NS = 1_000_000_000
+_TICK_S = 0.2
+_JOIN_S = 5.0
+
+
+class Ending(StrEnum):
+    """Why a recording ended."""
+
+    INTERRUPTED = "interrupted"
+    DURATION = "duration"
+    MAX_SIZE = "max-size"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """When to flush, to rotate and to end; None means never."""
+
+    flush_interval_s: float = 1.0
+    duration_s: float | None = None
+    max_bytes: int | None = None
+    rotate_s: float | None = None
+    keep_s: float | None = None
+    #: A stream that is down for longer than this is called dead.
+    dead_after_s: float = 120.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """Where the rows go: a trace, or with rotation a folder of traces."""
+
+    path: Path
+    #: The trace to go on with; None begins a new one.
+    append_to: Path | None = None
+    rotating: bool = False
+
+
+@dataclass(slots=True)
+class Outcome:
+    """How a recording went."""
+
+    ending: Ending
+    streams: list[StreamStatus]
+    rows: int
+    trace: Path
+    trace_bytes: int
+    dead: list[str] = field(default_factory=list)
+    error: TracekitError | None = None
+
+
+class Recorder:
+    """A recording; make it, then `run` it once."""
+
+    def __init__(
+        self,
+        client: ApiClient,
+        plan: Plan,
+        cluster: ClusterInfo,
+        scope: Scope,
+        target: Target,
+        *,
+        limits: Limits,
+        policy: WatchPolicy,
+        resume: dict[str, ResumePoint] | None = None,
+        transform: Transform | None = None,
+        session: dict[str, Any] | None = None,
+    ) -> None:
+        self._plan = plan
+        self._cluster = cluster
+        self._scope = scope
+        self._target = target
+        self._limits = limits
+        self._session = session or {}
+        self._stop = threading.Event()
+        self._ending = Ending.INTERRUPTED
+        self.queue = RowQueue()
+        self.feed = TraceFeed(
+            self.queue, self._open_first(), flush_interval_s=limits.flush_interval_s
+        )
+        self.watchers = [
+            Watcher(
+                spec,
+                client,
+                self.queue,
+                policy=policy,
+                stop=self._stop,
+                resume=(resume or {}).get(spec.name),
+                transform=transform,
+            )
+            for spec in plan.specs
+        ]
+        self.started_ns = time.time_ns()
+
+    #### Traces ####
+
+    def _open_first(self) -> TraceWriter:
+        target = self._target
+        if target.append_to is not None:
+            return TraceWriter(target.append_to, None, session=self._this_session(), append=True)
+        path = target.path
+        if target.rotating:
+            path = new_trace_path(target.path, time.time_ns())
+        return TraceWriter(path, self._header(), session=self._this_session())
+
+    def _header(self) -> TraceHeader:
+        scope: dict[str, Any] = {
+            "namespaces": list(self._scope.namespaces) or None,
+            "selector": self._scope.selector,
+        }
+        if self._scope.pods_of_jobs_only:
+            scope["pods"] = "job"
+        if self._cluster.cluster_uid is not None:
+            scope["cluster_uid"] = self._cluster.cluster_uid
+        streams: dict[str, Any] = {
+            spec.name: {"recorded": True, "group_version": spec.group_version}
+            for spec in self._plan.specs
+        }
+        for name, reason in self._plan.unseen.items():
+            streams[name] = {"recorded": False, "reason": reason}
+        return TraceHeader(
+            kubernetes_version=self._cluster.version,
+            feature_gates=self._cluster.controller_gates,
+            scope=scope,
+            streams=streams,
+        )
+
+    def _this_session(self) -> dict[str, Any]:
+        return {
+            "source": "record",
+            "started_ns": time.time_ns(),
+            "unseen": dict(self._plan.unseen),
+            "notes": list(self._cluster.notes),
+            "apiserver_feature_gates": self._cluster.feature_gates,
+            **self._session,
+        }
+
+    def _rotate(self) -> None:
+        """Begin a new trace: every stream at once, each with a list of what lives now."""
+        path = new_trace_path(self._target.path, time.time_ns())
+        writer = TraceWriter(path, self._header(), session=self._this_session())
+        with contextlib.ExitStack() as stack:
+            for watcher in self.watchers:
+                stack.enter_context(watcher.lock)
+            self.queue.call(lambda: self.feed.rotate(writer))
+            for watcher in self.watchers:
+                watcher.write_snapshot()
+
+    #### Running ####
+
+    def stop(self, ending: Ending = Ending.INTERRUPTED) -> None:
+        """End the recording soon; may be called from a signal handler."""
+        self._ending = ending
+        self._stop.set()
+
+    def run(self, on_tick: Callable[[], None] = lambda: None) -> Outcome:
+        """Record until something ends it; `on_tick` is called a few times a second."""
+        writing = threading.Thread(target=self.feed.run, name="writer", daemon=True)
+        reading = [
+            threading.Thread(target=watcher.run, name=watcher.spec.name, daemon=True)
+            for watcher in self.watchers
+        ]
+        writing.start()
+        for thread in reading:
+            thread.start()
+        try:
+            self._supervise(on_tick)
+        finally:
+            self._stop.set()
+            self._join(reading)
+            self.feed.end()
+            writing.join()
+        return self._outcome()
+
+    def _supervise(self, on_tick: Callable[[], None]) -> None:
+        started_s = rotated_s = time.monotonic()
+        limits = self._limits
+        while not self._stop.wait(_TICK_S):
+            now_s = time.monotonic()
+            if self.queue.failure is not None:
+                self.stop(Ending.FAILED)
+            elif all(watcher.fatal is not None for watcher in self.watchers):
+                self.stop(Ending.FAILED)
+            elif limits.duration_s is not None and now_s - started_s >= limits.duration_s:
+                self.stop(Ending.DURATION)
+            elif self._rotation_is_due(now_s - rotated_s):
+                rotated_s = now_s
+                self._rotate()
+                self._delete_expired()
+            elif not self._target.rotating and self._is_full():
+                self.stop(Ending.MAX_SIZE)
+            on_tick()
+
+    def _is_full(self) -> bool:
+        most = self._limits.max_bytes
+        return most is not None and self.feed.trace_bytes >= most
+
+    def _rotation_is_due(self, age_s: float) -> bool:
+        if not self._target.rotating:
+            return False
+        rotate_s = self._limits.rotate_s
+        return (rotate_s is not None and age_s >= rotate_s) or self._is_full()
+
+    def _delete_expired(self) -> None:
+        if self._limits.keep_s is not None:
+            delete_expired(
+                self._target.path,
+                keep_ns=int(self._limits.keep_s * _NS),
+                now_ns=time.time_ns(),
+                current=self.feed.trace,
+            )
+
+    def _join(self, reading: list[threading.Thread]) -> None:
+        """Wait for the streams; a read that blocks is interrupted until it returns."""
+        deadline_s = time.monotonic() + _JOIN_S
+        for thread in reading:
+            while thread.is_alive() and time.monotonic() < deadline_s:
+                for watcher in self.watchers:
+                    watcher.interrupt()
+                thread.join(0.05)
+
+    #### Looking at it ####
+
+    def dead_streams(self) -> list[str]:
+        """Name the streams that have been down for too long."""
+        now_ns = time.time_ns()
+        dead_after_ns = int(self._limits.dead_after_s * _NS)
+        return [
+            w.spec.name
+            for w in self.watchers
+            if w.fatal is not None or w.status.is_dead(now_ns, dead_after_ns)
+        ]
+
+    def is_healthy(self) -> bool:
+        """Tell whether every stream lives and the writer writes."""
+        return self.queue.failure is None and not self.dead_streams()
+
+    def _outcome(self) -> Outcome:
+        error = None
+        if self.queue.failure is not None:
+            error = writing_failure(self.queue.failure, self.feed.trace)
+        dead = [
+            w.spec.name
+            for w in self.watchers
+            if w.fatal is not None or w.status.state is not StreamState.STOPPED
+        ]
+        return Outcome(
+            ending=self._ending,
+            streams=[w.status for w in self.watchers],
+            rows=self.feed.rows_written,
+            trace=self.feed.trace,
+            trace_bytes=self.feed.trace_bytes,
+            dead=dead,
+            error=error,
+        )

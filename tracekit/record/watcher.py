@@ -1,0 +1,450 @@
+"""The list/watch loop of one stream: an informer that writes evidence instead of a cache.
+
+List (paged, or a streaming list), then watch from the list's revision; resume from the last
+revision after anything that breaks; when the server no longer has that revision, list again, say
+by a gap row what could not be seen, and tell deletes by comparison. Runs in a thread of its own.
+
+Upstream: k8s.io/client-go/tools/cache/reflector.go
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from tracekit.errors import ClusterError
+from tracekit.record.backoff import Backoff
+from tracekit.record.failures import (
+    BadFrame,
+    Gone,
+    RequestFailed,
+    StreamIdle,
+    Throttled,
+    Unauthorized,
+    Unsupported,
+    failure,
+)
+from tracekit.record.frames import Frame, parse_frame
+from tracekit.record.kinds import StreamSpec
+from tracekit.record.known import KnownObjects
+from tracekit.record.positions import RecentFrames, ResumePoint, is_older
+from tracekit.record.sink import GapRow, Row, Sink, SinkClosedError
+from tracekit.record.status import StreamState, StreamStatus
+from tracekit.record.transport import ApiClient, WatchResponse
+
+#: The same garbage at the same revision this often: the server cannot serve past it.
+_BAD_FRAMES_MAX = 3
+
+#: Turns an object before it is written (redaction): kind of stream, parsed object → parsed object.
+Transform = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
+
+
+@dataclass(slots=True, kw_only=True)
+class WatchPolicy:
+    """Timing and sizes of the loop."""
+
+    page_limit: int = 500
+    #: Ask for lists as streams first; a server that cannot is asked for pages.
+    streaming_lists: bool = False
+    #: Bookmarks come about every minute, so a longer silence means a half-open connection.
+    idle_timeout_s: float = 90.0
+    #: The server ends each watch after a time between these, as kubectl's and client-go's do.
+    watch_timeout_s: tuple[int, int] = (300, 600)
+    backoff: Callable[[], Backoff] = Backoff
+    rng: random.Random = field(default_factory=random.Random)
+
+
+class _RestartList(Exception):  # noqa: N818 (a signal to the loop, not an error)
+    """A rotation happened while a list was under way: it must be whole in the new trace."""
+
+
+class Watcher:
+    """One stream of a recording."""
+
+    def __init__(
+        self,
+        spec: StreamSpec,
+        client: ApiClient,
+        sink: Sink,
+        *,
+        policy: WatchPolicy,
+        stop: threading.Event,
+        resume: ResumePoint | None = None,
+        transform: Transform | None = None,
+        clock_ns: Callable[[], int] = time.time_ns,
+    ) -> None:
+        self.spec = spec
+        self.status = StreamStatus(spec.name)
+        #: Set when the thread ended because it must, not because it was told to.
+        self.fatal: Exception | None = None
+        #: Held while rows of one chunk are written: who holds it sees a whole number of frames.
+        self.lock = threading.Lock()
+        self._client = client
+        self._sink = sink
+        self._policy = policy
+        self._stop = stop
+        self._transform = transform
+        self._clock_ns = clock_ns
+        self._backoff = policy.backoff()
+        self._streaming_lists = policy.streaming_lists
+        self._known = KnownObjects()
+        self._recent = RecentFrames()
+        self._position: str | None = None
+        #: Last revision and time before the position was lost, and why; None when nothing was.
+        self._lost: tuple[str, int | None, str] | None = None
+        self._response: WatchResponse | None = None
+        self._listing = False
+        self._restart_list = False
+        self._bad_frames = 0
+        if resume is not None:
+            self._position = resume.resource_version
+            self.status.last_byte_ns = resume.seen_ns
+            for uid, (revision, body) in resume.objects.items():
+                self._known.put(uid, revision, body)
+
+    #### Life ####
+
+    def run(self) -> None:
+        """Watch until told to stop; never raises, `fatal` has what ended it."""
+        try:
+            while not self._stop.is_set():
+                self._step()
+        except SinkClosedError:
+            pass
+        except Exception as error:  # noqa: BLE001 (a dead thread must be seen, whatever killed it)
+            self.fatal = error
+            self.status.failed("Fatal", str(error) or type(error).__name__, self._clock_ns())
+        self._finish()
+
+    def interrupt(self) -> None:
+        """Make a blocking read return, so that `run` sees that it should stop."""
+        response = self._response
+        if response is not None:
+            response.close()
+
+    def _step(self) -> None:
+        """One list or one watch, and what its failing asks for."""
+        generation = self._client.connection.generation
+        try:
+            if self._position is None:
+                self._list()
+            if self._position is not None and not self._stop.is_set():
+                self._watch(self._position)
+            self._backoff.reset()
+        except _RestartList:
+            return
+        except Gone as error:
+            self._lose_position(f"410 Gone: {error.reason}")
+            self._failed(error)
+        except BadFrame as error:
+            self._bad_frames += 1
+            if self._bad_frames >= _BAD_FRAMES_MAX:
+                self._lose_position(f"the server cannot be read past this point: {error.reason}")
+            self._failed(error)
+        except StreamIdle as error:
+            # Probably half open, perhaps only quiet: connect anew at once, nothing is lost.
+            self._note(error)
+            self.status.reconnects += 1
+        except Unauthorized as error:
+            self._failed(error, reload_generation=generation)
+        except Throttled as error:
+            self._failed(error, at_least_s=error.retry_after_s)
+        except RequestFailed as error:
+            self._failed(error)
+
+    def _finish(self) -> None:
+        """Say what this stream could not see at the end of the recording."""
+        if self.status.down_since_ns is not None or self._lost is not None:
+            if self._lost is None and self._position is not None:
+                reason = f"not connected at the end: {self.status.last_failure}"
+                self._lost = (self._position, self.status.last_byte_ns, reason)
+            try:
+                self._close_gap(None)
+            except SinkClosedError:
+                return
+        if self.fatal is None and self.status.state is not StreamState.RETRYING:
+            self.status.state = StreamState.STOPPED
+
+    #### Failures ####
+
+    def _failed(
+        self,
+        error: RequestFailed,
+        *,
+        at_least_s: float | None = None,
+        reload_generation: int | None = None,
+    ) -> None:
+        if self._stop.is_set():
+            return
+        self.status.failed(type(error).__name__, error.reason, self._clock_ns())
+        self._note(error)
+        if reload_generation is not None:
+            try:
+                self._client.reload_credentials(reload_generation)
+            except ClusterError as reload_error:
+                self.status.last_failure = str(reload_error)
+        self._stop.wait(self._backoff.next_delay_s(at_least_s))
+
+    def _note(self, error: RequestFailed) -> None:
+        if not self._stop.is_set():
+            body = {"error": f"{type(error).__name__}: {error.reason}"}
+            with self.lock:
+                self._write("NOTE", body)
+
+    def _lose_position(self, reason: str) -> None:
+        self._bad_frames = 0
+        if self._position is not None:
+            self._lost = (self._position, self.status.last_byte_ns, reason)
+            self._position = None
+
+    def _close_gap(self, next_rv: str | None) -> None:
+        if self._lost is None:
+            return
+        last_rv, from_ns, reason = self._lost
+        self._lost = None
+        self.status.gaps += 1
+        self._sink.gap(
+            GapRow(
+                stream=self.spec.resource,
+                last_rv=last_rv,
+                next_rv=next_rv,
+                from_ns=from_ns,
+                until_ns=None if next_rv is None else self._clock_ns(),
+                reason=reason if self.spec.part is None else f"{reason} [{self.spec.part}]",
+            )
+        )
+
+    #### List ####
+
+    def _list(self) -> None:
+        self.status.state = StreamState.LISTING
+        self.status.relists += 1
+        self._listing = True
+        try:
+            if self._streaming_lists:
+                try:
+                    self._list_by_stream()
+                except Unsupported:
+                    self._streaming_lists = False
+                else:
+                    return
+            self._list_by_pages()
+        finally:
+            self._listing = False
+
+    def _list_by_pages(self) -> None:
+        params = {**self.spec.params(), "limit": str(self._policy.page_limit)}
+        revision: str | None = None
+        seen: set[str] = set()
+        while not self._stop.is_set():
+            try:
+                page = self._client.get(self.spec.path, params)
+            except Gone as error:
+                # The continue token has expired: nothing is lost, the list starts again.
+                raise failure(500, f"the list took too long: {error.reason}") from error
+            recv_ns = self._clock_ns()
+            self.status.last_byte_ns = recv_ns
+            metadata = page.get("metadata") or {}
+            with self.lock:
+                self._check_restart()
+                if revision is None:
+                    revision = str(metadata.get("resourceVersion") or "")
+                    if not revision:
+                        raise failure(500, "the list has no resourceVersion")
+                    self._write_bound("LIST_BEGIN", revision, recv_ns)
+                for item in page.get("items") or ():
+                    seen.add(self._list_item(item, orjson.dumps(item), recv_ns))
+                if not metadata.get("continue"):
+                    self._end_list(revision, seen)
+                    return
+            params["continue"] = str(metadata["continue"])
+
+    def _list_by_stream(self) -> None:
+        """List by a watch that opens with all that lives; the same connection goes on as watch."""
+        params = self._watch_params()
+        params |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+        seen: set[str] = set()
+        began = False
+        listed = False
+        for lines in self._open(params):
+            recv_ns = self._arrived(lines)
+            with self.lock:
+                self._check_restart()
+                for line in lines:
+                    frame = parse_frame(line)
+                    if listed:
+                        self._take(frame, recv_ns)
+                        continue
+                    if not began:
+                        began = True
+                        self._write_bound("LIST_BEGIN", None, recv_ns)
+                    if frame.ends_initial_events:
+                        listed = True
+                        self._end_list(frame.resource_version, seen)
+                        self._listing = False
+                        self.status.live()
+                        self._backoff.reset()
+                    elif frame.type == "ADDED":
+                        seen.add(self._list_item(frame.body, frame.raw, recv_ns))
+                    else:
+                        self._take(frame, recv_ns)
+                        seen.add(frame.uid)
+        if not listed and not self._stop.is_set():
+            raise failure(500, "the streaming list ended early")
+
+    def _list_item(self, item: Mapping[str, Any], raw: bytes, recv_ns: int) -> str:
+        metadata = item["metadata"]
+        uid = str(metadata["uid"])
+        raw = self._write("LIST", item, recv_ns=recv_ns, raw=raw)
+        self._remember(uid, str(metadata["resourceVersion"]), raw)
+        return uid
+
+    def _end_list(self, revision: str, seen: set[str]) -> None:
+        recv_ns = self._clock_ns()
+        self._write_bound("LIST_END", revision, recv_ns)
+        self._close_gap(revision)
+        for uid in self._known.uids():
+            if uid not in seen:
+                body = self._known.body(uid)
+                self._known.drop(uid)
+                if self.spec.keeps_bodies:
+                    self.status.synthesized_deletes += 1
+                    row = Row(self.spec.resource, "DELETED", recv_ns, body, synthesized=True)
+                    self._sink.row(row)
+        self._position = revision
+
+    def _write_bound(self, kind: str, revision: str | None, recv_ns: int) -> None:
+        body = {"resourceVersion": revision}
+        if self.spec.part is not None:
+            body["namespace"] = self.spec.part
+        self._write(kind, body, recv_ns=recv_ns)
+
+    #### Watch ####
+
+    def _watch_params(self) -> dict[str, str]:
+        shortest_s, longest_s = self._policy.watch_timeout_s
+        return {
+            **self.spec.params(),
+            "watch": "true",
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": str(self._policy.rng.randint(shortest_s, longest_s)),
+        }
+
+    def _watch(self, position: str) -> None:
+        params = {**self._watch_params(), "resourceVersion": position}
+        for lines in self._open(params):
+            recv_ns = self._arrived(lines)
+            with self.lock:
+                for line in lines:
+                    self._take(parse_frame(line), recv_ns)
+        self.status.reconnects += 1
+
+    def _open(self, params: dict[str, str]) -> Iterator[list[bytes]]:
+        """Open a watch and yield its lines; `interrupt` ends it."""
+        response = self._client.watch(
+            self.spec.path, params, idle_timeout_s=self._policy.idle_timeout_s
+        )
+        self._response = response
+        try:
+            if self._stop.is_set():
+                response.close()
+                return
+            if "sendInitialEvents" not in params:
+                self.status.live()
+            yield from response.chunks()
+        finally:
+            self._response = None
+
+    def _arrived(self, lines: list[bytes]) -> int:
+        recv_ns = self._clock_ns()
+        self.status.last_byte_ns = recv_ns
+        self.status.received_bytes += sum(map(len, lines))
+        return recv_ns
+
+    def _take(self, frame: Frame, recv_ns: int) -> None:
+        """Write one frame and move on past it."""
+        if frame.type == "ERROR":
+            self._write("ERROR", frame.body, recv_ns=recv_ns, raw=frame.raw)
+            code = frame.body.get("code")
+            reason = str(frame.body.get("message") or frame.body.get("reason") or "ERROR frame")
+            raise failure(code if isinstance(code, int) else 500, reason)
+        revision = frame.resource_version
+        older = is_older(revision, self._position)
+        if frame.type == "BOOKMARK":
+            self.status.bookmarks += 1
+            self._write("BOOKMARK", frame.body, recv_ns=recv_ns, raw=frame.raw)
+        elif self._is_repeat(frame):
+            self.status.repeats += 1
+        else:
+            if older:
+                self.status.out_of_order += 1
+            raw = self._write(frame.type, frame.body, recv_ns=recv_ns, raw=frame.raw)
+            self.status.observations += 1
+            if frame.type == "DELETED":
+                self._known.drop(frame.uid)
+                self._recent.deleted(frame.uid, revision)
+            elif not self._recent.is_deleted_later(frame.uid, revision):
+                self._remember(frame.uid, revision, raw)
+        if not older and self._position is not None:
+            self._position = revision
+        self._bad_frames = 0
+        if self._backoff.is_raised:
+            self._backoff.reset()
+
+    def _is_repeat(self, frame: Frame) -> bool:
+        if self._recent.is_repeat(frame.type, frame.uid, frame.resource_version):
+            return True
+        # After a resume: what the trace (or the list) has already. A delete leaves nothing known.
+        if frame.type == "DELETED":
+            return False
+        return self._known.revision(frame.uid) == frame.resource_version
+
+    def _remember(self, uid: str, revision: str, raw: bytes) -> None:
+        if not is_older(revision, self._known.revision(uid)):
+            self._known.put(uid, revision, raw if self.spec.keeps_bodies else b"")
+
+    #### Rows ####
+
+    def _write(
+        self,
+        kind: str,
+        body: Mapping[str, Any],
+        *,
+        recv_ns: int | None = None,
+        raw: bytes | None = None,
+    ) -> bytes:
+        """Send a row on its way; returns the text that was written."""
+        if self._transform is not None and raw is not None and kind != "ERROR":
+            body = self._transform(self.spec.resource, body)
+            raw = None
+        if raw is None:
+            raw = orjson.dumps(body)
+        at_ns = self._clock_ns() if recv_ns is None else recv_ns
+        self._sink.row(Row(self.spec.resource, kind, at_ns, raw, body))
+        return raw
+
+    #### Rotation ####
+
+    def _check_restart(self) -> None:
+        if self._restart_list:
+            self._restart_list = False
+            raise _RestartList
+
+    def write_snapshot(self) -> None:
+        """Open a new trace with what lives now, as a list; the caller holds `lock`."""
+        if self._position is None or self._listing:
+            self._restart_list = self._listing
+            return
+        now_ns = self._clock_ns()
+        self._write_bound("LIST_BEGIN", self._position, now_ns)
+        if self.spec.keeps_bodies:
+            for uid in self._known.uids():
+                row = Row(self.spec.resource, "LIST", now_ns, self._known.body(uid))
+                self._sink.row(row)
+        self._write_bound("LIST_END", self._position, now_ns)
