@@ -1,0 +1,59 @@
+# Every target sets up what it needs by itself: Python 3.11+ and make are enough for all but `e2e`,
+# which needs Go for its control plane. `make` alone lists the targets.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+TRACE := traces/v1.36.3-all
+DEMO := .cache/demo
+# xdist's workers pay off from two cores on.
+PYTEST := $(BIN)/python -m pytest
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test lint types format e2e bench golden clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "%-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tracekit needs Python 3.11 or newer: run make PYTHON=python3.11")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip>=25.1'
+
+$(VENV)/.package: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	touch $@
+
+$(VENV)/.dev: pyproject.toml $(VENV)/.package
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev
+	touch $@
+
+$(VENV)/.e2e: pyproject.toml $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group e2e
+	touch $@
+
+install: $(VENV)/.package ## make .venv with the tracekit command in it
+
+demo: $(VENV)/.package ## replay a real trace, then the same one with a lie planted in it
+	@sh traces/demo.sh $(BIN) $(TRACE) $(DEMO)
+
+test: $(VENV)/.dev ## run the fast tests
+	$(PYTEST) -n auto -m 'not e2e'
+
+lint: $(VENV)/.dev ## run ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.dev ## format the code
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+
+e2e: $(VENV)/.e2e ## run the tests against a real control plane (builds it with Go when it is not cached)
+	$(PYTEST) -m e2e -p no:xdist tests/e2e
+
+bench: $(VENV)/.dev ## measure speed and memory
+	$(BIN)/python -m bench
+
+clean: ## remove everything that make made
+	rm -rf $(VENV) .cache dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,65 @@
+"""Real controllers' traces: everything explained, and as much of it as the audit log counts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from tests.support.traces import ALL, CONTROLLERS, TRACES, audited_writes, import_log
+
+from tracekit.cli.replay import resolve_era, run_diff
+from tracekit.diff.trace import DiffReport
+from tracekit.diff.verdict import Verdict
+
+EXPLAINED = (Verdict.MATCH, Verdict.MATCH_LAGGED)
+
+
+@pytest.fixture(scope="module", params=ALL)
+def judged(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, DiffReport]:
+    name = request.param
+    target: Path = tmp_path_factory.mktemp("trace") / name
+    reader = import_log(TRACES / name / "watch.jsonl.zst", target, name)
+    return name, run_diff(reader, resolve_era(reader, None, None))
+
+
+def test_an_untouched_trace_has_no_divergence(judged: tuple[str, DiffReport]) -> None:
+    name, report = judged
+    assert [(j.object.name, j.action, j.verdict, j.why) for j in report.divergences] == [], name
+
+
+def test_explained_actions_of_the_job_controller_are_those_that_the_audit_log_counts(
+    judged: tuple[str, DiffReport],
+) -> None:
+    name, report = judged
+    explained = Counter(
+        j.action for j in report.judgements if j.controller == "job" and j.verdict in EXPLAINED
+    )
+    audited = audited_writes(name, CONTROLLERS["job"])
+    patches = sum(explained[kind] for kind in ("finalizer-removal", "pod-adopt", "pod-release"))
+    assert {
+        "pod-create": explained["pod-create"],
+        "pod-delete": explained["pod-delete"],
+        "pod-patch": patches,
+        "status-update": explained["status-update"],
+        "event": explained["event"],
+    } == {
+        kind: audited[kind]
+        for kind in ("pod-create", "pod-delete", "pod-patch", "status-update", "event")
+    }, name
+
+
+def test_nothing_is_unknowable_where_everything_was_recorded(
+    judged: tuple[str, DiffReport],
+) -> None:
+    name, report = judged
+    assert not [j for j in report.judgements if j.verdict is Verdict.UNKNOWABLE], name
+
+
+def test_what_is_foreign_says_by_which_evidence(judged: tuple[str, DiffReport]) -> None:
+    _, report = judged
+    for judgement in report.judgements:
+        if judgement.verdict is Verdict.FOREIGN:
+            # Only the actions that others do take on a Job's pods, and never without a reason.
+            assert judgement.action in ("pod-delete", "pod-release")
+            assert judgement.why

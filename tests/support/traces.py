@@ -1,0 +1,110 @@
+"""The shipped traces: imported once per test process, and what their audit logs say."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import zstandard
+from click.testing import CliRunner
+
+from tracekit.cli.import_ import import_
+from tracekit.trace.reader import TraceReader
+
+ROOT = Path(__file__).parents[2]
+TRACES = ROOT / "traces"
+ALL = sorted(path.parent.name for path in TRACES.glob("*/about.json"))
+CONTROLLERS = {
+    "job": "system:serviceaccount:kube-system:job-controller",
+    "cronjob": "system:serviceaccount:kube-system:cronjob-controller",
+    "ttl": "system:serviceaccount:kube-system:ttl-after-finished-controller",
+}
+_SUCCESS = range(200, 300)
+
+
+def json_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """The objects of a compressed JSON-lines file."""
+    with path.open("rb") as packed:
+        reader = zstandard.ZstdDecompressor().stream_reader(packed)
+        for line in io.TextIOWrapper(reader, encoding="utf-8"):
+            yield json.loads(line)
+
+
+@cache
+def about(name: str) -> dict[str, Any]:
+    """What about.json says of a shipped trace."""
+    result: dict[str, Any] = json.loads((TRACES / name / "about.json").read_text())
+    return result
+
+
+def import_log(log: Path, target: Path, name: str) -> TraceReader:
+    """Import a watch log as what about.json of the shipped trace `name` says it is."""
+    facts = about(name)
+    result = CliRunner().invoke(
+        import_,
+        [
+            "watch",
+            str(log),
+            "-o",
+            str(target),
+            "--kubernetes-version",
+            facts["gitVersion"],
+            "--feature-gates",
+            facts["feature_gates"],
+        ],
+        catch_exceptions=False,
+    )
+    assert result.exit_code == 0, result.output
+    return TraceReader(target)
+
+
+def audited_writes(name: str, user: str) -> Counter[str]:
+    """What a controller did to the server, by action, as the audit log of a trace has it.
+
+    A PUT or PATCH that changed nothing is invisible in a watch and is left out.
+    """
+    counts: Counter[str] = Counter()
+    revisions: dict[str, str] = {}
+    ended: set[str] = set()
+    for entry in json_lines(TRACES / name / "audit.jsonl.zst"):
+        target = entry.get("objectRef", {})
+        body = entry.get("responseObject") or {}
+        meta = body.get("metadata", {})
+        changed = False
+        if entry["responseStatus"]["code"] in _SUCCESS and meta.get("uid"):
+            changed = revisions.get(meta["uid"]) != meta.get("resourceVersion")
+            revisions[meta["uid"]] = meta.get("resourceVersion")
+        if entry["user"]["username"] != user or entry["responseStatus"]["code"] not in _SUCCESS:
+            continue
+        what = (entry["verb"], target.get("resource"), target.get("subresource"))
+        match what:
+            case ("create", "pods", None):
+                counts["pod-create"] += 1
+            case ("delete", "pods", None):
+                key = f"{target['namespace']}/{target['name']}"
+                counts["pod-delete"] += key not in ended
+                ended.add(key)
+            case ("patch", "pods", None):
+                # The last finalizer of a pod that is being deleted: the answer is the old state.
+                counts["pod-patch"] += changed or _ends_pod(meta)
+            case ("update", "jobs", "status") | ("update", "cronjobs", "status"):
+                before = (entry.get("requestObject") or {}).get("metadata", {})
+                counts["status-update"] += before.get("resourceVersion") != meta.get(
+                    "resourceVersion"
+                )
+            case ("create", "jobs", None):
+                counts["job-create"] += 1
+            case ("delete", "jobs", None):
+                counts["job-delete"] += 1
+            case ("create" | "patch", "events", None):
+                counts["event"] += 1
+    return counts
+
+
+def _ends_pod(meta: dict[str, Any]) -> bool:
+    return meta.get("deletionTimestamp") is not None
