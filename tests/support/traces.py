@@ -69,7 +69,7 @@ def audited_writes(name: str, user: str) -> Counter[str]:
     A PUT or PATCH that changed nothing is invisible in a watch and is left out.
     """
     counts: Counter[str] = Counter()
-    revisions: dict[str, str] = {}
+    known: dict[str, tuple[Any, Any]] = {}
     ended: set[str] = set()
     for entry in json_lines(TRACES / name / "audit.jsonl.zst"):
         target = entry.get("objectRef", {})
@@ -77,8 +77,11 @@ def audited_writes(name: str, user: str) -> Counter[str]:
         meta = body.get("metadata", {})
         changed = False
         if entry["responseStatus"]["code"] in _SUCCESS and meta.get("uid"):
-            changed = revisions.get(meta["uid"]) != meta.get("resourceVersion")
-            revisions[meta["uid"]] = meta.get("resourceVersion")
+            # Taking the last finalizer off a pod that is being deleted ends it: the answer shows
+            # the old revision without the finalizer.
+            state = (meta.get("resourceVersion"), meta.get("finalizers"))
+            changed = known.get(meta["uid"]) != state
+            known[meta["uid"]] = state
         if entry["user"]["username"] != user or entry["responseStatus"]["code"] not in _SUCCESS:
             continue
         what = (entry["verb"], target.get("resource"), target.get("subresource"))
@@ -90,8 +93,7 @@ def audited_writes(name: str, user: str) -> Counter[str]:
                 counts["pod-delete"] += key not in ended
                 ended.add(key)
             case ("patch", "pods", None):
-                # The last finalizer of a pod that is being deleted: the answer is the old state.
-                counts["pod-patch"] += changed or _ends_pod(meta)
+                counts["pod-patch"] += changed
             case ("update", "jobs", "status") | ("update", "cronjobs", "status"):
                 before = (entry.get("requestObject") or {}).get("metadata", {})
                 counts["status-update"] += before.get("resourceVersion") != meta.get(
@@ -105,6 +107,3 @@ def audited_writes(name: str, user: str) -> Counter[str]:
                 counts["event"] += 1
     return counts
 
-
-def _ends_pod(meta: dict[str, Any]) -> bool:
-    return meta.get("deletionTimestamp") is not None

@@ -203,16 +203,19 @@ def _job_writes(jobs: list[Revision[JobView]]) -> Iterable[Write]:
 
 
 def _pod_writes(pods: list[Revision[PodView]], job_uids: set[str]) -> Iterable[Write]:
+    ever_owned: set[str] = set()
     for revision in pods:
         before, pod = revision.previous, revision.view
+        if _owned(pod, job_uids):
+            ever_owned.add(pod.uid)
         if before is None:
             if revision.type == "ADDED" and _owned(pod, job_uids):
                 yield _write(WriteKind.POD_CREATE, pod.uid, pod=revision)
             continue
         old = before.view
-        if not _owned(old, job_uids) and not _owned(pod, job_uids):
+        if pod.uid not in ever_owned:
             continue
-        if old.deleted_ns is None and (pod.deleted_ns is not None or revision.type == "DELETED"):
+        if _owned(old, job_uids) and old.deleted_ns is None and (pod.deleted_ns is not None or revision.type == "DELETED"):
             yield _write(WriteKind.POD_DELETE, pod.uid, pod=revision)
         if _owned(old, job_uids) != _owned(pod, job_uids):
             adopted = _owned(pod, job_uids)
