@@ -272,9 +272,8 @@ class _Judge:
             lenient=True,
             skip=frozenset(),
             slack_ns=CLOCK_SLACK_NS,
-            rejects_ready_above_active=self.rules.rejects_ready_above_active,
+            rules=self.rules,
             namespace_ends_rv=self.surroundings.namespaces_ending.get(self.history.namespace),
-            overwrites_status=self.rules.overwrites_status,
         )
 
     def _object(self, uid: str) -> ObjectRef:

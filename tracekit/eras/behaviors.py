@@ -51,6 +51,7 @@ class Behavior(Enum):
     READY_AND_TERMINATING_FOLLOW_DELETIONS = auto()
     COMPLETION_NAMES_ITS_REASON = auto()
     READY_ABOVE_ACTIVE_REFUSED = auto()
+    RESUMED_START_TIME_REFUSED = auto()
     ACTIVE_KEPT_DURING_CREATION_BACKOFF = auto()
     # CronJob, both controllers
     CRON_JOB_API_V1 = auto()
@@ -125,6 +126,7 @@ class BehaviorFlags:
     ready_and_terminating_follow_deletions: bool
     completion_names_its_reason: bool
     ready_above_active_refused: bool
+    resumed_start_time_refused: bool
     active_kept_during_creation_backoff: bool
     cron_job_api_v1: bool
     cron_grammar_with_zones: bool

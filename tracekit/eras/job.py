@@ -13,7 +13,7 @@ from typing import Any
 from tracekit.eras.era import Era
 from tracekit.eras.job_counting import CountingRules
 from tracekit.kube.timestamps import NS_PER_S
-from tracekit.kube.views import JOB_TRACKING_ANNOTATION, JobView
+from tracekit.kube.views import JOB_TRACKING_ANNOTATION, JobStatus, JobView
 
 MANAGED_BY_JOB_CONTROLLER = "kubernetes.io/job-controller"
 
@@ -38,6 +38,7 @@ class JobRules:
     terminating_counts_as_excess: bool = False  # pods that terminate push active pods out
     hides_active_in_backoff: bool = False  # a Job that waits for its back-off reports active 0
     rejects_ready_above_active: bool = True  # the API server's answer to such a status is 422
+    rejects_moved_start: bool = False  # so it does to a startTime that moves while not suspended
     resets_start_on_suspend: bool = True
     renews_probe_time: bool = True  # of a condition that turns over
     refuses_stale_sync: bool = True
@@ -74,6 +75,7 @@ class JobRules:
             terminating_counts_as_excess=behaviors.terminating_pods_push_active_ones_out,
             hides_active_in_backoff=not behaviors.active_kept_during_creation_backoff,
             rejects_ready_above_active=gates.JobManagedBy and behaviors.ready_above_active_refused,
+            rejects_moved_start=gates.JobManagedBy and behaviors.resumed_start_time_refused,
             resets_start_on_suspend=gates.MutableSchedulingDirectivesForSuspendedJobs,
             refuses_stale_sync=gates.StaleControllerConsistencyJob and gates.AtomicFIFO,
             sync_batch_ns=constants.sync_batch_period_ns,
@@ -121,6 +123,13 @@ class JobRules:
             and job.spec.managed_by is not None
             and job.spec.managed_by != MANAGED_BY_JOB_CONTROLLER
         )
+
+    def refuses_status(self, job: JobView, status: JobStatus) -> bool:
+        """Whether the API server answers 422 to a PUT of this status over the Job's."""
+        if self.rejects_ready_above_active and (status.ready or 0) > status.active:
+            return True
+        moved = job.status.start_ns not in (None, status.start_ns)
+        return self.rejects_moved_start and moved and not job.spec.suspend
 
     def success_rules(self, job: JobView) -> Sequence[Mapping[str, Any]] | None:
         """The rules of the Job's success policy, None where it has none or the gate is off."""

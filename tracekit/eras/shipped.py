@@ -243,6 +243,13 @@ _JOB_SHIPPED: Final[dict[Behavior, Shipped]] = {
         "with JobSuccessPolicy, reaching the completions has the reason CompletionsReached",
         f"{_JOB}:newSuccessCondition",
     ),
+    Behavior.RESUMED_START_TIME_REFUSED: _shipped(
+        "1.30",
+        "with JobManagedBy, the API server answers 422 to a status that moves startTime of a Job "
+        "that is not suspended: resumed Jobs run without a status until they end",
+        "pkg/apis/batch/validation/validation.go:ValidateJobStatusUpdate",
+        gone="1.31",
+    ),
     Behavior.READY_ABOVE_ACTIVE_REFUSED: _shipped(
         "1.31",
         "with JobManagedBy, the API server answers 422 to a status with more ready than active pods",

@@ -441,9 +441,8 @@ class KeyWalker:
             lenient,
             state.done,
             CLOCK_SLACK_NS,
-            self.rules.rejects_ready_above_active,
+            self.rules,
             self.surroundings.namespaces_ending.get(self.history.namespace),
-            self.rules.overwrites_status,
         )
         ended = False
         try:

@@ -16,6 +16,7 @@ from tracekit.controllers.actions import CreatePod, Created, Outcome
 from tracekit.controllers.job.context import SyncClock
 from tracekit.diff.pod_body import FieldDifference, pod_body_differences
 from tracekit.diff.status import Interval, status_differences
+from tracekit.eras.job import JobRules
 from tracekit.kube.views import JobStatus, JobView, PodView
 from tracekit.replay.history import History, Revision, Write, WriteKind
 
@@ -64,9 +65,8 @@ class ObservedApi:
     lenient: bool
     skip: frozenset[int]  # writes that others made or that are explained already
     slack_ns: int
-    rejects_ready_above_active: bool = False
+    rules: JobRules
     namespace_ends_rv: int | None = None  # the namespace takes no pods from this revision on
-    overwrites_status: bool = False  # each PUT of a status goes over a fresh read of the Job
     consumed: list[Write] = field(default_factory=list)
     taken: set[int] = field(default_factory=set)
     events: list[PredictedEvent] = field(default_factory=list)
@@ -144,12 +144,12 @@ class ObservedApi:
 
     def update_status(self, job: JobView, status: JobStatus) -> tuple[Outcome, JobView]:
         """PUT of the status, based on the Job that the sync holds."""
-        if self.overwrites_status:
+        if self.rules.overwrites_status:
             return self._overwrite_status(job, status)
         if status == job.status:
             return Outcome.OK, job
-        if self.rejects_ready_above_active and (status.ready or 0) > status.active:
-            return Outcome.REFUSED, job  # 422: cannot set more ready pods than active
+        if self.rules.refuses_status(job, status):
+            return Outcome.REFUSED, job
         position = self._next_status()
         writes = self.history.writes
         write = writes[position] if position < len(writes) else None
