@@ -77,11 +77,18 @@ CHANGES: Final[tuple[tuple[Boundary, dict[str, int], str], ...]] = (
         "pkg/controller/job/job_controller.go:podUpdateBatchPeriod",
     ),
     (
+        Boundary("1.27"),
+        {
+            "pod_failure_backoff_ns_base": 10 * NS_PER_S,
+            "pod_failure_backoff_ns_max": 360 * NS_PER_S,
+        },
+        "pkg/controller/job/job_controller.go:DefaultJobBackOff, MaxJobBackOff",
+    ),
+    (
         Boundary("1.28"),
         {
             "queue_backoff_ns_base": NS_PER_S,
             "queue_backoff_ns_max": 60 * NS_PER_S,
-            "pod_failure_backoff_ns_base": 10 * NS_PER_S,
             "pod_failure_backoff_ns_max": 600 * NS_PER_S,
         },
         "pkg/controller/job/job_controller.go:DefaultJobApiBackOff, DefaultJobPodFailureBackOff",

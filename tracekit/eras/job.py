@@ -42,9 +42,10 @@ class JobRules:
     resets_start_on_suspend: bool = True
     renews_probe_time: bool = True  # of a condition that turns over
     refuses_stale_sync: bool = True
+    backoff_limit_ignores_active_pods: bool = True
     overwrites_status: bool = False  # a status PUT goes over a fresh read of the Job
     sync_batch_ns: int = NS_PER_S
-    pod_backoff_base_ns: int = 10 * NS_PER_S
+    pod_backoff_base_ns: int = 10 * NS_PER_S  # 0: failed pods are replaced at once
     pod_backoff_limit_ns: int = 600 * NS_PER_S
     max_uncounted: int = 500
     max_pods_per_sync: int = 500
@@ -79,11 +80,12 @@ class JobRules:
             resets_start_on_suspend=gates.MutableSchedulingDirectivesForSuspendedJobs,
             refuses_stale_sync=gates.StaleControllerConsistencyJob and gates.AtomicFIFO,
             sync_batch_ns=constants.sync_batch_period_ns,
-            pod_backoff_base_ns=constants.pod_failure_backoff_ns_base or 10 * NS_PER_S,
-            pod_backoff_limit_ns=constants.pod_failure_backoff_ns_max or 600 * NS_PER_S,
+            pod_backoff_base_ns=constants.pod_failure_backoff_ns_base or 0,
+            pod_backoff_limit_ns=constants.pod_failure_backoff_ns_max or 0,
             max_uncounted=constants.uncounted_pods_max or 500,
             max_pods_per_sync=constants.pods_per_sync_max or 500,
             renews_probe_time=behaviors.condition_update_renews_probe_time,
+            backoff_limit_ignores_active_pods=behaviors.backoff_limit_ignores_active_pods,
             overwrites_status=not behaviors.status_written_from_cached_revision,
             counting=CountingRules.of(era),
         )

@@ -177,9 +177,11 @@ _JOB_SHIPPED: Final[dict[Behavior, Shipped]] = {
         certain=False,
     ),
     Behavior.BACKOFF_LIMIT_IGNORES_ACTIVE_PODS: _shipped(
-        "1.25",
+        "1.28",
         "failed > backoffLimit suffices (before: only if new and active != parallelism)",
         f"{_JOB}:syncJob",
+        first_patch={"1.25": 12, "1.26": 7, "1.27": 4},
+        certain=False,
     ),
     Behavior.ONLY_FIRST_POD_FAILURE_DELAYS_SYNC: _shipped(
         "1.27",
@@ -211,7 +213,7 @@ _JOB_SHIPPED: Final[dict[Behavior, Shipped]] = {
         "pkg/registry/batch/job/strategy.go:generateSelector",
     ),
     Behavior.BACKOFF_FROM_POD_FINISH_TIMES: _shipped(
-        "1.28",
+        "1.27",
         "pods are replaced after a delay computed from the finish times of the failed ones",
         "pkg/controller/job/backoff_utils.go:getRemainingTime",
     ),

@@ -34,7 +34,7 @@ def test_one_version_lists_all_that_it_decides():
 def test_two_versions_show_only_what_differs():
     document = json.loads(run("1.27.16", "1.28.0", "-o", "json").stdout)
     names = {row["name"] for row in document["differences"]}
-    assert {"backoff_from_pod_finish_times", "queue_backoff_ns_base", "PodIndexLabel"} <= names
+    assert {"job_status_updates_batched", "queue_backoff_ns_base", "PodIndexLabel"} <= names
     assert "completed_event" not in names
     assert "JobTrackingWithFinalizers" not in names
 

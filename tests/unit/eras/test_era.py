@@ -45,7 +45,7 @@ def test_a_boundary_names_its_branches_once_and_in_order(behavior):
         (Behavior.BACKOFF_LIMIT_COUNTS_FAILED_PODS, "1.19.12", "1.20.0"),
         (Behavior.ONLY_FIRST_POD_FAILURE_DELAYS_SYNC, "1.24.0", "1.24.17"),
         (Behavior.ONLY_FIRST_POD_FAILURE_DELAYS_SYNC, "1.28.0", "1.27.0"),
-        (Behavior.BACKOFF_FROM_POD_FINISH_TIMES, "1.27.16", "1.28.0"),
+        (Behavior.BACKOFF_FROM_POD_FINISH_TIMES, "1.26.15", "1.27.0"),
         (Behavior.MISSED_RUNS_REQUEUE_FROM_NOW, "1.25.16", "1.26.15"),
         (Behavior.ALREADY_EXISTS_RECOVERS, "1.28.2", "1.28.3"),
         (Behavior.CLEANUP_PRECEDES_SCHEDULING, "1.24.17", "1.25.16"),

@@ -75,7 +75,7 @@ def _delete_pods(ctx: SyncContext, api: JobApi, pods: Sequence[PodView]) -> int:
 def _create_pods(ctx: SyncContext, api: JobApi, active: int, lacking: int) -> int:
     rules, job = ctx.rules, ctx.job
     per_index = rules.per_index(job)
-    if not per_index:
+    if not per_index and rules.pod_backoff_base_ns:
         until_ns = backoff_end_ns(
             ctx.backoff, base_ns=rules.pod_backoff_base_ns, limit_ns=rules.pod_backoff_limit_ns
         )

@@ -182,7 +182,7 @@ def _failure(ctx: SyncContext, reason: str, message: str) -> Condition:
 
 def _limit_or_deadline(ctx: SyncContext, status: JobStatus) -> Condition | None:
     spec = ctx.job.spec
-    if ctx.failed > spec.backoff_limit or _past_backoff_limit_on_failure(ctx):
+    if _exceeds_backoff_limit(ctx) or _past_backoff_limit_on_failure(ctx):
         return _failure(
             ctx, "BackoffLimitExceeded", "Job has reached the specified backoff limit"
         )
@@ -193,6 +193,16 @@ def _limit_or_deadline(ctx: SyncContext, status: JobStatus) -> Condition | None:
         return _failure(ctx, "DeadlineExceeded", "Job was active longer than specified deadline")
     ctx.arm(deadline_ns - ctx.clock.now_ns)
     return None
+
+
+def _exceeds_backoff_limit(ctx: SyncContext) -> bool:
+    spec = ctx.job.spec
+    if ctx.failed <= spec.backoff_limit:
+        return False
+    if ctx.rules.backoff_limit_ignores_active_pods:
+        return True
+    # With as many active pods as wanted, an earlier sync has handled the failure.
+    return ctx.failed > ctx.job.status.failed and ctx.active != spec.parallelism
 
 
 def _past_backoff_limit_on_failure(ctx: SyncContext) -> bool:
