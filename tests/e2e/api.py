@@ -24,6 +24,19 @@ urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
 
 RawObject = dict[str, Any]
 
+# A refused connection was never a request, so any method may try again; what broke midway may not.
+PATIENCE = urllib3.Retry(
+    total=None,
+    connect=60,
+    read=3,
+    status=0,
+    redirect=0,
+    other=0,
+    allowed_methods={"GET"},
+    backoff_factor=0.1,
+    backoff_max=0.5,
+)
+
 
 class ApiError(Exception):
     """The API server answered with an error status."""
@@ -46,7 +59,10 @@ class Credentials:
 class Api:
     """Talks to one API server as one user; safe to share between threads."""
 
-    def __init__(self, server: str, token: str, *, agent: str, pool_size: int = 8) -> None:
+    def __init__(
+        self, server: str, token: str, *, agent: str, pool_size: int = 8, patient: bool = False
+    ) -> None:
+        """Prepare connections; a patient client waits while the server is restarted."""
         self._pool = urllib3.PoolManager(
             maxsize=pool_size,
             cert_reqs="CERT_NONE",
@@ -54,6 +70,7 @@ class Api:
             timeout=urllib3.Timeout(connect=5, read=30),
         )
         self._server = server
+        self._retries = PATIENCE if patient else False
         self._headers = {"Authorization": f"Bearer {token}", "User-Agent": agent, "Accept": JSON}
 
     def get(self, path: str, query: Mapping[str, str] | None = None) -> RawObject:
@@ -128,6 +145,7 @@ class Api:
             self._url(path, query),
             headers=headers,
             body=None if body is None else orjson.dumps(body),
+            retries=self._retries,
         )
         if response.status >= http.client.BAD_REQUEST:
             raise ApiError(response.status, response.data, f"{method} {path}")

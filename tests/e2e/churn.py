@@ -185,7 +185,7 @@ def _per_index(chance: random.Random, plan: RawObject, spec: RawObject) -> None:
     spec["completionMode"] = "Indexed"
     spec["backoffLimitPerIndex"] = chance.randint(0, 2)
     if chance.random() < 0.5:
-        spec["maxFailedIndexes"] = chance.randint(0, 2)
+        spec["maxFailedIndexes"] = chance.randint(0, min(2, spec["completions"]))
     if chance.random() < 0.4:
         rule = {"action": "FailIndex", "onExitCodes": {"operator": "In", "values": [9]}}
         spec["podFailurePolicy"] = {"rules": [rule]}

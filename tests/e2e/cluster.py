@@ -106,9 +106,12 @@ class Cluster:
         self.users[name] = made
         return made
 
-    def api(self, user: str = "admin", *, agent: str = "e2e", pool_size: int = 8) -> Api:
+    def api(
+        self, user: str = "admin", *, agent: str = "e2e", pool_size: int = 8, patient: bool = False
+    ) -> Api:
         """Return a client that acts as `user`."""
-        return Api(self.server, self.users[user].token, agent=agent, pool_size=pool_size)
+        token = self.users[user].token
+        return Api(self.server, token, agent=agent, pool_size=pool_size, patient=patient)
 
     def kubeconfig(self, user: str = "admin", namespace: str = "default") -> Path:
         """Write a kubeconfig for `user` (JSON, which is YAML) and return its path."""

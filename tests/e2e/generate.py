@@ -27,7 +27,7 @@ from tests.e2e import audit
 from tests.e2e.access import grant, read_rules
 from tests.e2e.api import ApiError
 from tests.e2e.build import DEFAULT_VERSION, BuildError, ensure
-from tests.e2e.cluster import CONTROLLER_MANAGER, Cluster, ClusterError
+from tests.e2e.cluster import API_SERVER, CONTROLLER_MANAGER, Cluster, ClusterError
 from tests.e2e.kubelet import Kubelet
 from tests.e2e.scenarios import SCENARIOS, known_to
 from tests.e2e.scene import Scene, Surroundings
@@ -56,14 +56,14 @@ class Run:
     churn_jobs: int
     kcm_flags: str
     feature_gates: str
-    restart_after: list[float]
+    restarts_after: dict[str, list[float]]  # program → when it gets kill -9
     out: Path
     note: str
 
     def __post_init__(self) -> None:
         """Start with nothing known."""
         self.errors: dict[str, list[str]] = {}
-        self.restarts: list[dict[str, float]] = []
+        self.restarts: list[dict[str, str | float]] = []
 
     def error(self, where: str, what: str) -> None:
         """Keep one sentence about what went wrong, for about.json."""
@@ -124,8 +124,8 @@ def _record(run: Run, cluster: Cluster, watch_path: Path) -> None:
 
 def _run_scenarios(run: Run, cluster: Cluster) -> list[Scene]:
     around = Surroundings(
-        admin=cluster.api("admin", agent="e2e-admin", pool_size=30),
-        alice=cluster.api("alice", agent="kubectl-alice", pool_size=30),
+        admin=cluster.api("admin", agent="e2e-admin", pool_size=30, patient=True),
+        alice=cluster.api("alice", agent="kubectl-alice", pool_size=30, patient=True),
         minor=cluster.minor,
         gates=run.gates(),
         seconds=run.seconds,
@@ -136,12 +136,16 @@ def _run_scenarios(run: Run, cluster: Cluster) -> list[Scene]:
         run.scenarios = known_to(around)
     scenes = [Scene(around=around, name=name) for name in run.scenarios]
     threads = [threading.Thread(target=_play, args=(run, scene), daemon=True) for scene in scenes]
-    restarter = threading.Thread(target=_restart_controllers, args=(run, cluster), daemon=True)
-    restarter.start()
+    restarters = [
+        threading.Thread(target=_restart, args=(run, cluster, program), daemon=True)
+        for program in run.restarts_after
+    ]
+    for restarter in restarters:
+        restarter.start()
     for thread in threads:
         thread.start()
         time.sleep(STAGGER_SECONDS)
-    for thread in [*threads, restarter]:
+    for thread in [*threads, *restarters]:
         thread.join(run.seconds + 300)
     return scenes
 
@@ -154,16 +158,16 @@ def _play(run: Run, scene: Scene) -> None:
         run.error(scene.name, f"{type(error).__name__}: {error}")
 
 
-def _restart_controllers(run: Run, cluster: Cluster) -> None:
-    """Kill -9 the controller manager at the given times; the next one waits for its lease."""
+def _restart(run: Run, cluster: Cluster, program: str) -> None:
+    """Kill -9 a program at the given times; a new controller manager then waits for its lease."""
     started = time.monotonic()
-    for after in run.restart_after:
+    for after in run.restarts_after[program]:
         time.sleep(max(0.0, started + after - time.monotonic()))
         killed_at = time.time()
-        cluster.kill(CONTROLLER_MANAGER)
+        cluster.kill(program)
         time.sleep(2)
-        cluster.start_process(CONTROLLER_MANAGER)
-        run.restarts.append({"killed": killed_at, "started": time.time()})
+        cluster.start_process(program)
+        run.restarts.append({"program": program, "killed": killed_at, "started": time.time()})
 
 
 def _settle(run: Run, scenes: list[Scene]) -> None:
@@ -222,13 +226,17 @@ def _about(run: Run, git_version: str, made: Path, seconds: float) -> dict[str, 
         "errors": run.errors,
         "feature_gates": run.feature_gates,
         "kcm_flags": run.kcm_flags,
-        "controller_restart": bool(run.restarts),
+        "controller_restart": any(r["program"] == CONTROLLER_MANAGER for r in run.restarts),
         "restarts": run.restarts,
         "churn": {"seed": run.seed, "jobs": run.churn_jobs} if "churn" in run.scenarios else None,
         "note": run.note,
         "lines": sum(1 for _ in audit.lines(watch_path)),
         "job_controller_writes": dict(audit.writes(audit_path)),
     }
+
+
+def _moments(text: str) -> list[float]:
+    return [float(moment) for moment in text.split(",") if moment]
 
 
 def _options(arguments: Sequence[str] | None) -> Run:
@@ -245,6 +253,7 @@ def _options(arguments: Sequence[str] | None) -> Run:
     parser.add_argument(
         "--restart-after", default="", help="seconds, comma separated; controllers get kill -9"
     )
+    parser.add_argument("--api-restart-after", default="", help="the same for the API server")
     parser.add_argument("--note", default="")
     parser.add_argument("-o", "--out", type=Path, required=True)
     options = parser.parse_args(arguments)
@@ -262,7 +271,10 @@ def _options(arguments: Sequence[str] | None) -> Run:
         churn_jobs=options.churn_jobs,
         kcm_flags=options.kcm_flags,
         feature_gates=options.feature_gates,
-        restart_after=[float(at) for at in options.restart_after.split(",") if at],
+        restarts_after={
+            CONTROLLER_MANAGER: _moments(options.restart_after),
+            API_SERVER: _moments(options.api_restart_after),
+        },
         out=options.out.resolve(),
         note=options.note,
     )
