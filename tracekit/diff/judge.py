@@ -15,6 +15,7 @@ from tracekit.controllers.job.sync import sync_job
 from tracekit.diff.events import explain_events, job_uid_of
 from tracekit.diff.foreign import deletion_evidence, foreign_writes
 from tracekit.diff.verdict import Judgement, ObjectRef, Verdict
+from tracekit.diff.why import describe, describe_cut, why_explained
 from tracekit.eras.job import JobRules
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.replay.history import EventRow, History, Write, WriteKind
@@ -116,22 +117,25 @@ class _Judge:
                     yield self._judgement(
                         write,
                         Verdict.MATCH_LAGGED,
-                        _why_explained(sync),
+                        why_explained(sync, write.kind),
                         lag_observations=sync.pods_unseen,
                         lag_ns=sync.lag_ns,
                     )
                 else:
-                    yield self._judgement(write, Verdict.MATCH, _why_explained(sync))
+                    yield self._judgement(write, Verdict.MATCH, why_explained(sync, write.kind))
             for problem in sync.problems:
                 if problem.write is None or problem.write.index in bad:
                     yield self._divergence(sync, problem)
 
     def _divergence(self, sync: Explanation, problem: Problem) -> Judgement:
-        job = sync.job.rv if sync.job is not None else "?"
+        rules = describe(sync.notes, problem.kind)
         why = (
-            f"expected {problem.what}; nearest cut tried: Job at resourceVersion {job}, "
-            f"{sync.pod_cut} pod revisions seen, {sync.pods_unseen} not yet"
+            f"expected {problem.what}"
+            + (f" ({'; '.join(rules)})" if rules else "")
+            + f"; nearest cut tried: {describe_cut(sync)}"
         )
+        if problem.kind is WriteKind.FINALIZER_REMOVAL and problem.verdict == "extra":
+            why += "; a watch does not tell who removes a finalizer: it may be another's work"
         verdict = Verdict(problem.verdict)
         if problem.write is not None:
             return self._judgement(problem.write, verdict, why, fields=problem.fields)
@@ -301,13 +305,3 @@ class _Judge:
             why,
             **more,  # type: ignore[arg-type]
         )
-
-
-def _why_explained(sync: Explanation) -> str:
-    job = sync.job.rv if sync.job is not None else "?"
-    if not sync.pods_unseen:
-        return f"the sync of the Job at resourceVersion {job} that had seen every pod revision"
-    return (
-        f"the sync of the Job at resourceVersion {job} that had not seen the last "
-        f"{sync.pods_unseen} pod revisions ({sync.lag_ns / NS_PER_S:.3f} s)"
-    )

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from tracekit.controllers.job.context import Choices, SyncClock
+from tracekit.controllers.job.context import Choices, Note, SyncClock
 from tracekit.controllers.job.memory import JobMemory
 from tracekit.controllers.job.sync import sync_job
 from tracekit.eras.job import JobRules
@@ -93,6 +93,7 @@ class Explanation:
     problems: tuple[Problem, ...]
     refused: int
     cut_off: bool
+    notes: tuple[Note, ...]  # by which rules the sync decided
     state: State  # after the sync
 
 
@@ -467,7 +468,7 @@ class KeyWalker:
         lag_ns = 0
         first = self.history.writes[state.index]
         if cut < newest:
-            lag_ns = first.recv_ns - self.history.pods[cut].recv_ns
+            lag_ns = max(0, first.recv_ns - self.history.pods[cut].recv_ns)
         after = State(
             index=state.index,
             memory=memory,
@@ -496,6 +497,7 @@ class KeyWalker:
                 tuple(problems),
                 api.refused,
                 ended,
+                tuple(clock.notes),
                 after,
             ),
             clock.asked,
@@ -554,7 +556,7 @@ class KeyWalker:
         if best is None or best[1].writes[0].index != state.index:
             after = replace(state, done=state.done | {write.index}, last_write_ns=write.recv_ns)
             return Explanation(
-                (write,), None, state.pod_floor, 0, 0, write.recv_ns, (), (alone,), 0, False, after
+                (write,), None, state.pod_floor, 0, 0, write.recv_ns, (), (alone,), 0, False, (), after
             )
         return best[1]
 

@@ -31,18 +31,27 @@ class Choices:
     retries_spent: bool | None = None
 
 
+class Note(NamedTuple):
+    """One step of a sync's reasoning: the rule that was applied, and its numbers."""
+
+    rule: str
+    numbers: dict[str, object]
+
+
 class SyncClock:
-    """The time at which a sync runs, and the timers that it asked about.
+    """The time at which a sync runs, the timers that it asked about, and the steps that it took.
 
     `asked` collects every moment that a decision compared with `now_ns`: a driver that does not
     know the exact time of a sync learns from it which other times could decide differently.
+    `notes` says by which rules the sync decided.
     """
 
-    __slots__ = ("asked", "now_ns")
+    __slots__ = ("asked", "notes", "now_ns")
 
     def __init__(self, now_ns: int) -> None:
         self.now_ns = now_ns
         self.asked: list[int] = []
+        self.notes: list[Note] = []
 
     def reached(self, at_ns: int) -> bool:
         """Whether `at_ns` is now or past."""
@@ -86,6 +95,10 @@ class SyncContext:
     ending: Condition | None = None  # what ends the Job in this sync
     wake_after_ns: int | None = None  # a timer that this sync armed, relative to now
     error: bool = False  # a create or delete failed: the key is retried, rate limited
+
+    def note(self, rule: str, **numbers: object) -> None:
+        """Write down the rule that is being applied."""
+        self.clock.notes.append(Note(rule, numbers))
 
     def policy(self, pod: PodView) -> PolicyMatch:
         """What the pod failure policy says of a failed pod."""

@@ -25,10 +25,20 @@ def manage_job(ctx: SyncContext, api: JobApi) -> int:
         doomed = pods_for_removal(
             ctx.active_pods, active, completions=completions, preferred=ctx.choices.pods
         )
+        ctx.note("suspended", active=active)
         ctx.memory.expect_deletions(len(doomed), ctx.clock.now_ns)
         return active - _delete_pods(ctx, api, doomed)
     wanted = _wanted_active(ctx, active)
     counted = ctx.terminating if ctx.rules.only_replaces_failed(ctx.job) else 0
+    ctx.note(
+        "wanted",
+        wanted=wanted,
+        active=active,
+        terminating=counted,
+        parallelism=spec.parallelism,
+        completions=spec.completions,
+        succeeded=ctx.succeeded,
+    )
     excess = active - wanted
     if ctx.rules.terminating_counts_as_excess:
         excess += counted
@@ -95,6 +105,9 @@ def _create_pods(ctx: SyncContext, api: JobApi, active: int, lacking: int) -> in
 
 
 def _wait_for_backoff(ctx: SyncContext, active: int, until_ns: int) -> int:
+    ctx.note(
+        "backoff", failures=ctx.backoff.failures_after_last_success, until_ns=until_ns
+    )
     ctx.arm(max(until_ns - ctx.clock.now_ns, ctx.rules.sync_batch_ns))
     return 0 if ctx.rules.hides_active_in_backoff else active
 

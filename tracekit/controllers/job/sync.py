@@ -117,6 +117,16 @@ def _count(ctx: SyncContext) -> JobStatus:
     counting = sum(1 for pod in failed if ctx.policy(pod).counts)
     ctx.failed = status.failed + counting + len(status.uncounted_failed)
     ctx.backoff = new_backoff_record(ctx.memory.backoff, succeeded, failed)
+    ctx.note(
+        "counted",
+        active=ctx.active,
+        ready=ctx.ready,
+        terminating=ctx.terminating,
+        succeeded=ctx.succeeded,
+        failed=ctx.failed,
+        new_succeeded=[pod.name for pod in succeeded],
+        new_failed=[pod.name for pod in failed],
+    )
     if status.start_ns is None and not job.spec.suspend:
         status = replace(status, start_ns=ctx.clock.now_ns)
     return status
@@ -189,6 +199,7 @@ def _limit_or_deadline(ctx: SyncContext, status: JobStatus) -> Condition | None:
     if spec.active_deadline_s is None or spec.suspend or status.start_ns is None:
         return None
     deadline_ns = status.start_ns + spec.active_deadline_s * NS_PER_S
+    ctx.note("deadline", seconds=spec.active_deadline_s, deadline_ns=deadline_ns)
     if ctx.clock.reached(deadline_ns):
         return _failure(ctx, "DeadlineExceeded", "Job was active longer than specified deadline")
     ctx.arm(deadline_ns - ctx.clock.now_ns)
@@ -297,9 +308,24 @@ def _act(ctx: SyncContext, api: JobApi, status: JobStatus) -> tuple[JobStatus, b
     Returns the status and whether the Suspended condition changed.
     """
     if ctx.ending is not None:
+        ctx.note(
+            "ended",
+            reason=ctx.ending.reason,
+            message=ctx.ending.message,
+            active=ctx.active,
+            satisfied=ctx.satisfied,
+        )
         _delete_active_pods(ctx, api)
         return status, False
     managed = ctx.satisfied and ctx.job.deleted_ns is None
+    if not managed:
+        row = ctx.memory.expectations
+        ctx.note(
+            "unmanaged",
+            deleting=ctx.job.deleted_ns is not None,
+            creations=row.creations if row is not None else 0,
+            deletions=row.deletions if row is not None else 0,
+        )
     if managed:
         ctx.active = manage_job(ctx, api)
     spec = ctx.job.spec

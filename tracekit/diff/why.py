@@ -1,0 +1,100 @@
+"""The reasoning of a sync in words: the rules that it applied, with their numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from tracekit.controllers.job.context import Note
+from tracekit.kube.timestamps import NS_PER_S, format_rfc3339
+from tracekit.replay.history import WriteKind
+from tracekit.replay.observed import Explanation
+
+#: Which rules say something about which kind of action, most telling first.
+_TELLING: dict[WriteKind, tuple[str, ...]] = {
+    WriteKind.POD_CREATE: ("wanted", "backoff"),
+    WriteKind.POD_DELETE: ("ended", "suspended", "backoff-limit", "deadline", "wanted"),
+    WriteKind.FINALIZER_REMOVAL: ("counted", "ended", "suspended"),
+    WriteKind.STATUS_UPDATE: (
+        "counted", "ended", "backoff-limit", "deadline", "backoff", "wanted", "unmanaged",
+    ),
+    WriteKind.POD_ADOPT: (),
+    WriteKind.POD_RELEASE: (),
+}  # fmt: skip
+
+
+def why_explained(sync: Explanation, kind: WriteKind) -> str:
+    """Why a sync made a write: its rules, and the cut under which they were applied."""
+    return "; ".join([*describe(sync.notes, kind), describe_cut(sync)])
+
+
+def describe(notes: Iterable[Note], kind: WriteKind | None = None) -> list[str]:
+    """The notes in words; only those that tell something about `kind`, if one is given."""
+    wanted = None if kind is None else _TELLING[kind]
+    return [
+        _PHRASES[note.rule](note.numbers)
+        for note in notes
+        if note.rule in _PHRASES and (wanted is None or note.rule in wanted)
+    ]
+
+
+def describe_cut(sync: Explanation) -> str:
+    """How much the controller had seen."""
+    job = sync.job.rv if sync.job is not None else "?"
+    if not sync.pods_unseen:
+        return f"Job at resourceVersion {job}, every pod revision seen"
+    return (
+        f"Job at resourceVersion {job}, the last {sync.pods_unseen} pod revisions not seen yet "
+        f"({sync.lag_ns / NS_PER_S:.3f} s)"
+    )
+
+
+def _wanted(numbers: dict[str, Any]) -> str:
+    completions = numbers["completions"]
+    rule = f"parallelism {numbers['parallelism']}"
+    if completions is not None:
+        rule += f", completions {completions} less {numbers['succeeded']} succeeded"
+    elif numbers["succeeded"]:
+        rule += f", {numbers['succeeded']} succeeded: no new pods"
+    terminating = numbers["terminating"]
+    held = f", {terminating} terminating keep their places" if terminating else ""
+    return f"{numbers['wanted']} wanted ({rule}), {numbers['active']} active{held}"
+
+
+def _counted(numbers: dict[str, Any]) -> str:
+    text = (
+        f"{numbers['active']} active, {numbers['ready']} ready, {numbers['terminating']} "
+        f"terminating, {numbers['succeeded']} succeeded, {numbers['failed']} failed"
+    )
+    for name in ("new_succeeded", "new_failed"):
+        if numbers[name]:
+            text += f"; {name.replace('_', ' ')}: {', '.join(numbers[name])}"
+    return text
+
+
+def _unmanaged(numbers: dict[str, Any]) -> str:
+    if numbers["deleting"]:
+        return "the Job is being deleted: its pods are left alone"
+    return (
+        f"waiting for {max(0, numbers['creations'])} creations and "
+        f"{max(0, numbers['deletions'])} deletions to be seen"
+    )
+
+
+_PHRASES: dict[str, Callable[[dict[str, Any]], str]] = {
+    "wanted": _wanted,
+    "counted": _counted,
+    "unmanaged": _unmanaged,
+    "suspended": lambda n: f"suspended: {n['active']} active pods go",
+    "backoff": lambda n: (
+        f"back-off after {n['failures']} failures until {format_rfc3339(n['until_ns'])}"
+    ),
+    "backoff-limit": lambda n: f"backoffLimit {n['limit']}: {n['failed']} failed",
+    "deadline": lambda n: (
+        f"activeDeadlineSeconds {n['seconds']}: until {format_rfc3339(n['deadline_ns'])}"
+    ),
+    "ended": lambda n: (
+        f"ended by {n['reason'] or 'completion'}"
+        + ("" if n["satisfied"] else ", postponed: creations or deletions not seen yet")
+    ),
+}
