@@ -14,6 +14,7 @@ from tracekit.controllers.job.memory import JobMemory
 from tracekit.controllers.job.sync import sync_job
 from tracekit.diff.events import explain_events, job_uid_of
 from tracekit.diff.foreign import deletion_evidence, foreign_writes
+from tracekit.diff.timing import Delay, delays_of, early_syncs
 from tracekit.diff.verdict import Judgement, ObjectRef, Verdict
 from tracekit.diff.why import describe, describe_cut, why_explained
 from tracekit.eras.job import JobRules
@@ -37,6 +38,7 @@ class KeyJudgement:
 
     replay: KeyReplay
     judgements: tuple[Judgement, ...]
+    delays: tuple[Delay, ...]
 
 
 def judge_key(history: History, rules: JobRules, surroundings: Surroundings) -> KeyJudgement:
@@ -59,7 +61,8 @@ def judge_key(history: History, rules: JobRules, surroundings: Surroundings) -> 
         *judge.owed(),
     ]
     judgements.sort(key=lambda j: (j.time_ns, j.resource_version, j.action, j.subject))
-    return KeyJudgement(replay, tuple(judgements))
+    delays = delays_of(history, replay.syncs, rules, surroundings)
+    return KeyJudgement(replay, tuple(judgements), tuple(delays))
 
 
 class _Judge:
@@ -107,12 +110,25 @@ class _Judge:
             )
 
     def syncs(self) -> Iterator[Judgement]:
+        early = {
+            sync.writes[0].index: waited_ns
+            for sync, waited_ns in early_syncs(
+                self.history, self.replay.syncs, self.rules, self.surroundings
+            )
+        }
         for sync in self.replay.syncs:
             bad = {p.write.index: p for p in sync.problems if p.write is not None}
             for write in sync.writes:
                 problem = bad.pop(write.index, None)
                 if problem is not None:
                     yield self._divergence(sync, problem)
+                elif write.index in early:
+                    yield self._judgement(
+                        write,
+                        Verdict.EARLY,
+                        f"{early[write.index] / NS_PER_S:.3f} s after the first change that this "
+                        f"sync could follow; syncs wait {self.rules.sync_batch_ns / NS_PER_S:g} s",
+                    )
                 elif sync.pods_unseen:
                     yield self._judgement(
                         write,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tracekit.diff.judge import KeyJudgement, judge_key
+from tracekit.diff.timing import Delay, late_syncs
 from tracekit.diff.verdict import JOB_ACTIONS, Judgement, Verdict
 from tracekit.eras.job import JobRules
+from tracekit.kube.timestamps import NS_PER_S
 from tracekit.replay.feed import RowGroup, histories
 from tracekit.replay.observed import Surroundings
 
@@ -51,12 +53,39 @@ def diff_groups(
 ) -> DiffReport:
     """Judge every Job of the groups."""
     report = DiffReport(observations)
+    delays: list[Delay] = []
     for judged in judge_groups(groups, rules, surroundings):
         report.keys += 1
         report.judgements += judged.judgements
+        delays += judged.delays
+    _mark_late(report.judgements, delays)
     report.longest_lag_ns = max((j.lag_ns for j in report.judgements), default=0)
     report.judgements.sort(key=_order)
     return report
+
+
+def _mark_late(judgements: list[Judgement], delays: list[Delay]) -> None:
+    """Turn the first write of every late sync into a divergence."""
+    late = {
+        (delay.key, write.kind.value, str(write.rv)): (delay, bound_ns)
+        for delay, bound_ns in late_syncs(delays)
+        for write in delay.sync.writes[:1]
+    }
+    if not late:
+        return
+    for position, judgement in enumerate(judgements):
+        where = judgement.object
+        found = late.get(
+            (f"{where.namespace}/{where.name}", judgement.action, judgement.resource_version)
+        )
+        if found is None or judgement.divergent:
+            continue
+        delay, bound_ns = found
+        why = (
+            f"{delay.delay_ns / NS_PER_S:.1f} s after all that this sync needed was there "
+            f"(bound {bound_ns / NS_PER_S:.1f} s, from the syncs around it); {judgement.why}"
+        )
+        judgements[position] = replace(judgement, verdict=Verdict.LATE, why=why)
 
 
 def judge_groups(

@@ -45,6 +45,8 @@ class JobRules:
     backoff_limit_ignores_active_pods: bool = True
     overwrites_status: bool = False  # a status PUT goes over a fresh read of the Job
     sync_batch_ns: int = NS_PER_S
+    batches_job_updates: bool = True  # Job updates that keep the generation wait, too
+    queue_delays_failures: bool = False  # failed pods wait in the work queue (up to 1.27)
     pod_backoff_base_ns: int = 10 * NS_PER_S  # 0: failed pods are replaced at once
     pod_backoff_limit_ns: int = 600 * NS_PER_S
     max_uncounted: int = 500
@@ -80,6 +82,8 @@ class JobRules:
             resets_start_on_suspend=gates.MutableSchedulingDirectivesForSuspendedJobs,
             refuses_stale_sync=gates.StaleControllerConsistencyJob and gates.AtomicFIFO,
             sync_batch_ns=constants.sync_batch_period_ns,
+            batches_job_updates=behaviors.job_status_updates_batched,
+            queue_delays_failures=not behaviors.backoff_from_pod_finish_times,
             pod_backoff_base_ns=constants.pod_failure_backoff_ns_base or 0,
             pod_backoff_limit_ns=constants.pod_failure_backoff_ns_max or 0,
             max_uncounted=constants.uncounted_pods_max or 500,

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from tracekit.controllers.job.context import Choices, Note, SyncClock
+from tracekit.controllers.job.context import DONE, Choices, Note, SyncClock
 from tracekit.controllers.job.memory import JobMemory
 from tracekit.controllers.job.sync import sync_job
 from tracekit.eras.job import JobRules
@@ -89,11 +89,13 @@ class Explanation:
     pods_unseen: int  # how many more there were
     lag_ns: int  # age of the oldest revision that was not seen
     now_ns: int
+    due_ns: int  # when the last thing that it waited for had come: an input, or a timer
     events: tuple[PredictedEvent, ...]
     problems: tuple[Problem, ...]
     refused: int
     cut_off: bool
     notes: tuple[Note, ...]  # by which rules the sync decided
+    woke_itself: bool  # it armed a timer or ended with an error: the key is woken again
     state: State  # after the sync
 
 
@@ -446,8 +448,9 @@ class KeyWalker:
             self.surroundings.namespaces_ending.get(self.history.namespace),
         )
         ended = False
+        result = DONE
         try:
-            sync_job(
+            result = sync_job(
                 job.view, pods, memory, api, clock=clock, rules=self.rules,
                 choices=self.choices(state.index, retries_spent=retries_spent),
             )
@@ -466,6 +469,7 @@ class KeyWalker:
         problems = [*api.problems, *extra]
         newest = self.history.pods_below(self.history.writes[state.index].rv)
         lag_ns = 0
+        seen_ns = [self.history.pods[cut - 1].recv_ns] if cut else []
         first = self.history.writes[state.index]
         if cut < newest:
             lag_ns = max(0, first.recv_ns - self.history.pods[cut].recv_ns)
@@ -493,11 +497,13 @@ class KeyWalker:
                 newest - cut,
                 lag_ns,
                 now_ns,
+                max([job.recv_ns, *seen_ns, *(at for at in clock.asked if at <= now_ns)]),
                 tuple(api.events),
                 tuple(problems),
                 api.refused,
                 ended,
                 tuple(clock.notes),
+                ended or result.error or result.wake_after_ns is not None,
                 after,
             ),
             clock.asked,
@@ -550,13 +556,15 @@ class KeyWalker:
                     misses = found.writes[0].index != state.index
                     rank = (len(found.problems) + 2 * misses, -job.position, newest - cut)
                     if best is None or rank < best[0]:
+                        # What the controller waits for after a divergence is not known.
+                        found.state.memory.expectations = None
                         found = replace(found, state=replace(found.state, cache=dict(cache)))
                         best = (rank, found)
         alone = Problem(write.kind, "extra", write, "nothing of the kind at any cut")
         if best is None or best[1].writes[0].index != state.index:
             after = replace(state, done=state.done | {write.index}, last_write_ns=write.recv_ns)
             return Explanation(
-                (write,), None, state.pod_floor, 0, 0, write.recv_ns, (), (alone,), 0, False, (), after
+                (write,), None, state.pod_floor, 0, 0, write.recv_ns, write.recv_ns, (), (alone,), 0, False, (), True, after
             )
         return best[1]
 

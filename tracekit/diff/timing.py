@@ -1,0 +1,131 @@
+"""Right action, wrong time: syncs that ran before their batch was over, or long after it was due.
+
+Early: a Job's sync waits for the batch period (1 s from 1.24 on) after the first delta that it has
+not handled yet. Deltas that could have woken it are all inputs that the sync before did not see,
+and those of the last batch period before that sync: an older timer may have been pending.
+
+Late: everything that the sync needed had come, its timers had passed, and yet it ran much later
+than the syncs of other Jobs around it. A throttled client makes all syncs late alike, so the bound
+follows from the neighbours; without neighbours it is wide.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from tracekit.eras.job import JobRules
+from tracekit.kube.timestamps import NS_PER_S
+from tracekit.replay.history import History
+from tracekit.replay.observed import Explanation, Surroundings
+
+#: A sync may seem so much closer to its trigger than the batch period, for jitter in delivery.
+_EARLY_SHARE = 0.8
+_PENDING_NS = 13 * NS_PER_S // 10
+_NEIGHBOURHOOD_NS = 20 * NS_PER_S
+_FEWEST_NEIGHBOURS = 3
+_LATE_FLOOR_NS = 5 * NS_PER_S
+_LATE_ALONE_NS = 30 * NS_PER_S
+
+
+@dataclass(frozen=True, slots=True)
+class Delay:
+    """How long one sync took to its first write after all that it needed was there."""
+
+    key: str
+    at_ns: int  # of its first write
+    delay_ns: int
+    sync: Explanation
+    judged: bool  # False where a retry or an interruption may have held it up
+
+
+def early_syncs(
+    history: History, syncs: Sequence[Explanation], rules: JobRules, surroundings: Surroundings
+) -> Iterable[tuple[Explanation, int]]:
+    """Syncs that began before the batch period was over, with the time they had waited (ns)."""
+    if rules.sync_batch_ns <= 0 or not rules.batches_job_updates:
+        return
+    before: Explanation | None = None
+    for sync in syncs:
+        if sync.job is None:
+            continue
+        if before is not None and not _woken_otherwise(history, before, sync, surroundings):
+            waited_ns = sync.writes[0].recv_ns - _first_trigger_ns(history, before, sync)
+            if waited_ns < rules.sync_batch_ns * _EARLY_SHARE:
+                yield sync, waited_ns
+        before = sync
+
+
+def _first_trigger_ns(history: History, before: Explanation, sync: Explanation) -> int:
+    """The earliest delta that may have set the timer of a sync."""
+    at_ns = sync.writes[0].recv_ns
+    pending_ns = before.writes[0].recv_ns - _PENDING_NS
+    position = before.job.position if before.job is not None else 0
+    inputs = [r.recv_ns for r in history.jobs if r.position > position or r.recv_ns > pending_ns]
+    inputs += [
+        r.recv_ns
+        for r in history.pods
+        if r.position >= before.pod_cut or r.recv_ns > pending_ns
+    ]
+    return min((recv_ns for recv_ns in inputs if recv_ns <= at_ns), default=at_ns)
+
+
+def _woken_otherwise(
+    history: History, before: Explanation, sync: Explanation, surroundings: Surroundings
+) -> bool:
+    """Whether something else than a batched delta may have woken the sync."""
+    since_ns, at_ns = before.writes[0].recv_ns - _PENDING_NS, sync.writes[0].recv_ns
+    if before.problems or before.refused or before.cut_off or before.woke_itself:
+        return True
+    if sync.job is not None and sync.job.view.spec.active_deadline_s is not None:
+        return True
+    if any(b.until_ns > since_ns and b.from_ns < at_ns for b in surroundings.restarts):
+        return True
+    return any(
+        since_ns < r.recv_ns <= at_ns
+        and (
+            r.previous is None
+            or r.type == "DELETED"
+            or r.previous.view.generation != r.view.generation
+        )
+        for r in history.jobs
+    )
+
+
+def delays_of(
+    history: History, syncs: Sequence[Explanation], rules: JobRules, surroundings: Surroundings
+) -> list[Delay]:
+    """The delay of every sync of a key that is explained."""
+    found: list[Delay] = []
+    held_up = bool(rules.queue_delays_failures) or any(
+        event.reason in ("FailedCreate", "FailedDelete") for event in history.events
+    )
+    for sync in syncs:
+        if sync.job is None:
+            continue
+        at_ns = sync.writes[0].recv_ns
+        interrupted = any(
+            blind.until_ns > sync.due_ns and blind.from_ns < at_ns
+            for blind in (*surroundings.restarts, *surroundings.gaps)
+        )
+        judged = not (held_up or interrupted or sync.problems)
+        found.append(Delay(history.key, at_ns, at_ns - sync.due_ns, sync, judged))
+    return found
+
+
+def late_syncs(delays: Iterable[Delay]) -> Iterable[tuple[Delay, int]]:
+    """Syncs that ran too late, each with the bound (ns) that it passed."""
+    ordered = sorted(delays, key=lambda delay: (delay.at_ns, delay.key))
+    times = [delay.at_ns for delay in ordered]
+    for delay in ordered:
+        if not delay.judged or delay.delay_ns <= _LATE_FLOOR_NS:
+            continue
+        first = bisect_left(times, delay.at_ns - _NEIGHBOURHOOD_NS)
+        last = bisect_right(times, delay.at_ns + _NEIGHBOURHOOD_NS)
+        others = [d.delay_ns for d in ordered[first:last] if d.key != delay.key]
+        bound_ns = _LATE_ALONE_NS
+        if len(others) >= _FEWEST_NEIGHBOURS:
+            bound_ns = _LATE_FLOOR_NS + 2 * max(others)
+        if delay.delay_ns > bound_ns:
+            yield delay, bound_ns
