@@ -86,8 +86,25 @@ class _Judge:
         return self._judgement(write, Verdict.FOREIGN, why)
 
     def foreign_deletions(self) -> Iterator[Judgement]:
+        """Deletions that no rule asks for: others', unless an Event of the controller owns up."""
+        told = {e.message for e in self.history.events if e.reason == "SuccessfulDelete"}
+        explained = {
+            event.message
+            for sync in self.replay.syncs
+            for event in sync.events
+            if event.reason == "SuccessfulDelete"
+        }
         for write, _ in self.replay.foreign:
-            yield self.foreign(write, deletion_evidence(self.history, write))
+            assert write.pod is not None  # noqa: S101 - pod writes have one
+            message = f"Deleted pod: {write.pod.view.name}"
+            if message in told - explained:
+                why = (
+                    "the controller's Event SuccessfulDelete names the pod, and no cut makes a "
+                    "sync delete it"
+                )
+                yield self._judgement(write, Verdict.EXTRA, why)
+            else:
+                yield self.foreign(write, deletion_evidence(self.history, write))
 
     def unknowable(self) -> Iterator[Judgement]:
         for write in self.history.writes:

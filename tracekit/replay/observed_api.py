@@ -164,6 +164,8 @@ class ObservedApi:
         if differences:
             if _same_apart_from_times(status, job.status, self.clock.now_ns):
                 return Outcome.OK, job  # a PUT that changes nothing within the second
+            if self.cuts_off and self.consumed:
+                raise RecordEnds  # the controller died before this write; another made the next
             problem = Problem(
                 WriteKind.STATUS_UPDATE,
                 "different",
