@@ -52,6 +52,7 @@ class Behavior(Enum):
     COMPLETION_NAMES_ITS_REASON = auto()
     RESUMED_START_TIME_REFUSED = auto()
     READY_ABOVE_ACTIVE_REFUSED = auto()
+    SIDECAR_RESTARTS_RANK_PODS = auto()
     FINISHED_JOB_AWAITS_ITS_UPDATE = auto()
     ACTIVE_KEPT_DURING_CREATION_BACKOFF = auto()
     # CronJob, both controllers
@@ -128,6 +129,7 @@ class BehaviorFlags:
     completion_names_its_reason: bool
     resumed_start_time_refused: bool
     ready_above_active_refused: bool
+    sidecar_restarts_rank_pods: bool
     finished_job_awaits_its_update: bool
     active_kept_during_creation_backoff: bool
     cron_job_api_v1: bool

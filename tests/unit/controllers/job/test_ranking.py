@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.objects import at, container, indexed_pods, pod
+from tests.support.fake_api import Bench
+from tests.support.objects import at, container, indexed_pods, job, pod, rules
 from tracekit.controllers.job.ranking import (
     compare_active_pods,
     indexes_of,
@@ -33,6 +34,13 @@ IN_ORDER = [
     pod("ready-since-a-second", node="n", ready_since_ns=at(-1)),
     pod("ready-for-long-restarted", node="n", ready_since_ns=at(-9), containers=[container(restarts=3)]),
     pod("ready-for-long-restarted-once", node="n", ready_since_ns=at(-9), containers=[container(restarts=1)]),
+    pod(
+        "ready-for-long-sidecar-restarted",
+        node="n",
+        ready_since_ns=at(-9),
+        init_containers=[container("proxy", restarts=2)],
+        sidecars=["proxy"],
+    ),
     pod("ready-for-long-young", node="n", ready_since_ns=at(-9), created_ns=at(-100)),
     pod("ready-for-long-old", node="n", ready_since_ns=at(-9), created_ns=at(-200)),
 ]
@@ -77,6 +85,24 @@ def test_the_most_restarted_container_counts_not_the_sum() -> None:
     one = pod("one", containers=[container(restarts=3)])
     many = pod("many", containers=[container(restarts=2), container("b", restarts=2)])
     assert compare_active_pods(one, many) < 0
+
+
+@pytest.mark.parametrize(
+    ("version", "goes"),
+    [
+        pytest.param("v1.31.14", "young", id="1.31 does not look at sidecars"),
+        pytest.param("v1.36.3", "proxied", id="1.36 does"),
+    ],
+)
+def test_restarts_of_sidecars_rank_before_age(version: str, goes: str) -> None:
+    proxied = pod(
+        "proxied", init_containers=[container("proxy", restarts=2)], sidecars=["proxy"]
+    )
+    bench = Bench.of(
+        job(completions=5), rules(version), [proxied, pod("young", created_ns=at(-1))]
+    )
+    bench.sync()
+    assert bench.api.deleted == [goes]
 
 
 def test_among_equals_preferred_pods_come_first_and_then_names_decide() -> None:
