@@ -48,6 +48,9 @@ class FakeApi:
     log: list[str] = field(default_factory=list)  # the kinds of calls, in their order
     adopt_checks: int = 0
 
+    def __post_init__(self) -> None:
+        self.put_answers = list(self.put_answers)
+
     def create_pods(self, job: JobView, intents: list[CreatePod]) -> list[Created]:
         self.batches.append(len(intents))
         answers = []

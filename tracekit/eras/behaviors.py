@@ -50,8 +50,10 @@ class Behavior(Enum):
     TERMINATING_PODS_PUSH_ACTIVE_ONES_OUT = auto()
     READY_AND_TERMINATING_FOLLOW_DELETIONS = auto()
     COMPLETION_NAMES_ITS_REASON = auto()
-    READY_ABOVE_ACTIVE_REFUSED = auto()
     RESUMED_START_TIME_REFUSED = auto()
+    READY_ABOVE_ACTIVE_REFUSED = auto()
+    SIDECAR_RESTARTS_RANK_PODS = auto()
+    FINISHED_JOB_AWAITS_ITS_UPDATE = auto()
     ACTIVE_KEPT_DURING_CREATION_BACKOFF = auto()
     # CronJob, both controllers
     CRON_JOB_API_V1 = auto()
@@ -125,8 +127,10 @@ class BehaviorFlags:
     terminating_pods_push_active_ones_out: bool
     ready_and_terminating_follow_deletions: bool
     completion_names_its_reason: bool
-    ready_above_active_refused: bool
     resumed_start_time_refused: bool
+    ready_above_active_refused: bool
+    sidecar_restarts_rank_pods: bool
+    finished_job_awaits_its_update: bool
     active_kept_during_creation_backoff: bool
     cron_job_api_v1: bool
     cron_grammar_with_zones: bool

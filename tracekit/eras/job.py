@@ -42,6 +42,8 @@ class JobRules:
     resets_start_on_suspend: bool = True
     renews_probe_time: bool = True  # of a condition that turns over
     refuses_stale_sync: bool = True
+    ranks_by_sidecars: bool = True  # restarts of sidecars decide who is deleted first
+    awaits_finished_update: bool = True  # no sync until the terminal status is in the cache
     backoff_limit_ignores_active_pods: bool = True
     overwrites_status: bool = False  # a status PUT goes over a fresh read of the Job
     sync_batch_ns: int = NS_PER_S
@@ -80,6 +82,8 @@ class JobRules:
             rejects_ready_above_active=gates.JobManagedBy and behaviors.ready_above_active_refused,
             rejects_moved_start=gates.JobManagedBy and behaviors.resumed_start_time_refused,
             resets_start_on_suspend=gates.MutableSchedulingDirectivesForSuspendedJobs,
+            ranks_by_sidecars=behaviors.sidecar_restarts_rank_pods,
+            awaits_finished_update=behaviors.finished_job_awaits_its_update,
             refuses_stale_sync=gates.StaleControllerConsistencyJob and gates.AtomicFIFO,
             sync_batch_ns=constants.sync_batch_period_ns,
             batches_job_updates=behaviors.job_status_updates_batched,

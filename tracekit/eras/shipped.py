@@ -257,6 +257,20 @@ _JOB_SHIPPED: Final[dict[Behavior, Shipped]] = {
         "with JobManagedBy, the API server answers 422 to a status with more ready than active pods",
         "pkg/apis/batch/validation/validation.go:ValidateJobStatusUpdate",
     ),
+    Behavior.SIDECAR_RESTARTS_RANK_PODS: _shipped(
+        "1.32",
+        "of two pods whose regular containers restarted equally often, the one whose sidecars "
+        "restarted more is deleted first",
+        f"{_UTILS}:compareMaxContainerRestarts",
+        certain=False,
+    ),
+    Behavior.FINISHED_JOB_AWAITS_ITS_UPDATE: _shipped(
+        "1.34",
+        "a Job whose terminal status was written is not synced again until the cache shows it "
+        "(before: a sync in between could create a pod)",
+        f"{_JOB}:syncJob",
+        certain=False,
+    ),
     Behavior.ACTIVE_KEPT_DURING_CREATION_BACKOFF: _shipped(
         "1.37",
         "status.active stays true while the back-off holds creations back (before: told as 0)",

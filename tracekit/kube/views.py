@@ -8,7 +8,7 @@ that one part and must be treated as read-only.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -83,6 +83,7 @@ class PodView:
     conditions: tuple[Condition, ...] = ()
     containers: tuple[ContainerStatus, ...] = ()
     sidecars: frozenset[str] = frozenset()  # names of restartable init containers
+    sidecar_restarts_max: int = 0
 
     @property
     def terminal(self) -> bool:
@@ -305,6 +306,11 @@ def sidecars_of(spec: Mapping[str, Any]) -> frozenset[str]:
     )
 
 
+def sidecar_restarts_max(containers: Iterable[ContainerStatus], sidecars: frozenset[str]) -> int:
+    """The greatest restart count of a sidecar."""
+    return max((c.restart_count for c in containers if c.init and c.name in sidecars), default=0)
+
+
 def pod_from_raw(raw: Mapping[str, Any]) -> PodView:
     """The view of a raw Pod."""
     meta, spec, status = _map(raw.get("metadata")), _map(raw.get("spec")), _map(raw.get("status"))
@@ -315,6 +321,7 @@ def pod_from_raw(raw: Mapping[str, Any]) -> PodView:
     ready = next((c for c in conditions if c.type == "Ready"), None)
     regular = _container_statuses(status.get("containerStatuses"), init=False)
     containers = (*regular, *_container_statuses(status.get("initContainerStatuses"), init=True))
+    sidecars = sidecars_of(spec)
     is_ready = ready is not None and ready.status == "True"
     return PodView(
         namespace=_text(meta.get("namespace")),
@@ -339,7 +346,8 @@ def pod_from_raw(raw: Mapping[str, Any]) -> PodView:
         completion_index=completion_index(annotations),
         conditions=conditions,
         containers=containers,
-        sidecars=sidecars_of(spec),
+        sidecars=sidecars,
+        sidecar_restarts_max=sidecar_restarts_max(containers, sidecars),
     )
 
 

@@ -28,6 +28,7 @@ from tracekit.kube.views import (
     PodView,
     completion_index,
     job_spec_from_raw,
+    sidecar_restarts_max,
     sidecars_of,
 )
 from tracekit.replay.history import EventRow, History, Manager, Revision, build_history
@@ -333,6 +334,7 @@ def _pods(columns: _Columns) -> Iterator[Revision[PodView]]:
         if rv[row] is None or uid[row] is None:
             continue
         annotations = _labels(col("annotations")[row])
+        restarts = col("restarts")[row] or 0
         # Only a pod that has finished or is going can fail, so only its details are ever read.
         detailed = deleted[row] is not None or phase[row] in ("Failed", "Succeeded")
         held = tuple(finalizers[row] or ())
@@ -353,7 +355,7 @@ def _pods(columns: _Columns) -> Iterator[Revision[PodView]]:
             node_name=col("node_name")[row] or "",
             ready=bool(ready[row]),
             ready_since_ns=ready_since[row] if ready[row] else None,
-            restarts=col("restarts")[row] or 0,
+            restarts=restarts,
             restarts_max=col("restarts_max")[row] or 0,
             has_tracking_finalizer=JOB_TRACKING_FINALIZER in held,
             completion_index=completion_index(annotations)
@@ -362,6 +364,7 @@ def _pods(columns: _Columns) -> Iterator[Revision[PodView]]:
             conditions=_conditions(columns, row) if detailed else (),
             containers=_containers(columns, row) if detailed else (),
             sidecars=_sidecar_names(columns, row) if detailed else frozenset(),
+            sidecar_restarts_max=_sidecar_restarts_max(columns, row) if restarts else 0,
         )
         yield Revision(
             rv[row],
@@ -372,6 +375,11 @@ def _pods(columns: _Columns) -> Iterator[Revision[PodView]]:
             RowEvidence(columns, row),
             synthesized=bool(col("synthesized")[row]),
         )
+
+
+def _sidecar_restarts_max(columns: _Columns, row: int) -> int:
+    names = _sidecar_names(columns, row)
+    return sidecar_restarts_max(_containers(columns, row), names) if names else 0
 
 
 def _sidecar_names(columns: _Columns, row: int) -> frozenset[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable
+from heapq import merge as in_turn
 
 from tracekit.kube.views import go_atoi
 
@@ -41,9 +42,13 @@ def parse_intervals(text: str, completions: int) -> Intervals:
 
 
 def merge(left: Intervals, right: Iterable[tuple[int, int]]) -> Intervals:
-    """The union of two ordered interval lists."""
+    """The union of two ordered interval lists.
+
+    A list from a status that somebody wrote out of order is taken as it stands, as upstream takes
+    it: what comes behind the last end is swallowed.
+    """
     result: list[tuple[int, int]] = []
-    for first, last in sorted((*left, *right)):
+    for first, last in in_turn(left, right):
         if not result or first > result[-1][1] + 1:
             result.append((first, last))
         elif result[-1][1] < last:
@@ -53,8 +58,7 @@ def merge(left: Intervals, right: Iterable[tuple[int, int]]) -> Intervals:
 
 def with_indexes(intervals: Intervals, indexes: Iterable[int]) -> Intervals:
     """The intervals with single indexes added."""
-    added = [(index, index) for index in sorted(set(indexes))]
-    return merge(intervals, added) if added else intervals
+    return merge(intervals, [(index, index) for index in sorted(set(indexes))])
 
 
 def total(intervals: Intervals) -> int:

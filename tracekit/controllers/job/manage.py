@@ -20,11 +20,8 @@ def manage_job(ctx: SyncContext, api: JobApi) -> int:
     """Bring the number of active pods to what the spec asks for; returns the active count."""
     active = len(ctx.active_pods)
     spec = ctx.job.spec
-    completions = spec.completions or 0 if spec.indexed else None
     if spec.suspend:
-        doomed = pods_for_removal(
-            ctx.active_pods, active, completions=completions, preferred=ctx.choices.pods
-        )
+        doomed = _pods_for_removal(ctx, active)
         ctx.note("suspended", active=active)
         ctx.memory.expect_deletions(len(doomed), ctx.clock.now_ns)
         return active - _delete_pods(ctx, api, doomed)
@@ -42,14 +39,23 @@ def manage_job(ctx: SyncContext, api: JobApi) -> int:
     excess = active - wanted
     if ctx.rules.terminating_counts_as_excess:
         excess += counted
-    doomed = pods_for_removal(
-        ctx.active_pods, max(0, excess), completions=completions, preferred=ctx.choices.pods
-    )[: ctx.rules.max_pods_per_sync]
+    doomed = _pods_for_removal(ctx, max(0, excess))[: ctx.rules.max_pods_per_sync]
     if doomed:
         ctx.memory.expect_deletions(len(doomed), ctx.clock.now_ns)
         return active - _delete_pods(ctx, api, doomed)
     lacking = wanted - counted - active
     return _create_pods(ctx, api, active, lacking) if lacking > 0 else active
+
+
+def _pods_for_removal(ctx: SyncContext, at_least: int) -> list[PodView]:
+    spec = ctx.job.spec
+    return pods_for_removal(
+        ctx.active_pods,
+        at_least,
+        completions=spec.completions or 0 if spec.indexed else None,
+        preferred=ctx.choices.pods,
+        by_sidecars=ctx.rules.ranks_by_sidecars,
+    )
 
 
 def _wanted_active(ctx: SyncContext, active: int) -> int:

@@ -72,9 +72,19 @@ class JobMemory:
         if uid in self.finalizers:
             self.finalizers -= {uid}
 
+    def finished_written(self, uid: str) -> None:
+        """The terminal status of the Job went through."""
+        self.finished_uids |= {uid}
+
+    def finished_seen(self, uid: str) -> None:
+        """The cache shows the Job with its terminal status."""
+        self.finished_uids -= {uid}
+        self.backoff = NO_FAILURES
+
     def forget_key(self) -> None:
         """The Job is gone from the lister."""
         self.expectations = None
         self.finalizers = frozenset()
         self.backoff = NO_FAILURES
+        self.finished_uids = frozenset()
         self.requeues = 0

@@ -1,16 +1,17 @@
 """Which active pods go first when there are too many.
 
 Ranked ascending, the first is deleted first: unassigned before assigned; Pending before Unknown
-before Running; not ready before ready; ready for a shorter time; more restarts; younger. Upstream's
-sort is not stable, so pods that rank equal are a choice; `preferred` states it.
+before Running; not ready before ready; ready for a shorter time; more restarts (of the regular
+containers, then, `by_sidecars`, of the sidecars); younger. Upstream's sort is not stable, so pods
+that rank equal are a choice; `preferred` states it.
 
-Upstream: pkg/controller/controller_utils.go:ActivePods, unchanged from 1.11 to 1.36.
+Upstream: pkg/controller/controller_utils.go:ActivePods, the same from 1.11 to 1.36 but for sidecars.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from functools import cmp_to_key
+from functools import cmp_to_key, partial
 
 from tracekit.controllers.job.indexes import Intervals
 from tracekit.kube.views import UNKNOWN_COMPLETION_INDEX, PodView
@@ -18,7 +19,7 @@ from tracekit.kube.views import UNKNOWN_COMPLETION_INDEX, PodView
 _PHASE_RANK = {"Pending": 0, "Unknown": 1, "Running": 2}
 
 
-def compare_active_pods(left: PodView, right: PodView) -> int:
+def compare_active_pods(left: PodView, right: PodView, *, by_sidecars: bool = True) -> int:
     """Negative where `left` is deleted before `right`, 0 where upstream has no preference."""
     if left.node_name != right.node_name and (not left.node_name or not right.node_name):
         return 1 if left.node_name else -1
@@ -29,11 +30,12 @@ def compare_active_pods(left: PodView, right: PodView) -> int:
         return int(left.ready) - int(right.ready)
     if left.ready and left.ready_since_ns != right.ready_since_ns:
         return _later_first(left.ready_since_ns, right.ready_since_ns)
-    if left.restarts_max != right.restarts_max:
-        return right.restarts_max - left.restarts_max
-    if left.created_ns != right.created_ns:
-        return _later_first(left.created_ns or None, right.created_ns or None)
-    return 0
+    by_restarts = right.restarts_max - left.restarts_max
+    if not by_restarts and by_sidecars:
+        by_restarts = right.sidecar_restarts_max - left.sidecar_restarts_max
+    if by_restarts or left.created_ns == right.created_ns:
+        return by_restarts
+    return _later_first(left.created_ns or None, right.created_ns or None)
 
 
 def _later_first(left_ns: int | None, right_ns: int | None) -> int:
@@ -43,10 +45,12 @@ def _later_first(left_ns: int | None, right_ns: int | None) -> int:
     return -1 if left_ns > right_ns else 1
 
 
-def rank_active_pods(pods: Sequence[PodView], preferred: Collection[str]) -> list[PodView]:
+def rank_active_pods(
+    pods: Sequence[PodView], preferred: Collection[str], *, by_sidecars: bool = True
+) -> list[PodView]:
     """The pods in deletion order; among equals those whose uid is preferred come first."""
     listed = sorted(pods, key=lambda pod: (pod.uid not in preferred, pod.name))
-    return sorted(listed, key=cmp_to_key(compare_active_pods))
+    return sorted(listed, key=cmp_to_key(partial(compare_active_pods, by_sidecars=by_sidecars)))
 
 
 def pods_for_removal(
@@ -55,6 +59,7 @@ def pods_for_removal(
     *,
     completions: int | None,
     preferred: Collection[str],
+    by_sidecars: bool = True,
 ) -> list[PodView]:
     """The active pods to remove: at least that many, duplicates and invalid indexes always.
 
@@ -63,14 +68,15 @@ def pods_for_removal(
     removed: list[PodView] = []
     left: Sequence[PodView] = pods
     if completions is not None:
-        removed, left = _split_by_index(pods, completions, preferred)
+        removed, left = _split_by_index(pods, completions, preferred, by_sidecars=by_sidecars)
     if len(removed) < at_least:
-        removed += rank_active_pods(left, preferred)[: at_least - len(removed)]
+        ranked = rank_active_pods(left, preferred, by_sidecars=by_sidecars)
+        removed += ranked[: at_least - len(removed)]
     return removed
 
 
 def _split_by_index(
-    pods: Sequence[PodView], completions: int, preferred: Collection[str]
+    pods: Sequence[PodView], completions: int, preferred: Collection[str], *, by_sidecars: bool
 ) -> tuple[list[PodView], list[PodView]]:
     by_index: dict[int, list[PodView]] = {}
     for pod in sorted(pods, key=lambda pod: (pod.completion_index, pod.name)):
@@ -83,7 +89,7 @@ def _split_by_index(
         elif len(same) == 1:
             left += same
         else:
-            ranked = rank_active_pods(same, preferred)
+            ranked = rank_active_pods(same, preferred, by_sidecars=by_sidecars)
             removed += ranked[:-1]
             left.append(ranked[-1])
     return removed, left

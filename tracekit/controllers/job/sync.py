@@ -10,7 +10,6 @@ from dataclasses import replace
 
 from tracekit.controllers.actions import JobApi, Outcome
 from tracekit.controllers.job.backoff import (
-    NO_FAILURES,
     absolute_failure_count,
     finish_time_ns,
     index_failure_count,
@@ -68,7 +67,9 @@ def sync_job(
     if rules.managed_elsewhere(job):
         return DONE
     if job.status.finished is not None:
-        memory.backoff = NO_FAILURES
+        memory.finished_seen(job.uid)
+        return DONE
+    if rules.awaits_finished_update and job.uid in memory.finished_uids:
         return DONE
     if job.spec.completion_mode not in ("Indexed", "NonIndexed"):
         api.record_event(

@@ -49,6 +49,7 @@ def track_job_status(ctx: SyncContext, api: JobApi, status: JobStatus, *, flush:
         if answer is not Outcome.OK:
             return False
         if finished is not None:
+            ctx.memory.finished_written(job.uid)
             _record_finished(ctx, api, job)
     return True
 
