@@ -1,0 +1,1 @@
+"""SQL over traces: DuckDB views made for Jobs, CronJobs and their pods."""

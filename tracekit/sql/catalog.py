@@ -1,0 +1,127 @@
+"""The shipped views, macros and examples: one .sql file each, with its documentation inside.
+
+A view's file begins with `---` lines (what the view is) and one `--@ column | source | null` line
+per column; a macro's file documents each of its public macros as `--- signature: what it is`. The
+docs and the completion are made from these, so that they cannot tell another story than the code.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+
+#: Views in an order in which each one only needs those before it.
+VIEWS = (
+    "_states", "observations", "objects", "_pods", "_replacements", "attempts", "jobs",
+    "_revisions", "job_history", "pod_phases", "conditions", "k8s_events", "actions", "finalizers",
+    "leaders", "gaps", "cron_ticks", "divergences", "verdicts",
+)  # fmt: skip
+
+#: Views whose rows are computed by tracekit when a query asks for them.
+COMPUTED = {"cron_ticks": "_cron_ticks", "divergences": "_verdicts", "verdicts": "_verdicts"}
+
+_MACRO_DOC = re.compile(r"^--- (?P<call>(?P<name>\w+)\([^)]*\)): (?P<text>.*)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnDoc:
+    """What a column means."""
+
+    name: str
+    source: str
+    null: str
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One view."""
+
+    name: str
+    text: str
+    columns: tuple[ColumnDoc, ...]
+    sql: str
+
+    @property
+    def public(self) -> bool:
+        """Whether it is for users; the others are what these are made of."""
+        return not self.name.startswith("_")
+
+
+@dataclass(frozen=True, slots=True)
+class Macro:
+    """One public macro."""
+
+    name: str
+    call: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A question of the morning after, and the query that answers it."""
+
+    name: str
+    question: str
+    sql: str
+
+
+@lru_cache(maxsize=1)
+def views() -> tuple[View, ...]:
+    """Every view, in the order in which they are made."""
+    return tuple(_view(name, _read("views", name)) for name in VIEWS)
+
+
+def macro_scripts() -> tuple[str, str]:
+    """The macros that the views need, and those that need the views."""
+    return _read("macros", "base"), _read("macros", "questions")
+
+
+@lru_cache(maxsize=1)
+def macros() -> tuple[Macro, ...]:
+    """The macros that are for users."""
+    return tuple(
+        Macro(match["name"], match["call"], match["text"])
+        for script in macro_scripts()
+        for match in _MACRO_DOC.finditer(script)
+    )
+
+
+@lru_cache(maxsize=1)
+def examples() -> tuple[Example, ...]:
+    """The shipped queries, by name."""
+    folder = files("tracekit.sql") / "examples"
+    names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
+    return tuple(_example(name.removesuffix(".sql")) for name in names)
+
+
+def _example(file: str) -> Example:
+    first, _, sql = _read("examples", file).partition("\n")
+    return Example(file.partition("_")[2].replace("_", "-"), first.removeprefix("-- "), sql.strip())
+
+
+def _read(folder: str, name: str) -> str:
+    return (files("tracekit.sql") / folder / f"{name}.sql").read_text(encoding="utf-8")
+
+
+def _view(name: str, script: str) -> View:
+    return View(name, " ".join(_texts(script)), tuple(_columns(script)), _sql(script))
+
+
+def _texts(script: str) -> Iterator[str]:
+    for line in script.splitlines():
+        if line.startswith("--- "):
+            yield line[4:]
+
+
+def _columns(script: str) -> Iterator[ColumnDoc]:
+    for line in script.splitlines():
+        if line.startswith("--@ "):
+            name, source, null = (part.strip() for part in line[4:].split(" | "))
+            yield ColumnDoc(name, source, null)
+
+
+def _sql(script: str) -> str:
+    return "\n".join(line for line in script.splitlines() if not line.startswith("--"))

@@ -1,0 +1,54 @@
+"""What DuckDB says about a wrong query, with the names that were probably meant."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from tracekit.errors import TracekitError
+
+_MISSING = (
+    re.compile(r"Table with name (?P<name>\S+) does not exist"),
+    re.compile(r"Referenced (?:table|column) \"(?P<name>[^\"]+)\" not found"),
+    re.compile(r"(?:Table|Scalar|Aggregate|Macro) Function with name (?P<name>\S+) does not exist"),
+    re.compile(r"does not have a column named \"(?P<name>[^\"]+)\""),
+)
+_HINTS = re.compile(r"^(Did you mean|Candidate (bindings|tables|functions))", re.IGNORECASE)
+
+
+class QueryError(TracekitError):
+    """A query that cannot run; the message has the line with a caret where DuckDB knows it."""
+
+
+def explain_error(error: Exception, names: Iterable[str]) -> QueryError:
+    """DuckDB's error as one for users, with suggestions out of `names`."""
+    text = str(error).strip()
+    head, _, place = text.partition("\nLINE ")
+    lines = [line for line in head.splitlines() if line.strip()]
+    sentence = re.sub(r"^\w+( \w+)? Error: ", "", lines[0]) if lines else "the query failed"
+    parts = [f"{sentence.rstrip('.!')}{_suggestion(text, lines, names)}"]
+    if place:
+        parts.append(f"LINE {place}")
+    return QueryError("\n".join(parts))
+
+
+def _suggestion(text: str, lines: list[str], names: Iterable[str]) -> str:
+    for pattern in _MISSING:
+        match = pattern.search(text)
+        if match is None:
+            continue
+        close = closest(match["name"].strip('"!,'), names)
+        if close:
+            return f"; did you mean {close}?"
+    hints = [line.strip() for line in lines[1:] if _HINTS.match(line.strip())]
+    return f" ({hints[0]})" if hints else ""
+
+
+def closest(name: str, names: Iterable[str], *, count: int = 3) -> str:
+    """The names most like this one, as words of a sentence; empty when none is close."""
+    known = {candidate.lower(): candidate for candidate in names}
+    found = [known[n] for n in get_close_matches(name.lower(), list(known), count, cutoff=0.55)]
+    if len(found) < 2:  # noqa: PLR2004 - one or none needs no list
+        return "".join(found)
+    return f"{', '.join(found[:-1])} or {found[-1]}"

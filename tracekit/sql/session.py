@@ -1,0 +1,185 @@
+"""One DuckDB connection with the views over one or several traces.
+
+The traces' Parquet files are read where they lie. Each session sees the files that counted when it
+was opened; when compaction replaced one meanwhile, the files are listed again and the query runs
+again, and when a file breaks in the middle, it is left out, named, and the rest still answers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from tracekit.sql import computed
+from tracekit.sql.catalog import COMPUTED, macro_scripts, macros, views
+from tracekit.sql.guard import check_read_only
+from tracekit.sql.messages import explain_error
+from tracekit.sql.sources import Source, drop_unreadable, find_sources, refresh
+from tracekit.trace.model import LOG_DIR
+from tracekit.trace.schema import NAMES, SCHEMA
+
+_COMPUTED_NAMES = re.compile(r"\b(" + "|".join(COMPUTED) + r")\b", re.IGNORECASE)
+_CONFIG = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "python_enable_replacements": "false",
+}
+
+
+class Session:
+    """Views and macros over traces; `trace_problems` says what of them could not be read."""
+
+    def __init__(
+        self,
+        traces: Sequence[str | Path],
+        *,
+        write: bool = False,
+        kubernetes_version: str | None = None,
+        feature_gates: Mapping[str, bool] | None = None,
+    ) -> None:
+        """`write` lifts the restriction to reading these traces' files.
+
+        `kubernetes_version` and `feature_gates` are for the computed views, where the traces do not
+        say them.
+        """
+        self.sources: list[Source] = find_sources(traces)
+        self._write = write
+        self._replay = computed.ReplayOptions(kubernetes_version, dict(feature_gates or {}))
+        self._computed: set[str] = set()
+        self.connection = duckdb.connect(config={} if write else dict(_CONFIG))
+        self.connection.execute("SET TimeZone = 'UTC'")
+        self._make()
+        if not write:
+            self._lock()
+
+    @property
+    def problems(self) -> list[str]:
+        """Sentences about what of the traces is left out of all answers."""
+        return [problem for source in self.sources for problem in source.problems]
+
+    def close(self) -> None:
+        """Give the memory free."""
+        self.connection.close()
+
+    #### Queries ####
+
+    def sql(self, query: str) -> duckdb.DuckDBPyRelation:
+        """The result of a query as a DuckDB relation, computed when it is fetched."""
+        with self._errors():
+            self._prepare(query)
+            relation = self.connection.sql(query)
+        if relation is None:
+            relation = self.connection.sql("SELECT 'done' AS result")
+        return relation
+
+    def table(self, query: str) -> pa.Table:
+        """The result of a query, read around files that turn out to be damaged."""
+        with self._errors():
+            self._prepare(query)
+            for _ in range(3):
+                try:
+                    return self._fetch(query)
+                except duckdb.Error:
+                    if not self._repair():
+                        raise
+            return self._fetch(query)
+
+    def _fetch(self, query: str) -> pa.Table:
+        relation = self.connection.sql(query)
+        if relation is None:
+            return pa.table({"result": ["done"]})
+        return relation.to_arrow_table()
+
+    def _prepare(self, query: str) -> None:
+        if not self._write:
+            check_read_only(self.connection, query)
+        wanted = {COMPUTED[name.lower()] for name in _COMPUTED_NAMES.findall(query)}
+        for table in sorted(wanted - self._computed):
+            self._computed.add(table)
+            self._fill(table)
+
+    def _fill(self, table: str) -> None:
+        for source in self.sources:
+            rows = (
+                computed.cron_ticks(self, source)
+                if table == "_cron_ticks"
+                else computed.verdicts(source, self._replay)
+            )
+            self.connection.register("_arriving", rows)
+            self.connection.execute(f"INSERT INTO {table} SELECT * FROM _arriving")  # noqa: S608
+            self.connection.unregister("_arriving")
+
+    def _repair(self) -> bool:
+        """List the files again, or leave out the broken ones; whether anything changed."""
+        before = [tuple(source.files) for source in self.sources]
+        for source in self.sources:
+            gone = any(not path.exists() for path in source.files)
+            if gone:
+                refresh(source)
+            drop_unreadable(source, NAMES)
+        if before == [tuple(source.files) for source in self.sources]:
+            return False
+        self._make_rows()
+        return True
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except duckdb.Error as error:
+            raise explain_error(error, self.names()) from error
+
+    #### What there is ####
+
+    def names(self) -> list[str]:
+        """Views, macros and columns that a query may name."""
+        found = [view.name for view in views() if view.public]
+        found += [macro.name for macro in macros()]
+        columns = {column.name: None for view in views() for column in view.columns}
+        columns.update(dict.fromkeys(NAMES))
+        return [*found, *columns]
+
+    #### Making it ####
+
+    def _make(self) -> None:
+        for name, schema in computed.SCHEMAS.items():
+            self.connection.register("_arriving", schema.empty_table())
+            self.connection.execute(f"CREATE TABLE {name} AS SELECT * FROM _arriving")
+            self.connection.unregister("_arriving")
+        self.connection.register("_arriving", SCHEMA.empty_table())
+        self.connection.execute("CREATE TABLE _no_rows AS SELECT * FROM _arriving")
+        self.connection.unregister("_arriving")
+        base, questions = macro_scripts()
+        self._make_rows()
+        self.connection.execute(base)
+        for view in views():
+            self.connection.execute(view.sql)
+        self.connection.execute(questions)
+
+    def _make_rows(self) -> None:
+        parts = [
+            f"SELECT {_text(source.name)} AS trace, {columns} FROM read_parquet([{files}])"  # noqa: S608
+            for source in self.sources
+            if source.files
+            for columns in (", ".join(f'"{name}"' for name in NAMES),)
+            for files in (", ".join(_text(str(path)) for path in source.files),)
+        ]
+        empty = "SELECT ''::VARCHAR AS trace, * FROM _no_rows"
+        rows = " UNION ALL ".join(parts) if parts else empty
+        self.connection.execute(f"CREATE OR REPLACE VIEW _rows AS {rows}")
+
+    def _lock(self) -> None:
+        folders = ", ".join(_text(f"{source.path / LOG_DIR}/") for source in self.sources)
+        self.connection.execute(f"SET allowed_directories = [{folders}]")
+        self.connection.execute("SET enable_external_access = false")
+        self.connection.execute("SET lock_configuration = true")
+
+
+def _text(value: str) -> str:
+    """The value as a literal of SQL."""
+    return "'" + value.replace("'", "''") + "'"

@@ -1,0 +1,329 @@
+"""What became of each time at which a CronJob was due: started, skipped, missed, and by which rule.
+
+The schedules in force come from the recorded revisions of the CronJob; a Job belongs to the tick
+that its annotation names (1.28 and later) or its name ends with (minutes since 1970, seconds under
+the polling controller). What was not started is explained by the first of these that holds:
+suspended, inside a gap, Forbid with a Job still running, too late for startingDeadlineSeconds, no
+leader, a later tick started instead.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from tracekit.cron import CronSpecError, Generation, Schedule, parse
+from tracekit.cron.kubernetes import generation_of
+from tracekit.cron.parser import CronPanicError
+from tracekit.cron.zones import UTC, UnknownZoneError, Zone, load_zone
+from tracekit.eras.version import KubeVersion
+from tracekit.errors import TracekitError
+from tracekit.kube.timestamps import NS_PER_S, parse_rfc3339
+
+TICK_SCHEMA = pa.schema(
+    [
+        ("trace", pa.string()),
+        ("namespace", pa.string()),
+        ("cronjob", pa.string()),
+        ("cronjob_uid", pa.string()),
+        ("due_ns", pa.int64()),
+        ("outcome", pa.string()),
+        ("policy", pa.string()),
+        ("job", pa.string()),
+        ("started_ns", pa.int64()),
+        ("schedule", pa.string()),
+        ("why", pa.string()),
+    ]
+)
+SCHEDULED_AT = "batch.kubernetes.io/cronjob-scheduled-timestamp"
+#: A tick so close to the end may still have been started afterwards (the polling controller looks
+#: every 10 s, the queued one starts at once).
+END_SLACK_NS = 15 * NS_PER_S
+#: Nobody reads more ticks of one CronJob; a schedule of `@every 1s` over months would not end.
+MAX_TICKS = 200_000
+_MINUTE_NS = 60 * NS_PER_S
+#: Numbers at the end of a Job's name above this are seconds, below it minutes.
+_SECONDS_FROM = 1_000_000_000
+
+_CRONJOBS = """
+SELECT seq, recv_ns, type, namespace, name, uid, created_ns, last_schedule_ns, spec
+FROM _states WHERE trace = $trace AND stream = 'cronjobs' ORDER BY _order, seq
+"""
+_JOBS = """
+SELECT namespace, cronjob, owner_uid, name, any_value(uid) AS uid,
+       max(annotations ->> $annotation) AS scheduled, min(created_ns) AS created_ns,
+       min(coalesce(completion_ns, finished_condition(conditions).last_transition_ns)) FILTER (
+         finished_condition(conditions) IS NOT NULL) AS finished_ns,
+       max(recv_ns) FILTER (type = 'DELETED') AS gone_ns
+FROM _states WHERE trace = $trace AND stream = 'jobs' AND cronjob IS NOT NULL
+GROUP BY namespace, cronjob, owner_uid, name, uid
+"""
+_BLIND = """
+SELECT coalesce(gap_from_ns, 0) AS from_ns, coalesce(gap_until_ns, 1 << 62) AS until_ns
+FROM _rows WHERE trace = $trace AND type = 'GAP' AND stream IN ('jobs', 'cronjobs')
+"""
+_LEADERLESS = """
+SELECT epoch_ns(from_at) - (without_leader_s * 1e9)::BIGINT AS from_ns, epoch_ns(from_at) AS until_ns
+FROM leaders WHERE trace = $trace AND lease = 'kube-controller-manager' AND without_leader_s > 0
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """What a CronJob's spec said from one revision on."""
+
+    from_ns: int
+    schedule: Schedule | None
+    zone: Zone
+    text: str
+    policy: str
+    suspended: bool
+    deadline_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Started:
+    """One Job of a CronJob."""
+
+    name: str
+    created_ns: int
+    finished_ns: int | None
+    gone_ns: int | None
+    due_ns: int | None
+    due_minute: int | None
+
+    def running_at(self, at_ns: int) -> bool:
+        """Whether the Job was unfinished then, as far as the record tells."""
+        ends = [ns for ns in (self.finished_ns, self.gone_ns) if ns is not None]
+        return self.created_ns <= at_ns < min(ends, default=1 << 62)
+
+
+@dataclass(frozen=True, slots=True)
+class _Surroundings:
+    end_ns: int
+    gaps: Sequence[tuple[int, int]]
+    leaderless: Sequence[tuple[int, int]]
+
+
+def ticks_of(
+    connection: duckdb.DuckDBPyConnection, trace: str, kubernetes_version: str | None
+) -> pa.Table:
+    """The ticks of every CronJob of the trace."""
+    cursor = connection.cursor()
+    rows = _rows(cursor, _CRONJOBS, trace=trace)
+    if not rows:
+        return TICK_SCHEMA.empty_table()
+    generation = _generation(kubernetes_version)
+    around = _surroundings(cursor, trace)
+    jobs: defaultdict[tuple[str, str], list[_Started]] = defaultdict(list)
+    for row in _rows(cursor, _JOBS, trace=trace, annotation=f'$."{SCHEDULED_AT}"'):
+        jobs[row["namespace"], row["owner_uid"]].append(_started(row))
+    by_uid: defaultdict[tuple[str, str, str], list[dict[str, Any]]] = defaultdict(list)
+    for row in rows:
+        by_uid[row["namespace"], row["name"], row["uid"]].append(row)
+    found: list[dict[str, Any]] = []
+    for (namespace, name, uid), revisions in by_uid.items():
+        cron = _CronJob(revisions, jobs[namespace, uid], around, generation)
+        for tick in cron.ticks():
+            found.append(
+                {
+                    "trace": trace,
+                    "namespace": namespace,
+                    "cronjob": name,
+                    "cronjob_uid": uid,
+                    **tick,
+                }
+            )
+    found.sort(key=lambda tick: (tick["due_ns"], tick["namespace"] or "", tick["cronjob"] or ""))
+    return pa.Table.from_pylist(found, TICK_SCHEMA)
+
+
+def _rows(cursor: Any, query: str, **values: str) -> list[dict[str, Any]]:
+    cursor.execute(query, values)
+    names = [column[0] for column in cursor.description]
+    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+
+def _generation(version: str | None) -> Generation:
+    try:
+        return generation_of(KubeVersion.parse(version)) if version else Generation.GEN3
+    except (TracekitError, ValueError):
+        return Generation.GEN3
+
+
+def _surroundings(cursor: Any, trace: str) -> _Surroundings:
+    end = cursor.execute("SELECT max(recv_ns) FROM _rows WHERE trace = ?", [trace]).fetchone()[0]
+    gaps = [(r["from_ns"], r["until_ns"]) for r in _rows(cursor, _BLIND, trace=trace)]
+    pauses = [(r["from_ns"], r["until_ns"]) for r in _rows(cursor, _LEADERLESS, trace=trace)]
+    return _Surroundings(end or 0, gaps, pauses)
+
+
+def _started(row: dict[str, Any]) -> _Started:
+    due_ns = parse_rfc3339(row["scheduled"]) if row["scheduled"] else None
+    minute = None
+    suffix = (row["name"] or "").rpartition("-")[2]
+    if due_ns is None and suffix.isascii() and suffix.isdigit() and len(suffix) < 12:  # noqa: PLR2004
+        number = int(suffix)
+        if number >= _SECONDS_FROM:
+            due_ns = number * NS_PER_S
+        else:
+            minute = number
+    return _Started(
+        row["name"], row["created_ns"] or 0, row["finished_ns"], row["gone_ns"], due_ns, minute
+    )
+
+
+class _CronJob:
+    def __init__(
+        self,
+        revisions: Sequence[dict[str, Any]],
+        jobs: Sequence[_Started],
+        around: _Surroundings,
+        generation: Generation,
+    ) -> None:
+        self.revisions = revisions
+        self.jobs = sorted(jobs, key=lambda job: job.created_ns)
+        self.around = around
+        self.rules = [_rule(row, generation) for row in revisions if row["type"] != "DELETED"]
+        self.by_due = {job.due_ns: job for job in self.jobs if job.due_ns is not None}
+        self.by_minute = {job.due_minute: job for job in self.jobs if job.due_minute is not None}
+
+    def ticks(self) -> Iterator[dict[str, Any]]:
+        """Every due time while the CronJob was seen, with what became of it."""
+        due = [(at_ns, rule) for at_ns, rule in self._due()]
+        matched = [self._job_for(at_ns, due, place) for place, (at_ns, _) in enumerate(due)]
+        for place, (at_ns, rule) in enumerate(due):
+            job = matched[place]
+            if job is not None:
+                outcome, policy, why = self._started(at_ns, rule, job)
+            else:
+                later = next((j for j in matched[place + 1 :] if j is not None), None)
+                outcome, policy, why = self._not_started(at_ns, rule, later)
+            yield {
+                "due_ns": at_ns,
+                "outcome": outcome,
+                "policy": policy,
+                "job": job.name if job else None,
+                "started_ns": job.created_ns if job else None,
+                "schedule": rule.text,
+                "why": why,
+            }
+
+    def _due(self) -> Iterator[tuple[int, _Rule]]:
+        if not self.rules:
+            return
+        first, last = self.revisions[0], self.revisions[-1]
+        until_ns = last["recv_ns"] if last["type"] == "DELETED" else self.around.end_ns
+        seen_ns = first["recv_ns"] if first["type"] == "LIST" else 0
+        at_ns = first["last_schedule_ns"] or first["created_ns"] or first["recv_ns"]
+        starts = [rule.from_ns for rule in self.rules]
+        for _ in range(MAX_TICKS):
+            place = max(0, bisect_right(starts, at_ns) - 1)
+            rule = self.rules[place]
+            upcoming = rule.schedule.next_ns(at_ns, zone=rule.zone) if rule.schedule else None
+            changed_ns = next((r.from_ns for r in self.rules[place:] if r.text != rule.text), None)
+            if changed_ns is not None and (upcoming is None or upcoming >= changed_ns):
+                at_ns = max(changed_ns, at_ns + 1)
+                continue
+            if upcoming is None or upcoming > until_ns:
+                return
+            at_ns = upcoming
+            if at_ns >= seen_ns:
+                yield at_ns, self.rules[max(0, bisect_right(starts, at_ns) - 1)]
+
+    def _job_for(self, at_ns: int, due: Sequence[tuple[int, _Rule]], place: int) -> _Started | None:
+        job = self.by_due.get(at_ns)
+        if job is not None:
+            return job
+        minute = at_ns // _MINUTE_NS
+        job = self.by_minute.get(minute)
+        if job is None:
+            return None
+        # A schedule finer than minutes: the name fits several ticks, the last one before it counts.
+        following = due[place + 1][0] if place + 1 < len(due) else None
+        if (
+            following is not None
+            and following // _MINUTE_NS == minute
+            and following <= job.created_ns + NS_PER_S
+        ):
+            return None
+        return job
+
+    def _started(self, at_ns: int, rule: _Rule, job: _Started) -> tuple[str, str, str]:
+        delay_s = (job.created_ns - at_ns) / NS_PER_S
+        replaced = [
+            other.name
+            for other in self.jobs
+            if other is not job and other.running_at(at_ns - 1) and other.gone_ns is not None
+            and abs(other.gone_ns - job.created_ns) < END_SLACK_NS
+        ]  # fmt: skip
+        why = f"Job {job.name} was created {delay_s:.0f} s after it was due"
+        if rule.policy == "Replace" and replaced:
+            why += f", in place of {', '.join(replaced)}, which still ran"
+        return "started", rule.policy, why
+
+    def _not_started(
+        self, at_ns: int, rule: _Rule, later: _Started | None
+    ) -> tuple[str, str | None, str]:
+        if rule.suspended:
+            return "suspended", "suspend", "spec.suspend was true"
+        if any(from_ns <= at_ns + END_SLACK_NS and at_ns <= until_ns
+               for from_ns, until_ns in self.around.gaps):  # fmt: skip
+            return "unknown", "gap", "the recorder could not see Jobs or CronJobs then"
+        running = [job for job in self.jobs if job.running_at(at_ns)]
+        if rule.policy == "Forbid" and running:
+            names = ", ".join(job.name for job in running)
+            return "skipped", "Forbid", f"{names} still ran, and concurrencyPolicy is Forbid"
+        pause = next((p for p in self.around.leaderless if p[0] <= at_ns <= p[1]), None)
+        if pause is not None:
+            seconds = (pause[1] - pause[0]) / NS_PER_S
+            return "missed", "no-leader", f"no controller manager led for {seconds:.0f} s"
+        if self.around.end_ns - at_ns < END_SLACK_NS:
+            return "pending", None, "due just before the record ends"
+        if rule.deadline_ns is not None:
+            limit = f"{rule.deadline_ns // NS_PER_S} s"
+            return (
+                "missed",
+                "startingDeadlineSeconds",
+                f"not started within startingDeadlineSeconds ({limit})",
+            )
+        if later is not None:
+            return (
+                "missed",
+                "most-recent-only",
+                f"only the most recent due time is started: {later.name} was started instead",
+            )
+        return "missed", None, "nothing in the record explains why it was not started"
+
+
+def _rule(row: dict[str, Any], generation: Generation) -> _Rule:
+    try:
+        spec = json.loads(row["spec"] or "{}")
+    except ValueError:
+        spec = {}
+    text, zone_name = str(spec.get("schedule", "")), spec.get("timeZone")
+    schedule: Schedule | None = None
+    zone = UTC
+    try:
+        full = f"TZ={zone_name} {text}" if zone_name and "TZ=" not in text else text
+        schedule = parse(full, generation)
+        zone = load_zone(zone_name) if zone_name else UTC
+    except (CronSpecError, CronPanicError, UnknownZoneError, ValueError):
+        schedule = None
+    deadline_s = spec.get("startingDeadlineSeconds")
+    return _Rule(
+        row["recv_ns"] or 0,
+        schedule,
+        zone,
+        f"{text} ({zone_name})" if zone_name else text,
+        str(spec.get("concurrencyPolicy") or "Allow"),
+        spec.get("suspend") is True,
+        deadline_s * NS_PER_S if isinstance(deadline_s, int) else None,
+    )

@@ -1,0 +1,17 @@
+--- One row per time at which a CronJob was due while it was recorded, and what became of it.
+--@ trace | name of the trace | never
+--@ namespace | the CronJob's namespace | never
+--@ cronjob | the CronJob's name | never
+--@ cronjob_uid | the CronJob's uid | absent in the object
+--@ due_at | when the schedule in force fired, UTC | never
+--@ outcome | started, skipped (the concurrency policy), suspended, missed (never started), pending (due just before the end) or unknown (inside a gap) | never
+--@ policy | what decided: Allow, Forbid, Replace, suspend, startingDeadlineSeconds, most-recent-only (a later start was made instead), no-leader, gap | nothing in the record explains it
+--@ job | the Job that was started for it | it was not started
+--@ started_at | that Job's creationTimestamp, UTC | it was not started
+--@ delay_s | from due_at to the Job's creation, seconds | it was not started
+--@ schedule | the schedule in force, with its time zone | never
+--@ why | the same in words, with the numbers | never
+CREATE VIEW cron_ticks AS
+SELECT trace, namespace, cronjob, cronjob_uid, utc(due_ns) AS due_at, outcome, policy, job,
+       utc(started_ns) AS started_at, seconds_between(due_ns, started_ns) AS delay_s, schedule, why
+FROM _cron_ticks;

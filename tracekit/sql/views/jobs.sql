@@ -1,0 +1,115 @@
+--- One row per Job (per uid: a name that was used again has several), as it was last seen.
+--@ trace | name of the trace | never
+--@ namespace | `.metadata.namespace` | never
+--@ job | `.metadata.name` | never
+--@ job_uid | `.metadata.uid` | never
+--@ cronjob | the CronJob that owns it | no CronJob does
+--@ outcome | Complete or Failed (its condition); Deleted (gone, unfinished); Suspended, Running or Pending (not started) at the end | never
+--@ reason | reason of the condition Complete or Failed | not finished, or none was given
+--@ message | message of that condition | not finished, or none was given
+--@ created_at | `.metadata.creationTimestamp`, UTC | absent in the object
+--@ started_at | `.status.startTime` (a resume sets it anew) | not started
+--@ finished_at | `.status.completionTime`, else `lastTransitionTime` of the condition Failed | not finished
+--@ gone_at | when its DELETED was received | it was there at the end
+--@ queue_s | from creation to the startTime of its first pod, seconds | no pod started
+--@ run_s | from the startTime of its first pod to finished_at, seconds | no pod started, or not finished
+--@ duration_s | from started_at to finished_at, seconds | one of the two is null
+--@ backoff_s | time lost to back-off: seconds in which a failed pod had no successor yet but got one later, exact, summed over indexes | 0 when no failed pod was replaced
+--@ retries | pods that failed and were followed by a later pod of the same Job (and index) | 0 when there were none
+--@ pods | pods of the Job that were seen | 0 when there were none
+--@ pods_succeeded | of them, those seen in phase Succeeded | 0 when there were none
+--@ pods_failed | of them, those seen in phase Failed | 0 when there were none
+--@ restarts | container restarts inside its pods | 0 when there were none
+--@ active | last `.status.active` | 0 when absent
+--@ ready | last `.status.ready` | absent in the object
+--@ succeeded | last `.status.succeeded` | 0 when absent
+--@ failed | last `.status.failed` | 0 when absent
+--@ parallelism | `.spec.parallelism` | absent in the object
+--@ completions | `.spec.completions` | absent: a work-queue Job
+--@ completion_mode | `.spec.completionMode` | before 1.21
+--@ backoff_limit | `.spec.backoffLimit` | absent in the object
+--@ backoff_limit_per_index | `.spec.backoffLimitPerIndex` | absent in the object
+--@ active_deadline_s | `.spec.activeDeadlineSeconds` | absent in the object
+--@ ttl_s | `.spec.ttlSecondsAfterFinished` | absent in the object
+--@ suspended | `.spec.suspend` | absent in the object
+--@ managed_by | `.spec.managedBy` | absent in the object
+--@ restart_policy | restartPolicy of the pod template | absent in the object
+--@ image | image of the first container of the pod template | absent in the object
+--@ revisions | revisions of the Job that were seen | never
+CREATE VIEW jobs AS
+WITH
+seen AS (
+  SELECT trace, namespace, uid,
+         arg_max(seq, _order) AS last_seq,
+         count(DISTINCT rv) AS revisions,
+         max(recv_ns) FILTER (type = 'DELETED') AS gone_ns
+  FROM _states
+  WHERE stream = 'jobs'
+  GROUP BY ALL
+),
+last AS (
+  SELECT seen.revisions, seen.gone_ns, states.*,
+         finished_condition(states.conditions) AS finish
+  FROM seen
+  JOIN _states AS states
+    ON states.trace = seen.trace AND states.seq = seen.last_seq AND states.stream = 'jobs'
+),
+pods AS (
+  SELECT trace, namespace, job_uid,
+         count(*) AS pods,
+         count(*) FILTER (phase = 'Succeeded') AS pods_succeeded,
+         count(*) FILTER (phase = 'Failed') AS pods_failed,
+         sum(restarts)::BIGINT AS restarts,
+         min(start_ns) AS first_start_ns
+  FROM _pods
+  GROUP BY ALL
+),
+waits AS (
+  SELECT trace, namespace, job_uid, count(*) AS retries, sum(wait_s) FILTER (first_of_wait) AS backoff_s
+  FROM _replacements
+  GROUP BY ALL
+)
+SELECT last.trace, last.namespace, last.name AS job, last.uid AS job_uid, last.cronjob,
+       CASE
+         WHEN finish IS NOT NULL THEN finish.type
+         WHEN gone_ns IS NOT NULL THEN 'Deleted'
+         WHEN spec->>'$.suspend' = 'true' THEN 'Suspended'
+         WHEN last.start_ns IS NULL THEN 'Pending'
+         ELSE 'Running'
+       END AS outcome,
+       nullif(finish.reason, '') AS reason,
+       nullif(finish.message, '') AS message,
+       utc(created_ns) AS created_at,
+       utc(last.start_ns) AS started_at,
+       utc(finished_ns(last.completion_ns, finish)) AS finished_at,
+       utc(gone_ns) AS gone_at,
+       seconds_between(created_ns, first_start_ns) AS queue_s,
+       seconds_between(first_start_ns, finished_ns(last.completion_ns, finish)) AS run_s,
+       seconds_between(last.start_ns, finished_ns(last.completion_ns, finish)) AS duration_s,
+       coalesce(waits.backoff_s, 0) AS backoff_s,
+       coalesce(waits.retries, 0) AS retries,
+       coalesce(pods.pods, 0) AS pods,
+       coalesce(pods.pods_succeeded, 0) AS pods_succeeded,
+       coalesce(pods.pods_failed, 0) AS pods_failed,
+       coalesce(pods.restarts, 0) AS restarts,
+       coalesce(active, 0) AS active,
+       ready,
+       coalesce(succeeded, 0) AS succeeded,
+       coalesce(failed, 0) AS failed,
+       try_cast(spec->>'$.parallelism' AS BIGINT) AS parallelism,
+       try_cast(spec->>'$.completions' AS BIGINT) AS completions,
+       spec->>'$.completionMode' AS completion_mode,
+       try_cast(spec->>'$.backoffLimit' AS BIGINT) AS backoff_limit,
+       try_cast(spec->>'$.backoffLimitPerIndex' AS BIGINT) AS backoff_limit_per_index,
+       try_cast(spec->>'$.activeDeadlineSeconds' AS BIGINT) AS active_deadline_s,
+       try_cast(spec->>'$.ttlSecondsAfterFinished' AS BIGINT) AS ttl_s,
+       try_cast(spec->>'$.suspend' AS BOOLEAN) AS suspended,
+       spec->>'$.managedBy' AS managed_by,
+       spec->>'$.template.spec.restartPolicy' AS restart_policy,
+       spec->>'$.template.spec.containers[0].image' AS image,
+       revisions
+FROM last
+LEFT JOIN pods
+  ON pods.trace = last.trace AND pods.namespace = last.namespace AND pods.job_uid = last.uid
+LEFT JOIN waits
+  ON waits.trace = last.trace AND waits.namespace = last.namespace AND waits.job_uid = last.uid;
