@@ -24,7 +24,8 @@ urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
 
 RawObject = dict[str, Any]
 
-# A refused connection was never a request, so any method may try again; what broke midway may not.
+# A refused connection was never a request, so any method may try again; what broke midway may
+# have been done, so only what can be done twice.
 PATIENCE = urllib3.Retry(
     total=None,
     connect=60,
@@ -32,7 +33,7 @@ PATIENCE = urllib3.Retry(
     status=0,
     redirect=0,
     other=0,
-    allowed_methods={"GET"},
+    allowed_methods={"GET", "PATCH"},
     backoff_factor=0.1,
     backoff_max=0.5,
 )

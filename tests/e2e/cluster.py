@@ -192,6 +192,17 @@ class Cluster:
         """End one program the polite way."""
         self._end(name, signal.SIGTERM)
 
+    def revive(self) -> list[str]:
+        """Start what ended by itself, as a node would, and name it.
+
+        A controller manager that cannot renew its lease for 3 s ends: a restart of the API server
+        takes it along.
+        """
+        ended = [name for name, process in self._processes.items() if process.poll() is not None]
+        for name in ended:
+            self.start_process(name)
+        return ended
+
     def stop(self) -> None:
         """End everything, controllers first."""
         for name in (CONTROLLER_MANAGER, API_SERVER, ETCD):

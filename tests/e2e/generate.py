@@ -34,6 +34,7 @@ from tests.e2e.scene import Scene, Surroundings
 
 STAGGER_SECONDS = 0.5
 SETTLE_SECONDS_MAX = 110.0  # three failures back off for 10, 20 and 40 s
+REVIVE_AFTER_SECONDS = 4.0  # longer than a controller manager tries to renew its lease
 QUIET_SECONDS = 6.0
 QUIET_SECONDS_MAX = 60.0
 RECORDED_RESOURCES = {
@@ -69,6 +70,10 @@ class Run:
         """Keep one sentence about what went wrong, for about.json."""
         log.warning("%s: %s", where, what)
         self.errors.setdefault(where, []).append(what)
+
+    def restarted(self, program: str, ended_at: float) -> None:
+        """Keep a restart for about.json."""
+        self.restarts.append({"program": program, "killed": ended_at, "started": time.time()})
 
     def gates(self) -> dict[str, bool]:
         """Return the gates set on the command line."""
@@ -167,7 +172,11 @@ def _restart(run: Run, cluster: Cluster, program: str) -> None:
         cluster.kill(program)
         time.sleep(2)
         cluster.start_process(program)
-        run.restarts.append({"program": program, "killed": killed_at, "started": time.time()})
+        run.restarted(program, killed_at)
+        if program == API_SERVER:
+            time.sleep(REVIVE_AFTER_SECONDS)
+            for taken_along in cluster.revive():
+                run.restarted(taken_along, killed_at)
 
 
 def _settle(run: Run, scenes: list[Scene]) -> None:
@@ -284,6 +293,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Make a trace; exit 1 if something in it is not as expected, 2 if there is none."""
     run = _options(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+    logging.getLogger("urllib3").setLevel(logging.ERROR)  # patience is not news
     try:
         generate(run)
     except (BuildError, ClusterError, ApiError) as error:
