@@ -34,7 +34,6 @@ from tests.e2e.scene import Scene, Surroundings
 
 STAGGER_SECONDS = 0.5
 SETTLE_SECONDS_MAX = 110.0  # three failures back off for 10, 20 and 40 s
-REVIVE_AFTER_SECONDS = 4.0  # longer than a controller manager tries to renew its lease
 QUIET_SECONDS = 6.0
 QUIET_SECONDS_MAX = 60.0
 RECORDED_RESOURCES = {
@@ -169,14 +168,9 @@ def _restart(run: Run, cluster: Cluster, program: str) -> None:
     for after in run.restarts_after[program]:
         time.sleep(max(0.0, started + after - time.monotonic()))
         killed_at = time.time()
-        cluster.kill(program)
-        time.sleep(2)
-        cluster.start_process(program)
-        run.restarted(program, killed_at)
-        if program == API_SERVER:
-            time.sleep(REVIVE_AFTER_SECONDS)
-            for taken_along in cluster.revive():
-                run.restarted(taken_along, killed_at)
+        taken_along = cluster.restart(program, away_seconds=2)
+        for restarted in (program, *taken_along):
+            run.restarted(restarted, killed_at)
 
 
 def _settle(run: Run, scenes: list[Scene]) -> None:

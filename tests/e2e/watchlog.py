@@ -153,8 +153,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("-o", "--out", type=Path, required=True)
     options = parser.parse_args(arguments)
     config = json.loads(options.kubeconfig.read_text())
-    server = config["clusters"][0]["cluster"]["server"]
-    api = Api(server, config["users"][0]["user"]["token"], agent="watchlog", pool_size=8)
+    cluster = config["clusters"][0]["cluster"]
+    token = config["users"][0]["user"]["token"]
+    ca_file = cluster["certificate-authority"]
+    api = Api(cluster["server"], token, ca_file=ca_file, agent="watchlog", pool_size=8)
     ended = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ended.set())
