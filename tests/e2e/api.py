@@ -19,12 +19,10 @@ MERGE_PATCH = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 
-# The server makes its own certificate at start; on loopback there is nothing to verify.
-urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
-
 RawObject = dict[str, Any]
 
-# A refused connection was never a request, so any method may try again; what broke midway may not.
+# A refused connection was never a request, so any method may try again; what broke midway may
+# have been done, so only what can be done twice.
 PATIENCE = urllib3.Retry(
     total=None,
     connect=60,
@@ -32,7 +30,7 @@ PATIENCE = urllib3.Retry(
     status=0,
     redirect=0,
     other=0,
-    allowed_methods={"GET"},
+    allowed_methods={"GET", "PATCH"},
     backoff_factor=0.1,
     backoff_max=0.5,
 )
@@ -60,12 +58,19 @@ class Api:
     """Talks to one API server as one user; safe to share between threads."""
 
     def __init__(
-        self, server: str, token: str, *, agent: str, pool_size: int = 8, patient: bool = False
+        self,
+        server: str,
+        token: str,
+        *,
+        ca_file: str,
+        agent: str,
+        pool_size: int = 8,
+        patient: bool = False,
     ) -> None:
         """Prepare connections; a patient client waits while the server is restarted."""
         self._pool = urllib3.PoolManager(
             maxsize=pool_size,
-            cert_reqs="CERT_NONE",
+            ca_certs=ca_file,
             retries=False,
             timeout=urllib3.Timeout(connect=5, read=30),
         )

@@ -140,6 +140,9 @@ def _build(version: str, target: Path) -> None:
             (module_dir / "go.mod").write_text(generated_go_mod(version))
             log.info("resolving the modules of %s", version)
             _go("mod", "tidy", "-e", cwd=module_dir)
+            # -e forgives what only tests need; what the programs need is asked for before long
+            # compiling, because the proxy lacks some modules of some patch releases
+            _go("list", "-mod=mod", "-deps", *map(_package, PROGRAMS), cwd=module_dir)
         for program in PROGRAMS:
             log.info("building %s %s", program, version)
             _go(*_build_arguments(version, program, out_dir), cwd=module_dir)
@@ -164,8 +167,12 @@ def _build_arguments(version: str, program: str, out_dir: Path) -> list[str]:
     return [
         *("build", f"-mod={mode}", "-p", os.environ.get("TRACEKIT_E2E_BUILD_JOBS", "2")),
         *("-trimpath", "-ldflags", " ".join(flags)),
-        *("-o", str(out_dir / program), f"k8s.io/kubernetes/cmd/{program}"),
+        *("-o", str(out_dir / program), _package(program)),
     ]
+
+
+def _package(program: str) -> str:
+    return f"k8s.io/kubernetes/cmd/{program}"
 
 
 def _require_go() -> None:

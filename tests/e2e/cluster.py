@@ -1,19 +1,15 @@
 """A real control plane on loopback: etcd, kube-apiserver and kube-controller-manager.
 
 Each is a process of its own that can be killed and started again by name while the others run.
-All are children that the kernel ends with this process (`PR_SET_PDEATHSIG`), so that a killed test
-run leaves nothing behind; nothing is ever ended by name. The state lives in one folder.
+All are children that end with this process, so that a killed test run leaves nothing behind; nothing is ever ended by name. The state lives in one folder.
 """
 
-import ctypes
 import json
 import secrets
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -21,8 +17,10 @@ from typing import Self
 
 import urllib3
 
+from tests.e2e import keys
 from tests.e2e.api import Api, ApiError, Credentials, namespaced
 from tests.e2e.build import DEFAULT_VERSION, ensure, etcd_path
+from tests.e2e.processes import free_ports, spawn
 
 ETCD, API_SERVER, CONTROLLER_MANAGER = "etcd", "kube-apiserver", "kube-controller-manager"
 CONTROLLERS = (
@@ -38,6 +36,7 @@ CONTROLLERS = (
 ISSUER = "https://kubernetes.default.svc"
 ADVERTISED = "192.0.2.2"  # TEST-NET-1: the server refuses to advertise a loopback address
 START_SECONDS_MAX = 90.0
+LEASE_LOST_SECONDS = 4.0  # longer than a controller manager tries to renew its lease
 STOP_SECONDS_MAX = 4.0  # the API server waits for watches to end; its audit log is synchronous
 
 AUDIT_POLICY = {
@@ -56,11 +55,6 @@ AUDIT_POLICY = {
         {"level": "Metadata"},
     ],
 }
-
-_libc = ctypes.CDLL(None)
-_PR_SET_PDEATHSIG = 1
-# The kernel sends the death signal when the *thread* that forked ends: one thread does it for all.
-_spawner = ThreadPoolExecutor(max_workers=1, thread_name_prefix="spawner")
 
 
 class ClusterError(Exception):
@@ -86,7 +80,7 @@ class Cluster:
         self._ports = dict(
             zip(
                 ("client", "peer", API_SERVER, CONTROLLER_MANAGER),
-                _free_ports(4),
+                free_ports(4),
                 strict=True,
             )
         )
@@ -110,8 +104,14 @@ class Cluster:
         self, user: str = "admin", *, agent: str = "e2e", pool_size: int = 8, patient: bool = False
     ) -> Api:
         """Return a client that acts as `user`."""
-        token = self.users[user].token
-        return Api(self.server, token, agent=agent, pool_size=pool_size, patient=patient)
+        return Api(
+            self.server,
+            self.users[user].token,
+            ca_file=str(self.ca_file),
+            agent=agent,
+            pool_size=pool_size,
+            patient=patient,
+        )
 
     def kubeconfig(self, user: str = "admin", namespace: str = "default") -> Path:
         """Write a kubeconfig for `user` (JSON, which is YAML) and return its path."""
@@ -124,7 +124,7 @@ class Cluster:
             "clusters": [
                 {
                     "name": "e2e",
-                    "cluster": {"server": self.server, "insecure-skip-tls-verify": True},
+                    "cluster": {"server": self.server, "certificate-authority": str(self.ca_file)},
                 }
             ],
             "contexts": [{"name": "e2e", "context": context}],
@@ -139,6 +139,11 @@ class Cluster:
     def server(self) -> str:
         """The API server's URL."""
         return f"https://127.0.0.1:{self._ports[API_SERVER]}"
+
+    @property
+    def ca_file(self) -> Path:
+        """The certificate that the API server and the controller manager show."""
+        return self.folder / keys.CERTIFICATE
 
     @property
     def etcd_url(self) -> str:
@@ -176,7 +181,7 @@ class Cluster:
             CONTROLLER_MANAGER: self._controller_manager_arguments,
         }[name]()
         with (self.folder / f"{name}.log").open("ab") as log:
-            self._processes[name] = _spawner.submit(_spawn, arguments, log.fileno()).result()
+            self._processes[name] = spawn(arguments, log.fileno())
         ready: dict[str, Callable[[], bool]] = {
             ETCD: self._etcd_ready,
             API_SERVER: self._api_server_ready,
@@ -191,6 +196,27 @@ class Cluster:
     def terminate(self, name: str) -> None:
         """End one program the polite way."""
         self._end(name, signal.SIGTERM)
+
+    def restart(self, name: str, *, away_seconds: float = 0.0) -> list[str]:
+        """Kill -9 one program and start it again; return what else had to be started again."""
+        self.kill(name)
+        time.sleep(away_seconds)
+        self.start_process(name)
+        if name == CONTROLLER_MANAGER:
+            return []
+        time.sleep(LEASE_LOST_SECONDS)
+        return self.revive()
+
+    def revive(self) -> list[str]:
+        """Start what ended by itself, as a node would, and name it.
+
+        A controller manager that cannot renew its lease for 3 s ends: a restart of the API server
+        takes it along.
+        """
+        ended = [name for name, process in self._processes.items() if process.poll() is not None]
+        for name in ended:
+            self.start_process(name)
+        return ended
 
     def stop(self) -> None:
         """End everything, controllers first."""
@@ -247,10 +273,10 @@ class Cluster:
             f"--secure-port={self._ports[API_SERVER]}",
             "--bind-address=127.0.0.1",
             f"--advertise-address={ADVERTISED}",
-            f"--cert-dir={self.folder / 'api-certs'}",
+            *self._serving(),
             "--service-cluster-ip-range=10.0.0.0/24",
-            f"--service-account-key-file={self.folder / 'sa.key'}",
-            f"--service-account-signing-key-file={self.folder / 'sa.key'}",
+            f"--service-account-key-file={self.folder / keys.SERVICE_ACCOUNT_KEY}",
+            f"--service-account-signing-key-file={self.folder / keys.SERVICE_ACCOUNT_KEY}",
             f"--service-account-issuer={ISSUER}",
             f"--token-auth-file={self.folder / 'tokens.csv'}",
             "--authorization-mode=RBAC",
@@ -271,10 +297,10 @@ class Cluster:
             str(ensure(self.version) / CONTROLLER_MANAGER),
             f"--kubeconfig={self.kubeconfig('system:kube-controller-manager')}",
             "--use-service-account-credentials=true",
-            f"--service-account-private-key-file={self.folder / 'sa.key'}",
+            f"--service-account-private-key-file={self.folder / keys.SERVICE_ACCOUNT_KEY}",
             f"--secure-port={self._ports[CONTROLLER_MANAGER]}",
             "--bind-address=127.0.0.1",
-            f"--cert-dir={self.folder / 'kcm-certs'}",
+            *self._serving(),
             "--leader-elect=true",
             "--leader-elect-lease-duration=5s",
             "--leader-elect-renew-deadline=3s",
@@ -287,6 +313,10 @@ class Cluster:
         if self.minor < 20:
             arguments.append("--leader-elect-resource-lock=leases")
         return [*arguments, *self.kcm_flags]
+
+    def _serving(self) -> list[str]:
+        key = self.folder / keys.CERTIFICATE_KEY
+        return [f"--tls-cert-file={self.ca_file}", f"--tls-private-key-file={key}"]
 
     def _gates(self) -> list[str]:
         gates = [self.feature_gates] if self.feature_gates else []
@@ -308,7 +338,7 @@ class Cluster:
 
     def _controller_manager_alive(self) -> bool:
         url = f"https://127.0.0.1:{self._ports[CONTROLLER_MANAGER]}/healthz"
-        pool = urllib3.PoolManager(retries=False, cert_reqs="CERT_NONE")
+        pool = urllib3.PoolManager(retries=False, ca_certs=str(self.ca_file))
         return pool.request("GET", url, timeout=2).status == 200
 
     def _wait(self, name: str, ready: Callable[[], bool]) -> None:
@@ -346,34 +376,4 @@ class Cluster:
             for number, made in enumerate(self.users.values())
         ]
         (self.folder / "tokens.csv").write_text("\n".join(rows) + "\n")
-        key = self.folder / "sa.key"
-        if not key.exists():
-            subprocess.run(
-                ["openssl", "genrsa", "-out", str(key), "2048"], check=True, capture_output=True
-            )
-
-
-def _spawn(arguments: list[str], log_fd: int) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        arguments,
-        stdin=subprocess.DEVNULL,
-        stdout=log_fd,
-        stderr=log_fd,
-        preexec_fn=_die_with_parent,  # noqa: PLW1509 (one prctl call, no locks, no allocation)
-    )
-
-
-def _die_with_parent() -> None:
-    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
-def _free_ports(count: int) -> list[int]:
-    """Return distinct free ports; all are held open together so that none is given twice."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
-    finally:
-        for one in sockets:
-            one.close()
+        keys.make_keys(self.folder)

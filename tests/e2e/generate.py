@@ -70,6 +70,10 @@ class Run:
         log.warning("%s: %s", where, what)
         self.errors.setdefault(where, []).append(what)
 
+    def restarted(self, program: str, ended_at: float) -> None:
+        """Keep a restart for about.json."""
+        self.restarts.append({"program": program, "killed": ended_at, "started": time.time()})
+
     def gates(self) -> dict[str, bool]:
         """Return the gates set on the command line."""
         pairs = (pair.split("=") for pair in self.feature_gates.split(",") if pair)
@@ -164,10 +168,9 @@ def _restart(run: Run, cluster: Cluster, program: str) -> None:
     for after in run.restarts_after[program]:
         time.sleep(max(0.0, started + after - time.monotonic()))
         killed_at = time.time()
-        cluster.kill(program)
-        time.sleep(2)
-        cluster.start_process(program)
-        run.restarts.append({"program": program, "killed": killed_at, "started": time.time()})
+        taken_along = cluster.restart(program, away_seconds=2)
+        for restarted in (program, *taken_along):
+            run.restarted(restarted, killed_at)
 
 
 def _settle(run: Run, scenes: list[Scene]) -> None:
@@ -284,6 +287,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Make a trace; exit 1 if something in it is not as expected, 2 if there is none."""
     run = _options(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+    logging.getLogger("urllib3").setLevel(logging.ERROR)  # patience is not news
     try:
         generate(run)
     except (BuildError, ClusterError, ApiError) as error:

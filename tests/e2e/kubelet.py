@@ -194,15 +194,16 @@ class Kubelet:
 
     def _tried(self, pod: _Pod, step: Callable[[_Pod], None]) -> None:
         """Do one step; a server that is away is tried again, a pod that is gone is not."""
+        last = ""
         for attempt in range(RETRIES):
             try:
                 step(pod)
             except ApiError as error:
                 if error.status in (404, 409):
                     return  # deleted or replaced meanwhile: the watch will say so
-                self.errors[f"{step.__name__}: {error}"] += 1
+                last = str(error)
             except (urllib3.exceptions.HTTPError, OSError) as error:
-                self.errors[f"{step.__name__}: {type(error).__name__}"] += 1
+                last = type(error).__name__
             except Exception:
                 log.exception("step %s of pod %s/%s", step.__name__, pod.namespace, pod.name)
                 return
@@ -210,6 +211,7 @@ class Kubelet:
                 return
             if self._stopped.wait(min(1.0, 0.2 * (attempt + 1))):
                 return
+        self.errors[f"{step.__name__} given up: {last}"] += 1
 
     # Steps of a life
 

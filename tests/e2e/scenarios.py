@@ -125,17 +125,17 @@ def suspend(scene: Scene) -> None:
     scene.job("born-suspended", {"run": 1}, end="Complete", suspend=True, activeDeadlineSeconds=6)
     scene.job("stays-suspended", {"run": 1}, end="Suspended", suspend=True)
     scene.job(
-        "deadline-restarts", {"run": 6}, end="Complete", activeDeadlineSeconds=9, completions=1
+        "deadline-restarts", {"run": 6}, end="Complete", activeDeadlineSeconds=14, completions=1
     )
     time.sleep(3)
     scene.edit("born-suspended", suspend=False)
     scene.edit("deadline-restarts", suspend=True)
-    time.sleep(2)
-    scene.edit("deadline-restarts", suspend=False)
     scene.job("flapping", {"run": 5, "grace": 2}, end="Complete", completions=3, parallelism=3)
     for wanted in (True, False, True, False):
         time.sleep(0.8)
         scene.edit("flapping", suspend=wanted)
+    time.sleep(7)  # in all longer than the deadline, which counts from the resumption
+    scene.edit("deadline-restarts", suspend=False)
 
 
 def indexed(scene: Scene) -> None:

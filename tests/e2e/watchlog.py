@@ -26,6 +26,7 @@ from tests.e2e.api import Api, ApiError
 
 SILENCE_SECONDS_MAX = 120.0  # a server that knows bookmarks sends one a minute
 LEVEL = 10
+GONE = 410
 
 log = logging.getLogger(__name__)
 
@@ -60,6 +61,7 @@ class WatchLog:
         self._api = api
         self._lock = threading.Lock()
         self._closed = False
+        self._broken: set[str] = set()  # each thread adds and discards its own resource only
         self._listed = threading.Semaphore(0)
         self._out = zstandard.ZstdCompressor(level=LEVEL).stream_writer(out, closefd=False)
 
@@ -95,10 +97,16 @@ class WatchLog:
                         self._listed.release()
                 version = self._watch(stream, version)
             except (ApiError, urllib3.exceptions.HTTPError, OSError) as error:
-                self._write(stream.resource, "NOTE", {"error": str(error)}, time.time_ns())
-                if isinstance(error, ApiError) and error.status == 410:
+                self._note(stream, error)
+                if isinstance(error, ApiError) and error.status == GONE:
                     version = ""
                 time.sleep(0.5)
+
+    def _note(self, stream: Stream, error: Exception) -> None:
+        """Write that a stream broke, once until it works again."""
+        if stream.resource not in self._broken:
+            self._broken.add(stream.resource)
+            self._write(stream.resource, "NOTE", {"error": str(error)}, time.time_ns())
 
     def _list(self, stream: Stream) -> str:
         answer = self._api.get(stream.path)
@@ -122,17 +130,18 @@ class WatchLog:
         followed = self._api.stream(stream.path, query, silence_seconds_max=SILENCE_SECONDS_MAX)
         try:
             with followed as lines:
+                self._broken.discard(stream.resource)
                 for line in lines:
                     received_ns = time.time_ns()
                     frame = orjson.loads(line)
                     self._write(stream.resource, frame["type"], frame["object"], received_ns)
                     if frame["type"] == "ERROR":
-                        return "" if frame["object"].get("code") == 410 else version
+                        return "" if frame["object"].get("code") == GONE else version
                     version = frame["object"]["metadata"]["resourceVersion"]
         except (urllib3.exceptions.HTTPError, OSError) as error:
             # here, not in the caller, because only here `version` is known
             if not isinstance(error, urllib3.exceptions.ReadTimeoutError):
-                self._write(stream.resource, "NOTE", {"error": str(error)}, time.time_ns())
+                self._note(stream, error)
             time.sleep(0.2)
         return version
 
@@ -144,8 +153,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("-o", "--out", type=Path, required=True)
     options = parser.parse_args(arguments)
     config = json.loads(options.kubeconfig.read_text())
-    server = config["clusters"][0]["cluster"]["server"]
-    api = Api(server, config["users"][0]["user"]["token"], agent="watchlog", pool_size=8)
+    cluster = config["clusters"][0]["cluster"]
+    token = config["users"][0]["user"]["token"]
+    ca_file = cluster["certificate-authority"]
+    api = Api(cluster["server"], token, ca_file=ca_file, agent="watchlog", pool_size=8)
     ended = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ended.set())
