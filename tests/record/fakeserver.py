@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import orjson
 
-from fakecluster import GROUP_VERSIONS, FakeCluster
+from tests.record.fakecluster import GROUP_VERSIONS, FakeCluster
 
 WATCH_FAULTS = (
     "cut-mid-line", "cut", "cut-mid-chunk", "bad-chunk-length", "stall", "error-410", "error-500", "error-504",
@@ -293,6 +293,9 @@ class FakeServer:
             return None
         connection.sendall(_HEAD)
         if initial:
+            if self.faults.draw(("no-progress",), 0.2):
+                _chunk(connection, _error(500, "the required storage feature RequestWatchProgress is disabled"))
+                raise _Gone
             rv = self._initial_events(connection, resource, namespace)
         _WatchSession(self, connection, resource, namespace, rv).run()
         return None

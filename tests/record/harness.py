@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 import orjson
 import yaml
 
-from fakecluster import FakeCluster
-from fakeserver import Faults, FakeServer
+from tests.record.fakecluster import FakeCluster
+from tests.record.fakeserver import Faults, FakeServer
 from tracekit.record.backoff import Backoff
 from tracekit.record.kinds import StreamSpec
 from tracekit.record.kubeconfig import Connection, ConnectOptions

@@ -86,7 +86,9 @@ class StatusDisplay:
                 continue
             self._known_state[name] = now
             if now is StreamState.RETRYING:
-                self._console.print(f"{name}: {status.last_failure}; retrying", highlight=False)
+                self._console.print(
+                    f"{name}: {status.last_failure}; retrying", highlight=False, soft_wrap=True
+                )
             elif before is StreamState.RETRYING:
                 self._console.print(f"{name}: back", highlight=False)
 

@@ -228,11 +228,15 @@ class Watcher:
         self._listing = True
         try:
             if self._streaming_lists:
+                # Whatever stops a streaming list, the next list is by pages: a server may refuse,
+                # or lack what it needs of its etcd, or never come to the closing bookmark.
+                self._streaming_lists = False
                 try:
                     self._list_by_stream()
                 except Unsupported:
-                    self._streaming_lists = False
+                    pass
                 else:
+                    self._streaming_lists = True
                     return
             self._list_by_pages()
         finally:
@@ -283,6 +287,7 @@ class Watcher:
                         continue
                     if not began:
                         began = True
+                        _check_begins(frame)
                         self._write_bound("LIST_BEGIN", None, recv_ns)
                     if frame.ends_initial_events:
                         listed = True
@@ -448,3 +453,9 @@ class Watcher:
                 row = Row(self.spec.resource, "LIST", now_ns, self._known.body(uid))
                 self._sink.row(row)
         self._write_bound("LIST_END", self._position, now_ns)
+
+
+def _check_begins(frame: Frame) -> None:
+    """Take an error in place of a streaming list as the server's way to say that it cannot."""
+    if frame.type == "ERROR":
+        raise Unsupported(str(frame.body.get("message")))
