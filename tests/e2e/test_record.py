@@ -19,9 +19,10 @@ import yaml
 
 from tests.e2e import audit
 from tests.e2e.access import RBAC, compact
-from tests.e2e.cluster import API_SERVER, Cluster
+from tests.e2e.cluster import API_SERVER, CONTROLLER_MANAGER, Cluster
 from tests.e2e.kubelet import Kubelet
 from tests.e2e.scene import Scene, Surroundings
+from tracekit.errors import TracekitError
 from tracekit.trace.reader import TraceReader
 
 pytestmark = pytest.mark.e2e
@@ -83,7 +84,9 @@ def _tracekit(*arguments: str, status: int = 0) -> subprocess.CompletedProcess[s
 class Recording:
     """A recorder process; its stderr is read so that tests can wait for what it says."""
 
-    def __init__(self, cluster: Cluster, out: Path, *arguments: str, user: str = "recorder") -> None:
+    def __init__(
+        self, cluster: Cluster, out: Path, *arguments: str, user: str = "recorder"
+    ) -> None:
         command = _command(
             *("record", "-o", str(out), "--kubeconfig", str(cluster.kubeconfig(user))), *arguments
         )
@@ -106,7 +109,7 @@ class Recording:
     def _lists(self) -> int:
         try:
             return TraceReader(self.out).table(("stream",), types=["LIST_END"]).num_rows
-        except Exception:
+        except TracekitError:  # not there yet
             return 0
 
     def kill(self) -> None:
@@ -183,11 +186,24 @@ def _written(log: Path, namespace: str | None) -> set[audit.Revision]:
     if namespace is None:
         return audit.written_revisions(log)
     names = {
-        (entry["objectRef"]["resource"], (entry.get("responseObject") or {}).get("metadata", {}).get("uid"))
+        (
+            entry["objectRef"]["resource"],
+            (entry.get("responseObject") or {}).get("metadata", {}).get("uid"),
+        )
         for entry in audit.lines(log)
         if entry.get("objectRef", {}).get("namespace") == namespace
     }
     return {found for found in audit.written_revisions(log) if (found[0], found[1]) in names}
+
+
+def _restart_api_server(cluster: Cluster) -> None:
+    """Restart it, and the controller manager too, which gives up when it cannot renew its lease."""
+    cluster.terminate(API_SERVER)
+    time.sleep(1)
+    cluster.start_process(API_SERVER)
+    cluster.kill(CONTROLLER_MANAGER)
+    cluster.start_process(CONTROLLER_MANAGER)
+    cluster.wait_controllers()
 
 
 def test_kill_and_restart_lose_nothing(cluster: Cluster, tmp_path: Path) -> None:
@@ -206,9 +222,7 @@ def test_kill_and_restart_lose_nothing(cluster: Cluster, tmp_path: Path) -> None
     recording = Recording(cluster, trace, "-A", "--append")
     recording.wait_live(7)
     _finish_jobs(scene, "meanwhile")
-    cluster.terminate(API_SERVER)
-    time.sleep(1)
-    cluster.start_process(API_SERVER)
+    _restart_api_server(cluster)
     _some_jobs(scene, "after")
     _finish_jobs(scene, "after")
     time.sleep(3)
@@ -238,8 +252,7 @@ def test_compaction_makes_a_gap_row_and_synthesised_deletes(
     _some_jobs(scene, "unseen")
     _finish_jobs(scene, "unseen")
     compact(cluster.etcd_url)
-    cluster.terminate(API_SERVER)
-    cluster.start_process(API_SERVER)
+    _restart_api_server(cluster)
     recording = Recording(cluster, trace, "-A", "--append")
     _until(lambda: any(gap.stream == "jobs" for gap in TraceReader(trace).gaps()))
     _some_jobs(scene, "after")

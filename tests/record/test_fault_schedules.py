@@ -1,4 +1,4 @@
-"""The invariant: after any schedule of faults, recorded ∪ gaps = served."""
+"""The invariant: after any schedule of faults, what was recorded and what the gaps cover is what was served."""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import click
 import yaml
 
@@ -48,15 +50,6 @@ def manifests_command(
         keep=keep,
         reads_gates=feature_gates,
     )
-    click.echo(
-        yaml.dump_all(manifests(deployment), Dumper=_Plain, sort_keys=False, width=100), nl=False
-    )
-
-
-class _Plain(yaml.SafeDumper):
-    """YAML without anchors: a label map that is used twice is written twice."""
-
-    def ignore_aliases(self, data: object) -> bool:
-        """Never alias."""
-        del data
-        return True
+    # Through JSON, so that a mapping used twice is written twice and not as a YAML alias.
+    documents = json.loads(json.dumps(manifests(deployment)))
+    click.echo(yaml.safe_dump_all(documents, sort_keys=False, width=100), nl=False)

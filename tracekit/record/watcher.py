@@ -25,7 +25,6 @@ from tracekit.record.failures import (
     Gone,
     RequestFailed,
     StreamIdle,
-    Throttled,
     Unauthorized,
     Unsupported,
     failure,
@@ -153,8 +152,6 @@ class Watcher:
             self.status.reconnects += 1
         except Unauthorized as error:
             self._failed(error, reload_generation=generation)
-        except Throttled as error:
-            self._failed(error, at_least_s=error.retry_after_s)
         except RequestFailed as error:
             self._failed(error)
 
@@ -177,7 +174,6 @@ class Watcher:
         self,
         error: RequestFailed,
         *,
-        at_least_s: float | None = None,
         reload_generation: int | None = None,
     ) -> None:
         if self._stop.is_set():
@@ -189,7 +185,7 @@ class Watcher:
                 self._client.reload_credentials(reload_generation)
             except ClusterError as reload_error:
                 self.status.last_failure = str(reload_error)
-        self._stop.wait(self._backoff.next_delay_s(at_least_s))
+        self._stop.wait(self._backoff.next_delay_s(error.retry_after_s))
 
     def _note(self, error: RequestFailed) -> None:
         if not self._stop.is_set():
