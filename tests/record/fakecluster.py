@@ -49,12 +49,18 @@ class FakeCluster:
         self.history: dict[str, list[Change]] = {r: [] for r in GROUP_VERSIONS}
         self._serial = 0
 
-    def create(self, resource: str, *, name: str | None = None, namespace: str = "ns", **fields: Any) -> str:
+    def create(
+        self, resource: str, *, name: str | None = None, namespace: str = "ns", **fields: Any
+    ) -> str:
         with self.changed:
             self._serial += 1
             group_version, kind = GROUP_VERSIONS[resource]
             uid = f"{resource}-{self._serial}"
-            metadata = {"name": name or f"{resource}-{self._serial:05d}", "namespace": namespace, "uid": uid}
+            metadata = {
+                "name": name or f"{resource}-{self._serial:05d}",
+                "namespace": namespace,
+                "uid": uid,
+            }
             if resource == "namespaces":
                 del metadata["namespace"]
             obj = {"kind": kind, "apiVersion": group_version, "metadata": metadata, **fields}
@@ -87,7 +93,9 @@ class FakeCluster:
             live = list(self.objects[resource])
             choice = rng.random()
             if not live or choice < 0.35:
-                self.create(resource, status={"n": rng.randrange(1000), "text": "ü<>\n" * rng.randrange(4)})
+                self.create(
+                    resource, status={"n": rng.randrange(1000), "text": "ü<>\n" * rng.randrange(4)}
+                )
             elif choice < 0.75:
                 self.modify(resource, rng.choice(live), status={"n": rng.randrange(1000)})
             else:
@@ -98,7 +106,9 @@ class FakeCluster:
         with self.changed:
             self.compacted_rv = self.rv
 
-    def listed(self, resource: str, namespace: str | None = None) -> tuple[int, list[dict[str, Any]]]:
+    def listed(
+        self, resource: str, namespace: str | None = None
+    ) -> tuple[int, list[dict[str, Any]]]:
         with self.changed:
             items = [
                 {key: value for key, value in obj.items() if key not in {"kind", "apiVersion"}}

@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import orjson
 
-from fakecluster import GROUP_VERSIONS, FakeCluster
+from tests.record.fakecluster import GROUP_VERSIONS, FakeCluster
 
 WATCH_FAULTS = (
     "cut-mid-line", "cut", "cut-mid-chunk", "bad-chunk-length", "stall", "error-410", "error-500", "error-504",
@@ -44,7 +44,7 @@ class Faults:
     fired: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.rng = random.Random(self.seed)
+        self.rng = random.Random(self.seed)  # noqa: S311 (repeatable on purpose)
         self._lock = threading.Lock()
 
     def draw(self, kinds: tuple[str, ...], probability: float) -> str | None:
@@ -61,7 +61,7 @@ class Faults:
             return self.rng.randrange(limit)
 
 
-class _Gone(Exception):
+class _GoneError(Exception):
     """The connection is to be dropped now."""
 
 
@@ -87,7 +87,7 @@ class FakeServer:
         #: Resources that are answered with 403.
         self.forbidden = forbidden
         self.bookmark_every_s = bookmark_every_s
-        self.token = "token-0"
+        self.token = "token-0"  # noqa: S105
         self.requests: list[str] = []
         self.headers: list[dict[str, str]] = []
         self.hits = 0
@@ -163,8 +163,8 @@ class FakeServer:
                 method, target, _ = request.split()
                 self.requests.append(f"{method} {target}")
                 self.headers.append(headers)
-                self._answer(connection, method, target, headers, body)
-        except (OSError, _Gone):
+                self._answer(connection, target, headers, body)
+        except (OSError, _GoneError):
             pass
         finally:
             self._connections.discard(connection)
@@ -174,7 +174,9 @@ class FakeServer:
 
     #### Answers ####
 
-    def _json(self, connection: socket.socket, body: object, status: str = "200 OK", extra: str = "") -> None:
+    def _json(
+        self, connection: socket.socket, body: object, status: str = "200 OK", extra: str = ""
+    ) -> None:
         data = body if isinstance(body, bytes) else orjson.dumps(body)
         head = f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\n{extra}Content-Length: {len(data)}\r\n\r\n"
         connection.sendall(head.encode() + data)
@@ -183,7 +185,13 @@ class FakeServer:
         body = {"kind": "Status", "status": "Failure", "message": message, "code": code}
         self._json(connection, body, f"{code} X", extra)
 
-    def _answer(self, connection: socket.socket, method: str, target: str, headers: dict[str, str], body: bytes) -> None:
+    def _answer(
+        self,
+        connection: socket.socket,
+        target: str,
+        headers: dict[str, str],
+        body: bytes,
+    ) -> None:
         self.hits += 1
         url = urlsplit(target)
         query = {key: values[0] for key, values in parse_qs(url.query).items()}
@@ -201,12 +209,19 @@ class FakeServer:
             return self._json(connection, {"resources": [{"name": "jobs"}, {"name": "cronjobs"}]})
         if resource == "selfsubjectaccessreviews":
             asked = orjson.loads(body)["spec"]["resourceAttributes"]
-            return self._json(connection, {"status": {"allowed": asked["resource"] not in self.forbidden}})
+            return self._json(
+                connection, {"status": {"allowed": asked["resource"] not in self.forbidden}}
+            )
         if "namespaces" in self.forbidden and "namespaces" in parts and parts[-1] == namespace:
             return self._status(connection, 403, "namespaces is forbidden")
         if len(parts) == 4 and parts[2] == "namespaces":
-            found = any(o["metadata"]["name"] == parts[3] for o in self.cluster.objects["namespaces"].values())
-            return self._json(connection, {}) if found else self._status(connection, 404, "not found")
+            found = any(
+                o["metadata"]["name"] == parts[3]
+                for o in self.cluster.objects["namespaces"].values()
+            )
+            return (
+                self._json(connection, {}) if found else self._status(connection, 404, "not found")
+            )
         if resource not in GROUP_VERSIONS:
             return self._status(connection, 404, "the server could not find the requested resource")
         if resource in self.forbidden:
@@ -216,7 +231,9 @@ class FakeServer:
         self._faulty(connection, resource, namespace, query)
         return None
 
-    def _faulty(self, connection: socket.socket, resource: str, namespace: str | None, query: dict[str, str]) -> None:
+    def _faulty(
+        self, connection: socket.socket, resource: str, namespace: str | None, query: dict[str, str]
+    ) -> None:
         fault = self.faults.draw(self.faults.answer_faults, self.faults.answer_probability)
         if fault == "http-429":
             return self._status(connection, 429, "too many requests", "Retry-After: 0\r\n")
@@ -228,7 +245,7 @@ class FakeServer:
             code = {"http-410": 410, "list-expired": 410, "http-500": 500, "http-403": 403}[fault]
             return self._status(connection, code, fault)
         if fault in {"refuse", "no-answer"}:
-            raise _Gone
+            raise _GoneError
         if fault == "expire-token":
             self.expire_token()
             return self._status(connection, 401, "Unauthorized")
@@ -243,7 +260,15 @@ class FakeServer:
     def expire_token(self) -> None:
         self.token = f"token-{int(self.token.rpartition('-')[2]) + 1}"
 
-    def _list(self, connection: socket.socket, resource: str, namespace: str | None, query: dict[str, str], *, cut: bool = False) -> None:
+    def _list(
+        self,
+        connection: socket.socket,
+        resource: str,
+        namespace: str | None,
+        query: dict[str, str],
+        *,
+        cut: bool = False,
+    ) -> None:
         start, rv = 0, None
         if "continue" in query:
             start, rv = map(int, query["continue"].split("."))
@@ -261,11 +286,13 @@ class FakeServer:
         metadata = {"resourceVersion": str(rv)}
         if start + limit < len(items):
             metadata["continue"] = f"{start + limit}.{rv}"
-        body = orjson.dumps({"kind": "List", "metadata": metadata, "items": items[start : start + limit]})
+        body = orjson.dumps(
+            {"kind": "List", "metadata": metadata, "items": items[start : start + limit]}
+        )
         if cut:
             head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n".encode()
             connection.sendall(head + body[: len(body) // 2])
-            raise _Gone
+            raise _GoneError
         return self._json(connection, body)
 
     def _snapshot(self, resource: str, namespace: str | None, rv: int) -> list[dict]:
@@ -274,12 +301,19 @@ class FakeServer:
             for change in self.cluster.history[resource]:
                 if change.rv > rv or (namespace is not None and change.namespace != namespace):
                     continue
-                live.pop(change.uid, None) if change.type == "DELETED" else live.update({change.uid: orjson.loads(change.body)})
-        return [{k: v for k, v in obj.items() if k not in {"kind", "apiVersion"}} for obj in live.values()]
+                live.pop(change.uid, None) if change.type == "DELETED" else live.update(
+                    {change.uid: orjson.loads(change.body)}
+                )
+        return [
+            {k: v for k, v in obj.items() if k not in {"kind", "apiVersion"}}
+            for obj in live.values()
+        ]
 
     #### Watch ####
 
-    def _watch(self, connection: socket.socket, resource: str, namespace: str | None, query: dict[str, str]) -> None:
+    def _watch(
+        self, connection: socket.socket, resource: str, namespace: str | None, query: dict[str, str]
+    ) -> None:
         initial = query.get("sendInitialEvents") == "true"
         if initial and not self.streaming_lists:
             return self._status(connection, 422, "sendInitialEvents is forbidden for watch")
@@ -293,11 +327,19 @@ class FakeServer:
             return None
         connection.sendall(_HEAD)
         if initial:
+            if self.faults.draw(("no-progress",), 0.2):
+                _chunk(
+                    connection,
+                    _error(500, "the required storage feature RequestWatchProgress is disabled"),
+                )
+                raise _GoneError
             rv = self._initial_events(connection, resource, namespace)
         _WatchSession(self, connection, resource, namespace, rv).run()
         return None
 
-    def _initial_events(self, connection: socket.socket, resource: str, namespace: str | None) -> int:
+    def _initial_events(
+        self, connection: socket.socket, resource: str, namespace: str | None
+    ) -> int:
         with self.cluster.changed:
             rv = self.cluster.rv
             objects = [
@@ -308,7 +350,7 @@ class FakeServer:
         cut_at = self.faults.below(3 * len(objects) + 3) if self.faults.budget > 0 else -1
         for number, body in enumerate(objects):
             if number == cut_at:
-                raise _Gone
+                raise _GoneError
             _chunk(connection, b'{"type":"ADDED","object":%s}\n' % body)
         _chunk(connection, _bookmark(resource, rv, {"k8s.io/initial-events-end": "true"}))
         return rv
@@ -317,7 +359,14 @@ class FakeServer:
 class _WatchSession:
     """One watch connection: frames, and the faults that were drawn for it."""
 
-    def __init__(self, server: FakeServer, connection: socket.socket, resource: str, namespace: str | None, rv: int) -> None:
+    def __init__(
+        self,
+        server: FakeServer,
+        connection: socket.socket,
+        resource: str,
+        namespace: str | None,
+        rv: int,
+    ) -> None:
         self.server, self.connection, self.resource = server, connection, resource
         self.namespace, self.rv, self.first_rv = namespace, rv, rv
         self.fault = server.faults.draw(server.faults.watch_faults, server.faults.watch_probability)
@@ -348,7 +397,7 @@ class _WatchSession:
                 _chunk(self.connection, pending.pop(0))
             if changes:
                 self.rv = changes[-1].rv
-        raise _Gone
+        raise _GoneError
 
     def _misbehave(self, fault: str, pending: list[bytes], changes: list) -> bool:
         """Do the fault before the next pending frame; True ends the connection."""
@@ -362,19 +411,23 @@ class _WatchSession:
                 connection.sendall(b"0\r\n\r\n")
             elif at:
                 connection.sendall(b"%x\r\n" % len(frame) + frame[:at])
-            raise _Gone
+            raise _GoneError
         if fault == "bad-chunk-length":
             connection.sendall(b"zz\r\n" + frame)
-            raise _Gone
+            raise _GoneError
         if fault == "stall":
             server._stop.wait(server.stall_s)
-            raise _Gone
+            raise _GoneError
         if fault.startswith("error-"):
             _chunk(connection, _error(int(fault[6:]), fault))
             connection.sendall(b"0\r\n\r\n")
             return True
         if fault in {"garbage", "truncated-json", "not-an-event"}:
-            junk = {"garbage": b"\xff\xfe<html>\n", "truncated-json": frame[: len(frame) // 2] + b"\n", "not-an-event": b'{"a":1}\n'}
+            junk = {
+                "garbage": b"\xff\xfe<html>\n",
+                "truncated-json": frame[: len(frame) // 2] + b"\n",
+                "not-an-event": b'{"a":1}\n',
+            }
             _chunk(connection, junk[fault])
         elif fault == "duplicate":
             _chunk(connection, frame)
@@ -399,14 +452,18 @@ class _WatchSession:
             return True
         elif fault == "compact":
             server.cluster.compact()
-            raise _Gone
+            raise _GoneError
         elif fault == "expire-token":
             server.expire_token()
-            raise _Gone
+            raise _GoneError
         elif fault == "restart":
             threading.Thread(target=server.restart, args=(0.02,), daemon=True).start()
         elif fault == "bookmark":
-            sent = changes[len(changes) - len(pending) - 1].rv if len(pending) < len(changes) else self.rv
+            sent = (
+                changes[len(changes) - len(pending) - 1].rv
+                if len(pending) < len(changes)
+                else self.rv
+            )
             _chunk(connection, _bookmark(self.resource, max(sent, self.first_rv), {}))
         return False
 
@@ -419,11 +476,28 @@ def _chunk(connection: socket.socket, data: bytes) -> None:
 
 
 def _error(code: int, message: str) -> bytes:
-    status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": message, "code": code}
+    status = {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": message,
+        "code": code,
+    }
     return orjson.dumps({"type": "ERROR", "object": status}) + b"\n"
 
 
 def _bookmark(resource: str, rv: int, annotations: dict[str, str]) -> bytes:
     group_version, kind = GROUP_VERSIONS[resource]
-    metadata = {"resourceVersion": str(rv), "creationTimestamp": None} | ({"annotations": annotations} if annotations else {})
-    return orjson.dumps({"type": "BOOKMARK", "object": {"kind": kind, "apiVersion": group_version, "metadata": metadata}}) + b"\n"
+    metadata = {"resourceVersion": str(rv), "creationTimestamp": None} | (
+        {"annotations": annotations} if annotations else {}
+    )
+    return (
+        orjson.dumps(
+            {
+                "type": "BOOKMARK",
+                "object": {"kind": kind, "apiVersion": group_version, "metadata": metadata},
+            }
+        )
+        + b"\n"
+    )

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 import orjson
 import yaml
 
-from fakecluster import FakeCluster
-from fakeserver import Faults, FakeServer
+from tests.record.fakecluster import FakeCluster
+from tests.record.fakeserver import FakeServer, Faults
 from tracekit.record.backoff import Backoff
 from tracekit.record.kinds import StreamSpec
 from tracekit.record.kubeconfig import Connection, ConnectOptions
@@ -57,7 +57,7 @@ def write_kubeconfig(path, server: FakeServer, **context) -> str:
 
 
 def fast_policy(seed: int, **overrides) -> WatchPolicy:
-    rng = random.Random(seed)
+    rng = random.Random(seed)  # noqa: S311 (repeatable on purpose)
     values = {
         "page_limit": 3,
         "idle_timeout_s": 0.3,
@@ -78,9 +78,11 @@ def follow_token(server: FakeServer, path) -> None:
     server.expire_token = expire
 
 
-def run_schedule(tmp_path, seed: int, *, changes: int = 100, resources=("jobs", "pods", "events"), sink=None):
+def run_schedule(
+    tmp_path, seed: int, *, changes: int = 100, resources=("jobs", "pods", "events"), sink=None
+):
     """Record under one seeded schedule until everything is caught up; returns what happened."""
-    rng = random.Random(seed)
+    rng = random.Random(seed)  # noqa: S311 (repeatable on purpose)
     cluster = FakeCluster()
     for _ in range(rng.randrange(12)):
         cluster.mutate(rng, resources)
@@ -113,7 +115,9 @@ def run_schedule(tmp_path, seed: int, *, changes: int = 100, resources=("jobs", 
     for thread in threads:
         thread.join(10)
     server.close()
-    assert not late, f"seed {seed}: never caught up: {late} {[w.status for w in watchers]} {faults.done}"
+    assert not late, (
+        f"seed {seed}: never caught up: {late} {[w.status for w in watchers]} {faults.done}"
+    )
     assert all(w.fatal is None for w in watchers), [w.fatal for w in watchers]
     return cluster, faults, watchers, sink
 

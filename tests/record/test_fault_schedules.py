@@ -1,4 +1,4 @@
-"""The invariant: after any schedule of faults, recorded ∪ gaps = served."""
+"""The invariant: after any schedule of faults, what was recorded and what the gaps cover is what was served."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from harness import run_schedule, violations
+from tests.record.harness import run_schedule, violations
 
 #: `TRACEKIT_FAULT_SCHEDULES=500` runs the number that a release is judged by.
 SCHEDULES = int(os.environ.get("TRACEKIT_FAULT_SCHEDULES", "60"))

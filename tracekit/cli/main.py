@@ -18,6 +18,8 @@ from tracekit.errors import TracekitError
 #: verb -> "module:attribute" of its click command.
 VERBS: dict[str, str] = {
     "replay": "tracekit.cli.replay:replay",
+    "record": "tracekit.cli.record:record",
+    "manifests": "tracekit.cli.manifests:manifests_command",
     "import": "tracekit.cli.import_:import_",
     "versions": "tracekit.cli.versions:versions",
     "cron": "tracekit.cli.cron:cron",

@@ -202,9 +202,7 @@ def _prepare(
         plan,
         cluster,
         scope,
-        Target(
-            path=options.output, append_to=append_to, rotating=options.rotate is not None
-        ),
+        Target(path=options.output, append_to=append_to, rotating=options.rotate is not None),
         limits=Limits(
             flush_interval_s=options.flush_interval,
             duration_s=options.duration,

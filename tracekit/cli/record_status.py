@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
-from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
@@ -14,6 +13,8 @@ from tracekit.cli.units import format_bytes
 from tracekit.record.status import StreamState
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from tracekit.record.recorder import Recorder
 
 _NS = 1_000_000_000
@@ -45,7 +46,7 @@ class StatusDisplay:
             else None
         )
 
-    def __enter__(self) -> StatusDisplay:
+    def __enter__(self) -> Self:
         if self._live is not None:
             self._live.start()
         return self
@@ -86,7 +87,9 @@ class StatusDisplay:
                 continue
             self._known_state[name] = now
             if now is StreamState.RETRYING:
-                self._console.print(f"{name}: {status.last_failure}; retrying", highlight=False)
+                self._console.print(
+                    f"{name}: {status.last_failure}; retrying", highlight=False, soft_wrap=True
+                )
             elif before is StreamState.RETRYING:
                 self._console.print(f"{name}: back", highlight=False)
 

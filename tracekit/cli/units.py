@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    _Seconds = click.ParamType[float]
+    _Bytes = click.ParamType[int]
+else:  # older releases of click have no generic type
+    _Seconds = _Bytes = click.ParamType
 
 _DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -13,7 +19,7 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kKMGT]i?)?B?")
 _POWERS = "KMGT"
 
 
-class Duration(click.ParamType):
+class Duration(_Seconds):
     """A length of time, in seconds."""
 
     name = "duration"
@@ -34,7 +40,7 @@ class Duration(click.ParamType):
         return seconds
 
 
-class Size(click.ParamType):
+class Size(_Bytes):
     """A number of bytes."""
 
     name = "size"

@@ -15,6 +15,8 @@ class RequestFailed(Exception):  # noqa: N818 (a failure to answer, not an error
         self.reason = reason
         #: HTTP status, or the code of an ERROR frame; None when there was no answer.
         self.status = status
+        #: How long the server asks us to wait, if it does.
+        self.retry_after_s: float | None = None
 
 
 class ConnectionFailed(RequestFailed):

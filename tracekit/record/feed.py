@@ -9,9 +9,9 @@ from __future__ import annotations
 import errno
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
 
 from tracekit.errors import ClusterError, TracekitError
 from tracekit.record.sink import GapRow, Row, RowQueue
@@ -20,16 +20,6 @@ from tracekit.trace.segments import all_segments
 from tracekit.trace.writer import TraceWriter
 
 _FULL_DISK = frozenset({errno.ENOSPC, errno.EDQUOT})
-
-
-class Compactor(Protocol):
-    """What merges the small segments of a trace in the background."""
-
-    def watch(self, trace: Path) -> None:
-        """Look after this trace from now on."""
-
-    def finish(self) -> None:
-        """Merge what is left; returns when nothing is."""
 
 
 class TraceFeed:
@@ -49,6 +39,8 @@ class TraceFeed:
         self._clock_s = clock_s
         self._last_flush_s = clock_s()
         self._ending = threading.Event()
+        #: Writers of traces that a rotation ended: flushed, their locks still held.
+        self.retired: deque[TraceWriter] = deque()
         self.rows_written = 0
         self.flushes = 0
         self.flush_seconds = 0.0
@@ -71,16 +63,9 @@ class TraceFeed:
             self._flush()
         except BaseException as error:  # noqa: BLE001 (handed to the main thread, which raises it)
             self._queue.close(error)
-            self._writer.abandon()
         else:
             self._queue.close()
-            self._close_writer()
-
-    def _close_writer(self) -> None:
-        try:
-            self._writer.close()
-        except OSError as error:
-            self._queue.close(error)
+        self.retired.append(self._writer)
 
     def end(self) -> None:
         """Have `run` return once all rows that wait are written."""
@@ -89,7 +74,7 @@ class TraceFeed:
     def rotate(self, writer: TraceWriter) -> None:
         """Go on in another trace; called through the queue, so on the writer thread."""
         self._flush()
-        self._writer.close()
+        self.retired.append(self._writer)
         self._writer = writer
         self.trace_bytes = 0
 

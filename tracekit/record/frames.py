@@ -62,7 +62,7 @@ def parse_frame(line: bytes) -> Frame:
             frame.resource_version = metadata["resourceVersion"]
             if kind != "BOOKMARK":
                 frame.uid = metadata["uid"]
-                metadata["name"]  # noqa: B018 (an object without a name is no object)
+                metadata["name"]  # an object without a name is no object
     except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
         raise BadFrame(f"not a watch event: {_shown(line)}") from error
     if kind != "ERROR" and not frame.resource_version:

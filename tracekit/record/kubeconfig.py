@@ -124,7 +124,7 @@ def _load(options: ConnectOptions) -> _Loaded:
     if not any(Path(path).expanduser().exists() for path in paths):
         if options.kubeconfig is not None:
             raise ClusterError(
-                f"There is no kubeconfig at {options.kubeconfig}; give another path to --kubeconfig."
+                f"There is no kubeconfig at {options.kubeconfig}; give --kubeconfig another path."
             )
         if options.context or options.cluster or options.user:
             raise ClusterError(_no_configuration(paths))
@@ -172,10 +172,11 @@ def _load_files(options: ConnectOptions, paths: list[str]) -> _Loaded:
     logging.disable(logging.CRITICAL)
     try:
         config = KubeConfigMerger(where).config
-        if config is None or not isinstance(config.value, dict):
-            raise ClusterError(f"The kubeconfig {where} is empty or not a mapping; mend it.")
+        _check_document(config, where)
         context = _choose_context(config, options, paths)
-        loader = KubeConfigLoader(config_dict=config, active_context=context, config_base_path=None)
+        loader: Any = KubeConfigLoader(
+            config_dict=config, active_context=context, config_base_path=None
+        )
         loader.load_and_set(configuration)
     except ClusterError:
         raise
@@ -186,7 +187,8 @@ def _load_files(options: ConnectOptions, paths: list[str]) -> _Loaded:
         raise ClusterError(f"The kubeconfig {where} cannot be read: {reason}.") from error
     finally:
         logging.disable(previous)
-    entry: ConfigNode = loader._current_context["context"]  # noqa: SLF001 (no public accessor merges)
+    # No public accessor gives the merged entries with the overrides applied.
+    entry = loader._current_context["context"]  # noqa: SLF001
     user: dict[str, Any] = dict(loader._user.value) if loader._user else {}  # noqa: SLF001
     if not configuration.host or "server" not in loader._cluster:  # noqa: SLF001
         raise ClusterError(f"The cluster of {_shown_context(options, config)} names no server.")
@@ -196,6 +198,11 @@ def _load_files(options: ConnectOptions, paths: list[str]) -> _Loaded:
     namespace = str(entry.safe_get("namespace") or "default")
     source = f"{_shown_context(options, config)} of {where}"
     return _Loaded(configuration, namespace, source, _impersonation(options, user))
+
+
+def _check_document(config: ConfigNode | None, where: str) -> None:
+    if config is None or not isinstance(config.value, dict):
+        raise ClusterError(f"The kubeconfig {where} is empty or not a mapping; mend it.")
 
 
 def _shown_context(options: ConnectOptions, config: ConfigNode) -> str:

@@ -88,7 +88,7 @@ class MetricsServer:
         ProcessCollector(registry=registry)
 
         class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:  # noqa: N802 (the name that http.server calls)
+            def do_GET(self) -> None:
                 if self.path == "/metrics":
                     self._send(200, CONTENT_TYPE_LATEST, generate_latest(registry))
                 elif self.path == "/healthz":

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from tracekit.errors import TracekitError
-from tracekit.record.feed import TraceFeed, writing_failure
+from tracekit.record.compaction import Compaction
+from tracekit.record.feed import TraceFeed, trace_bytes, writing_failure
 from tracekit.record.kinds import Plan, Scope
 from tracekit.record.positions import ResumePoint
 from tracekit.record.probe import ClusterInfo
@@ -31,6 +32,7 @@ from tracekit.trace.writer import TraceWriter
 _NS = 1_000_000_000
 _TICK_S = 0.2
 _JOIN_S = 5.0
+_FINISH_POLL_S = 0.02
 
 
 class Ending(StrEnum):
@@ -119,18 +121,21 @@ class Recorder:
             )
             for spec in plan.specs
         ]
-        self.started_ns = time.time_ns()
+        self._compaction = Compaction(self.feed.trace)
+        self._finishing: list[tuple[Compaction, TraceWriter]] = []
 
     #### Traces ####
 
     def _open_first(self) -> TraceWriter:
         target = self._target
         if target.append_to is not None:
-            return TraceWriter(target.append_to, None, session=self._this_session(), append=True)
+            return TraceWriter(
+                target.append_to, None, session=self._this_session(), append=True, plain=True
+            )
         path = target.path
         if target.rotating:
             path = new_trace_path(target.path, time.time_ns())
-        return TraceWriter(path, self._header(), session=self._this_session())
+        return TraceWriter(path, self._header(), session=self._this_session(), plain=True)
 
     def _header(self) -> TraceHeader:
         scope: dict[str, Any] = {
@@ -167,7 +172,7 @@ class Recorder:
     def _rotate(self) -> None:
         """Begin a new trace: every stream at once, each with a list of what lives now."""
         path = new_trace_path(self._target.path, time.time_ns())
-        writer = TraceWriter(path, self._header(), session=self._this_session())
+        writer = TraceWriter(path, self._header(), session=self._this_session(), plain=True)
         with contextlib.ExitStack() as stack:
             for watcher in self.watchers:
                 stack.enter_context(watcher.lock)
@@ -199,16 +204,40 @@ class Recorder:
             self._join(reading)
             self.feed.end()
             writing.join()
+            self._finish(on_tick)
         return self._outcome()
+
+    def _upkeep(self) -> None:
+        """Keep the traces' segments few; give traces free that a rotation ended."""
+        while self.feed.retired:
+            self._finishing.append((self._compaction, self.feed.retired.popleft()))
+            self._compaction = Compaction(self.feed.trace)
+        self._compaction.tick()
+        for pair in list(self._finishing):
+            compaction, writer = pair
+            if compaction.is_finished():
+                writer.abandon()  # it was flushed when it was retired
+                self._finishing.remove(pair)
+
+    def _finish(self, on_tick: Callable[[], None]) -> None:
+        """Merge what the recording leaves; with a full disk or the like, leave it as it is."""
+        if self.queue.failure is not None:
+            for writer in (*self.feed.retired, *(writer for _, writer in self._finishing)):
+                writer.abandon()
+            return
+        self._upkeep()
+        while self._finishing:
+            time.sleep(_FINISH_POLL_S)
+            self._upkeep()
+            on_tick()
+        self.feed.trace_bytes = trace_bytes(self.feed.trace)
 
     def _supervise(self, on_tick: Callable[[], None]) -> None:
         started_s = rotated_s = time.monotonic()
         limits = self._limits
         while not self._stop.wait(_TICK_S):
             now_s = time.monotonic()
-            if self.queue.failure is not None:
-                self.stop(Ending.FAILED)
-            elif all(watcher.fatal is not None for watcher in self.watchers):
+            if self._nothing_works():
                 self.stop(Ending.FAILED)
             elif limits.duration_s is not None and now_s - started_s >= limits.duration_s:
                 self.stop(Ending.DURATION)
@@ -218,7 +247,11 @@ class Recorder:
                 self._delete_expired()
             elif not self._target.rotating and self._is_full():
                 self.stop(Ending.MAX_SIZE)
+            self._upkeep()
             on_tick()
+
+    def _nothing_works(self) -> bool:
+        return self.queue.failure is not None or all(w.fatal is not None for w in self.watchers)
 
     def _is_full(self) -> bool:
         most = self._limits.max_bytes

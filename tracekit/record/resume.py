@@ -48,9 +48,7 @@ def resume_points(reader: TraceReader, specs: Iterable[StreamSpec]) -> dict[str,
         points[spec.name] = ResumePoint(
             resource_version=str(scan.position),
             seen_ns=scan.seen_ns,
-            objects={
-                uid: (str(rv), bodies.get(seq, b"")) for uid, (rv, seq) in scan.live.items()
-            },
+            objects={uid: (str(rv), bodies.get(seq, b"")) for uid, (rv, seq) in scan.live.items()},
         )
     return points
 

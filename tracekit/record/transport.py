@@ -16,8 +16,9 @@ from urllib.parse import urlencode
 
 import orjson
 import urllib3
-from urllib3.exceptions import HTTPError, NewConnectionError, ReadTimeoutError, TimeoutError
+from urllib3.exceptions import HTTPError, NewConnectionError, ReadTimeoutError
 from urllib3.exceptions import SSLError as PoolSslError
+from urllib3.exceptions import TimeoutError as PoolTimeoutError
 
 from tracekit.record.failures import (
     ConnectionFailed,
@@ -192,7 +193,7 @@ def _connection_failure(error: Exception) -> ConnectionFailed:
             return TlsFailed(f"TLS: {_short(seen)}")
         if isinstance(seen, NewConnectionError):
             return ConnectionFailed(f"cannot connect: {_short(seen.__cause__ or seen)}")
-        if isinstance(seen, (TimeoutError, ReadTimeoutError)):
+        if isinstance(seen, PoolTimeoutError):
             return ConnectionFailed("timed out")
         if seen is seen.__cause__:
             break

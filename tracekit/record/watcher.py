@@ -25,7 +25,6 @@ from tracekit.record.failures import (
     Gone,
     RequestFailed,
     StreamIdle,
-    Throttled,
     Unauthorized,
     Unsupported,
     failure,
@@ -153,8 +152,6 @@ class Watcher:
             self.status.reconnects += 1
         except Unauthorized as error:
             self._failed(error, reload_generation=generation)
-        except Throttled as error:
-            self._failed(error, at_least_s=error.retry_after_s)
         except RequestFailed as error:
             self._failed(error)
 
@@ -177,7 +174,6 @@ class Watcher:
         self,
         error: RequestFailed,
         *,
-        at_least_s: float | None = None,
         reload_generation: int | None = None,
     ) -> None:
         if self._stop.is_set():
@@ -189,7 +185,7 @@ class Watcher:
                 self._client.reload_credentials(reload_generation)
             except ClusterError as reload_error:
                 self.status.last_failure = str(reload_error)
-        self._stop.wait(self._backoff.next_delay_s(at_least_s))
+        self._stop.wait(self._backoff.next_delay_s(error.retry_after_s))
 
     def _note(self, error: RequestFailed) -> None:
         if not self._stop.is_set():
@@ -228,11 +224,15 @@ class Watcher:
         self._listing = True
         try:
             if self._streaming_lists:
+                # Whatever stops a streaming list, the next list is by pages: a server may refuse,
+                # or lack what it needs of its etcd, or never come to the closing bookmark.
+                self._streaming_lists = False
                 try:
                     self._list_by_stream()
                 except Unsupported:
-                    self._streaming_lists = False
+                    pass
                 else:
+                    self._streaming_lists = True
                     return
             self._list_by_pages()
         finally:
@@ -283,6 +283,7 @@ class Watcher:
                         continue
                     if not began:
                         began = True
+                        _check_begins(frame)
                         self._write_bound("LIST_BEGIN", None, recv_ns)
                     if frame.ends_initial_events:
                         listed = True
@@ -448,3 +449,9 @@ class Watcher:
                 row = Row(self.spec.resource, "LIST", now_ns, self._known.body(uid))
                 self._sink.row(row)
         self._write_bound("LIST_END", self._position, now_ns)
+
+
+def _check_begins(frame: Frame) -> None:
+    """Take an error in place of a streaming list as the server's way to say that it cannot."""
+    if frame.type == "ERROR":
+        raise Unsupported(str(frame.body.get("message")))

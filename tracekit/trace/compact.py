@@ -38,6 +38,8 @@ _LEVEL = 9
 class _Sized:
     segment: Segment
     raw_bytes: int
+    #: Its typed columns are still to be filled.
+    plain: bool = False
 
 
 class Compactor:
@@ -55,11 +57,15 @@ class Compactor:
         self._rows_max = rows_max
         self._raw_bytes_max = raw_bytes_max
         self._level = level
-        self._sizes: dict[Segment, int] = {}
+        self._known: dict[Segment, _Sized] = {}
 
     def step(self) -> bool:
         """One merge of neighbours of like size, if there are enough; whether there were."""
         live = self._live()
+        for run in self._runs(live, lambda _: True)[:-1]:
+            if self._any_plain(run):  # it cannot grow any more: type it
+                self._merge(run)
+                return True
         classes = [(sized.segment.rows.bit_length() + 2) // 3 for sized in live]
         for size_class in sorted(set(classes)):
             for run in self._runs(live, lambda at, c=size_class: classes[at] <= c):  # type: ignore[misc]
@@ -71,20 +77,19 @@ class Compactor:
     def finish(self) -> int:
         """Merge all neighbours that fit together; the number of segments left."""
         for run in self._runs(self._live(), lambda _: True):
-            if len(run) > 1:
+            if len(run) > 1 or self._any_plain(run):
                 self._merge(run)
         return len(self._live())
+
+    def _any_plain(self, run: Sequence[Segment]) -> bool:
+        return any(self._known[segment].plain for segment in run)
 
     def _live(self) -> list[_Sized]:
         live, covered = split_covered(all_segments(self._trace))
         for segment in covered:
             segment.path.unlink(missing_ok=True)
-        self._sizes = {segment: self._raw_bytes(segment) for segment in live}
-        return [_Sized(segment, self._sizes[segment]) for segment in live]
-
-    def _raw_bytes(self, segment: Segment) -> int:
-        known = self._sizes.get(segment)
-        return SegmentFile(segment).raw_bytes if known is None else known
+        self._known = {segment: self._known.get(segment) or _look(segment) for segment in live}
+        return list(self._known.values())
 
     def _runs(self, live: Sequence[_Sized], may: Callable[[int], bool]) -> list[list[Segment]]:
         """Neighbours that are allowed in and fit into one segment, as long as they can be."""
@@ -110,7 +115,7 @@ class Compactor:
         return runs
 
     def _merge(self, run: Sequence[Segment]) -> None:
-        write_segment(
+        merged = write_segment(
             self._trace,
             _read(run),
             first=run[0].first,
@@ -118,7 +123,14 @@ class Compactor:
             level=self._level,
         )
         for segment in run:
-            segment.path.unlink(missing_ok=True)
+            self._known.pop(segment, None)
+            if segment != merged:  # a plain segment that was typed alone keeps its name
+                segment.path.unlink(missing_ok=True)
+
+
+def _look(segment: Segment) -> _Sized:
+    file = SegmentFile(segment)
+    return _Sized(segment, file.raw_bytes, plain=file.is_plain)
 
 
 def _read(run: Sequence[Segment]) -> pa.Table:

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from tracekit.errors import TraceFormatError
 from tracekit.trace.migrate import migrate_table
 from tracekit.trace.model import FORMAT_VERSION
+from tracekit.trace.plain import PLAIN_KEY, typed
 from tracekit.trace.rows import MEMORY_SCHEMA
 from tracekit.trace.schema import TEXT_COLUMNS
 from tracekit.trace.segments import FORMAT_KEY
@@ -34,15 +35,21 @@ class SegmentFile:
 
     def __init__(self, segment: Segment) -> None:
         self.segment = segment
+        source = pa.PythonFile(segment.path.open("rb"), mode="r")
+        metadata = pq.read_metadata(source)
+        present = set(metadata.schema.names)
         self._parquet = pq.ParquetFile(
-            pa.PythonFile(segment.path.open("rb"), mode="r"), read_dictionary=list(TEXT_COLUMNS)
+            source,
+            metadata=metadata,
+            # A plain segment has none of them, and Arrow refuses what is not there.
+            read_dictionary=[name for name in TEXT_COLUMNS if name in present],
         )
-        metadata = self._parquet.metadata
         self.row_groups: int = metadata.num_row_groups
         schema = metadata.schema
         self._leaves = {schema.column(i).path: i for i in range(metadata.num_columns)}
         self._names = set(self._parquet.schema_arrow.names)
         self._version = self._format_version()
+        self.is_plain = PLAIN_KEY in (metadata.metadata or {})
         if metadata.num_rows != segment.rows:
             raise pa.ArrowInvalid(f"it has {metadata.num_rows} rows, its name says {segment.rows}")
 
@@ -98,6 +105,9 @@ class SegmentFile:
 
     def read(self, group: int, columns: Sequence[str]) -> pa.Table:
         """The columns of one row group; columns that the file does not know are null."""
+        if self.is_plain and not self._names.issuperset(columns):
+            whole = self._parquet.read_row_group(group, use_threads=False)
+            return conform(typed(whole), columns)
         present = [name for name in columns if name in self._names]
         if self._version != FORMAT_VERSION:
             present = sorted(self._names)

@@ -22,6 +22,12 @@ from tracekit.trace.extract import Row, extract
 from tracekit.trace.header import read_header, write_header
 from tracekit.trace.lock import TraceLock
 from tracekit.trace.model import HEADER_NAME, LOG_DIR, Gap, RowType, TraceHeader
+from tracekit.trace.plain import (
+    PLAIN_RAW_BYTES,
+    PLAIN_ROWS,
+    PlainBuffer,
+    write_plain_segment,
+)
 from tracekit.trace.rows import RowBuffer
 from tracekit.trace.segments import (
     SEGMENT_RAW_BYTES,
@@ -42,7 +48,8 @@ class TraceWriter:
     """The one writer of a trace.
 
     `session` describes this run of the writer (`source` and what else is worth knowing); it is
-    stored in the header with the position of its first row.
+    stored in the header with the position of its first row. `plain` leaves the typed columns to
+    compaction (see `plain.py`), for a recorder that must keep up.
     """
 
     def __init__(
@@ -55,12 +62,16 @@ class TraceWriter:
         segment_rows: int = SEGMENT_ROWS,
         segment_raw_bytes: int = SEGMENT_RAW_BYTES,
         level: int = FULL_LEVEL,
+        plain: bool = False,
     ) -> None:
         self.path = path
-        self._segment_rows = segment_rows
-        self._segment_raw_bytes = segment_raw_bytes
+        self._segment_rows = min(segment_rows, PLAIN_ROWS) if plain else segment_rows
+        self._segment_raw_bytes = (
+            min(segment_raw_bytes, PLAIN_RAW_BYTES) if plain else segment_raw_bytes
+        )
         self._level = level
-        self._buffer = RowBuffer()
+        self._plain = plain
+        self._buffer: RowBuffer | PlainBuffer = PlainBuffer() if plain else RowBuffer()
         self._compactor = Compactor(
             path, rows_max=segment_rows, raw_bytes_max=segment_raw_bytes, level=level
         )
@@ -121,6 +132,10 @@ class TraceWriter:
         `obj` is best given as the bytes received, which are kept as they are; `parsed` saves
         parsing them again. An object that cannot be parsed becomes an UNPARSED row.
         """
+        if self._plain and type(obj) is bytes and type(parsed) is dict:
+            row = self._row(stream, RowType(row_type), recv_ns, synthesized=synthesized)
+            row["raw"] = obj
+            return self._add(row, len(obj))
         raw, parsed = _raw_and_parsed(obj, parsed)
         if type(parsed) is not dict:
             return self.unparsed(raw, recv_ns, "it is not a JSON object", stream=stream)
@@ -188,6 +203,9 @@ class TraceWriter:
         if rows == 0:
             return None
         last = self._next_seq - 1
+        if self._plain:
+            table = self._buffer.take()
+            return write_plain_segment(self.path, table, first=last - rows + 1, last=last)
         return write_segment(
             # Not held in a variable here: `write_segment` frees it as soon as it can.
             self.path,

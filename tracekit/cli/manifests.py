@@ -1,0 +1,55 @@
+"""`tracekit manifests`: what to apply to record from inside a cluster."""
+
+from __future__ import annotations
+
+import json
+
+import click
+import yaml
+
+from tracekit.errors import UsageError
+from tracekit.record.manifests import Deployment, manifests
+
+
+@click.command("manifests")
+@click.option("-n", "--namespace", "namespaces", multiple=True, help="Record this namespace only.")
+@click.option("-A", "--all-namespaces", is_flag=True, help="Record all namespaces.")
+@click.option("--install-namespace", default="tracekit", show_default=True, help="Where it runs.")
+@click.option("--image", default="kube-tracekit:latest", show_default=True, help="Its image.")
+@click.option("--storage", default="10Gi", show_default=True, help="Size of its volume.")
+@click.option("--rotate", default="1h", show_default=True, help="A new trace this often.")
+@click.option("--keep", default="7d", show_default=True, help="How long traces are kept.")
+@click.option(
+    "--feature-gates", is_flag=True, help="Let it read the API server's /metrics too (with -A)."
+)
+def manifests_command(
+    *,
+    namespaces: tuple[str, ...],
+    all_namespaces: bool,
+    install_namespace: str,
+    image: str,
+    storage: str,
+    rotate: str,
+    keep: str,
+    feature_gates: bool,
+) -> None:
+    """Print Role or ClusterRole, ServiceAccount, volume and Deployment of a recorder as YAML.
+
+    It may get, list and watch what it records, and nothing else.
+    """
+    if bool(namespaces) == all_namespaces:
+        raise UsageError("Say what to record: -n NAMESPACE (may be repeated) or -A.")
+    if feature_gates and namespaces:
+        raise UsageError("--feature-gates needs a cluster-wide right; use it with -A.")
+    deployment = Deployment(
+        namespaces=namespaces,
+        home=install_namespace,
+        image=image,
+        storage=storage,
+        rotate=rotate,
+        keep=keep,
+        reads_gates=feature_gates,
+    )
+    # Through JSON, so that a mapping used twice is written twice and not as a YAML alias.
+    documents = json.loads(json.dumps(manifests(deployment)))
+    click.echo(yaml.safe_dump_all(documents, sort_keys=False, width=100), nl=False)

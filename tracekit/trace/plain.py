@@ -1,0 +1,136 @@
+"""Plain segments: what a recorder writes first, raw text without the typed columns.
+
+Typing a row costs many times what storing it costs, so a recorder that must keep up with a busy
+cluster stores first. Compaction rewrites plain segments as typed ones; until then `SegmentFile`
+types them as they are read, so that every reader sees the same rows either way. A plain segment is
+one row group in order of arrival, and says so under `PLAIN_KEY` in the file's metadata.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tracekit.trace.extract import Row, extract
+from tracekit.trace.model import FORMAT_VERSION, LOG_DIR, RowType
+from tracekit.trace.rows import RowBuffer
+from tracekit.trace.schema import ENVELOPE, SCHEMA
+from tracekit.trace.segments import (
+    FORMAT_KEY,
+    TEMPORARY_PREFIX,
+    Segment,
+    live_segments,
+    put_in_place,
+    segment_name,
+    sorted_order,
+)
+
+PLAIN_KEY = b"tracekit.plain"
+#: At most this many rows in a plain segment: readers type one whole.
+PLAIN_ROWS = 8192
+PLAIN_RAW_BYTES = 16 * 1024 * 1024
+
+_LEVEL = 1
+_ENVELOPE_NAMES = tuple(column.name for column in ENVELOPE)
+#: Columns of rows that have no object to be typed by.
+_OTHER_NAMES = (
+    "reason",
+    "gap_last_rv",
+    "gap_next_rv",
+    "gap_from_ns",
+    "gap_until_ns",
+    "gap_reason",
+)
+PLAIN_NAMES = (*_ENVELOPE_NAMES, *_OTHER_NAMES)
+_PLAIN_SCHEMA = pa.schema([SCHEMA.field(name) for name in PLAIN_NAMES])
+_METADATA = {FORMAT_KEY: str(FORMAT_VERSION).encode(), PLAIN_KEY: b"1"}
+_UNTYPED = frozenset({RowType.GAP.value, RowType.UNPARSED.value})
+
+
+class PlainBuffer:
+    """Rows on their way into a plain segment."""
+
+    def __init__(self) -> None:
+        self._columns: dict[str, list[Any]] = {name: [] for name in PLAIN_NAMES}
+        self._appends = [self._columns[name].append for name in _ENVELOPE_NAMES]
+        self._others = [self._columns[name] for name in _OTHER_NAMES]
+        self.rows = 0
+        self.raw_bytes = 0
+
+    def append(self, row: Row, raw_bytes: int) -> None:
+        """Add one row."""
+        get = row.get
+        for name, append in zip(_ENVELOPE_NAMES, self._appends, strict=True):
+            append(get(name))
+        if row["type"] in _UNTYPED:
+            for name, values in zip(_OTHER_NAMES, self._others, strict=True):
+                values.extend([None] * (self.rows - len(values)))
+                values.append(get(name))
+        self.rows += 1
+        self.raw_bytes += raw_bytes
+
+    def take(self) -> pa.Table:
+        """All rows as a table, in order; the buffer is empty afterwards."""
+        arrays = []
+        for field in _PLAIN_SCHEMA:
+            values = self._columns[field.name]
+            values.extend([None] * (self.rows - len(values)))
+            arrays.append(pa.array(values, field.type))
+            values.clear()
+        self.rows = self.raw_bytes = 0
+        return pa.Table.from_arrays(arrays, schema=_PLAIN_SCHEMA)
+
+
+def write_plain_segment(trace: Path, table: pa.Table, *, first: int, last: int) -> Segment:
+    """Write the rows as they are under a temporary name, and put the file in place durably."""
+    log = trace / LOG_DIR
+    name = segment_name(first, last)
+    temporary = log / f"{TEMPORARY_PREFIX}{name}"
+    with (
+        temporary.open("wb") as file,
+        pq.ParquetWriter(
+            file,
+            _PLAIN_SCHEMA,
+            version="2.6",
+            compression="zstd",
+            compression_level=_LEVEL,
+            use_dictionary=["stream", "type"],
+            write_statistics=["seq", "recv_ns"],
+            store_schema=False,
+        ) as writer,
+    ):
+        writer.write_table(table, row_group_size=max(1, table.num_rows))
+        writer.add_key_value_metadata(_METADATA)
+    put_in_place(temporary, log / name)
+    return Segment(first, last, log / name)
+
+
+def typed(table: pa.Table) -> pa.Table:
+    """Fill the typed columns of a plain segment's rows and sort them as typed segments are."""
+    buffer = RowBuffer()
+    for batch in table.to_batches(1024):
+        for row in batch.to_pylist():
+            if row["type"] not in _UNTYPED and row["raw"] is not None:
+                for name in _OTHER_NAMES:
+                    del row[name]
+                extract(row["stream"], RowType(row["type"]), orjson.loads(row["raw"]), row)
+            buffer.append(row, 0)
+    result = buffer.take().combine_chunks()
+    return result.take(sorted_order(result))
+
+
+def plain_segments(trace: Path) -> list[Segment]:
+    """The segments that compaction has not typed yet."""
+    found = []
+    for segment in live_segments(trace):
+        try:
+            metadata = pq.read_metadata(segment.path).metadata or {}
+        except FileNotFoundError:
+            continue
+        if PLAIN_KEY in metadata:
+            found.append(segment)
+    return found
