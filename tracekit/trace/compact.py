@@ -69,7 +69,9 @@ class Compactor:
         classes = [(sized.segment.rows.bit_length() + 2) // 3 for sized in live]
         for size_class in sorted(set(classes)):
             for run in self._runs(live, lambda at, c=size_class: classes[at] <= c):  # type: ignore[misc]
-                if len(run) >= FAN_IN:
+                rows = [segment.rows for segment in run]
+                # A large one among small ones would be rewritten for little.
+                if len(run) >= FAN_IN and sum(rows) >= FAN_IN // 2 * max(rows):
                     self._merge(run)
                     return True
         return False

@@ -7,11 +7,12 @@ all older steps, and adds a golden trace of format N+1 to the tests.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tracekit.trace.model import FORMAT_VERSION
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class Step(NamedTuple):

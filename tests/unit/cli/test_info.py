@@ -1,0 +1,141 @@
+"""`tracekit info`: the table for people, the JSON for programs."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.support.watchlog import START_NS, job, line, small_log, write_log
+from tests.unit.cli.test_import_watch import TRACES
+from tracekit.cli.main import main
+from tracekit.trace.reader import TraceReader
+
+
+@pytest.fixture
+def run(capsys):
+    """Run the command line; gives exit code, stdout, stderr."""
+
+    def call(*arguments):
+        with pytest.raises(SystemExit) as stopped:
+            main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        assert "Traceback" not in captured.err
+        return stopped.value.code or 0, captured.out, captured.err
+
+    return call
+
+
+def lease(holder, rv, acquired):
+    spec = {"holderIdentity": holder, "acquireTime": acquired, "leaseTransitions": rv - 30}
+    metadata = {"name": "kube-controller-manager", "namespace": "kube-system", "uid": "l"}
+    metadata["resourceVersion"] = str(rv)
+    return {"metadata": metadata, "spec": spec}
+
+
+def condition(kind, reason=None):
+    return {"conditions": [{"type": kind, "status": "True", "reason": reason}]}
+
+
+@pytest.fixture
+def trace(run, tmp_path):
+    """One Job of each outcome, a restart of the controller manager, a gap."""
+    jobs = [
+        ("MODIFIED", job("done", 20, **condition("Complete"))),
+        ("MODIFIED", job("failed", 21, **condition("Failed", "BackoffLimitExceeded"))),
+        ("DELETED", job("failed", 22, **condition("Failed", "BackoffLimitExceeded"))),
+        ("DELETED", job("cancelled", 23, startTime="2026-11-21T05:42:44Z")),
+        ("MODIFIED", job("asleep", 24, **condition("Suspended"))),
+        ("MODIFIED", job("busy", 25, startTime="2026-11-21T05:42:44Z")),
+        ("ADDED", job("new", 26)),
+    ]
+    log = [
+        *small_log(),
+        *(line("jobs", row_type, obj, at_ns=START_NS + 10) for row_type, obj in jobs),
+        line("leases", "ADDED", lease("first", 30, "2026-11-21T05:42:44Z"), at_ns=START_NS + 11),
+        line("leases", "MODIFIED", lease("first", 31, "2026-11-21T05:42:44Z"), at_ns=START_NS + 12),
+        line(
+            "leases",
+            "MODIFIED",
+            lease("[red]second", 32, "2026-11-21T05:43:44Z"),
+            at_ns=START_NS + 13,
+        ),
+        line("pods", "NOTE", {"error": "gone"}, at_ns=START_NS + 14),
+        line("jobs", "BOOKMARK", {"metadata": {"resourceVersion": "40"}}, at_ns=START_NS + 15),
+    ]
+    out = tmp_path / "out"
+    run(
+        "import",
+        "watch",
+        write_log(tmp_path / "log", log),
+        "-o",
+        out,
+        "--kubernetes-version",
+        "1.36.3",
+    )
+    return out
+
+
+def test_json(run, trace):
+    code, out, err = run("info", trace, "-o", "json")
+    assert (code, err) == (0, "")
+    got = json.loads(out)
+    assert got["schema_version"] == got["format_version"] == 1
+    assert got["kubernetes_version"] == "v1.36.3"
+    assert got["jobs"] == {
+        "total": 7,
+        "by_outcome": {
+            "not started": 2,
+            "complete": 1,
+            "deleted unfinished": 1,
+            "failed: BackoffLimitExceeded": 1,
+            "running": 1,
+            "suspended": 1,
+        },
+        "deleted": 2,
+    }
+    assert [(x["holder"], x["transitions"]) for x in got["leaders"]] == [
+        ("first", 1),
+        ("[red]second", 2),
+    ]
+    assert got["leaders"][0]["first_seen"] == "2026-11-21T05:42:41.000000011Z"
+    assert got["leaders"][0]["last_seen"] == "2026-11-21T05:42:41.000000012Z"
+    assert [g["stream"] for g in got["gaps"]] == ["pods"]
+    jobs = next(s for s in got["streams"] if s["stream"] == "jobs")
+    assert jobs["types"]["DELETED"] == 2
+    assert (jobs["first_resource_version"], jobs["last_resource_version"]) == (5, 40)
+    assert got["rows"] == TraceReader(trace).rows
+
+
+def test_table(run, trace, monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    code, out, _ = run("info", trace)
+    assert code == 0
+    assert "\x1b" not in out
+    for said in ("v1.36.3", "failed: BackoffLimitExceeded", "[red]second", "Gaps: 1", "Jobs: 7"):
+        assert said in out
+
+
+def test_a_damaged_file_is_named_and_the_rest_is_told(run, trace):
+    (segment,) = TraceReader(trace).segments
+    segment.path.write_bytes(b"PAR1")
+    code, out, err = run("info", trace, "-o", "json")
+    assert code == 0
+    assert segment.path.name in err
+    assert json.loads(out)["streams"] == []
+
+
+def test_what_is_no_trace(run, tmp_path):
+    code, out, err = run("info", tmp_path / "nothing")
+    assert (code, out) == (2, "")
+    assert err.startswith("tracekit: ")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.skipif(not (TRACES / "v1.36.3-restart").is_dir(), reason="no recorded traces here")
+def test_a_restart_of_the_controller_manager_shows(run, tmp_path):
+    log = TRACES / "v1.36.3-restart" / "watch.jsonl.zst"
+    run("import", "watch", log, "-o", tmp_path / "t")
+    got = json.loads(run("info", tmp_path / "t", "-o", "json")[1])
+    assert len(got["leaders"]) == 2
+    assert got["jobs"]["total"] == 40

@@ -1,0 +1,153 @@
+"""Compaction: nothing is lost, whatever moment it stops at."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.unit.trace.test_writer import fill
+from tracekit.errors import TraceFormatError
+from tracekit.trace import compact, segments
+from tracekit.trace.compact import Compactor, compact_all
+from tracekit.trace.reader import TraceReader
+from tracekit.trace.schema import NAMES
+from tracekit.trace.writer import TraceWriter
+
+FLUSHES, ROWS = 20, 3
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory):
+    path = tmp_path_factory.mktemp("template") / "t"
+    with TraceWriter(path) as writer:
+        for number in range(FLUSHES):
+            fill(writer, ROWS, start=number * ROWS)
+            writer.flush()
+    return path, TraceReader(path).table(NAMES)
+
+
+@pytest.fixture
+def scattered(template, tmp_path):
+    """A trace of many small segments, and its rows."""
+    path, rows = template
+    shutil.copytree(path, tmp_path / "t")
+    return tmp_path / "t", rows
+
+
+def test_everything_that_fits_becomes_one_segment(scattered):
+    path, before = scattered
+    assert compact_all(path) == 1
+    assert TraceReader(path).table(NAMES).equals(before)
+    assert [p.suffix for p in (path / "log").iterdir()] == [".parquet"]
+
+
+def test_segments_stay_below_their_limits(scattered):
+    path, before = scattered
+    Compactor(path, rows_max=14).finish()
+    reader = TraceReader(path)
+    assert {s.rows for s in reader.segments} == {12}
+    assert reader.table(NAMES).equals(before)
+
+
+def test_steps_rewrite_a_row_only_a_few_times(tmp_path, monkeypatch):
+    written = []
+    original = compact.write_segment
+
+    def counting(trace, table, **options):
+        written.append(table.num_rows)
+        return original(trace, table, **options)
+
+    monkeypatch.setattr(compact, "write_segment", counting)
+    writer = TraceWriter(tmp_path / "t")
+    flushes = 72
+    for number in range(flushes):
+        fill(writer, 2, start=2 * number)
+        writer.flush()
+        while writer.compact():
+            pass
+    writer.close()
+    assert sum(written) <= 4 * 2 * flushes
+    assert len(TraceReader(tmp_path / "t").segments) < 24
+    assert TraceReader(tmp_path / "t").table(("seq",))["seq"].to_pylist() == list(
+        range(2 * flushes)
+    )
+
+
+class Stopped(Exception):  # noqa: N818 - it stands for a kill
+    """The process ends here."""
+
+
+STEPS = [
+    (segments, "put_in_place", "before"),
+    (segments, "put_in_place", "after"),
+    (segments, "sync_directory", "before"),
+    (Path, "unlink", "before"),
+    (Path, "unlink", "after"),
+]
+
+
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: f"{step[1]}-{step[2]}")
+@pytest.mark.parametrize("occurrence", [1, 2, 4])
+def test_stopping_anywhere_loses_nothing(scattered, monkeypatch, step, occurrence):
+    owner, name, when = step
+    path, before = scattered
+    original = getattr(owner, name)
+    calls = 0
+
+    def stopping(*args, **kwargs):
+        nonlocal calls
+        calls += 1
+        if calls == occurrence and when == "before":
+            raise Stopped
+        result = original(*args, **kwargs)
+        if calls == occurrence:
+            raise Stopped
+        return result
+
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, name, stopping)
+        compactor = Compactor(path, rows_max=24)
+        try:
+            compactor.finish()
+        except Stopped:
+            pass
+        else:
+            assert occurrence > 3, "the step was never reached"
+    assert TraceReader(path).table(NAMES).equals(before)
+    compact_all(path)
+    assert TraceReader(path).table(NAMES).equals(before)
+    names = [p.name for p in (path / "log").iterdir()]
+    assert not [n for n in names if n.startswith(".")]
+    live = TraceReader(path).segments
+    assert len(names) == len(live) == 1
+
+
+def test_a_reader_goes_on_when_compaction_replaces_its_files(scattered):
+    path, before = scattered
+    reader = TraceReader(path)
+    parts = reader.batches(("seq",))
+    first = next(parts)
+    compact_all(path)
+    rest = [seq for table in parts for seq in table["seq"].to_pylist()]
+    assert sorted(first["seq"].to_pylist() + rest) == before["seq"].to_pylist()
+
+
+def test_a_lost_file_is_noticed(scattered):
+    path, _ = scattered
+    victim = TraceReader(path).segments[3]
+    victim.path.unlink()
+    with pytest.raises(TraceFormatError, match="has lost its rows 9 to 11"):
+        TraceReader(path)
+    reader = TraceReader(path, on_damage="skip")
+    assert reader.table(("seq",)).num_rows == 57
+    assert len(reader.problems) == 1
+    assert compact_all(path) == 2  # what is not adjacent is not merged
+
+
+def test_overlapping_segments_are_an_error(scattered):
+    path, _ = scattered
+    (path / "log" / segments.segment_name(1, 4)).write_bytes(b"")
+    with pytest.raises(TraceFormatError, match="overlap"):
+        TraceReader(path)
