@@ -22,6 +22,7 @@ from tracekit.cli.trace_options import parse_feature_gates, parse_flags, parse_v
 from tracekit.errors import UsageError
 from tracekit.trace.importers.source import LineSource
 from tracekit.trace.importers.watch import ImportResult, WatchImporter
+from tracekit.trace.lock import TraceLock
 from tracekit.trace.model import HEADER_NAME, TraceHeader
 from tracekit.trace.writer import TraceWriter
 
@@ -76,22 +77,42 @@ def check_output(target: Path, *, force: bool) -> None:
 def _import(files: tuple[str, ...], target: Path, header: TraceHeader) -> ImportResult:
     """Write beside the target and rename, so that a trace under its name is always whole."""
     partial = target.with_name(f".{target.name}.importing")
-    if partial.exists():
-        shutil.rmtree(partial)
-    importer = WatchImporter(
-        lambda: TraceWriter(partial, header, session={"source": "import watch"})
-    )
+    session = {"source": "import watch"}
+    importer = WatchImporter(lambda: TraceWriter(partial, header, session=session))
     try:
+        _discard(partial)
         with _progress(files) as advance:
             result = importer.run([LineSource(name, advance) for name in files])
-        if target.exists():
-            shutil.rmtree(target)
-        partial.rename(target)
-    except BaseException:
+        _replace(target, partial)
+    except OSError as error:
+        raise UsageError(
+            f"{target} cannot be written ({error.strerror or error}): make room, or choose "
+            "another place for the output"
+        ) from error
+    finally:
         importer.abandon()
         shutil.rmtree(partial, ignore_errors=True)
-        raise
     return result
+
+
+def _discard(partial: Path) -> None:
+    """Remove what an import that was killed left; refuse if it is still running."""
+    if partial.exists():
+        TraceLock(partial).release()
+        shutil.rmtree(partial)
+
+
+def _replace(target: Path, finished: Path) -> None:
+    """Put the finished trace in the place of an older one, if there is one."""
+    if not target.exists():
+        finished.rename(target)
+        return
+    TraceLock(target).release()
+    old = target.with_name(f".{target.name}.replaced")
+    shutil.rmtree(old, ignore_errors=True)
+    target.rename(old)
+    finished.rename(target)
+    shutil.rmtree(old)
 
 
 @contextmanager

@@ -14,7 +14,7 @@ import pyarrow as pa
 from tracekit.trace.extract import Row
 from tracekit.trace.schema import COLUMNS
 
-_BATCH_ROWS = 4096
+_BATCH_ROWS = 2048
 _TEXT_TYPE = pa.dictionary(pa.int32(), pa.string())
 
 #: The table in memory: as the schema, with repeating text as dictionaries.

@@ -17,9 +17,7 @@ def surroundings_of(reader: TraceReader) -> Surroundings:
         for gap in reader.gaps()
         if gap.stream in ("jobs", "pods")
     )
-    return Surroundings(
-        max(last, default=0), _restarts(reader), gaps, _namespaces_ending(reader)
-    )
+    return Surroundings(max(last, default=0), _restarts(reader), gaps, _namespaces_ending(reader))
 
 
 def _restarts(reader: TraceReader) -> tuple[Blind, ...]:

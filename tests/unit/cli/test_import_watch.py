@@ -26,6 +26,7 @@ from tests.support.watchlog import (
 )
 from tracekit.cli.main import main
 from tracekit.trace.reader import TraceReader
+from tracekit.trace.writer import TraceWriter
 
 TRACES = next(
     (p for p in (REPOSITORY / "traces", REPOSITORY.parent / "shared" / "traces") if p.is_dir()),
@@ -148,6 +149,25 @@ def test_a_failed_import_leaves_the_old_trace_and_nothing_else(run, tmp_path):
     assert code == 2
     assert TraceReader(tmp_path / "out").rows == 12
     assert sorted(p.name for p in tmp_path.iterdir()) == ["log", "out"]
+
+
+def test_a_trace_that_is_being_written_is_not_replaced(run, tmp_path):
+    log = write_log(tmp_path / "log", small_log())
+    run(log)
+    with TraceWriter(tmp_path / "out", append=True):
+        code, err = run(log, "--force")
+    assert code == 2
+    assert "is being written by another tracekit" in err
+    assert TraceReader(tmp_path / "out").rows == 12
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["log", "out"]
+
+
+def test_an_output_that_cannot_be_written(run, tmp_path):
+    log = write_log(tmp_path / "log", small_log())
+    code, err = run(log, out=log / "out")
+    assert code == 2
+    assert "cannot be written" in err
+    assert err.count("\n") == 1
 
 
 AUDIT = {"kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "RequestResponse"}
