@@ -1,17 +1,18 @@
 """From the typed columns of a trace to the histories of its keys.
 
 The groups of a trace come by namespace and Job, first the rows of a namespace that belong to no
-Job. Scalars are converted a column at a time; nested columns only where something will be read from
-them; JSON text (specs, labels, annotations) once per distinct text. The raw objects stay on disk.
+Job; neighbouring groups share a table, the window. A window is converted at once, stream by stream
+and column by column; nested columns only where something will be read from them; JSON text (specs,
+labels, annotations) once per distinct text. The raw objects stay on disk.
 """
 
 from __future__ import annotations
 
 import json
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from tracekit.kube.selectors import selector_matches
 from tracekit.kube.views import (
@@ -45,21 +46,12 @@ COLUMNS: Final = (
     "event_type", "count", "component", "synthesized",
 )  # fmt: skip
 
+T = TypeVar("T")
 _STATES = frozenset({"LIST", "ADDED", "MODIFIED", "DELETED"})
 
 
-class Rows(Protocol):
-    """A table as pyarrow has it."""
-
-    num_rows: int
-
-    def column(self, name: str) -> Any:
-        """One column."""
-        ...
-
-
 class RowGroup(Protocol):
-    """The rows of one Job, or of a namespace's rows of no Job."""
+    """The rows of one Job, or of a namespace's rows of no Job, inside a window."""
 
     @property
     def namespace(self) -> str | None:
@@ -72,8 +64,18 @@ class RowGroup(Protocol):
         ...
 
     @property
-    def rows(self) -> Any:
-        """The rows, sorted by revision."""
+    def window(self) -> Any:
+        """The table (as pyarrow has it) that holds the rows."""
+        ...
+
+    @property
+    def start(self) -> int:
+        """The first row of the group."""
+        ...
+
+    @property
+    def count(self) -> int:
+        """How many rows the group has, sorted by revision."""
         ...
 
 
@@ -81,11 +83,12 @@ class RowGroup(Protocol):
 class RowEvidence:
     """Looks things up in the row when they are asked for."""
 
-    columns: _Columns
+    window: Any
     row: int
 
     def managers(self) -> tuple[Manager, ...]:
         """The managedFields entries."""
+        entries: list[Mapping[str, Any]] | None = self.window.column("managers")[self.row].as_py()
         return tuple(
             Manager(
                 entry["manager"] or "",
@@ -93,65 +96,70 @@ class RowEvidence:
                 entry["subresource"] or "",
                 entry["time_ns"],
             )
-            for entry in self.columns.nested("managers", self.row)
+            for entry in entries or ()
         )
 
     def pod_spec(self) -> Mapping[str, Any]:
         """The decoded spec of the pod, without its node name."""
-        return _decoded(self.columns.scalars("spec")[self.row])
+        return _decoded(self.window.column("spec")[self.row].as_py())
 
     def generate_name(self) -> str:
         """metadata.generateName."""
-        return self.columns.scalars("generate_name")[self.row] or ""
+        return self.window.column("generate_name")[self.row].as_py() or ""
 
 
-class _Columns:
-    """The columns of a group, converted when first asked for."""
-
-    def __init__(self, rows: Any) -> None:
-        self.rows = rows
-        self._scalars: dict[str, list[Any]] = {}
-
-    def scalars(self, name: str) -> list[Any]:
-        """A column as a list."""
-        found = self._scalars.get(name)
-        if found is None:
-            found = self._scalars[name] = self.rows.column(name).to_pylist()
-        return found
-
-    def nested(self, name: str, row: int) -> Sequence[Mapping[str, Any]]:
-        """One cell of a nested column."""
-        value: list[Mapping[str, Any]] | None = self.rows.column(name)[row].as_py()
-        return value or ()
-
-
-class _Decoder:
+class _Decoder(Generic[T]):
     """Decodes JSON text once per distinct text."""
 
-    def __init__(self, build: Callable[[Any], Any], limit: int = 4096) -> None:
+    def __init__(self, build: Callable[[Mapping[str, Any]], T], limit: int = 4096) -> None:
         self._build = build
         self._limit = limit
-        self._known: dict[str, Any] = {}
+        self._known: dict[str | None, T] = {}
 
-    def __call__(self, text: str | None) -> Any:
-        if text is None:
-            return self._build(EMPTY)
+    def __call__(self, text: str | None) -> T:
         found = self._known.get(text)
         if found is None:
             if len(self._known) >= self._limit:
                 self._known.clear()
-            found = self._known[text] = self._build(json.loads(text))
+            value = json.loads(text) if text is not None else EMPTY
+            found = self._build(value if isinstance(value, dict) else EMPTY)
+            self._known[text] = found
         return found
 
 
-def _as_map(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else EMPTY
+_decoded: _Decoder[Mapping[str, Any]] = _Decoder(lambda value: value, 512)
+_labels: _Decoder[Mapping[str, Any]] = _Decoder(lambda value: value)
+_job_spec: _Decoder[JobSpec] = _Decoder(job_spec_from_raw)
+_sidecars: _Decoder[frozenset[str]] = _Decoder(sidecars_of, 512)
 
 
-_decoded = _Decoder(_as_map, 512)
-_labels = _Decoder(_as_map)
-_job_spec = _Decoder(lambda value: job_spec_from_raw(_as_map(value)))
-_sidecars = _Decoder(lambda value: sidecars_of(_as_map(value)), 512)
+@dataclass(slots=True)
+class _Stream(Generic[T]):
+    """What a window holds of one stream: the rows, and what they were made into."""
+
+    rows: list[int]
+    items: list[T]
+
+    def of(self, group: RowGroup) -> list[T]:
+        """The items of one group."""
+        first = bisect_left(self.rows, group.start)
+        return self.items[first : bisect_left(self.rows, group.start + group.count, first)]
+
+
+class _Window:
+    """A window, converted."""
+
+    def __init__(self, table: Any) -> None:
+        self.table = table
+        rows: dict[str, list[int]] = {"jobs": [], "pods": [], "events": []}
+        columns = (table.column(name).to_pylist() for name in ("stream", "type", "rv", "uid"))
+        for row, (stream, kind, rv, uid) in enumerate(zip(*columns, strict=True)):
+            wanted = rows.get(stream)
+            if wanted is not None and kind in _STATES and rv is not None and uid is not None:
+                wanted.append(row)
+        self.jobs = _Stream(rows["jobs"], list(_jobs(table, rows["jobs"])))
+        self.pods = _Stream(rows["pods"], list(_pods(table, rows["pods"])))
+        self.events = _Stream(rows["events"], list(_events(table, rows["events"])))
 
 
 def histories(groups: Iterable[RowGroup]) -> Iterator[History]:
@@ -161,43 +169,44 @@ def histories(groups: Iterable[RowGroup]) -> Iterator[History]:
     """
     namespace: str | None = None
     orphans: dict[str, list[Revision[PodView]]] = {}
+    window: _Window | None = None
     for group in groups:
-        if group.namespace != namespace:
-            namespace, orphans = group.namespace, {}
         if group.namespace is None:
             continue
-        columns = _Columns(group.rows)
+        if group.namespace != namespace:
+            namespace, orphans = group.namespace, {}
+        if window is None or window.table is not group.window:
+            window = _Window(group.window)
+        pods = _by_uid(window.pods.of(group))
         if group.job is None:
-            orphans = _by_uid(_pods(columns))
+            orphans = pods
             continue
-        jobs = list(_jobs(columns))
-        pods = _by_uid(_pods(columns))
+        jobs = window.jobs.of(group)
         for uid, revisions in orphans.items():
-            if uid in pods or any(
-                selector_matches(selector, revision.view.labels)
-                for selector in _selectors(jobs)
-                for revision in revisions
-            ):
+            if uid in pods or _selected(jobs, revisions):
                 pods.setdefault(uid, []).extend(_copy(revision) for revision in revisions)
         yield build_history(
             group.namespace,
             group.job,
             jobs,
             (revision for revisions in pods.values() for revision in revisions),
-            _events(columns),
+            (event for event in window.events.of(group) if event is not None),
         )
 
 
-def _selectors(jobs: Iterable[Revision[JobView]]) -> list[Mapping[str, Any] | None]:
-    """The distinct selectors of a name's Jobs."""
-    return list({r.view.uid: r.view.spec.selector for r in jobs}.values())
+def _selected(jobs: Iterable[Revision[JobView]], pods: Iterable[Revision[PodView]]) -> bool:
+    """Whether one of a name's Jobs selects the pod in one of its states."""
+    selectors = {r.view.uid: r.view.spec.selector for r in jobs}.values()
+    return any(
+        selector_matches(selector, pod.view.labels) for selector in selectors for pod in pods
+    )
 
 
 def _by_uid(revisions: Iterable[Revision[PodView]]) -> dict[str, list[Revision[PodView]]]:
-    result: dict[str, list[Revision[PodView]]] = defaultdict(list)
+    result: dict[str, list[Revision[PodView]]] = {}
     for revision in revisions:
-        result[revision.view.uid].append(revision)
-    return dict(result)
+        result.setdefault(revision.view.uid, []).append(revision)
+    return result
 
 
 def _copy(revision: Revision[PodView]) -> Revision[PodView]:
@@ -213,200 +222,224 @@ def _copy(revision: Revision[PodView]) -> Revision[PodView]:
     )
 
 
-def _rows_of(columns: _Columns, stream: str) -> list[int]:
-    types = columns.scalars("type")
-    return [
-        row
-        for row, name in enumerate(columns.scalars("stream"))
-        if name == stream and types[row] in _STATES
-    ]
+def _scalars(table: Any, rows: list[int], names: Iterable[str]) -> Iterator[tuple[Any, ...]]:
+    """The named columns of some rows, row by row."""
+    part = table.select(list(names)).take(rows)
+    return zip(*(column.to_pylist() for column in part.columns), strict=True)
 
 
-def _jobs(columns: _Columns) -> Iterator[Revision[JobView]]:
-    rows = _rows_of(columns, "jobs")
-    if not rows:
-        return
-    col = columns.scalars
-    rv, recv, seq, kind = col("rv"), col("recv_ns"), col("seq"), col("type")
-    for row in rows:
-        if rv[row] is None or col("uid")[row] is None:
-            continue
-        view = JobView(
-            namespace=col("namespace")[row],
-            name=col("name")[row],
-            uid=col("uid")[row],
-            rv=rv[row],
-            generation=col("generation")[row] or 0,
-            labels=_labels(col("labels")[row]),
-            annotations=_labels(col("annotations")[row]),
-            controller=_controller(columns, row),
-            finalizers=tuple(col("finalizers")[row] or ()),
-            created_ns=col("created_ns")[row] or 0,
-            deleted_ns=col("deleted_ns")[row],
-            spec=_spec(columns, row),
-            status=_job_status(columns, row),
-        )
-        yield Revision(
-            rv[row],
-            recv[row] or 0,
-            seq[row],
-            kind[row],
-            view,
-            RowEvidence(columns, row),
-            synthesized=bool(col("synthesized")[row]),
-        )
+def _structs(
+    table: Any, rows: list[int], name: str, fields: tuple[str, ...]
+) -> list[list[tuple[Any, ...]]]:
+    """A column of lists of structs, for some rows: per row the entries as tuples of `fields`."""
+    column = table.column(name).take(rows).combine_chunks()
+    if hasattr(column, "chunks"):  # no rows: pyarrow keeps the chunks
+        return [[] for _ in rows]
+    ends = column.offsets.to_pylist()
+    values = column.values
+    entries = list(zip(*(values.field(field).to_pylist() for field in fields), strict=True))
+    return [entries[ends[row] : ends[row + 1]] for row in range(len(rows))]
 
 
-def _spec(columns: _Columns, row: int) -> JobSpec:
-    spec: JobSpec = _job_spec(columns.scalars("spec")[row])
-    return spec
+_REVISION: Final = ("rv", "recv_ns", "seq", "type", "synthesized")
+_OBJECT: Final = (
+    "namespace", "name", "uid", "labels", "annotations", "finalizers", "created_ns", "deleted_ns",
+    "owner_kind", "owner_name", "owner_uid", "owner_api_version",
+)  # fmt: skip
+_CONDITION: Final = (
+    "type", "status", "reason", "message", "last_probe_ns", "last_transition_ns",
+)  # fmt: skip
+_CONTAINER: Final = ("name", "init", "restart_count", "state", "exit_code", "finished_ns")
+_JOB: Final = (
+    "generation", "spec", "active", "ready", "succeeded", "failed", "terminating", "start_ns",
+    "completion_ns", "completed_indexes", "failed_indexes", "uncounted_succeeded",
+    "uncounted_failed",
+)  # fmt: skip
+_POD: Final = (
+    "deletion_grace_s", "phase", "node_name", "pod_ready", "pod_ready_since_ns", "restarts",
+    "restarts_max",
+)  # fmt: skip
+_EVENT: Final = (
+    "seq", "recv_ns", "type", "name", "uid", "rv", "involved_kind", "involved_uid", "involved_rv",
+    "event_type", "reason", "message", "count", "component",
+)  # fmt: skip
 
 
-def _job_status(columns: _Columns, row: int) -> JobStatus:
-    col = columns.scalars
-    succeeded = col("uncounted_succeeded")[row]
-    return JobStatus(
-        active=col("active")[row] or 0,
-        ready=col("ready")[row],
-        succeeded=col("succeeded")[row] or 0,
-        failed=col("failed")[row] or 0,
-        terminating=col("terminating")[row],
-        start_ns=col("start_ns")[row],
-        completion_ns=col("completion_ns")[row],
-        completed_indexes=col("completed_indexes")[row] or "",
-        failed_indexes=col("failed_indexes")[row],
-        uncounted_succeeded=tuple(succeeded or ()),
-        uncounted_failed=tuple(col("uncounted_failed")[row] or ()),
-        tracks_uncounted=succeeded is not None,
-        conditions=_conditions(columns, row),
-    )
-
-
-def _conditions(columns: _Columns, row: int) -> tuple[Condition, ...]:
-    return tuple(
-        Condition(
-            entry["type"] or "",
-            entry["status"] or "",
-            entry["reason"] or "",
-            entry["message"] or "",
-            entry["last_probe_ns"],
-            entry["last_transition_ns"],
-        )
-        for entry in columns.nested("conditions", row)
-    )
-
-
-def _containers(columns: _Columns, row: int) -> tuple[ContainerStatus, ...]:
-    return tuple(
-        ContainerStatus(
-            entry["name"] or "",
-            bool(entry["init"]),
-            entry["restart_count"] or 0,
-            (entry["exit_code"] or 0) if entry["state"] == "terminated" else None,
-            entry["finished_ns"] if entry["state"] == "terminated" else None,
-        )
-        for entry in columns.nested("containers", row)
-    )
-
-
-def _controller(columns: _Columns, row: int) -> OwnerRef | None:
-    uid = columns.scalars("owner_uid")[row]
+def _owner(kind: str | None, name: str | None, uid: str | None, api: str | None) -> OwnerRef | None:
     if uid is None:
         return None
-    return OwnerRef(
-        columns.scalars("owner_kind")[row] or "",
-        columns.scalars("owner_name")[row] or "",
-        uid,
-        columns.scalars("owner_api_version")[row] or "",
-        controller=True,
+    return OwnerRef(kind or "", name or "", uid, api or "", controller=True)
+
+
+def _conditions(entries: list[tuple[Any, ...]]) -> tuple[Condition, ...]:
+    return tuple(
+        Condition(kind or "", status or "", reason or "", message or "", probe_ns, transition_ns)
+        for kind, status, reason, message, probe_ns, transition_ns in entries
     )
 
 
-def _pods(columns: _Columns) -> Iterator[Revision[PodView]]:
-    rows = _rows_of(columns, "pods")
+def _containers(entries: list[tuple[Any, ...]]) -> tuple[ContainerStatus, ...]:
+    return tuple(
+        ContainerStatus(
+            name or "",
+            bool(init),
+            restarts or 0,
+            (exit_code or 0) if state == "terminated" else None,
+            finished_ns if state == "terminated" else None,
+        )
+        for name, init, restarts, state, exit_code, finished_ns in entries
+    )
+
+
+def _jobs(table: Any, rows: list[int]) -> Iterator[Revision[JobView]]:
     if not rows:
         return
-    col = columns.scalars
-    rv, uid, recv, seq, kind = col("rv"), col("uid"), col("recv_ns"), col("seq"), col("type")
-    phase, deleted, finalizers = col("phase"), col("deleted_ns"), col("finalizers")
-    ready, ready_since = col("pod_ready"), col("pod_ready_since_ns")
-    for row in rows:
-        if rv[row] is None or uid[row] is None:
-            continue
-        annotations = _labels(col("annotations")[row])
-        restarts = col("restarts")[row] or 0
-        # Only a pod that has finished or is going can fail, so only its details are ever read.
-        detailed = deleted[row] is not None or phase[row] in ("Failed", "Succeeded")
-        held = tuple(finalizers[row] or ())
+    conditions = _structs(table, rows, "conditions", _CONDITION)
+    cells = _scalars(table, rows, (*_REVISION, *_OBJECT, *_JOB))
+    for row, listed, (
+        rv, recv_ns, seq, kind, synthesized,
+        namespace, name, uid, labels, annotations, finalizers, created_ns, deleted_ns,
+        owner_kind, owner_name, owner_uid, owner_api,
+        generation, spec, active, ready, succeeded, failed, terminating, start_ns,
+        completion_ns, completed, failed_indexes, uncounted_succeeded, uncounted_failed,
+    ) in zip(rows, conditions, cells, strict=True):  # fmt: skip
+        status = JobStatus(
+            active or 0,
+            ready,
+            succeeded or 0,
+            failed or 0,
+            terminating,
+            start_ns,
+            completion_ns,
+            completed or "",
+            failed_indexes,
+            tuple(uncounted_succeeded or ()),
+            tuple(uncounted_failed or ()),
+            uncounted_succeeded is not None,
+            _conditions(listed) if listed else (),
+        )
+        view = JobView(
+            namespace,
+            name or "",
+            uid,
+            rv,
+            generation or 0,
+            _labels(labels),
+            _labels(annotations),
+            _owner(owner_kind, owner_name, owner_uid, owner_api),
+            tuple(finalizers or ()),
+            created_ns or 0,
+            deleted_ns,
+            _job_spec(spec),
+            status,
+        )
+        evidence = RowEvidence(table, row)
+        yield Revision(rv, recv_ns or 0, seq, kind, view, evidence, bool(synthesized))
+
+
+def _pods(table: Any, rows: list[int]) -> Iterator[Revision[PodView]]:
+    if not rows:
+        return
+    details = _pod_details(table, rows)
+    cells = _scalars(table, rows, (*_REVISION, *_OBJECT, *_POD))
+    for row, (
+        rv, recv_ns, seq, kind, synthesized,
+        namespace, name, uid, labels, annotations, finalizers, created_ns, deleted_ns,
+        owner_kind, owner_name, owner_uid, owner_api,
+        grace_s, phase, node_name, ready, ready_since_ns, restarts, restarts_max,
+    ) in zip(rows, cells, strict=True):  # fmt: skip
+        notes = _labels(annotations)
         view = PodView(
-            namespace=col("namespace")[row],
-            name=col("name")[row] or "",
-            uid=uid[row],
-            rv=rv[row],
-            labels=_labels(col("labels")[row]),
-            annotations=annotations,
-            controller=_controller(columns, row),
-            owners=(),
-            finalizers=held,
-            created_ns=col("created_ns")[row] or 0,
-            deleted_ns=deleted[row],
-            deletion_grace_s=col("deletion_grace_s")[row] or 0,
-            phase=phase[row] or "",
-            node_name=col("node_name")[row] or "",
-            ready=bool(ready[row]),
-            ready_since_ns=ready_since[row] if ready[row] else None,
-            restarts=restarts,
-            restarts_max=col("restarts_max")[row] or 0,
-            has_tracking_finalizer=JOB_TRACKING_FINALIZER in held,
-            completion_index=completion_index(annotations)
-            if COMPLETION_INDEX_ANNOTATION in annotations
+            namespace,
+            name or "",
+            uid,
+            rv,
+            _labels(labels),
+            notes,
+            _owner(owner_kind, owner_name, owner_uid, owner_api),
+            (),
+            tuple(finalizers or ()),
+            created_ns or 0,
+            deleted_ns,
+            grace_s or 0,
+            phase or "",
+            node_name or "",
+            bool(ready),
+            ready_since_ns if ready else None,
+            restarts or 0,
+            restarts_max or 0,
+            finalizers is not None and JOB_TRACKING_FINALIZER in finalizers,
+            completion_index(notes)
+            if COMPLETION_INDEX_ANNOTATION in notes
             else UNKNOWN_COMPLETION_INDEX,
-            conditions=_conditions(columns, row) if detailed else (),
-            containers=_containers(columns, row) if detailed else (),
-            sidecars=_sidecar_names(columns, row) if detailed else frozenset(),
-            sidecar_restarts_max=_sidecar_restarts_max(columns, row) if restarts else 0,
+            *details.get(row, _NO_DETAILS),
         )
-        yield Revision(
-            rv[row],
-            recv[row] or 0,
-            seq[row],
-            kind[row],
-            view,
-            RowEvidence(columns, row),
-            synthesized=bool(col("synthesized")[row]),
+        evidence = RowEvidence(table, row)
+        yield Revision(rv, recv_ns or 0, seq, kind, view, evidence, bool(synthesized))
+
+
+_Details = tuple[tuple[Condition, ...], tuple[ContainerStatus, ...], frozenset[str], int]
+_NO_DETAILS: Final[_Details] = ((), (), frozenset(), 0)
+
+
+def _pod_details(table: Any, rows: list[int]) -> dict[int, _Details]:
+    """Conditions, container statuses, sidecar names and the sidecars' restarts, by row.
+
+    Only a pod that has finished or is going can fail, and only restarts rank sidecars: of all other
+    pods these are never read.
+    """
+    wanted = [
+        row
+        for row, (phase, deleted_ns, restarts) in zip(
+            rows, _scalars(table, rows, ("phase", "deleted_ns", "restarts")), strict=True
         )
+        if deleted_ns is not None or restarts or phase in ("Failed", "Succeeded")
+    ]
+    if not wanted:
+        return {}
+    result: dict[int, _Details] = {}
+    for row, listed, stated, (spec,) in zip(
+        wanted,
+        _structs(table, wanted, "conditions", _CONDITION),
+        _structs(table, wanted, "containers", _CONTAINER),
+        _scalars(table, wanted, ("spec",)),
+        strict=True,
+    ):
+        containers, names = _containers(stated), _sidecar_names(spec)
+        restarts = sidecar_restarts_max(containers, names) if names else 0
+        result[row] = (_conditions(listed), containers, names, restarts)
+    return result
 
 
-def _sidecar_restarts_max(columns: _Columns, row: int) -> int:
-    names = _sidecar_names(columns, row)
-    return sidecar_restarts_max(_containers(columns, row), names) if names else 0
-
-
-def _sidecar_names(columns: _Columns, row: int) -> frozenset[str]:
-    text = columns.scalars("spec")[row]
-    if text is None or '"initContainers"' not in text:
+def _sidecar_names(spec: str | None) -> frozenset[str]:
+    if spec is None or '"initContainers"' not in spec:
         return frozenset()
-    names: frozenset[str] = _sidecars(text)
-    return names
+    return _sidecars(spec)
 
 
-def _events(columns: _Columns) -> Iterator[EventRow]:
-    col = columns.scalars
-    for row in _rows_of(columns, "events"):
-        if col("involved_kind")[row] != "Job" or col("type")[row] == "DELETED":
+def _events(table: Any, rows: list[int]) -> Iterator[EventRow | None]:
+    """Events about Jobs; None for what says nothing about one."""
+    if not rows:
+        return
+    for (
+        seq, recv_ns, kind, name, uid, rv, involved_kind, involved_uid, involved_rv,
+        event_type, reason, message, count, component,
+    ) in _scalars(table, rows, _EVENT):  # fmt: skip
+        if involved_kind != "Job" or kind == "DELETED":
+            yield None
             continue
         yield EventRow(
-            seq=col("seq")[row],
-            recv_ns=col("recv_ns")[row] or 0,
-            type=col("type")[row],
-            name=col("name")[row] or "",
-            uid=col("uid")[row] or "",
-            rv=col("rv")[row] or 0,
-            involved_uid=col("involved_uid")[row] or "",
-            involved_rv=col("involved_rv")[row] or 0,
-            event_type=col("event_type")[row] or "",
-            reason=col("reason")[row] or "",
-            message=col("message")[row] or "",
-            count=col("count")[row] or 1,
-            component=col("component")[row] or "",
+            seq,
+            recv_ns or 0,
+            kind,
+            name or "",
+            uid,
+            rv,
+            involved_uid or "",
+            involved_rv or 0,
+            event_type or "",
+            reason or "",
+            message or "",
+            count or 1,
+            component or "",
         )

@@ -186,3 +186,24 @@ def test_what_is_no_trace_is_said_so(tmp_path):
         TraceReader(file)
     with pytest.raises(TraceFormatError, match="no column nonsense"):
         next(write(tmp_path / "t", SAMPLE).batches(("nonsense",)))
+
+
+def test_groups_are_right_whatever_the_size_of_windows_and_row_groups(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Runs are found in the order of the rows, not of a hash table; windows cut between groups."""
+    monkeypatch.setattr("tracekit.trace.groups._WINDOW_ROWS", 40)
+    writer = TraceWriter(tmp_path / "t", TraceHeader(), segment_rows=300)
+    expected: dict[tuple[str, str], list[int]] = {}
+    for seq in range(2_000):
+        namespace, job = f"n{seq % 7}", f"j{(seq * 31) % 53}"
+        meta = {"namespace": namespace, "name": job, "uid": f"u{seq}", "resourceVersion": str(seq + 1)}
+        writer.append("jobs", "ADDED", seq, {"kind": "Job", "metadata": meta, "spec": {}})
+        expected.setdefault((namespace, job), []).append(seq)
+    writer.close()
+    got = {
+        (group.namespace, group.job): group.rows["seq"].to_pylist()
+        for group in TraceReader(tmp_path / "t").groups(("seq",))
+    }
+    assert got == expected
+    assert list(got) == sorted(expected)
