@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import orjson
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from tests.support.watchlog import job, namespace, pod
 from tracekit.errors import TraceFormatError
 from tracekit.trace import groups, segments
+from tracekit.trace.model import TraceHeader
 from tracekit.trace.reader import TraceReader
 from tracekit.trace.schema import NAMES, TYPED_COLUMNS
 from tracekit.trace.writer import TraceWriter
