@@ -33,6 +33,8 @@ def foreign_writes(
     """Indexes of the writes that are certainly not the Job controller's, with the evidence."""
     found: dict[int, str] = {}
     for write in history.writes:
+        if write.hidden:
+            continue
         evidence = _managed_elsewhere(history, write, rules) or _evidence(history, write, managers)
         if evidence is not None:
             found[write.index] = evidence

@@ -43,16 +43,11 @@ class KeyJudgement:
 
 def judge_key(history: History, rules: JobRules, surroundings: Surroundings) -> KeyJudgement:
     """Replay one key under the observed schedule and judge every action."""
-    foreign = {
-        index: why
-        for index, why in foreign_writes(history, rules).items()
-        if not history.writes[index].hidden
-    }
-    walker = KeyWalker(history, rules, surroundings, foreign)
+    walker = KeyWalker(history, rules, surroundings, lambda: foreign_writes(history, rules))
     replay = walker.run()
     judge = _Judge(history, rules, surroundings, walker, replay)
     judgements = [
-        *(judge.foreign(history.writes[index], why) for index, why in foreign.items()),
+        *(judge.foreign(history.writes[index], why) for index, why in walker.foreign.items()),
         *judge.syncs(),
         *judge.orphan_removals(),
         *judge.foreign_deletions(),

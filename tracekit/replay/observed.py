@@ -13,7 +13,7 @@ nearest attempt as what happened and goes on, so that one lie is told once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -108,7 +108,6 @@ class KeyReplay:
     orphan_removals: list[tuple[Write, str]] = field(default_factory=list)
     foreign: list[tuple[Write, str]] = field(default_factory=list)
     unknowable: list[tuple[Write, str]] = field(default_factory=list)
-    unexplained: list[Write] = field(default_factory=list)
     final: State | None = None
 
 
@@ -120,13 +119,17 @@ class KeyWalker:
         history: History,
         rules: JobRules,
         surroundings: Surroundings,
-        foreign: Mapping[int, str],
+        find_foreign: Callable[[], Mapping[int, str]],
     ) -> None:
-        """`foreign` maps indexes of writes to the evidence that somebody else made them."""
+        """`find_foreign` names the writes that somebody else made, by index, with the evidence.
+
+        It is asked only when something cannot be explained: evidence is dear to read.
+        """
         self.history = history
         self.rules = rules
         self.surroundings = surroundings
-        self.foreign = foreign
+        self.foreign: Mapping[int, str] = {}
+        self._find_foreign = find_foreign
         self.failed_creates = any(event.reason == "FailedCreate" for event in history.events)
         self._blind_until_ns = [
             *(revision.recv_ns for revision in history.listings()),
@@ -141,9 +144,20 @@ class KeyWalker:
             for revision in history.jobs
             for condition in revision.view.status.conditions
         )
+        self._choices: tuple[int, Choices] | None = None
 
     def run(self) -> KeyReplay:
         """Explain every write of the key."""
+        result = self._walk(give_up=True)
+        if result is None:
+            # Something was not explained: perhaps because it is somebody else's work.
+            self.foreign = self._find_foreign()
+            result = self._walk(give_up=False)
+            assert result is not None  # noqa: S101 - it does not give up
+        return result
+
+    def _walk(self, *, give_up: bool) -> KeyReplay | None:
+        """Walk through the writes; None where one is not explained and `give_up` is set."""
         result = KeyReplay(self.history)
         hidden = {write.index for write in self.history.writes if write.hidden}
         state = State(0, JobMemory(), {}, 0, 0, frozenset(self.foreign) | hidden)
@@ -165,6 +179,8 @@ class KeyWalker:
                 continue
             options = self._explanations(state)
             found = next(options, None)
+            if found is None and give_up and not self._not_ours(write) and not stack:
+                return None
             if found is None and self._not_ours(write):
                 trail.append(("foreign", (write, "")))
                 state = replace(state, done=state.done | {write.index})
@@ -184,31 +200,24 @@ class KeyWalker:
                         del trail[length:]
                         state = before
                         break
+                if found is None and give_up:
+                    return None
                 if found is None:
                     state, trail = frontier[0], frontier[1]
                     frontier = None
                     stack.clear()
                     backtracks = 0
                     found = self._nearest(state)
-                    trail.append(("sync", found))
+                    trail.append(("syncs", found))
                     state = found.state
                     continue
             stack.append((state, options, len(trail)))
             if len(stack) > MAX_BACKTRACKS:
                 del stack[0]
-            trail.append(("sync", found))
+            trail.append(("syncs", found))
             state = found.state
         for kind, entry in trail:
-            getattr(
-                result,
-                {
-                    "sync": "syncs",
-                    "orphan": "orphan_removals",
-                    "foreign": "foreign",
-                    "unknowable": "unknowable",
-                    "unexplained": "unexplained",
-                }[kind],
-            ).append(entry)
+            getattr(result, kind).append(entry)
         result.final = state
         return result
 
@@ -219,13 +228,19 @@ class KeyWalker:
 
     def choices(self, index: int, *, retries_spent: bool | None = None) -> Choices:
         """What upstream leaves open, as the writes from `index` to the next status write chose."""
-        picked = []
-        for write in self.history.writes[index:]:
-            if write.kind is WriteKind.STATUS_UPDATE:
-                break
-            if write.kind in (WriteKind.POD_DELETE, WriteKind.FINALIZER_REMOVAL):
-                picked.append(write.uid)
-        return Choices(frozenset(picked), self._messages, retries_spent)
+        known = self._choices
+        if known is None or known[0] != index or known[1].retries_spent is not retries_spent:
+            picked = []
+            writes = self.history.writes
+            for position in range(index, len(writes)):
+                write = writes[position]
+                if write.kind is WriteKind.STATUS_UPDATE:
+                    break
+                if write.kind in (WriteKind.POD_DELETE, WriteKind.FINALIZER_REMOVAL):
+                    picked.append(write.uid)
+            known = (index, Choices(frozenset(picked), self._messages, retries_spent))
+            self._choices = known
+        return known[1]
 
     # Single steps.
 
@@ -233,10 +248,15 @@ class KeyWalker:
         index = state.index
         while index < len(self.history.writes) and index in state.done:
             index += 1
-        return replace(state, index=index) if index != state.index else state
+        if index == state.index:
+            return state
+        done = frozenset(position for position in state.done if position >= index)
+        return replace(state, index=index, done=done)
 
     def _restarted(self, state: State) -> State:
         """A new controller manager starts with an empty memory; after a blind time it is unknown."""
+        if not self.surroundings.restarts and not self._blind_until_ns:
+            return state
         write = self.history.writes[state.index]
         passed = sum(1 for r in self.surroundings.restarts if r.until_ns <= write.recv_ns)
         if passed != state.restarts_seen:
@@ -263,7 +283,7 @@ class KeyWalker:
         if write.kind is not WriteKind.FINALIZER_REMOVAL:
             return None
         why = self._orphan_reason(write)
-        return None if why is None else ("orphan", (write, why))
+        return None if why is None else ("orphan_removals", (write, why))
 
     def _orphan_reason(self, write: Write) -> str | None:
         """Why the orphan worker takes this finalizer off, if it does."""
@@ -331,19 +351,22 @@ class KeyWalker:
     ) -> Iterator[Explanation]:
         history = self.history
         newest = history.pods_below(history.writes[state.index].rv)
-        memories = self.memories(state, newest, job.view.uid)
+        memories: list[JobMemory] | None = None
         cache = dict(state.cache)
         for revision in history.pods[state.pod_floor : newest]:
             _apply(cache, revision)
         for cut in range(newest, state.pod_floor - 1, -1):
-            if cut < newest:
+            if cut == newest:
+                memory = self.memory_at(state, newest, job.view.uid)
+            else:
                 _undo(cache, history.pods[cut])
-            memory = memories[cut - state.pod_floor]
-            pods = list(cache.values())
+                if memories is None:
+                    memories = self.memories(state, newest, job.view.uid)
+                memory = memories[cut - state.pod_floor]
             found = self._attempt_times(
                 state,
                 job,
-                pods,
+                cache,
                 memory,
                 cut,
                 refusals=refusals,
@@ -351,7 +374,17 @@ class KeyWalker:
                 retries_spent=retries_spent,
             )
             if found is not None:
-                yield replace(found, state=replace(found.state, cache=dict(cache)))
+                yield found
+
+    def memory_at(self, state: State, newest: int, job_uid: str) -> JobMemory:
+        """The key's memory when the pod informer has caught up with `newest` revisions."""
+        memory = state.memory.copy()
+        for revision in self.history.pods[state.pod_floor : newest]:
+            old = revision.previous.view if revision.previous is not None else None
+            pod_observed(
+                memory, old, revision.view, deleted=revision.type == "DELETED", job_uid=job_uid
+            )
+        return memory
 
     def memories(self, state: State, newest: int, job_uid: str) -> list[JobMemory]:
         """The key's memory at each position of the pod stream from the floor on."""
@@ -369,7 +402,7 @@ class KeyWalker:
         self,
         state: State,
         job: Revision[JobView],
-        pods: list[PodView],
+        cache: Mapping[str, PodView],
         memory: JobMemory,
         cut: int,
         *,
@@ -397,7 +430,7 @@ class KeyWalker:
             found, timers = self._attempt(
                 state,
                 job,
-                pods,
+                cache,
                 memory.copy(),
                 cut,
                 now_ns=now_ns,
@@ -418,7 +451,7 @@ class KeyWalker:
         self,
         state: State,
         job: Revision[JobView],
-        pods: list[PodView],
+        cache: Mapping[str, PodView],
         memory: JobMemory,
         cut: int,
         *,
@@ -448,7 +481,12 @@ class KeyWalker:
         result = DONE
         try:
             result = sync_job(
-                job.view, pods, memory, api, clock=clock, rules=self.rules,
+                job.view,
+                list(cache.values()),
+                memory,
+                api,
+                clock=clock,
+                rules=self.rules,
                 choices=self.choices(state.index, retries_spent=retries_spent),
             )
         except Mismatch:
@@ -473,7 +511,7 @@ class KeyWalker:
         after = State(
             index=state.index,
             memory=memory,
-            cache=state.cache,
+            cache=dict(cache),
             pod_floor=cut,
             job_floor=job.position,
             done=state.done | api.taken,
@@ -540,7 +578,7 @@ class KeyWalker:
                     found, _ = self._attempt(
                         state,
                         job,
-                        list(cache.values()),
+                        cache,
                         memories[cut - state.pod_floor].copy(),
                         cut,
                         now_ns=now_ns,
@@ -555,7 +593,6 @@ class KeyWalker:
                     if best is None or rank < best[0]:
                         # What the controller waits for after a divergence is not known.
                         found.state.memory.expectations = None
-                        found = replace(found, state=replace(found.state, cache=dict(cache)))
                         best = (rank, found)
         alone = Problem(write.kind, "extra", write, "nothing of the kind at any cut")
         if best is None or best[1].writes[0].index != state.index:

@@ -6,7 +6,7 @@ tracking_utils.go:uidTrackingExpectations and backoff_utils.go:backoffStore.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from tracekit.controllers.job.backoff import NO_FAILURES, BackoffRecord
 from tracekit.kube.timestamps import NS_PER_S
@@ -41,7 +41,9 @@ class JobMemory:
 
     def copy(self) -> JobMemory:
         """A copy that can be thrown away."""
-        return replace(self)
+        return JobMemory(
+            self.expectations, self.finalizers, self.backoff, self.finished_uids, self.requeues
+        )
 
     def satisfied(self, now_ns: int) -> bool:
         """Whether pods may be managed (upstream: SatisfiedExpectations)."""
