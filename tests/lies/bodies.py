@@ -10,7 +10,18 @@ from collections.abc import Callable
 from typing import Any
 
 from .pods import created_pods
-from .record import FINALIZER, INDEX, Edit, Lie, Record, finalized, new_uid, pick, told
+from .record import (
+    FINALIZER,
+    INDEX,
+    Edit,
+    Lie,
+    Record,
+    copy_of,
+    finalized,
+    new_uid,
+    pick,
+    told,
+)
 
 Obj = dict[str, Any]
 #: Changes the object in place; False where it has nothing to change.
@@ -268,6 +279,61 @@ def service_account(obj: Obj, rng: random.Random) -> None:
     obj["spec"]["serviceAccountName"] = obj["spec"]["serviceAccount"] = "admin"
 
 
+def container_security(obj: Obj, rng: random.Random) -> bool:
+    del rng
+    if _container(obj).get("securityContext") is not None:
+        return False
+    _container(obj)["securityContext"] = {"privileged": True}
+    return True
+
+
+def pull_secrets(obj: Obj, rng: random.Random) -> None:
+    del rng
+    obj["spec"]["imagePullSecrets"] = [{"name": "registry"}]
+
+
+def node_name(obj: Obj, rng: random.Random) -> None:
+    del rng
+    obj["spec"]["nodeName"] = "node-7"
+
+
+def service_links(obj: Obj, rng: random.Random) -> None:
+    del rng
+    obj["spec"]["enableServiceLinks"] = False
+
+
+def preemption(obj: Obj, rng: random.Random) -> None:
+    del rng
+    obj["spec"]["preemptionPolicy"] = "Never"
+
+
+def token_volume(obj: Obj, rng: random.Random) -> None:
+    del rng
+    volume = {"name": "my-token-store", "hostPath": {"path": "/etc"}}
+    obj["spec"].setdefault("volumes", []).append(volume)
+
+
+def toleration_seconds(obj: Obj, rng: random.Random) -> bool:
+    del rng
+    for entry in obj["spec"].get("tolerations", []):
+        if entry.get("tolerationSeconds") == 300:
+            entry["tolerationSeconds"] = 20
+            return True
+    return False
+
+
+def toleration_gone(obj: Obj, rng: random.Random) -> bool:
+    del rng
+    return obj["spec"].pop("tolerations", None) is not None
+
+
+def env_reordered(obj: Obj, rng: random.Random) -> bool:
+    del rng
+    env = _container(obj).get("env", [])
+    env.reverse()
+    return len(env) > 1
+
+
 ADMISSION = "a mutating admission plugin could have set it"
 
 _CHANGES: dict[str, tuple[Change, str]] = {
@@ -305,6 +371,15 @@ _CHANGES: dict[str, tuple[Change, str]] = {
     "host-network": (host_network, ""),
     "volume-added": (volume_added, ""),
     "toleration-added": (toleration_added, ""),
+    "container-security": (container_security, f"{ADMISSION} (PodSecurityPolicy, to 1.24)"),
+    "image-pull-secrets": (pull_secrets, f"{ADMISSION} (ServiceAccount)"),
+    "node-name": (node_name, ""),
+    "service-links": (service_links, ""),
+    "preemption": (preemption, f"{ADMISSION} (Priority)"),
+    "token-volume": (token_volume, ""),
+    "toleration-seconds": (toleration_seconds, "the default is a flag of the API server"),
+    "toleration-gone": (toleration_gone, "an API server without DefaultTolerationSeconds"),
+    "env-reordered": (env_reordered, ""),
     "toleration-exists": (toleration_exists, ADMISSION),
     "resources": (resources, f"{ADMISSION} (LimitRanger)"),
     "priority": (priority, f"{ADMISSION} (Priority)"),
@@ -320,6 +395,8 @@ def _planter(
         rng.shuffle(choices)
         for job, pod in choices:
             seed = rng.random()
+            if change(copy_of(pod.obj(0)), random.Random(seed)) is False:  # noqa: S311
+                continue
             trial = [change(edit.obj(i), random.Random(seed)) for i in pod.rows]  # noqa: S311
             if all(done is not False for done in trial):
                 what = f"pod {pod.name} was posted with another body: {name}"

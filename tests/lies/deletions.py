@@ -1,4 +1,8 @@
-"""Lies about which pods the controller deleted, and about when it acted."""
+"""Lies about which pods the controller deleted, and about when it acted.
+
+A sync that comes early or late takes all that follows it in its Job along: pods answer a deletion,
+later timers count from what happened before.
+"""
 
 from __future__ import annotations
 
@@ -252,40 +256,35 @@ def _mine(record: Record, job: JobLife) -> list[int]:
     return sorted(rows, key=lambda i: (record.rows[i]["recv"], record.rv_of(i)))
 
 
-def block_of(record: Record, job: JobLife, anchor: int) -> tuple[list[int], int, int]:
-    """The rows around `anchor` that belong to one burst, and the free time on both sides."""
+def _controllers(record: Record, job: JobLife, i: int) -> bool:
+    """Whether the row is a write of the Job controller, by its shape."""
+    row = record.rows[i]
+    if row["resource"] == "events":
+        return True
+    if row["resource"] == "jobs":
+        return job.rows.index(i) in job.writes()
+    pod = record.pods[row["object"]["metadata"]["uid"]]
+    p = pod.rows.index(i)
+    if p == 0:
+        return owner_uid(pod.obj(0)) == job.uid
+    was, now = pod.obj(p - 1), pod.obj(p)
+    if row["type"] == "DELETED":
+        return False
+    return finalized(was) != finalized(now) or deleting(was) != deleting(now)
+
+
+def tail_of(record: Record, job: JobLife, anchor: int) -> tuple[list[int], int]:
+    """Every row of the Job from the sync of `anchor` on, and the free time before it."""
     rows = _mine(record, job)
-    at = rows.index(anchor)
+    low = rows.index(anchor)
     recv = [record.rows[i]["recv"] for i in rows]
-    low, high = at, at
-    limit = NS_PER_S // 4
-    while low > 0 and recv[low] - recv[low - 1] < limit:
+    while (
+        low > 0
+        and recv[low] - recv[low - 1] < NS_PER_S // 4
+        and _controllers(record, job, rows[low - 1])
+    ):
         low -= 1
-    while high + 1 < len(rows) and recv[high + 1] - recv[high] < limit:
-        high += 1
-    before = recv[low] - recv[low - 1] if low else 0
-    after = recv[high + 1] - recv[high] if high + 1 < len(rows) else record.end_ns - recv[high]
-    return rows[low : high + 1], before, after
-
-
-def _clean(record: Record, job: JobLife, block: list[int]) -> bool:
-    """Whether only the Job controller acts in the block."""
-    for i in block:
-        row = record.rows[i]
-        if row["resource"] == "pods":
-            life = record.pods[row["object"]["metadata"]["uid"]]
-            p = life.rows.index(i)
-            if p and phase(life.obj(p)) != phase(life.obj(p - 1)):
-                return False
-            if p and ("nodeName" in life.obj(p)["spec"]) != ("nodeName" in life.obj(p - 1)["spec"]):
-                return False
-            if row["type"] == "DELETED":
-                return False
-        elif row["resource"] == "jobs":
-            p = job.rows.index(i)
-            if p not in job.writes():
-                return False
-    return True
+    return rows[low:], recv[low] - recv[low - 1] if low else 0
 
 
 def _moved(
@@ -301,12 +300,13 @@ def _moved(
         rng.shuffle(choices)
         delta = int(seconds * NS_PER_S)
         for job, anchor in choices:
-            block, before, after = block_of(record, job, anchor)
-            room = after > delta + NS_PER_S if delta > 0 else before > -delta + NS_PER_S // 2
-            if not room or not _clean(record, job, block):
+            tail, before = tail_of(record, job, anchor)
+            if before < NS_PER_S // 2 or before + delta < NS_PER_S // 50:
                 continue
-            edit.move(block, delta)
-            said = f"{what}: {len(block)} rows moved by {seconds:+g} s"
+            if record.rows[tail[-1]]["recv"] + delta > record.end_ns - 20 * NS_PER_S:
+                continue
+            edit.move(tail, delta)
+            said = f"{what}: {len(tail)} rows from there on moved by {seconds:+g} s"
             return told(
                 kind, job, said, ACTIONS, verdicts, rv=record.rv_of(anchor), doubt=doubt
             )
@@ -333,6 +333,8 @@ def _retries(record: Record) -> Iterator[tuple[JobLife, int]]:
     """Creations that waited for a back-off of 10 s or more."""
     for job, pod in created_pods(record):
         at = pod.recv(0)
+        if pod is job.pods()[0]:
+            continue
         mine = [i for i in _mine(record, job) if record.rows[i]["recv"] < at]
         if not mine or at - record.rows[mine[-1]]["recv"] < 6 * NS_PER_S:
             continue

@@ -198,7 +198,12 @@ KINDS = {
         _other_message,
     ),
     "event-wrong-type": _changed("event-wrong-type", (), "an Event has another type", _other_type),
-    "event-count": _changed("event-count", (), "an Event counts one more", _more_often),
+    "event-count": _changed(
+        "event-count",
+        ("SuccessfulCreate", "SuccessfulDelete", "Completed", "BackoffLimitExceeded"),
+        "an Event counts one more",
+        _more_often,
+    ),
     "event-unfinished-completed": _premature(
         "event-unfinished-completed", "Completed", "Job completed", "Normal"
     ),

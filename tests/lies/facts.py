@@ -129,14 +129,66 @@ def _template_label(spec: Spec, rng: random.Random) -> None:
     spec["template"]["metadata"].setdefault("labels", {})["release"] = "blue"
 
 
-def _policy_action(spec: Spec, rng: random.Random) -> bool:
-    del rng
+def _policy_action(spec: Spec, action: str) -> bool:
     rules = (spec.get("podFailurePolicy") or {}).get("rules") or []
-    for rule in rules:
-        if rule["action"] in ("FailJob", "Ignore"):
-            rule["action"] = "Count"
-            return True
-    return False
+    mine = [rule for rule in rules if rule["action"] == action]
+    for rule in mine:
+        rule["action"] = "Count"
+    return bool(mine)
+
+
+def _ignored_some(job: JobLife) -> bool:
+    """Whether a failed pod lost its finalizer without being counted."""
+    counted = max((job.status(p).get("failed", 0) for p in job.writes()), default=0)
+    gone = [
+        pod
+        for pod in job.pods()
+        if pod.obj(-1)["status"].get("phase") == "Failed" and not finalized(pod.obj(-1))
+    ]
+    return len(gone) > counted and not _was_suspended(job)
+
+
+def _many_allowed(spec: Spec, rng: random.Random) -> bool:
+    del rng
+    if spec.get("maxFailedIndexes") is None:
+        return False
+    spec["maxFailedIndexes"] = 100
+    return True
+
+
+def _none_allowed(spec: Spec, rng: random.Random) -> bool:
+    del rng
+    if spec.get("backoffLimitPerIndex") is None:
+        return False
+    spec["maxFailedIndexes"] = 0
+    return True
+
+
+def limit_reached(record: Record, edit: Edit, rng: random.Random) -> Lie | None:
+    """The Job fails for its failures, which are as many as the limit allows."""
+    choices = []
+    for job in record.jobs:
+        if job.spec["template"]["spec"].get("restartPolicy") != "Never":
+            continue
+        for p in job.writes():
+            for kind in ("FailureTarget", "Failed"):
+                condition = job.condition(p, kind)
+                if condition and condition.get("reason") == "BackoffLimitExceeded":
+                    choices.append((job, p))
+    choice = pick(rng, choices)
+    if choice is None:
+        return None
+    job, p = choice
+    limit = max(
+        job.status(q).get("failed", 0)
+        + len((job.status(q).get("uncountedTerminatedPods") or {}).get("failed", ()))
+        for q in range(len(job.rows))
+    )
+    limit = max(limit, len(job.pods()))
+    for i in job.rows:
+        edit.obj(i)["spec"]["backoffLimit"] = limit
+    what = f"backoffLimit {limit}: the Job fails before it is exceeded"
+    return told("spec-backoff-limit-higher", job, what, ACTIONS, rv=job.rv(p))
 
 
 def _policy_code(spec: Spec, rng: random.Random) -> bool:
@@ -306,30 +358,28 @@ def never_ready(record: Record, edit: Edit, rng: random.Random) -> Lie | None:
     return told("pod-never-ready", job, f"pod {pod.name} was never ready", ACTIONS, rv=pod.rv(0))
 
 
+def _restarts(obj: dict[str, Any]) -> int:
+    return sum(s.get("restartCount", 0) for s in obj["status"].get("containerStatuses", ()))
+
+
 def fewer_restarts(record: Record, edit: Edit, rng: random.Random) -> Lie | None:
-    """The containers restarted less often than the back-off limit asks for."""
-    choices = []
-    for job, pod in created_pods(record):
-        if not _ended("BackoffLimitExceeded")(job):
-            continue
-        if job.spec["template"]["spec"].get("restartPolicy") != "OnFailure":
-            continue
-        if any(
-            s.get("restartCount") for o in pod.objects() for s in o["status"].get("containerStatuses", ())
-        ):
-            choices.append((job, pod))
-    choice = pick(rng, choices)
-    if choice is None:
+    """The containers never restarted, and yet the back-off limit ends the Job."""
+    choices = [
+        job
+        for job in record.jobs
+        if _ended("BackoffLimitExceeded")(job)
+        and job.spec["template"]["spec"].get("restartPolicy") == "OnFailure"
+        and any(_restarts(obj) for pod in job.pods() for obj in pod.objects())
+    ]
+    job = pick(rng, choices)
+    if job is None:
         return None
-    job, pod = choice
-
-    def change(obj: dict[str, Any]) -> None:
-        for status in obj["status"].get("containerStatuses", ()):
-            status["restartCount"] = min(status.get("restartCount", 0), 1)
-
-    edit.change(pod, 0, None, change)
-    what = f"the container of pod {pod.name} restarted once only"
-    return told("pod-fewer-restarts", job, what, ACTIONS, rv=pod.rv(0))
+    for pod in job.pods():
+        for i in pod.rows:
+            for status in edit.obj(i)["status"].get("containerStatuses", ()):
+                status["restartCount"] = 0
+    what = "the containers of its pods never restarted"
+    return told("pod-fewer-restarts", job, what, ACTIONS)
 
 
 def finish_later(record: Record, edit: Edit, rng: random.Random) -> Lie | None:
@@ -420,13 +470,7 @@ def edit_late(record: Record, edit: Edit, rng: random.Random) -> Lie | None:
 
 
 KINDS = {
-    "spec-backoff-limit-higher": _in_spec(
-        "spec-backoff-limit-higher",
-        "backoffLimit +1: the Job fails one failure too early",
-        _add("backoffLimit", 1),
-        lambda j: _ended("BackoffLimitExceeded")(j)
-        and j.spec["template"]["spec"].get("restartPolicy") == "Never",
-    ),
+    "spec-backoff-limit-higher": limit_reached,
     "spec-backoff-limit-lower": _in_spec(
         "spec-backoff-limit-lower",
         "backoffLimit -1: the Job fails one failure too late",
@@ -481,11 +525,13 @@ KINDS = {
         "spec-template-label", "a further label in the template", _template_label,
         lambda j: bool(j.pods()),
     ),
-    "spec-policy-action": _in_spec(
-        "spec-policy-action", "podFailurePolicy only counts", _policy_action,
-        lambda j: any(j.status(p).get("failed") for p in j.writes())
-        or _ended("PodFailurePolicy")(j)
-        or any(p.obj(-1)["status"]["phase"] == "Failed" for p in j.pods()),
+    "spec-policy-fail-job": _in_spec(
+        "spec-policy-fail-job", "podFailurePolicy counts instead of FailJob",
+        lambda spec, _: _policy_action(spec, "FailJob"), _ended("PodFailurePolicy"),
+    ),
+    "spec-policy-ignore": _in_spec(
+        "spec-policy-ignore", "podFailurePolicy counts instead of Ignore",
+        lambda spec, _: _policy_action(spec, "Ignore"), _ignored_some,
     ),
     "spec-policy-code": _in_spec(
         "spec-policy-code", "podFailurePolicy names other exit codes", _policy_code,
@@ -520,12 +566,14 @@ KINDS = {
         lambda j: any(j.status(p).get("failedIndexes") for p in j.writes()),
     ),
     "spec-max-failed-more": _in_spec(
-        "spec-max-failed-more", "maxFailedIndexes +1", _add("maxFailedIndexes", 1),
+        "spec-max-failed-more", "maxFailedIndexes 100: none too many", _many_allowed,
         _ended("MaxFailedIndexesExceeded"),
     ),
-    "spec-max-failed-less": _in_spec(
-        "spec-max-failed-less", "maxFailedIndexes -1", _add("maxFailedIndexes", -1),
-        lambda j: any(j.status(p).get("failedIndexes") for p in j.writes()),
+    "spec-max-failed-set": _in_spec(
+        "spec-max-failed-set", "maxFailedIndexes 0: the first ends the Job", _none_allowed,
+        lambda j: any(j.status(p).get("failedIndexes") for p in j.writes())
+        and not _ended("MaxFailedIndexesExceeded")(j),
+        doubt="the first failed index may have come with the last pod",
     ),
     "spec-never-suspended": _in_spec(
         "spec-never-suspended", "suspend is false", _not_suspended, _was_suspended

@@ -136,11 +136,13 @@ def _count(name: str, delta: int) -> Callable[[Record, Edit, random.Random], Lie
     def where(job: JobLife, p: int) -> bool:
         value = job.status(p).get(name) or 0
         new = value + delta
-        return new > 0 and name in job.status(p) and new not in values_seen(job, name, p)
+        return new >= 0 and name in job.status(p) and new not in values_seen(job, name, p)
 
     def change(status: Status, rng: random.Random) -> None:
         del rng
         status[name] += delta
+        if name == "active" and not status[name]:
+            del status[name]
 
     return in_some_write(
         kind, f"status.{name} is {delta:+d}", change, carry=False, where=where
