@@ -42,15 +42,6 @@ def command(obj: Obj, rng: random.Random) -> None:
     _container(obj)["command"] = [*_container(obj).get("command", []), "--once"]
 
 
-def env_value(obj: Obj, rng: random.Random) -> bool:
-    del rng
-    for entry in _container(obj).get("env", []):
-        if "value" in entry:
-            entry["value"] += "x"
-            return True
-    return False
-
-
 def env_added(obj: Obj, rng: random.Random) -> None:
     del rng
     _container(obj).setdefault("env", []).append({"name": "DEBUG", "value": "1"})
@@ -327,19 +318,11 @@ def toleration_gone(obj: Obj, rng: random.Random) -> bool:
     return obj["spec"].pop("tolerations", None) is not None
 
 
-def env_reordered(obj: Obj, rng: random.Random) -> bool:
-    del rng
-    env = _container(obj).get("env", [])
-    env.reverse()
-    return len(env) > 1
-
-
 ADMISSION = "a mutating admission plugin could have set it"
 
 _CHANGES: dict[str, tuple[Change, str]] = {
     "image": (image, ""),
     "command": (command, ""),
-    "env-value": (env_value, ""),
     "env-added": (env_added, ""),
     "env-index-literal": (env_index, ""),
     "env-index-gone": (env_index_gone, ""),
@@ -379,7 +362,6 @@ _CHANGES: dict[str, tuple[Change, str]] = {
     "token-volume": (token_volume, ""),
     "toleration-seconds": (toleration_seconds, "the default is a flag of the API server"),
     "toleration-gone": (toleration_gone, "an API server without DefaultTolerationSeconds"),
-    "env-reordered": (env_reordered, ""),
     "toleration-exists": (toleration_exists, ADMISSION),
     "resources": (resources, f"{ADMISSION} (LimitRanger)"),
     "priority": (priority, f"{ADMISSION} (Priority)"),

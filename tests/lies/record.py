@@ -265,6 +265,7 @@ class Record:
         for pod in self.pods.values():
             for uid in {owner_uid(obj) for obj in pod.objects()} - {None}:
                 self.pods_by_owner[str(uid)].append(pod)
+        self.versions = sorted({self.rv_of(i) for i, r in enumerate(rows) if r["type"] in OBSERVATIONS})
         self.end_ns = max((row["recv"] for row in rows), default=0)
         self.uids = lives
 
@@ -339,9 +340,11 @@ class Edit:
 
     def insert_beside(self, row: Row, i: int, *, ns: int = 1_000_000) -> dict[str, Any]:
         """Put a copy of a row just after (`ns` > 0) or just before row `i`."""
-        at = Fraction(self.record.rv_of(i))
-        step = Fraction(len(self.inserted) + 1, 1000)
-        return self.insert(row, at + (step if ns > 0 else step - 1), self.record.rows[i]["recv"] + ns)
+        at = self.record.rv_of(i)
+        if ns < 0:
+            at = self.record.versions[bisect_left(self.record.versions, at) - 1]
+        place = at + Fraction(len(self.inserted) + 1, 1000)
+        return self.insert(row, place, self.record.rows[i]["recv"] + ns)
 
     def move(self, rows: list[int], delta_ns: int) -> None:
         """Move rows in time; each takes the place in the store that its new time has.
