@@ -10,7 +10,21 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from . import bodies, conditions, cron, deletions, events, facts, finalizers, pods, silence, status
+from . import (
+    bodies,
+    conditions,
+    cron,
+    deletions,
+    events,
+    finalizers,
+    outcomes,
+    pods,
+    silence,
+    specs,
+    status,
+    ttl,
+    writes,
+)
 from .record import Edit, Lie, Record, Row
 
 Planter = Callable[[Record, Edit, random.Random], Lie | None]
@@ -18,15 +32,25 @@ Planter = Callable[[Record, Edit, random.Random], Lie | None]
 KINDS: dict[str, Planter] = {
     name: planter
     for module in (
-        pods, bodies, status, conditions, finalizers, deletions, facts, events, silence, cron
+        pods,
+        bodies,
+        status,
+        writes,
+        conditions,
+        finalizers,
+        deletions,
+        specs,
+        outcomes,
+        events,
+        silence,
+        cron,
+        ttl,
     )
     for name, planter in module.KINDS.items()
 }
 
 
-def plant(
-    kind: str, rows: list[Row] | Record, rng: random.Random
-) -> tuple[list[Row], Lie] | None:
+def plant(kind: str, rows: list[Row] | Record, rng: random.Random) -> tuple[list[Row], Lie] | None:
     """Plant one lie of a kind; `rows` may be indexed already."""
     record = rows if isinstance(rows, Record) else Record(rows)
     edit = Edit(record)

@@ -377,9 +377,9 @@ def _planter(
         rng.shuffle(choices)
         for job, pod in choices:
             seed = rng.random()
-            if change(copy_of(pod.obj(0)), random.Random(seed)) is False:  # noqa: S311
+            if change(copy_of(pod.obj(0)), random.Random(seed)) is False:
                 continue
-            trial = [change(edit.obj(i), random.Random(seed)) for i in pod.rows]  # noqa: S311
+            trial = [change(edit.obj(i), random.Random(seed)) for i in pod.rows]
             if all(done is not False for done in trial):
                 what = f"pod {pod.name} was posted with another body: {name}"
                 return told(
@@ -414,15 +414,10 @@ def finalizer_missing(record: Record, edit: Edit, rng: random.Random) -> Lie | N
         else:
             edit.obj(i)["metadata"].pop("finalizers", None)
     what = f"pod {pod.name} was posted without the tracking finalizer"
-    return told(
-        "body-finalizer-missing", job, what, ("pod-create", "status-update"), rv=pod.rv(0)
-    )
+    return told("body-finalizer-missing", job, what, ("pod-create", "status-update"), rv=pod.rv(0))
 
 
 KINDS = {
-    **{
-        f"body-{name}": _planter(name, change, doubt)
-        for name, (change, doubt) in _CHANGES.items()
-    },
+    **{f"body-{name}": _planter(name, change, doubt) for name, (change, doubt) in _CHANGES.items()},
     "body-finalizer-missing": finalizer_missing,
 }

@@ -1,4 +1,4 @@
-"""Lies about the CronJob controller and the TTL-after-finished controller."""
+"""Lies about the CronJob controller."""
 
 from __future__ import annotations
 
@@ -54,7 +54,9 @@ def _job_rows(record: Record, job: JobLife) -> list[int]:
     return rows
 
 
-def _said(kind: str, cronjob: Life, what: str, *, rv: int, actions: Any = CREATE, **more: Any) -> Lie:
+def _said(
+    kind: str, cronjob: Life, what: str, *, rv: int, actions: Any = CREATE, **more: Any
+) -> Lie:
     return told(kind, cronjob, what, actions, rv=rv, controller="cronjob", **more)
 
 
@@ -215,7 +217,7 @@ def _deleted_for_history(record: Record) -> list[tuple[Life, JobLife]]:
     return found
 
 
-def _undeleted(record: Record, edit: Edit, job: JobLife) -> None:
+def undeleted(edit: Edit, job: JobLife) -> None:
     """The Job and its pods stay for ever."""
     for life in (job, *job.pods()):
         for p in range(1, len(life.rows)):
@@ -230,7 +232,7 @@ def history_missing(record: Record, edit: Edit, rng: random.Random) -> Lie | Non
     if choice is None:
         return None
     cronjob, job = choice
-    _undeleted(record, edit, job)
+    undeleted(edit, job)
     edit.drop(
         i
         for i in _about(record, cronjob, job)
@@ -260,8 +262,8 @@ def history_wrong(record: Record, edit: Edit, rng: random.Random) -> Lie | None:
         return None
     cronjob, job, other, done = choice
     end = job.rows[-1]
-    _undeleted(record, edit, job)
-    _undeleted(record, edit, other)
+    undeleted(edit, job)
+    undeleted(edit, other)
     obj = edit.insert_beside(record.rows[other.rows[done]], end)
     edit.inserted[-1][3]["type"] = "DELETED"
     del obj
@@ -290,9 +292,7 @@ def _moved(kind: str, what: str, seconds: int, verdicts: tuple[str, ...]) -> Any
                 if job.name in names:
                     rows.add(cronjob.rows[p])
             last = max(record.rows[i]["recv"] for i in rows)
-            others = [
-                record.rows[i]["recv"] for i in cronjob.rows if i not in rows
-            ]
+            others = [record.rows[i]["recv"] for i in cronjob.rows if i not in rows]
             low, high = min(first, first + delta), max(last, last + delta)
             if last - first < 45 * NS_PER_S and not any(low <= at <= high for at in others):
                 choices.append((cronjob, job, sorted(rows)))
@@ -375,13 +375,14 @@ def _status_change(
         rng.shuffle(choices)
         for cronjob, p, value in choices:
             until = p + 1
-            while until < len(cronjob.rows) and (cronjob.obj(until).get("status") or {}).get(
-                field
-            ) == value:
+            while (
+                until < len(cronjob.rows)
+                and (cronjob.obj(until).get("status") or {}).get(field) == value
+            ):
                 until += 1
             seed = rng.random()
             done = [
-                change(edit.obj(i).setdefault("status", {}), random.Random(seed))  # noqa: S311
+                change(edit.obj(i).setdefault("status", {}), random.Random(seed))
                 for i in cronjob.rows[p:until]
             ]
             before = cronjob.obj(p - 1).get("status") or {}
@@ -462,7 +463,7 @@ def silent(record: Record, edit: Edit, rng: random.Random) -> Lie | None:
         edit.drop(_job_rows(record, job))
     for job in jobs[:1]:
         if job.deleted and job.rv(-1) > rv:
-            _undeleted(record, edit, job)
+            undeleted(edit, job)
     for i in record.events_by_uid.get(cronjob.uid, ()):
         if record.rv_of(i) > rv:
             edit.drop([i])
@@ -472,80 +473,6 @@ def silent(record: Record, edit: Edit, rng: random.Random) -> Lie | None:
     what = "no tick is answered after the first"
     also = [job.key for job in jobs]
     return _said("cron-silent", cronjob, what, rv=rv, also=also, verdicts=("missing",))
-
-
-# TTL after finished.
-
-
-def _collected(record: Record) -> list[tuple[JobLife, int]]:
-    """Finished Jobs with a TTL that were deleted, and where the deletion shows first."""
-    found = []
-    for job in record.jobs:
-        f = job.finished_at()
-        if f is None or job.spec.get("ttlSecondsAfterFinished") is None:
-            continue
-        for p in range(f + 1, len(job.rows)):
-            if deleting(job.obj(p)) or job.kind(p) == "DELETED":
-                found.append((job, p))
-                break
-    return found
-
-
-def _ttl(kind: str, what: str, seconds: int | None) -> Any:
-    def plant(record: Record, edit: Edit, rng: random.Random) -> Lie | None:
-        choices = [
-            (job, p)
-            for job, p in _collected(record)
-            if seconds is None or job.spec["ttlSecondsAfterFinished"] + seconds >= 0
-        ]
-        choice = pick(rng, choices)
-        if choice is None:
-            return None
-        job, p = choice
-        for i in job.rows:
-            spec = edit.obj(i)["spec"]
-            if seconds is None:
-                del spec["ttlSecondsAfterFinished"]
-            else:
-                spec["ttlSecondsAfterFinished"] += seconds
-        verdicts = ("early", "late", "extra", "missing")
-        return told(kind, job, what, ("job-delete",), verdicts, rv=job.rv(p), controller="ttl")
-
-    return plant
-
-
-def ttl_missing(record: Record, edit: Edit, rng: random.Random) -> Lie | None:
-    """A Job whose TTL is over is not deleted."""
-    choice = pick(rng, _collected(record))
-    if choice is None:
-        return None
-    job, p = choice
-    _undeleted(record, edit, job)
-    what = "the Job is not deleted although its TTL is over"
-    return told(
-        "ttl-missing", job, what, ("job-delete",), ("missing",), rv=job.rv(p), controller="ttl"
-    )
-
-
-def ttl_moved(record: Record, edit: Edit, rng: random.Random) -> Lie | None:
-    """The deletion comes well before the TTL is over."""
-    choices = [
-        (job, p)
-        for job, p in _collected(record)
-        if job.recv(p) - job.recv(p - 1) > 3 * NS_PER_S
-    ]
-    choice = pick(rng, choices)
-    if choice is None:
-        return None
-    job, p = choice
-    rows = list(job.rows[p:])
-    for pod in job.pods():
-        rows += [i for i in pod.rows if record.rv_of(i) > job.rv(p)]
-    edit.move(rows, -2 * NS_PER_S)
-    what = "the Job is deleted 2 s before its TTL is over"
-    return told(
-        "ttl-moved", job, what, ("job-delete",), ("early",), rv=job.rv(p), controller="ttl"
-    )
 
 
 KINDS = {
@@ -574,11 +501,15 @@ KINDS = {
         _skips,
     ),
     "cron-schedule": _in_spec(
-        "cron-schedule", "every second minute only", _set("schedule", "*/2 * * * *", "* * * * *"),
+        "cron-schedule",
+        "every second minute only",
+        _set("schedule", "*/2 * * * *", "* * * * *"),
         _created,
     ),
     "cron-schedule-more": _in_spec(
-        "cron-schedule-more", "an hourly schedule", _set("schedule", "59 * * * *", "* * * * *"),
+        "cron-schedule-more",
+        "an hourly schedule",
+        _set("schedule", "59 * * * *", "* * * * *"),
         _created,
     ),
     "cron-history-more": _in_spec(
@@ -614,23 +545,29 @@ KINDS = {
         "cron-body-scheduled", "another scheduled timestamp", _scheduled
     ),
     "cron-body-spec": _job_body("cron-body-spec", "backoffLimit +1", _backoff),
-    "cron-body-owner": _job_body(
-        "cron-body-owner", "blockOwnerDeletion false", _owner_block
-    ),
+    "cron-body-owner": _job_body("cron-body-owner", "blockOwnerDeletion false", _owner_block),
     "cron-last-schedule": _status_change(
-        "cron-last-schedule", "lastScheduleTime +60 s", _time_shift("lastScheduleTime", 60),
+        "cron-last-schedule",
+        "lastScheduleTime +60 s",
+        _time_shift("lastScheduleTime", 60),
         field="lastScheduleTime",
     ),
     "cron-last-successful": _status_change(
-        "cron-last-successful", "lastSuccessfulTime -30 s",
-        _time_shift("lastSuccessfulTime", -30), field="lastSuccessfulTime",
+        "cron-last-successful",
+        "lastSuccessfulTime -30 s",
+        _time_shift("lastSuccessfulTime", -30),
+        field="lastSuccessfulTime",
     ),
     "cron-active-gone": _status_change(
-        "cron-active-gone", "an active Job is missing from the status", _active_gone,
+        "cron-active-gone",
+        "an active Job is missing from the status",
+        _active_gone,
         field="active",
     ),
     "cron-active-more": _status_change(
-        "cron-active-more", "the status names an active Job that never was", _active_more,
+        "cron-active-more",
+        "the status names an active Job that never was",
+        _active_more,
         field="active",
     ),
     "cron-active-uid": _status_change(
@@ -638,9 +575,4 @@ KINDS = {
     ),
     "cron-event-extra": event_twice,
     "cron-silent": silent,
-    "ttl-longer": _ttl("ttl-longer", "the Job is deleted too early: TTL +5 s", 5),
-    "ttl-shorter": _ttl("ttl-shorter", "the Job is deleted too late: TTL -2 s", -2),
-    "ttl-none": _ttl("ttl-none", "the Job is deleted without a TTL", None),
-    "ttl-missing": ttl_missing,
-    "ttl-moved": ttl_moved,
 }

@@ -14,7 +14,6 @@ from .pods import created_pods, twin_event
 from .record import (
     FINALIZER,
     NS_PER_S,
-    OBSERVATIONS,
     Edit,
     JobLife,
     Lie,
@@ -30,7 +29,6 @@ from .record import (
     ready,
     shifted,
     stamp,
-    terminal,
     told,
 )
 
@@ -88,7 +86,7 @@ def _missing(kind: str, purposes: tuple[str, ...]) -> Any:
     return plant
 
 
-def _as(record: Record, identity: Life, at: int, row: dict[str, Any]) -> dict[str, Any]:
+def _as(identity: Life, at: int, row: dict[str, Any]) -> dict[str, Any]:
     """The row's events in life, told of another pod."""
     theirs = copy_of(identity.obj(at))
     mine = row["object"]
@@ -132,9 +130,9 @@ def wrong_pod(record: Record, edit: Edit, rng: random.Random) -> Lie | None:
         return None
     job, pod, first, other, at = choice
     for i in pod.rows[first:]:
-        edit.row(i)["object"] = _as(record, other, at, copy_of(record.rows[i]))
+        edit.row(i)["object"] = _as(other, at, copy_of(record.rows[i]))
     for i in other.rows[at + 1 :]:
-        edit.row(i)["object"] = _as(record, pod, first - 1, copy_of(record.rows[i]))
+        edit.row(i)["object"] = _as(pod, first - 1, copy_of(record.rows[i]))
     for i in record.pod_event(job, "SuccessfulDelete", pod.name):
         edit.obj(i)["message"] = f"Deleted pod: {other.name}"
     swap = {pod.uid: other.uid, other.uid: pod.uid}
@@ -292,6 +290,7 @@ def _moved(
     what: str,
     seconds: float,
     anchors: Callable[[Record], Iterator[tuple[JobLife, int]]],
+    *,
     verdicts: tuple[str, ...],
     doubt: str = "",
 ) -> Any:
@@ -305,11 +304,11 @@ def _moved(
                 continue
             if record.rows[tail[-1]]["recv"] + delta > record.end_ns - 20 * NS_PER_S:
                 continue
+            if record.handover_near(record.rows[anchor]["recv"], abs(delta) + 30 * NS_PER_S):
+                continue  # a new process knows nothing of what the old one waited for
             edit.move(tail, delta)
             said = f"{what}: {len(tail)} rows from there on moved by {seconds:+g} s"
-            return told(
-                kind, job, said, ACTIONS, verdicts, rv=record.rv_of(anchor), doubt=doubt
-            )
+            return told(kind, job, said, ACTIONS, verdicts, rv=record.rv_of(anchor), doubt=doubt)
         return None
 
     return plant
@@ -371,7 +370,7 @@ def _batched(record: Record) -> Iterator[tuple[JobLife, int]]:
                 if 0 < at - record.rows[k]["recv"] < 3 * NS_PER_S
                 and record.rows[k]["resource"] != "events"
             ]
-            if near and 0.9 * NS_PER_S < at - record.rows[near[-1]]["recv"]:
+            if near and at - record.rows[near[-1]]["recv"] > 0.9 * NS_PER_S:
                 yield job, i
 
 
@@ -395,23 +394,39 @@ KINDS = {
     ),
     "deletion-claimed": claimed,
     "deadline-early": _moved(
-        "deadline-early", "the deadline strikes too early", -2, _deadlines, ("early", "different")
+        "deadline-early",
+        "the deadline strikes too early",
+        -2,
+        _deadlines,
+        verdicts=("early", "different"),
     ),
     "deadline-late": _moved(
-        "deadline-late", "the deadline strikes too late", 20, _deadlines, ("late", "missing")
+        "deadline-late",
+        "the deadline strikes too late",
+        20,
+        _deadlines,
+        verdicts=("late", "missing"),
     ),
     "retry-early": _moved(
-        "retry-early", "a creation before its back-off is over", -4, _retries, ("early", "extra")
+        "retry-early",
+        "a creation before its back-off is over",
+        -4,
+        _retries,
+        verdicts=("early", "extra"),
     ),
     "retry-late": _moved(
-        "retry-late", "a creation long after its back-off", 30, _retries, ("late", "missing")
+        "retry-late",
+        "a creation long after its back-off",
+        30,
+        _retries,
+        verdicts=("late", "missing"),
     ),
     "sync-late": _moved(
         "sync-late",
         "a sync long after what woke it",
         45,
         _counting,
-        ("late", "missing"),
+        verdicts=("late", "missing"),
         doubt="a controller that is throttled or paused does act late",
     ),
     "first-sync-late": _moved(
@@ -419,7 +434,7 @@ KINDS = {
         "the first sync long after the Job was created",
         45,
         _first_creates,
-        ("late", "missing"),
+        verdicts=("late", "missing"),
         doubt="a controller that is throttled or paused does act late",
     ),
     "batch-early": _moved(
@@ -427,9 +442,7 @@ KINDS = {
         "a sync before the batch period of 1 s is over",
         -0.85,
         _batched,
-        ("early",),
+        verdicts=("early",),
         doubt="anything else that wakes the key unseen (a resync, an error retry)",
     ),
 }
-
-__all__ = ["KINDS", "OBSERVATIONS", "owner_uid", "terminal"]

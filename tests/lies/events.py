@@ -47,7 +47,7 @@ def _changed(kind: str, reasons: tuple[str, ...], what: str, change: Any) -> Any
         seed = rng.random()
         for k in job.events():
             if record.rows[k]["object"]["metadata"]["uid"] == uid:
-                change(edit.obj(k), random.Random(seed))  # noqa: S311
+                change(edit.obj(k), random.Random(seed))
         said = f"{what}: {record.rows[i]['object']['reason']}"
         return told(kind, job, said, ACTIONS, rv=record.rv_of(i))
 
@@ -91,9 +91,7 @@ def sibling_pod(record: Record, edit: Edit, rng: random.Random) -> Lie | None:
     choices = []
     for job, i in _rows(record, "SuccessfulCreate", "SuccessfulDelete"):
         others = [
-            p.name
-            for p in job.pods()
-            if not record.rows[i]["object"]["message"].endswith(p.name)
+            p.name for p in job.pods() if not record.rows[i]["object"]["message"].endswith(p.name)
         ]
         if others:
             choices.append((job, i, others))
@@ -121,9 +119,7 @@ def _premature(kind: str, reason: str, message: str, event_type: str) -> Any:
         if choice is None:
             return None
         job, i = choice
-        twin_event(
-            record, edit, rng, i, reason=reason, message=message, type=event_type, count=1
-        )
+        twin_event(record, edit, rng, i, reason=reason, message=message, type=event_type, count=1)
         what = f"an Event {reason} of a Job that had none"
         return told(kind, job, what, ACTIONS, rv=record.rv_of(i))
 
@@ -157,9 +153,7 @@ def missing(record: Record, edit: Edit, rng: random.Random) -> Lie | None:
         return None
     job, i = choice
     uid = record.rows[i]["object"]["metadata"]["uid"]
-    edit.drop(
-        k for k in job.events() if record.rows[k]["object"]["metadata"]["uid"] == uid
-    )
+    edit.drop(k for k in job.events() if record.rows[k]["object"]["metadata"]["uid"] == uid)
     what = f"Event {record.rows[i]['object']['reason']} removed"
     doubt = "Events may be dropped: a missing one says nothing"
     return told("event-missing", job, what, ACTIONS, rv=record.rv_of(i), doubt=doubt)
@@ -192,8 +186,16 @@ KINDS = {
     ),
     "event-wrong-message": _changed(
         "event-wrong-message",
-        ("Completed", "BackoffLimitExceeded", "DeadlineExceeded", "Suspended", "Resumed",
-         "PodFailurePolicy", "FailedIndexes", "MaxFailedIndexesExceeded"),
+        (
+            "Completed",
+            "BackoffLimitExceeded",
+            "DeadlineExceeded",
+            "Suspended",
+            "Resumed",
+            "PodFailurePolicy",
+            "FailedIndexes",
+            "MaxFailedIndexesExceeded",
+        ),
         "an Event has another message",
         _other_message,
     ),
@@ -213,9 +215,7 @@ KINDS = {
         "Job has reached the specified backoff limit",
         "Warning",
     ),
-    "event-unsuspended": _premature(
-        "event-unsuspended", "Suspended", "Job suspended", "Normal"
-    ),
+    "event-unsuspended": _premature("event-unsuspended", "Suspended", "Job suspended", "Normal"),
     "event-early": early,
     "event-missing": missing,
 }

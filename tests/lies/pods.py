@@ -157,9 +157,7 @@ def extra_pending(record: Record, edit: Edit, rng: random.Random) -> Lie | None:
     return _extra("pod-extra-pending", record, edit, rng, event=True, rows=1)
 
 
-def _at(
-    record: Record, edit: Edit, rng: random.Random, job: JobLife, position: int
-) -> str | None:
+def _at(record: Record, edit: Edit, rng: random.Random, job: JobLife, position: int) -> str | None:
     """A new Pending pod just after the Job's row at `position`."""
     pods = [pod for j, pod in created_pods(record) if j is job]
     if not pods:

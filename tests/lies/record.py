@@ -259,15 +259,31 @@ class Record:
                 involved = row["object"]["involvedObject"]
                 self.events_by_uid[involved.get("uid", "")].append(i)
         for life in lives.values():
-            life.rows.sort(
-                key=lambda i: (int(rows[i]["object"]["metadata"]["resourceVersion"]), i)
-            )
+            life.rows.sort(key=lambda i: (int(rows[i]["object"]["metadata"]["resourceVersion"]), i))
         for pod in self.pods.values():
             for uid in {owner_uid(obj) for obj in pod.objects()} - {None}:
                 self.pods_by_owner[str(uid)].append(pod)
-        self.versions = sorted({self.rv_of(i) for i, r in enumerate(rows) if r["type"] in OBSERVATIONS})
+        self.versions = sorted(
+            {self.rv_of(i) for i, r in enumerate(rows) if r["type"] in OBSERVATIONS}
+        )
         self.end_ns = max((row["recv"] for row in rows), default=0)
         self.uids = lives
+        #: Receive times between which the controller manager changed hands.
+        self.handovers: list[tuple[int, int]] = []
+        holder, held_ns = "", 0
+        for row in rows:
+            if row["resource"] == "leases" and row["type"] in OBSERVATIONS:
+                obj = row["object"]
+                now = obj.get("spec", {}).get("holderIdentity") or ""
+                if obj["metadata"]["name"] != "kube-controller-manager" or not now:
+                    continue
+                if holder and now != holder:
+                    self.handovers.append((held_ns, row["recv"]))
+                holder, held_ns = now, row["recv"]
+
+    def handover_near(self, at_ns: int, reach_ns: int) -> bool:
+        """Whether another controller manager took over around that time."""
+        return any(a - reach_ns <= at_ns <= b + reach_ns for a, b in self.handovers)
 
     def rv_of(self, i: int) -> int:
         """The resourceVersion of a row with an object."""

@@ -95,7 +95,7 @@ def midway(record: Record, edit: Edit, rng: random.Random) -> Lie | None:
             continue
         for p in job.writes()[:-1]:
             rv = job.rv(p)
-            pods = [q for q in job.pods() if 0 <= q.position_at(rv)]
+            pods = [q for q in job.pods() if q.position_at(rv) >= 0]
             moved = any(
                 terminal(q.obj(-1)) and not terminal(q.obj(q.position_at(rv))) for q in pods
             )

@@ -7,13 +7,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from .record import (
-    NS_PER_S,
     Edit,
     JobLife,
     Lie,
     Record,
     active,
-    copy_of,
     deleting,
     new_uid,
     pick,
@@ -89,7 +87,7 @@ def in_some_write(
             seed = rng.random()
 
             def once(status: Status, seed: float = seed) -> bool | None:
-                return change(status, random.Random(seed))  # noqa: S311
+                return change(status, random.Random(seed))
 
             if try_write(edit, job, p, once, carry=carry):
                 scope = "from there on" if carry else "in this revision"
@@ -144,9 +142,7 @@ def _count(name: str, delta: int) -> Callable[[Record, Edit, random.Random], Lie
         if name == "active" and not status[name]:
             del status[name]
 
-    return in_some_write(
-        kind, f"status.{name} is {delta:+d}", change, carry=False, where=where
-    )
+    return in_some_write(kind, f"status.{name} is {delta:+d}", change, carry=False, where=where)
 
 
 def _lagging_ready(status: Status, rng: random.Random) -> bool:
@@ -160,7 +156,7 @@ def _lagging_ready(status: Status, rng: random.Random) -> bool:
 # Counters that are carried on.
 
 
-def _grew(name: str) -> Callable[[JobLife, int], bool]:
+def grew(name: str) -> Callable[[JobLife, int], bool]:
     def where(job: JobLife, p: int) -> bool:
         return (job.status(p).get(name) or 0) > (job.status(p - 1).get(name) or 0)
 
@@ -226,7 +222,7 @@ def uncounted_active(record: Record, edit: Edit, rng: random.Random) -> Lie | No
             continue
         for pod in job.pods():
             at = pod.position_at(job.rv(p))
-            if 0 <= at and active(pod.obj(at)) and "uncountedTerminatedPods" in job.status(p):
+            if at >= 0 and active(pod.obj(at)) and "uncountedTerminatedPods" in job.status(p):
                 choices.append((job, p, pod))
     rng.shuffle(choices)
     for job, p, pod in choices[:50]:
@@ -383,91 +379,6 @@ def completion_on_failed(record: Record, edit: Edit, rng: random.Random) -> Lie 
     return told("completion-time-on-failed", job, f"completionTime {at}", STATUS, rv=job.rv(p))
 
 
-# Whole writes.
-
-
-def write_removed(record: Record, edit: Edit, rng: random.Random) -> Lie | None:
-    """One status write is not in the record, the next one is."""
-    choices = [(job, p) for job, p in writes(record) if job.write_after(p) < len(job.rows)]
-    rng.shuffle(choices)
-    for job, p in choices:
-        edit.drop([job.rows[p]])
-        if job.write_after(p) == p + 1 and still_writes(edit, job):
-            what = "a status write removed from the record"
-            doubt = "one sync whose cut is later may write the same in one go"
-            return told("status-write-removed", job, what, STATUS, rv=job.rv(p), doubt=doubt)
-        edit.dropped.clear()
-    return None
-
-
-def writes_swapped(record: Record, edit: Edit, rng: random.Random) -> Lie | None:
-    """Two consecutive status writes change places."""
-    choices = [
-        (job, p) for job, p in writes(record) if job.write_after(p) == p + 1 < len(job.rows)
-    ]
-    rng.shuffle(choices)
-    for job, p in choices:
-        first, second = job.rows[p], job.rows[p + 1]
-        edit.obj(first)["status"] = copy_of(job.status(p + 1))
-        edit.obj(second)["status"] = copy_of(job.status(p))
-        if still_writes(edit, job):
-            what = "two consecutive status writes changed places"
-            return told("status-writes-swapped", job, what, STATUS, rv=job.rv(p))
-        edit.replaced.clear()
-    return None
-
-
-def counted_twice(record: Record, edit: Edit, rng: random.Random) -> Lie | None:
-    """A further status write counts a pod again; later revisions carry it on."""
-    choices = []
-    for job, p in writes(record):
-        for name in ("succeeded", "failed"):
-            if _grew(name)(job, p) and job.kind(len(job.rows) - 1) != "DELETED":
-                choices.append((job, p, name))
-    choice = pick(rng, choices)
-    if choice is None:
-        return None
-    job, p, name = choice
-    obj = edit.insert_beside(record.rows[job.rows[p]], job.rows[p], ns=3_000_000)
-    obj["status"][name] += 1
-    for i in job.rows[p + 1 :]:
-        edit.obj(i)["status"][name] = edit.obj(i)["status"].get(name, 0) + 1
-    what = f"status.{name} is raised a second time by a write of its own"
-    return told("status-counted-twice", job, what, STATUS, rv=job.rv(p))
-
-
-def write_after_finish(record: Record, edit: Edit, rng: random.Random) -> Lie | None:
-    """A finished Job's status is written again."""
-    choices = [
-        (job, f)
-        for job in record.jobs
-        if (f := job.finished_at()) is not None and f == len(job.rows) - 1
-    ]
-    choice = pick(rng, choices)
-    if choice is None:
-        return None
-    job, p = choice
-    obj = edit.insert_beside(record.rows[job.rows[p]], job.rows[p], ns=NS_PER_S)
-    name = rng.choice(("failed", "succeeded"))
-    obj["status"][name] = obj["status"].get(name, 0) + 1
-    what = f"after the Job finished, a write raises status.{name}"
-    return told("status-after-finish", job, what, STATUS, rv=job.rv(p))
-
-
-def write_reverted(record: Record, edit: Edit, rng: random.Random) -> Lie | None:
-    """A status write is followed by one that undoes it, and by one that does it again."""
-    choices = [(job, p) for job, p in writes(record) if job.writes()[0] < p]
-    choice = pick(rng, choices)
-    if choice is None:
-        return None
-    job, p = choice
-    row = record.rows[job.rows[p]]
-    edit.insert_beside(row, job.rows[p], ns=2_000_000)["status"] = copy_of(job.status(p - 1))
-    edit.insert_beside(row, job.rows[p], ns=4_000_000)
-    what = "a status write is undone and done again"
-    return told("status-reverted", job, what, STATUS, rv=job.rv(p))
-
-
 KINDS = {
     **{f"status-{n}-high": _count(n, 1) for n in _COUNTED},
     **{f"status-{n}-low": _count(n, -1) for n in _COUNTED},
@@ -492,7 +403,7 @@ KINDS = {
             f"status.{name} is {delta:+d}",
             _counter(name, delta),
             carry=scope == "carried",
-            where=_grew(name),
+            where=grew(name),
         )
         for name in ("succeeded", "failed")
         for word, delta in (("high", 1), ("low", -1))
@@ -588,7 +499,10 @@ KINDS = {
         where=lambda job, p: _first_write(job, p) and not job.spec.get("suspend"),
     ),
     "start-time-lost": in_some_write(
-        "start-time-lost", "startTime is absent", _without("startTime"), carry=True,
+        "start-time-lost",
+        "startTime is absent",
+        _without("startTime"),
+        carry=True,
         where=_later_write,
     ),
     "start-time-kept": start_kept,
@@ -610,9 +524,4 @@ KINDS = {
         where=_completes,
     ),
     "completion-time-on-failed": completion_on_failed,
-    "status-write-removed": write_removed,
-    "status-writes-swapped": writes_swapped,
-    "status-counted-twice": counted_twice,
-    "status-after-finish": write_after_finish,
-    "status-reverted": write_reverted,
 }

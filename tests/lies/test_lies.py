@@ -59,7 +59,12 @@ ALLOWED: dict[str, tuple[tuple[str, str], ...]] = {
     "deletion-": (),
     "spec-edit-late": (("jobs", "spec."), ("jobs", "metadata.generation"), ("jobs", "status.")),
     "spec-": (("jobs", "spec."),),
-    "event-": (("events", "message"), ("events", "reason"), ("events", "type"), ("events", "count")),
+    "event-": (
+        ("events", "message"),
+        ("events", "reason"),
+        ("events", "type"),
+        ("events", "count"),
+    ),
     "silent-": (("jobs", "status."), ("pods", "metadata.finalizers")),
     "cron-wrong-name": _WHEN,
     "cron-tick-skipped": (("cronjobs", "status."),),
@@ -143,9 +148,16 @@ def test_it_names_the_object_that_it_lies_about(kind: str) -> None:
     assert lie.kind == kind
     assert {row["object"]["metadata"].get("namespace") for row in touched} == {lie.namespace}
     keys = {lie.key, *lie.also}
-    jobs = {f"{lie.namespace}/{n}" for row in touched if row["resource"] == "jobs" for n in [row["object"]["metadata"]["name"]]}
+    jobs = {
+        f"{lie.namespace}/{n}"
+        for row in touched
+        if row["resource"] == "jobs"
+        for n in [row["object"]["metadata"]["name"]]
+    }
     assert jobs <= keys
-    assert lie.actions and lie.verdicts and lie.description
+    assert lie.actions
+    assert lie.verdicts
+    assert lie.description
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -163,12 +175,14 @@ def test_rows_that_stay_differ_only_where_the_kind_says(kind: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_managed_fields_stay_what_they_were(kind: str) -> None:
     _, _, pairs, lie = _changes(kind)
-    if kind in ("deletion-wrong-pod",):
+    if kind == "deletion-wrong-pod":
         pytest.skip("two pods change places")
     for old, new in pairs:
         was, now = (r["object"]["metadata"].get("managedFields") for r in (old, new))
         if kind == "cron-wrong-name":
-            was = json.loads(json.dumps(was).replace(lie.also[0].split("/")[1], lie.also[1].split("/")[1]))
+            was = json.loads(
+                json.dumps(was).replace(lie.also[0].split("/")[1], lie.also[1].split("/")[1])
+            )
         assert was == now
 
 
@@ -212,7 +226,8 @@ def test_where_no_resource_version_is_free_all_are_spread_alike() -> None:
     old = [r for r in rows if r["type"] in OBSERVATIONS and r["resource"] == "leases"]
     new = [r for r in result[0] if r["type"] in OBSERVATIONS and r["resource"] == "leases"]
     factors = {
-        int(b["object"]["metadata"]["resourceVersion"]) / int(a["object"]["metadata"]["resourceVersion"])
+        int(b["object"]["metadata"]["resourceVersion"])
+        / int(a["object"]["metadata"]["resourceVersion"])
         for a, b in zip(old, new, strict=True)
     }
     assert len(factors) == 1

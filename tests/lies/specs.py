@@ -1,4 +1,4 @@
-"""Lies about what the controller was given: the spec, an edit, or what became of a pod.
+"""Lies about what the controller was given: the spec of a Job, or a user's edit of it.
 
 The controller's actions stay as they were; with another input they are wrong.
 """
@@ -9,7 +9,6 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from .pods import created_pods
 from .record import (
     Edit,
     JobLife,
@@ -18,8 +17,6 @@ from .record import (
     copy_of,
     finalized,
     pick,
-    shifted,
-    terminal,
     told,
 )
 
@@ -41,7 +38,7 @@ def _in_spec(
         rng.shuffle(choices)
         for job in choices:
             seed = rng.random()
-            done = [change(edit.obj(i)["spec"], random.Random(seed)) for i in job.rows]  # noqa: S311
+            done = [change(edit.obj(i)["spec"], random.Random(seed)) for i in job.rows]
             if all(d is not False for d in done):
                 return told(kind, job, f"{what} in every revision", ACTIONS, doubt=doubt)
             for i in job.rows:
@@ -51,7 +48,7 @@ def _in_spec(
     return plant
 
 
-def _ended(*reasons: str) -> Callable[[JobLife], bool]:
+def ended(*reasons: str) -> Callable[[JobLife], bool]:
     def where(job: JobLife) -> bool:
         for kind in ("FailureTarget", "Failed", "SuccessCriteriaMet", "Complete"):
             for p in job.writes():
@@ -109,7 +106,7 @@ def _one_limit_less(spec: Spec, rng: random.Random) -> bool:
 
 def _failed_some(job: JobLife) -> bool:
     most = max((job.status(p).get("failed", 0) for p in job.writes()), default=0)
-    return most >= (job.spec.get("backoffLimit") or 0) > 0 and not _ended("BackoffLimitExceeded")(
+    return most >= (job.spec.get("backoffLimit") or 0) > 0 and not ended("BackoffLimitExceeded")(
         job
     )
 
@@ -154,6 +151,22 @@ def _many_allowed(spec: Spec, rng: random.Random) -> bool:
         return False
     spec["maxFailedIndexes"] = 100
     return True
+
+
+def _index_limit_met(job: JobLife) -> bool:
+    """Whether an index failed, and for its number of failures."""
+    rules = (job.spec.get("podFailurePolicy") or {}).get("rules") or []
+    by_rule = any(rule["action"] == "FailIndex" for rule in rules)
+    return not by_rule and any(job.status(p).get("failedIndexes") for p in job.writes())
+
+
+def _knows_managed_by(job: JobLife) -> bool:
+    """Whether the version has managedBy: it came with the interim condition of success."""
+    return bool(job.pods()) and any(
+        other.condition(p, "SuccessCriteriaMet")
+        for other in job.record.jobs
+        for p in other.writes()
+    )
 
 
 def _none_allowed(spec: Spec, rng: random.Random) -> bool:
@@ -262,155 +275,6 @@ def _long(job: JobLife) -> bool:
     return _complete(job) and job.recv(last) - job.recv(0) > 5 * 10**9
 
 
-# What became of a pod.
-
-
-def _finished_pods(record: Record) -> list[tuple[JobLife, Any, int]]:
-    found = []
-    for job, pod in created_pods(record):
-        for p in range(1, len(pod.rows)):
-            if terminal(pod.obj(p)) and finalized(pod.obj(p)) and not terminal(pod.obj(p - 1)):
-                found.append((job, pod, p))
-    return found
-
-
-def outcome_flipped(record: Record, edit: Edit, rng: random.Random) -> Lie | None:
-    """A pod that succeeded failed, or the other way round."""
-    choice = pick(rng, _finished_pods(record))
-    if choice is None:
-        return None
-    job, pod, p = choice
-    old = pod.obj(p)["status"]["phase"]
-    new = "Failed" if old == "Succeeded" else "Succeeded"
-    code = 1 if new == "Failed" else 0
-
-    def change(obj: dict[str, Any]) -> None:
-        obj["status"]["phase"] = new
-        for status in obj["status"].get("containerStatuses", ()):
-            done = status.get("state", {}).get("terminated")
-            if done:
-                done["exitCode"] = code
-                done["reason"] = "Error" if code else "Completed"
-
-    edit.change(pod, p, None, change)
-    what = f"pod {pod.name} is {new} instead of {old}"
-    return told("pod-outcome-flipped", job, what, ACTIONS, rv=pod.rv(p))
-
-
-def exit_code(record: Record, edit: Edit, rng: random.Random) -> Lie | None:
-    """A failed pod exited with another code than the policy's rule names."""
-    choices = [
-        (j, pod, p)
-        for j, pod, p in _finished_pods(record)
-        if (j.spec.get("podFailurePolicy") or {}).get("rules") and pod.obj(p)["status"]["phase"] == "Failed"
-    ]
-    choice = pick(rng, choices)
-    if choice is None:
-        return None
-    job, pod, p = choice
-
-    def change(obj: dict[str, Any]) -> None:
-        for status in obj["status"].get("containerStatuses", ()):
-            done = status.get("state", {}).get("terminated")
-            if done:
-                done["exitCode"] = 99
-
-    edit.change(pod, p, None, change)
-    what = f"pod {pod.name} exited with code 99"
-    doubt = "no rule may care for the code of this pod"
-    return told("pod-exit-code", job, what, ACTIONS, rv=pod.rv(p), doubt=doubt)
-
-
-def never_ready(record: Record, edit: Edit, rng: random.Random) -> Lie | None:
-    """A pod that the status counts as ready never was."""
-    choices = []
-    for job, pod in created_pods(record):
-        ready_rows = [
-            p
-            for p in range(len(pod.rows))
-            if any(
-                c["type"] == "Ready" and c["status"] == "True"
-                for c in pod.obj(p)["status"].get("conditions", ())
-            )
-        ]
-        if not ready_rows:
-            continue
-        counted = [
-            w
-            for w in job.writes()
-            if job.rv(w) > pod.rv(ready_rows[0])
-            and (job.status(w).get("ready") or 0) == (job.status(w).get("active") or 0) > 0
-            and pod.position_at(job.rv(w)) in ready_rows
-        ]
-        if counted:
-            choices.append((job, pod))
-    choice = pick(rng, choices)
-    if choice is None:
-        return None
-    job, pod = choice
-
-    def change(obj: dict[str, Any]) -> None:
-        for condition in obj["status"].get("conditions", ()):
-            if condition["type"] == "Ready":
-                condition["status"] = "False"
-
-    edit.change(pod, 0, None, change)
-    return told("pod-never-ready", job, f"pod {pod.name} was never ready", ACTIONS, rv=pod.rv(0))
-
-
-def _restarts(obj: dict[str, Any]) -> int:
-    return sum(s.get("restartCount", 0) for s in obj["status"].get("containerStatuses", ()))
-
-
-def fewer_restarts(record: Record, edit: Edit, rng: random.Random) -> Lie | None:
-    """The containers never restarted, and yet the back-off limit ends the Job."""
-    choices = [
-        job
-        for job in record.jobs
-        if _ended("BackoffLimitExceeded")(job)
-        and job.spec["template"]["spec"].get("restartPolicy") == "OnFailure"
-        and any(_restarts(obj) for pod in job.pods() for obj in pod.objects())
-    ]
-    job = pick(rng, choices)
-    if job is None:
-        return None
-    for pod in job.pods():
-        for i in pod.rows:
-            for status in edit.obj(i)["status"].get("containerStatuses", ()):
-                status["restartCount"] = 0
-    what = "the containers of its pods never restarted"
-    return told("pod-fewer-restarts", job, what, ACTIONS)
-
-
-def finish_later(record: Record, edit: Edit, rng: random.Random) -> Lie | None:
-    """A failed pod's containers finished 8 s later: its replacement comes too early."""
-    choices = []
-    for job, pod, p in _finished_pods(record):
-        if pod.obj(p)["status"]["phase"] != "Failed":
-            continue
-        later = [q for j, q in created_pods(record) if j is job and q.rv(0) > pod.rv(p)]
-        if later and later[0].recv(0) - pod.recv(p) > 6 * 10**9 and len(job.pods()) < 4:
-            choices.append((job, pod, p))
-    choice = pick(rng, choices)
-    if choice is None:
-        return None
-    job, pod, p = choice
-
-    def change(obj: dict[str, Any]) -> None:
-        for status in obj["status"].get("containerStatuses", ()):
-            done = status.get("state", {}).get("terminated")
-            if done and done.get("finishedAt"):
-                done["finishedAt"] = shifted(done["finishedAt"], 8)
-        for condition in obj["status"].get("conditions", ()):
-            if condition.get("lastTransitionTime"):
-                condition["lastTransitionTime"] = shifted(condition["lastTransitionTime"], 8)
-
-    edit.change(pod, p, None, change)
-    what = f"the containers of failed pod {pod.name} finished 8 s later"
-    doubt = "a node's clock may be ahead"
-    return told("pod-finish-later", job, what, ACTIONS, rv=pod.rv(p), doubt=doubt)
-
-
 def edit_dropped(record: Record, edit: Edit, rng: random.Random) -> Lie | None:
     """A user's edit of the spec did not happen; the controller acts as if it had."""
     choices = []
@@ -475,8 +339,10 @@ KINDS = {
         "spec-backoff-limit-lower",
         "backoffLimit -1: the Job fails one failure too late",
         _one_limit_less,
-        lambda j: _ended("BackoffLimitExceeded")(j)
-        and j.spec["template"]["spec"].get("restartPolicy") == "Never",
+        lambda j: (
+            ended("BackoffLimitExceeded")(j)
+            and j.spec["template"]["spec"].get("restartPolicy") == "Never"
+        ),
     ),
     "spec-backoff-limit-passed": _in_spec(
         "spec-backoff-limit-passed",
@@ -488,13 +354,13 @@ KINDS = {
         "spec-deadline-later",
         "activeDeadlineSeconds +3: the Job fails too early",
         _deadline(3),
-        _ended("DeadlineExceeded"),
+        ended("DeadlineExceeded"),
     ),
     "spec-deadline-sooner": _in_spec(
         "spec-deadline-sooner",
         "activeDeadlineSeconds -3: the Job fails too late",
         _deadline(-3),
-        _ended("DeadlineExceeded"),
+        ended("DeadlineExceeded"),
     ),
     "spec-deadline-set": _in_spec(
         "spec-deadline-set",
@@ -515,37 +381,49 @@ KINDS = {
         "spec-parallelism-less", "parallelism -1", _add("parallelism", -1, 1), _narrow
     ),
     "spec-managed-by": _in_spec(
-        "spec-managed-by", "managedBy names somebody else", _managed, lambda j: bool(j.pods())
+        "spec-managed-by", "managedBy names somebody else", _managed, _knows_managed_by
     ),
     "spec-template-image": _in_spec(
-        "spec-template-image", "another image in the template", _template_image,
+        "spec-template-image",
+        "another image in the template",
+        _template_image,
         lambda j: bool(j.pods()),
     ),
     "spec-template-label": _in_spec(
-        "spec-template-label", "a further label in the template", _template_label,
+        "spec-template-label",
+        "a further label in the template",
+        _template_label,
         lambda j: bool(j.pods()),
     ),
     "spec-policy-fail-job": _in_spec(
-        "spec-policy-fail-job", "podFailurePolicy counts instead of FailJob",
-        lambda spec, _: _policy_action(spec, "FailJob"), _ended("PodFailurePolicy"),
+        "spec-policy-fail-job",
+        "podFailurePolicy counts instead of FailJob",
+        lambda spec, _: _policy_action(spec, "FailJob"),
+        ended("PodFailurePolicy"),
     ),
     "spec-policy-ignore": _in_spec(
-        "spec-policy-ignore", "podFailurePolicy counts instead of Ignore",
-        lambda spec, _: _policy_action(spec, "Ignore"), _ignored_some,
+        "spec-policy-ignore",
+        "podFailurePolicy counts instead of Ignore",
+        lambda spec, _: _policy_action(spec, "Ignore"),
+        _ignored_some,
     ),
     "spec-policy-code": _in_spec(
-        "spec-policy-code", "podFailurePolicy names other exit codes", _policy_code,
-        _ended("PodFailurePolicy"),
+        "spec-policy-code",
+        "podFailurePolicy names other exit codes",
+        _policy_code,
+        ended("PodFailurePolicy"),
     ),
     "spec-success-count-more": _in_spec(
-        "spec-success-count-more", "succeededCount +1", _success_count(1), _ended("SuccessPolicy")
+        "spec-success-count-more", "succeededCount +1", _success_count(1), ended("SuccessPolicy")
     ),
     "spec-success-count-less": _in_spec(
-        "spec-success-count-less", "succeededCount -1", _success_count(-1), _ended("SuccessPolicy")
+        "spec-success-count-less", "succeededCount -1", _success_count(-1), ended("SuccessPolicy")
     ),
     "spec-success-index": _in_spec(
-        "spec-success-index", "succeededIndexes names another", _success_index,
-        _ended("SuccessPolicy"),
+        "spec-success-index",
+        "succeededIndexes names another",
+        _success_index,
+        ended("SuccessPolicy"),
     ),
     "spec-replacement-policy": _in_spec(
         "spec-replacement-policy",
@@ -558,35 +436,42 @@ KINDS = {
         doubt="no sync may have met a terminating pod that it would treat otherwise",
     ),
     "spec-index-limit-more": _in_spec(
-        "spec-index-limit-more", "backoffLimitPerIndex +1", _add("backoffLimitPerIndex", 1),
-        lambda j: any(j.status(p).get("failedIndexes") for p in j.writes()),
+        "spec-index-limit-more",
+        "backoffLimitPerIndex +1",
+        _add("backoffLimitPerIndex", 1),
+        _index_limit_met,
     ),
     "spec-index-limit-less": _in_spec(
-        "spec-index-limit-less", "backoffLimitPerIndex -1", _add("backoffLimitPerIndex", -1),
-        lambda j: any(j.status(p).get("failedIndexes") for p in j.writes()),
+        "spec-index-limit-less",
+        "backoffLimitPerIndex -1",
+        _add("backoffLimitPerIndex", -1),
+        _index_limit_met,
     ),
     "spec-max-failed-more": _in_spec(
-        "spec-max-failed-more", "maxFailedIndexes 100: none too many", _many_allowed,
-        _ended("MaxFailedIndexesExceeded"),
+        "spec-max-failed-more",
+        "maxFailedIndexes 100: none too many",
+        _many_allowed,
+        ended("MaxFailedIndexesExceeded"),
     ),
     "spec-max-failed-set": _in_spec(
-        "spec-max-failed-set", "maxFailedIndexes 0: the first ends the Job", _none_allowed,
-        lambda j: any(j.status(p).get("failedIndexes") for p in j.writes())
-        and not _ended("MaxFailedIndexesExceeded")(j),
+        "spec-max-failed-set",
+        "maxFailedIndexes 0: the first ends the Job",
+        _none_allowed,
+        lambda j: (
+            any(j.status(p).get("failedIndexes") for p in j.writes())
+            and not ended("MaxFailedIndexesExceeded")(j)
+        ),
         doubt="the first failed index may have come with the last pod",
     ),
     "spec-never-suspended": _in_spec(
         "spec-never-suspended", "suspend is false", _not_suspended, _was_suspended
     ),
     "spec-always-suspended": _in_spec(
-        "spec-always-suspended", "suspend is true", _suspended,
+        "spec-always-suspended",
+        "suspend is true",
+        _suspended,
         lambda j: bool(j.pods()) and not _was_suspended(j),
     ),
     "spec-edit-dropped": edit_dropped,
     "spec-edit-late": edit_late,
-    "pod-outcome-flipped": outcome_flipped,
-    "pod-exit-code": exit_code,
-    "pod-never-ready": never_ready,
-    "pod-fewer-restarts": fewer_restarts,
-    "pod-finish-later": finish_later,
 }
