@@ -1,0 +1,63 @@
+"""Planted lies: each makes a trace lie in one place.
+
+`plant(kind, rows, rng)` picks a suitable place, changes one fact there so that the record stays
+plausible in itself, and returns the new rows with a description of the `Lie`; None where the trace
+offers no place. The input rows are never changed; rows that the lie does not touch are shared.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+from . import (
+    bodies,
+    conditions,
+    cron,
+    deletions,
+    events,
+    finalizers,
+    outcomes,
+    pods,
+    silence,
+    specs,
+    status,
+    ttl,
+    writes,
+)
+from .record import Edit, Lie, Record, Row
+
+Planter = Callable[[Record, Edit, random.Random], Lie | None]
+
+KINDS: dict[str, Planter] = {
+    name: planter
+    for module in (
+        pods,
+        bodies,
+        status,
+        writes,
+        conditions,
+        finalizers,
+        deletions,
+        specs,
+        outcomes,
+        events,
+        silence,
+        cron,
+        ttl,
+    )
+    for name, planter in module.KINDS.items()
+}
+
+
+def plant(kind: str, rows: list[Row] | Record, rng: random.Random) -> tuple[list[Row], Lie] | None:
+    """Plant one lie of a kind; `rows` may be indexed already."""
+    record = rows if isinstance(rows, Record) else Record(rows)
+    edit = Edit(record)
+    lie = KINDS[kind](record, edit, rng)
+    if lie is None:
+        return None
+    return edit.rows(), lie
+
+
+__all__ = ["KINDS", "Lie", "Record", "plant"]
