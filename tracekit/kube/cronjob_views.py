@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from tracekit.kube.timestamps import parse_rfc3339
-from tracekit.kube.views import EMPTY
+from tracekit.kube.decode import EMPTY
 
 ALLOW, FORBID, REPLACE = "Allow", "Forbid", "Replace"
 

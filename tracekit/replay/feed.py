@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
+from tracekit.kube.decode import EMPTY, as_map, as_string_map
 from tracekit.kube.selectors import selector_matches
 from tracekit.kube.views import (
     COMPLETION_INDEX_ANNOTATION,
-    EMPTY,
     JOB_TRACKING_FINALIZER,
     UNKNOWN_COMPLETION_INDEX,
     Condition,
@@ -144,14 +144,10 @@ class _Decoder:
         return found
 
 
-def _as_map(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else EMPTY
-
-
-_decoded = _Decoder(_as_map, 512)
-_labels = _Decoder(_as_map)
-_job_spec = _Decoder(lambda value: job_spec_from_raw(_as_map(value)))
-_sidecars = _Decoder(lambda value: sidecars_of(_as_map(value)), 512)
+_decoded = _Decoder(as_map, 512)
+_labels = _Decoder(as_string_map)
+_job_spec = _Decoder(lambda value: job_spec_from_raw(as_map(value)))
+_sidecars = _Decoder(lambda value: sidecars_of(as_map(value)), 512)
 
 
 def histories(groups: Iterable[RowGroup]) -> Iterator[History]:
