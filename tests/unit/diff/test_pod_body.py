@@ -69,8 +69,12 @@ def observed() -> dict[str, Any]:
         "nodeName": "node-1",
     }
     spec["tolerations"] += [
-        {"key": f"node.kubernetes.io/{key}", "operator": "Exists", "effect": "NoExecute",
-         "tolerationSeconds": 300}
+        {
+            "key": f"node.kubernetes.io/{key}",
+            "operator": "Exists",
+            "effect": "NoExecute",
+            "tolerationSeconds": 300,
+        }
         for key in ("not-ready", "unreachable")
     ]
     spec["volumes"].append(TOKEN)
@@ -183,7 +187,10 @@ REPORTED: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
     "no host name": (change("spec.hostname", None), "spec.hostname"),
     "another node selector": (change("spec.nodeSelector.disk", "hdd"), "spec.nodeSelector"),
     "a field that nobody adds": (change("spec.hostNetwork", True), "spec.hostNetwork"),
-    "a deadline of its own": (change("spec.activeDeadlineSeconds", 5), "spec.activeDeadlineSeconds"),
+    "a deadline of its own": (
+        change("spec.activeDeadlineSeconds", 5),
+        "spec.activeDeadlineSeconds",
+    ),
     "a toleration too few": (
         lambda raw: raw["spec"]["tolerations"].pop(0),
         "spec.tolerations",
@@ -294,8 +301,10 @@ def test_a_changed_resource_claim_is_told() -> None:
     wanted = new_pod(
         job(template={"spec": {"containers": [], "resourceClaims": claims}}), rules(), None, None
     )
-    raw = {"metadata": {"generateName": "demo-", "finalizers": list(wanted.finalizers)},
-           "spec": copy.deepcopy(dict(wanted.spec))}
+    raw = {
+        "metadata": {"generateName": "demo-", "finalizers": list(wanted.finalizers)},
+        "spec": copy.deepcopy(dict(wanted.spec)),
+    }
     assert differences(raw, wanted) == []
     raw["spec"]["resourceClaims"][0]["resourceClaimTemplateName"] = "small"
     assert [path for path, _, _ in differences(raw, wanted)] == ["spec.resourceClaims"]

@@ -97,7 +97,11 @@ def test_every_field_of_a_job() -> None:
     assert (spec.parallelism, spec.completions, spec.backoff_limit) == (3, 5, 0)
     assert (spec.indexed, spec.suspend, spec.active_deadline_s) == (True, True, 60)
     assert (spec.backoff_limit_per_index, spec.max_failed_indexes) == (1, 2)
-    assert (spec.pod_replacement_policy, spec.managed_by, spec.ttl_s) == ("Failed", "example.com/x", 0)
+    assert (spec.pod_replacement_policy, spec.managed_by, spec.ttl_s) == (
+        "Failed",
+        "example.com/x",
+        0,
+    )
     assert spec.pod_failure_rules == ({"action": "Ignore"},)
     assert spec.success_rules == ({"succeededCount": 1},)
     assert spec.restart_policy == "Never"
@@ -229,11 +233,15 @@ def test_a_job_with_junk_in_any_place_is_still_viewed(path: tuple[Any, ...]) -> 
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3)
-    | st.dictionaries(
-        st.sampled_from(["metadata", "spec", "status", "conditions", "template", "rules", "name"]),
-        inner,
-        max_size=4,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                ["metadata", "spec", "status", "conditions", "template", "rules", "name"]
+            ),
+            inner,
+            max_size=4,
+        )
     ),
     max_leaves=12,
 )

@@ -20,12 +20,12 @@ COUNTER = itertools.count(1)
 
 
 def revision(rv: int, kind: str, view: Any, seq: int | None = None) -> Revision[Any]:
-    return Revision(rv, rv * 1000, next(COUNTER) if seq is None else seq, kind, replace(view, rv=rv), NOTHING)
+    return Revision(
+        rv, rv * 1000, next(COUNTER) if seq is None else seq, kind, replace(view, rv=rv), NOTHING
+    )
 
 
-def history(
-    jobs: Sequence[Revision[JobView]], pods: Sequence[Revision[PodView]] = ()
-) -> History:
+def history(jobs: Sequence[Revision[JobView]], pods: Sequence[Revision[PodView]] = ()) -> History:
     return build_history("default", "demo", jobs, pods, ())
 
 
@@ -154,7 +154,21 @@ def test_positions_and_bounds() -> None:
 
 def test_events_keep_the_order_in_which_they_arrived() -> None:
     def event(seq: int, rv: int) -> EventRow:
-        return EventRow(seq, seq, "ADDED", f"e{seq}", f"u{seq}", rv, "job-uid", 1, "Normal", "R", "m", 1, "job-controller")
+        return EventRow(
+            seq,
+            seq,
+            "ADDED",
+            f"e{seq}",
+            f"u{seq}",
+            rv,
+            "job-uid",
+            1,
+            "Normal",
+            "R",
+            "m",
+            1,
+            "job-controller",
+        )
 
     found = build_history("default", "demo", [], [], [event(3, 1), event(1, 9), event(2, 5)])
     assert [row.seq for row in found.events] == [1, 2, 3]

@@ -128,9 +128,7 @@ DELTAS: dict[str, tuple[PodView | None, PodView, bool, tuple[int, int, bool]]] =
 }
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "deleted", "expected"), DELTAS.values(), ids=DELTAS.keys()
-)
+@pytest.mark.parametrize(("old", "new", "deleted", "expected"), DELTAS.values(), ids=DELTAS.keys())
 def test_handlers(
     old: PodView | None, new: PodView, deleted: bool, expected: tuple[int, int, bool]
 ) -> None:

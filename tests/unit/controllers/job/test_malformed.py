@@ -69,8 +69,12 @@ VERSIONS = ["v1.17.17", "v1.25.16", "v1.28.15", "v1.36.3"]
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_junk_in_the_job(version: str) -> None:
-    given = [pod("a", index=2), pod_from_raw(FAILED), pod("c", "Succeeded", index=0),
-             pod("o", owner=None, finalizer=False)]
+    given = [
+        pod("a", index=2),
+        pod_from_raw(FAILED),
+        pod("c", "Succeeded", index=0),
+        pod("o", owner=None, finalizer=False),
+    ]
     for raw in spoiled(JOB):
         Bench.of(job_from_raw(raw), rules(version), given).sync()
 
@@ -88,7 +92,9 @@ def test_junk_in_the_template_is_told_and_stops_nothing() -> None:
     (intent,) = clean.api.created
     observed = {"metadata": {}, "spec": intent.spec}
     for template in spoiled(TEMPLATE):
-        bench = Bench.of(job_from_raw({**JOB, "spec": {**JOB["spec"], "template": template}}), rules())
+        bench = Bench.of(
+            job_from_raw({**JOB, "spec": {**JOB["spec"], "template": template}}), rules()
+        )
         bench.sync()
         for found in bench.api.created:
             pod_body_differences(found, pod_from_raw(observed), intent.spec, "demo-0-")
@@ -98,10 +104,15 @@ def test_junk_in_the_observed_spec_is_told_with_its_path() -> None:
     bench = Bench.of(job(indexed=True, template=TEMPLATE), rules())
     bench.sync()
     (intent,) = bench.api.created
-    observed = pod_from_raw({"metadata": {
-        "labels": intent.labels, "annotations": intent.annotations,
-        "finalizers": list(intent.finalizers),
-    }})
+    observed = pod_from_raw(
+        {
+            "metadata": {
+                "labels": intent.labels,
+                "annotations": intent.annotations,
+                "finalizers": list(intent.finalizers),
+            }
+        }
+    )
     for spec in spoiled(dict(intent.spec)):
         found = pod_body_differences(intent, observed, spec, intent.generate_name)
         assert all(difference.path.startswith("spec.") for difference in found)

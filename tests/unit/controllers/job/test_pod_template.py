@@ -35,7 +35,10 @@ def template(**meta: Any) -> dict[str, Any]:
         "spec": {
             "restartPolicy": "Never",
             "initContainers": [{"name": "setup", "env": [{"name": "A", "value": "1"}]}],
-            "containers": [{"name": "main"}, {"name": "side", "env": [{"name": INDEX, "value": "x"}]}],
+            "containers": [
+                {"name": "main"},
+                {"name": "side", "env": [{"name": INDEX, "value": "x"}]},
+            ],
         },
     }
 
