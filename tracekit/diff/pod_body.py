@@ -75,9 +75,7 @@ def pod_body_differences(
     """
     found: list[FieldDifference] = []
     if generate_name != intent.generate_name:
-        found.append(
-            FieldDifference("metadata.generateName", intent.generate_name, generate_name)
-        )
+        found.append(FieldDifference("metadata.generateName", intent.generate_name, generate_name))
     found += _map_differences("metadata.labels", intent.labels, pod.labels, ())
     found += _map_differences(
         "metadata.annotations", intent.annotations, pod.annotations, _ANNOTATION_ADDITIONS
@@ -142,9 +140,11 @@ def _list_differences(path: str, want: list[Any], have: list[Any], known: Any) -
 
 
 def _is_default_toleration(item: Any) -> bool:
-    return isinstance(item, dict) and (
-        item.get("key") in _TOLERATION_KEYS or item.get("operator") == "Exists"
-    ) and "key" in item
+    return (
+        isinstance(item, dict)
+        and (item.get("key") in _TOLERATION_KEYS or item.get("operator") == "Exists")
+        and "key" in item
+    )
 
 
 def _is_token_volume(item: Any) -> bool:
@@ -158,9 +158,7 @@ def _container_differences(
     path: str, want: list[Any], have: list[Any]
 ) -> Iterator[FieldDifference]:
     if [c.get("name") for c in want] != [c.get("name") for c in have]:
-        yield FieldDifference(
-            path, [c.get("name") for c in want], [c.get("name") for c in have]
-        )
+        yield FieldDifference(path, [c.get("name") for c in want], [c.get("name") for c in have])
         return
     for expected, observed in zip(want, have, strict=True):
         if expected == observed:

@@ -32,7 +32,6 @@ UNKNOWN_COMPLETION_INDEX = -1
 _INT32_MAX = 2**31 - 1
 
 
-
 class OwnerRef(NamedTuple):
     """One entry of metadata.ownerReferences."""
 
@@ -295,7 +294,11 @@ def sidecar_restarts_max(containers: Iterable[ContainerStatus], sidecars: frozen
 
 def pod_from_raw(raw: Mapping[str, Any]) -> PodView:
     """The view of a raw Pod."""
-    meta, spec, status = as_map(raw.get("metadata")), as_map(raw.get("spec")), as_map(raw.get("status"))
+    meta, spec, status = (
+        as_map(raw.get("metadata")),
+        as_map(raw.get("spec")),
+        as_map(raw.get("status")),
+    )
     owners = owner_refs(meta)
     annotations = as_string_map(meta.get("annotations"))
     finalizers = as_strings(meta.get("finalizers"))

@@ -28,9 +28,7 @@ class PolicyMatch(NamedTuple):
 COUNTS = PolicyMatch(None, counts=True, action=None)
 
 
-def match_pod_failure_policy(
-    rules: Rules | None, pod: PodView, *, fail_index: bool
-) -> PolicyMatch:
+def match_pod_failure_policy(rules: Rules | None, pod: PodView, *, fail_index: bool) -> PolicyMatch:
     """Apply the policy to a failed pod; `fail_index` is whether that action is understood."""
     for position, rule in enumerate(rules or ()):
         matched = _describe_match(rule, pod, position)

@@ -61,9 +61,7 @@ def sync_job(
         memory.forget_key()
         return DONE
     if not rules.tracks(job):
-        return sync_counting_job(
-            job, pods, memory, api, clock=clock, rules=rules, choices=choices
-        )
+        return sync_counting_job(job, pods, memory, api, clock=clock, rules=rules, choices=choices)
     if rules.managed_elsewhere(job):
         return DONE
     if job.status.finished is not None:
@@ -194,9 +192,7 @@ def _failure(ctx: SyncContext, reason: str, message: str) -> Condition:
 def _limit_or_deadline(ctx: SyncContext, status: JobStatus) -> Condition | None:
     spec = ctx.job.spec
     if _exceeds_backoff_limit(ctx) or _past_backoff_limit_on_failure(ctx):
-        return _failure(
-            ctx, "BackoffLimitExceeded", "Job has reached the specified backoff limit"
-        )
+        return _failure(ctx, "BackoffLimitExceeded", "Job has reached the specified backoff limit")
     if spec.active_deadline_s is None or spec.suspend or status.start_ns is None:
         return None
     deadline_ns = status.start_ns + spec.active_deadline_s * NS_PER_S
@@ -363,9 +359,7 @@ def _delete_active_pods(ctx: SyncContext, api: JobApi) -> None:
         ctx.ready -= ready
 
 
-def _suspend_condition(
-    ctx: SyncContext, api: JobApi, status: JobStatus
-) -> tuple[JobStatus, bool]:
+def _suspend_condition(ctx: SyncContext, api: JobApi, status: JobStatus) -> tuple[JobStatus, bool]:
     if ctx.job.spec.suspend:
         wanted = ctx.condition("Suspended", "JobSuspended", "Job suspended")
     else:
