@@ -89,11 +89,11 @@ def _condition_differences(
     found = []
     for position, (left, right) in enumerate(zip(expected, observed, strict=True)):
         path = f"status.conditions[{position}]"
-        for name in ("status", "reason", "message"):
-            if getattr(left, name) != getattr(right, name):
-                found.append(
-                    FieldDifference(f"{path}.{name}", getattr(left, name), getattr(right, name))
-                )
+        found += [
+            FieldDifference(f"{path}.{name}", getattr(left, name), getattr(right, name))
+            for name in ("status", "reason", "message")
+            if getattr(left, name) != getattr(right, name)
+        ]
         for name, field_name in (
             ("last_probe_ns", "lastProbeTime"),
             ("last_transition_ns", "lastTransitionTime"),

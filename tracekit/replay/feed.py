@@ -98,7 +98,8 @@ class RowEvidence:
 
     def pod_spec(self) -> Mapping[str, Any]:
         """The decoded spec of the pod, without its node name."""
-        return _decoded(self.columns.scalars("spec")[self.row])
+        spec: Mapping[str, Any] = _decoded(self.columns.scalars("spec")[self.row])
+        return spec
 
     def generate_name(self) -> str:
         """metadata.generateName."""

@@ -76,7 +76,7 @@ class EventRow(NamedTuple):
     event_type: str
     reason: str
     message: str
-    count: int
+    count: int  # type: ignore[assignment] # hides tuple.count, which nobody calls here
     component: str
 
 

@@ -261,7 +261,7 @@ class KeyWalker:
         return state
 
     def _pods_listed(self, at_ns: int) -> int:
-        """How many pod revisions precede the end of the last blind time, which hid what was in it."""
+        """How many pod revisions precede the end of the last blind time."""
         end_ns = max(at for at in self._blind_until_ns if at <= at_ns)
         return sum(1 for revision in self.history.pods if revision.recv_ns <= end_ns)
 
@@ -490,7 +490,9 @@ class KeyWalker:
             return None, clock.asked
         if consumed[0].index != state.index and not lenient:
             return None, clock.asked
-        found = self._explanation(state, job, cut, memory, api, consumed, now_ns=now_ns)
+        found = self._explanation(
+            state, job, cut, memory=memory, api=api, consumed=consumed, now_ns=now_ns
+        )
         return (
             replace(
                 found,
@@ -506,10 +508,10 @@ class KeyWalker:
         state: State,
         job: Revision[JobView],
         cut: int,
+        *,
         memory: JobMemory,
         api: ObservedApi,
         consumed: list[Write],
-        *,
         now_ns: int,
     ) -> Explanation:
         """What a run of the sync under this cut says, and the state that it leaves."""

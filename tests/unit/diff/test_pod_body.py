@@ -186,7 +186,7 @@ REPORTED: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
     "another host name": (change("spec.hostname", "demo-3"), "spec.hostname"),
     "no host name": (change("spec.hostname", None), "spec.hostname"),
     "another node selector": (change("spec.nodeSelector.disk", "hdd"), "spec.nodeSelector"),
-    "a field that nobody adds": (change("spec.hostNetwork", True), "spec.hostNetwork"),
+    "a field that nobody adds": (change("spec.hostNetwork", 1), "spec.hostNetwork"),
     "a deadline of its own": (
         change("spec.activeDeadlineSeconds", 5),
         "spec.activeDeadlineSeconds",

@@ -191,7 +191,7 @@ ATOI: dict[str, int | None] = {
     "1_000": None,
     "0x7": None,
     "7.0": None,
-    "٧": None,
+    "\N{ARABIC-INDIC DIGIT SEVEN}": None,
 }
 
 
