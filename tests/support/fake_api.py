@@ -73,8 +73,9 @@ class FakeApi:
         answer = self.delete_answers.get(pod.name, Outcome.OK)
         if answer is Outcome.OK and pod.name in self.pods:
             self._store(
-                replace(self.pods[pod.name], deleted_ns=self.now_ns + 30 * NS_PER_S,
-                        deletion_grace_s=30)
+                replace(
+                    self.pods[pod.name], deleted_ns=self.now_ns + 30 * NS_PER_S, deletion_grace_s=30
+                )
             )
         return answer
 

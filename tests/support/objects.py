@@ -102,7 +102,10 @@ def condition(
 
 
 def container(
-    name: str = "main", *, exit_code: int | None = None, finished_ns: int | None = None,
+    name: str = "main",
+    *,
+    exit_code: int | None = None,
+    finished_ns: int | None = None,
     restarts: int = 0,
 ) -> dict[str, Any]:
     """A container status; it has terminated where an exit code or an end is given."""
@@ -167,9 +170,7 @@ def raw_pod(
         found.append(condition("Ready", at_ns=ready_since_ns))
     if containers is None:
         ended = {"Succeeded": 0, "Failed": 1}.get(phase)
-        containers = (
-            [] if ended is None else [container(exit_code=ended, finished_ns=LONG_AGO_NS)]
-        )
+        containers = [] if ended is None else [container(exit_code=ended, finished_ns=LONG_AGO_NS)]
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -212,12 +213,12 @@ def terminating_pods(count: int) -> list[PodView]:
 
 def indexed_pods(*given: tuple[int | str | None, str]) -> list[PodView]:
     """One pod per (index, phase); None stands for a pod without index."""
-    return [
-        pod(f"pod-{number}", phase, index=index) for number, (index, phase) in enumerate(given)
-    ]
+    return [pod(f"pod-{number}", phase, index=index) for number, (index, phase) in enumerate(given)]
 
 
-def exit_code_rule(action: str, *values: int, operator: str = "In", **fields: Any) -> dict[str, Any]:
+def exit_code_rule(
+    action: str, *values: int, operator: str = "In", **fields: Any
+) -> dict[str, Any]:
     """A rule of a pod failure policy on exit codes."""
     return {
         "action": action,
@@ -225,6 +226,8 @@ def exit_code_rule(action: str, *values: int, operator: str = "In", **fields: An
     }
 
 
-def condition_rule(action: str, kind: str = "DisruptionTarget", status: str = "True") -> dict[str, Any]:
+def condition_rule(
+    action: str, kind: str = "DisruptionTarget", status: str = "True"
+) -> dict[str, Any]:
     """A rule of a pod failure policy on a pod condition."""
     return {"action": action, "onPodConditions": [{"type": kind, "status": status}]}

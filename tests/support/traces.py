@@ -106,4 +106,3 @@ def audited_writes(name: str, user: str) -> Counter[str]:
             case ("create" | "patch", "events", None):
                 counts["event"] += 1
     return counts
-

@@ -35,6 +35,7 @@ from tracekit.trace.surroundings import surroundings_of
 @click.option("--exit-zero", is_flag=True, help="Exit 0 although there are divergences.")
 def replay(
     trace: str,
+    *,
     diff: bool,
     namespace: str | None,
     job: str | None,

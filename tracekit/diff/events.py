@@ -37,9 +37,7 @@ _LONE_REASONS_OVERWRITING = _LONE_REASONS | {
 class _Supply:
     """Events that the syncs hand out, by (type, reason, message)."""
 
-    at_ns: dict[tuple[str, str, str], list[int]] = field(
-        default_factory=lambda: defaultdict(list)
-    )
+    at_ns: dict[tuple[str, str, str], list[int]] = field(default_factory=lambda: defaultdict(list))
 
     def take(self, key: tuple[str, str, str], until_ns: int, count: int) -> bool:
         """Use up `count` of them that were handed out by then."""
@@ -64,9 +62,7 @@ def explain_events(
     lone_reasons = _LONE_REASONS_OVERWRITING if overwrites_status else _LONE_REASONS
     for sync in replay.syncs:
         for event in sync.events:
-            supply.at_ns[event.type, event.reason, event.message].append(
-                sync.writes[0].recv_ns
-            )
+            supply.at_ns[event.type, event.reason, event.message].append(sync.writes[0].recv_ns)
     counts: dict[str, int] = {}
     for row in replay.history.events:
         if row.component != COMPONENT:

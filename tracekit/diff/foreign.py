@@ -69,9 +69,9 @@ def _ownership_evidence(history: History, write: Write, managers: Collection[str
             return "the Job is gone: the garbage collector drops its owner references"
         if job.view.deleted_ns is not None:
             return (
-                f"the Job is being deleted (finalizers {', '.join(job.view.finalizers) or 'none'}): "
-                "the garbage collector drops its owner references, the Job controller releases "
-                "nothing from then on"
+                "the Job is being deleted "
+                f"(finalizers {', '.join(job.view.finalizers) or 'none'}): the garbage collector "
+                "drops its owner references, the Job controller releases nothing from then on"
             )
     if write.pod.type == "DELETED":
         return None  # the last state is older than the write

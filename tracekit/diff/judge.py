@@ -19,6 +19,7 @@ from tracekit.diff.verdict import Judgement, ObjectRef, Verdict
 from tracekit.diff.why import describe, describe_cut, why_explained
 from tracekit.eras.job import JobRules
 from tracekit.kube.timestamps import NS_PER_S
+from tracekit.kube.views import PodView
 from tracekit.replay.history import EventRow, History, Write, WriteKind
 from tracekit.replay.observed import (
     CLOCK_SLACK_NS,
@@ -225,7 +226,7 @@ class _Judge:
                 continue
             seen = sum(1 for revision in self.history.pods if revision.recv_ns <= row.recv_ns)
             for cut in range(seen, max(0, seen - 50) - 1, -1):
-                cache = {}
+                cache: dict[str, PodView] = {}
                 for revision in self.history.pods[:cut]:
                     if revision.type == "DELETED":
                         cache.pop(revision.view.uid, None)
@@ -288,7 +289,8 @@ class _Judge:
                 str(last.rv),
                 problem.what,
                 f"expected {problem.what}: the rules demand it of the last state seen (Job at "
-                f"resourceVersion {last.rv}), and the record goes on for {waited_s:.0f} s without it",
+                f"resourceVersion {last.rv}), and the record goes on for {waited_s:.0f} s "
+                "without it",
             )
 
     # Helpers.

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from tracekit.controllers.actions import CreatePod
+from tracekit.kube.decode import as_items, as_map, as_text
 from tracekit.kube.views import PodView
 
 #: Fields of a pod spec that the API server or a built-in admission plugin fills in.
@@ -74,9 +75,7 @@ def pod_body_differences(
     """
     found: list[FieldDifference] = []
     if generate_name != intent.generate_name:
-        found.append(
-            FieldDifference("metadata.generateName", intent.generate_name, generate_name)
-        )
+        found.append(FieldDifference("metadata.generateName", intent.generate_name, generate_name))
     found += _map_differences("metadata.labels", intent.labels, pod.labels, ())
     found += _map_differences(
         "metadata.annotations", intent.annotations, pod.annotations, _ANNOTATION_ADDITIONS
@@ -108,16 +107,24 @@ def _spec_differences(
         path, want, have = f"spec.{key}", expected.get(key), observed.get(key)
         if want == have or (key not in expected and key in _SPEC_ADDITIONS):
             continue
-        if key in ("containers", "initContainers"):
+        if not _are_object_lists(want, have):
+            yield FieldDifference(path, want, have)
+        elif key in ("containers", "initContainers"):
             yield from _container_differences(path, want or [], have or [])
         elif key == "tolerations":
             yield from _list_differences(path, want or [], have or [], _is_default_toleration)
         elif key == "volumes":
             yield from _list_differences(path, want or [], have or [], _is_token_volume)
-        elif key == "resourceClaims" and want is not None and have is not None:
-            continue
         else:
             yield FieldDifference(path, want, have)
+
+
+def _are_object_lists(*values: Any) -> bool:
+    """Whether each is an array of objects, or absent."""
+    return all(
+        value is None or (isinstance(value, list) and len(as_items(value)) == len(value))
+        for value in values
+    )
 
 
 def _list_differences(path: str, want: list[Any], have: list[Any], known: Any) -> Iterator[Any]:
@@ -133,9 +140,11 @@ def _list_differences(path: str, want: list[Any], have: list[Any], known: Any) -
 
 
 def _is_default_toleration(item: Any) -> bool:
-    return isinstance(item, dict) and (
-        item.get("key") in _TOLERATION_KEYS or item.get("operator") == "Exists"
-    ) and "key" in item
+    return (
+        isinstance(item, dict)
+        and (item.get("key") in _TOLERATION_KEYS or item.get("operator") == "Exists")
+        and "key" in item
+    )
 
 
 def _is_token_volume(item: Any) -> bool:
@@ -149,9 +158,7 @@ def _container_differences(
     path: str, want: list[Any], have: list[Any]
 ) -> Iterator[FieldDifference]:
     if [c.get("name") for c in want] != [c.get("name") for c in have]:
-        yield FieldDifference(
-            path, [c.get("name") for c in want], [c.get("name") for c in have]
-        )
+        yield FieldDifference(path, [c.get("name") for c in want], [c.get("name") for c in have])
         return
     for expected, observed in zip(want, have, strict=True):
         if expected == observed:
@@ -161,14 +168,14 @@ def _container_differences(
             left, right = expected.get(key), observed.get(key)
             if left == right or (key not in expected and key in _CONTAINER_ADDITIONS):
                 continue
-            if key == "volumeMounts":
+            if key == "volumeMounts" and _are_object_lists(left, right):
                 yield from _list_differences(
                     f"{where}.{key}",
                     left or [],
                     right or [],
                     lambda item: isinstance(item, dict) and item.get("mountPath") == _TOKEN_MOUNT,
                 )
-            elif key == "env":
+            elif key == "env" and _are_object_lists(left, right):
                 yield from _env_differences(f"{where}.env", left or [], right or [])
             elif key == "resources" and _grown(left, right):
                 continue
@@ -181,7 +188,7 @@ def _grown(want: Any, have: Any) -> bool:
     if not isinstance(want, dict) or not isinstance(have, dict):
         return False
     return all(
-        (have.get(part) or {}).get(name) == amount
+        as_map(have.get(part)).get(name) == amount
         for part, amounts in want.items()
         if isinstance(amounts, dict)
         for name, amount in amounts.items()
@@ -204,9 +211,9 @@ def _env_differences(path: str, want: list[Any], have: list[Any]) -> Iterator[Fi
     right = [_without_api_version(entry) for entry in have]
     if left == right:
         return
-    by_name = {entry.get("name"): entry for entry in left}
-    seen = {entry.get("name"): entry for entry in right}
-    for name in sorted({*by_name, *seen}, key=str):
+    by_name = {as_text(entry.get("name")): entry for entry in left}
+    seen = {as_text(entry.get("name")): entry for entry in right}
+    for name in sorted({*by_name, *seen}):
         if by_name.get(name) != seen.get(name):
             yield FieldDifference(f"{path}[{name}]", by_name.get(name), seen.get(name))
     if by_name == seen:

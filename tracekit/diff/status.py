@@ -24,9 +24,7 @@ class Interval(NamedTuple):
     def holds(self, second_ns: int) -> bool:
         """Whether a whole second lies in the interval."""
         return (
-            floor_second(self.from_ns - self.slack_ns)
-            <= second_ns
-            <= self.until_ns + self.slack_ns
+            floor_second(self.from_ns - self.slack_ns) <= second_ns <= self.until_ns + self.slack_ns
         )
 
 
@@ -70,9 +68,7 @@ _SETS = (
 _TIMES = (("start_ns", "status.startTime"), ("completion_ns", "status.completionTime"))
 
 
-def _time_fits(
-    expected: int | None, observed: int | None, fresh_ns: int, window: Interval
-) -> bool:
+def _time_fits(expected: int | None, observed: int | None, fresh_ns: int, window: Interval) -> bool:
     if expected == fresh_ns:
         return observed is not None and window.holds(observed)
     return expected == observed
@@ -93,11 +89,11 @@ def _condition_differences(
     found = []
     for position, (left, right) in enumerate(zip(expected, observed, strict=True)):
         path = f"status.conditions[{position}]"
-        for name in ("status", "reason", "message"):
-            if getattr(left, name) != getattr(right, name):
-                found.append(
-                    FieldDifference(f"{path}.{name}", getattr(left, name), getattr(right, name))
-                )
+        found += [
+            FieldDifference(f"{path}.{name}", getattr(left, name), getattr(right, name))
+            for name in ("status", "reason", "message")
+            if getattr(left, name) != getattr(right, name)
+        ]
         for name, field_name in (
             ("last_probe_ns", "lastProbeTime"),
             ("last_transition_ns", "lastTransitionTime"),

@@ -64,9 +64,7 @@ def _first_trigger_ns(history: History, before: Explanation, sync: Explanation) 
     position = before.job.position if before.job is not None else 0
     inputs = [r.recv_ns for r in history.jobs if r.position > position or r.recv_ns > pending_ns]
     inputs += [
-        r.recv_ns
-        for r in history.pods
-        if r.position >= before.pod_cut or r.recv_ns > pending_ns
+        r.recv_ns for r in history.pods if r.position >= before.pod_cut or r.recv_ns > pending_ns
     ]
     return min((recv_ns for recv_ns in inputs if recv_ns <= at_ns), default=at_ns)
 

@@ -1,1 +1,1 @@
-"""The vocabulary of Kubernetes objects: accessors, references, selectors, timestamps. No clock, no I/O."""
+"""The vocabulary of Kubernetes objects: views, selectors, timestamps. No clock, no I/O."""

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+from tracekit.kube.decode import EMPTY
 from tracekit.kube.timestamps import parse_rfc3339
-from tracekit.kube.views import EMPTY
 
 ALLOW, FORBID, REPLACE = "Allow", "Forbid", "Replace"
 

@@ -12,7 +12,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from tracekit.kube.timestamps import NS_PER_S, parse_rfc3339
+from tracekit.kube.decode import (
+    as_int,
+    as_items,
+    as_map,
+    as_string_map,
+    as_strings,
+    as_text,
+    as_time,
+)
+from tracekit.kube.timestamps import NS_PER_S
 
 JOB_TRACKING_FINALIZER = "batch.kubernetes.io/job-tracking"
 JOB_TRACKING_ANNOTATION = "batch.kubernetes.io/job-tracking"
@@ -21,8 +30,6 @@ INDEX_FAILURE_COUNT_ANNOTATION = "batch.kubernetes.io/job-index-failure-count"
 INDEX_IGNORED_FAILURE_COUNT_ANNOTATION = "batch.kubernetes.io/job-index-ignored-failure-count"
 UNKNOWN_COMPLETION_INDEX = -1
 _INT32_MAX = 2**31 - 1
-
-EMPTY: Mapping[str, Any] = {}
 
 
 class OwnerRef(NamedTuple):
@@ -183,37 +190,11 @@ class JobView:
         return f"{self.namespace}/{self.name}"
 
 
-# Decoding of raw objects. Wrong types become absent: a record may hold anything.
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _int(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _map(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else EMPTY
-
-
-def _items(value: Any) -> tuple[Mapping[str, Any], ...]:
-    return (
-        tuple(item for item in value if isinstance(item, dict)) if isinstance(value, list) else ()
-    )
-
-
-def _strings(value: Any) -> tuple[str, ...]:
-    return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
-
-
-def _time(value: Any) -> int | None:
-    return parse_rfc3339(value) if isinstance(value, str) else None
+# Decoding of raw objects.
 
 
 def _rv(meta: Mapping[str, Any]) -> int:
-    text = _text(meta.get("resourceVersion"))
+    text = as_text(meta.get("resourceVersion"))
     return int(text) if text.isascii() and text.isdigit() else 0
 
 
@@ -221,13 +202,13 @@ def owner_refs(meta: Mapping[str, Any]) -> tuple[OwnerRef, ...]:
     """Every owner reference of an object's metadata."""
     return tuple(
         OwnerRef(
-            _text(ref.get("kind")),
-            _text(ref.get("name")),
-            _text(ref.get("uid")),
-            _text(ref.get("apiVersion")),
+            as_text(ref.get("kind")),
+            as_text(ref.get("name")),
+            as_text(ref.get("uid")),
+            as_text(ref.get("apiVersion")),
             ref.get("controller") is True,
         )
-        for ref in _items(meta.get("ownerReferences"))
+        for ref in as_items(meta.get("ownerReferences"))
     )
 
 
@@ -243,14 +224,14 @@ def conditions_from_raw(value: Any) -> tuple[Condition, ...]:
     """The conditions of a status, in their order."""
     return tuple(
         Condition(
-            _text(item.get("type")),
-            _text(item.get("status")),
-            _text(item.get("reason")),
-            _text(item.get("message")),
-            _time(item.get("lastProbeTime")),
-            _time(item.get("lastTransitionTime")),
+            as_text(item.get("type")),
+            as_text(item.get("status")),
+            as_text(item.get("reason")),
+            as_text(item.get("message")),
+            as_time(item.get("lastProbeTime")),
+            as_time(item.get("lastTransitionTime")),
         )
-        for item in _items(value)
+        for item in as_items(value)
     )
 
 
@@ -279,17 +260,17 @@ def go_atoi(text: str) -> int | None:
 
 def _container_statuses(value: Any, *, init: bool) -> list[ContainerStatus]:
     result = []
-    for item in _items(value):
-        terminated = _map(item.get("state")).get("terminated")
+    for item in as_items(value):
+        terminated = as_map(item.get("state")).get("terminated")
         exit_code = finished = None
         if isinstance(terminated, dict):
-            exit_code = _int(terminated.get("exitCode")) or 0
-            finished = _time(terminated.get("finishedAt"))
+            exit_code = as_int(terminated.get("exitCode")) or 0
+            finished = as_time(terminated.get("finishedAt"))
         result.append(
             ContainerStatus(
-                _text(item.get("name")),
+                as_text(item.get("name")),
                 init,
-                _int(item.get("restartCount")) or 0,
+                as_int(item.get("restartCount")) or 0,
                 exit_code,
                 finished,
             )
@@ -300,8 +281,8 @@ def _container_statuses(value: Any, *, init: bool) -> list[ContainerStatus]:
 def sidecars_of(spec: Mapping[str, Any]) -> frozenset[str]:
     """Names of the init containers that are restarted always."""
     return frozenset(
-        _text(item.get("name"))
-        for item in _items(spec.get("initContainers"))
+        as_text(item.get("name"))
+        for item in as_items(spec.get("initContainers"))
         if item.get("restartPolicy") == "Always"
     )
 
@@ -313,10 +294,14 @@ def sidecar_restarts_max(containers: Iterable[ContainerStatus], sidecars: frozen
 
 def pod_from_raw(raw: Mapping[str, Any]) -> PodView:
     """The view of a raw Pod."""
-    meta, spec, status = _map(raw.get("metadata")), _map(raw.get("spec")), _map(raw.get("status"))
+    meta, spec, status = (
+        as_map(raw.get("metadata")),
+        as_map(raw.get("spec")),
+        as_map(raw.get("status")),
+    )
     owners = owner_refs(meta)
-    annotations = _map(meta.get("annotations"))
-    finalizers = _strings(meta.get("finalizers"))
+    annotations = as_string_map(meta.get("annotations"))
+    finalizers = as_strings(meta.get("finalizers"))
     conditions = conditions_from_raw(status.get("conditions"))
     ready = next((c for c in conditions if c.type == "Ready"), None)
     regular = _container_statuses(status.get("containerStatuses"), init=False)
@@ -324,20 +309,20 @@ def pod_from_raw(raw: Mapping[str, Any]) -> PodView:
     sidecars = sidecars_of(spec)
     is_ready = ready is not None and ready.status == "True"
     return PodView(
-        namespace=_text(meta.get("namespace")),
-        name=_text(meta.get("name")),
-        uid=_text(meta.get("uid")),
+        namespace=as_text(meta.get("namespace")),
+        name=as_text(meta.get("name")),
+        uid=as_text(meta.get("uid")),
         rv=_rv(meta),
-        labels=_map(meta.get("labels")),
+        labels=as_string_map(meta.get("labels")),
         annotations=annotations,
         controller=controller_of(owners),
         owners=owners,
         finalizers=finalizers,
-        created_ns=_time(meta.get("creationTimestamp")) or 0,
-        deleted_ns=_time(meta.get("deletionTimestamp")),
-        deletion_grace_s=_int(meta.get("deletionGracePeriodSeconds")) or 0,
-        phase=_text(status.get("phase")),
-        node_name=_text(spec.get("nodeName")),
+        created_ns=as_time(meta.get("creationTimestamp")) or 0,
+        deleted_ns=as_time(meta.get("deletionTimestamp")),
+        deletion_grace_s=as_int(meta.get("deletionGracePeriodSeconds")) or 0,
+        phase=as_text(status.get("phase")),
+        node_name=as_text(spec.get("nodeName")),
         ready=is_ready,
         ready_since_ns=ready.last_transition_ns if ready is not None and is_ready else None,
         restarts=sum(c.restart_count for c in containers),
@@ -353,30 +338,30 @@ def pod_from_raw(raw: Mapping[str, Any]) -> PodView:
 
 def job_spec_from_raw(spec: Mapping[str, Any]) -> JobSpec:
     """The decoded spec of a Job; fields that an old API server did not default get its defaults."""
-    template = _map(spec.get("template"))
+    template = as_map(spec.get("template"))
     policy = spec.get("podFailurePolicy")
     success = spec.get("successPolicy")
-    mode = _text(spec.get("completionMode")) or "NonIndexed"
-    parallelism = _int(spec.get("parallelism"))
-    backoff_limit = _int(spec.get("backoffLimit"))
+    mode = as_text(spec.get("completionMode")) or "NonIndexed"
+    parallelism = as_int(spec.get("parallelism"))
+    backoff_limit = as_int(spec.get("backoffLimit"))
     return JobSpec(
         parallelism=1 if parallelism is None else parallelism,
-        completions=_int(spec.get("completions")),
+        completions=as_int(spec.get("completions")),
         backoff_limit=6 if backoff_limit is None else backoff_limit,
-        active_deadline_s=_int(spec.get("activeDeadlineSeconds")),
+        active_deadline_s=as_int(spec.get("activeDeadlineSeconds")),
         indexed=mode == "Indexed",
         completion_mode=mode,
         suspend=spec.get("suspend") is True,
-        selector=_map(spec.get("selector")) if "selector" in spec else None,
+        selector=as_map(spec.get("selector")) if "selector" in spec else None,
         template=template,
-        restart_policy=_text(_map(template.get("spec")).get("restartPolicy")),
-        pod_failure_rules=_items(policy.get("rules")) if isinstance(policy, dict) else None,
-        backoff_limit_per_index=_int(spec.get("backoffLimitPerIndex")),
-        max_failed_indexes=_int(spec.get("maxFailedIndexes")),
-        pod_replacement_policy=_text(spec.get("podReplacementPolicy")) or None,
-        success_rules=_items(success.get("rules")) if isinstance(success, dict) else None,
-        managed_by=_text(spec.get("managedBy")) or None,
-        ttl_s=_int(spec.get("ttlSecondsAfterFinished")),
+        restart_policy=as_text(as_map(template.get("spec")).get("restartPolicy")),
+        pod_failure_rules=as_items(policy.get("rules")) if isinstance(policy, dict) else None,
+        backoff_limit_per_index=as_int(spec.get("backoffLimitPerIndex")),
+        max_failed_indexes=as_int(spec.get("maxFailedIndexes")),
+        pod_replacement_policy=as_text(spec.get("podReplacementPolicy")) or None,
+        success_rules=as_items(success.get("rules")) if isinstance(success, dict) else None,
+        managed_by=as_text(spec.get("managedBy")) or None,
+        ttl_s=as_int(spec.get("ttlSecondsAfterFinished")),
         raw=spec,
     )
 
@@ -384,20 +369,20 @@ def job_spec_from_raw(spec: Mapping[str, Any]) -> JobSpec:
 def job_status_from_raw(status: Mapping[str, Any]) -> JobStatus:
     """The decoded status of a Job."""
     uncounted = status.get("uncountedTerminatedPods")
-    lists = _map(uncounted)
+    lists = as_map(uncounted)
     failed_indexes = status.get("failedIndexes")
     return JobStatus(
-        active=_int(status.get("active")) or 0,
-        ready=_int(status.get("ready")),
-        succeeded=_int(status.get("succeeded")) or 0,
-        failed=_int(status.get("failed")) or 0,
-        terminating=_int(status.get("terminating")),
-        start_ns=_time(status.get("startTime")),
-        completion_ns=_time(status.get("completionTime")),
-        completed_indexes=_text(status.get("completedIndexes")),
+        active=as_int(status.get("active")) or 0,
+        ready=as_int(status.get("ready")),
+        succeeded=as_int(status.get("succeeded")) or 0,
+        failed=as_int(status.get("failed")) or 0,
+        terminating=as_int(status.get("terminating")),
+        start_ns=as_time(status.get("startTime")),
+        completion_ns=as_time(status.get("completionTime")),
+        completed_indexes=as_text(status.get("completedIndexes")),
         failed_indexes=failed_indexes if isinstance(failed_indexes, str) else None,
-        uncounted_succeeded=_strings(lists.get("succeeded")),
-        uncounted_failed=_strings(lists.get("failed")),
+        uncounted_succeeded=as_strings(lists.get("succeeded")),
+        uncounted_failed=as_strings(lists.get("failed")),
         tracks_uncounted=isinstance(uncounted, dict),
         conditions=conditions_from_raw(status.get("conditions")),
     )
@@ -405,22 +390,22 @@ def job_status_from_raw(status: Mapping[str, Any]) -> JobStatus:
 
 def job_from_raw(raw: Mapping[str, Any]) -> JobView:
     """The view of a raw Job."""
-    meta = _map(raw.get("metadata"))
+    meta = as_map(raw.get("metadata"))
     owners = owner_refs(meta)
     return JobView(
-        namespace=_text(meta.get("namespace")),
-        name=_text(meta.get("name")),
-        uid=_text(meta.get("uid")),
+        namespace=as_text(meta.get("namespace")),
+        name=as_text(meta.get("name")),
+        uid=as_text(meta.get("uid")),
         rv=_rv(meta),
-        generation=_int(meta.get("generation")) or 0,
-        labels=_map(meta.get("labels")),
-        annotations=_map(meta.get("annotations")),
+        generation=as_int(meta.get("generation")) or 0,
+        labels=as_string_map(meta.get("labels")),
+        annotations=as_string_map(meta.get("annotations")),
         controller=controller_of(owners),
-        finalizers=_strings(meta.get("finalizers")),
-        created_ns=_time(meta.get("creationTimestamp")) or 0,
-        deleted_ns=_time(meta.get("deletionTimestamp")),
-        spec=job_spec_from_raw(_map(raw.get("spec"))),
-        status=job_status_from_raw(_map(raw.get("status"))),
+        finalizers=as_strings(meta.get("finalizers")),
+        created_ns=as_time(meta.get("creationTimestamp")) or 0,
+        deleted_ns=as_time(meta.get("deletionTimestamp")),
+        spec=job_spec_from_raw(as_map(raw.get("spec"))),
+        status=job_status_from_raw(as_map(raw.get("status"))),
     )
 
 

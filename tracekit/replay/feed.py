@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Generic, Protocol, TypeVar
 
+from tracekit.kube.decode import EMPTY, as_string_map
 from tracekit.kube.selectors import selector_matches
 from tracekit.kube.views import (
     COMPLETION_INDEX_ANNOTATION,
-    EMPTY,
     JOB_TRACKING_FINALIZER,
     UNKNOWN_COMPLETION_INDEX,
     Condition,
@@ -128,7 +128,7 @@ class _Decoder(Generic[T]):
 
 
 _decoded: _Decoder[Mapping[str, Any]] = _Decoder(lambda value: value, 512)
-_labels: _Decoder[Mapping[str, Any]] = _Decoder(lambda value: value)
+_labels: _Decoder[Mapping[str, str]] = _Decoder(as_string_map)
 _job_spec: _Decoder[JobSpec] = _Decoder(job_spec_from_raw)
 _sidecars: _Decoder[frozenset[str]] = _Decoder(sidecars_of, 512)
 
@@ -298,7 +298,7 @@ def _jobs(table: Any, rows: list[int]) -> Iterator[Revision[JobView]]:
     cells = _scalars(table, rows, (*_REVISION, *_OBJECT, *_JOB))
     for row, listed, (
         rv, recv_ns, seq, kind, synthesized,
-        namespace, name, uid, labels, annotations, finalizers, created_ns, deleted_ns,
+        namespace, name, uid, labels, annotation_text, finalizers, created_ns, deleted_ns,
         owner_kind, owner_name, owner_uid, owner_api,
         generation, spec, active, ready, succeeded, failed, terminating, start_ns,
         completion_ns, completed, failed_indexes, uncounted_succeeded, uncounted_failed,
@@ -325,7 +325,7 @@ def _jobs(table: Any, rows: list[int]) -> Iterator[Revision[JobView]]:
             rv,
             generation or 0,
             _labels(labels),
-            _labels(annotations),
+            _labels(annotation_text),
             _owner(owner_kind, owner_name, owner_uid, owner_api),
             tuple(finalizers or ()),
             created_ns or 0,
@@ -344,18 +344,18 @@ def _pods(table: Any, rows: list[int]) -> Iterator[Revision[PodView]]:
     cells = _scalars(table, rows, (*_REVISION, *_OBJECT, *_POD))
     for row, (
         rv, recv_ns, seq, kind, synthesized,
-        namespace, name, uid, labels, annotations, finalizers, created_ns, deleted_ns,
+        namespace, name, uid, labels, annotation_text, finalizers, created_ns, deleted_ns,
         owner_kind, owner_name, owner_uid, owner_api,
         grace_s, phase, node_name, ready, ready_since_ns, restarts, restarts_max,
     ) in zip(rows, cells, strict=True):  # fmt: skip
-        notes = _labels(annotations)
+        annotation_map = _labels(annotation_text)
         view = PodView(
             namespace,
             name or "",
             uid,
             rv,
             _labels(labels),
-            notes,
+            annotation_map,
             _owner(owner_kind, owner_name, owner_uid, owner_api),
             (),
             tuple(finalizers or ()),
@@ -369,8 +369,8 @@ def _pods(table: Any, rows: list[int]) -> Iterator[Revision[PodView]]:
             restarts or 0,
             restarts_max or 0,
             finalizers is not None and JOB_TRACKING_FINALIZER in finalizers,
-            completion_index(notes)
-            if COMPLETION_INDEX_ANNOTATION in notes
+            completion_index(annotation_map)
+            if COMPLETION_INDEX_ANNOTATION in annotation_map
             else UNKNOWN_COMPLETION_INDEX,
             *details.get(row, _NO_DETAILS),
         )

@@ -76,7 +76,7 @@ class EventRow(NamedTuple):
     event_type: str
     reason: str
     message: str
-    count: int
+    count: int  # type: ignore[assignment] # hides tuple.count, which nobody calls here
     component: str
 
 
@@ -215,7 +215,11 @@ def _pod_writes(pods: list[Revision[PodView]], job_uids: set[str]) -> Iterable[W
         old = before.view
         if pod.uid not in ever_owned:
             continue
-        if _owned(old, job_uids) and old.deleted_ns is None and (pod.deleted_ns is not None or revision.type == "DELETED"):
+        if (
+            _owned(old, job_uids)
+            and old.deleted_ns is None
+            and (pod.deleted_ns is not None or revision.type == "DELETED")
+        ):
             yield _write(WriteKind.POD_DELETE, pod.uid, pod=revision)
         if _owned(old, job_uids) != _owned(pod, job_uids):
             adopted = _owned(pod, job_uids)

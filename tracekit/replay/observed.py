@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from tracekit.controllers.job.context import DONE, Choices, Note, SyncClock
+from tracekit.controllers.job.context import DONE, Choices, Note, SyncClock, SyncResult
 from tracekit.controllers.job.memory import JobMemory
 from tracekit.controllers.job.sync import sync_job
 from tracekit.eras.job import JobRules
@@ -111,6 +111,59 @@ class KeyReplay:
     final: State | None = None
 
 
+@dataclass(slots=True)
+class _Walk:
+    """The way so far, and the syncs that can still be asked for another cut."""
+
+    trail: list[tuple[str, object]] = field(default_factory=list)
+    stack: list[tuple[State, Iterator[Explanation], int]] = field(default_factory=list)
+    backtracks: int = 0
+    frontier: tuple[State, list[tuple[str, object]]] | None = None  # the farthest dead end
+
+    def step(self, state: State, options: Iterator[Explanation], found: Explanation) -> None:
+        """Take one explanation; its other `options` stay open."""
+        self.stack.append((state, options, len(self.trail)))
+        if len(self.stack) > MAX_BACKTRACKS:
+            del self.stack[0]
+        self.trail.append(("sync", found))
+
+    def turn_back(self, state: State) -> Explanation | None:
+        """From a dead end to the next explanation of an earlier sync, if there is one."""
+        if self.frontier is None or self.frontier[0].index < state.index:
+            self.frontier = (state, list(self.trail))
+        while self.stack and self.backtracks < MAX_BACKTRACKS:
+            before, options, length = self.stack.pop()
+            self.backtracks += 1
+            found = next(options, None)
+            if found is not None:
+                del self.trail[length:]
+                self.step(before, options, found)
+                return found
+        return None
+
+    def give_up(self, state: State) -> State:
+        """Return to the farthest dead end; what lies before it stands."""
+        if self.frontier is not None:
+            state, self.trail = self.frontier
+        self.frontier = None
+        self.stack.clear()
+        self.backtracks = 0
+        return state
+
+    def result(self, history: History, final: State) -> KeyReplay:
+        """The trail, sorted by what its entries are."""
+        result = KeyReplay(history, final=final)
+        lists: dict[str, list[Any]] = {
+            "sync": result.syncs,
+            "orphan": result.orphan_removals,
+            "foreign": result.foreign,
+            "unknowable": result.unknowable,
+        }
+        for kind, entry in self.trail:
+            lists[kind].append(entry)
+        return result
+
+
 class KeyWalker:
     """Walks through the writes of one key."""
 
@@ -148,78 +201,45 @@ class KeyWalker:
 
     def run(self) -> KeyReplay:
         """Explain every write of the key."""
-        result = self._walk(give_up=True)
-        if result is None:
-            # Something was not explained: perhaps because it is somebody else's work.
+        walk = self._walk(stop_at_divergence=True)
+        if walk is None:
+            # Something is not explained: perhaps because it is somebody else's work.
             self.foreign = self._find_foreign()
-            result = self._walk(give_up=False)
-            assert result is not None  # noqa: S101 - it does not give up
-        return result
+            walk = self._walk(stop_at_divergence=False)
+            assert walk is not None  # noqa: S101 - it does not stop
+        return walk
 
-    def _walk(self, *, give_up: bool) -> KeyReplay | None:
-        """Walk through the writes; None where one is not explained and `give_up` is set."""
-        result = KeyReplay(self.history)
+    def _walk(self, *, stop_at_divergence: bool) -> KeyReplay | None:
+        """Walk through the writes; None if a divergence stopped it."""
         hidden = {write.index for write in self.history.writes if write.hidden}
         state = State(0, JobMemory(), {}, 0, 0, frozenset(self.foreign) | hidden)
-        stack: list[tuple[State, Iterator[Explanation], int]] = []
-        trail: list[tuple[str, object]] = []
-        backtracks = 0
-        frontier: tuple[State, list[tuple[str, object]]] | None = None
+        walk = _Walk()
         writes = self.history.writes
         while True:
             state = self._skip_done(state)
             if state.index >= len(writes):
-                break
+                return walk.result(self.history, state)
             state = self._restarted(state)
             write = writes[state.index]
-            verdict = self._without_sync(write, state)
-            if verdict is not None:
-                trail.append(verdict)
-                state = replace(state, done=state.done | {write.index})
-                continue
             options = self._explanations(state)
-            found = next(options, None)
-            if found is None and give_up and not self._not_ours(write) and not stack:
-                return None
-            if found is None and self._not_ours(write):
-                trail.append(("foreign", (write, "")))
-                state = replace(state, done=state.done | {write.index})
-                continue
-            if found is None and not state.certain:
-                trail.append(("unknowable", (write, self._why_uncertain(write))))
+            verdict = self._without_sync(write)
+            found = next(options, None) if verdict is None else None
+            if verdict is None and found is None:
+                verdict = self._without_explanation(write, state)
+            if verdict is not None:
+                walk.trail.append(verdict)
                 state = replace(state, done=state.done | {write.index})
                 continue
             if found is None:
-                if frontier is None or frontier[0].index < state.index:
-                    frontier = (state, list(trail))
-                while stack and backtracks < MAX_BACKTRACKS:
-                    before, options, length = stack.pop()
-                    backtracks += 1
-                    found = next(options, None)
-                    if found is not None:
-                        del trail[length:]
-                        state = before
-                        break
-                if found is None and give_up:
-                    return None
-                if found is None:
-                    state, trail = frontier[0], frontier[1]
-                    frontier = None
-                    stack.clear()
-                    backtracks = 0
-                    found = self._nearest(state)
-                    trail.append(("syncs", found))
-                    state = found.state
-                    continue
-            stack.append((state, options, len(trail)))
-            if len(stack) > MAX_BACKTRACKS:
-                del stack[0]
-            trail.append(("syncs", found))
+                found = walk.turn_back(state)
+            else:
+                walk.step(state, options, found)
+            if found is None and stop_at_divergence:
+                return None
+            if found is None:
+                found = self._nearest(walk.give_up(state))
+                walk.trail.append(("sync", found))
             state = found.state
-        for kind, entry in trail:
-            getattr(result, kind).append(entry)
-        result.final = state
-        return result
 
     @property
     def was_blind(self) -> bool:
@@ -254,7 +274,7 @@ class KeyWalker:
         return replace(state, index=index, done=done)
 
     def _restarted(self, state: State) -> State:
-        """A new controller manager starts with an empty memory; after a blind time it is unknown."""
+        """A new controller manager starts with an empty memory; a blind time leaves it unknown."""
         if not self.surroundings.restarts and not self._blind_until_ns:
             return state
         write = self.history.writes[state.index]
@@ -267,7 +287,7 @@ class KeyWalker:
         return state
 
     def _pods_listed(self, at_ns: int) -> int:
-        """How many pod revisions precede the end of the last blind time: states in it are unseen."""
+        """How many pod revisions precede the end of the last blind time."""
         end_ns = max(at for at in self._blind_until_ns if at <= at_ns)
         return sum(1 for revision in self.history.pods if revision.recv_ns <= end_ns)
 
@@ -278,12 +298,20 @@ class KeyWalker:
                 return f"the first sync after a {gap.why} may have begun in it"
         return "the Job was there before the record began: its first sync may have begun earlier"
 
-    def _without_sync(self, write: Write, state: State) -> tuple[str, object] | None:
+    def _without_sync(self, write: Write) -> tuple[str, object] | None:
         """Writes that need no sync of the key: the orphan worker's."""
         if write.kind is not WriteKind.FINALIZER_REMOVAL:
             return None
         why = self._orphan_reason(write)
-        return None if why is None else ("orphan_removals", (write, why))
+        return None if why is None else ("orphan", (write, why))
+
+    def _without_explanation(self, write: Write, state: State) -> tuple[str, object] | None:
+        """What else a write may be that no cut explains."""
+        if self._not_ours(write):
+            return ("foreign", (write, ""))
+        if not state.certain:
+            return ("unknowable", (write, self._why_uncertain(write)))
+        return None
 
     def _orphan_reason(self, write: Write) -> str | None:
         """Why the orphan worker takes this finalizer off, if it does."""
@@ -501,13 +529,43 @@ class KeyWalker:
             return None, clock.asked
         if consumed[0].index != state.index and not lenient:
             return None, clock.asked
-        problems = [*api.problems, *extra]
-        newest = self.history.pods_below(self.history.writes[state.index].rv)
-        lag_ns = 0
-        seen_ns = [self.history.pods[cut - 1].recv_ns] if cut else []
-        first = self.history.writes[state.index]
-        if cut < newest:
-            lag_ns = max(0, first.recv_ns - self.history.pods[cut].recv_ns)
+        api.problems += extra
+        found = self._explanation(
+            state,
+            job,
+            cut,
+            memory=memory,
+            cache=cache,
+            api=api,
+            consumed=consumed,
+            now_ns=now_ns,
+            result=None if ended else result,
+        )
+        return found, clock.asked
+
+    def _explanation(
+        self,
+        state: State,
+        job: Revision[JobView],
+        cut: int,
+        *,
+        memory: JobMemory,
+        cache: Mapping[str, PodView],
+        api: ObservedApi,
+        consumed: list[Write],
+        now_ns: int,
+        result: SyncResult | None,
+    ) -> Explanation:
+        """What a run of the sync under this cut says, and the state that it leaves.
+
+        `result` is None where the record ends inside the sync.
+        """
+        history, clock = self.history, api.clock
+        first = history.writes[state.index]
+        newest = history.pods_below(first.rv)
+        lag_ns = max(0, first.recv_ns - history.pods[cut].recv_ns) if cut < newest else 0
+        seen_ns = [history.pods[cut - 1].recv_ns] if cut else []
+        wrote_status = consumed[-1].kind is WriteKind.STATUS_UPDATE
         after = State(
             index=state.index,
             memory=memory,
@@ -518,30 +576,23 @@ class KeyWalker:
             last_write_ns=consumed[-1].recv_ns,
             restarts_seen=state.restarts_seen,
             listings_seen=state.listings_seen,
-            certain=state.certain
-            or (
-                consumed[-1].kind is WriteKind.STATUS_UPDATE
-                and cut >= self._pods_listed(first.recv_ns)
-            ),
+            certain=state.certain or (wrote_status and cut >= self._pods_listed(first.recv_ns)),
         )
-        return (
-            Explanation(
-                tuple(consumed),
-                job,
-                cut,
-                newest - cut,
-                lag_ns,
-                now_ns,
-                max([job.recv_ns, *seen_ns, *(at for at in clock.asked if at <= now_ns)]),
-                tuple(api.events),
-                tuple(problems),
-                api.refused,
-                ended,
-                tuple(clock.notes),
-                ended or result.error or result.wake_after_ns is not None,
-                after,
-            ),
-            clock.asked,
+        return Explanation(
+            writes=tuple(consumed),
+            job=job,
+            pod_cut=cut,
+            pods_unseen=newest - cut,
+            lag_ns=lag_ns,
+            now_ns=now_ns,
+            due_ns=max([job.recv_ns, *seen_ns, *(at for at in clock.asked if at <= now_ns)]),
+            events=tuple(api.events),
+            problems=tuple(api.problems),
+            refused=api.refused,
+            cut_off=result is None,
+            notes=tuple(clock.notes),
+            woke_itself=result is None or result.error or result.wake_after_ns is not None,
+            state=after,
         )
 
     def _left_over(self, state: State, consumed: list[Write], taken: set[int]) -> list[Problem]:
@@ -598,7 +649,20 @@ class KeyWalker:
         if best is None or best[1].writes[0].index != state.index:
             after = replace(state, done=state.done | {write.index}, last_write_ns=write.recv_ns)
             return Explanation(
-                (write,), None, state.pod_floor, 0, 0, write.recv_ns, write.recv_ns, (), (alone,), 0, False, (), True, after
+                writes=(write,),
+                job=None,
+                pod_cut=state.pod_floor,
+                pods_unseen=0,
+                lag_ns=0,
+                now_ns=write.recv_ns,
+                due_ns=write.recv_ns,
+                events=(),
+                problems=(alone,),
+                refused=0,
+                cut_off=False,
+                notes=(),
+                woke_itself=True,
+                state=after,
             )
         return best[1]
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from tracekit.controllers.actions import CreatePod, Created, Outcome
+from tracekit.controllers.actions import Created, CreatePod, Outcome
 from tracekit.controllers.job.context import SyncClock
 from tracekit.diff.pod_body import FieldDifference, pod_body_differences
 from tracekit.diff.status import Interval, status_differences
@@ -111,9 +111,7 @@ class ObservedApi:
 
     def delete_pod(self, job: JobView, pod: PodView) -> Outcome:
         """DELETE of a pod."""
-        outcome = self._pod_write(
-            WriteKind.POD_DELETE, pod, f"pod {pod.name} to be deleted"
-        )
+        outcome = self._pod_write(WriteKind.POD_DELETE, pod, f"pod {pod.name} to be deleted")
         if outcome is Outcome.OK:
             self._event(job, "Normal", "SuccessfulDelete", f"Deleted pod: {pod.name}")
         return outcome
@@ -208,9 +206,7 @@ class ObservedApi:
                 return index
         return len(writes)
 
-    def _find_create(
-        self, job: JobView, intent: CreatePod, floor: int, until: int
-    ) -> Write | None:
+    def _find_create(self, job: JobView, intent: CreatePod, floor: int, until: int) -> Write | None:
         writes = self.history.writes
         for index in range(floor, until):
             write = writes[index]

@@ -115,8 +115,7 @@ def _write_json(document: Any, out: TextIO) -> None:
 
 
 def _write_lines(documents: Iterable[Any], out: TextIO) -> None:
-    for document in documents:
-        out.write(orjson.dumps(document).decode() + "\n")
+    out.writelines(orjson.dumps(document).decode() + "\n" for document in documents)
 
 
 def _console(out: TextIO) -> Console:

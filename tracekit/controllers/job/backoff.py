@@ -74,9 +74,7 @@ def new_backoff_record(
     if not succeeded:
         if not failed_at:
             return stored
-        return BackoffRecord(
-            stored.failures_after_last_success + len(failed_at), failed_at[-1]
-        )
+        return BackoffRecord(stored.failures_after_last_success + len(failed_at), failed_at[-1])
     last_success_ns = max(finish_time_ns(pod) for pod in succeeded)
     after = [at for at in failed_at if at > last_success_ns]
     return BackoffRecord(len(after), after[-1]) if after else NO_FAILURES

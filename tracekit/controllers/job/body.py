@@ -13,6 +13,7 @@ from tracekit.controllers.actions import CreatePod
 from tracekit.controllers.job.backoff import index_failure_count
 from tracekit.controllers.job.pod_failure_policy import match_pod_failure_policy
 from tracekit.eras.job import JobRules
+from tracekit.kube.decode import as_list, as_map, as_string_map, as_strings
 from tracekit.kube.views import (
     COMPLETION_INDEX_ANNOTATION,
     INDEX_FAILURE_COUNT_ANNOTATION,
@@ -36,11 +37,10 @@ def new_pod(
     (backoffLimitPerIndex only).
     """
     template = job.spec.template
-    meta: Mapping[str, Any] = template.get("metadata") or {}
-    spec: Mapping[str, Any] = template.get("spec") or {}
-    labels = dict(meta.get("labels") or {})
-    annotations = dict(meta.get("annotations") or {})
-    finalizers = tuple(meta.get("finalizers") or ())
+    meta, spec = as_map(template.get("metadata")), as_map(template.get("spec"))
+    labels = dict(as_string_map(meta.get("labels")))
+    annotations = dict(as_string_map(meta.get("annotations")))
+    finalizers = as_strings(meta.get("finalizers"))
     if rules.tracks(job) and JOB_TRACKING_FINALIZER not in finalizers:
         finalizers = (*finalizers, JOB_TRACKING_FINALIZER)
     generate_name = f"{job.name}-"
@@ -79,9 +79,11 @@ def _with_index_env(spec: Mapping[str, Any], *, by_label: bool) -> Mapping[str, 
     return changed
 
 
-def _with_variable(container: Mapping[str, Any], variable: Mapping[str, Any]) -> Mapping[str, Any]:
-    env = container.get("env") or []
-    if any(entry.get("name") == _ENV_NAME for entry in env):
+def _with_variable(container: Any, variable: Mapping[str, Any]) -> Any:
+    if not isinstance(container, dict):
+        return container
+    env = as_list(container.get("env"))
+    if any(as_map(entry).get("name") == _ENV_NAME for entry in env):
         return container
     return {**container, "env": [*env, variable]}
 

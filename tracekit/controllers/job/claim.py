@@ -15,6 +15,9 @@ from tracekit.controllers.actions import JobApi, Outcome
 from tracekit.kube.selectors import selector_matches
 from tracekit.kube.views import JOB_TRACKING_FINALIZER, JobView, PodView
 
+#: A pod that is gone needs no owner.
+_DONE = (Outcome.OK, Outcome.NOT_FOUND)
+
 
 class ClaimError(Exception):
     """An adoption or a release failed: the sync stops before it counts anything."""
@@ -29,28 +32,20 @@ def claim_pods(
     may_adopt: bool | None = None  # one uncached look at the Job per sync, and only if needed
     for pod in pods:
         matches = selector_matches(job.spec.selector, pod.labels)
-        owner = pod.controller
-        if owner is not None:
-            if owner.uid != job.uid:
+        if pod.controller is not None:
+            if pod.controller.uid != job.uid:
                 continue
             if matches:
                 claimed.append(pod)
             elif job.deleted_ns is None:
-                answer = api.release_pod(job, pod)
-                failed |= answer not in (Outcome.OK, Outcome.NOT_FOUND)
-            continue
-        if job.deleted_ns is not None or not matches or pod.deleted_ns is not None:
-            continue
-        if may_adopt is None:
-            may_adopt = api.can_adopt(job)
-        if not may_adopt:
-            failed = True
-            continue
-        answer = api.adopt_pod(job, pod, add_finalizer=add_finalizer)
-        if answer is Outcome.OK:
-            claimed.append(_adopted(pod, add_finalizer=add_finalizer))
-        elif answer is not Outcome.NOT_FOUND:
-            failed = True
+                failed |= api.release_pod(job, pod) not in _DONE
+        elif matches and job.deleted_ns is None and pod.deleted_ns is None:
+            if may_adopt is None:
+                may_adopt = api.can_adopt(job)
+            answer = api.adopt_pod(job, pod, add_finalizer=add_finalizer) if may_adopt else None
+            if answer is Outcome.OK:
+                claimed.append(_adopted(pod, add_finalizer=add_finalizer))
+            failed |= answer not in _DONE
     if failed:
         raise ClaimError
     return claimed

@@ -111,9 +111,7 @@ def _create_pods(ctx: SyncContext, api: JobApi, active: int, lacking: int) -> in
 
 
 def _wait_for_backoff(ctx: SyncContext, active: int, until_ns: int) -> int:
-    ctx.note(
-        "backoff", failures=ctx.backoff.failures_after_last_success, until_ns=until_ns
-    )
+    ctx.note("backoff", failures=ctx.backoff.failures_after_last_success, until_ns=until_ns)
     ctx.arm(max(until_ns - ctx.clock.now_ns, ctx.rules.sync_batch_ns))
     return 0 if ctx.rules.hides_active_in_backoff else active
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from tracekit.kube.decode import as_items, as_list
 from tracekit.kube.views import Condition, ContainerStatus, PodView
 
 Rules = Sequence[Mapping[str, Any]]
@@ -27,9 +28,7 @@ class PolicyMatch(NamedTuple):
 COUNTS = PolicyMatch(None, counts=True, action=None)
 
 
-def match_pod_failure_policy(
-    rules: Rules | None, pod: PodView, *, fail_index: bool
-) -> PolicyMatch:
+def match_pod_failure_policy(rules: Rules | None, pod: PodView, *, fail_index: bool) -> PolicyMatch:
     """Apply the policy to a failed pod; `fail_index` is whether that action is understood."""
     for position, rule in enumerate(rules or ()):
         matched = _describe_match(rule, pod, position)
@@ -61,7 +60,7 @@ def _describe_match(rule: Mapping[str, Any], pod: PodView, position: int) -> str
         )
     patterns = rule.get("onPodConditions")
     if patterns is not None:
-        condition = _matching_condition(pod.conditions, patterns)
+        condition = _matching_condition(pod.conditions, as_items(patterns))
         if condition is None:
             return None
         return (
@@ -75,7 +74,7 @@ def _matching_container(
     containers: Sequence[ContainerStatus], requirement: Mapping[str, Any]
 ) -> ContainerStatus | None:
     name = requirement.get("containerName")
-    values = requirement.get("values") or ()
+    values = as_list(requirement.get("values"))
     operator = requirement.get("operator")
     for container in containers:  # regular containers stand before the init containers
         if not container.exit_code or (name is not None and name != container.name):
@@ -87,7 +86,9 @@ def _matching_container(
     return None
 
 
-def _matching_condition(conditions: Sequence[Condition], patterns: Any) -> Condition | None:
+def _matching_condition(
+    conditions: Sequence[Condition], patterns: Sequence[Mapping[str, Any]]
+) -> Condition | None:
     for condition in conditions:
         for pattern in patterns:
             if condition.type == pattern.get("type") and condition.status == pattern.get(

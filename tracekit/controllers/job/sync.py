@@ -55,29 +55,14 @@ def sync_job(
     """Sync one key.
 
     `job` is the lister's Job (None: not found); `pods` are the namespace's pods that it owns or
-    could adopt, as the pod lister holds them. `memory` is changed in place, writes go through `api`.
+    could adopt, as the pod lister holds them. `memory` changes in place, writes go through `api`.
     """
     if job is None:
         memory.forget_key()
         return DONE
     if not rules.tracks(job):
-        return sync_counting_job(
-            job, pods, memory, api, clock=clock, rules=rules, choices=choices
-        )
-    if rules.managed_elsewhere(job):
-        return DONE
-    if job.status.finished is not None:
-        memory.finished_seen(job.uid)
-        return DONE
-    if rules.awaits_finished_update and job.uid in memory.finished_uids:
-        return DONE
-    if job.spec.completion_mode not in ("Indexed", "NonIndexed"):
-        api.record_event(
-            job,
-            "Warning",
-            "UnknownCompletionMode",
-            "Skipped Job sync because completion mode is unknown",
-        )
+        return sync_counting_job(job, pods, memory, api, clock=clock, rules=rules, choices=choices)
+    if _is_left_alone(job, memory, api, rules):
         return DONE
     ctx = SyncContext(job, rules, memory, clock, choices)
     # Read before the pods: a pod that arrives in between only defers the work.
@@ -102,6 +87,26 @@ def sync_job(
     )
     written = track_job_status(ctx, api, status, flush=flush)
     return SyncResult(error=ctx.error or not written, wake_after_ns=ctx.wake_after_ns)
+
+
+def _is_left_alone(job: JobView, memory: JobMemory, api: JobApi, rules: JobRules) -> bool:
+    """Whether there is nothing to do for the Job, or nothing that this controller knows to do."""
+    if rules.managed_elsewhere(job):
+        return True
+    if job.status.finished is not None:
+        memory.finished_seen(job.uid)
+        return True
+    if rules.awaits_finished_update and job.uid in memory.finished_uids:
+        return True
+    if job.spec.completion_mode in ("Indexed", "NonIndexed"):
+        return False
+    api.record_event(
+        job,
+        "Warning",
+        "UnknownCompletionMode",
+        "Skipped Job sync because completion mode is unknown",
+    )
+    return True
 
 
 def _count(ctx: SyncContext) -> JobStatus:
@@ -194,9 +199,7 @@ def _failure(ctx: SyncContext, reason: str, message: str) -> Condition:
 def _limit_or_deadline(ctx: SyncContext, status: JobStatus) -> Condition | None:
     spec = ctx.job.spec
     if _exceeds_backoff_limit(ctx) or _past_backoff_limit_on_failure(ctx):
-        return _failure(
-            ctx, "BackoffLimitExceeded", "Job has reached the specified backoff limit"
-        )
+        return _failure(ctx, "BackoffLimitExceeded", "Job has reached the specified backoff limit")
     if spec.active_deadline_s is None or spec.suspend or status.start_ns is None:
         return None
     deadline_ns = status.start_ns + spec.active_deadline_s * NS_PER_S
@@ -363,9 +366,7 @@ def _delete_active_pods(ctx: SyncContext, api: JobApi) -> None:
         ctx.ready -= ready
 
 
-def _suspend_condition(
-    ctx: SyncContext, api: JobApi, status: JobStatus
-) -> tuple[JobStatus, bool]:
+def _suspend_condition(ctx: SyncContext, api: JobApi, status: JobStatus) -> tuple[JobStatus, bool]:
     if ctx.job.spec.suspend:
         wanted = ctx.condition("Suspended", "JobSuspended", "Job suspended")
     else:

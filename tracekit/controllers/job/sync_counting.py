@@ -209,7 +209,7 @@ def _past_backoff_limit_on_failure(ctx: SyncContext) -> bool:
 
 
 def _fail(ctx: SyncContext, api: JobApi, status: JobStatus, verdict: _Verdict) -> JobStatus:
-    """Delete what runs and note the failure; those pods count as failed whether it worked or not."""
+    """Delete what runs and note the failure; those pods count as failed even if it did not work."""
     assert verdict.ending is not None  # noqa: S101 - the caller's branch
     for pod in ctx.active_pods:
         if delete_pod(ctx, api, pod) not in _GONE:

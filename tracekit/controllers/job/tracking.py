@@ -8,6 +8,7 @@ Upstream: pkg/controller/job/job_controller.go:trackJobStatusAndRemoveFinalizers
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
@@ -84,51 +85,60 @@ def _collect_uncounted(
     Returns (pods, status, whether something was noted, whether the cap was reached).
     """
     indexed = ctx.job.spec.indexed
-    pods = sorted(ctx.pods, key=lambda pod: pod.completion_index) if indexed else ctx.pods
     succeeded, failed = list(status.uncounted_succeeded), list(status.uncounted_failed)
-    known_succeeded, known_failed = frozenset(succeeded), frozenset(failed)
-    # The job is over and not by success: whatever has not finished counts as failed.
-    ended_badly = ctx.ending is not None and ctx.ending.type != "SuccessCriteriaMet"
+    known_failed = frozenset(failed)
+    known = known_failed.union(succeeded)
+    before = len(succeeded) + len(failed)
     doomed: list[PodView] = []
     new_indexes: list[int] = []
-    noted = capped = False
-    for pod in pods:
-        if not ctx.uncounted_yet(pod):
-            continue
-        pod_failed = ctx.pod_failed(pod)
-        if not _may_lose_finalizer(ctx, pod, pod_failed=pod_failed):
-            continue
+    capped = False
+    for pod in _removable(ctx):
         doomed.append(pod)
-        if pod.phase == "Succeeded" and pod.uid not in known_failed:
-            if indexed:
-                if ctx.index_valid(pod) and not contains(
-                    ctx.previous_succeeded, pod.completion_index
-                ):
-                    new_indexes.append(pod.completion_index)
-                    noted = True
-            elif pod.uid not in known_succeeded:
-                succeeded.append(pod.uid)
-                noted = True
-        elif (pod_failed or ended_badly) and pod.uid not in known_failed and ctx.index_valid(pod):
-            if ctx.policy(pod).counts:
+        if pod.phase != "Succeeded":
+            if pod.uid not in known_failed and _counts_as_failed(ctx, pod):
                 failed.append(pod.uid)
-                noted = True
+        elif indexed and pod.uid not in known_failed and _is_new_success(ctx, pod):
+            new_indexes.append(pod.completion_index)
+        elif not indexed and pod.uid not in known:
+            succeeded.append(pod.uid)
         if len(new_indexes) + len(succeeded) + len(failed) >= ctx.rules.max_uncounted:
             capped = True
             break
     if indexed:
         ctx.succeeded_indexes = with_indexes(ctx.succeeded_indexes, new_indexes)
+    noted = len(succeeded) + len(failed) > before
     if noted:
         status = replace(
             status, uncounted_succeeded=tuple(succeeded), uncounted_failed=tuple(failed)
         )
-    return doomed, status, noted, capped
+    return doomed, status, noted or bool(new_indexes), capped
 
 
-def _may_lose_finalizer(ctx: SyncContext, pod: PodView, *, pod_failed: bool) -> bool:
+def _removable(ctx: SyncContext) -> Iterator[PodView]:
+    """Pods that may lose their finalizer, those of an Indexed Job by index."""
+    pods = ctx.pods
+    if ctx.job.spec.indexed:
+        pods = sorted(pods, key=lambda pod: pod.completion_index)
+    for pod in pods:
+        if ctx.uncounted_yet(pod) and _may_lose_finalizer(ctx, pod):
+            yield pod
+
+
+def _counts_as_failed(ctx: SyncContext, pod: PodView) -> bool:
+    # The job is over and not by success: whatever has not finished counts as failed.
+    ended_badly = ctx.ending is not None and ctx.ending.type != "SuccessCriteriaMet"
+    failed = ended_badly or ctx.pod_failed(pod)
+    return failed and ctx.index_valid(pod) and ctx.policy(pod).counts
+
+
+def _is_new_success(ctx: SyncContext, pod: PodView) -> bool:
+    return ctx.index_valid(pod) and not contains(ctx.previous_succeeded, pod.completion_index)
+
+
+def _may_lose_finalizer(ctx: SyncContext, pod: PodView) -> bool:
     if ctx.job.deleted_ns is not None or ctx.ending is not None or pod.phase == "Succeeded":
         return True
-    if not pod_failed:
+    if not ctx.pod_failed(pod):
         return False
     # The pod that carries an index's failure count stays until its replacement is there.
     kept = ctx.delayed_per_index.get(pod.completion_index)

@@ -129,8 +129,9 @@ def test_answers_to_a_release(answer: Outcome, fails: bool) -> None:
 
 def test_after_an_error_the_other_pods_are_still_claimed_and_then_the_sync_ends() -> None:
     api = FakeApi(patch_answers={"one": Outcome.REFUSED})
-    bench = Bench.of(job(parallelism=3, completions=3), rules(), [orphan("one"), orphan("two")],
-                     api=api)
+    bench = Bench.of(
+        job(parallelism=3, completions=3), rules(), [orphan("one"), orphan("two")], api=api
+    )
     assert bench.sync().error
     assert [name for name, _ in api.adopted] == ["one", "two"]
     assert api.puts == []

@@ -309,7 +309,9 @@ MAIN_ONLY = (
 )
 BY_POLICY = [("FailureTarget", "PodFailurePolicy"), ("Failed", "PodFailurePolicy")]
 EXIT_5 = "Container main for pod default/mypod-0 failed with exit code 5 matching FailJob rule at index 1"
-GONE = "Container main for pod default/gone failed with exit code 5 matching FailJob rule at index 1"
+GONE = (
+    "Container main for pod default/gone failed with exit code 5 matching FailJob rule at index 1"
+)
 
 POLICY_CASES: dict[str, Case] = {
     "FailJob on an exit code": Case(
@@ -346,7 +348,11 @@ POLICY_CASES: dict[str, Case] = {
     "the target was set before, and the pod is still there": Case(
         policy(
             *IGNORE_OR_FAIL,
-            status={"conditions": [condition("FailureTarget", reason="PodFailurePolicy", message=EXIT_5)]},
+            status={
+                "conditions": [
+                    condition("FailureTarget", reason="PodFailurePolicy", message=EXIT_5)
+                ]
+            },
         ),
         [exits(5)],
         BARE,
@@ -357,7 +363,9 @@ POLICY_CASES: dict[str, Case] = {
     "the target was set before for a pod that is gone: its message stays": Case(
         policy(
             *IGNORE_OR_FAIL,
-            status={"conditions": [condition("FailureTarget", reason="PodFailurePolicy", message=GONE)]},
+            status={
+                "conditions": [condition("FailureTarget", reason="PodFailurePolicy", message=GONE)]
+            },
         ),
         [exits(5)],
         BARE,
@@ -487,7 +495,11 @@ POLICY_CASES: dict[str, Case] = {
         failed=1,
     ),
     "a terminating pod has not failed where there is a policy": Case(
-        {"completions": None, "backoff_limit": 0, "podFailurePolicy": {"rules": [condition_rule("Count")]}},
+        {
+            "completions": None,
+            "backoff_limit": 0,
+            "podFailurePolicy": {"rules": [condition_rule("Count")]},
+        },
         [disrupted(phase="Running", deleted_ns=LONG_AGO_NS)],
         BARE,
     ),
@@ -506,7 +518,9 @@ def test_pod_failure_policy(case: Case) -> None:
     run(case)
 
 
-def replaced(name: str, index: int, phase: str = "Failed", *, failures: int = 0, **more: Any) -> PodView:
+def replaced(
+    name: str, index: int, phase: str = "Failed", *, failures: int = 0, **more: Any
+) -> PodView:
     """A pod of an index under backoffLimitPerIndex."""
     marks = {INDEX_FAILURE_COUNT_ANNOTATION: str(failures), **more.pop("annotations", {})}
     return pod(name, phase, index=index, annotations=marks, **more)
@@ -566,7 +580,11 @@ PER_INDEX_CASES: dict[str, Case] = {
     ),
     "Ignore at the limit of the index: it does not fail": Case(
         {**PER_INDEX, **policy(exit_code_rule("Ignore", 3))},
-        [replaced("a", 0, failures=1, containers=[container(exit_code=3, finished_ns=LONG_AGO_NS)])],
+        [
+            replaced(
+                "a", 0, failures=1, containers=[container(exit_code=3, finished_ns=LONG_AGO_NS)]
+            )
+        ],
         active=2,
         failed_indexes="",
     ),
@@ -673,8 +691,12 @@ PER_INDEX_CASES: dict[str, Case] = {
         failed_indexes="0",
     ),
     "the gate is off: failed indexes are wiped, the field is ignored": Case(
-        {**PER_INDEX, "parallelism": 3, "completions": 3,
-         "status": {"failedIndexes": "0", "completedIndexes": "1"}},
+        {
+            **PER_INDEX,
+            "parallelism": 3,
+            "completions": 3,
+            "status": {"failedIndexes": "0", "completedIndexes": "1"},
+        },
         [replaced("c", 2, "Pending", failures=1)],
         ("v1.32.0", {"JobBackoffLimitPerIndex": False}),
         active=2,
@@ -691,9 +713,7 @@ def test_backoff_limit_per_index(case: Case) -> None:
 
 def test_the_kept_pod_of_an_index_is_counted_once_its_replacement_runs() -> None:
     """1. index 0 fails and is replaced, its pod keeps the finalizer; 2. the failure is counted."""
-    bench = Bench.of(
-        job(**PER_INDEX), rules(), [replaced("a", 0), replaced("b", 1, "Running")]
-    )
+    bench = Bench.of(job(**PER_INDEX), rules(), [replaced("a", 0), replaced("b", 1, "Running")])
     bench.sync()
     assert bench.api.finalizers_removed == []
     (intent,) = bench.api.created
@@ -881,9 +901,7 @@ SUCCESS_CASES: dict[str, Case] = {
             status={
                 "succeeded": 1,
                 "completedIndexes": "1",
-                "conditions": [
-                    condition("SuccessCriteriaMet", reason="SuccessPolicy")
-                ],
+                "conditions": [condition("SuccessCriteriaMet", reason="SuccessPolicy")],
             },
         ),
         indexed_pods((0, "Failed")),
@@ -1031,9 +1049,7 @@ def test_failed_waits_until_no_pod_terminates() -> None:
         ("FailureTarget", LIMIT),
         ("Failed", LIMIT),
     ]
-    assert bench.api.events == [
-        ("Warning", LIMIT, "Job has reached the specified backoff limit")
-    ]
+    assert bench.api.events == [("Warning", LIMIT, "Job has reached the specified backoff limit")]
 
 
 def test_more_successes_than_completions_are_told() -> None:
@@ -1087,7 +1103,12 @@ MANAGED_CASES = {
     "by another controller": ("v1.36.3", {}, "example.com/mine", False),
     "by the job controller, by name": ("v1.36.3", {}, "kubernetes.io/job-controller", True),
     "by nobody in particular": ("v1.36.3", {}, None, True),
-    "by another controller, gate off": ("v1.34.4", {"JobManagedBy": False}, "example.com/mine", True),
+    "by another controller, gate off": (
+        "v1.34.4",
+        {"JobManagedBy": False},
+        "example.com/mine",
+        True,
+    ),
     "by another controller, gate on since 1.32": ("v1.32.0", {}, "example.com/mine", False),
     "by another controller, gate still alpha": ("v1.31.14", {}, "example.com/mine", True),
 }
@@ -1117,7 +1138,12 @@ def test_the_back_off_record_of_a_job_that_another_controller_manages_stays() ->
 
 @pytest.mark.parametrize(
     ("answer", "error"),
-    [(Outcome.OK, False), (Outcome.CONFLICT, True), (Outcome.REFUSED, True), (Outcome.TIMEOUT, True)],
+    [
+        (Outcome.OK, False),
+        (Outcome.CONFLICT, True),
+        (Outcome.REFUSED, True),
+        (Outcome.TIMEOUT, True),
+    ],
 )
 def test_a_status_that_cannot_be_written_brings_the_key_back(answer: Outcome, error: bool) -> None:
     bench = Bench.of(job(parallelism=2, completions=2), rules(), api=FakeApi(put_answers=[answer]))
@@ -1125,9 +1151,7 @@ def test_a_status_that_cannot_be_written_brings_the_key_back(answer: Outcome, er
 
 
 def test_a_conflict_on_the_status_keeps_finalizers_and_the_back_off_record() -> None:
-    bench = Bench.of(
-        job(), rules(), pods(1, "Failed"), api=FakeApi(put_answers=[Outcome.CONFLICT])
-    )
+    bench = Bench.of(job(), rules(), pods(1, "Failed"), api=FakeApi(put_answers=[Outcome.CONFLICT]))
     assert bench.sync().error
     assert bench.api.finalizers_removed == []
     assert bench.memory.backoff == NO_FAILURES
@@ -1135,7 +1159,10 @@ def test_a_conflict_on_the_status_keeps_finalizers_and_the_back_off_record() -> 
 
 def test_a_conflict_on_the_second_status_tells_no_end() -> None:
     bench = Bench.of(
-        job(), rules(), pods(1, "Succeeded"), api=FakeApi(put_answers=[Outcome.OK, Outcome.CONFLICT])
+        job(),
+        rules(),
+        pods(1, "Succeeded"),
+        api=FakeApi(put_answers=[Outcome.OK, Outcome.CONFLICT]),
     )
     assert bench.sync().error
     assert bench.api.events == []
@@ -1146,7 +1173,9 @@ def test_of_several_messages_the_one_that_was_chosen_is_taken() -> None:
     given = [exits(5, pod_name=name) for name in ("a", "b")]
     messages = {}
     for name in ("a", "b"):
-        bench = Bench.of(job(**policy(*IGNORE_OR_FAIL, parallelism=2, completions=2)), rules(), given)
+        bench = Bench.of(
+            job(**policy(*IGNORE_OR_FAIL, parallelism=2, completions=2)), rules(), given
+        )
         wanted = EXIT_5.replace("mypod-0", name)
         bench.choices = replace(bench.choices, messages=frozenset({wanted}))
         bench.sync()
@@ -1156,7 +1185,10 @@ def test_of_several_messages_the_one_that_was_chosen_is_taken() -> None:
 
 
 def test_ready_pods_that_are_deleted_at_the_end_are_not_counted() -> None:
-    bench = Bench.of(job(parallelism=2, completions=2, backoff_limit=0), rules(),
-                     [*ready_pods(1), *pods(1, "Failed")])
+    bench = Bench.of(
+        job(parallelism=2, completions=2, backoff_limit=0),
+        rules(),
+        [*ready_pods(1), *pods(1, "Failed")],
+    )
     bench.sync()
     assert (bench.status.active, bench.status.ready, bench.status.terminating) == (0, 0, 1)

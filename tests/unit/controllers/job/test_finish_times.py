@@ -109,9 +109,7 @@ FINISH_TIMES: dict[str, tuple[dict[str, Any], int]] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("fields", "expected"), FINISH_TIMES.values(), ids=FINISH_TIMES.keys()
-)
+@pytest.mark.parametrize(("fields", "expected"), FINISH_TIMES.values(), ids=FINISH_TIMES.keys())
 def test_finish_time(fields: dict[str, Any], expected: int) -> None:
     assert finish_time_ns(pod("a", "Failed", **fields)) == expected
 
@@ -231,9 +229,7 @@ INDEX_DELAYS: dict[str, tuple[PodView | None, int | None]] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("failed", "seconds"), INDEX_DELAYS.values(), ids=INDEX_DELAYS.keys()
-)
+@pytest.mark.parametrize(("failed", "seconds"), INDEX_DELAYS.values(), ids=INDEX_DELAYS.keys())
 def test_back_off_of_an_index(failed: PodView | None, seconds: int | None) -> None:
     end_ns = index_backoff_end_ns(failed, base_ns=5 * NS_PER_S, limit_ns=700 * NS_PER_S)
     assert end_ns == (None if seconds is None else LONG_AGO_NS + seconds * NS_PER_S)

@@ -42,7 +42,10 @@ def test_the_job_is_forgotten_when_its_terminal_status_is_seen() -> None:
 
 def test_a_terminal_status_that_was_refused_is_not_awaited() -> None:
     bench = Bench.of(
-        job(), rules(), pods(1, "Succeeded"), api=FakeApi(put_answers=[Outcome.OK, Outcome.CONFLICT])
+        job(),
+        rules(),
+        pods(1, "Succeeded"),
+        api=FakeApi(put_answers=[Outcome.OK, Outcome.CONFLICT]),
     )
     assert bench.sync().error
     assert bench.memory.finished_uids == frozenset()

@@ -6,6 +6,8 @@ TestIntervalsHaveIndex, TestFirstPendingIndexes.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -38,7 +40,7 @@ PARSED: dict[str, tuple[str, int, Intervals]] = {
     "a part too much": ("0-1-3", 4, ((0, 1),)),
     "spaces are no numbers": ("0, 1", 4, ((0, 0),)),
     "a sign is part of a number": ("+1", 4, ((1, 1),)),
-    "other digits are no numbers": ("٣", 4, ()),
+    "other digits are no numbers": ("\N{ARABIC-INDIC DIGIT THREE}", 4, ()),
 }
 
 
@@ -128,7 +130,7 @@ def members(intervals: Intervals) -> set[int]:
 
 def normal(intervals: Intervals) -> bool:
     return all(first <= last for first, last in intervals) and all(
-        left[1] + 1 < right[0] for left, right in zip(intervals, intervals[1:], strict=False)
+        left[1] + 1 < right[0] for left, right in pairwise(intervals)
     )
 
 

@@ -185,10 +185,17 @@ def test_the_back_off_of_the_job_holds_creations_back(
 
 
 def test_a_failure_of_this_sync_holds_creations_back_at_once() -> None:
-    just_failed = pod("a", "Failed", containers=[
-        {"name": "main", "restartCount": 0,
-         "state": {"terminated": {"exitCode": 1, "finishedAt": "2026-03-01T11:59:58Z"}}}
-    ])
+    just_failed = pod(
+        "a",
+        "Failed",
+        containers=[
+            {
+                "name": "main",
+                "restartCount": 0,
+                "state": {"terminated": {"exitCode": 1, "finishedAt": "2026-03-01T11:59:58Z"}},
+            }
+        ],
+    )
     bench = Bench.of(job(parallelism=2, completions=4), rules(), [*pods(1), just_failed])
     assert bench.sync().wake_after_ns == 8_000_000_000
     assert bench.api.created == []

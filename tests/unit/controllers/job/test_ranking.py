@@ -32,8 +32,18 @@ IN_ORDER = [
     pod("running-not-ready", node="n"),
     pod("ready-since-when", node="n", conditions=[{"type": "Ready", "status": "True"}]),
     pod("ready-since-a-second", node="n", ready_since_ns=at(-1)),
-    pod("ready-for-long-restarted", node="n", ready_since_ns=at(-9), containers=[container(restarts=3)]),
-    pod("ready-for-long-restarted-once", node="n", ready_since_ns=at(-9), containers=[container(restarts=1)]),
+    pod(
+        "ready-for-long-restarted",
+        node="n",
+        ready_since_ns=at(-9),
+        containers=[container(restarts=3)],
+    ),
+    pod(
+        "ready-for-long-restarted-once",
+        node="n",
+        ready_since_ns=at(-9),
+        containers=[container(restarts=1)],
+    ),
     pod(
         "ready-for-long-sidecar-restarted",
         node="n",
@@ -95,12 +105,8 @@ def test_the_most_restarted_container_counts_not_the_sum() -> None:
     ],
 )
 def test_restarts_of_sidecars_rank_before_age(version: str, goes: str) -> None:
-    proxied = pod(
-        "proxied", init_containers=[container("proxy", restarts=2)], sidecars=["proxy"]
-    )
-    bench = Bench.of(
-        job(completions=5), rules(version), [proxied, pod("young", created_ns=at(-1))]
-    )
+    proxied = pod("proxied", init_containers=[container("proxy", restarts=2)], sidecars=["proxy"])
+    bench = Bench.of(job(completions=5), rules(version), [proxied, pod("young", created_ns=at(-1))])
     bench.sync()
     assert bench.api.deleted == [goes]
 
@@ -183,5 +189,7 @@ def test_pods_for_removal(
 
 
 def test_indexes_of_pods_without_one_are_left_out() -> None:
-    given_pods = indexed_pods((3, "Running"), (None, "Running"), ("x", "Running"), (3, "Pending"), (0, "Running"))
+    given_pods = indexed_pods(
+        (3, "Running"), (None, "Running"), ("x", "Running"), (3, "Pending"), (0, "Running")
+    )
     assert indexes_of(given_pods) == ((0, 0), (3, 3))

@@ -108,7 +108,12 @@ CASES: dict[str, Case] = {
     ),
     "no finalizer can be removed: what was gone before is counted": Case(
         {**BUSY, "status": uncounted(["a"], ["b"])},
-        [*pods(2), pod("a", "Succeeded", finalizer=False), pod("c", "Succeeded"), pod("d", "Failed")],
+        [
+            *pods(2),
+            pod("a", "Succeeded", finalizer=False),
+            pod("c", "Succeeded"),
+            pod("d", "Failed"),
+        ],
         [({"c"}, {"d"}, 1, 1)],
         2,
         api={"patch_answers": {"c": Outcome.REFUSED, "d": Outcome.REFUSED}},
