@@ -55,6 +55,8 @@ class ObservedCronApi:
     position: int
     lenient: bool = False
     skip: frozenset[int] = frozenset()
+    #: The record may end, or the controller have died, inside this sync.
+    cut_off: bool = False
     consumed: list[CronWrite] = field(default_factory=list)
     intents: dict[int, Intent] = field(default_factory=dict)  # by index of the consumed write
     events: list[RecordEvent] = field(default_factory=list)
@@ -163,6 +165,8 @@ class ObservedCronApi:
         return Answer(rv=str(live.rv))
 
     def _report(self, kind: WriteKind, intent: Intent, write: CronWrite | None = None) -> None:
+        if self.cut_off and self.consumed:
+            return
         if not self.lenient:
             raise CronMismatch
         self.problems.append(CronProblem(kind, intent, write))

@@ -20,6 +20,8 @@ from tracekit.kube.views import JobView, job_from_raw
 V = TypeVar("V", CronJobView, JobView)
 
 STATE_TYPES = frozenset({"LIST", "ADDED", "MODIFIED", "DELETED"})
+#: An object that a later list lacks: it went in a gap, nobody saw when or how.
+VANISHED = "VANISHED"
 COMPONENT = "cronjob-controller"
 
 
@@ -46,7 +48,7 @@ class CronRevision(Generic[V]):
     @property
     def gone(self) -> bool:
         """Whether this is the object's end."""
-        return self.type == "DELETED"
+        return self.type in {"DELETED", VANISHED}
 
 
 class WriteKind(Enum):
@@ -150,7 +152,7 @@ class CronHistory:
             if revision.type == "ADDED" and before is None:
                 yield CronWrite(0, WriteKind.JOB_CREATE, revision.rv, revision.recv_ns, revision)
             going = revision.gone or revision.view.deleted_ns is not None
-            if going and revision.type != "LIST":
+            if going and revision.type not in {"LIST", VANISHED}:
                 was_going = before is not None and before.view.deleted_ns is not None
                 if not was_going:
                     yield CronWrite(
@@ -184,53 +186,93 @@ def cron_histories(rows: Iterable[WatchRow]) -> list[CronHistory]:
 
     Lists that repeat a known revision add nothing; Jobs whose CronJob was never seen are left out.
     """
-    found: dict[tuple[str, str], CronHistory] = {}
-    jobs: dict[tuple[str, str], list[CronRevision[JobView]]] = {}
-    seen: set[tuple[str, str, int, bool]] = set()
-    events: list[tuple[tuple[str, str], CronEvent]] = []
-    for row in rows:
-        if row.type not in STATE_TYPES:
-            continue
+    return _Builder().build(rows)
+
+
+@dataclass(slots=True)
+class _Builder:
+    """Sorts the lines of a watch log into histories."""
+
+    found: dict[tuple[str, str], CronHistory] = field(default_factory=dict)
+    jobs: dict[tuple[str, str], list[CronRevision[JobView]]] = field(default_factory=dict)
+    seen: set[tuple[str, str, int, bool]] = field(default_factory=set)
+    events: list[tuple[tuple[str, str], CronEvent]] = field(default_factory=list)
+    alive_cron_jobs: dict[str, CronRevision[CronJobView]] = field(default_factory=dict)
+    alive_jobs: dict[str, CronRevision[JobView]] = field(default_factory=dict)
+    listed: dict[str, set[str]] = field(default_factory=dict)  # by resource, while a list is read
+
+    def build(self, rows: Iterable[WatchRow]) -> list[CronHistory]:
+        for row in rows:
+            if row.type == "LIST_BEGIN":
+                self.listed[row.resource] = set()
+            elif row.type == "LIST_END":
+                self._end_of_list(row)
+            elif row.type in STATE_TYPES:
+                self._state(row)
+        for key, revisions in self.jobs.items():
+            if key in self.found:
+                self.found[key].jobs = revisions
+        for key, about in self.events:
+            if key in self.found:
+                self.found[key].events.append(about)
+        for history in self.found.values():
+            history.finish()
+        return [self.found[key] for key in sorted(self.found)]
+
+    def _state(self, row: WatchRow) -> None:
         if row.resource == "cronjobs":
             view = CronJobView.from_raw(row.object)
-            if _is_new(seen, "cronjobs", view.uid, view.rv, row):
-                key = (view.namespace, view.name)
-                history = found.setdefault(key, CronHistory(*key))
-                history.cron_jobs.append(
-                    CronRevision(view.rv, row.recv_ns, row.type, view, row.object)
-                )
+            if self._is_new(row, view.uid, view.rv):
+                self._add_cron_job(CronRevision(view.rv, row.recv_ns, row.type, view, row.object))
         elif row.resource == "jobs":
             job = job_from_raw(row.object)
-            owner = job.controller
-            if owner is None or owner.kind != OWNER_KIND:
-                continue
-            if _is_new(seen, "jobs", job.uid, job.rv, row):
-                jobs.setdefault((job.namespace, owner.name), []).append(
-                    CronRevision(job.rv, row.recv_ns, row.type, job, row.object)
-                )
+            if job.controller is None or job.controller.kind != OWNER_KIND:
+                return
+            if self._is_new(row, job.uid, job.rv):
+                self._add_job(CronRevision(job.rv, row.recv_ns, row.type, job, row.object))
         elif row.resource == "events":
             event = _event(row)
             if event is not None:
-                events.append(event)
-    for key, revisions in jobs.items():
-        if key in found:
-            found[key].jobs = revisions
-    for key, about in events:
-        if key in found:
-            found[key].events.append(about)
-    for history in found.values():
-        history.finish()
-    return [found[key] for key in sorted(found)]
+                self.events.append(event)
 
+    def _add_cron_job(self, revision: CronRevision[CronJobView]) -> None:
+        view = revision.view
+        key = (view.namespace, view.name)
+        self.found.setdefault(key, CronHistory(*key)).cron_jobs.append(revision)
+        self.alive_cron_jobs[view.uid] = revision
+        if revision.gone:
+            del self.alive_cron_jobs[view.uid]
 
-def _is_new(
-    seen: set[tuple[str, str, int, bool]], stream: str, uid: str, rv: int, row: WatchRow
-) -> bool:
-    key = (stream, uid, rv, row.type == "DELETED")
-    if key in seen:
-        return False
-    seen.add(key)
-    return True
+    def _add_job(self, revision: CronRevision[JobView]) -> None:
+        owner = revision.view.controller
+        assert owner is not None  # noqa: S101 - only owned Jobs come here
+        self.jobs.setdefault((revision.view.namespace, owner.name), []).append(revision)
+        self.alive_jobs[revision.view.uid] = revision
+        if revision.gone:
+            del self.alive_jobs[revision.view.uid]
+
+    def _is_new(self, row: WatchRow, uid: str, rv: int) -> bool:
+        if row.type == "LIST" and row.resource in self.listed:
+            self.listed[row.resource].add(uid)
+        key = (row.resource, uid, rv, row.type == "DELETED")
+        if key in self.seen:
+            return False
+        self.seen.add(key)
+        return True
+
+    def _end_of_list(self, row: WatchRow) -> None:
+        """What was known and is not listed any more went unseen, at the latest by the list."""
+        listed = self.listed.pop(row.resource, None)
+        if listed is None:
+            return
+        if row.resource == "cronjobs":
+            for gone in [r for uid, r in self.alive_cron_jobs.items() if uid not in listed]:
+                self._add_cron_job(
+                    CronRevision(gone.rv + 1, row.recv_ns, VANISHED, gone.view, gone.raw)
+                )
+        elif row.resource == "jobs":
+            for lost in [r for uid, r in self.alive_jobs.items() if uid not in listed]:
+                self._add_job(CronRevision(lost.rv + 1, row.recv_ns, VANISHED, lost.view, lost.raw))
 
 
 def _event(row: WatchRow) -> tuple[tuple[str, str], CronEvent] | None:

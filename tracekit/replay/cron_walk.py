@@ -8,10 +8,11 @@ forward. The newest cut is tried first, so an explanation's lag is the least tha
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tracekit.controllers.cronjob.actions import Intent, RecordEvent, SyncResult
+from tracekit.kube.cronjob_views import CronJobView
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.kube.views import JobView
 from tracekit.replay.cron_api import CronMismatch, CronProblem, ObservedCronApi
@@ -23,9 +24,7 @@ LAG_NS_MAX = 120 * NS_PER_S
 #: How long before its first write was received a sync may have read its clock. Steps are fine near
 #: the write, where a slot's boundary may lie between the two.
 _MS = NS_PER_S // 1000
-CLOCK_STEPS_NS = tuple(
-    ms * _MS for ms in (0, 20, 60, 150, 400, 1000, 2000, 5000, 10_000, 20_000)
-)
+CLOCK_STEPS_NS = tuple(ms * _MS for ms in (0, 20, 60, 150, 400, 1000, 2000, 5000, 10_000, 20_000))
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +33,7 @@ class CronExplanation:
 
     writes: tuple[CronWrite, ...]
     intents: dict[int, Intent]  # by index of the write
-    cron_job: CronRevision  # type: ignore[type-arg] # of a CronJobView
+    cron_job: CronRevision[CronJobView]
     jobs_cut: int
     now_ns: int
     result: SyncResult
@@ -50,8 +49,11 @@ class CronWalk:
 
     history: CronHistory
     runner: CronRunner
+    #: Times in which a sync may have been cut off: the end of the record, gaps, restarts.
+    ends: Sequence[tuple[int, int]] = ()
     explanations: list[CronExplanation] = field(default_factory=list)
-    unexplained: list[CronWrite] = field(default_factory=list)
+    #: Writes that no cut explains, each with the sync at the newest cut and what does not fit.
+    unexplained: list[tuple[CronWrite, CronExplanation | None]] = field(default_factory=list)
     _cron_floor: int = 0
     _jobs_floor: int = 0
     _clock_floor_ns: int = 0
@@ -64,7 +66,7 @@ class CronWalk:
                 continue
             found = self.explain(write, frozenset(done))
             if found is None:
-                self.unexplained.append(write)
+                self.unexplained.append((write, self.diagnose(write, frozenset(done))))
                 done.add(write.index)
                 continue
             self.explanations.append(found)
@@ -100,7 +102,7 @@ class CronWalk:
     def attempt(
         self,
         write: CronWrite,
-        revision: CronRevision,  # type: ignore[type-arg]
+        revision: CronRevision[CronJobView],
         cut: int,
         jobs: tuple[JobView, ...],
         now_ns: int,
@@ -109,7 +111,10 @@ class CronWalk:
         lenient: bool,
     ) -> CronExplanation | None:
         """Run one sync; None where a strict run does not make the write."""
-        api = ObservedCronApi(self.history, write.index, write.rv - 1, lenient, skip)
+        cut_off = any(start <= write.recv_ns <= end for start, end in self.ends)
+        api = ObservedCronApi(
+            self.history, write.index, write.rv - 1, lenient, skip, cut_off=cut_off
+        )
         try:
             result = self.runner.run(revision.view, jobs, now_ns, api)
         except CronMismatch:
@@ -130,7 +135,7 @@ class CronWalk:
             lag_ns,
         )
 
-    def cuts(self, write: CronWrite) -> Iterator[tuple[CronRevision, int]]:  # type: ignore[type-arg]
+    def cuts(self, write: CronWrite) -> Iterator[tuple[CronRevision[CronJobView], int]]:
         """Every cut that may have led to a write, newest first; equal states once."""
         history = self.history
         positions = list(self._job_cuts(write))
@@ -175,7 +180,7 @@ class CronWalk:
     def _lag(
         self,
         write: CronWrite,
-        revision: CronRevision,  # type: ignore[type-arg]
+        revision: CronRevision[CronJobView],
         cut: int,
     ) -> tuple[int, int]:
         history = self.history
