@@ -7,7 +7,7 @@ with a conflict, a POST of a name that exists and a DELETE of a Job that is gone
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -177,14 +177,15 @@ class DryCronApi:
     """A server in a given state that takes every write: what would the controller do now?"""
 
     cron_job: CronJobView
-    jobs: Sequence[JobView]
+    #: A Job by name, whoever owns it.
+    find_job: Callable[[str], JobView | None]
     writes: list[Intent] = field(default_factory=list)
 
     def perform(self, intent: Intent) -> Answer:
         """Note the write."""
         self.writes.append(intent)
         if isinstance(intent, CreateJob):
-            if any(job.name == intent.name for job in self.jobs):
+            if self.find_job(intent.name) is not None:
                 return Answer(Outcome.ALREADY_EXISTS, f'jobs.batch "{intent.name}" already exists')
             return Answer(uid=f"new-{intent.name}")
         return OK
@@ -192,7 +193,7 @@ class DryCronApi:
     def get_job(self, namespace: str, name: str) -> JobView | Answer:
         """The Job of the given state."""
         del namespace
-        job = next((job for job in self.jobs if job.name == name), None)
+        job = self.find_job(name)
         return job if job is not None else _not_found("jobs", name)
 
     def get_cron_job(self, namespace: str, name: str) -> CronJobView | Answer:

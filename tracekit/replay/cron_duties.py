@@ -13,7 +13,7 @@ a timer then).
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from tracekit.controllers.cronjob.actions import (
@@ -86,29 +86,29 @@ class DutyCheck:
     def run(self) -> list[Duty]:
         """Every duty that was not met, in order of time."""
         for rest in _rests(self.history, self.end_ns):
-            for trigger_ns in self._triggers(rest):
-                self._check(rest, trigger_ns)
+            self._check_rest(rest)
         return list(self._found.values())
 
-    def _triggers(self, rest: _Rest) -> Iterator[int]:
-        """When the controller is woken while the state rests."""
-        if not (rest.opens_with_list or (rest.schedule_changed and not self.runner.polls)):
-            yield rest.from_ns
+    def _check_rest(self, rest: _Rest) -> None:
+        """Check each time at which the controller is woken while the state rests."""
         at_ns = rest.from_ns
+        armed = True
+        if not (rest.opens_with_list or (rest.schedule_changed and not self.runner.polls)):
+            armed = self._check(rest, at_ns)
         for _ in range(TRIGGERS_MAX):
             slot_ns = self.runner.next_slot_ns(rest.cron_job, at_ns)
-            if slot_ns is None or slot_ns >= rest.until_ns:
+            if not armed or slot_ns is None or slot_ns >= rest.until_ns:
                 return
-            yield slot_ns
+            armed = self._check(rest, slot_ns)
             at_ns = slot_ns
 
-    def _check(self, rest: _Rest, trigger_ns: int) -> None:
+    def _check(self, rest: _Rest, trigger_ns: int) -> bool:
+        """Check one trigger; whether the controller is sure to come back at the next slot."""
+        early, woken = self._left_to_do(rest, trigger_ns + NS_PER_S)
+        armed = self.runner.polls or woken.requeue_after_ns is not None or woken.error is not None
         deadline_ns = trigger_ns + self._bound_ns(trigger_ns)
-        if deadline_ns >= rest.until_ns or self._is_blind(trigger_ns, deadline_ns):
-            return
-        early, _ = self._left_to_do(rest, trigger_ns + NS_PER_S)
-        if not early:
-            return
+        if not early or deadline_ns >= rest.until_ns or self._is_blind(trigger_ns, deadline_ns):
+            return armed
         late, result = self._left_to_do(rest, deadline_ns)
         wanted = {_subject(intent) for intent in early}
         for intent in late:
@@ -120,6 +120,7 @@ class DutyCheck:
                 (kind, _subject(intent), slot_ns),
                 Duty(kind, intent, trigger_ns, deadline_ns, slot_ns, rest.cron_job, rest.rv),
             )
+        return armed
 
     def _bound_ns(self, trigger_ns: int) -> int:
         """The runner's bound, and the time that the client's throttle may take for other keys."""
@@ -131,18 +132,29 @@ class DutyCheck:
 
     def _left_to_do(self, rest: _Rest, now_ns: int) -> tuple[list[Intent], SyncResult]:
         """The writes that would change something, were the controller to look at the state."""
-        api = DryCronApi(rest.cron_job, rest.jobs)
+        api = DryCronApi(rest.cron_job, lambda name: self._job_then(rest, name, now_ns))
         result = self.runner.run(rest.cron_job, rest.jobs, now_ns, api)
-        writes = [i for i in api.writes if isinstance(i, CreateJob | DeleteJob)]
-        taken = {job.name for job in rest.jobs}
-        found: list[Intent] = [
-            i for i in writes if not (isinstance(i, CreateJob) and i.name in taken)
-        ]
+        starts = [intent for intent in api.writes if isinstance(intent, CreateJob)]
+        found: list[Intent] = [i for i in api.writes if isinstance(i, DeleteJob)]
+        found += [intent for intent in starts if not self._is_taken(intent, rest)]
         puts = [i for i in api.writes if isinstance(i, UpdateCronJobStatus)]
         # A start or a deletion that is missing takes its status write with it.
-        if not found and puts and puts[-1].status != rest.cron_job.status:
+        if not found and not starts and puts and puts[-1].status != rest.cron_job.status:
             found.append(puts[-1])
         return found, result
+
+    def _job_then(self, rest: _Rest, name: str, at_ns: int) -> JobView | None:
+        own = next((job for job in rest.jobs if job.name == name), None)
+        return own if own is not None else self.history.stranger_at(name, at_ns)
+
+    def _is_taken(self, intent: CreateJob, rest: _Rest) -> bool:
+        """Whether a Job of that name stood in the way at some time of the rest."""
+        if self.history.live_job(intent.name, rest.rv) is not None:
+            return True
+        return any(
+            r.view.name == intent.name and r.recv_ns <= rest.until_ns
+            for r in self.history.strangers
+        )
 
     def _is_blind(self, from_ns: int, until_ns: int) -> bool:
         if any(time.from_ns <= until_ns and from_ns <= time.until_ns for time in self.blind):

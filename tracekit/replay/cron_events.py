@@ -71,6 +71,8 @@ def _is_possible(
 ) -> bool:
     """Whether some cut of the time before the Event makes the controller emit it."""
     wanted = _comparable(*key)
+    newest_rv = max((r.rv for r in history.jobs if r.recv_ns <= event.recv_ns), default=0)
+    newest_rv = max([newest_rv, *(r.rv for r in history.strangers if r.recv_ns <= event.recv_ns)])
     revisions = [r for r in _recent(history.cron_jobs, event.recv_ns) if not r.gone]
     for revision in reversed(revisions):
         before = revision.previous
@@ -79,7 +81,7 @@ def _is_possible(
         for jobs in _job_states(history, event.recv_ns):
             for step_ns in CLOCK_STEPS_NS:
                 for api_class in (DryCronApi, _RefusingApi):
-                    api = api_class(revision.view, jobs)
+                    api = api_class(revision.view, lambda name: history.live_job(name, newest_rv))
                     runner.run(revision.view, jobs, event.recv_ns - step_ns, api)
                     if wanted in _events_of(api.writes):
                         return True

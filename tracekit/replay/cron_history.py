@@ -7,6 +7,7 @@ Events may live in another and keep the order in which they arrived.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -23,6 +24,8 @@ STATE_TYPES = frozenset({"LIST", "ADDED", "MODIFIED", "DELETED"})
 #: An object that a later list lacks: it went in a gap, nobody saw when or how.
 VANISHED = "VANISHED"
 COMPONENT = "cronjob-controller"
+#: What a Job of a slot is called: the CronJob's name and minutes or seconds since 1970.
+_SLOT_NAME = re.compile(r".+-[0-9]{8,10}", re.ASCII)
 
 
 class WatchRow(NamedTuple):
@@ -100,6 +103,8 @@ class CronHistory:
     jobs: list[CronRevision[JobView]] = field(default_factory=list)
     events: list[CronEvent] = field(default_factory=list)
     writes: list[CronWrite] = field(default_factory=list)
+    #: Jobs of other owners, or of none, whose name a slot of this CronJob may want.
+    strangers: list[CronRevision[JobView]] = field(default_factory=list)
     _job_rvs: list[int] = field(default_factory=list)
     _cron_rvs: list[int] = field(default_factory=list)
     _states: list[tuple[JobView, ...]] = field(default_factory=list)
@@ -142,9 +147,25 @@ class CronHistory:
         return self.cron_jobs[position - 1]
 
     def live_job(self, name: str, rv: int) -> JobView | None:
-        """The Job of that name as it was right after `rv`."""
+        """The Job of that name as it was right after `rv`, whoever owns it."""
         state = self._states[bisect_right(self._job_rvs, rv)]
-        return next((view for view in state if view.name == name), None)
+        own = next((view for view in state if view.name == name), None)
+        return own if own is not None else self._stranger(name, rv)
+
+    def stranger_at(self, name: str, at_ns: int) -> JobView | None:
+        """The Job of that name and of another owner as it was at an instant."""
+        found = None
+        for revision in self.strangers:
+            if revision.recv_ns <= at_ns and revision.view.name == name:
+                found = None if revision.gone else revision.view
+        return found
+
+    def _stranger(self, name: str, rv: int) -> JobView | None:
+        found = None
+        for revision in self.strangers:
+            if revision.rv <= rv and revision.view.name == name:
+                found = None if revision.gone else revision.view
+        return found
 
     def _job_writes(self) -> Iterable[CronWrite]:
         for revision in self.jobs:
@@ -195,6 +216,7 @@ class _Builder:
 
     found: dict[tuple[str, str], CronHistory] = field(default_factory=dict)
     jobs: dict[tuple[str, str], list[CronRevision[JobView]]] = field(default_factory=dict)
+    strangers: dict[tuple[str, str], list[CronRevision[JobView]]] = field(default_factory=dict)
     seen: set[tuple[str, str, int, bool]] = field(default_factory=set)
     events: list[tuple[tuple[str, str], CronEvent]] = field(default_factory=list)
     alive_cron_jobs: dict[str, CronRevision[CronJobView]] = field(default_factory=dict)
@@ -212,6 +234,9 @@ class _Builder:
         for key, revisions in self.jobs.items():
             if key in self.found:
                 self.found[key].jobs = revisions
+        for key, revisions in self.strangers.items():
+            if key in self.found:
+                self.found[key].strangers = sorted(revisions, key=lambda r: r.rv)
         for key, about in self.events:
             if key in self.found:
                 self.found[key].events.append(about)
@@ -226,10 +251,14 @@ class _Builder:
                 self._add_cron_job(CronRevision(view.rv, row.recv_ns, row.type, view, row.object))
         elif row.resource == "jobs":
             job = job_from_raw(row.object)
-            if job.controller is None or job.controller.kind != OWNER_KIND:
+            if not self._is_new(row, job.uid, job.rv):
                 return
-            if self._is_new(row, job.uid, job.rv):
-                self._add_job(CronRevision(job.rv, row.recv_ns, row.type, job, row.object))
+            revision = CronRevision(job.rv, row.recv_ns, row.type, job, row.object)
+            if job.controller is not None and job.controller.kind == OWNER_KIND:
+                self._add_job(revision)
+            elif _SLOT_NAME.fullmatch(job.name):
+                key = (job.namespace, job.name.rpartition("-")[0])
+                self.strangers.setdefault(key, []).append(revision)
         elif row.resource == "events":
             event = _event(row)
             if event is not None:

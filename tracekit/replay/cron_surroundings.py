@@ -33,6 +33,8 @@ class CronSurroundings:
     blind: tuple[BlindTime, ...] = ()
     #: Namespace and when it was first seen to terminate.
     terminating: tuple[tuple[str, int], ...] = ()
+    #: Up to which revision both the Jobs and the CronJobs were seen; later ones may lack company.
+    seen_rv: int | None = None
 
     def ends(self) -> Sequence[tuple[int, int]]:
         """Times of writes whose sync may have been cut off."""
@@ -57,9 +59,13 @@ def surroundings_of_rows(rows: Iterable[WatchRow]) -> CronSurroundings:
     holder: str | None = None
     held_ns = 0
     broken: dict[str, tuple[int, str]] = {}
+    seen: dict[str, int] = dict.fromkeys(_STREAMS, 0)
     for row in rows:
         end_ns = max(end_ns, row.recv_ns)
         meta = row.object.get("metadata") or {}
+        if row.resource in seen:
+            rv = str(meta.get("resourceVersion") or row.object.get("resourceVersion") or "")
+            seen[row.resource] = max(seen[row.resource], int(rv) if rv.isdigit() else 0)
         if row.type in {"ERROR", "NOTE"} and row.resource in _STREAMS:
             broken.setdefault(row.resource, (row.recv_ns, f"gap in {row.resource}"))
         elif row.type == "LIST_END" and row.resource in broken:
@@ -74,4 +80,4 @@ def surroundings_of_rows(rows: Iterable[WatchRow]) -> CronSurroundings:
         elif row.resource == "namespaces" and meta.get("deletionTimestamp"):
             terminating.setdefault(str(meta.get("name")), row.recv_ns)
     blind += [BlindTime(from_ns, end_ns, why) for from_ns, why in broken.values()]
-    return CronSurroundings(end_ns, tuple(blind), tuple(terminating.items()))
+    return CronSurroundings(end_ns, tuple(blind), tuple(terminating.items()), min(seen.values()))

@@ -35,6 +35,8 @@ from tracekit.replay.cron_walk import CronExplanation, CronWalk
 
 CONTROLLER = "cronjob"
 CRON_JOB_ACTIONS = ("job-create", "job-delete", "status-update", "event")
+#: Streams arrive this far apart at most.
+ARRIVAL_NS = 5 * NS_PER_S
 _MANUAL = "cronjob.kubernetes.io/instantiate"
 
 
@@ -157,6 +159,9 @@ class _Judge:
         blind = self.surroundings.blind_at(write.recv_ns, self.runner.bound_ns)
         if blind is not None:
             self._add(write, Verdict.UNKNOWABLE, f"no cut explains it, but {blind.why}")
+        elif self._may_lack_company(write):
+            why = "no cut explains it, but the record of the other kind ends before it"
+            self._add(write, Verdict.UNKNOWABLE, why)
         elif diagnosis is None:
             self._add(write, Verdict.UNKNOWABLE, "the record has no earlier state of the CronJob")
         elif write.kind is WriteKind.JOB_CREATE:
@@ -166,6 +171,12 @@ class _Judge:
         else:
             why = "the history limits and the concurrency policy keep this Job"
             self._add(write, Verdict.EXTRA, why)
+
+    def _may_lack_company(self, write: CronWrite) -> bool:
+        """Whether the record ends so soon after that not everything before it arrived."""
+        seen_rv = self.surroundings.seen_rv
+        near = write.recv_ns > self.surroundings.end_ns - ARRIVAL_NS
+        return near and seen_rv is not None and write.rv > seen_rv
 
     def _bad_creation(self, write: CronWrite, diagnosis: CronExplanation) -> None:
         """A Job that no cut starts: of another name, too early, or not to be started at all."""
