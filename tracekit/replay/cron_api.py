@@ -125,10 +125,10 @@ class ObservedCronApi:
 
     def _delete(self, intent: DeleteJob) -> Answer:
         for write in self._pending():
-            if write.kind is WriteKind.JOB_DELETE and write.job is not None:
-                if write.job.view.uid == intent.uid:
-                    self._take(write, intent)
-                    return OK
+            gone = write.job if write.kind is WriteKind.JOB_DELETE else None
+            if gone is not None and gone.view.uid == intent.uid:
+                self._take(write, intent)
+                return OK
         live = self.history.live_job(intent.name, self.position)
         if live is None or live.uid != intent.uid:
             return _not_found("jobs", intent.name)

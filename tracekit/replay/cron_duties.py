@@ -12,7 +12,6 @@ a timer then).
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -28,15 +27,11 @@ from tracekit.kube.timestamps import NS_PER_S
 from tracekit.kube.views import JobView
 from tracekit.replay.cron_api import DryCronApi
 from tracekit.replay.cron_history import CronHistory, WriteKind
-from tracekit.replay.cron_runner import CronRunner
+from tracekit.replay.cron_runner import CronRunner, throttled_ns
 from tracekit.replay.cron_surroundings import BlindTime
 from tracekit.replay.cron_walk import job_signature
 
 TRIGGERS_MAX = 2_000
-#: The default throttle of a controller's client, and what a write costs with its reads and Events.
-REQUESTS_PER_S = 20
-REQUESTS_PER_WRITE = 3
-THROTTLE_WINDOW_NS = 5 * NS_PER_S
 _REFUSALS = frozenset({"FailedCreate", "FailedDelete", "FailedGet", "FailedUpdate", "FailedList"})
 
 
@@ -125,10 +120,7 @@ class DutyCheck:
     def _bound_ns(self, trigger_ns: int) -> int:
         """The runner's bound, and the time that the client's throttle may take for other keys."""
         bound_ns = self.runner.bound_ns
-        others = bisect_right(self.writes_ns, trigger_ns + bound_ns) - bisect_left(
-            self.writes_ns, trigger_ns - THROTTLE_WINDOW_NS
-        )
-        return bound_ns + others * REQUESTS_PER_WRITE * NS_PER_S // REQUESTS_PER_S
+        return throttled_ns(bound_ns, self.writes_ns, trigger_ns, trigger_ns + bound_ns)
 
     def _left_to_do(self, rest: _Rest, now_ns: int) -> tuple[list[Intent], SyncResult]:
         """The writes that would change something, were the controller to look at the state."""

@@ -79,7 +79,8 @@ class CronWrite:
         return self.job.view.name if self.job is not None else "status"
 
 
-class CronEvent(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class CronEvent:
     """One observed state of an Event about the CronJob."""
 
     recv_ns: int
@@ -231,16 +232,12 @@ class _Builder:
                 self._end_of_list(row)
             elif row.type in STATE_TYPES:
                 self._state(row)
-        for key, revisions in self.jobs.items():
-            if key in self.found:
-                self.found[key].jobs = revisions
-        for key, revisions in self.strangers.items():
-            if key in self.found:
-                self.found[key].strangers = sorted(revisions, key=lambda r: r.rv)
         for key, about in self.events:
             if key in self.found:
                 self.found[key].events.append(about)
-        for history in self.found.values():
+        for key, history in self.found.items():
+            history.jobs = self.jobs.get(key, [])
+            history.strangers = sorted(self.strangers.get(key, []), key=lambda r: r.rv)
             history.finish()
         return [self.found[key] for key in sorted(self.found)]
 

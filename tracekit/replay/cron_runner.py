@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -21,6 +22,20 @@ from tracekit.kube.views import JobView
 QUEUED_BOUND_NS = 10 * NS_PER_S
 #: The polling controller's period is 10 s plus the time of a pass.
 POLLING_BOUND_NS = POLL_PERIOD_NS + 15 * NS_PER_S
+#: How old the caches of a sync may be when its first write is seen.
+LAG_NS = 5 * NS_PER_S
+#: The default throttle of a controller's client, and what a write costs with its reads and Events.
+_REQUESTS_PER_S = 20
+_REQUESTS_PER_WRITE = 3
+_THROTTLE_WINDOW_NS = 5 * NS_PER_S
+
+
+def throttled_ns(bound_ns: int, writes_ns: Sequence[int], from_ns: int, until_ns: int) -> int:
+    """A bound, and the time that the client's throttle may add for the writes of that time."""
+    found = bisect_right(writes_ns, until_ns) - bisect_left(
+        writes_ns, from_ns - _THROTTLE_WINDOW_NS
+    )
+    return bound_ns + found * _REQUESTS_PER_WRITE * NS_PER_S // _REQUESTS_PER_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +71,10 @@ class CronRunner:
         """One sync, or one CronJob's part of a pass."""
         children = self.children(cron_job, jobs)
         if self.polls:
-            return sync_one(cron_job, children, now_ns, self.era, api, self.process_zone)
-        return sync(cron_job, children, now_ns, self.era, api, self.process_zone)
+            return sync_one(
+                cron_job, children, now_ns, self.era, api, process_zone=self.process_zone
+            )
+        return sync(cron_job, children, now_ns, self.era, api, process_zone=self.process_zone)
 
     def schedule(self, cron_job: CronJobView) -> Schedule | None:
         """The parsed schedule, None where it does not parse."""

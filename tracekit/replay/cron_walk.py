@@ -17,10 +17,8 @@ from tracekit.kube.timestamps import NS_PER_S
 from tracekit.kube.views import JobView
 from tracekit.replay.cron_api import CronMismatch, CronProblem, ObservedCronApi
 from tracekit.replay.cron_history import CronHistory, CronRevision, CronWrite, WriteKind
-from tracekit.replay.cron_runner import CronRunner
+from tracekit.replay.cron_runner import LAG_NS, CronRunner, throttled_ns
 
-#: How old a cut may be at most.
-LAG_NS_MAX = 120 * NS_PER_S
 #: How long before its first write was received a sync may have read its clock. Steps are fine near
 #: the write, where a slot's boundary may lie between the two.
 _MS = NS_PER_S // 1000
@@ -51,6 +49,8 @@ class CronWalk:
     runner: CronRunner
     #: Times in which a sync may have been cut off: the end of the record, gaps, restarts.
     ends: Sequence[tuple[int, int]] = ()
+    #: When the controller's writes were seen, over all CronJobs, sorted: they share one throttle.
+    writes_ns: Sequence[int] = ()
     explanations: list[CronExplanation] = field(default_factory=list)
     #: Writes that no cut explains, each with the sync at the newest cut and what does not fit.
     unexplained: list[tuple[CronWrite, CronExplanation | None]] = field(default_factory=list)
@@ -78,9 +78,8 @@ class CronWalk:
     def explain(self, write: CronWrite, skip: frozenset[int]) -> CronExplanation | None:
         """The sync that made a write, at the newest cut that will do."""
         for revision, cut in self.cuts(write):
-            jobs = self.history.jobs_at(cut)
             for now_ns in self._clocks(write):
-                found = self.attempt(write, revision, cut, jobs, now_ns, skip, lenient=False)
+                found = self.attempt(write, revision, cut, now_ns, skip, lenient=False)
                 if found is not None:
                     return found
         return None
@@ -88,15 +87,7 @@ class CronWalk:
     def diagnose(self, write: CronWrite, skip: frozenset[int]) -> CronExplanation | None:
         """The sync at the newest cut, with what does not fit."""
         for revision, cut in self.cuts(write):
-            return self.attempt(
-                write,
-                revision,
-                cut,
-                self.history.jobs_at(cut),
-                write.recv_ns,
-                skip,
-                lenient=True,
-            )
+            return self.attempt(write, revision, cut, write.recv_ns, skip, lenient=True)
         return None
 
     def attempt(
@@ -104,7 +95,6 @@ class CronWalk:
         write: CronWrite,
         revision: CronRevision[CronJobView],
         cut: int,
-        jobs: tuple[JobView, ...],
         now_ns: int,
         skip: frozenset[int],
         *,
@@ -116,7 +106,7 @@ class CronWalk:
             self.history, write.index, write.rv - 1, lenient, skip, cut_off=cut_off
         )
         try:
-            result = self.runner.run(revision.view, jobs, now_ns, api)
+            result = self.runner.run(revision.view, self.history.jobs_at(cut), now_ns, api)
         except CronMismatch:
             return None
         if not lenient and not any(taken.index == write.index for taken in api.consumed):
@@ -168,7 +158,9 @@ class CronWalk:
                 yield cut
 
     def _too_old(self, next_recv_ns: int, write: CronWrite) -> bool:
-        return next_recv_ns < write.recv_ns - LAG_NS_MAX
+        """Whether a cut misses something that a sync of this write must have seen."""
+        lag_ns = throttled_ns(LAG_NS, self.writes_ns, write.recv_ns - LAG_NS, write.recv_ns)
+        return next_recv_ns < write.recv_ns - lag_ns
 
     def _clocks(self, write: CronWrite) -> Iterator[int]:
         for step_ns in CLOCK_STEPS_NS:

@@ -12,13 +12,10 @@ from dataclasses import dataclass, field, replace
 
 from tracekit.controllers.cronjob.actions import CreateJob, DeleteJob, Intent, UpdateCronJobStatus
 from tracekit.controllers.cronjob.body import scheduled_ns_of_name
-from tracekit.cron.gotime import rfc3339
-from tracekit.diff.foreign import CONTROLLER_MANAGERS
 from tracekit.diff.job_body import job_body_differences
 from tracekit.diff.pod_body import FieldDifference
 from tracekit.diff.verdict import Judgement, ObjectRef, Verdict
-from tracekit.kube.cronjob_views import CronJobStatus
-from tracekit.kube.timestamps import NS_PER_S, format_rfc3339
+from tracekit.kube.timestamps import NS_PER_S
 from tracekit.replay.cron_duties import Duty, DutyCheck
 from tracekit.replay.cron_events import explain_events
 from tracekit.replay.cron_history import (
@@ -29,6 +26,17 @@ from tracekit.replay.cron_history import (
     WriteKind,
     cron_histories,
 )
+from tracekit.replay.cron_reasons import (
+    due_text,
+    foreign_creation,
+    lateness,
+    nothing_due,
+    other_manager,
+    reason_of,
+    status_differences,
+    time_text,
+    with_observed_refs,
+)
 from tracekit.replay.cron_runner import CronRunner
 from tracekit.replay.cron_surroundings import BlindTime, CronSurroundings
 from tracekit.replay.cron_walk import CronExplanation, CronWalk
@@ -37,7 +45,6 @@ CONTROLLER = "cronjob"
 CRON_JOB_ACTIONS = ("job-create", "job-delete", "status-update", "event")
 #: Streams arrive this far apart at most.
 ARRIVAL_NS = 5 * NS_PER_S
-_MANUAL = "cronjob.kubernetes.io/instantiate"
 
 
 def judge_cron_jobs(
@@ -73,7 +80,7 @@ class _Judge:
 
     def run(self) -> list[Judgement]:
         foreign = dict(self._foreign())
-        walk = CronWalk(self.history, self.runner, self.surroundings.ends())
+        walk = CronWalk(self.history, self.runner, self.surroundings.ends(), self.writes_ns)
         walk.walk(frozenset(foreign))
         for index, evidence in foreign.items():
             self._add(self.history.writes[index], Verdict.FOREIGN, evidence)
@@ -102,9 +109,9 @@ class _Judge:
         for write in self.history.writes:
             evidence = None
             if write.kind is WriteKind.JOB_CREATE:
-                evidence = _foreign_creation(write)
+                evidence = foreign_creation(write)
             elif write.kind is WriteKind.STATUS_UPDATE and write.cron_job is not None:
-                evidence = _other_manager(write.cron_job.raw, write.cron_job.previous, "status")
+                evidence = other_manager(write.cron_job.raw, write.cron_job.previous, "status")
             if evidence is not None:
                 yield write.index, evidence
 
@@ -139,7 +146,7 @@ class _Judge:
         intent = explanation.intents[write.index]
         fields: tuple[FieldDifference, ...] = ()
         verdict = Verdict.MATCH if not explanation.unseen else Verdict.MATCH_LAGGED
-        why = _why(write, intent, explanation)
+        why = reason_of(write, intent, explanation)
         if isinstance(intent, CreateJob) and write.job is not None:
             fields = tuple(job_body_differences(intent, write.job.raw))
             duty = late.get(intent.name)
@@ -147,7 +154,7 @@ class _Judge:
                 verdict = Verdict.DIFFERENT
             elif duty is not None and write.recv_ns > duty.deadline_ns:
                 verdict = Verdict.LATE
-                why = f"{why}; {_lateness(write, duty)}"
+                why = f"{why}; {lateness(write, duty)}"
         self._add(write, verdict, why, fields=fields, explanation=explanation)
 
     def _unexplained(self, write: CronWrite, diagnosis: CronExplanation | None) -> None:
@@ -192,18 +199,18 @@ class _Judge:
         if slot_ns is not None and slot_ns > write.recv_ns and slot_ns == upcoming_ns:
             ahead_s = (slot_ns - write.recv_ns) / NS_PER_S
             why = (
-                f"its slot {_time(slot_ns)} was {ahead_s:.3f} s ahead when the Job was seen at "
-                f"{_time(write.recv_ns)}: a start is possible from the slot on"
+                f"its slot {time_text(slot_ns)} was {ahead_s:.3f} s ahead when the Job was seen at "
+                f"{time_text(write.recv_ns)}: a start is possible from the slot on"
             )
             self._add(write, Verdict.EARLY, why, explanation=diagnosis)
         elif wanted:
             assert write.job is not None  # noqa: S101 - creations have one
             fields = [FieldDifference("metadata.name", wanted[0].name, write.subject)]
             fields += job_body_differences(wanted[0], write.job.raw)
-            why = f"{_due(diagnosis)}: the Job of that slot is {wanted[0].name}"
+            why = f"{due_text(diagnosis)}: the Job of that slot is {wanted[0].name}"
             self._add(write, Verdict.DIFFERENT, why, tuple(fields), diagnosis)
         else:
-            reason = diagnosis.result.reason or _nothing_due(view.base_ns, upcoming_ns)
+            reason = diagnosis.result.reason or nothing_due(view.base_ns, upcoming_ns)
             self._add(write, Verdict.EXTRA, f"no Job may start: {reason}", explanation=diagnosis)
 
     def _bad_status(self, write: CronWrite, diagnosis: CronExplanation) -> None:
@@ -222,22 +229,26 @@ class _Judge:
             return
         expected = changed[-1].status
         if lacking:
-            expected = _with_observed_refs(expected, observed)
-        fields = tuple(_status_differences(expected, observed))
+            expected = with_observed_refs(expected, observed)
+        fields = tuple(status_differences(expected, observed))
         if fields:
             self._add(write, Verdict.DIFFERENT, "the rules give another status", fields, diagnosis)
         else:
             self._add(
-                write, Verdict.MATCH, _why(write, changed[-1], diagnosis), explanation=diagnosis
+                write,
+                Verdict.MATCH,
+                reason_of(write, changed[-1], diagnosis),
+                explanation=diagnosis,
             )
 
     def _lacking(self, write: CronWrite, intent: Intent, diagnosis: CronExplanation) -> None:
         subject = intent.name if isinstance(intent, CreateJob | DeleteJob) else "status"
         action = "job-create" if isinstance(intent, CreateJob) else "job-delete"
+        verb = "created" if isinstance(intent, CreateJob) else "deleted"
         why = (
-            f"{_due(diagnosis)}: the sync that wrote the status at {_time(write.recv_ns)} must "
-            f"have {'created' if isinstance(intent, CreateJob) else 'deleted'} the Job {subject} "
-            "before, and the record has no such write"
+            f"{due_text(diagnosis)}: the sync that wrote the status at "
+            f"{time_text(write.recv_ns)} must have {verb} the Job {subject} before, and the "
+            "record has no such write"
         )
         if not self._told(action, subject):
             self.found.append(self._judgement(action, Verdict.MISSING, write, subject, why))
@@ -256,17 +267,17 @@ class _Judge:
         bound_s = (duty.deadline_ns - duty.trigger_ns) / NS_PER_S
         if duty.kind is WriteKind.JOB_CREATE and duty.slot_ns is not None:
             what = (
-                f"slot {_time(duty.slot_ns)} was due (last run or creation "
-                f"{_time(duty.cron_job.base_ns)}, schedule {duty.cron_job.spec.schedule!r}) and "
-                f"nothing stood against the Job {duty.subject}"
+                f"slot {time_text(duty.slot_ns)} was due (last run or creation "
+                f"{time_text(duty.cron_job.base_ns)}, schedule {duty.cron_job.spec.schedule!r}) "
+                f"and nothing stood against the Job {duty.subject}"
             )
         elif duty.kind is WriteKind.JOB_DELETE:
             what = f"the Job {duty.subject} was surplus history"
         else:
             what = "the status no longer told the state of the Jobs"
         why = (
-            f"{what}; nothing of it happened until {_time(duty.deadline_ns)}, {bound_s:.0f} s "
-            f"after the controller was woken at {_time(duty.trigger_ns)}"
+            f"{what}; nothing of it happened until {time_text(duty.deadline_ns)}, {bound_s:.0f} s "
+            f"after the controller was woken at {time_text(duty.trigger_ns)}"
         )
         ref = ObjectRef("CronJob", self.history.namespace, self.history.name, duty.cron_job.uid)
         self.found.append(
@@ -332,120 +343,3 @@ class _Judge:
         return Judgement(
             CONTROLLER, ref, action, verdict, write.recv_ns, str(write.rv), subject, why
         )
-
-
-def _foreign_creation(write: CronWrite) -> str | None:
-    assert write.job is not None  # noqa: S101 - creations have one
-    if write.job.view.annotations.get(_MANUAL) == "manual":
-        return f"the Job's annotation {_MANUAL} says manual: kubectl create job --from"
-    return _other_manager(write.job.raw, None, "")
-
-
-def _other_manager(raw: object, previous: object, subresource: str) -> str | None:
-    """Who wrote a revision if managedFields say that it was not the controller manager."""
-    entries = _managers(raw)
-    before = _managers(getattr(previous, "raw", None))
-    changed = [entry for entry in entries if entry not in before]
-    relevant = [entry for entry in changed if entry[1] in ("", subresource)]
-    lost = {e[0] for e in before} - {e[0] for e in entries}
-    if not relevant or any(entry[0] in CONTROLLER_MANAGERS for entry in relevant):
-        return None
-    if lost & CONTROLLER_MANAGERS:
-        return None
-    names = ", ".join(sorted({entry[0] for entry in relevant}))
-    return f"managedFields name {names} as the writer of this revision"
-
-
-def _managers(raw: object) -> list[tuple[str, str, str]]:
-    meta = raw.get("metadata") if isinstance(raw, dict) else None
-    entries = meta.get("managedFields") if isinstance(meta, dict) else None
-    return [
-        (str(e.get("manager")), str(e.get("subresource") or ""), str(e.get("time")))
-        for e in entries or ()
-        if isinstance(e, dict)
-    ]
-
-
-def _status_differences(
-    expected: CronJobStatus, observed: CronJobStatus
-) -> Iterator[FieldDifference]:
-    for path, left, right in (
-        (
-            "status.active",
-            [ref.name for ref in expected.active],
-            [ref.name for ref in observed.active],
-        ),
-        (
-            "status.lastScheduleTime",
-            format_rfc3339(expected.last_schedule_ns),
-            format_rfc3339(observed.last_schedule_ns),
-        ),
-        (
-            "status.lastSuccessfulTime",
-            format_rfc3339(expected.last_successful_ns),
-            format_rfc3339(observed.last_successful_ns),
-        ),
-    ):
-        if left != right:
-            yield FieldDifference(path, left, right)
-    if [ref.name for ref in expected.active] == [ref.name for ref in observed.active]:
-        for index, (left_ref, right_ref) in enumerate(
-            zip(expected.active, observed.active, strict=True)
-        ):
-            if left_ref != right_ref:
-                yield FieldDifference(
-                    f"status.active[{index}]", left_ref._asdict(), right_ref._asdict()
-                )
-
-
-def _with_observed_refs(expected: CronJobStatus, observed: CronJobStatus) -> CronJobStatus:
-    """The expected status with the uids that only the server could give."""
-    by_name = {ref.name: ref for ref in observed.active}
-    return replace(expected, active=tuple(by_name.get(r.name, r) for r in expected.active))
-
-
-def _why(write: CronWrite, intent: Intent, explanation: CronExplanation) -> str:
-    if isinstance(intent, CreateJob):
-        delay_s = (write.recv_ns - intent.scheduled_ns) / NS_PER_S
-        return f"{_due(explanation)}; started {delay_s:.3f} s after it"
-    if isinstance(intent, DeleteJob):
-        spec = explanation.cron_job.view.spec
-        return (
-            f"surplus history or replaced: successfulJobsHistoryLimit {spec.successful_limit}, "
-            f"failedJobsHistoryLimit {spec.failed_limit}, concurrencyPolicy "
-            f"{spec.concurrency_policy}"
-        )
-    before = explanation.cron_job.view.status
-    after = intent.status if isinstance(intent, UpdateCronJobStatus) else before
-    told = sorted({e.reason for e in explanation.events})
-    return (
-        f"active {len(before.active)} -> {len(after.active)}, last run "
-        f"{_time(after.last_schedule_ns)}" + (f" ({', '.join(told)})" if told else "")
-    )
-
-
-def _due(explanation: CronExplanation) -> str:
-    view = explanation.cron_job.view
-    slot_ns = explanation.result.due_ns
-    if slot_ns is None:
-        return f"no slot was due (last run or creation {_time(view.base_ns)})"
-    return (
-        f"slot {_time(slot_ns)} was due (last run or creation {_time(view.base_ns)}, schedule "
-        f"{view.spec.schedule!r})"
-    )
-
-
-def _nothing_due(base_ns: int, upcoming_ns: int | None) -> str:
-    upcoming = "never" if upcoming_ns is None else _time(upcoming_ns)
-    return f"no slot was due (last run or creation {_time(base_ns)}, next slot {upcoming})"
-
-
-def _lateness(write: CronWrite, duty: Duty) -> str:
-    return (
-        f"it was possible from {_time(duty.trigger_ns)} on and had to happen by "
-        f"{_time(duty.deadline_ns)}, {(write.recv_ns - duty.deadline_ns) / NS_PER_S:.3f} s before"
-    )
-
-
-def _time(at_ns: int | None) -> str:
-    return "never" if at_ns is None else rfc3339(at_ns)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from tracekit.controllers.ttl.controller import NoFinishTimeError, expires_at_ns, needs_cleanup
 from tracekit.cron.gotime import rfc3339
@@ -70,6 +71,8 @@ def judge_ttl(
             history.states.append(_State(job.rv, row.recv_ns, row.type, job))
     for history in histories.values():
         history.states.sort(key=lambda state: state.rv)
+    if not era.ttl and any(_shows_controller(h.states) for h in histories.values()):
+        era = replace(era, ttl=True)
     deletions_ns = sorted(
         state.recv_ns
         for history in histories.values()
@@ -83,6 +86,20 @@ def judge_ttl(
     ]
     found.sort(key=lambda j: (j.time_ns, j.object, j.resource_version))
     return found
+
+
+def _shows_controller(states: Sequence[_State]) -> bool:
+    """Whether the Job was deleted as only this controller does: its gate was on after all.
+
+    Before 1.21 the gate is off unless somebody turned it on, which a trace may not say.
+    """
+    for before, state in pairwise(states):
+        if FOREGROUND in state.job.finalizers and needs_cleanup(before.job):
+            try:
+                return state.recv_ns >= expires_at_ns(before.job) - CLOCK_SLACK_NS
+            except NoFinishTimeError:
+                return False
+    return False
 
 
 def _judge(
@@ -153,35 +170,42 @@ def _deletion(
 ) -> Judgement:
     """Judge the deletion that was observed."""
     state, before = states[end], states[end - 1]
-    if FOREGROUND not in state.job.finalizers:
-        why = (
-            f"deleted without the finalizer {FOREGROUND}, which this controller's deletion sets: "
-            "the history limits of a CronJob, a user or the garbage collector"
-        )
-        return _judgement(state, Verdict.FOREIGN, state.recv_ns, why)
-    if not era.ttl:
-        why = f"the TTL controller does not run in {era.version} with these gates"
-        return _judgement(state, Verdict.FOREIGN, state.recv_ns, why)
-    for blind in _terminating(states, surroundings):
-        if blind.from_ns <= state.recv_ns:
-            return _judgement(state, Verdict.FOREIGN, state.recv_ns, blind.why)
+    foreign = _foreign(states, state, era, surroundings)
+    if foreign is not None:
+        return _judgement(state, Verdict.FOREIGN, state.recv_ns, foreign)
     try:
         expires_ns = expires_at_ns(before.job)
     except NoFinishTimeError as error:
         return _judgement(state, Verdict.EXTRA, state.recv_ns, str(error))
-    why = _arithmetic(before.job)
+    verdict, why = Verdict.MATCH, _arithmetic(before.job)
     if state.recv_ns < expires_ns - CLOCK_SLACK_NS:
-        ahead_s = (expires_ns - state.recv_ns) / NS_PER_S
-        return _judgement(
-            state, Verdict.EARLY, state.recv_ns, f"{why}; deleted {ahead_s:.3f} s before that"
-        )
-    late_s = (state.recv_ns - max(expires_ns, before.recv_ns)) / NS_PER_S
-    why = f"{why}; deleted {late_s:.3f} s after it could be"
+        verdict = Verdict.EARLY
+        why += f"; deleted {(expires_ns - state.recv_ns) / NS_PER_S:.3f} s before that"
+    else:
+        late_s = (state.recv_ns - max(expires_ns, before.recv_ns)) / NS_PER_S
+        why += f"; deleted {late_s:.3f} s after it could be"
     if overdue is not None:
+        verdict = Verdict.LATE
         bound_s = (overdue.deadline_ns - overdue.due_ns) / NS_PER_S
-        why = f"{why}, where at most {bound_s:.1f} s are explained"
-        return _judgement(state, Verdict.LATE, state.recv_ns, why)
-    return _judgement(state, Verdict.MATCH, state.recv_ns, why)
+        why += f", where at most {bound_s:.1f} s are explained"
+    return _judgement(state, verdict, state.recv_ns, why)
+
+
+def _foreign(
+    states: Sequence[_State], state: _State, era: CronJobEra, surroundings: CronSurroundings
+) -> str | None:
+    """Who else deleted the Job, None where it was this controller."""
+    if FOREGROUND not in state.job.finalizers:
+        return (
+            f"deleted without the finalizer {FOREGROUND}, which this controller's deletion sets: "
+            "the history limits of a CronJob, a user or the garbage collector"
+        )
+    if not era.ttl:
+        return f"the TTL controller does not run in {era.version} with these gates"
+    for blind in _terminating(states, surroundings):
+        if blind.from_ns <= state.recv_ns:
+            return blind.why
+    return None
 
 
 def _terminating(states: Sequence[_State], surroundings: CronSurroundings) -> Iterator[BlindTime]:

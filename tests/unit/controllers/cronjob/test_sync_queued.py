@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.controllers.cronjob.world import (
+from tests.support.cron_world import (
     LONG_S,
     MEDIUM_S,
     NOT_FOUND,
@@ -55,7 +55,9 @@ def run(
     **cj,
 ) -> tuple[SyncResult, World]:
     world = world or World()
-    result = sync(cron_job(**cj), jobs, at(now), era(version), world, load_zone(process_zone))
+    result = sync(
+        cron_job(**cj), jobs, at(now), era(version), world, process_zone=load_zone(process_zone)
+    )
     assert list(result.intents) == world.writes
     return result, world
 
@@ -569,8 +571,10 @@ def test_a_parser_panic_is_an_ordinary_error_from_1_35_on() -> None:
 def test_the_text_of_an_invalid_schedule_in_1_21() -> None:
     _, world = run("1.21.14", schedule="0 0 31 2 *")
     assert world.messages == [
-        "invalid schedule schedule: 0 0 31 2 * : "
-        "time difference between two schedules less than 1 second"
+        (
+            "invalid schedule schedule: 0 0 31 2 * : "
+            "time difference between two schedules less than 1 second"
+        )
     ]
 
 

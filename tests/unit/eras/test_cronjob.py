@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 
 import pytest
 
-from tests.controllers.cronjob.world import era
+from tests.support.cron_world import era
 from tracekit.cron import Generation
 from tracekit.eras.cronjob import CHANGES, GATES, Arithmetic, Controller, CronJobEra
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from tests.controllers.cronjob.world import at, era, job
+from tests.support.cron_world import at, era, job
 from tracekit.controllers.actions import Outcome
 from tracekit.controllers.cronjob.actions import Answer
 from tracekit.controllers.ttl.controller import (
