@@ -11,7 +11,7 @@ from rich.table import Table
 
 from tracekit.cron import CronSpecError, UnknownZoneError, Zone, load_zone, next_activations_ns
 from tracekit.cron.gotime import rfc3339
-from tracekit.cron.kubernetes import KubernetesSpec, TimeZoneError, kubernetes_spec
+from tracekit.eras.cron_spec import KubernetesSpec, TimeZoneError, kubernetes_spec
 from tracekit.eras.version import KubeVersion
 from tracekit.errors import UsageError
 from tracekit.kube.timestamps import NS_PER_S, format_rfc3339, parse_rfc3339

@@ -282,7 +282,8 @@ def test_before_the_clean_up_came_first_a_full_quota_blocked_it() -> None:
 @pytest.mark.parametrize(
     ("version", "base_rvs"),
     [
-        ("1.21.14", [100, 101, 101]),
+        ("1.21.8", [100, 101, 101]),
+        ("1.21.14", [100, 101, 102]),
         ("1.22.5", [100, 101, 101]),
         ("1.22.6", [100, 101, 102]),
         ("1.23.1", [100, 101, 101]),
@@ -340,7 +341,7 @@ def test_the_annotation_replaces_one_of_the_template() -> None:
         ("1.27.16", {}, False),
         ("1.28.0", {}, True),
         ("1.28.0", {"CronJobsScheduledAnnotation": False}, False),
-        ("1.32.0", {"CronJobsScheduledAnnotation": False}, True),
+        ("1.32.0", {}, True),
     ],
 )
 def test_the_annotation_exists_from_1_28_on(version: str, gates: dict, there: bool) -> None:
