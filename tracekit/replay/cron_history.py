@@ -20,12 +20,12 @@ from tracekit.kube.views import JobView, job_from_raw
 
 V = TypeVar("V", CronJobView, JobView)
 
-STATE_TYPES = frozenset({"LIST", "ADDED", "MODIFIED", "DELETED"})
 #: An object that a later list lacks: it went in a gap, nobody saw when or how.
 VANISHED = "VANISHED"
+STATE_TYPES = frozenset({"LIST", "ADDED", "MODIFIED", "DELETED", VANISHED})
 COMPONENT = "cronjob-controller"
 #: What a Job of a slot is called: the CronJob's name and minutes or seconds since 1970.
-_SLOT_NAME = re.compile(r".+-[0-9]{8,10}", re.ASCII)
+SLOT_NAME = re.compile(r".+-[0-9]{8,10}", re.ASCII)
 
 
 class WatchRow(NamedTuple):
@@ -253,7 +253,7 @@ class _Builder:
             revision = CronRevision(job.rv, row.recv_ns, row.type, job, row.object)
             if job.controller is not None and job.controller.kind == OWNER_KIND:
                 self._add_job(revision)
-            elif _SLOT_NAME.fullmatch(job.name):
+            elif SLOT_NAME.fullmatch(job.name):
                 key = (job.namespace, job.name.rpartition("-")[0])
                 self.strangers.setdefault(key, []).append(revision)
         elif row.resource == "events":
@@ -280,7 +280,7 @@ class _Builder:
     def _is_new(self, row: WatchRow, uid: str, rv: int) -> bool:
         if row.type == "LIST" and row.resource in self.listed:
             self.listed[row.resource].add(uid)
-        key = (row.resource, uid, rv, row.type == "DELETED")
+        key = (row.resource, uid, rv, row.type in {"DELETED", VANISHED})
         if key in self.seen:
             return False
         self.seen.add(key)

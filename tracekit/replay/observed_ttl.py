@@ -18,7 +18,7 @@ from tracekit.diff.verdict import Judgement, ObjectRef, Verdict
 from tracekit.eras.cronjob import CronJobEra
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.kube.views import JobView, job_from_raw
-from tracekit.replay.cron_history import STATE_TYPES, WatchRow
+from tracekit.replay.cron_history import STATE_TYPES, VANISHED, WatchRow
 from tracekit.replay.cron_surroundings import BlindTime, CronSurroundings
 
 CONTROLLER = "ttl"
@@ -44,7 +44,7 @@ class _State:
 
     @property
     def going(self) -> bool:
-        return self.type == "DELETED" or self.job.deleted_ns is not None
+        return self.type in {"DELETED", VANISHED} or self.job.deleted_ns is not None
 
 
 @dataclass(slots=True)
@@ -65,7 +65,7 @@ def judge_ttl(
             continue
         job = job_from_raw(row.object)
         history = histories.setdefault(job.uid, _JobHistory())
-        key = (job.rv, row.type == "DELETED")
+        key = (job.rv, row.type in {"DELETED", VANISHED})
         if key not in history.known:
             history.known.add(key)
             history.states.append(_State(job.rv, row.recv_ns, row.type, job))
@@ -118,7 +118,7 @@ def _judge(
             overdue = _overdue(states[index], until_ns, surroundings.end_ns, blind, deletions_ns)
             if overdue is not None:
                 break
-    if end < len(states) and end > 0 and states[end].type != "LIST":
+    if end < len(states) and end > 0 and states[end].type not in {"LIST", VANISHED}:
         if needs_cleanup(states[end - 1].job):
             yield _deletion(states, end, era, surroundings, overdue)
     elif end == len(states) and overdue is not None:
