@@ -20,7 +20,8 @@ from tracekit.replay.cron_surroundings import CronSurroundings, surroundings_of_
 from tracekit.trace.reader import TraceReader
 
 _COLUMNS = (
-    "seq", "recv_ns", "stream", "type", "name", "owner_kind", "involved_kind", "synthesized", "raw",
+    "seq", "recv_ns", "stream", "type", "name", "uid", "owner_kind", "involved_kind", "synthesized",
+    "raw",
 )  # fmt: skip
 _STREAMS = ("cronjobs", "events", "jobs", "leases", "namespaces")
 _TTL_FIELD = '"ttlSecondsAfterFinished"'
@@ -28,30 +29,49 @@ _TTL_FIELD = '"ttlSecondsAfterFinished"'
 
 def cron_rows(reader: TraceReader) -> tuple[list[WatchRow], CronSurroundings]:
     """The rows in order of arrival, and what the whole trace says about their time."""
-    parts = [_wanted(table) for table in reader.batches(_COLUMNS, streams=_STREAMS)]
+    parts = list(reader.batches(_COLUMNS, streams=_STREAMS))
     rows: list[WatchRow] = []
     if parts:
-        table = pa.concat_tables(parts).unify_dictionaries().sort_by("seq")
-        rows = list(_decoded(table))
+        jobs = pa.array({uid for table in parts for uid in _wanted_jobs(table)}, pa.string())
+        kept = pa.concat_tables([_wanted(table, jobs) for table in parts])
+        rows = list(_decoded(kept.unify_dictionaries().sort_by("seq")))
     surroundings = surroundings_of_rows(rows)
     last = [stream.last_ns for stream in reader.streams() if stream.last_ns is not None]
     return rows, replace(surroundings, end_ns=max([surroundings.end_ns, *last]))
 
 
-def _wanted(table: pa.Table) -> pa.Table:
-    """Drop the rows that no CronJob and no TTL has to do with."""
-    stream = pc.cast(table["stream"], pa.string())
-    about = pc.or_kleene(
-        pc.equal(pc.cast(table["owner_kind"], pa.string()), OWNER_KIND),
-        pc.equal(pc.cast(table["involved_kind"], pa.string()), OWNER_KIND),
+def _text(table: pa.Table, name: str) -> Any:
+    return pc.cast(table[name], pa.string())
+
+
+def _is(value: Any) -> Any:
+    """A comparison with null counted as no."""
+    return pc.fill_null(value, False)  # noqa: FBT003
+
+
+def _wanted_jobs(table: pa.Table) -> list[str]:
+    """Uids of the Jobs that ever had a CronJob, a TTL or the name of a slot.
+
+    All rows of such a Job are wanted, also those after its TTL or its owner was taken away.
+    """
+    any_of = pc.or_(
+        _is(pc.equal(_text(table, "owner_kind"), OWNER_KIND)),
+        pc.or_(
+            _is(pc.match_substring_regex(_text(table, "name"), f"^{SLOT_NAME.pattern}$")),
+            _is(pc.match_substring(table["raw"], _TTL_FIELD)),
+        ),
     )
-    named = pc.match_substring_regex(pc.cast(table["name"], pa.string()), SLOT_NAME.pattern + "$")
-    limited = pc.match_substring(table["raw"], _TTL_FIELD)
-    job = pc.and_(pc.equal(stream, "jobs"), pc.fill_null(pc.or_kleene(named, limited), False))  # noqa: FBT003
-    other = pc.is_in(stream, pa.array(["cronjobs", "leases", "namespaces"]))
+    found = table.filter(pc.and_(_is(pc.equal(_text(table, "stream"), "jobs")), any_of))
+    return [uid for uid in pc.unique(_text(found, "uid")).to_pylist() if uid is not None]
+
+
+def _wanted(table: pa.Table, jobs: pa.Array) -> pa.Table:
+    """Drop the rows that no CronJob and no TTL has to do with."""
+    other = pc.is_in(_text(table, "stream"), pa.array(["cronjobs", "leases", "namespaces"]))
+    event = _is(pc.equal(_text(table, "involved_kind"), OWNER_KIND))
+    job = pc.is_in(_text(table, "uid"), jobs)
     control = pc.is_null(table["name"])
-    keep = pc.or_(pc.or_(pc.fill_null(about, False), job), pc.or_(other, control))  # noqa: FBT003
-    return table.filter(keep)
+    return table.filter(pc.or_(pc.or_(other, event), pc.or_(job, control)))
 
 
 def _decoded(table: pa.Table) -> Iterator[WatchRow]:

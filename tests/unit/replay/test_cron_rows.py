@@ -14,7 +14,7 @@ from tracekit.replay.observed_ttl import judge_ttl
 from tracekit.trace.cron_rows import cron_rows
 
 
-@pytest.mark.parametrize("name", ["v1.17.17-all", "v1.36.3-restart"])
+@pytest.mark.parametrize("name", ["v1.17.17-all", "v1.30.14-all", "v1.36.3-restart"])
 def test_a_trace_gives_the_same_verdicts_as_its_log(name: str, tmp_path: Path) -> None:
     reader = import_log(TRACES / name / "watch.jsonl.zst", tmp_path / "trace", name)
     rows, surroundings = cron_rows(reader)
