@@ -42,7 +42,6 @@ from tracekit.replay.cron_surroundings import BlindTime, CronSurroundings
 from tracekit.replay.cron_walk import CronExplanation, CronWalk
 
 CONTROLLER = "cronjob"
-CRON_JOB_ACTIONS = ("job-create", "job-delete", "status-update", "event")
 #: Streams arrive this far apart at most.
 ARRIVAL_NS = 5 * NS_PER_S
 

@@ -22,7 +22,6 @@ from tracekit.replay.cron_history import STATE_TYPES, VANISHED, WatchRow
 from tracekit.replay.cron_surroundings import BlindTime, CronSurroundings
 
 CONTROLLER = "ttl"
-TTL_ACTIONS = ("job-delete",)
 FOREGROUND = "foregroundDeletion"
 #: How late a deletion may come: queue, throttle and cache lag together.
 BOUND_NS = 10 * NS_PER_S
