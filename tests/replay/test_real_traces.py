@@ -61,5 +61,5 @@ def test_what_is_foreign_says_by_which_evidence(judged: tuple[str, DiffReport]) 
     for judgement in report.judgements:
         if judgement.verdict is Verdict.FOREIGN:
             # Only the actions that others do take on a Job's pods, and never without a reason.
-            assert judgement.action in ("pod-delete", "pod-release")
+            assert judgement.action in ("pod-delete", "pod-release", "job-delete")
             assert judgement.why

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from tracekit.cron import CronSpecError, UnknownZoneError, Zone, load_zone, next_activations_ns
 from tracekit.cron.gotime import rfc3339
-from tracekit.cron.kubernetes import KubernetesSpec, TimeZoneError, kubernetes_spec
+from tracekit.eras.cron_spec import KubernetesSpec, TimeZoneError, kubernetes_spec
 from tracekit.eras.version import KubeVersion
 from tracekit.errors import UsageError
 from tracekit.kube.timestamps import NS_PER_S, format_rfc3339, parse_rfc3339
@@ -55,6 +55,7 @@ def cron() -> None:
 )
 def next_command(
     spec: str,
+    *,
     time_zone: str | None,
     process_zone: str,
     from_text: str | None,
@@ -87,7 +88,17 @@ def next_command(
         ) from None
     shown_zone = load_zone(time_zone) if time_zone else zone
     if output == "json":
-        click.echo(_json(spec, time_zone, version, full, from_ns, shown_zone, found, count))
+        document = _json(
+            spec=spec,
+            time_zone=time_zone,
+            version=version,
+            full=full,
+            from_ns=from_ns,
+            zone=shown_zone,
+            found=found,
+            count=count,
+        )
+        click.echo(document)
     else:
         _table(version, full, shown_zone, found, count)
 
@@ -104,6 +115,7 @@ def _from_ns(text: str | None) -> int:
 
 
 def _json(
+    *,
     spec: str,
     time_zone: str | None,
     version: KubeVersion,

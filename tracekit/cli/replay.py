@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Sequence
 
 import click
 
 from tracekit.cli.trace_options import parse_feature_gates, parse_version
-from tracekit.diff.trace import DiffReport, diff_groups
+from tracekit.diff.trace import ACTIONS, DiffReport, diff_groups
+from tracekit.diff.verdict import Judgement
+from tracekit.eras.cronjob import CronJobEra
 from tracekit.eras.era import Era
 from tracekit.eras.gates import GATE_BY_NAME
 from tracekit.eras.job import JobRules
 from tracekit.errors import UsageError
+from tracekit.replay.cron_runner import CronRunner
 from tracekit.replay.feed import COLUMNS
+from tracekit.replay.observed_cronjob import judge_cron_jobs
+from tracekit.replay.observed_ttl import judge_ttl
 from tracekit.report.replay import render_actions, render_diff
+from tracekit.trace.cron_rows import cron_rows
 from tracekit.trace.reader import TraceReader
 from tracekit.trace.surroundings import surroundings_of
 
@@ -23,6 +30,14 @@ from tracekit.trace.surroundings import surroundings_of
 @click.option("--diff", is_flag=True, help="Judge each observed write; exit 1 on a divergence.")
 @click.option("-n", "--namespace", metavar="NS", help="Only this namespace.")
 @click.option("--job", metavar="NS/NAME", help="Only this Job.")
+@click.option(
+    "--controller",
+    "controllers",
+    metavar="A,B",
+    default=",".join(ACTIONS),
+    show_default=True,
+    help="Only these controllers.",
+)
 @click.option("--kubernetes-version", metavar="V", help="Replay as this version, like v1.36.3.")
 @click.option("--feature-gates", metavar="A=true,…", help="Gates that differ from the defaults.")
 @click.option(
@@ -39,6 +54,7 @@ def replay(
     diff: bool,
     namespace: str | None,
     job: str | None,
+    controllers: str,
     kubernetes_version: str | None,
     feature_gates: str | None,
     output: str,
@@ -53,7 +69,8 @@ def replay(
     era = resolve_era(reader, kubernetes_version, feature_gates)
     if era.warning:
         click.echo(f"tracekit: {era.warning}", err=True)
-    report = run_diff(reader, era, namespace=namespace, job=job)
+    wanted = _controllers(controllers)
+    report = run_diff(reader, era, namespace=namespace, job=job, controllers=wanted)
     if diff:
         render_diff(report, era, output, sys.stdout)
         return 1 if report.divergences and not exit_zero else 0
@@ -80,8 +97,21 @@ def resolve_era(
     return Era.resolve(version, gates)
 
 
+def _controllers(text: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    for name in names:
+        if name not in ACTIONS:
+            raise UsageError(f"{name!r} is no controller: name some of {', '.join(ACTIONS)}")
+    return names
+
+
 def run_diff(
-    reader: TraceReader, era: Era, *, namespace: str | None = None, job: str | None = None
+    reader: TraceReader,
+    era: Era,
+    *,
+    namespace: str | None = None,
+    job: str | None = None,
+    controllers: Sequence[str] = tuple(ACTIONS),
 ) -> DiffReport:
     """Judge a trace, or a part of it."""
     name = None
@@ -95,9 +125,31 @@ def run_diff(
     groups = reader.groups(COLUMNS, namespace=namespace)
     if name is not None:
         groups = (group for group in groups if group.job in (None, name))
+    if "job" not in controllers:
+        groups = iter(())
     report = diff_groups(
         groups, JobRules.of(era), surroundings_of(reader), observations=reader.rows
     )
-    if job is not None and report.keys == 0:
+    report.add(
+        judgement
+        for judgement in _other_controllers(reader, era, controllers)
+        if (namespace is None or judgement.object.namespace == namespace)
+        and (name is None or name in (judgement.object.name, judgement.subject))
+    )
+    if job is not None and report.keys == 0 and not report.judgements:
         raise UsageError(f"the trace has no Job {job}: `tracekit info` lists what it has")
     return report
+
+
+def _other_controllers(
+    reader: TraceReader, era: Era, controllers: Sequence[str]
+) -> Iterator[Judgement]:
+    """The judgements of the CronJob and the TTL controller."""
+    if not {"cronjob", "ttl"} & set(controllers):
+        return
+    rows, around = cron_rows(reader)
+    rules = CronJobEra.of(era)
+    if "cronjob" in controllers:
+        yield from judge_cron_jobs(rows, CronRunner(rules), around)
+    if "ttl" in controllers:
+        yield from judge_ttl(rows, rules, around)

@@ -11,6 +11,7 @@ Upstream: github.com/robfig/cron spec.go and constantdelay.go, v1.1.0 and v3.0.1
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 from tracekit.cron.zones import UTC, Zone
@@ -82,7 +83,7 @@ class SpecSchedule:
         """
         if self.is_impossible:
             return None
-        found_s = _Search(self, self.zone or zone).run(at_ns // NS_PER_S + 1)
+        found_s = _next_s(self, self.zone or zone, at_ns // NS_PER_S)
         return None if found_s is None else found_s * NS_PER_S
 
 
@@ -108,6 +109,12 @@ def civil_from_days(days: int) -> tuple[int, int, int]:
     day = day_of_year - (153 * shifted_month + 2) // 5 + 1
     month = shifted_month + 3 if shifted_month < 10 else shifted_month - 9  # noqa: PLR2004
     return year_of_era + era * 400 + (month <= 2), month, day  # noqa: PLR2004
+
+
+@lru_cache(maxsize=65_536)
+def _next_s(schedule: SpecSchedule, zone: Zone, at_s: int) -> int | None:
+    """The first activation after a second; a controller asks the same again in every sync."""
+    return _Search(schedule, zone).run(at_s + 1)
 
 
 class _Search:

@@ -7,14 +7,18 @@ from dataclasses import dataclass, field, replace
 
 from tracekit.diff.judge import KeyJudgement, judge_key
 from tracekit.diff.timing import Delay, late_syncs
-from tracekit.diff.verdict import JOB_ACTIONS, Judgement, Verdict
+from tracekit.diff.verdict import CRON_JOB_ACTIONS, JOB_ACTIONS, TTL_ACTIONS, Judgement, Verdict
 from tracekit.eras.job import JobRules
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.replay.feed import RowGroup, histories
 from tracekit.replay.observed import Surroundings
 
 #: The actions of each controller, in the order of the report.
-ACTIONS: dict[str, tuple[str, ...]] = {"job": JOB_ACTIONS}
+ACTIONS: dict[str, tuple[str, ...]] = {
+    "job": JOB_ACTIONS,
+    "cronjob": CRON_JOB_ACTIONS,
+    "ttl": TTL_ACTIONS,
+}
 
 Summary = dict[str, dict[str, dict[str, int]]]
 
@@ -32,6 +36,12 @@ class DiffReport:
     def divergences(self) -> list[Judgement]:
         """The judgements that say no, by time."""
         return [judgement for judgement in self.judgements if judgement.divergent]
+
+    def add(self, judgements: Iterable[Judgement]) -> None:
+        """Take in what was found about other controllers."""
+        self.judgements += judgements
+        self.longest_lag_ns = max((j.lag_ns for j in self.judgements), default=0)
+        self.judgements.sort(key=_order)
 
     def summary(self) -> Summary:
         """Counts by controller, action and verdict; every cell is there."""

@@ -37,6 +37,8 @@ JOB_ACTIONS = (
     "status-update",
     "event",
 )
+CRON_JOB_ACTIONS = ("job-create", "job-delete", "status-update", "event")
+TTL_ACTIONS = ("job-delete",)
 
 
 class ObjectRef(NamedTuple):

@@ -1,22 +1,21 @@
 """What both CronJob controllers and the TTL controller do differently in each version.
 
-`CHANGES` is the whole table: one line per change, the releases that have it, and the value that it
-gives to a field of `CronJobEra`. The field's default is what the oldest release did. An era is
-resolved once per replay; controllers read its fields and never compare versions.
-
-Patch boundaries marked "by" are the oldest patch known to have a change whose first patch is not
-known exactly.
+`CronJobEra` holds plain attributes, resolved once per replay: controllers read them and never
+compare versions. Most follow from the behaviors and gates of the version table (`shipped`,
+`gates`); changes of nothing but a text are lines of `TEXTS` here. The default of a field is what
+the oldest release did.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
-from tracekit.cron.kubernetes import generation_of
 from tracekit.cron.parser import Generation
+from tracekit.eras.behaviors import BehaviorFlags
+from tracekit.eras.era import Era
 from tracekit.eras.version import Boundary, KubeVersion
 
 
@@ -123,124 +122,120 @@ class CronJobEra:
     # TTL-after-finished.
     ttl: bool = False
 
+    @classmethod
+    def of(cls, era: Era) -> CronJobEra:
+        """The controllers of an era."""
+        b, gates = era.behaviors, era.gates
+        texts = {text.field: text.value for text in TEXTS if text.since.holds(era.basis)}
+        return cls(
+            version=era.version,
+            controller=Controller.QUEUED if gates.CronJobControllerV2 else Controller.POLLING,
+            generation=Generation.GEN3 if b.cron_grammar_with_zones else Generation.GEN1,
+            owner_api="batch/v1" if b.cron_job_api_v1 else "batch/v1beta1",
+            delete_path=_delete_path(b),
+            paging=_paging(b),
+            completed_event_names_status=b.completed_job_event_names_status,
+            too_many_text_lower=b.too_many_missed_text_lower_case,
+            unparseable_text_lower=b.unparseable_text_lower_case,
+            quiet_in_terminating_namespace=b.polling_silent_in_terminating_namespace,
+            shell=_shell(b),
+            arithmetic=_arithmetic(b),
+            children_need_labels=not b.children_by_owner_only,
+            exists=_exists(b),
+            namespace_terminating_is_error=b.queued_error_in_terminating_namespace,
+            success_time=_success_time(b),
+            time_zone_field=gates.CronJobTimeZone,
+            zone_warning=_zone_warning(b),
+            scheduled_annotation=gates.CronJobsScheduledAnnotation,
+            request_has_creation_time=b.job_request_carries_scheduled_time,
+            completed_word="condition" if b.completed_job_event_says_condition else "status",
+            stale_after_create=not b.cleanup_sees_own_status_write,
+            guards_panic=b.schedule_parser_panic_caught,
+            quotes_unparseable=b.unparseable_schedule_quoted,
+            ttl=gates.TTLAfterFinished,
+            **texts,
+        )
+
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """From the releases of `since` on, `field` has `value`; a later line of the table wins."""
+class Text:
+    """From the releases of `since` on, a text is another; a later line of the table wins."""
 
     field: str
     value: Any
     since: Boundary
 
 
-_C = Change
-_B = Boundary
-
-CHANGES: Final[tuple[Change, ...]] = (
-    # Both controllers.
-    _C("owner_api", "batch/v1", _B("1.21")),
-    # Polling controller.
-    _C("delete_path", DeletePath.ORPHAN, _B("1.13")),
-    _C("delete_path", DeletePath.BACKGROUND, _B("1.14", (("1.13", 1),))),
-    _C("paging", Paging.BROKEN, _B("1.14")),
-    _C("paging", Paging.PAGES, _B("1.15")),
-    _C("completed_event_names_status", value=True, since=_B("1.15")),
-    _C("too_many_text_lower", value=True, since=_B("1.15")),
-    _C("unparseable_text_lower", value=True, since=_B("1.16")),
-    _C("quiet_in_terminating_namespace", value=True, since=_B("1.17")),
-    # Queue-based controller: shape of a sync.
-    _C("shell", Shell.WRITES_CHANGES, _B("1.24")),
-    _C(
-        "shell",
-        Shell.CLEANS_FIRST,
-        _B("1.29", (("1.25", 14), ("1.26", 9), ("1.27", 6), ("1.28", 2))),
-    ),
-    _C("stale_after_create", value=True, since=_B("1.21", gone="1.24")),
-    _C("stale_after_create", value=False, since=_B(None, (("1.22", 6), ("1.23", 2)))),
-    _C(
-        "children_need_labels",
-        value=False,
-        since=_B("1.24", (("1.21", 11), ("1.22", 8), ("1.23", 5))),
-    ),
-    # Arithmetic of missed starts.
-    _C("arithmetic", Arithmetic.EQUAL_SPACING, _B("1.21")),
-    _C("arithmetic", Arithmetic.EQUAL_SPACING_ANCHORED, _B("1.25")),
-    _C(
-        "arithmetic",
-        Arithmetic.WALK_NEAR_END,
-        _B("1.28", (("1.25", 12), ("1.26", 7), ("1.27", 4))),
-    ),
-    _C(
-        "arithmetic",
-        Arithmetic.WALK_NEAR_END_FROM_NOW,
-        _B("1.29", (("1.26", 11), ("1.27", 8), ("1.28", 4))),
-    ),
-    _C("too_many_count", "zero", _B("1.21", gone="1.22")),
-    _C("too_many_count", "none", _B("1.28", (("1.25", 12), ("1.26", 7), ("1.27", 4)))),
-    _C(
+TEXTS: Final[tuple[Text, ...]] = (
+    # What follows "too many missed start times": a count, 0 by mistake, nothing.
+    Text("too_many_count", "zero", Boundary("1.21", gone="1.22")),
+    Text("too_many_count", "none", Boundary("1.28", (("1.25", 12), ("1.26", 7), ("1.27", 4)))),
+    # The first patch with the new words is not known in 1.26; the last one has them.
+    Text(
         "spacing_text",
         "time difference between two schedules is less than 1 second",
-        _B("1.27", (("1.26", 15),)),  # by 1.26.15
+        Boundary("1.27", (("1.26", 15),)),
     ),
-    # Creation of Jobs.
-    _C("exists", Exists.ERROR, _B("1.21")),
-    _C(
-        "exists",
-        Exists.RECOVER,
-        _B("1.29", (("1.25", 15), ("1.26", 10), ("1.27", 7), ("1.28", 3))),
-    ),
-    _C(
-        "namespace_terminating_is_error",
-        value=True,
-        since=_B("1.28", (("1.25", 16), ("1.26", 15), ("1.27", 16))),  # by these patches
-    ),
-    _C("request_has_creation_time", value=True, since=_B("1.22")),
-    # Status and events.
-    _C("success_time", SuccessTime.FINISHED, _B("1.22")),
-    _C("success_time", SuccessTime.COMPLETE_NEXT, _B("1.30")),
-    _C("success_time", SuccessTime.COMPLETE_SAME, _B("1.31")),
-    _C("completed_word", "condition", _B("1.31")),
-    _C("missed_time_in_utc", value=True, since=_B("1.22")),
-    _C("zone_warning", ZoneWarning.AFTER_PARSE, _B("1.23", (("1.22", 1),))),  # by 1.22.17
-    _C("zone_warning", ZoneWarning.BEFORE_PARSE, _B("1.24")),
-    _C("quotes_unparseable", value=True, since=_B("1.23", (("1.22", 1),))),  # by 1.22.17
-    _C("invalid_text", "invalid schedule schedule", _B("1.21")),
-    _C("invalid_text", "invalid schedule", _B("1.23", (("1.22", 1),))),
-    _C("guards_panic", value=True, since=_B("1.35")),
+    # Nor in 1.22, whose first release doubles the word and whose last one does not.
+    Text("invalid_text", "invalid schedule schedule", Boundary("1.21", gone="1.23")),
+    Text("invalid_text", "invalid schedule", Boundary(None, (("1.22", 1),))),
+    Text("missed_time_in_utc", value=True, since=Boundary("1.22")),
 )
 
 
-@dataclass(frozen=True, slots=True)
-class GatedField:
-    """A field that a feature gate sets."""
-
-    field: str
-    on_by_default: Boundary
-    switchable: Boundary  # the releases where the gate exists and is not locked
-
-
-GATES: Final[dict[str, GatedField]] = {
-    "CronJobControllerV2": GatedField("controller", _B("1.21"), _B("1.20", gone="1.22")),
-    "CronJobTimeZone": GatedField("time_zone_field", _B("1.25"), _B("1.24", gone="1.27")),
-    "CronJobsScheduledAnnotation": GatedField(
-        "scheduled_annotation", _B("1.28"), _B("1.28", gone="1.32")
-    ),
-    "TTLAfterFinished": GatedField("ttl", _B("1.21"), _B("1.12", gone="1.23")),
-}
+def _delete_path(b: BehaviorFlags) -> DeletePath:
+    if b.polling_deletes_in_background:
+        return DeletePath.BACKGROUND
+    if b.polling_delete_scales_down_first:
+        return DeletePath.SCALE_DOWN
+    return DeletePath.ORPHAN
 
 
-def cron_job_era(version: KubeVersion, gates: Mapping[str, bool] | None = None) -> CronJobEra:
-    """Resolve the table for one release; a gate that cannot be switched there is ignored."""
-    era = CronJobEra(version, generation=generation_of(version))
-    values: dict[str, Any] = {
-        change.field: change.value for change in CHANGES if change.since.holds(version)
-    }
-    for name, gate in GATES.items():
-        enabled = gate.on_by_default.holds(version)
-        if gates is not None and name in gates and gate.switchable.holds(version):
-            enabled = gates[name]
-        if gate.field == "controller":
-            values[gate.field] = Controller.QUEUED if enabled else Controller.POLLING
-        else:
-            values[gate.field] = enabled
-    return replace(era, **values)
+def _paging(b: BehaviorFlags) -> Paging:
+    if not b.polling_lists_in_pages:
+        return Paging.WHOLE
+    return Paging.PAGES if b.polling_pages_work else Paging.BROKEN
+
+
+def _shell(b: BehaviorFlags) -> Shell:
+    if b.cleanup_precedes_scheduling:
+        return Shell.CLEANS_FIRST
+    return Shell.WRITES_CHANGES if b.status_written_only_when_changed else Shell.WRITES_ALWAYS
+
+
+def _arithmetic(b: BehaviorFlags) -> Arithmetic:
+    if b.missed_runs_requeue_from_now:
+        return Arithmetic.WALK_NEAR_END_FROM_NOW
+    if b.missed_runs_walked_near_end:
+        return Arithmetic.WALK_NEAR_END
+    if b.requeue_from_last_run:
+        return Arithmetic.EQUAL_SPACING_ANCHORED
+    return Arithmetic.EQUAL_SPACING if b.missed_runs_by_arithmetic else Arithmetic.LIST_ALL
+
+
+def _exists(b: BehaviorFlags) -> Exists:
+    if b.already_exists_recovers:
+        return Exists.RECOVER
+    return Exists.ERROR if b.already_exists_is_an_error else Exists.FALLS_THROUGH
+
+
+def _success_time(b: BehaviorFlags) -> SuccessTime:
+    if b.last_successful_time_in_same_sync:
+        return SuccessTime.COMPLETE_SAME
+    if b.last_successful_time_of_complete_jobs_only:
+        return SuccessTime.COMPLETE_NEXT
+    return SuccessTime.FINISHED if b.last_successful_time_written else SuccessTime.NEVER
+
+
+def _zone_warning(b: BehaviorFlags) -> ZoneWarning:
+    if not b.unsupported_zone_in_schedule_warned:
+        return ZoneWarning.NEVER
+    # The warning moved before the parse in the release that reordered the writes of a sync.
+    if b.status_written_only_when_changed:
+        return ZoneWarning.BEFORE_PARSE
+    return ZoneWarning.AFTER_PARSE
+
+
+def cron_job_era(version: KubeVersion | str, gates: Mapping[str, bool] | None = None) -> CronJobEra:
+    """The controllers of a release with these gates."""
+    return CronJobEra.of(Era.resolve(version, gates))

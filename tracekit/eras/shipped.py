@@ -386,7 +386,7 @@ _CRON_SHIPPED: Final[dict[Behavior, Shipped]] = {
         "1.24",
         "history clean-up uses the revision that the sync wrote (before: a 409 after each start)",
         f"{_CRON}:syncCronJob",
-        first_patch={"1.22": 6, "1.23": 2},
+        first_patch={"1.21": 9, "1.22": 6, "1.23": 2},
         certain=False,
     ),
     Behavior.CLEANUP_PRECEDES_SCHEDULING: _shipped(

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from tracekit.controllers.actions import Outcome
+from tracekit.cron.zones import Zone
+from tracekit.eras.cronjob import CronJobEra
 from tracekit.kube.cronjob_views import CronJobStatus, CronJobView
 from tracekit.kube.views import JobView
 
@@ -128,6 +130,16 @@ class SyncResult:
     due_ns: int | None = None
     #: Why nothing was started, in a few words; empty where a Job was, or where nothing was due.
     reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SyncContext:
+    """What stays the same throughout one sync."""
+
+    now_ns: int
+    era: CronJobEra
+    recorder: Recorder
+    zone: Zone  # the controller process's
 
 
 class Recorder:

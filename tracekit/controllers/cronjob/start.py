@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tracekit.controllers.actions import Outcome
-from tracekit.controllers.cronjob.actions import Answer, CreateJob, Recorder
+from tracekit.controllers.cronjob.actions import Answer, CreateJob, Recorder, SyncContext
 from tracekit.controllers.cronjob.body import job_from_template, job_name
 from tracekit.controllers.cronjob.history import delete_job
 from tracekit.controllers.cronjob.missed import (
@@ -19,7 +19,7 @@ from tracekit.controllers.cronjob.missed import (
 )
 from tracekit.cron.gotext import quote
 from tracekit.cron.gotime import rfc1123z
-from tracekit.cron.zones import UTC, UnknownZoneError, Zone, load_zone
+from tracekit.cron.zones import UTC, UnknownZoneError, load_zone
 from tracekit.eras.cronjob import CronJobEra, Exists, ZoneWarning
 from tracekit.kube.cronjob_views import FORBID, REPLACE, ActiveRef, CronJobView
 from tracekit.kube.timestamps import NS_PER_S
@@ -48,25 +48,24 @@ class Started:
     requeue_after_ns: int
 
 
-def start_if_due(
-    cron_job: CronJobView, now_ns: int, era: CronJobEra, recorder: Recorder, zone: Zone
-) -> Started | Halt:
+def start_if_due(cron_job: CronJobView, ctx: SyncContext) -> Started | Halt:
     """Find the due slot and start its Job unless something forbids it."""
+    era, recorder = ctx.era, ctx.recorder
     schedule = _usable_schedule(cron_job, era, recorder)
     if schedule is None:
         return Halt(cron_job)
     try:
-        found = due(cron_job, schedule, now_ns, era, zone)
+        found = due(cron_job, schedule, ctx.now_ns, era, ctx.zone)
     except ScheduleError as error:
         recorder.reason = str(error)
         recorder.warn("InvalidSchedule", f"{era.invalid_text}: {cron_job.spec.schedule} : {error}")
         return Halt(cron_job)
-    wait_ns = requeue_after_ns(cron_job, schedule, now_ns, era, zone)
+    wait_ns = requeue_after_ns(cron_job, schedule, ctx.now_ns, era, ctx.zone)
     if found.slot_ns is None:
         return Halt(cron_job, requeue_after_ns=wait_ns)
     recorder.due_ns = found.slot_ns
     _warn_of_many(found, era, recorder)
-    if _is_refused(cron_job, found.slot_ns, now_ns, era, recorder, zone):
+    if _is_refused(cron_job, found.slot_ns, ctx):
         return Halt(cron_job, requeue_after_ns=wait_ns)
     return _start(cron_job, found.slot_ns, wait_ns, era, recorder)
 
@@ -141,20 +140,14 @@ def _warn_of_many(found: Due, era: CronJobEra, recorder: Recorder) -> None:
         )
 
 
-def _is_refused(
-    cron_job: CronJobView,
-    slot_ns: int,
-    now_ns: int,
-    era: CronJobEra,
-    recorder: Recorder,
-    zone: Zone,
-) -> bool:
+def _is_refused(cron_job: CronJobView, slot_ns: int, ctx: SyncContext) -> bool:
     """Steps 9-11: too late, already handled, or forbidden."""
+    era, recorder = ctx.era, ctx.recorder
     spec, status = cron_job.spec, cron_job.status
     deadline_s = spec.starting_deadline_s
-    if deadline_s is not None and slot_ns + deadline_s * NS_PER_S < now_ns:
+    if deadline_s is not None and slot_ns + deadline_s * NS_PER_S < ctx.now_ns:
         recorder.reason = "the starting deadline has passed"
-        shown_zone = UTC if era.missed_time_in_utc else zone
+        shown_zone = UTC if era.missed_time_in_utc else ctx.zone
         recorder.warn(
             "MissSchedule",
             f"Missed scheduled time to start a job: {rfc1123z(slot_ns, shown_zone)}",

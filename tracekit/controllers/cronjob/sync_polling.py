@@ -60,6 +60,7 @@ def sync_one(
     now_ns: int,
     era: CronJobEra,
     api: CronJobApi,
+    *,
     process_zone: Zone = UTC,
 ) -> SyncResult:
     """Sync one CronJob with the Jobs of its uid, then clean its history."""

@@ -17,6 +17,7 @@ from tracekit.controllers.cronjob.actions import (
     Answer,
     CronJobApi,
     Recorder,
+    SyncContext,
     SyncResult,
     UpdateCronJobStatus,
 )
@@ -49,6 +50,7 @@ def sync(
     now_ns: int,
     era: CronJobEra,
     api: CronJobApi,
+    *,
     process_zone: Zone = UTC,
 ) -> SyncResult:
     """Sync one key: the cached CronJob (None where the cache has none) and its cached children.
@@ -59,24 +61,21 @@ def sync(
     recorder = Recorder(api)
     if cron_job is None:
         return recorder.result()
+    ctx = SyncContext(now_ns, era, recorder, process_zone)
     match era.shell:
         case Shell.WRITES_ALWAYS:
-            return _sync_writing_always(cron_job, jobs, now_ns, era, recorder, process_zone)
+            return _sync_writing_always(cron_job, jobs, ctx)
         case Shell.WRITES_CHANGES:
-            return _sync_cleaning_last(cron_job, jobs, now_ns, era, recorder, process_zone)
+            return _sync_cleaning_last(cron_job, jobs, ctx)
         case Shell.CLEANS_FIRST:
-            return _sync_cleaning_first(cron_job, jobs, now_ns, era, recorder, process_zone)
+            return _sync_cleaning_first(cron_job, jobs, ctx)
 
 
 def _sync_writing_always(
-    cron_job: CronJobView,
-    jobs: Sequence[JobView],
-    now_ns: int,
-    era: CronJobEra,
-    recorder: Recorder,
-    zone: Zone,
+    cron_job: CronJobView, jobs: Sequence[JobView], ctx: SyncContext
 ) -> SyncResult:
-    inner = _sync_cron_job(cron_job, jobs, now_ns, era, recorder, zone)
+    recorder, era = ctx.recorder, ctx.era
+    inner = _sync_cron_job(cron_job, jobs, ctx)
     if inner.error is not None:
         return recorder.result(error=inner.error)
     if has_limits(inner.cron_job):
@@ -88,14 +87,10 @@ def _sync_writing_always(
 
 
 def _sync_cleaning_last(
-    cron_job: CronJobView,
-    jobs: Sequence[JobView],
-    now_ns: int,
-    era: CronJobEra,
-    recorder: Recorder,
-    zone: Zone,
+    cron_job: CronJobView, jobs: Sequence[JobView], ctx: SyncContext
 ) -> SyncResult:
-    inner = _sync_cron_job(cron_job, jobs, now_ns, era, recorder, zone)
+    recorder, era = ctx.recorder, ctx.era
+    inner = _sync_cron_job(cron_job, jobs, ctx)
     if inner.error is not None:
         if inner.dirty:
             _, answer = _put_status(inner.cron_job, recorder)
@@ -111,15 +106,11 @@ def _sync_cleaning_last(
 
 
 def _sync_cleaning_first(
-    cron_job: CronJobView,
-    jobs: Sequence[JobView],
-    now_ns: int,
-    era: CronJobEra,
-    recorder: Recorder,
-    zone: Zone,
+    cron_job: CronJobView, jobs: Sequence[JobView], ctx: SyncContext
 ) -> SyncResult:
+    recorder, era = ctx.recorder, ctx.era
     cleaned, deleted = delete_surplus(cron_job, jobs, era, recorder)
-    inner = _sync_cron_job(cleaned, jobs, now_ns, era, recorder, zone)
+    inner = _sync_cron_job(cleaned, jobs, ctx)
     if inner.dirty or deleted:
         # A live read takes the place of the cached object for the inner part only: what is
         # written is the cached copy, which the server then normally refuses.
@@ -142,14 +133,8 @@ def _put_status(cron_job: CronJobView, recorder: Recorder) -> tuple[CronJobView,
     return cron_job, answer
 
 
-def _sync_cron_job(
-    cron_job: CronJobView,
-    jobs: Sequence[JobView],
-    now_ns: int,
-    era: CronJobEra,
-    recorder: Recorder,
-    zone: Zone,
-) -> _Inner:
+def _sync_cron_job(cron_job: CronJobView, jobs: Sequence[JobView], ctx: SyncContext) -> _Inner:
+    recorder, era = ctx.recorder, ctx.era
     always = era.shell is Shell.WRITES_ALWAYS
     books = bookkeeping(cron_job, jobs, era, recorder)
     cron_job = books.cron_job
@@ -159,7 +144,7 @@ def _sync_cron_job(
         cron_job, answer = _put_status(cron_job, recorder)
         if not answer.ok:
             return _Inner(cron_job, dirty=False, error=answer.message)
-    outcome = start_if_due(cron_job, now_ns, era, recorder, zone)
+    outcome = start_if_due(cron_job, ctx)
     if isinstance(outcome, Halt):
         return _Inner(
             outcome.cron_job,

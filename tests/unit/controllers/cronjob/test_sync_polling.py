@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.controllers.cronjob.world import (
+from tests.support.cron_world import (
     HOURLY,
     LONG_S,
     MEDIUM_S,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import zstandard
 
-DATA = Path(__file__).parent / "data"
+DATA = Path(__file__).parents[1] / "unit/cron/data"
 
 
 def rows(name: str) -> list[dict]:

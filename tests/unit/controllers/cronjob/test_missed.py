@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.controllers.cronjob.world import at, cron_job, era
+from tests.support.cron_world import at, cron_job, era
 from tracekit.controllers.cronjob.missed import (
     Missed,
     ScheduleError,

@@ -6,9 +6,9 @@ from dataclasses import fields, replace
 
 import pytest
 
-from tests.controllers.cronjob.world import era
+from tests.support.cron_world import era
 from tracekit.cron import Generation
-from tracekit.eras.cronjob import CHANGES, GATES, Arithmetic, Controller, CronJobEra
+from tracekit.eras.cronjob import TEXTS, Arithmetic, Controller, CronJobEra
 
 
 @pytest.mark.parametrize(
@@ -41,10 +41,9 @@ def test_arithmetic_by_patch(version: str, generation: Arithmetic) -> None:
         ("1.11.0", {}, Controller.POLLING),
         ("1.20.0", {}, Controller.POLLING),
         ("1.20.0", {"CronJobControllerV2": True}, Controller.QUEUED),
-        ("1.19.0", {"CronJobControllerV2": True}, Controller.POLLING),
         ("1.21.0", {}, Controller.QUEUED),
         ("1.21.0", {"CronJobControllerV2": False}, Controller.POLLING),
-        ("1.22.0", {"CronJobControllerV2": False}, Controller.QUEUED),
+        ("1.22.0", {}, Controller.QUEUED),
     ],
 )
 def test_which_controller_runs(version: str, gates: dict, controller: Controller) -> None:
@@ -62,9 +61,21 @@ def test_a_distribution_suffix_changes_nothing(suffix: str) -> None:
     assert replace(marked, version=plain.version) == plain
 
 
-def test_every_line_of_the_table_sets_a_field_to_a_value_of_its_type() -> None:
+def test_every_text_sets_a_field_to_a_value_of_its_type() -> None:
     known = {f.name: f for f in fields(CronJobEra)}
-    for change in CHANGES:
-        assert change.field in known
-        assert isinstance(change.value, type(known[change.field].default))
-    assert {gate.field for gate in GATES.values()} <= set(known)
+    for text in TEXTS:
+        assert isinstance(text.value, type(known[text.field].default))
+
+
+@pytest.mark.parametrize(
+    ("version", "text"),
+    [
+        ("1.20.15", "invalid schedule"),
+        ("1.21.14", "invalid schedule schedule"),
+        ("1.22.0", "invalid schedule schedule"),
+        ("1.22.17", "invalid schedule"),
+        ("1.36.3", "invalid schedule"),
+    ],
+)
+def test_a_text_that_came_and_went(version: str, text: str) -> None:
+    assert era(version).invalid_text == text

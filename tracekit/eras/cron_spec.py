@@ -9,15 +9,12 @@ new CronJobs from 1.29.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from tracekit.cron.parser import Generation
 from tracekit.cron.zones import UnknownZoneError, load_zone
+from tracekit.eras.era import Era
+from tracekit.eras.version import KubeVersion
 
-if TYPE_CHECKING:
-    from tracekit.eras.version import KubeVersion
-
-_GEN3_SINCE = (1, 22)
 _TIME_ZONE_SINCE = (1, 24)
 _TIME_ZONE_ON_SINCE = (1, 25)
 _PREFIX_REFUSED_SINCE = (1, 29)
@@ -34,12 +31,6 @@ class KubernetesSpec:
     spec: str
     generation: Generation
     notes: tuple[str, ...]
-
-
-def generation_of(version: KubeVersion) -> Generation:
-    """The cron library inside a release."""
-    branch = (version.major, version.minor)
-    return Generation.GEN3 if branch >= _GEN3_SINCE else Generation.GEN1
 
 
 def _accepted(time_zone: str) -> bool:
@@ -60,7 +51,8 @@ def kubernetes_spec(
         TimeZoneError: Where the release has no such field or would refuse the combination.
     """
     branch = (version.major, version.minor)
-    generation = generation_of(version)
+    zones_in_grammar = Era.resolve(version).behaviors.cron_grammar_with_zones
+    generation = Generation.GEN3 if zones_in_grammar else Generation.GEN1
     notes: list[str] = []
     has_prefix = "TZ" in schedule
     if has_prefix and branch >= _PREFIX_REFUSED_SINCE:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.controllers.cronjob.world import (
+from tests.support.cron_world import (
     LONG_S,
     MEDIUM_S,
     NOT_FOUND,
@@ -55,7 +55,9 @@ def run(
     **cj,
 ) -> tuple[SyncResult, World]:
     world = world or World()
-    result = sync(cron_job(**cj), jobs, at(now), era(version), world, load_zone(process_zone))
+    result = sync(
+        cron_job(**cj), jobs, at(now), era(version), world, process_zone=load_zone(process_zone)
+    )
     assert list(result.intents) == world.writes
     return result, world
 
@@ -280,7 +282,8 @@ def test_before_the_clean_up_came_first_a_full_quota_blocked_it() -> None:
 @pytest.mark.parametrize(
     ("version", "base_rvs"),
     [
-        ("1.21.14", [100, 101, 101]),
+        ("1.21.8", [100, 101, 101]),
+        ("1.21.14", [100, 101, 102]),
         ("1.22.5", [100, 101, 101]),
         ("1.22.6", [100, 101, 102]),
         ("1.23.1", [100, 101, 101]),
@@ -338,7 +341,7 @@ def test_the_annotation_replaces_one_of_the_template() -> None:
         ("1.27.16", {}, False),
         ("1.28.0", {}, True),
         ("1.28.0", {"CronJobsScheduledAnnotation": False}, False),
-        ("1.32.0", {"CronJobsScheduledAnnotation": False}, True),
+        ("1.32.0", {}, True),
     ],
 )
 def test_the_annotation_exists_from_1_28_on(version: str, gates: dict, there: bool) -> None:
@@ -569,8 +572,10 @@ def test_a_parser_panic_is_an_ordinary_error_from_1_35_on() -> None:
 def test_the_text_of_an_invalid_schedule_in_1_21() -> None:
     _, world = run("1.21.14", schedule="0 0 31 2 *")
     assert world.messages == [
-        "invalid schedule schedule: 0 0 31 2 * : "
-        "time difference between two schedules less than 1 second"
+        (
+            "invalid schedule schedule: 0 0 31 2 * : "
+            "time difference between two schedules less than 1 second"
+        )
     ]
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 import tzdata
 
-from tests.cron.go_answers import rows
+from tests.support.go_answers import rows
 from tracekit.cron import (
     CronPanicError,
     CronSpecError,

@@ -1,0 +1,27 @@
+"""The rows of an imported trace give the verdicts of the watch log that it was made from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.cron_logs import era_of, judge, log
+from tests.support.traces import TRACES, import_log
+from tracekit.replay.cron_runner import CronRunner
+from tracekit.replay.observed_cronjob import judge_cron_jobs
+from tracekit.replay.observed_ttl import judge_ttl
+from tracekit.trace.cron_rows import cron_rows
+
+
+@pytest.mark.parametrize("name", ["v1.17.17-all", "v1.30.14-all", "v1.36.3-restart"])
+def test_a_trace_gives_the_same_verdicts_as_its_log(name: str, tmp_path: Path) -> None:
+    reader = import_log(TRACES / name / "watch.jsonl.zst", tmp_path / "trace", name)
+    rows, surroundings = cron_rows(reader)
+    era = era_of(name)
+    judged = [
+        *judge_cron_jobs(rows, CronRunner(era), surroundings),
+        *judge_ttl(rows, era, surroundings),
+    ]
+    assert judged == judge(name, log(name))
+    assert judged

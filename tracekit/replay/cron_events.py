@@ -1,0 +1,131 @@
+"""Which Events of the CronJob controller does some admissible sync explain?
+
+Many syncs leave nothing but an Event behind: a refused start, a schedule that does not parse, a
+status write that met a conflict. So an Event is explained where the ported controller hands it to
+its broadcaster under some cut of the time around it. A missing Event says nothing: they are
+dropped, merged and aggregated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from tracekit.controllers.actions import Outcome
+from tracekit.controllers.cronjob.actions import (
+    Answer,
+    CreateJob,
+    DeleteJob,
+    Intent,
+    RecordEvent,
+)
+from tracekit.controllers.cronjob.handlers import cron_job_updated
+from tracekit.kube.cronjob_views import CronJobView
+from tracekit.kube.timestamps import NS_PER_S
+from tracekit.kube.views import JobView
+from tracekit.replay.cron_api import DryCronApi
+from tracekit.replay.cron_history import COMPONENT, CronEvent, CronHistory, CronRevision
+from tracekit.replay.cron_runner import CronRunner
+from tracekit.replay.cron_walk import CLOCK_STEPS_NS, CronExplanation
+
+#: How long after its sync an Event may be seen.
+DELAY_NS_MAX = 60 * NS_PER_S
+_COMBINED = "(combined from similar events): "
+#: Messages that end in an error's text, which the record cannot tell.
+_OPEN_ENDED = {
+    "FailedCreate": "Error creating job: ",
+    "FailedDelete": "Deleted job",
+    "FailedGet": "Get job: ",
+    "FailedUpdate": "Update job: ",
+    "FailedList": "List job-pods: ",
+}
+_REFUSED = Answer(Outcome.REFUSED, "refused")
+
+
+class _RefusingApi(DryCronApi):
+    """A server that refuses what creates or deletes."""
+
+    __slots__ = ()
+
+    def perform(self, intent: Intent) -> Answer:
+        """Refuse creations and deletions."""
+        answer = DryCronApi.perform(self, intent)
+        return _REFUSED if isinstance(intent, CreateJob | DeleteJob) else answer
+
+
+def explain_events(
+    history: CronHistory, runner: CronRunner, explanations: Iterable[CronExplanation]
+) -> Iterator[tuple[CronEvent, bool]]:
+    """Every Event row of the controller, and whether it is explained."""
+    told: set[tuple[str, str, str]] = set()
+    for found in explanations:
+        told |= {(e.type, e.reason, e.message) for e in found.events}
+    for event in history.events:
+        if event.component != COMPONENT or event.type == "LIST":
+            continue
+        key = (event.event_type, event.reason, event.message.removeprefix(_COMBINED))
+        yield event, key in told or _is_possible(history, runner, event, key)
+
+
+def _is_possible(
+    history: CronHistory, runner: CronRunner, event: CronEvent, key: tuple[str, str, str]
+) -> bool:
+    """Whether some cut of the time before the Event makes the controller emit it."""
+    wanted = _comparable(*key)
+    newest_rv = max((r.rv for r in history.jobs if r.recv_ns <= event.recv_ns), default=0)
+    newest_rv = max([newest_rv, *(r.rv for r in history.strangers if r.recv_ns <= event.recv_ns)])
+    revisions = [r for r in _recent(history.cron_jobs, event.recv_ns) if not r.gone]
+    for revision in reversed(revisions):
+        before = revision.previous
+        if before is not None and wanted in _handler_events(runner, before, revision):
+            return True
+        for jobs in _job_states(history, event.recv_ns):
+            for step_ns in CLOCK_STEPS_NS:
+                for api_class in (DryCronApi, _RefusingApi):
+                    api = api_class(revision.view, lambda name: history.live_job(name, newest_rv))
+                    runner.run(revision.view, jobs, event.recv_ns - step_ns, api)
+                    if wanted in _events_of(api.writes):
+                        return True
+    return False
+
+
+def _handler_events(
+    runner: CronRunner,
+    before: CronRevision[CronJobView],
+    revision: CronRevision[CronJobView],
+) -> set[tuple[str, str, str]]:
+    if runner.polls:
+        return set()
+    emitted = cron_job_updated(before.view, revision.view, revision.recv_ns, runner.era)
+    return _events_of(emitted)
+
+
+def _events_of(intents: Iterable[object]) -> set[tuple[str, str, str]]:
+    return {_comparable(i.type, i.reason, i.message) for i in intents if isinstance(i, RecordEvent)}
+
+
+def _comparable(event_type: str, reason: str, message: str) -> tuple[str, str, str]:
+    head = _OPEN_ENDED.get(reason)
+    return (event_type, reason, head if head is not None and message.startswith(head) else message)
+
+
+def _recent(
+    revisions: list[CronRevision[CronJobView]], at_ns: int
+) -> list[CronRevision[CronJobView]]:
+    """The revisions that were current at some time shortly before an instant."""
+    found = [r for r in revisions if at_ns - DELAY_NS_MAX <= r.recv_ns <= at_ns + NS_PER_S]
+    older = [r for r in revisions if r.recv_ns < at_ns - DELAY_NS_MAX]
+    return [*older[-1:], *found]
+
+
+def _job_states(history: CronHistory, at_ns: int) -> Iterator[tuple[JobView, ...]]:
+    """The states of the Jobs shortly before an instant, newest first."""
+    last: object = None
+    for position in range(len(history.jobs), -1, -1):
+        if position and history.jobs[position - 1].recv_ns > at_ns + NS_PER_S:
+            continue
+        state = history.jobs_at(position)
+        if state != last:
+            last = state
+            yield state
+        if position and history.jobs[position - 1].recv_ns < at_ns - DELAY_NS_MAX:
+            return

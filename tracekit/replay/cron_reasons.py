@@ -1,0 +1,143 @@
+"""The words behind the verdicts on CronJobs: evidence of other writers, and the arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tracekit.controllers.cronjob.actions import CreateJob, DeleteJob, Intent, UpdateCronJobStatus
+from tracekit.cron.gotime import rfc3339
+from tracekit.diff.foreign import CONTROLLER_MANAGERS
+from tracekit.diff.pod_body import FieldDifference
+from tracekit.kube.cronjob_views import CronJobStatus
+from tracekit.kube.timestamps import NS_PER_S, format_rfc3339
+from tracekit.replay.cron_duties import Duty
+from tracekit.replay.cron_history import CronWrite
+from tracekit.replay.cron_walk import CronExplanation
+
+_MANUAL = "cronjob.kubernetes.io/instantiate"
+
+
+def foreign_creation(write: CronWrite) -> str | None:
+    """Who created a Job if it certainly was not the CronJob controller."""
+    assert write.job is not None  # noqa: S101 - creations have one
+    if write.job.view.annotations.get(_MANUAL) == "manual":
+        return f"the Job's annotation {_MANUAL} says manual: kubectl create job --from"
+    return other_manager(write.job.raw, None, "")
+
+
+def other_manager(raw: object, previous: object, subresource: str) -> str | None:
+    """Who wrote a revision if managedFields say that it was not the controller manager."""
+    entries = _managers(raw)
+    before = _managers(getattr(previous, "raw", None))
+    changed = [entry for entry in entries if entry not in before]
+    relevant = [entry for entry in changed if entry[1] in ("", subresource)]
+    lost = {e[0] for e in before} - {e[0] for e in entries}
+    if not relevant or any(entry[0] in CONTROLLER_MANAGERS for entry in relevant):
+        return None
+    if lost & CONTROLLER_MANAGERS:
+        return None
+    names = ", ".join(sorted({entry[0] for entry in relevant}))
+    return f"managedFields name {names} as the writer of this revision"
+
+
+def _managers(raw: object) -> list[tuple[str, str, str]]:
+    meta = raw.get("metadata") if isinstance(raw, dict) else None
+    entries = meta.get("managedFields") if isinstance(meta, dict) else None
+    return [
+        (str(e.get("manager")), str(e.get("subresource") or ""), str(e.get("time")))
+        for e in entries or ()
+        if isinstance(e, dict)
+    ]
+
+
+def status_differences(
+    expected: CronJobStatus, observed: CronJobStatus
+) -> Iterator[FieldDifference]:
+    """Every field of a status that is not as it should be."""
+    for path, left, right in (
+        (
+            "status.active",
+            [ref.name for ref in expected.active],
+            [ref.name for ref in observed.active],
+        ),
+        (
+            "status.lastScheduleTime",
+            format_rfc3339(expected.last_schedule_ns),
+            format_rfc3339(observed.last_schedule_ns),
+        ),
+        (
+            "status.lastSuccessfulTime",
+            format_rfc3339(expected.last_successful_ns),
+            format_rfc3339(observed.last_successful_ns),
+        ),
+    ):
+        if left != right:
+            yield FieldDifference(path, left, right)
+    if [ref.name for ref in expected.active] == [ref.name for ref in observed.active]:
+        for index, (left_ref, right_ref) in enumerate(
+            zip(expected.active, observed.active, strict=True)
+        ):
+            if left_ref != right_ref:
+                yield FieldDifference(
+                    f"status.active[{index}]", left_ref._asdict(), right_ref._asdict()
+                )
+
+
+def with_observed_refs(expected: CronJobStatus, observed: CronJobStatus) -> CronJobStatus:
+    """The expected status with the uids that only the server could give."""
+    by_name = {ref.name: ref for ref in observed.active}
+    return replace(expected, active=tuple(by_name.get(r.name, r) for r in expected.active))
+
+
+def reason_of(write: CronWrite, intent: Intent, explanation: CronExplanation) -> str:
+    """Why the rules ask for a write, with its numbers."""
+    if isinstance(intent, CreateJob):
+        delay_s = (write.recv_ns - intent.scheduled_ns) / NS_PER_S
+        return f"{due_text(explanation)}; started {delay_s:.3f} s after it"
+    if isinstance(intent, DeleteJob):
+        spec = explanation.cron_job.view.spec
+        return (
+            f"surplus history or replaced: successfulJobsHistoryLimit {spec.successful_limit}, "
+            f"failedJobsHistoryLimit {spec.failed_limit}, concurrencyPolicy "
+            f"{spec.concurrency_policy}"
+        )
+    before = explanation.cron_job.view.status
+    after = intent.status if isinstance(intent, UpdateCronJobStatus) else before
+    told = sorted({e.reason for e in explanation.events})
+    return (
+        f"active {len(before.active)} -> {len(after.active)}, last run "
+        f"{time_text(after.last_schedule_ns)}" + (f" ({', '.join(told)})" if told else "")
+    )
+
+
+def due_text(explanation: CronExplanation) -> str:
+    """Which slot was due in a sync, and from what that follows."""
+    view = explanation.cron_job.view
+    slot_ns = explanation.result.due_ns
+    if slot_ns is None:
+        return f"no slot was due (last run or creation {time_text(view.base_ns)})"
+    return (
+        f"slot {time_text(slot_ns)} was due (last run or creation {time_text(view.base_ns)}, "
+        f"schedule {view.spec.schedule!r})"
+    )
+
+
+def nothing_due(base_ns: int, upcoming_ns: int | None) -> str:
+    """Why no slot was due."""
+    upcoming = "never" if upcoming_ns is None else time_text(upcoming_ns)
+    return f"no slot was due (last run or creation {time_text(base_ns)}, next slot {upcoming})"
+
+
+def lateness(write: CronWrite, duty: Duty) -> str:
+    """When a late write had been possible, and due at the latest."""
+    return (
+        f"it was possible from {time_text(duty.trigger_ns)} on and had to happen by "
+        f"{time_text(duty.deadline_ns)}, "
+        f"{(write.recv_ns - duty.deadline_ns) / NS_PER_S:.3f} s before"
+    )
+
+
+def time_text(at_ns: int | None) -> str:
+    """An instant in RFC 3339."""
+    return "never" if at_ns is None else rfc3339(at_ns)
