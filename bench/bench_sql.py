@@ -37,7 +37,7 @@ UUID = re.compile(rb"[0-9a-f]{8}(-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{1
 RV = re.compile(rb'("resourceVersion": ?")(\d+)(")')
 NAMESPACE = re.compile(rb'("namespace": ?")(t-[a-z-]+|churn[a-z0-9-]*|default)(")')
 RECV = re.compile(rb'^\{"recv": ?(\d+)')
-CONTROL = (b'"LIST_BEGIN"', b'"LIST_END"', b'"BOOKMARK"')
+SKIPPED = (b'"LIST_BEGIN"', b'"LIST_END"', b'"BOOKMARK"', b'"resource":"namespaces"')
 
 
 def multiply(source: Path, target: Path, lines: int) -> int:
@@ -52,7 +52,7 @@ def multiply(source: Path, target: Path, lines: int) -> int:
     with target.open("wb") as out:
         while written < lines:
             for line in original:
-                if copy and any(word in line[:120] for word in CONTROL):
+                if copy and any(word in line[:120] for word in SKIPPED):
                     continue
                 out.write(_shifted(line, copy, copy * span, copy * revisions) if copy else line)
                 out.write(b"\n")

@@ -20,6 +20,7 @@ VERBS: dict[str, str] = {
     "replay": "tracekit.cli.replay:replay",
     "record": "tracekit.cli.record:record",
     "manifests": "tracekit.cli.manifests:manifests_command",
+    "sql": "tracekit.cli.sql:sql",
     "import": "tracekit.cli.import_:import_",
     "versions": "tracekit.cli.versions:versions",
     "cron": "tracekit.cli.cron:cron",

@@ -70,7 +70,7 @@ class Session:
 
     def sql(self, query: str) -> duckdb.DuckDBPyRelation:
         """The result of a query as a DuckDB relation, computed when it is fetched."""
-        with self._errors():
+        with self._errors(query):
             self._prepare(query)
             relation = self.connection.sql(query)
         if relation is None:
@@ -79,7 +79,7 @@ class Session:
 
     def table(self, query: str) -> pa.Table:
         """The result of a query, read around files that turn out to be damaged."""
-        with self._errors():
+        with self._errors(query):
             self._prepare(query)
             for _ in range(3):
                 try:
@@ -111,7 +111,7 @@ class Session:
                 else computed.verdicts(source, self._replay)
             )
             self.connection.register("_arriving", rows)
-            self.connection.execute(f"INSERT INTO {table} SELECT * FROM _arriving")  # noqa: S608
+            self.connection.execute(f"INSERT INTO internal.{table} SELECT * FROM _arriving")  # noqa: S608
             self.connection.unregister("_arriving")
 
     def _repair(self) -> bool:
@@ -128,31 +128,43 @@ class Session:
         return True
 
     @contextmanager
-    def _errors(self) -> Iterator[None]:
+    def _errors(self, query: str) -> Iterator[None]:
         try:
             yield
         except duckdb.Error as error:
-            raise explain_error(error, self.names()) from error
+            raise explain_error(self._with_place(error, query), self.names()) from error
+
+    def _with_place(self, error: duckdb.Error, query: str) -> duckdb.Error:
+        """The same error with the line and the caret, which only `execute` tells."""
+        if isinstance(error, duckdb.ParserException | duckdb.BinderException | duckdb.CatalogException):
+            try:
+                self.connection.execute(query)
+            except duckdb.Error as again:
+                return again
+        return error
 
     #### What there is ####
 
-    def names(self) -> list[str]:
-        """Views, macros and columns that a query may name."""
-        found = [view.name for view in views() if view.public]
-        found += [macro.name for macro in macros()]
+    def names(self) -> dict[str, list[str]]:
+        """What a query may name: tables, functions and columns."""
         columns = {column.name: None for view in views() for column in view.columns}
         columns.update(dict.fromkeys(NAMES))
-        return [*found, *columns]
+        return {
+            "table": [view.name for view in views() if view.public],
+            "function": [macro.name for macro in macros()],
+            "column": list(columns),
+        }
 
     #### Making it ####
 
     def _make(self) -> None:
+        self.connection.execute("CREATE SCHEMA internal")
         for name, schema in computed.SCHEMAS.items():
             self.connection.register("_arriving", schema.empty_table())
-            self.connection.execute(f"CREATE TABLE {name} AS SELECT * FROM _arriving")
+            self.connection.execute(f"CREATE TABLE internal.{name} AS SELECT * FROM _arriving")
             self.connection.unregister("_arriving")
         self.connection.register("_arriving", SCHEMA.empty_table())
-        self.connection.execute("CREATE TABLE _no_rows AS SELECT * FROM _arriving")
+        self.connection.execute("CREATE TABLE internal._no_rows AS SELECT * FROM _arriving")
         self.connection.unregister("_arriving")
         base, questions = macro_scripts()
         self._make_rows()
@@ -169,9 +181,9 @@ class Session:
             for columns in (", ".join(f'"{name}"' for name in NAMES),)
             for files in (", ".join(_text(str(path)) for path in source.files),)
         ]
-        empty = "SELECT ''::VARCHAR AS trace, * FROM _no_rows"
+        empty = "SELECT ''::VARCHAR AS trace, * FROM internal._no_rows"
         rows = " UNION ALL ".join(parts) if parts else empty
-        self.connection.execute(f"CREATE OR REPLACE VIEW _rows AS {rows}")
+        self.connection.execute(f"CREATE OR REPLACE VIEW internal._rows AS {rows}")
 
     def _lock(self) -> None:
         folders = ", ".join(_text(f"{source.path / LOG_DIR}/") for source in self.sources)

@@ -1,12 +1,12 @@
 --- One row per failed pod that a later pod of the same Job (and index) followed.
-CREATE VIEW _replacements AS
+CREATE VIEW internal._replacements AS
 WITH
 changes AS (
   SELECT trace, namespace, job_uid, index, appeared_ns AS ns, appeared_ns, false AS failure
-  FROM _pods WHERE job_uid IN (SELECT job_uid FROM _pods WHERE failed_ns IS NOT NULL)
+  FROM internal._pods WHERE job_uid IN (SELECT job_uid FROM internal._pods WHERE failed_ns IS NOT NULL)
   UNION ALL
   SELECT trace, namespace, job_uid, index, failed_ns, NULL, true
-  FROM _pods WHERE failed_ns IS NOT NULL
+  FROM internal._pods WHERE failed_ns IS NOT NULL
 ),
 followed AS (
   SELECT *,

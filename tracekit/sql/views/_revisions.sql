@@ -1,5 +1,5 @@
 --- States in their order, each once, with the state before it in `p`; what changes derive from.
-CREATE VIEW _revisions AS
+CREATE VIEW internal._revisions AS
 SELECT *,
        lag({
          'rv': rv, 'generation': generation, 'spec': spec, 'labels': labels,
@@ -12,5 +12,5 @@ SELECT *,
          'observed_status': observed_status, 'cron_active': cron_active,
          'last_schedule_ns': last_schedule_ns, 'last_successful_ns': last_successful_ns
        }) OVER w AS p
-FROM _states
+FROM internal._states
 WINDOW w AS (PARTITION BY trace, stream, namespace, name, uid ORDER BY _order, seq);

@@ -29,7 +29,7 @@ revisions AS (
            cron_active, last_schedule_ns, last_successful_ns, observed_status
          ) END AS status,
          _order
-  FROM _states
+  FROM internal._states
   WHERE stream IN ('jobs', 'cronjobs', 'pods')
 ),
 paired AS (
@@ -95,7 +95,7 @@ told AS (
          regexp_extract(message, '^\w+ \w+:? (\S+)$', 1) AS object,
          any_value(component) AS component,
          any_value(reason) AS reason
-  FROM _rows
+  FROM internal._rows
   WHERE stream = 'events' AND reason IN ('SuccessfulCreate', 'SuccessfulDelete')
     AND component IN ('job-controller', 'cronjob-controller')
   GROUP BY ALL

@@ -19,7 +19,7 @@ states AS (
          lag(conditions) OVER (
            PARTITION BY trace, stream, namespace, name, uid ORDER BY _order, seq
          ) AS before
-  FROM _states
+  FROM internal._states
   WHERE stream IN ('jobs', 'pods')
 ),
 changes AS (

@@ -57,5 +57,5 @@ SELECT trace, seq, utc(recv_ns) AS seen_at, namespace, name AS job, uid AS job_u
          CASE WHEN deleted_ns IS NOT NULL AND p.deleted_ns IS NULL THEN 'deletion asked for' END
        ], lambda change: change IS NOT NULL) AS changes,
        new_manager(managers, p.managers) AS writer
-FROM _revisions
+FROM internal._revisions
 WHERE stream = 'jobs' AND (type <> 'LIST' OR p IS NULL OR rv IS DISTINCT FROM p.rv);

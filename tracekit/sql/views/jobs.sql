@@ -43,7 +43,7 @@ seen AS (
          arg_max(seq, _order) AS last_seq,
          count(DISTINCT rv) AS revisions,
          max(recv_ns) FILTER (type = 'DELETED') AS gone_ns
-  FROM _states
+  FROM internal._states
   WHERE stream = 'jobs'
   GROUP BY ALL
 ),
@@ -51,7 +51,7 @@ last AS (
   SELECT seen.revisions, seen.gone_ns, states.*,
          finished_condition(states.conditions) AS finish
   FROM seen
-  JOIN _states AS states
+  JOIN internal._states AS states
     ON states.trace = seen.trace AND states.seq = seen.last_seq AND states.stream = 'jobs'
 ),
 pods AS (
@@ -61,12 +61,12 @@ pods AS (
          count(*) FILTER (phase = 'Failed') AS pods_failed,
          sum(restarts)::BIGINT AS restarts,
          min(start_ns) AS first_start_ns
-  FROM _pods
+  FROM internal._pods
   GROUP BY ALL
 ),
 waits AS (
   SELECT trace, namespace, job_uid, count(*) AS retries, sum(wait_s) FILTER (first_of_wait) AS backoff_s
-  FROM _replacements
+  FROM internal._replacements
   GROUP BY ALL
 )
 SELECT last.trace, last.namespace, last.name AS job, last.uid AS job_uid, last.cronjob,

@@ -22,7 +22,7 @@ states AS (
            WHEN phase = 'Running' AND pod_ready THEN 'Ready'
            ELSE coalesce(nullif(phase, ''), 'Pending')
          END AS phase
-  FROM _states
+  FROM internal._states
   WHERE stream = 'pods'
 ),
 changes AS (
