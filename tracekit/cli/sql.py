@@ -19,7 +19,9 @@ from tracekit.trace.model import HEADER_NAME
 
 @click.command()
 @click.argument("words", nargs=-1, metavar='TRACE… ["QUERY"]')
-@click.option("-f", "--file", "script", metavar="FILE", help="Read the query from a file (-: stdin).")
+@click.option(
+    "-f", "--file", "script", metavar="FILE", help="Read the query from a file (-: stdin)."
+)
 @click.option(
     "-o",
     "--output",

@@ -230,7 +230,9 @@ class Prompt:
         known = {example.name: example.sql for example in examples()}
         if name not in known:
             close = closest(name, known)
-            click.echo(f"there is no example {name}" + (f"; did you mean {close}?" if close else ""))
+            click.echo(
+                f"there is no example {name}" + (f"; did you mean {close}?" if close else "")
+            )
             return
         click.echo(known[name] + "\n")
         self._query(known[name])

@@ -75,7 +75,9 @@ def _aligned(cells: list[str], widths: list[int], right: list[bool]) -> str:
 
 
 def _is_number(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+    return bool(
+        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    )
 
 
 def _cell(value: Any) -> str:

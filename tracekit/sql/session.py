@@ -136,7 +136,9 @@ class Session:
 
     def _with_place(self, error: duckdb.Error, query: str) -> duckdb.Error:
         """The same error with the line and the caret, which only `execute` tells."""
-        if isinstance(error, duckdb.ParserException | duckdb.BinderException | duckdb.CatalogException):
+        if isinstance(
+            error, duckdb.ParserException | duckdb.BinderException | duckdb.CatalogException
+        ):
             try:
                 self.connection.execute(query)
             except duckdb.Error as again:

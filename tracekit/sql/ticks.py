@@ -159,7 +159,9 @@ def _generation(version: str | None) -> Generation:
 
 
 def _surroundings(cursor: Any, trace: str) -> _Surroundings:
-    end = cursor.execute("SELECT max(recv_ns) FROM internal._rows WHERE trace = ?", [trace]).fetchone()[0]
+    end = cursor.execute(
+        "SELECT max(recv_ns) FROM internal._rows WHERE trace = ?", [trace]
+    ).fetchone()[0]
     gaps = [(r["from_ns"], r["until_ns"]) for r in _rows(cursor, _BLIND, trace=trace)]
     pauses = [(r["from_ns"], r["until_ns"]) for r in _rows(cursor, _LEADERLESS, trace=trace)]
     return _Surroundings(end or 0, gaps, pauses)

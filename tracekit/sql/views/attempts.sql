@@ -56,7 +56,7 @@ ends AS (
          list_contains(list_transform(conditions, lambda c: c.type || c.status),
                        'DisruptionTargetTrue') AS disrupted
   FROM internal._states
-  WHERE stream = 'pods' AND job IS NOT NULL
+  WHERE stream = 'pods'
     AND (phase IN ('Succeeded', 'Failed') OR type = 'DELETED')
     AND (containers IS NOT NULL OR conditions IS NOT NULL)
 ),

@@ -20,6 +20,19 @@
 --@ changes | what differs from the revision before, in words | never; empty when only metadata that the server keeps changed
 --@ writer | field manager whose managedFields entry is new or newer in this revision | nobody can be told from it
 CREATE VIEW job_history AS
+WITH
+revisions AS (
+  SELECT *, lag({
+           'rv': rv, 'edits': [hash(spec), hash(labels), hash(annotations)],
+           'finalizers': finalizers, 'deleted_ns': deleted_ns, 'managers': managers,
+           'conditions': conditions, 'start_ns': start_ns, 'active': active, 'ready': ready,
+           'succeeded': succeeded, 'failed': failed, 'terminating': terminating,
+           'completed_indexes': completed_indexes, 'failed_indexes': failed_indexes,
+           'uncounted': len(uncounted_succeeded) + len(uncounted_failed)
+         }) OVER (PARTITION BY trace, namespace, uid ORDER BY _order, seq) AS p
+  FROM internal._states
+  WHERE stream = 'jobs'
+)
 SELECT trace, seq, utc(recv_ns) AS seen_at, namespace, name AS job, uid AS job_uid, rv, type, generation,
        coalesce(active, 0) AS active, ready, coalesce(succeeded, 0) AS succeeded,
        coalesce(failed, 0) AS failed, terminating, completed_indexes, failed_indexes,
@@ -35,7 +48,7 @@ SELECT trace, seq, utc(recv_ns) AS seen_at, namespace, name AS job, uid AS job_u
          changed_number('terminating', p.terminating, terminating, p IS NULL),
          changed_number(
            'uncounted',
-           len(p.uncounted_succeeded) + len(p.uncounted_failed),
+           p.uncounted,
            len(uncounted_succeeded) + len(uncounted_failed), p IS NULL
          ),
          CASE WHEN completed_indexes IS DISTINCT FROM p.completed_indexes
@@ -48,14 +61,14 @@ SELECT trace, seq, utc(recv_ns) AS seen_at, namespace, name AS job, uid AS job_u
                    AND (p IS NOT NULL OR len(conditions) > 0)
               THEN 'conditions ' || coalesce(nullif(
                 array_to_string(true_conditions(conditions), ', '), ''), 'none') END,
-         CASE WHEN p IS NOT NULL AND spec IS DISTINCT FROM p.spec THEN 'spec' END,
-         CASE WHEN p IS NOT NULL AND labels IS DISTINCT FROM p.labels THEN 'labels' END,
-         CASE WHEN p IS NOT NULL AND annotations IS DISTINCT FROM p.annotations
+         CASE WHEN p IS NOT NULL AND hash(spec) <> p.edits[1] THEN 'spec' END,
+         CASE WHEN p IS NOT NULL AND hash(labels) <> p.edits[2] THEN 'labels' END,
+         CASE WHEN p IS NOT NULL AND hash(annotations) <> p.edits[3]
               THEN 'annotations' END,
          CASE WHEN finalizers IS DISTINCT FROM p.finalizers THEN 'finalizers ' || coalesce(
            nullif(array_to_string(finalizers, ', '), ''), 'none') END,
          CASE WHEN deleted_ns IS NOT NULL AND p.deleted_ns IS NULL THEN 'deletion asked for' END
        ], lambda change: change IS NOT NULL) AS changes,
        new_manager(managers, p.managers) AS writer
-FROM internal._revisions
-WHERE stream = 'jobs' AND (type <> 'LIST' OR p IS NULL OR rv IS DISTINCT FROM p.rv);
+FROM revisions
+WHERE type <> 'LIST' OR p IS NULL OR rv IS DISTINCT FROM p.rv;

@@ -26,15 +26,15 @@ states AS (
   WHERE stream = 'pods'
 ),
 changes AS (
-  SELECT *, max(job) OVER (PARTITION BY trace, namespace, pod, pod_uid) AS last_job
+  SELECT *, max(job) OVER (PARTITION BY trace, namespace, pod_uid) AS last_job
   FROM states
   QUALIFY phase IS DISTINCT FROM lag(phase) OVER (
-    PARTITION BY trace, namespace, pod, pod_uid ORDER BY _order, seq
+    PARTITION BY trace, namespace, pod_uid ORDER BY _order, seq
   )
 ),
 spans AS (
   SELECT *, lead(recv_ns) OVER (
-    PARTITION BY trace, namespace, pod, pod_uid ORDER BY _order, seq
+    PARTITION BY trace, namespace, pod_uid ORDER BY _order, seq
   ) AS until_ns
   FROM changes
 )
