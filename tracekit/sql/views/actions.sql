@@ -15,18 +15,21 @@
 --@ evidence | from what the actor is known | the record does not tell
 CREATE VIEW actions AS
 WITH
-pods AS (
-  SELECT trace, seq, recv_ns, type, namespace, name, uid, rv, job,
-         newest_manager(managers, NULL) AS manager,
+pod_states AS (
+  SELECT trace, seq, recv_ns, type, namespace, name, uid, rv, job, _order,
+         CASE WHEN type <> 'DELETED' THEN newest_manager(managers, NULL) END AS manager,
          type = 'DELETED' OR deleted_ns IS NOT NULL AS going,
-         type = 'DELETED' AS gone,
-         coalesce(list_contains(finalizers, 'batch.kubernetes.io/job-tracking'), false) AS tracked,
+         coalesce(list_contains(finalizers, 'batch.kubernetes.io/job-tracking'), false) AS tracked
+  FROM internal._states
+  WHERE stream = 'pods'
+),
+pods AS (
+  SELECT *, type = 'DELETED' AS gone,
          lag(true, 1, false) OVER w AS known,
          lag(going) OVER w AS was_going,
          lag(tracked) OVER w AS was_tracked,
          lag(job) OVER w AS was_job
-  FROM internal._states
-  WHERE stream = 'pods'
+  FROM pod_states
   WINDOW w AS (PARTITION BY trace, namespace, uid ORDER BY _order, seq)
 ),
 pod_writes AS (
@@ -49,8 +52,8 @@ pod_writes AS (
     AND (NOT known OR going <> was_going OR tracked <> was_tracked OR gone
          OR job IS DISTINCT FROM was_job)
 ),
-others AS (
-  SELECT trace, seq, recv_ns, stream, type, namespace, name, uid, rv, job, cronjob,
+other_states AS (
+  SELECT trace, seq, recv_ns, stream, type, namespace, name, uid, rv, job, cronjob, _order,
          newest_manager(managers, NULL) AS editor,
          newest_manager(managers, 'status') AS status_writer,
          type = 'DELETED' OR deleted_ns IS NOT NULL AS going,
@@ -58,15 +61,30 @@ others AS (
          hash(
            active, ready, succeeded, failed, terminating, start_ns, completion_ns,
            completed_indexes, failed_indexes, uncounted_succeeded, uncounted_failed, conditions,
+           observed_status
+         ) AS state
+  FROM internal._states
+  WHERE stream = 'jobs'
+  UNION ALL
+  SELECT trace, seq, recv_ns, stream, type, namespace, name, uid, rv, job, cronjob, _order,
+         newest_manager(managers, NULL) AS editor,
+         newest_manager(managers, 'status') AS status_writer,
+         type = 'DELETED' OR deleted_ns IS NOT NULL AS going,
+         hash(spec, labels, annotations, CASE WHEN deleted_ns IS NULL THEN finalizers END) AS edited,
+         hash(
            cron_active, last_schedule_ns, last_successful_ns, observed_status
-         ) AS state,
+         ) AS state
+  FROM internal._states
+  WHERE stream = 'cronjobs'
+),
+others AS (
+  SELECT *,
          lag(true, 1, false) OVER w AS known,
          lag(going) OVER w AS was_going,
          lag(edited) OVER w AS was_edited,
          lag(state) OVER w AS was_state
-  FROM internal._states
-  WHERE stream IN ('jobs', 'cronjobs')
-  WINDOW w AS (PARTITION BY trace, namespace, uid ORDER BY _order, seq)
+  FROM other_states
+  WINDOW w AS (PARTITION BY trace, stream, namespace, uid ORDER BY _order, seq)
 ),
 other_writes AS (
   SELECT trace, seq, recv_ns, stream, type, namespace, name, uid, rv, job, cronjob,

@@ -21,22 +21,30 @@
 --@ writer | field manager whose managedFields entry is new or newer in this revision | nobody can be told from it
 CREATE VIEW job_history AS
 WITH
+states AS (
+  SELECT trace, seq, recv_ns, type, namespace, name, uid, rv, _order, generation, finalizers,
+         deleted_ns, managers, conditions, start_ns, active, ready, succeeded, failed, terminating,
+         completed_indexes, failed_indexes,
+         len(uncounted_succeeded) + len(uncounted_failed) AS uncounted,
+         hash(spec) AS spec, hash(labels) AS labels, hash(annotations) AS annotations
+  FROM internal._states
+  WHERE stream = 'jobs'
+),
 revisions AS (
   SELECT *, lag({
-           'rv': rv, 'edits': [hash(spec), hash(labels), hash(annotations)],
+           'rv': rv, 'spec': spec, 'labels': labels, 'annotations': annotations,
            'finalizers': finalizers, 'deleted_ns': deleted_ns, 'managers': managers,
            'conditions': conditions, 'start_ns': start_ns, 'active': active, 'ready': ready,
            'succeeded': succeeded, 'failed': failed, 'terminating': terminating,
            'completed_indexes': completed_indexes, 'failed_indexes': failed_indexes,
-           'uncounted': len(uncounted_succeeded) + len(uncounted_failed)
+           'uncounted': uncounted
          }) OVER (PARTITION BY trace, namespace, uid ORDER BY _order, seq) AS p
-  FROM internal._states
-  WHERE stream = 'jobs'
+  FROM states
 )
 SELECT trace, seq, utc(recv_ns) AS seen_at, namespace, name AS job, uid AS job_uid, rv, type, generation,
        coalesce(active, 0) AS active, ready, coalesce(succeeded, 0) AS succeeded,
        coalesce(failed, 0) AS failed, terminating, completed_indexes, failed_indexes,
-       len(uncounted_succeeded) + len(uncounted_failed) AS uncounted,
+       uncounted,
        true_conditions(conditions) AS conditions,
        list_filter([
          CASE WHEN p IS NULL THEN CASE type WHEN 'ADDED' THEN 'created' ELSE 'first seen' END END,
@@ -46,11 +54,7 @@ SELECT trace, seq, utc(recv_ns) AS seen_at, namespace, name AS job, uid AS job_u
          changed_number('succeeded', p.succeeded, succeeded, p IS NULL),
          changed_number('failed', p.failed, failed, p IS NULL),
          changed_number('terminating', p.terminating, terminating, p IS NULL),
-         changed_number(
-           'uncounted',
-           p.uncounted,
-           len(uncounted_succeeded) + len(uncounted_failed), p IS NULL
-         ),
+         changed_number('uncounted', p.uncounted, uncounted, p IS NULL),
          CASE WHEN completed_indexes IS DISTINCT FROM p.completed_indexes
               THEN 'completedIndexes ' || coalesce(completed_indexes, 'gone') END,
          CASE WHEN failed_indexes IS DISTINCT FROM p.failed_indexes
@@ -61,9 +65,9 @@ SELECT trace, seq, utc(recv_ns) AS seen_at, namespace, name AS job, uid AS job_u
                    AND (p IS NOT NULL OR len(conditions) > 0)
               THEN 'conditions ' || coalesce(nullif(
                 array_to_string(true_conditions(conditions), ', '), ''), 'none') END,
-         CASE WHEN p IS NOT NULL AND hash(spec) <> p.edits[1] THEN 'spec' END,
-         CASE WHEN p IS NOT NULL AND hash(labels) <> p.edits[2] THEN 'labels' END,
-         CASE WHEN p IS NOT NULL AND hash(annotations) <> p.edits[3]
+         CASE WHEN p IS NOT NULL AND spec <> p.spec THEN 'spec' END,
+         CASE WHEN p IS NOT NULL AND labels <> p.labels THEN 'labels' END,
+         CASE WHEN p IS NOT NULL AND annotations <> p.annotations
               THEN 'annotations' END,
          CASE WHEN finalizers IS DISTINCT FROM p.finalizers THEN 'finalizers ' || coalesce(
            nullif(array_to_string(finalizers, ', '), ''), 'none') END,
