@@ -178,7 +178,7 @@ def json_rows_sql(lines: Path) -> str:
         "lease_transitions": number("spec.leaseTransitions"),
     }
     made = ",\n".join(f"{expression} AS {name}" for name, expression in columns.items())
-    return f"""CREATE OR REPLACE VIEW _rows AS
+    return f"""CREATE OR REPLACE VIEW internal._rows AS
       SELECT 'json' AS trace, {made}, NULL::BIGINT AS last_schedule_ns,
         NULL::BIGINT AS last_successful_ns, NULL::VARCHAR AS observed_status,
         NULL::BIGINT AS pod_ready_since_ns, NULL::VARCHAR AS cron_active,

@@ -11,9 +11,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tracekit.sql import computed
 from tracekit.sql.catalog import COMPUTED, macro_scripts, macros, views
@@ -88,6 +90,21 @@ class Session:
                     if not self._repair():
                         raise
             return self._fetch(query)
+
+    def rows(self, query: str, **values: str | int | None) -> list[dict[str, Any]]:
+        """The rows of one of our own queries, with its parameters bound."""
+        cursor = self.connection.cursor()
+        cursor.execute(query, values)
+        names = [column[0] for column in cursor.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+    @staticmethod
+    def matching(rows: pa.Table, **wanted: str | None) -> pa.Table:
+        """The rows whose columns have the wanted values; None is not asked for."""
+        for name, value in wanted.items():
+            if value is not None:
+                rows = rows.filter(pc.equal(pc.utf8_lower(rows[name]), value.lower()))
+        return rows
 
     def _fetch(self, query: str) -> pa.Table:
         relation = self.connection.sql(query)
