@@ -87,7 +87,9 @@ def account_lines(account: Account) -> Iterator[str]:
 
 def clock(at_ns: int) -> str:
     """A time in UTC to the millisecond, with its date."""
-    return (format_rfc3339(at_ns - at_ns % 1_000_000) or "").replace("T", " ").removesuffix("Z")
+    whole, millis = at_ns - at_ns % NS_PER_S, at_ns % NS_PER_S // 1_000_000
+    text = (format_rfc3339(whole) or "").replace("T", " ").removesuffix("Z")
+    return f"{text}.{millis:03d}"
 
 
 def account_of_job(judged: KeyJudgement) -> Account:
@@ -213,18 +215,17 @@ def _exit(pod: PodView) -> str:
 
 def _did(writes: Iterable[Write]) -> str:
     parts: dict[WriteKind, list[str]] = {}
-    status = ""
+    statuses: list[Revision[JobView]] = []
     for write in writes:
-        if write.kind is WriteKind.STATUS_UPDATE:
-            status = _status(write)
+        if write.job is not None:
+            statuses.append(write.job)
         elif write.pod is not None:
             parts.setdefault(write.kind, []).append(write.pod.view.name)
     told = [
-        f"{_VERBS[kind]} {'of ' if kind is WriteKind.FINALIZER_REMOVAL else ''}{_named(names)}"
-        for kind, names in parts.items()
+        f"{_VERBS[kind]} {_named(names)}" for kind, names in parts.items()
     ]
-    if status:
-        told.append(status)
+    if statuses:
+        told.append(_status(statuses[0], statuses[-1]))
     return "; ".join(told)
 
 
@@ -234,10 +235,9 @@ def _named(names: Sequence[str]) -> str:
     return f"{len(names)} pods ({', '.join(names[:2])}, …)"
 
 
-def _status(write: Write) -> str:
-    assert write.job is not None  # noqa: S101 - status writes have one
-    now = write.job.view.status
-    before = write.job.previous.view.status if write.job.previous is not None else now
+def _status(first: Revision[JobView], last: Revision[JobView]) -> str:
+    now = last.view.status
+    before = first.previous.view.status if first.previous is not None else now
     changes = []
     for name in ("active", "ready", "succeeded", "failed", "terminating"):
         old, new = getattr(before, name), getattr(now, name)
