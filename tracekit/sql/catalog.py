@@ -15,8 +15,8 @@ from importlib.resources import files
 
 #: Views in an order in which each one only needs those before it.
 VIEWS = (
-    "_states", "observations", "objects", "_pods", "_replacements", "attempts", "jobs",
-    "_revisions", "job_history", "pod_phases", "conditions", "k8s_events", "actions", "finalizers",
+    "_states", "observations", "objects", "_pods", "attempts", "jobs",
+    "job_history", "pod_phases", "conditions", "k8s_events", "actions", "finalizers",
     "leaders", "gaps", "cron_ticks", "divergences", "verdicts",
 )  # fmt: skip
 

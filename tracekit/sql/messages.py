@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
 from tracekit.errors import TracekitError
 
 _MISSING = (
-    re.compile(r"Table with name (?P<name>\S+) does not exist"),
-    re.compile(r"Referenced (?:table|column) \"(?P<name>[^\"]+)\" not found"),
-    re.compile(r"(?:Table|Scalar|Aggregate|Macro) Function with name (?P<name>\S+) does not exist"),
-    re.compile(r"does not have a column named \"(?P<name>[^\"]+)\""),
+    ("table", re.compile(r"Table with name (?P<name>\S+) does not exist")),
+    ("table", re.compile(r"Referenced table \"(?P<name>[^\"]+)\" not found")),
+    ("column", re.compile(r"Referenced column \"(?P<name>[^\"]+)\" not found")),
+    ("column", re.compile(r"does not have a column named \"(?P<name>[^\"]+)\"")),
+    ("function", re.compile(r"(?:\w+ )?Function with name (?P<name>\S+) does not exist")),
 )
 _HINTS = re.compile(r"^(Did you mean|Candidate (bindings|tables|functions))", re.IGNORECASE)
 
@@ -21,8 +22,8 @@ class QueryError(TracekitError):
     """A query that cannot run; the message has the line with a caret where DuckDB knows it."""
 
 
-def explain_error(error: Exception, names: Iterable[str]) -> QueryError:
-    """DuckDB's error as one for users, with suggestions out of `names`."""
+def explain_error(error: Exception, names: Mapping[str, Iterable[str]]) -> QueryError:
+    """DuckDB's error as one for users, with suggestions out of `names` (by table, function, column)."""
     text = str(error).strip()
     head, _, place = text.partition("\nLINE ")
     lines = [line for line in head.splitlines() if line.strip()]
@@ -33,12 +34,12 @@ def explain_error(error: Exception, names: Iterable[str]) -> QueryError:
     return QueryError("\n".join(parts))
 
 
-def _suggestion(text: str, lines: list[str], names: Iterable[str]) -> str:
-    for pattern in _MISSING:
+def _suggestion(text: str, lines: list[str], names: Mapping[str, Iterable[str]]) -> str:
+    for kind, pattern in _MISSING:
         match = pattern.search(text)
         if match is None:
             continue
-        close = closest(match["name"].strip('"!,'), names)
+        close = closest(match["name"].strip('"!,'), names[kind])
         if close:
             return f"; did you mean {close}?"
     hints = [line.strip() for line in lines[1:] if _HINTS.match(line.strip())]

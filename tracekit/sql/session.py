@@ -11,9 +11,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tracekit.sql import computed
 from tracekit.sql.catalog import COMPUTED, macro_scripts, macros, views
@@ -70,7 +72,7 @@ class Session:
 
     def sql(self, query: str) -> duckdb.DuckDBPyRelation:
         """The result of a query as a DuckDB relation, computed when it is fetched."""
-        with self._errors():
+        with self._errors(query):
             self._prepare(query)
             relation = self.connection.sql(query)
         if relation is None:
@@ -79,7 +81,7 @@ class Session:
 
     def table(self, query: str) -> pa.Table:
         """The result of a query, read around files that turn out to be damaged."""
-        with self._errors():
+        with self._errors(query):
             self._prepare(query)
             for _ in range(3):
                 try:
@@ -88,6 +90,21 @@ class Session:
                     if not self._repair():
                         raise
             return self._fetch(query)
+
+    def rows(self, query: str, **values: str | int | None) -> list[dict[str, Any]]:
+        """The rows of one of our own queries, with its parameters bound."""
+        cursor = self.connection.cursor()
+        cursor.execute(query, values)
+        names = [column[0] for column in cursor.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+    @staticmethod
+    def matching(rows: pa.Table, **wanted: str | None) -> pa.Table:
+        """The rows whose columns have the wanted values; None is not asked for."""
+        for name, value in wanted.items():
+            if value is not None:
+                rows = rows.filter(pc.equal(pc.utf8_lower(rows[name]), value.lower()))
+        return rows
 
     def _fetch(self, query: str) -> pa.Table:
         relation = self.connection.sql(query)
@@ -111,7 +128,7 @@ class Session:
                 else computed.verdicts(source, self._replay)
             )
             self.connection.register("_arriving", rows)
-            self.connection.execute(f"INSERT INTO {table} SELECT * FROM _arriving")  # noqa: S608
+            self.connection.execute(f"INSERT INTO internal.{table} SELECT * FROM _arriving")  # noqa: S608
             self.connection.unregister("_arriving")
 
     def _repair(self) -> bool:
@@ -128,31 +145,45 @@ class Session:
         return True
 
     @contextmanager
-    def _errors(self) -> Iterator[None]:
+    def _errors(self, query: str) -> Iterator[None]:
         try:
             yield
         except duckdb.Error as error:
-            raise explain_error(error, self.names()) from error
+            raise explain_error(self._with_place(error, query), self.names()) from error
+
+    def _with_place(self, error: duckdb.Error, query: str) -> duckdb.Error:
+        """The same error with the line and the caret, which only `execute` tells."""
+        if isinstance(
+            error, duckdb.ParserException | duckdb.BinderException | duckdb.CatalogException
+        ):
+            try:
+                self.connection.execute(query)
+            except duckdb.Error as again:
+                return again
+        return error
 
     #### What there is ####
 
-    def names(self) -> list[str]:
-        """Views, macros and columns that a query may name."""
-        found = [view.name for view in views() if view.public]
-        found += [macro.name for macro in macros()]
+    def names(self) -> dict[str, list[str]]:
+        """What a query may name: tables, functions and columns."""
         columns = {column.name: None for view in views() for column in view.columns}
         columns.update(dict.fromkeys(NAMES))
-        return [*found, *columns]
+        return {
+            "table": [view.name for view in views() if view.public],
+            "function": [macro.name for macro in macros()],
+            "column": list(columns),
+        }
 
     #### Making it ####
 
     def _make(self) -> None:
+        self.connection.execute("CREATE SCHEMA internal")
         for name, schema in computed.SCHEMAS.items():
             self.connection.register("_arriving", schema.empty_table())
-            self.connection.execute(f"CREATE TABLE {name} AS SELECT * FROM _arriving")
+            self.connection.execute(f"CREATE TABLE internal.{name} AS SELECT * FROM _arriving")
             self.connection.unregister("_arriving")
         self.connection.register("_arriving", SCHEMA.empty_table())
-        self.connection.execute("CREATE TABLE _no_rows AS SELECT * FROM _arriving")
+        self.connection.execute("CREATE TABLE internal._no_rows AS SELECT * FROM _arriving")
         self.connection.unregister("_arriving")
         base, questions = macro_scripts()
         self._make_rows()
@@ -169,9 +200,9 @@ class Session:
             for columns in (", ".join(f'"{name}"' for name in NAMES),)
             for files in (", ".join(_text(str(path)) for path in source.files),)
         ]
-        empty = "SELECT ''::VARCHAR AS trace, * FROM _no_rows"
+        empty = "SELECT ''::VARCHAR AS trace, * FROM internal._no_rows"
         rows = " UNION ALL ".join(parts) if parts else empty
-        self.connection.execute(f"CREATE OR REPLACE VIEW _rows AS {rows}")
+        self.connection.execute(f"CREATE OR REPLACE VIEW internal._rows AS {rows}")
 
     def _lock(self) -> None:
         folders = ", ".join(_text(f"{source.path / LOG_DIR}/") for source in self.sources)

@@ -54,7 +54,7 @@ _SECONDS_FROM = 1_000_000_000
 
 _CRONJOBS = """
 SELECT seq, recv_ns, type, namespace, name, uid, created_ns, last_schedule_ns, spec
-FROM _states WHERE trace = $trace AND stream = 'cronjobs' ORDER BY _order, seq
+FROM internal._states WHERE trace = $trace AND stream = 'cronjobs' ORDER BY _order, seq
 """
 _JOBS = """
 SELECT namespace, cronjob, owner_uid, name, any_value(uid) AS uid,
@@ -62,12 +62,12 @@ SELECT namespace, cronjob, owner_uid, name, any_value(uid) AS uid,
        min(coalesce(completion_ns, finished_condition(conditions).last_transition_ns)) FILTER (
          finished_condition(conditions) IS NOT NULL) AS finished_ns,
        max(recv_ns) FILTER (type = 'DELETED') AS gone_ns
-FROM _states WHERE trace = $trace AND stream = 'jobs' AND cronjob IS NOT NULL
+FROM internal._states WHERE trace = $trace AND stream = 'jobs' AND cronjob IS NOT NULL
 GROUP BY namespace, cronjob, owner_uid, name, uid
 """
 _BLIND = """
 SELECT coalesce(gap_from_ns, 0) AS from_ns, coalesce(gap_until_ns, 1 << 62) AS until_ns
-FROM _rows WHERE trace = $trace AND type = 'GAP' AND stream IN ('jobs', 'cronjobs')
+FROM internal._rows WHERE trace = $trace AND type = 'GAP' AND stream IN ('jobs', 'cronjobs')
 """
 _LEADERLESS = """
 SELECT epoch_ns(from_at) - (without_leader_s * 1e9)::BIGINT AS from_ns, epoch_ns(from_at) AS until_ns
@@ -159,7 +159,9 @@ def _generation(version: str | None) -> Generation:
 
 
 def _surroundings(cursor: Any, trace: str) -> _Surroundings:
-    end = cursor.execute("SELECT max(recv_ns) FROM _rows WHERE trace = ?", [trace]).fetchone()[0]
+    end = cursor.execute(
+        "SELECT max(recv_ns) FROM internal._rows WHERE trace = ?", [trace]
+    ).fetchone()[0]
     gaps = [(r["from_ns"], r["until_ns"]) for r in _rows(cursor, _BLIND, trace=trace)]
     pauses = [(r["from_ns"], r["until_ns"]) for r in _rows(cursor, _LEADERLESS, trace=trace)]
     return _Surroundings(end or 0, gaps, pauses)

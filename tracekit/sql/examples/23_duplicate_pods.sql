@@ -1,10 +1,13 @@
 -- Where did more pods run at once than the Job's parallelism allows?
-WITH steps AS (
-  SELECT trace, namespace, job_uid, started_at AS changed_at, 1 AS step
-  FROM attempts WHERE started_at IS NOT NULL
+WITH ran AS MATERIALIZED (
+  SELECT trace, namespace, job_uid, started_at, coalesce(finished_at, gone_at) AS until_at
+  FROM attempts
+  WHERE started_at IS NOT NULL
+),
+steps AS (
+  SELECT trace, namespace, job_uid, started_at AS changed_at, 1 AS step FROM ran
   UNION ALL
-  SELECT trace, namespace, job_uid, coalesce(finished_at, gone_at), -1
-  FROM attempts WHERE started_at IS NOT NULL AND coalesce(finished_at, gone_at) IS NOT NULL
+  SELECT trace, namespace, job_uid, until_at, -1 FROM ran WHERE until_at IS NOT NULL
 ),
 peaks AS (
   SELECT trace, namespace, job_uid, changed_at, sum(step) OVER (
@@ -12,7 +15,8 @@ peaks AS (
   ) AS running
   FROM steps
 )
-SELECT jobs.namespace, jobs.job, parallelism, max(running) AS most_at_once, arg_max(changed_at, running) AS changed_at
+SELECT jobs.namespace, jobs.job, parallelism, max(running) AS most_at_once,
+       arg_max(changed_at, running) AS changed_at
 FROM peaks JOIN jobs USING (trace, namespace, job_uid)
 GROUP BY ALL
 HAVING max(running) > parallelism

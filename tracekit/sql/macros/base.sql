@@ -51,10 +51,10 @@ CREATE MACRO is_controller_manager(manager) AS manager IN (
   'cluster-policy-controller'
 );
 
--- Who wrote the status last; counts where a write changed no entry, in the second of the one before.
-CREATE MACRO last_status_manager(managers) AS (
+-- The manager with the newest managedFields entry for a subresource (NULL: for the object itself).
+CREATE MACRO newest_manager(managers, subresource_name) AS (
   list_max(list_transform(
-    list_filter(managers, lambda m: m.subresource = 'status'),
-    lambda m: {'at': m.time_ns, 'manager': m.manager}
+    list_filter(managers, lambda m: coalesce(m.subresource, '') = coalesce(subresource_name, '')),
+    lambda m: {'written': m.time_ns, 'manager': m.manager}
   ))['manager']
 );

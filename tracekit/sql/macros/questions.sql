@@ -34,21 +34,21 @@ happened AS (
   SELECT trace, seen_at, seq, 'job' AS what, job AS object,
          array_to_string(changes, ', ') AS detail, writer AS who
   FROM job_history
-  WHERE namespace = split_part(job_key, '/', 1) AND job = split_part(job_key, '/', 2)
+  WHERE namespace = split_part(job_key, '/', 1) AND job = substr(job_key, strpos(job_key, '/') + 1)
     AND len(changes) > 0
   UNION ALL
   SELECT trace, seen_at, seq, 'action', object, action, actor
   FROM actions
-  WHERE namespace = split_part(job_key, '/', 1) AND job = split_part(job_key, '/', 2)
+  WHERE namespace = split_part(job_key, '/', 1) AND job = substr(job_key, strpos(job_key, '/') + 1)
     AND kind = 'Pod'
   UNION ALL
   SELECT trace, from_at, NULL, 'pod', pod, phase, NULL
   FROM pod_phases
-  WHERE namespace = split_part(job_key, '/', 1) AND job = split_part(job_key, '/', 2)
+  WHERE namespace = split_part(job_key, '/', 1) AND job = substr(job_key, strpos(job_key, '/') + 1)
   UNION ALL
   SELECT trace, seen_at, NULL, 'event', name, reason || ': ' || message, component
   FROM k8s_events
-  WHERE namespace = split_part(job_key, '/', 1) AND job = split_part(job_key, '/', 2)
+  WHERE namespace = split_part(job_key, '/', 1) AND job = substr(job_key, strpos(job_key, '/') + 1)
 )
 SELECT trace, seen_at, what, object, detail, who
 FROM happened

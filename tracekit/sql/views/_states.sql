@@ -1,5 +1,5 @@
 --- Rows that are a state of an object, with `_order`: the order of an object's states.
-CREATE VIEW _states AS
+CREATE VIEW internal._states AS
 SELECT *, least(coalesce(rv, 0), 4611686018427387902) * 2 + (type = 'DELETED')::BIGINT AS _order
-FROM _rows
+FROM internal._rows
 WHERE type IN ('LIST', 'ADDED', 'MODIFIED', 'DELETED');

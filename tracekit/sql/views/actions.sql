@@ -15,74 +15,104 @@
 --@ evidence | from what the actor is known | the record does not tell
 CREATE VIEW actions AS
 WITH
-revisions AS (
-  SELECT trace, seq, recv_ns, stream, type, namespace, name, uid, rv, job, cronjob, kind,
-         deleted_ns, owner_uid, managers,
-         list_contains(finalizers, 'batch.kubernetes.io/job-tracking') AS tracked,
-         CASE WHEN stream <> 'pods' THEN spec END AS spec,
-         CASE WHEN stream <> 'pods' THEN labels END AS labels,
-         CASE WHEN stream <> 'pods' THEN annotations END AS annotations,
-         CASE WHEN stream <> 'pods' THEN finalizers END AS finalizers,
-         CASE WHEN stream <> 'pods' THEN hash(
+pod_states AS (
+  SELECT trace, seq, recv_ns, type, namespace, name, uid, rv, job, _order,
+         CASE WHEN type <> 'DELETED' THEN newest_manager(managers, NULL) END AS manager,
+         type = 'DELETED' OR deleted_ns IS NOT NULL AS going,
+         coalesce(list_contains(finalizers, 'batch.kubernetes.io/job-tracking'), false) AS tracked
+  FROM internal._states
+  WHERE stream = 'pods'
+),
+pods AS (
+  SELECT *, type = 'DELETED' AS gone,
+         lag(true, 1, false) OVER w AS known,
+         lag(going) OVER w AS was_going,
+         lag(tracked) OVER w AS was_tracked,
+         lag(job) OVER w AS was_job
+  FROM pod_states
+  WINDOW w AS (PARTITION BY trace, namespace, uid ORDER BY _order, seq)
+),
+pod_writes AS (
+  SELECT trace, seq, recv_ns, 'pods' AS stream, type, namespace, name, uid, rv,
+         coalesce(job, was_job) AS job, NULL::VARCHAR AS cronjob,
+         CASE WHEN NOT known OR was_job IS NULL THEN manager END AS manager,
+         unnest(CASE
+           WHEN NOT known THEN CASE WHEN type = 'ADDED' THEN ['pod-create'] ELSE [] END
+           ELSE list_filter([
+             CASE WHEN going AND NOT was_going THEN 'pod-delete' END,
+             CASE
+               WHEN NOT gone AND job IS NOT NULL AND was_job IS NULL THEN 'pod-adopt'
+               WHEN NOT gone AND job IS NULL THEN 'pod-release'
+               WHEN was_tracked AND (NOT tracked OR gone) THEN 'finalizer-removal'
+             END
+           ], lambda action: action IS NOT NULL)
+         END) AS action
+  FROM pods
+  WHERE coalesce(job, was_job) IS NOT NULL
+    AND (NOT known OR going <> was_going OR tracked <> was_tracked OR gone
+         OR job IS DISTINCT FROM was_job)
+),
+other_states AS (
+  SELECT trace, seq, recv_ns, stream, type, namespace, name, uid, rv, job, cronjob, _order,
+         newest_manager(managers, NULL) AS editor,
+         newest_manager(managers, 'status') AS status_writer,
+         type = 'DELETED' OR deleted_ns IS NOT NULL AS going,
+         hash(spec, labels, annotations, CASE WHEN deleted_ns IS NULL THEN finalizers END) AS edited,
+         hash(
            active, ready, succeeded, failed, terminating, start_ns, completion_ns,
            completed_indexes, failed_indexes, uncounted_succeeded, uncounted_failed, conditions,
+           observed_status
+         ) AS state
+  FROM internal._states
+  WHERE stream = 'jobs'
+  UNION ALL
+  SELECT trace, seq, recv_ns, stream, type, namespace, name, uid, rv, job, cronjob, _order,
+         newest_manager(managers, NULL) AS editor,
+         newest_manager(managers, 'status') AS status_writer,
+         type = 'DELETED' OR deleted_ns IS NOT NULL AS going,
+         hash(spec, labels, annotations, CASE WHEN deleted_ns IS NULL THEN finalizers END) AS edited,
+         hash(
            cron_active, last_schedule_ns, last_successful_ns, observed_status
-         ) END AS status,
-         _order
-  FROM _states
-  WHERE stream IN ('jobs', 'cronjobs', 'pods')
+         ) AS state
+  FROM internal._states
+  WHERE stream = 'cronjobs'
 ),
-paired AS (
-  SELECT *, lag({
-           'type': type, 'job': job, 'deleted_ns': deleted_ns, 'owner_uid': owner_uid,
-           'managers': managers, 'tracked': tracked, 'spec': spec, 'labels': labels,
-           'annotations': annotations, 'finalizers': finalizers, 'status': status
-         }) OVER (
-           PARTITION BY trace, stream, namespace, name, uid ORDER BY _order, seq
-         ) AS p
-  FROM revisions
+others AS (
+  SELECT *,
+         lag(true, 1, false) OVER w AS known,
+         lag(going) OVER w AS was_going,
+         lag(edited) OVER w AS was_edited,
+         lag(state) OVER w AS was_state
+  FROM other_states
+  WINDOW w AS (PARTITION BY trace, stream, namespace, uid ORDER BY _order, seq)
+),
+other_writes AS (
+  SELECT trace, seq, recv_ns, stream, type, namespace, name, uid, rv, job, cronjob,
+         unnest(CASE
+           WHEN NOT known THEN CASE WHEN type = 'ADDED' THEN ['create'] ELSE [] END
+           ELSE list_filter([
+             CASE WHEN going AND NOT was_going THEN 'delete' END,
+             CASE WHEN type = 'MODIFIED' AND state <> was_state THEN 'status' END,
+             CASE WHEN type = 'MODIFIED' AND edited <> was_edited AND going = was_going
+                  THEN 'update' END
+           ], lambda action: action IS NOT NULL)
+         END) AS verb,
+         CASE
+           WHEN type = 'DELETED' OR verb = 'delete' THEN NULL
+           WHEN verb = 'status' THEN status_writer
+           ELSE editor
+         END AS manager
+  FROM others
 ),
 writes AS (
-  SELECT *, unnest(CASE stream
-    WHEN 'pods' THEN CASE
-      WHEN coalesce(job, p.job) IS NULL THEN []
-      WHEN p IS NULL THEN CASE WHEN type = 'ADDED' THEN ['pod-create'] ELSE [] END
-      ELSE list_filter([
-        CASE WHEN p.deleted_ns IS NULL AND (deleted_ns IS NOT NULL OR type = 'DELETED')
-             THEN 'pod-delete' END,
-        CASE
-          WHEN type <> 'DELETED' AND job IS NOT NULL AND p.job IS NULL THEN 'pod-adopt'
-          WHEN type <> 'DELETED' AND job IS NULL THEN 'pod-release'
-          WHEN p.tracked AND (NOT coalesce(tracked, false) OR type = 'DELETED')
-          THEN 'finalizer-removal'
-        END
-      ], lambda action: action IS NOT NULL) END
-    WHEN 'jobs' THEN CASE
-      WHEN p IS NULL THEN CASE WHEN type = 'ADDED' THEN ['job-create'] ELSE [] END
-      ELSE list_filter([
-        CASE WHEN p.deleted_ns IS NULL AND (deleted_ns IS NOT NULL OR type = 'DELETED')
-             THEN 'job-delete' END,
-        CASE WHEN type = 'MODIFIED' AND status IS DISTINCT FROM p.status THEN 'status-update' END,
-        CASE WHEN type = 'MODIFIED' AND (
-          spec IS DISTINCT FROM p.spec OR labels IS DISTINCT FROM p.labels
-          OR annotations IS DISTINCT FROM p.annotations
-          OR finalizers IS DISTINCT FROM p.finalizers AND deleted_ns IS NULL
-        ) THEN 'job-update' END
-      ], lambda action: action IS NOT NULL) END
-    ELSE CASE
-      WHEN p IS NULL THEN CASE WHEN type = 'ADDED' THEN ['cronjob-create'] ELSE [] END
-      ELSE list_filter([
-        CASE WHEN p.deleted_ns IS NULL AND (deleted_ns IS NOT NULL OR type = 'DELETED')
-             THEN 'cronjob-delete' END,
-        CASE WHEN type = 'MODIFIED' AND status IS DISTINCT FROM p.status
-             THEN 'cronjob-status' END,
-        CASE WHEN type = 'MODIFIED' AND (
-          spec IS DISTINCT FROM p.spec OR labels IS DISTINCT FROM p.labels
-          OR annotations IS DISTINCT FROM p.annotations
-        ) THEN 'cronjob-update' END
-      ], lambda action: action IS NOT NULL) END
-    END) AS action
-  FROM paired
+  SELECT trace, seq, recv_ns, stream, type, namespace, name, uid, rv, job, cronjob, manager, action
+  FROM pod_writes
+  UNION ALL
+  SELECT trace, seq, recv_ns, stream, type, namespace, name, uid, rv, job, cronjob, manager,
+         CASE WHEN stream = 'cronjobs' THEN 'cronjob-' || verb
+              WHEN verb = 'status' THEN 'status-update'
+              ELSE 'job-' || verb END
+  FROM other_writes
 ),
 told AS (
   SELECT trace, namespace,
@@ -95,26 +125,19 @@ told AS (
          regexp_extract(message, '^\w+ \w+:? (\S+)$', 1) AS object,
          any_value(component) AS component,
          any_value(reason) AS reason
-  FROM _rows
+  FROM internal._rows
   WHERE stream = 'events' AND reason IN ('SuccessfulCreate', 'SuccessfulDelete')
     AND component IN ('job-controller', 'cronjob-controller')
   GROUP BY ALL
 ),
 known AS (
-  SELECT writes.*, told.component, told.reason AS told_by,
-         CASE
-           WHEN writes.action IN ('pod-delete', 'job-delete', 'cronjob-delete')
-                OR type = 'DELETED' THEN NULL
-           WHEN writes.action IN ('status-update', 'cronjob-status')
-           THEN coalesce(new_manager(managers, p.managers), last_status_manager(managers))
-           ELSE new_manager(managers, p.managers)
-         END AS manager
+  SELECT writes.*, told.component, told.reason AS told_by
   FROM writes
   LEFT JOIN told
     ON told.trace = writes.trace AND told.namespace = writes.namespace
     AND told.action = writes.action AND told.object = writes.name
 )
-SELECT trace, seq, utc(recv_ns) AS seen_at, action, namespace, coalesce(job, p.job) AS job, cronjob,
+SELECT trace, seq, utc(recv_ns) AS seen_at, action, namespace, job, cronjob,
        CASE stream WHEN 'pods' THEN 'Pod' WHEN 'jobs' THEN 'Job' ELSE 'CronJob' END AS kind,
        name AS object, uid, rv,
        CASE

@@ -45,7 +45,7 @@ pods AS (
          arg_max(reason, _order) AS reason,
          arg_max(seq, _order) AS last_seq,
          max(restarts) AS restarts
-  FROM _states
+  FROM internal._states
   WHERE stream = 'pods'
   GROUP BY trace, namespace, uid
   HAVING max(job) IS NOT NULL
@@ -55,15 +55,15 @@ ends AS (
          last_finish_ns(containers) AS last_finish_ns,
          list_contains(list_transform(conditions, lambda c: c.type || c.status),
                        'DisruptionTargetTrue') AS disrupted
-  FROM _states
-  WHERE stream = 'pods' AND job IS NOT NULL
+  FROM internal._states
+  WHERE stream = 'pods'
     AND (phase IN ('Succeeded', 'Failed') OR type = 'DELETED')
     AND (containers IS NOT NULL OR conditions IS NOT NULL)
 ),
 deletions AS (
   SELECT trace, involved_namespace AS namespace,
          substr(message, 14) AS pod
-  FROM _rows
+  FROM internal._rows
   WHERE stream = 'events' AND reason = 'SuccessfulDelete' AND involved_kind = 'Job'
     AND starts_with(message, 'Deleted pod: ')
   GROUP BY ALL
@@ -71,7 +71,7 @@ deletions AS (
 job_ends AS (
   SELECT trace, namespace, uid AS job_uid,
          min(recv_ns) FILTER (type = 'DELETED' OR deleted_ns IS NOT NULL) AS job_deletion_ns
-  FROM _states
+  FROM internal._states
   WHERE stream = 'jobs'
   GROUP BY ALL
   HAVING job_deletion_ns IS NOT NULL

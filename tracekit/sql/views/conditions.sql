@@ -17,9 +17,9 @@ WITH
 states AS (
   SELECT trace, recv_ns, kind, namespace, name, uid, job, rv, conditions,
          lag(conditions) OVER (
-           PARTITION BY trace, stream, namespace, name, uid ORDER BY _order, seq
+           PARTITION BY trace, namespace, uid ORDER BY _order, seq
          ) AS before
-  FROM _states
+  FROM internal._states
   WHERE stream IN ('jobs', 'pods')
 ),
 changes AS (

@@ -14,4 +14,4 @@
 CREATE VIEW cron_ticks AS
 SELECT trace, namespace, cronjob, cronjob_uid, utc(due_ns) AS due_at, outcome, policy, job,
        utc(started_ns) AS started_at, seconds_between(due_ns, started_ns) AS delay_s, schedule, why
-FROM _cron_ticks;
+FROM internal._cron_ticks;

@@ -15,5 +15,5 @@
 CREATE VIEW divergences AS
 SELECT trace, controller, kind, namespace, name, uid, action, verdict, utc(time_ns) AS seen_at,
        try_cast(resource_version AS BIGINT) AS rv, subject, why, fields
-FROM _verdicts
+FROM internal._verdicts
 WHERE divergent;

@@ -19,13 +19,13 @@ objects AS (
          min(recv_ns) FILTER (phase IN ('Succeeded', 'Failed')) AS ended_ns,
          arg_max(type, _order) AS last_type,
          arg_max(recv_ns, _order) AS last_ns
-  FROM _states
+  FROM internal._states
   WHERE stream IN ('jobs', 'cronjobs', 'pods')
   GROUP BY trace, stream, namespace, name, uid
 ),
 held AS (
   SELECT trace, stream, namespace, name, uid, unnest(finalizers) AS finalizer, recv_ns, type, _order
-  FROM _states
+  FROM internal._states
   WHERE stream IN ('jobs', 'cronjobs', 'pods') AND len(finalizers) > 0 AND type <> 'DELETED'
 ),
 spans AS (
@@ -38,7 +38,7 @@ afterwards AS (
   SELECT spans.trace, spans.stream, spans.namespace, spans.name, spans.uid, spans.finalizer,
          min(states.recv_ns) AS until_ns
   FROM spans
-  JOIN _states AS states USING (trace, stream, namespace, name, uid)
+  JOIN internal._states AS states USING (trace, stream, namespace, name, uid)
   WHERE states._order > spans.last_order
   GROUP BY ALL
 )

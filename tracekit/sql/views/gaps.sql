@@ -11,5 +11,5 @@ CREATE VIEW gaps AS
 SELECT trace, stream, utc(gap_from_ns) AS from_at, utc(gap_until_ns) AS until_at,
        seconds_between(gap_from_ns, gap_until_ns) AS duration_s,
        gap_last_rv AS last_rv, gap_next_rv AS next_rv, gap_reason AS reason
-FROM _rows
+FROM internal._rows
 WHERE type = 'GAP';

@@ -20,10 +20,31 @@
 --@ changes | what differs from the revision before, in words | never; empty when only metadata that the server keeps changed
 --@ writer | field manager whose managedFields entry is new or newer in this revision | nobody can be told from it
 CREATE VIEW job_history AS
+WITH
+states AS (
+  SELECT trace, seq, recv_ns, type, namespace, name, uid, rv, _order, generation, finalizers,
+         deleted_ns, managers, conditions, start_ns, active, ready, succeeded, failed, terminating,
+         completed_indexes, failed_indexes,
+         len(uncounted_succeeded) + len(uncounted_failed) AS uncounted,
+         hash(spec) AS spec, hash(labels) AS labels, hash(annotations) AS annotations
+  FROM internal._states
+  WHERE stream = 'jobs'
+),
+revisions AS (
+  SELECT *, lag({
+           'rv': rv, 'spec': spec, 'labels': labels, 'annotations': annotations,
+           'finalizers': finalizers, 'deleted_ns': deleted_ns, 'managers': managers,
+           'conditions': conditions, 'start_ns': start_ns, 'active': active, 'ready': ready,
+           'succeeded': succeeded, 'failed': failed, 'terminating': terminating,
+           'completed_indexes': completed_indexes, 'failed_indexes': failed_indexes,
+           'uncounted': uncounted
+         }) OVER (PARTITION BY trace, namespace, uid ORDER BY _order, seq) AS p
+  FROM states
+)
 SELECT trace, seq, utc(recv_ns) AS seen_at, namespace, name AS job, uid AS job_uid, rv, type, generation,
        coalesce(active, 0) AS active, ready, coalesce(succeeded, 0) AS succeeded,
        coalesce(failed, 0) AS failed, terminating, completed_indexes, failed_indexes,
-       len(uncounted_succeeded) + len(uncounted_failed) AS uncounted,
+       uncounted,
        true_conditions(conditions) AS conditions,
        list_filter([
          CASE WHEN p IS NULL THEN CASE type WHEN 'ADDED' THEN 'created' ELSE 'first seen' END END,
@@ -33,11 +54,7 @@ SELECT trace, seq, utc(recv_ns) AS seen_at, namespace, name AS job, uid AS job_u
          changed_number('succeeded', p.succeeded, succeeded, p IS NULL),
          changed_number('failed', p.failed, failed, p IS NULL),
          changed_number('terminating', p.terminating, terminating, p IS NULL),
-         changed_number(
-           'uncounted',
-           len(p.uncounted_succeeded) + len(p.uncounted_failed),
-           len(uncounted_succeeded) + len(uncounted_failed), p IS NULL
-         ),
+         changed_number('uncounted', p.uncounted, uncounted, p IS NULL),
          CASE WHEN completed_indexes IS DISTINCT FROM p.completed_indexes
               THEN 'completedIndexes ' || coalesce(completed_indexes, 'gone') END,
          CASE WHEN failed_indexes IS DISTINCT FROM p.failed_indexes
@@ -48,14 +65,14 @@ SELECT trace, seq, utc(recv_ns) AS seen_at, namespace, name AS job, uid AS job_u
                    AND (p IS NOT NULL OR len(conditions) > 0)
               THEN 'conditions ' || coalesce(nullif(
                 array_to_string(true_conditions(conditions), ', '), ''), 'none') END,
-         CASE WHEN p IS NOT NULL AND spec IS DISTINCT FROM p.spec THEN 'spec' END,
-         CASE WHEN p IS NOT NULL AND labels IS DISTINCT FROM p.labels THEN 'labels' END,
-         CASE WHEN p IS NOT NULL AND annotations IS DISTINCT FROM p.annotations
+         CASE WHEN p IS NOT NULL AND spec <> p.spec THEN 'spec' END,
+         CASE WHEN p IS NOT NULL AND labels <> p.labels THEN 'labels' END,
+         CASE WHEN p IS NOT NULL AND annotations <> p.annotations
               THEN 'annotations' END,
          CASE WHEN finalizers IS DISTINCT FROM p.finalizers THEN 'finalizers ' || coalesce(
            nullif(array_to_string(finalizers, ', '), ''), 'none') END,
          CASE WHEN deleted_ns IS NOT NULL AND p.deleted_ns IS NULL THEN 'deletion asked for' END
        ], lambda change: change IS NOT NULL) AS changes,
        new_manager(managers, p.managers) AS writer
-FROM _revisions
-WHERE stream = 'jobs' AND (type <> 'LIST' OR p IS NULL OR rv IS DISTINCT FROM p.rv);
+FROM revisions
+WHERE type <> 'LIST' OR p IS NULL OR rv IS DISTINCT FROM p.rv;

@@ -43,7 +43,7 @@ seen AS (
          arg_max(seq, _order) AS last_seq,
          count(DISTINCT rv) AS revisions,
          max(recv_ns) FILTER (type = 'DELETED') AS gone_ns
-  FROM _states
+  FROM internal._states
   WHERE stream = 'jobs'
   GROUP BY ALL
 ),
@@ -51,8 +51,11 @@ last AS (
   SELECT seen.revisions, seen.gone_ns, states.*,
          finished_condition(states.conditions) AS finish
   FROM seen
-  JOIN _states AS states
+  JOIN internal._states AS states
     ON states.trace = seen.trace AND states.seq = seen.last_seq AND states.stream = 'jobs'
+),
+all_pods AS MATERIALIZED (
+  FROM internal._pods
 ),
 pods AS (
   SELECT trace, namespace, job_uid,
@@ -61,12 +64,35 @@ pods AS (
          count(*) FILTER (phase = 'Failed') AS pods_failed,
          sum(restarts)::BIGINT AS restarts,
          min(start_ns) AS first_start_ns
-  FROM _pods
+  FROM all_pods
   GROUP BY ALL
 ),
+changes AS (
+  SELECT trace, namespace, job_uid, index, appeared_ns AS ns, appeared_ns, false AS failure
+  FROM all_pods WHERE job_uid IN (SELECT job_uid FROM all_pods WHERE failed_ns IS NOT NULL)
+  UNION ALL
+  SELECT trace, namespace, job_uid, index, failed_ns, NULL, true
+  FROM all_pods WHERE failed_ns IS NOT NULL
+),
+-- Each failed pod with the next creation in its Job (and index).
+followed AS (
+  SELECT *,
+         min(appeared_ns) OVER (
+           PARTITION BY trace, namespace, job_uid, index ORDER BY ns, failure
+           ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING
+         ) AS next_ns
+  FROM changes
+),
+-- Failed pods with the same next creation waited for it together.
+waited AS (
+  SELECT trace, namespace, job_uid, index, count(*) AS retries, next_ns - min(ns) AS wait_ns
+  FROM followed
+  WHERE failure AND next_ns IS NOT NULL
+  GROUP BY trace, namespace, job_uid, index, next_ns
+),
 waits AS (
-  SELECT trace, namespace, job_uid, count(*) AS retries, sum(wait_s) FILTER (first_of_wait) AS backoff_s
-  FROM _replacements
+  SELECT trace, namespace, job_uid, sum(retries)::BIGINT AS retries, sum(wait_ns) / 1e9 AS backoff_s
+  FROM waited
   GROUP BY ALL
 )
 SELECT last.trace, last.namespace, last.name AS job, last.uid AS job_uid, last.cronjob,

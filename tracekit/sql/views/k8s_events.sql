@@ -29,6 +29,6 @@ SELECT trace, utc(min(recv_ns)) AS seen_at, namespace, name,
        utc(min(first_ns)) AS first_at,
        utc(max(last_ns)) AS last_at,
        arg_max(component, _order) AS component
-FROM _states
+FROM internal._states
 WHERE stream = 'events'
 GROUP BY trace, namespace, name, uid;

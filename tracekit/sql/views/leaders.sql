@@ -15,7 +15,7 @@ WITH
 states AS (
   SELECT *, holder IS DISTINCT FROM lag(holder) OVER w
             OR lag(seq) OVER w IS NULL AS changes
-  FROM _states
+  FROM internal._states
   WHERE stream = 'leases'
   WINDOW w AS (PARTITION BY trace, namespace, name ORDER BY _order, seq)
 ),

@@ -13,5 +13,5 @@
 CREATE VIEW objects AS
 SELECT trace, seq, utc(recv_ns) AS seen_at, stream, type, kind, namespace, name, uid, rv,
        try_cast(raw AS JSON) AS object
-FROM _rows
+FROM internal._rows
 WHERE type IN ('LIST', 'ADDED', 'MODIFIED', 'DELETED');

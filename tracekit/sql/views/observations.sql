@@ -4,4 +4,4 @@
 --@ seen_at | `recv_ns` as a time in UTC, cut to microseconds | no time was known yet
 CREATE VIEW observations AS
 SELECT trace, utc(recv_ns) AS seen_at, * EXCLUDE (trace)
-FROM _rows;
+FROM internal._rows;

@@ -22,19 +22,19 @@ states AS (
            WHEN phase = 'Running' AND pod_ready THEN 'Ready'
            ELSE coalesce(nullif(phase, ''), 'Pending')
          END AS phase
-  FROM _states
+  FROM internal._states
   WHERE stream = 'pods'
 ),
 changes AS (
-  SELECT *, max(job) OVER (PARTITION BY trace, namespace, pod, pod_uid) AS last_job
+  SELECT *, max(job) OVER (PARTITION BY trace, namespace, pod_uid) AS last_job
   FROM states
   QUALIFY phase IS DISTINCT FROM lag(phase) OVER (
-    PARTITION BY trace, namespace, pod, pod_uid ORDER BY _order, seq
+    PARTITION BY trace, namespace, pod_uid ORDER BY _order, seq
   )
 ),
 spans AS (
   SELECT *, lead(recv_ns) OVER (
-    PARTITION BY trace, namespace, pod, pod_uid ORDER BY _order, seq
+    PARTITION BY trace, namespace, pod_uid ORDER BY _order, seq
   ) AS until_ns
   FROM changes
 )

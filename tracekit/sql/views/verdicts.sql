@@ -18,4 +18,4 @@ CREATE VIEW verdicts AS
 SELECT trace, controller, kind, namespace, name, uid, action, verdict, divergent,
        utc(time_ns) AS seen_at, try_cast(resource_version AS BIGINT) AS rv, subject, why,
        lag_observations, lag_ns / 1e9 AS lag_s
-FROM _verdicts;
+FROM internal._verdicts;

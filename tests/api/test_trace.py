@@ -1,0 +1,75 @@
+"""`tracekit.open` and the accounts of Jobs and CronJobs."""
+
+from __future__ import annotations
+
+import pytest
+
+import tracekit
+from tracekit.errors import UsageError
+
+NAME = "v1.36.3-all"
+
+
+@pytest.fixture(scope="module")
+def trace(trace_path):
+    return tracekit.open(trace_path(NAME))
+
+
+def test_the_account_tells_what_was_waited_for(trace) -> None:
+    account = trace.explain("t-backoff-limit/recovers")
+    text = account.text()
+    assert "back-off after 1 failures until" in text
+    assert "waits: back-off until 2026-11-21 05:42:55" in text
+    assert account.closing.startswith("The Job ended")
+    assert [s.at_ns for s in account.steps] == sorted(s.at_ns for s in account.steps)
+
+
+def test_every_status_write_of_the_job_is_in_its_account(trace) -> None:
+    history = trace.sql(
+        "SELECT rv FROM actions WHERE action = 'status-update' AND job = 'recovers' "
+        "AND namespace = 't-backoff-limit'"
+    ).fetchall()
+    told = {s.rv for s in trace.explain("t-backoff-limit/recovers").steps}
+    assert told >= {max(rv for (rv,) in history)}
+
+
+def test_an_account_up_to_a_time_ends_there(trace) -> None:
+    account = trace.explain("t-backoff-limit/recovers", at="2026-11-21T05:42:50Z")
+    assert account.steps
+    assert account.steps[-1].at_ns < 1795239770 * 10**9
+    assert account.until(0).steps == []
+
+
+def test_the_account_of_a_job_that_others_touched_names_the_evidence(trace) -> None:
+    keys = trace.sql(
+        "SELECT DISTINCT namespace || '/' || name FROM verdicts WHERE verdict = 'foreign'"
+    ).fetchall()
+    for (key,) in keys:
+        assert "[foreign]" in trace.explain(key).text()
+
+
+def test_a_cronjob_tells_every_tick(trace) -> None:
+    account = trace.explain("t-cronjobs/suspended")
+    assert account.kind == "CronJob"
+    assert [s.what.split(":")[0] for s in account.steps][:2] == ["suspended", "started"]
+
+
+@pytest.mark.parametrize("key", ["nothing", "/x", "x/", "t-backoff-limit/onc"])
+def test_an_unknown_key_is_one_sentence(trace, key: str) -> None:
+    with pytest.raises(UsageError):
+        trace.explain(key)
+
+
+def test_close_names_are_suggested(trace) -> None:
+    with pytest.raises(UsageError, match="did you mean t-backoff-limit/once"):
+        trace.explain("t-backoff-limit/onc")
+
+
+def test_a_wrong_time_is_one_sentence(trace) -> None:
+    with pytest.raises(UsageError, match="no time"):
+        trace.explain("t-backoff-limit/once", at="yesterday")
+
+
+def test_replay_as_another_version_finds_what_changed(trace) -> None:
+    assert trace.replay().divergences == []
+    assert trace.replay("v1.28.15", namespace="t-backoff-limit").divergences

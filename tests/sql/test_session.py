@@ -1,0 +1,263 @@
+"""What a session lets through, what it says when something is wrong, and what it survives."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import duckdb
+import pyarrow.parquet as pq
+import pytest
+
+from tracekit.errors import TraceFormatError, TracekitError
+from tracekit.sql.messages import QueryError
+from tracekit.sql.session import Session
+from tracekit.trace.model import TraceHeader
+from tracekit.trace.segments import live_segments
+from tracekit.trace.writer import TraceWriter
+
+NAME = "v1.36.3-restart"
+
+
+def job(name: str, rv: int, *, namespace: str = "ns", **status: object) -> dict[str, object]:
+    return {
+        "kind": "Job",
+        "apiVersion": "batch/v1",
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            "uid": f"uid-{name}",
+            "resourceVersion": str(rv),
+            "creationTimestamp": "2026-11-21T05:00:00Z",
+        },
+        "spec": {"parallelism": 1},
+        "status": status,
+    }
+
+
+def write_jobs(path: Path, *names: str, append: bool = False, rows: int = 2) -> Path:
+    with TraceWriter(
+        path, TraceHeader(kubernetes_version="v1.36.3"), append=append, segment_rows=rows
+    ) as writer:
+        start = writer.next_seq
+        for number, name in enumerate(names):
+            writer.append("jobs", "ADDED", 10**18 + start + number, job(name, start + number + 1))
+    return path
+
+
+@pytest.fixture
+def trace(trace_path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(trace_path(NAME), tmp_path / "trace"))
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "COPY (SELECT 1) TO '{path}'",
+        "EXPLAIN ANALYZE COPY (SELECT 1) TO '{file}' (USE_TMP_FILE false)",
+        "WITH a AS (COPY (SELECT 1) TO '{file}' (USE_TMP_FILE false)) SELECT * FROM a",
+        "ATTACH '{path}'",
+        "INSTALL httpfs",
+        "SET threads = 1",
+        "CREATE TABLE t AS SELECT 1",
+        "DROP VIEW jobs",
+        "EXPORT DATABASE '{path}'",
+        "SELECT * FROM read_csv('/etc/passwd')",
+        "SELECT * FROM read_text('{header}')",
+        "SELECT 1; COPY (SELECT 1) TO '{path}'",
+    ],
+)
+def test_nothing_but_reading_the_trace_is_possible(trace: Path, query: str) -> None:
+    file = live_segments(trace)[0].path
+    before = file.read_bytes()
+    target = trace.parent / "stolen"
+    session = Session([trace])
+    with pytest.raises(TracekitError):
+        session.table(query.format(path=target, file=file, header=trace / "trace.json"))
+    assert not target.exists()
+    assert file.read_bytes() == before
+    assert session.table("SELECT * FROM jobs").num_rows > 0
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT 'copy' AS \"copy\"",
+        "EXPLAIN SELECT * FROM jobs",
+        "PIVOT jobs ON outcome USING count(*)",
+        "DESCRIBE jobs",
+        "SUMMARIZE leaders",
+        "SHOW TABLES",
+        "FROM jobs SELECT job -- copy",
+    ],
+)
+def test_all_that_only_reads_is_possible(session_of, query: str) -> None:
+    session_of(NAME).table(query)
+
+
+def test_writing_is_possible_when_asked_for(trace: Path, tmp_path: Path) -> None:
+    session = Session([trace], write=True)
+    session.table(f"COPY (SELECT 1 AS x) TO '{tmp_path}/out.parquet'")
+    assert pq.read_table(tmp_path / "out.parquet").num_rows == 1
+
+
+def test_python_variables_are_out_of_reach(session_of) -> None:
+    secret = pq  # noqa: F841
+    with pytest.raises(QueryError):
+        session_of(NAME).table("SELECT * FROM secret")
+
+
+@pytest.mark.parametrize(
+    ("query", "parts"),
+    [
+        ("SELECT * FROM jbos", ["jbos", "did you mean jobs?", "LINE 1", "^^^^"]),
+        ("SELECT namspace FROM jobs", ["namspace", "did you mean namespace", "^^^^^^^^"]),
+        ("SELECT *\nFORM jobs", ["syntax error", "LINE 2: FORM jobs", "^"]),
+        ("FROM timelin('a')", ["timelin", "did you mean timeline?", "^"]),
+        ("SELECT 1 +", ["syntax error"]),
+    ],
+)
+def test_a_wrong_query_shows_where_and_what_was_meant(session_of, query, parts) -> None:
+    with pytest.raises(QueryError) as error:
+        session_of(NAME).table(query)
+    for part in parts:
+        assert part in str(error.value)
+
+
+def test_the_caret_stands_under_the_error(session_of) -> None:
+    with pytest.raises(QueryError) as error:
+        session_of(NAME).table("SELECT job FROM jobs WHERE outcom = 'Failed'")
+    line, caret = str(error.value).splitlines()[1:3]
+    assert line[caret.index("^") :].startswith("outcom")
+
+
+def test_several_traces_are_told_apart_by_name(trace_path, tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        write_jobs(tmp_path / folder / "same", f"job-{folder}")
+    write_jobs(tmp_path / "other", "job-c")
+    session = Session([str(tmp_path / "[ab]" / "*"), tmp_path / "other", tmp_path / "a" / "same"])
+    rows = session.table("SELECT trace, job FROM jobs ORDER BY ALL").to_pylist()
+    assert rows == [
+        {"trace": "a/same", "job": "job-a"},
+        {"trace": "b/same", "job": "job-b"},
+        {"trace": "other", "job": "job-c"},
+    ]
+
+
+def test_a_glob_without_a_trace_and_a_missing_directory_are_one_sentence(tmp_path: Path) -> None:
+    for word in (tmp_path / "*", tmp_path / "nothing"):
+        with pytest.raises(TraceFormatError, match="trace"):
+            Session([word])
+
+
+def test_a_damaged_file_is_named_and_the_rest_answers(tmp_path: Path) -> None:
+    path = write_jobs(tmp_path / "t", *[f"job-{n}" for n in range(6)])
+    broken = live_segments(path)[1].path
+    broken.write_bytes(b"PAR1 nothing of the kind")
+    session = Session([path])
+    assert session.table("SELECT count(*) AS n FROM jobs").to_pylist() == [{"n": 4}]
+    assert [broken.name in problem for problem in session.problems] == [True]
+
+
+def test_a_file_that_breaks_in_the_middle_is_named_and_the_rest_answers(trace: Path) -> None:
+    first = live_segments(trace)[0]
+    content = bytearray(first.path.read_bytes())
+    metadata = pq.read_metadata(first.path)
+    columns = [metadata.row_group(0).column(i) for i in range(metadata.num_columns)]
+    spec = next(column for column in columns if column.path_in_schema == "spec")
+    start = min(spec.data_page_offset, spec.dictionary_page_offset or spec.data_page_offset)
+    content[start : start + spec.total_compressed_size] = b"\xff" * spec.total_compressed_size
+    first.path.write_bytes(bytes(content))
+    other = write_jobs(trace.parent / "other", "job-a")
+    session = Session([trace, other])
+    rows = session.table("SELECT DISTINCT trace, annotations, labels, spec FROM observations")
+    assert rows.num_rows == 1
+    assert any(first.path.name in problem for problem in session.problems)
+
+
+def test_a_session_survives_compaction(tmp_path: Path) -> None:
+    path = write_jobs(tmp_path / "t", "job-0", "job-1")
+    write_jobs(path, "job-2", "job-3", append=True)
+    session = Session([path])
+    merged = write_jobs(tmp_path / "merged", "job-0", "job-1", "job-2", "job-3", rows=9)
+    new = live_segments(merged)[0].path
+    old = [segment.path for segment in live_segments(path)]
+    shutil.copy(new, path / "log" / new.name)
+    for file in old:
+        file.unlink()
+    assert session.table("SELECT count(*) AS n FROM jobs").to_pylist() == [{"n": 4}]
+    assert session.problems == []
+
+
+def test_verdicts_are_cached_beside_the_log_and_made_again_when_the_trace_grows(
+    tmp_path: Path,
+) -> None:
+    path = write_jobs(tmp_path / "t", "job-0")
+    cache = path / "cache" / "verdicts.parquet"
+    Session([path]).table("SELECT * FROM verdicts")
+    assert cache.exists()
+    stamp = cache.stat().st_mtime_ns
+    assert Session([path]).table("SELECT * FROM divergences").num_rows == 0
+    assert cache.stat().st_mtime_ns == stamp
+    write_jobs(path, "job-1", append=True)
+    Session([path]).table("SELECT * FROM verdicts")
+    assert cache.stat().st_mtime_ns > stamp
+    assert len(live_segments(path)) == 2
+
+
+def test_other_rules_are_not_served_from_the_cache(trace: Path) -> None:
+    count = "SELECT count(*) AS n FROM divergences"
+    as_recorded = Session([trace]).table(count).to_pylist()[0]["n"]
+    as_old = Session([trace], kubernetes_version="v1.28.15").table(count).to_pylist()[0]["n"]
+    assert as_recorded == 0
+    assert as_old > 0
+    assert Session([trace]).table(count).to_pylist()[0]["n"] == 0
+
+
+def test_a_trace_that_is_being_written_can_be_asked(tmp_path: Path) -> None:
+    path = tmp_path / "live"
+    with TraceWriter(path, TraceHeader()) as writer:
+        writer.append("jobs", "ADDED", 1, job("first", 1))
+        writer.flush()
+        writer.append("jobs", "ADDED", 2, job("second", 2))
+        assert Session([path]).table("SELECT job FROM jobs").to_pylist() == [{"job": "first"}]
+
+
+HOSTILE = "a'; DROP VIEW jobs; --\"$(touch x)\x1b[31m<script>alert(1)</script>"
+
+
+def test_hostile_names_are_data(tmp_path: Path) -> None:
+    path = tmp_path / 'it\'s "hostile"'
+    with TraceWriter(path, TraceHeader()) as writer:
+        writer.append("jobs", "ADDED", 1, job(HOSTILE, 1))
+        writer.append("jobs", "ADDED", 2, {"metadata": {"uid": 3, "name": []}, "spec": "x"})
+    session = Session([path])
+    assert HOSTILE in [row["job"] for row in session.table("SELECT job FROM jobs").to_pylist()]
+    query = f"FROM timeline('ns/{HOSTILE.replace(chr(39), chr(39) * 2)}')"
+    assert session.table(query).num_rows > 0
+
+
+def test_spec_fields_of_the_wrong_type_are_null(tmp_path: Path) -> None:
+    broken = job("j", 1)
+    broken["spec"] = {"parallelism": "many", "suspend": "perhaps", "template": []}
+    with TraceWriter(tmp_path / "t", TraceHeader()) as writer:
+        writer.append("jobs", "ADDED", 1, broken)
+    row = Session([tmp_path / "t"]).table("SELECT * FROM jobs").to_pylist()[0]
+    assert row["parallelism"] is None
+    assert row["suspended"] is None
+
+
+def test_sql_gives_a_relation(session_of) -> None:
+    relation = session_of(NAME).sql("SELECT job FROM jobs")
+    assert isinstance(relation, duckdb.DuckDBPyRelation)
+    assert relation.to_arrow_table().column_names == ["job"]
+
+
+def test_raw_objects_are_json(session_of) -> None:
+    row = (
+        session_of(NAME)
+        .table("SELECT object, name FROM objects WHERE stream = 'jobs' LIMIT 1")
+        .to_pylist()[0]
+    )
+    assert json.loads(row["object"])["metadata"]["name"] == row["name"]

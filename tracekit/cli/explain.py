@@ -1,0 +1,94 @@
+"""`tracekit explain`: what happened to one Job or CronJob, and why, step by step."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+import orjson
+from rich.console import Console
+from rich.text import Text
+
+from tracekit.api import Trace
+from tracekit.cli.completion import complete_key
+from tracekit.report.account import Account, Step, account_lines, clock
+
+_DIVERGENT = ("different", "missing", "extra", "early", "late")
+
+
+@click.command()
+@click.argument("trace", metavar="TRACE")
+@click.argument("key", metavar="NS/NAME", shell_complete=complete_key)
+@click.option("--at", metavar="TIME", help="Only what happened by then, like 2026-11-21T05:42:45Z.")
+@click.option(
+    "-o", "--output", type=click.Choice(["text", "json"]), default="text", help="How to print."
+)
+def explain(trace: str, key: str, at: str | None, output: str) -> None:
+    """Tell what happened to one Job or CronJob, step by step.
+
+    For each sync of the controller that wrote something: what its cache had seen, what it did, by
+    which rule with which numbers, and what it waited for afterwards (back-off, deadline,
+    expectations). Writes of others come with the evidence for it. For a CronJob: every tick, and
+    why a Job was started for it or not. With --at the account stops there, so that its end tells
+    what was known and waited for at that time.
+    """
+    account = Trace(trace).explain(key, at=at)
+    if output == "json":
+        document = orjson.dumps(account_document(account), option=orjson.OPT_INDENT_2)
+        click.echo(document.decode())
+    elif sys.stdout.isatty():
+        _render(account)
+    else:
+        for line in account_lines(account):
+            click.echo(_safe(line))
+
+
+def account_document(account: Account) -> dict[str, object]:
+    """The account as JSON."""
+    return {
+        "schema_version": 1,
+        "kind": account.kind,
+        "namespace": account.namespace,
+        "name": account.name,
+        "steps": [
+            {
+                "time_ns": step.at_ns,
+                "time": clock(step.at_ns).replace(" ", "T") + "Z",
+                "resource_version": step.rv,
+                "who": step.who,
+                "what": step.what,
+                "details": list(step.details),
+                "verdict": step.verdict,
+            }
+            for step in account.steps
+        ],
+        "closing": account.closing or None,
+    }
+
+
+def _render(account: Account) -> None:
+    console = Console(highlight=False)
+    console.print(Text(_safe(f"{account.kind} {account.key}"), style="bold"))
+    for step in account.steps:
+        console.print()
+        console.print(_headline(step))
+        for detail in step.details:
+            console.print(Text(_safe(f"    {detail}"), style="dim"), overflow="fold")
+    if account.closing:
+        console.print()
+        console.print(Text(_safe(account.closing), style="bold"))
+
+
+def _headline(step: Step) -> Text:
+    style = "bold red" if step.verdict in _DIVERGENT else "green"
+    rv = f"  rv {step.rv}" if step.rv is not None else ""
+    verdict = f"  [{step.verdict}]" if step.verdict else ""
+    return Text.assemble(
+        (clock(step.at_ns), "cyan"), (rv, "dim"), "  ", _safe(f"{step.who} {step.what}"),
+        (verdict, style),
+    )  # fmt: skip
+
+
+def _safe(text: str) -> str:
+    """The text without characters that a terminal would obey."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -1,0 +1,282 @@
+"""The prompt of `tracekit sql`: history, completion of views and columns, several lines."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+import click
+import duckdb
+from prompt_toolkit import PromptSession
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
+from prompt_toolkit.enums import EditingMode
+from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.input import Input
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.lexers import PygmentsLexer
+from prompt_toolkit.output import Output
+from pygments.lexers.sql import SqlLexer
+
+from tracekit.errors import TracekitError
+from tracekit.report.rows import FORMATS, write_rows
+from tracekit.sql.catalog import examples, macros, views
+from tracekit.sql.messages import closest
+from tracekit.sql.session import Session
+
+_KEYWORDS = (
+    "SELECT FROM WHERE GROUP BY ORDER BY LIMIT JOIN LEFT USING ON AS AND OR NOT NULL IS IN BETWEEN "
+    "LIKE ILIKE HAVING QUALIFY OVER PARTITION WITH CASE WHEN THEN ELSE END COUNT SUM MIN MAX AVG "
+    "DISTINCT FILTER UNION ALL DESCRIBE SUMMARIZE SHOW TABLES ASC DESC INTERVAL"
+).split()
+
+HELP = """\
+A query ends with ; and Enter. Tab completes views, columns and keywords.
+  .views [NAME]     the views, or the columns of one
+  .macros           the macros
+  .examples         names of the shipped queries
+  .example NAME     run one of them
+  .output FORMAT    table, csv, json, jsonl or markdown
+  .help  .quit      this text; leave (so does Ctrl-D)"""
+
+
+class SqlCompleter(Completer):
+    """Completes the word before the cursor; after `view.` only that view's columns."""
+
+    def __init__(self) -> None:
+        self.columns = {
+            view.name: [column.name for column in view.columns] for view in views() if view.public
+        }
+        self.macros = {macro.name: macro.call for macro in macros()}
+        self.everywhere = sorted({name for names in self.columns.values() for name in names})
+
+    def get_completions(
+        self, document: Document, complete_event: CompleteEvent
+    ) -> Iterable[Completion]:
+        """Candidates for the word before the cursor."""
+        del complete_event
+        text = document.text_before_cursor
+        if text.startswith("."):
+            yield from self._of_commands(text)
+            return
+        word = document.get_word_before_cursor(pattern=None)
+        path = document.get_word_before_cursor(WORD=True).replace("(", " ").replace(",", " ")
+        owner, dot, part = path.split(" ")[-1].rpartition(".")
+        if dot:
+            for column in self.columns.get(owner, []):
+                if column.startswith(part.lower()):
+                    yield Completion(column, -len(part), display_meta=owner)
+            return
+        yield from self._of_words(word, text)
+
+    def _of_words(self, word: str, text: str) -> Iterable[Completion]:
+        if not word.strip():
+            return
+        low = word.lower()
+        named = [view for view in self.columns if view in text]
+        for view in self.columns:
+            if view.startswith(low):
+                yield Completion(view, -len(word), display_meta="view")
+        for name, call in self.macros.items():
+            if name.startswith(low):
+                yield Completion(f"{name}(", -len(word), display=call, display_meta="macro")
+        near = [c for view in named for c in self.columns[view]] or self.everywhere
+        for column in dict.fromkeys(near):
+            if column.startswith(low):
+                yield Completion(column, -len(word), display_meta="column")
+        for keyword in _KEYWORDS:
+            if keyword.lower().startswith(low):
+                yield Completion(keyword, -len(word))
+
+    def _of_commands(self, text: str) -> Iterable[Completion]:
+        command, space, argument = text.partition(" ")
+        if not space:
+            for name in _COMMANDS:
+                if name.startswith(command):
+                    yield Completion(name, -len(command))
+            return
+        choices = {
+            ".views": list(self.columns),
+            ".example": [example.name for example in examples()],
+            ".output": list(FORMATS),
+        }
+        for choice in choices.get(command, []):
+            if choice.startswith(argument):
+                yield Completion(choice, -len(argument))
+
+
+def prompt(
+    session: Session,
+    output: str,
+    *,
+    terminal_input: Input | None = None,
+    terminal_output: Output | None = None,
+) -> None:
+    """Read and answer queries until the end of input."""
+    if terminal_input is None and not sys.stdin.isatty():
+        Prompt(session, output).answer(sys.stdin.read())
+        return
+    reader: PromptSession[str] = PromptSession(
+        history=_history(),
+        completer=SqlCompleter(),
+        complete_while_typing=False,
+        lexer=PygmentsLexer(SqlLexer),
+        multiline=True,
+        key_bindings=_keys(),
+        prompt_continuation="   ...> ",
+        editing_mode=EditingMode.EMACS,
+        input=terminal_input,
+        output=terminal_output,
+    )
+    names = ", ".join(source.name for source in session.sources)
+    click.echo(f"{names}: type a query, or .help", err=True)
+    answering = Prompt(session, output)
+    while not answering.left:
+        try:
+            text = reader.prompt("tracekit> ")
+        except KeyboardInterrupt:
+            continue
+        except EOFError:
+            return
+        answering.answer(text)
+
+
+class Prompt:
+    """What one line (or several, up to `;`) of input does."""
+
+    def __init__(self, session: Session, output: str) -> None:
+        self.session = session
+        self.output = output
+        self.left = False
+        self._told: set[str] = set(session.problems)
+
+    def answer(self, text: str) -> None:
+        """Run a command or the queries in the text; errors are told and forgotten."""
+        text = text.strip()
+        if not text:
+            return
+        try:
+            if text.startswith("."):
+                self._command(*text.split(None, 1))
+                return
+            for statement in self._statements(text):
+                self._query(statement)
+        except TracekitError as error:
+            click.echo(str(error), err=True)
+        except KeyboardInterrupt:
+            click.echo("interrupted", err=True)
+
+    def _statements(self, text: str) -> list[str]:
+        try:
+            return [s.query for s in self.session.connection.extract_statements(text)]
+        except duckdb.Error:
+            return [text]  # running it tells what is wrong, with the line
+
+    def _query(self, query: str) -> None:
+        start = time.perf_counter()
+        rows = self.session.table(query)
+        for problem in self.session.problems:
+            if problem not in self._told:
+                self._told.add(problem)
+                click.echo(f"tracekit: {problem}", err=True)
+        write_rows(rows, self.output, sys.stdout)
+        click.echo(f"{time.perf_counter() - start:.3f} s", err=True)
+
+    def _command(self, name: str, argument: str = "") -> None:
+        command = _COMMANDS.get(name)
+        if command is None:
+            close = closest(name, _COMMANDS)
+            hint = f"did you mean {close}?" if close else ".help lists the commands"
+            click.echo(f"there is no command {name}; {hint}", err=True)
+            return
+        command(self, argument.strip())
+
+    def help(self, _: str) -> None:
+        """Print what can be done."""
+        click.echo(HELP)
+
+    def quit(self, _: str) -> None:
+        """Leave."""
+        self.left = True
+
+    def views(self, name: str) -> None:
+        """List the views, or the columns of one."""
+        known = {view.name: view for view in views() if view.public}
+        if not name:
+            for view in known.values():
+                click.echo(f"{view.name:<14}{view.text}")
+        elif name in known:
+            for column in known[name].columns:
+                click.echo(f"{column.name:<18}{column.source} [null: {column.null}]")
+        else:
+            close = closest(name, known)
+            click.echo(f"there is no view {name}" + (f"; did you mean {close}?" if close else ""))
+
+    def macros(self, _: str) -> None:
+        """List the macros."""
+        for macro in macros():
+            click.echo(f"{macro.call:<22}{macro.text}")
+
+    def examples(self, _: str) -> None:
+        """List the shipped queries."""
+        for example in examples():
+            click.echo(f"{example.name:<24}{example.question}")
+
+    def example(self, name: str) -> None:
+        """Run one of the shipped queries."""
+        known = {example.name: example.sql for example in examples()}
+        if name not in known:
+            close = closest(name, known)
+            click.echo(
+                f"there is no example {name}" + (f"; did you mean {close}?" if close else "")
+            )
+            return
+        click.echo(known[name] + "\n")
+        self._query(known[name])
+
+    def set_output(self, name: str) -> None:
+        """Choose how rows are printed from now on."""
+        if name in FORMATS and name != "parquet":
+            self.output = name
+        else:
+            click.echo(".output takes table, csv, json, jsonl or markdown", err=True)
+
+
+_COMMANDS = {
+    ".help": Prompt.help,
+    ".quit": Prompt.quit,
+    ".exit": Prompt.quit,
+    ".views": Prompt.views,
+    ".macros": Prompt.macros,
+    ".examples": Prompt.examples,
+    ".example": Prompt.example,
+    ".output": Prompt.set_output,
+}
+
+
+def _keys() -> KeyBindings:
+    keys = KeyBindings()
+
+    @keys.add("enter")
+    def _enter(event: KeyPressEvent) -> None:
+        """Enter ends a query after `;` and a command at once; else it begins a new line."""
+        buffer = event.current_buffer
+        text = buffer.document.text.strip()
+        if not text or text.endswith(";") or text.startswith("."):
+            buffer.validate_and_handle()
+        else:
+            buffer.insert_text("\n")
+
+    return keys
+
+
+def _history() -> History:
+    state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state") / "tracekit"
+    try:
+        state.mkdir(parents=True, exist_ok=True)
+        return FileHistory(str(state / "sql_history"))
+    except OSError:
+        return InMemoryHistory()

@@ -1,0 +1,361 @@
+"""The story of one Job or CronJob in plain words, step by step, out of a replay's syncs. Pure.
+
+A step says when something happened, what, and as details what the controller had seen, by which
+rules it decided and what it waited for. Steps come from the replay of the Job's key (each sync with
+the cut that explains it), from the writes of others with their evidence, and from the revisions of
+the Job that nobody's sync made.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tracekit.diff.judge import KeyJudgement
+from tracekit.diff.verdict import Judgement, Verdict
+from tracekit.diff.why import describe, describe_cut
+from tracekit.kube.timestamps import NS_PER_S, format_rfc3339
+from tracekit.kube.views import JobView, PodView
+from tracekit.replay.history import History, Revision, Write, WriteKind
+from tracekit.replay.observed import Explanation
+
+_VERBS = {
+    WriteKind.POD_CREATE: "created",
+    WriteKind.POD_DELETE: "deleted",
+    WriteKind.FINALIZER_REMOVAL: "took the tracking finalizer off",
+    WriteKind.POD_ADOPT: "adopted",
+    WriteKind.POD_RELEASE: "released",
+}
+#: Names written out in a sentence; the rest is a number.
+_NAMES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One thing that happened, and why."""
+
+    at_ns: int
+    rv: int | None
+    who: str
+    what: str
+    details: tuple[str, ...] = ()
+    verdict: str | None = None
+
+
+@dataclass(slots=True)
+class Account:
+    """All steps of one Job or CronJob, and how it stood at the end."""
+
+    kind: str
+    namespace: str
+    name: str
+    steps: list[Step] = field(default_factory=list)
+    closing: str = ""
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`."""
+        return f"{self.namespace}/{self.name}"
+
+    def until(self, at_ns: int) -> Account:
+        """The steps up to a time."""
+        return Account(
+            self.kind, self.namespace, self.name, [s for s in self.steps if s.at_ns <= at_ns]
+        )
+
+    def text(self) -> str:
+        """The account as lines of text."""
+        return "\n".join(account_lines(self)) + "\n"
+
+
+def account_lines(account: Account) -> Iterator[str]:
+    """The account as a terminal shows it."""
+    yield f"{account.kind} {account.key}"
+    for step in account.steps:
+        where = f"  rv {step.rv}" if step.rv is not None else ""
+        verdict = "" if step.verdict is None else f"  [{step.verdict}]"
+        yield ""
+        yield f"{clock(step.at_ns)}{where}  {step.who} {step.what}{verdict}"
+        for detail in step.details:
+            yield f"    {detail}"
+    if account.closing:
+        yield ""
+        yield account.closing
+
+
+def clock(at_ns: int) -> str:
+    """A time in UTC to the millisecond, with its date."""
+    whole, millis = at_ns - at_ns % NS_PER_S, at_ns % NS_PER_S // 1_000_000
+    text = (format_rfc3339(whole) or "").replace("T", " ").removesuffix("Z")
+    return f"{text}.{millis:03d}"
+
+
+def account_of_job(judged: KeyJudgement) -> Account:
+    """The account of one replayed key."""
+    history = judged.replay.history
+    account = Account("Job", history.namespace, history.name)
+    verdicts = {(j.resource_version, j.action, j.subject): j for j in judged.judgements}
+    account.steps += _revisions(history)
+    account.steps += _syncs(judged, verdicts)
+    account.steps += _others(judged.judgements)
+    account.steps.sort(key=lambda step: (step.at_ns, step.rv or 0))
+    account.closing = _closing(judged)
+    return account
+
+
+#### What the Job's own revisions tell ####
+
+
+def _revisions(history: History) -> Iterator[Step]:
+    for revision in history.jobs:
+        before = revision.previous
+        if before is None:
+            seen = "was created" if revision.type == "ADDED" else "is there at the first list"
+            yield Step(revision.recv_ns, revision.rv, "Job", seen, tuple(_spec(revision.view)))
+        elif revision.type == "DELETED":
+            yield Step(revision.recv_ns, revision.rv, "Job", "is gone")
+        else:
+            changes = list(_edits(before.view, revision.view))
+            if changes:
+                who = _writers(revision)
+                yield Step(revision.recv_ns, revision.rv, who, "changed the Job", tuple(changes))
+
+
+def _spec(job: JobView) -> Iterator[str]:
+    spec = job.spec
+    parts = [f"parallelism {spec.parallelism}"]
+    parts.append(
+        "no completions (work queue)"
+        if spec.completions is None
+        else f"completions {spec.completions}"
+    )
+    parts.append(f"backoffLimit {spec.backoff_limit}")
+    if spec.active_deadline_s is not None:
+        parts.append(f"activeDeadlineSeconds {spec.active_deadline_s}")
+    if spec.suspend:
+        parts.append("suspended")
+    yield ", ".join(parts)
+    if job.controller is not None:
+        yield f"owned by {job.controller.kind} {job.controller.name}"
+
+
+def _edits(before: JobView, now: JobView) -> Iterator[str]:
+    for name in ("parallelism", "completions", "suspend", "active_deadline_s", "backoff_limit"):
+        old, new = getattr(before.spec, name), getattr(now.spec, name)
+        if old != new:
+            yield f"spec {name}: {old} → {new}"
+    if before.deleted_ns is None and now.deleted_ns is not None:
+        yield f"asked for its deletion (finalizers: {', '.join(now.finalizers) or 'none'})"
+    if before.finalizers != now.finalizers:
+        yield f"finalizers: {', '.join(now.finalizers) or 'none'}"
+
+
+def _writers(revision: Revision[JobView]) -> str:
+    before = revision.previous.evidence.managers() if revision.previous is not None else ()
+    changed = {m.manager for m in revision.evidence.managers() if m not in before}
+    return ", ".join(sorted(changed)) or "somebody"
+
+
+#### Syncs ####
+
+
+def _syncs(
+    judged: KeyJudgement, verdicts: Mapping[tuple[str, str, str], Judgement]
+) -> Iterator[Step]:
+    seen = 0
+    for sync in judged.replay.syncs:
+        news = judged.replay.history.pods[seen : sync.pod_cut]
+        seen = max(seen, sync.pod_cut)
+        details = [*_news(news), f"cache: {describe_cut(sync)}"]
+        details += [f"rule: {text}" for text in describe(sync.notes)]
+        details += [f"event: {e.reason}: {e.message}" for e in _distinct(sync)]
+        if sync.refused:
+            details.append(f"{sync.refused} creations were refused by the API server")
+        details += [f"expected {p.what}" for p in sync.problems]
+        details += list(_waiting(sync))
+        at_ns = sync.writes[0].recv_ns
+        verdict = _worst(sync, verdicts)
+        yield Step(
+            at_ns, sync.writes[-1].rv, "job-controller", _did(sync.writes), tuple(details), verdict
+        )
+
+
+def _distinct(sync: Explanation) -> list[Any]:
+    """The Events of a sync without those that only repeat its creations and deletions."""
+    return [e for e in sync.events if e.reason not in ("SuccessfulCreate", "SuccessfulDelete")]
+
+
+def _news(revisions: Sequence[Revision[PodView]]) -> Iterator[str]:
+    """What the pod cache had learnt since the sync before."""
+    last: dict[str, str] = {}
+    for revision in revisions:
+        pod = revision.view
+        if revision.type == "DELETED":
+            last[pod.name] = "gone"
+        elif pod.deleted_ns is not None and not pod.terminal:
+            last[pod.name] = "terminating"
+        elif pod.phase == "Running" and pod.ready:
+            last[pod.name] = "ready"
+        else:
+            last[pod.name] = (pod.phase or "Pending").lower() + _exit(pod)
+    groups: dict[str, list[str]] = {}
+    for name, state in last.items():
+        groups.setdefault(state, []).append(name)
+    if groups:
+        told = "; ".join(f"{_named(names)} {state}" for state, names in groups.items())
+        yield f"saw: {told}"
+
+
+def _exit(pod: PodView) -> str:
+    codes = [c.exit_code for c in pod.containers if c.exit_code]
+    return f" (exit code {max(codes)})" if pod.phase == "Failed" and codes else ""
+
+
+def _did(writes: Iterable[Write]) -> str:
+    parts: dict[WriteKind, list[str]] = {}
+    statuses: list[Revision[JobView]] = []
+    for write in writes:
+        if write.job is not None:
+            statuses.append(write.job)
+        elif write.pod is not None:
+            parts.setdefault(write.kind, []).append(write.pod.view.name)
+    told = [
+        f"{_VERBS[kind]} {_named(names)}" for kind, names in parts.items()
+    ]
+    if statuses:
+        told.append(_status(statuses[0], statuses[-1]))
+    return "; ".join(told)
+
+
+def _named(names: Sequence[str]) -> str:
+    if len(names) <= _NAMES:
+        return ", ".join(names)
+    return f"{len(names)} pods ({', '.join(names[:2])}, …)"
+
+
+def _status(first: Revision[JobView], last: Revision[JobView]) -> str:
+    now = last.view.status
+    before = first.previous.view.status if first.previous is not None else now
+    changes = []
+    for name in ("active", "ready", "succeeded", "failed", "terminating"):
+        old, new = getattr(before, name), getattr(now, name)
+        if (old or 0) != (new or 0):
+            changes.append(f"{name} {old or 0} → {new or 0}")
+    old_true = {c.type for c in before.conditions if c.status == "True"}
+    changes += [
+        f"condition {c.type}" + (f" ({c.reason})" if c.reason else "")
+        for c in now.conditions
+        if c.status == "True" and c.type not in old_true
+    ]
+    uncounted = len(now.uncounted_succeeded) + len(now.uncounted_failed)
+    if uncounted != len(before.uncounted_succeeded) + len(before.uncounted_failed):
+        changes.append(f"uncounted pods {uncounted}")
+    return f"wrote the status ({', '.join(changes) or 'times and bookkeeping'})"
+
+
+def _waiting(sync: Explanation) -> Iterator[str]:
+    """What the key waited for after this sync."""
+    for note in sync.notes:
+        numbers = note.numbers
+        if note.rule == "backoff":
+            yield f"waits: back-off until {_when(numbers['until_ns'])}"
+        elif note.rule == "deadline":
+            yield f"waits: deadline at {_when(numbers['deadline_ns'])}"
+        elif note.rule == "unmanaged" and not numbers.get("deleting"):
+            yield "waits: expectations, its own creations and deletions are not all seen yet"
+
+
+def _when(at_ns: object) -> str:
+    return clock(at_ns) if isinstance(at_ns, int) else "an unknown time"
+
+
+def _worst(sync: Explanation, verdicts: Mapping[tuple[str, str, str], Judgement]) -> str | None:
+    found = []
+    for write in sync.writes:
+        subject = "status" if write.pod is None else write.pod.view.name
+        judgement = verdicts.get((str(write.rv), write.kind.value, subject))
+        if judgement is not None:
+            found.append(judgement)
+    bad = next((j.verdict.value for j in found if j.divergent), None)
+    if bad is not None or sync.problems:
+        return bad or sync.problems[0].verdict
+    return found[0].verdict.value if found else None
+
+
+#### What others did ####
+
+
+def _others(judgements: Iterable[Judgement]) -> Iterator[Step]:
+    for judgement in judgements:
+        rv = int(judgement.resource_version) if judgement.resource_version.isdigit() else None
+        if judgement.verdict in (Verdict.FOREIGN, Verdict.UNKNOWABLE):
+            who = "somebody else" if judgement.verdict is Verdict.FOREIGN else "nobody knows who"
+            what = f"did {judgement.action} of {judgement.subject}"
+        elif judgement.verdict is Verdict.MISSING:
+            who, what = "job-controller", f"owed {judgement.action}: {judgement.subject}"
+        elif judgement.why.startswith("the orphan worker"):
+            who = "job-controller"
+            what = f"took the tracking finalizer off {judgement.subject}"
+        elif judgement.action == "event" and judgement.divergent:
+            who, what = judgement.controller, f"emitted an Event: {judgement.subject}"
+        else:
+            continue
+        yield Step(judgement.time_ns, rv, who, what, (judgement.why,), judgement.verdict.value)
+
+
+#### The end ####
+
+
+def _closing(judged: KeyJudgement) -> str:
+    history = judged.replay.history
+    if not history.jobs:
+        return "The record has only pods and Events of this Job, never the Job itself."
+    last = history.jobs[-1]
+    status = last.view.status
+    finish = status.finished
+    phases = Counter(
+        "gone" if r.type == "DELETED" else r.view.phase
+        for r in {r.view.uid: r for r in history.pods}.values()
+    )
+    pods = ", ".join(f"{n} {phase}" for phase, n in sorted(phases.items())) or "none"
+    if finish is not None:
+        end = f"ended {finish.type}" + (f" ({finish.reason}: {finish.message})" if finish.reason else "")
+    elif last.type == "DELETED":
+        end = "was deleted before it ended"
+    else:
+        end = "had not ended when the record did"
+    bad = sum(1 for j in judged.judgements if j.divergent)
+    verdict = "nothing contradicts the rules" if not bad else f"{bad} divergences from the rules"
+    took = ""
+    if finish is not None and status.start_ns is not None and finish.last_transition_ns:
+        took = f" after {(finish.last_transition_ns - status.start_ns) / NS_PER_S:.0f} s"
+    return (
+        f"The Job {end}{took}; {status.succeeded} succeeded, {status.failed} failed; pods: {pods}; "
+        f"{verdict}."
+    )
+
+
+#### CronJobs ####
+
+
+def account_of_cronjob(namespace: str, name: str, ticks: Iterable[Mapping[str, Any]]) -> Account:
+    """The account of a CronJob out of its rows of `cron_ticks` (times in ns)."""
+    account = Account("CronJob", namespace, name)
+    outcomes: Counter[str] = Counter()
+    for tick in ticks:
+        outcomes[tick["outcome"]] += 1
+        rule = f"rule: {tick['policy']}" if tick["policy"] else "rule: none that the record shows"
+        account.steps.append(
+            Step(
+                tick["due_ns"],
+                None,
+                "tick",
+                f"{tick['outcome']}" + (f": Job {tick['job']}" if tick["job"] else ""),
+                (f"schedule: {tick['schedule']}", rule, f"because {tick['why']}"),
+            )
+        )
+    told = ", ".join(f"{n} {outcome}" for outcome, n in sorted(outcomes.items())) or "none"
+    account.closing = f"Ticks while it was recorded: {told}."
+    return account

@@ -1,0 +1,202 @@
+"""Rows of a query as a table, CSV, JSON, JSON lines, Parquet or Markdown.
+
+Whatever is in the trace is data: control characters are shown, not sent to the terminal, and bars
+in Markdown cells are escaped. Times are written as RFC 3339 in UTC where a machine reads them.
+"""
+
+from __future__ import annotations
+
+import base64
+import csv
+import json
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from datetime import date, datetime, time, timedelta
+from typing import IO, Any, TextIO
+
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+from rich.cells import cell_len, set_cell_size
+
+from tracekit.errors import UsageError
+
+FORMATS = ("table", "csv", "json", "jsonl", "parquet", "markdown")
+#: A terminal shows that many rows of a table; a pipe and every other format get them all.
+TERMINAL_ROWS = 500
+_WIDEST_CELL = 200
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+
+def write_rows(rows: pa.Table, output: str, out: TextIO) -> None:
+    """Write the rows in one of `FORMATS`."""
+    if output == "parquet":
+        _write_parquet(rows, out)
+        return
+    _WRITERS[output](rows, out)
+
+
+def _write_parquet(rows: pa.Table, out: TextIO) -> None:
+    if out.isatty():
+        raise UsageError("Parquet is not for a terminal: send it to a file, like > result.parquet")
+    binary: IO[bytes] = out.buffer
+    pq.write_table(rows, pa.PythonFile(binary, mode="w"), compression="zstd")
+
+
+#### For people ####
+
+
+def _write_table(rows: pa.Table, out: TextIO) -> None:
+    terminal = out.isatty()
+    shown = rows.slice(0, TERMINAL_ROWS) if terminal else rows
+    names = [_shown(name) for name in rows.column_names]
+    cells = [[_cell(value) for value in column.to_pylist()] for column in shown.columns]
+    right = [_is_number(field.type) for field in rows.schema]
+    widths = [
+        max(cell_len(name), *(cell_len(cell) for cell in column), 0)
+        for name, column in zip(names, cells, strict=True)
+    ]
+    lines = [names, *map(list, zip(*cells, strict=True))]
+    for line in lines:
+        out.write(_aligned(line, widths, right) + "\n")
+    count = f"{rows.num_rows:,} row{'' if rows.num_rows == 1 else 's'}"
+    if shown.num_rows < rows.num_rows:
+        count += f", {shown.num_rows:,} of them shown: -o csv has all"
+    out.write(f"({count})\n")
+
+
+def _aligned(cells: list[str], widths: list[int], right: list[bool]) -> str:
+    parts = [
+        " " * max(0, width - cell_len(cell)) + cell if is_right else set_cell_size(cell, width)
+        for cell, width, is_right in zip(cells, widths, right, strict=True)
+    ]
+    return "  ".join(parts).rstrip()
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    )
+
+
+def _cell(value: Any) -> str:
+    text = _shown(_text(value))
+    if cell_len(text) > _WIDEST_CELL:
+        text = set_cell_size(text, _WIDEST_CELL - 1) + "…"
+    return text
+
+
+def _text(value: Any) -> str:
+    """A value for people: null is empty, lists and structs are JSON."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, datetime):
+        text = value.isoformat(sep=" ")
+        return text.rstrip("0") if "." in text else text
+    if isinstance(value, float):
+        return f"{value:.6g}" if value != int_or_none(value) else str(int(value))
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list | dict):
+        return json.dumps(plain(value), ensure_ascii=False)
+    return str(plain(value))
+
+
+def int_or_none(value: float) -> int | None:
+    """The integer that the number is, if it is one that can be written out."""
+    return int(value) if math.isfinite(value) and value.is_integer() and abs(value) < 1e15 else None  # noqa: PLR2004
+
+
+def _shown(text: str) -> str:
+    return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+
+
+def _write_markdown(rows: pa.Table, out: TextIO) -> None:
+    names = [_markdown(name) for name in rows.column_names]
+    out.write(f"| {' | '.join(names)} |\n")
+    rule = ["---:" if _is_number(field.type) else "---" for field in rows.schema]
+    out.write(f"| {' | '.join(rule)} |\n")
+    for row in _values(rows):
+        out.write(f"| {' | '.join(_markdown(_text(value)) for value in row)} |\n")
+
+
+def _markdown(text: str) -> str:
+    text = _shown(text).replace("\\", "\\\\").replace("|", "\\|")
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace("`", "\\`")
+
+
+#### For machines ####
+
+
+def _write_csv(rows: pa.Table, out: TextIO) -> None:
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(rows.column_names)
+    for row in _values(rows):
+        writer.writerow([_csv(value) for value in row])
+
+
+def _csv(value: Any) -> Any:
+    value = plain(value)
+    if isinstance(value, list | dict):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "" if value is None else value
+
+
+def _write_json(rows: pa.Table, out: TextIO) -> None:
+    documents = list(_documents(rows))
+    out.write(orjson.dumps(documents, option=orjson.OPT_INDENT_2).decode() + "\n")
+
+
+def _write_lines(rows: pa.Table, out: TextIO) -> None:
+    for document in _documents(rows):
+        out.write(orjson.dumps(document).decode() + "\n")
+
+
+def _documents(rows: pa.Table) -> Iterator[Mapping[str, Any]]:
+    names = rows.column_names
+    for row in _values(rows):
+        yield {name: plain(value) for name, value in zip(names, row, strict=True)}
+
+
+def plain(value: Any) -> Any:
+    """The value as JSON has it."""
+    if isinstance(value, datetime):
+        return value.isoformat().removesuffix("+00:00") + "Z"
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, int) and not -(2**63) <= value < 2**64:
+        return str(value)
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if value is None or isinstance(value, str | int | bool):
+        return value
+    return str(value)
+
+
+def _values(rows: pa.Table) -> Iterator[tuple[Any, ...]]:
+    for batch in rows.to_batches(max_chunksize=4096):
+        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+
+
+_WRITERS: Mapping[str, Callable[[pa.Table, TextIO], None]] = {
+    "table": _write_table,
+    "csv": _write_csv,
+    "json": _write_json,
+    "jsonl": _write_lines,
+    "markdown": _write_markdown,
+}
+
+__all__ = ["FORMATS", "plain", "write_rows"]
