@@ -19,6 +19,7 @@ from tracekit.errors import TracekitError
 VERBS: dict[str, str] = {
     "replay": "tracekit.cli.replay:replay",
     "record": "tracekit.cli.record:record",
+    "redact": "tracekit.cli.redact:redact",
     "manifests": "tracekit.cli.manifests:manifests_command",
     "import": "tracekit.cli.import_:import_",
     "versions": "tracekit.cli.versions:versions",

@@ -139,8 +139,10 @@ class Watcher:
         except _RestartList:
             return
         except Gone as error:
+            # The list that must follow is made at once: every moment widens the gap.
+            at_once = self._position is not None
             self._lose_position(f"410 Gone: {error.reason}")
-            self._failed(error)
+            self._failed(error, at_once=at_once)
         except BadFrame as error:
             self._bad_frames += 1
             if self._bad_frames >= _BAD_FRAMES_MAX:
@@ -175,6 +177,7 @@ class Watcher:
         error: RequestFailed,
         *,
         reload_generation: int | None = None,
+        at_once: bool = False,
     ) -> None:
         if self._stop.is_set():
             return
@@ -185,7 +188,8 @@ class Watcher:
                 self._client.reload_credentials(reload_generation)
             except ClusterError as reload_error:
                 self.status.last_failure = str(reload_error)
-        self._stop.wait(self._backoff.next_delay_s(error.retry_after_s))
+        if not at_once:
+            self._stop.wait(self._backoff.next_delay_s(error.retry_after_s))
 
     def _note(self, error: RequestFailed) -> None:
         if not self._stop.is_set():
