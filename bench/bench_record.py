@@ -100,7 +100,9 @@ def _answer(connection: socket.socket, folder: Path) -> None:
         name = path.rpartition("/")[2]
         if "watch=" not in query.lower():
             body = b'{"metadata":{"resourceVersion":"1"},"items":[]}'
-            head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
+            head = (
+                f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
+            )
             connection.sendall(head.encode() + b"\r\n\r\n" + body)
             continue
         connection.sendall(
@@ -270,7 +272,9 @@ def _print(folder: Path, ours: dict[str, Any], theirs: dict[str, Any]) -> None:
     print(f"{'':22}{'frames':>9}{'per CPU s':>12}{'per s':>10}{'RSS MiB':>10}")
     for name, found in (("tracekit record", ours), ("kubernetes Watch", theirs)):
         cpu_rate, rate = found["frames"] / found["cpu_s"], found["frames"] / found["wall_s"]
-        print(f"{name:22}{found['frames']:>9}{cpu_rate:>12,.0f}{rate:>10,.0f}{found['rss_mib']:>10.0f}")
+        print(
+            f"{name:22}{found['frames']:>9}{cpu_rate:>12,.0f}{rate:>10,.0f}{found['rss_mib']:>10.0f}"
+        )
     faster = (count / ours["cpu_s"]) / (theirs["frames"] / theirs["cpu_s"])
     print(f"tracekit does {faster:.1f} times the frames of a Watch per second of CPU")
     print(

@@ -30,7 +30,8 @@ def _fill(path: Path, *, plain: bool, flush_every: int = 7) -> None:
             "spec": {"n": number},
             "status": {"phase": "Running", "active": 1},
         }
-        writer.append(resource, "MODIFIED", 1000 + number, orjson.dumps(body), parsed=body)
+        append = writer.append_plain if plain else writer.append
+        append(resource, "MODIFIED", 1000 + number, orjson.dumps(body))
         if number == 30:
             writer.gap(Gap("jobs", "410", 90, 130, 5, 6), 1030)
             writer.unparsed(b"\xff\xfe nothing", 1031, "not JSON", stream="pods")

@@ -183,7 +183,9 @@ def test_rotated_traces_are_continued_and_expire(tmp_path: Path, server: FakeSer
     assert len(TraceReader(trace).header.sessions) == 2
 
 
-def test_what_may_not_be_seen_is_said_and_written(tmp_path: Path, cluster: FakeCluster, capsys) -> None:
+def test_what_may_not_be_seen_is_said_and_written(
+    tmp_path: Path, cluster: FakeCluster, capsys
+) -> None:
     server = FakeServer(cluster, forbidden=frozenset({"leases", "namespaces", "resourcequotas"}))
     assert record(tmp_path, server) == 0
     server.close()
@@ -262,9 +264,7 @@ def test_ctrl_c_ends_cleanly_and_the_trace_is_whole(tmp_path: Path, server: Fake
     assert not any(isinstance(item, GapRow) for item in items_of(tmp_path / "trace"))
 
 
-def test_two_recorders_on_one_trace_are_refused(
-    tmp_path: Path, server: FakeServer, capsys
-) -> None:
+def test_two_recorders_on_one_trace_are_refused(tmp_path: Path, server: FakeServer, capsys) -> None:
     process = recorder(tmp_path / "trace", _config(tmp_path, server), "--flush-interval", "50ms")
     try:
         _until(lambda: (tmp_path / "trace" / "log").exists() and items_of(tmp_path / "trace"))
@@ -334,7 +334,10 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing_flushed(
         (["--duration", "soon"], r"'soon' is no duration"),
         (["--max-size", "big"], r"'big' is no size"),
         (["--as-group", "g"], r"--as-group needs --as"),
-        (["--metrics-port", "1", "--metrics-address", "192.0.2.1"], r"choose another --metrics-port"),
+        (
+            ["--metrics-port", "1", "--metrics-address", "192.0.2.1"],
+            r"choose another --metrics-port",
+        ),
     ],
 )
 def test_refusals(tmp_path: Path, server: FakeServer, capsys, arguments, expected) -> None:

@@ -95,7 +95,9 @@ def test_keys_matter_and_hashing_twice_does_not() -> None:
     assert one.hashed("") == ""
 
 
-@pytest.mark.parametrize("body", [{}, {"metadata": None}, {"spec": []}, {"spec": {"containers": [1]}}])
+@pytest.mark.parametrize(
+    "body", [{}, {"metadata": None}, {"spec": []}, {"spec": {"containers": [1]}}]
+)
 def test_odd_objects_pass(body: dict) -> None:
     assert Redactor(KEY, ALL)("pods", body) == body
 

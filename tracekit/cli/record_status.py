@@ -88,7 +88,10 @@ class StatusDisplay:
             self._known_state[name] = now
             if now is StreamState.RETRYING:
                 self._console.print(
-                    f"{name}: {status.last_failure}; retrying", highlight=False, markup=False, soft_wrap=True
+                    f"{name}: {status.last_failure}; retrying",
+                    highlight=False,
+                    markup=False,
+                    soft_wrap=True,
                 )
             elif before is StreamState.RETRYING:
                 self._console.print(f"{name}: back", highlight=False, markup=False, soft_wrap=True)

@@ -54,7 +54,9 @@ def redact(
         raise UsageError(f"{output} exists; choose another name for the redacted copy.")
     redactor = Redactor(read_key(key_file), parse_fields(fields))
     rows = _copy(TraceReader(trace), output, redactor)
-    click.echo(f"Wrote {output}: {rows:,} rows, {', '.join(sorted(redactor.fields))} hashed", err=True)
+    click.echo(
+        f"Wrote {output}: {rows:,} rows, {', '.join(sorted(redactor.fields))} hashed", err=True
+    )
     return 0
 
 
@@ -92,9 +94,7 @@ def _copy_row(row: dict[str, Any], writer: TraceWriter, redactor: Redactor) -> N
         if kind in STATE_TYPES and isinstance(parsed, dict):
             parsed = redactor(stream or "", parsed)
             raw = orjson.dumps(parsed)
-        writer.append(
-            stream, kind, recv_ns, raw, parsed=parsed, synthesized=row["synthesized"]
-        )
+        writer.append(stream, kind, recv_ns, raw, parsed=parsed, synthesized=row["synthesized"])
 
 
 def _check(reader: TraceReader) -> int:
