@@ -25,7 +25,8 @@ class _Metadata(msgspec.Struct):
     resourceVersion: str  # noqa: N815 (the API's spelling)
     uid: str = ""
     name: str = ""
-    annotations: msgspec.Raw | None = None
+    #: Not `Raw | None`, which msgspec takes for null only; empty when absent.
+    annotations: msgspec.Raw = msgspec.Raw()  # noqa: RUF009 (immutable)
 
 
 class _Object(msgspec.Struct):
@@ -103,7 +104,10 @@ def _odd_frame(line: bytes) -> Frame:
             return frame
         metadata = body["metadata"]
         uid = "" if kind == "BOOKMARK" else metadata["uid"]
-        frame = Frame(kind, raw, metadata["resourceVersion"], uid)
+        revision = metadata["resourceVersion"]
+        if not (isinstance(revision, str) and isinstance(uid, str)):
+            raise BadFrame(f"not a watch event: {_shown(line)}")
+        frame = Frame(kind, raw, revision, uid)
         annotations = metadata.get("annotations") or {}
         frame.ends_initial_events = annotations.get(_INITIAL_EVENTS_END) == "true"
     except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
@@ -122,9 +126,10 @@ def _check_text(line: bytes) -> None:
 
 
 def _ends_initial_events(metadata: _Metadata) -> bool:
-    if metadata.annotations is None:
+    text = bytes(metadata.annotations)
+    if not text:
         return False
-    annotations = orjson.loads(bytes(metadata.annotations))
+    annotations = orjson.loads(text)
     return isinstance(annotations, dict) and annotations.get(_INITIAL_EVENTS_END) == "true"
 
 

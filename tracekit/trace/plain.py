@@ -106,10 +106,18 @@ class PlainBuffer:
         for field in _PLAIN_SCHEMA:
             values = self._columns[field.name]
             values.extend([None] * (self.rows - len(values)))
-            arrays.append(pa.array(values, field.type))
+            arrays.append(_array(values, field))
             values.clear()
         self.rows = self.raw_bytes = 0
         return pa.Table.from_arrays(arrays, schema=_PLAIN_SCHEMA)
+
+
+def _array(values: list[Any], field: pa.Field) -> pa.Array:
+    if field.name != "raw":
+        return pa.array(values, field.type)
+    # Whoever appends has checked that it is UTF-8: to do so again is most of a flush's work.
+    packed = pa.array(values, pa.binary())
+    return pa.Array.from_buffers(pa.string(), len(packed), packed.buffers())
 
 
 def write_plain_segment(trace: Path, table: pa.Table, *, first: int, last: int) -> Segment:
