@@ -152,11 +152,11 @@ class FakeServer:
         try:
             stream = connection.makefile("rb")
             while not self._stop.is_set():
-                request = stream.readline().decode()
+                request = stream.readline().decode("latin-1")
                 if not request:
                     return
                 headers = {}
-                while (line := stream.readline().decode().strip()) != "":
+                while (line := stream.readline().decode("latin-1").strip()) != "":
                     name, _, value = line.partition(":")
                     headers[name.lower()] = value.strip()
                 body = stream.read(int(headers.get("content-length", 0)))

@@ -19,6 +19,7 @@ from tracekit.errors import TracekitError
 VERBS: dict[str, str] = {
     "replay": "tracekit.cli.replay:replay",
     "record": "tracekit.cli.record:record",
+    "redact": "tracekit.cli.redact:redact",
     "manifests": "tracekit.cli.manifests:manifests_command",
     "sql": "tracekit.cli.sql:sql",
     "jobs": "tracekit.cli.jobs:jobs",

@@ -128,11 +128,15 @@ def record(**values: Any) -> int:
     connection = Connection(connect)
     client = ApiClient(connection, request_timeout_s=options.request_timeout)
     scope = _scope(options, connection)
-    console.print(f"Recording {scope.describe()} of {connection.host}", highlight=False)
+    _say(console, f"Recording {scope.describe()} of {connection.host}")
     cluster = probe_cluster(client)
     recorder = _prepare(options, client, cluster, scope, console)
     outcome = _run(recorder, options, console)
     return _report(outcome, console)
+
+
+def _say(console: Console, text: str) -> None:
+    console.print(text, highlight=False, markup=False, soft_wrap=True)
 
 
 def _check(options: _Options) -> None:
@@ -185,15 +189,15 @@ def _prepare(
     """Plan the streams, open the trace, and say what will not be seen."""
     plan = asked(client, "look at its streams", lambda: plan_streams(client, scope))
     for name, reason in plan.unseen.items():
-        console.print(f"Not recorded: {name}: {reason}", highlight=False)
+        _say(console, f"Not recorded: {name}: {reason}")
     for note in cluster.notes:
-        console.print(f"Note: {note}", highlight=False)
+        _say(console, f"Note: {note}")
     append_to = _trace_to_append_to(options)
     resume = {}
     if append_to is not None:
         _check_same(append_to, scope, cluster)
         resume = resume_points(TraceReader(append_to), plan.specs)
-        console.print(f"Going on with {append_to}", highlight=False)
+        _say(console, f"Going on with {append_to}")
     transform = None
     if options.redact is not None:
         transform = Redactor(read_key(options.key_file), parse_fields(options.redact))
@@ -252,7 +256,7 @@ def _run(recorder: Recorder, options: _Options, console: Console) -> Outcome:
         metrics = MetricsServer(
             recorder, address=options.metrics_address, port=options.metrics_port
         )
-        console.print(f"Metrics on {options.metrics_address}:{metrics.port}", highlight=False)
+        _say(console, f"Metrics on {options.metrics_address}:{metrics.port}")
     try:
         with _signals(recorder, console), StatusDisplay(recorder, console) as display:
             return recorder.run(display.tick)
@@ -296,6 +300,7 @@ def _report(outcome: Outcome, console: Console) -> int:
         f"Wrote {outcome.trace}: {outcome.rows:,} rows, {observations:,} observations, {gaps} "
         f"gaps, {format_bytes(outcome.trace_bytes)}{why.get(outcome.ending, '')}",
         highlight=False,
+        markup=False,
         soft_wrap=True,
     )
     if not outcome.dead:
@@ -306,6 +311,7 @@ def _report(outcome: Outcome, console: Console) -> int:
                 f"tracekit: {stream.name} was not being recorded at the end: "
                 f"{stream.last_failure or 'its first list never finished'}",
                 highlight=False,
+                markup=False,
                 soft_wrap=True,
             )
     return _DEAD_STREAM

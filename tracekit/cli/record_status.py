@@ -67,7 +67,7 @@ class StatusDisplay:
         if self._live is not None:
             self._live.update(self._table(rates), refresh=True)
         else:
-            self._console.print(self._line(rates), highlight=False, soft_wrap=True)
+            self._console.print(self._line(rates), highlight=False, markup=False, soft_wrap=True)
 
     def _rates(self, elapsed_s: float) -> dict[str, float]:
         rates = {}
@@ -88,10 +88,13 @@ class StatusDisplay:
             self._known_state[name] = now
             if now is StreamState.RETRYING:
                 self._console.print(
-                    f"{name}: {status.last_failure}; retrying", highlight=False, soft_wrap=True
+                    f"{name}: {status.last_failure}; retrying",
+                    highlight=False,
+                    markup=False,
+                    soft_wrap=True,
                 )
             elif before is StreamState.RETRYING:
-                self._console.print(f"{name}: back", highlight=False)
+                self._console.print(f"{name}: back", highlight=False, markup=False, soft_wrap=True)
 
     def _table(self, rates: dict[str, float]) -> Table:
         table = Table(box=None, pad_edge=False, header_style="dim")

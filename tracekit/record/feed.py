@@ -80,16 +80,10 @@ class TraceFeed:
 
     def _write(self, items: list[Row | GapRow | Callable[[], None]]) -> None:
         writer = self._writer
+        append = writer.append_plain
         for item in items:
             if isinstance(item, Row):
-                writer.append(
-                    item.stream,
-                    item.type,
-                    item.recv_ns,
-                    item.raw,
-                    parsed=item.body,
-                    synthesized=item.synthesized,
-                )
+                append(item.stream, item.type, item.recv_ns, item.raw, synthesized=item.synthesized)
                 self.rows_written += 1
             elif isinstance(item, GapRow):
                 writer.gap(_gap(item), time.time_ns())
@@ -97,6 +91,7 @@ class TraceFeed:
             else:
                 item()
                 writer = self._writer
+                append = writer.append_plain
 
     def _flush_if_due(self) -> None:
         if self._clock_s() - self._last_flush_s >= self._flush_interval_s:

@@ -1,17 +1,15 @@
 """One line of a watch into one frame: type, identity, revision, and the object's own bytes.
 
 The object is never rebuilt: its text is cut out of the line as it came, so that the trace holds
-what the server wrote. The line is parsed once all the same: only then is it known to be whole, and
-the parsed object is handed on so that nobody parses it a second time.
+what the server wrote. msgspec walks the whole line, so that what is not JSON is noticed, but makes
+Python objects of four fields only: several times faster than any parser that makes them all.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
 
+import msgspec
 import orjson
 
 from tracekit.record.failures import BadFrame
@@ -19,29 +17,47 @@ from tracekit.record.failures import BadFrame
 _INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 #: How the API server opens a frame: fixed by Go's encoder (field order of the struct).
 _OPENING = re.compile(rb'\s*\{"type":"[A-Z]+","object":')
-_STATE_TYPES = frozenset({"ADDED", "MODIFIED", "DELETED"})
-_TYPES = _STATE_TYPES | {"BOOKMARK", "ERROR"}
+_TYPES = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"})
 _SHOWN_BYTES = 80
 
 
-@dataclass(slots=True)
+class _Metadata(msgspec.Struct):
+    resourceVersion: str  # noqa: N815 (the API's spelling)
+    uid: str = ""
+    name: str = ""
+    #: Not `Raw | None`, which msgspec takes for null only; empty when absent.
+    annotations: msgspec.Raw = msgspec.Raw()  # noqa: RUF009 (immutable)
+
+
+class _Object(msgspec.Struct):
+    metadata: _Metadata
+
+
+class _Event(msgspec.Struct, forbid_unknown_fields=True):
+    type: str
+    object: _Object
+
+
+_decode = msgspec.json.Decoder(_Event).decode
+
+
 class Frame:
     """One watch event as received."""
 
-    type: str
-    #: The parsed object.
-    body: Mapping[str, Any]
-    #: The object's JSON text.
-    raw: bytes
-    #: Empty for ERROR frames.
-    resource_version: str = ""
-    uid: str = ""
+    __slots__ = ("code", "ends_initial_events", "message", "raw", "resource_version", "type", "uid")
 
-    @property
-    def ends_initial_events(self) -> bool:
-        """True for the bookmark that closes a streaming list."""
-        annotations = self.body["metadata"].get("annotations") or {}
-        return self.type == "BOOKMARK" and annotations.get(_INITIAL_EVENTS_END) == "true"
+    def __init__(self, kind: str, raw: bytes, resource_version: str = "", uid: str = "") -> None:
+        self.type = kind
+        #: The object's JSON text.
+        self.raw = raw
+        #: Empty for ERROR frames.
+        self.resource_version = resource_version
+        self.uid = uid
+        #: True for the bookmark that closes a streaming list.
+        self.ends_initial_events = False
+        #: Of ERROR frames.
+        self.code: int | None = None
+        self.message = ""
 
 
 def parse_frame(line: bytes) -> Frame:
@@ -51,31 +67,70 @@ def parse_frame(line: bytes) -> Frame:
         BadFrame: it is not a watch event; nothing of it can be used.
     """
     try:
-        event = orjson.loads(line)
-        kind = event["type"]
-        body = event["object"]
-        if kind not in _TYPES or not isinstance(body, dict):
-            raise BadFrame(f"not a watch event: {_shown(line)}")
-        frame = Frame(kind, body, _object_text(line, event))
-        if kind != "ERROR":
-            metadata = body["metadata"]
-            frame.resource_version = metadata["resourceVersion"]
-            if kind != "BOOKMARK":
-                frame.uid = metadata["uid"]
-                metadata["name"]  # an object without a name is no object
-    except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
-        raise BadFrame(f"not a watch event: {_shown(line)}") from error
-    if kind != "ERROR" and not frame.resource_version:
+        event = _decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return _odd_frame(line)
+    kind, metadata = event.type, event.object.metadata
+    if kind == "ERROR" or kind not in _TYPES:
+        return _odd_frame(line)
+    if not line.isascii():
+        _check_text(line)
+    opening = _OPENING.match(line)
+    if opening is None:
+        return _odd_frame(line)
+    # Two members, `type` the first: the object ends right before the frame's own brace.
+    raw = line.rstrip()[opening.end() : -1].rstrip()
+    frame = Frame(kind, raw, metadata.resourceVersion, metadata.uid)
+    if kind == "BOOKMARK":
+        frame.ends_initial_events = _ends_initial_events(metadata)
+    elif not (metadata.uid and metadata.name):
+        raise BadFrame(f"a watch event of no object: {_shown(line)}")
+    if not frame.resource_version:
         raise BadFrame(f"a watch event without resourceVersion: {_shown(line)}")
     return frame
 
 
-def _object_text(line: bytes, event: Mapping[str, Any]) -> bytes:
-    opening = _OPENING.match(line)
-    # Two members and `object` the second: its text ends right before the frame's own brace.
-    if opening is not None and len(event) == len(("type", "object")):
-        return line.rstrip()[opening.end() : -1].rstrip()
-    return orjson.dumps(event["object"])
+def _odd_frame(line: bytes) -> Frame:
+    """Read an ERROR frame, or a frame that is not written as the API server writes them."""
+    try:
+        event = orjson.loads(line)
+        kind, body = event["type"], event["object"]
+        raw = orjson.dumps(body)
+        if kind == "ERROR":
+            frame = Frame(kind, raw)
+            code = body.get("code")
+            frame.code = code if isinstance(code, int) else None
+            frame.message = str(body.get("message") or body.get("reason") or "ERROR frame")
+            return frame
+        metadata = body["metadata"]
+        uid = "" if kind == "BOOKMARK" else metadata["uid"]
+        revision = metadata["resourceVersion"]
+        if not (isinstance(revision, str) and isinstance(uid, str)):
+            raise BadFrame(f"not a watch event: {_shown(line)}")
+        frame = Frame(kind, raw, revision, uid)
+        annotations = metadata.get("annotations") or {}
+        frame.ends_initial_events = annotations.get(_INITIAL_EVENTS_END) == "true"
+    except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
+        raise BadFrame(f"not a watch event: {_shown(line)}") from error
+    if kind not in _TYPES or not frame.resource_version:
+        raise BadFrame(f"not a watch event: {_shown(line)}")
+    return frame
+
+
+def _check_text(line: bytes) -> None:
+    """Look into the text that msgspec skips."""
+    try:
+        line.decode()
+    except UnicodeDecodeError as error:
+        raise BadFrame(f"not UTF-8: {_shown(line)}") from error
+
+
+def _ends_initial_events(metadata: _Metadata) -> bool:
+    text = bytes(metadata.annotations)
+    if not text:
+        return False
+    annotations = orjson.loads(text)
+    return isinstance(annotations, dict) and annotations.get(_INITIAL_EVENTS_END) == "true"
 
 
 def _shown(line: bytes) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import zstandard
 
-_PLAIN_BYTES_MAX = 8 << 20
+_PLAIN_BYTES_MAX = 16 << 20
 _COMPRESS = zstandard.ZstdCompressor(level=1, write_content_size=True)
 _DECOMPRESS = zstandard.ZstdDecompressor()
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 _WAITING_BYTES_MAX = 16 << 20
 _POLL_S = 0.02
@@ -37,8 +37,6 @@ class Row:
     type: str
     recv_ns: int
     raw: bytes
-    #: The parsed `raw` where somebody has it already, to save the writer the work.
-    body: Mapping[str, Any] | None = None
     synthesized: bool = False
 
 

@@ -139,8 +139,10 @@ class Watcher:
         except _RestartList:
             return
         except Gone as error:
+            # The list that must follow is made at once: every moment widens the gap.
+            at_once = self._position is not None
             self._lose_position(f"410 Gone: {error.reason}")
-            self._failed(error)
+            self._failed(error, at_once=at_once)
         except BadFrame as error:
             self._bad_frames += 1
             if self._bad_frames >= _BAD_FRAMES_MAX:
@@ -175,6 +177,7 @@ class Watcher:
         error: RequestFailed,
         *,
         reload_generation: int | None = None,
+        at_once: bool = False,
     ) -> None:
         if self._stop.is_set():
             return
@@ -185,13 +188,14 @@ class Watcher:
                 self._client.reload_credentials(reload_generation)
             except ClusterError as reload_error:
                 self.status.last_failure = str(reload_error)
-        self._stop.wait(self._backoff.next_delay_s(error.retry_after_s))
+        if not at_once:
+            self._stop.wait(self._backoff.next_delay_s(error.retry_after_s))
 
     def _note(self, error: RequestFailed) -> None:
         if not self._stop.is_set():
             body = {"error": f"{type(error).__name__}: {error.reason}"}
             with self.lock:
-                self._write("NOTE", body)
+                self._write_own("NOTE", body, self._clock_ns())
 
     def _lose_position(self, reason: str) -> None:
         self._bad_frames = 0
@@ -259,7 +263,10 @@ class Watcher:
                         raise failure(500, "the list has no resourceVersion")
                     self._write_bound("LIST_BEGIN", revision, recv_ns)
                 for item in page.get("items") or ():
-                    seen.add(self._list_item(item, orjson.dumps(item), recv_ns))
+                    item_uid = str(item["metadata"]["uid"])
+                    seen.add(item_uid)
+                    raw = self._write("LIST", orjson.dumps(item), recv_ns)
+                    self._remember(item_uid, str(item["metadata"]["resourceVersion"]), raw)
                 if not metadata.get("continue"):
                     self._end_list(revision, seen)
                     return
@@ -292,19 +299,14 @@ class Watcher:
                         self.status.live()
                         self._backoff.reset()
                     elif frame.type == "ADDED":
-                        seen.add(self._list_item(frame.body, frame.raw, recv_ns))
+                        seen.add(frame.uid)
+                        raw = self._write("LIST", frame.raw, recv_ns)
+                        self._remember(frame.uid, frame.resource_version, raw)
                     else:
                         self._take(frame, recv_ns)
                         seen.add(frame.uid)
         if not listed and not self._stop.is_set():
             raise failure(500, "the streaming list ended early")
-
-    def _list_item(self, item: Mapping[str, Any], raw: bytes, recv_ns: int) -> str:
-        metadata = item["metadata"]
-        uid = str(metadata["uid"])
-        raw = self._write("LIST", item, recv_ns=recv_ns, raw=raw)
-        self._remember(uid, str(metadata["resourceVersion"]), raw)
-        return uid
 
     def _end_list(self, revision: str, seen: set[str]) -> None:
         recv_ns = self._clock_ns()
@@ -324,7 +326,7 @@ class Watcher:
         body = {"resourceVersion": revision}
         if self.spec.part is not None:
             body["namespace"] = self.spec.part
-        self._write(kind, body, recv_ns=recv_ns)
+        self._write_own(kind, body, recv_ns)
 
     #### Watch ####
 
@@ -371,21 +373,19 @@ class Watcher:
     def _take(self, frame: Frame, recv_ns: int) -> None:
         """Write one frame and move on past it."""
         if frame.type == "ERROR":
-            self._write("ERROR", frame.body, recv_ns=recv_ns, raw=frame.raw)
-            code = frame.body.get("code")
-            reason = str(frame.body.get("message") or frame.body.get("reason") or "ERROR frame")
-            raise failure(code if isinstance(code, int) else 500, reason)
+            self._sink.row(Row(self.spec.resource, "ERROR", recv_ns, frame.raw))
+            raise failure(frame.code or 500, frame.message)
         revision = frame.resource_version
         older = is_older(revision, self._position)
         if frame.type == "BOOKMARK":
             self.status.bookmarks += 1
-            self._write("BOOKMARK", frame.body, recv_ns=recv_ns, raw=frame.raw)
+            self._write("BOOKMARK", frame.raw, recv_ns)
         elif self._is_repeat(frame):
             self.status.repeats += 1
         else:
             if older:
                 self.status.out_of_order += 1
-            raw = self._write(frame.type, frame.body, recv_ns=recv_ns, raw=frame.raw)
+            raw = self._write(frame.type, frame.raw, recv_ns)
             self.status.observations += 1
             if frame.type == "DELETED":
                 self._known.drop(frame.uid)
@@ -412,23 +412,16 @@ class Watcher:
 
     #### Rows ####
 
-    def _write(
-        self,
-        kind: str,
-        body: Mapping[str, Any],
-        *,
-        recv_ns: int | None = None,
-        raw: bytes | None = None,
-    ) -> bytes:
-        """Send a row on its way; returns the text that was written."""
-        if self._transform is not None and raw is not None and kind != "ERROR":
-            body = self._transform(self.spec.resource, body)
-            raw = None
-        if raw is None:
-            raw = orjson.dumps(body)
-        at_ns = self._clock_ns() if recv_ns is None else recv_ns
-        self._sink.row(Row(self.spec.resource, kind, at_ns, raw, body))
+    def _write(self, kind: str, raw: bytes, recv_ns: int) -> bytes:
+        """Send an object on its way; returns the text that was written."""
+        if self._transform is not None:
+            raw = orjson.dumps(self._transform(self.spec.resource, orjson.loads(raw)))
+        self._sink.row(Row(self.spec.resource, kind, recv_ns, raw))
         return raw
+
+    def _write_own(self, kind: str, body: Mapping[str, Any], recv_ns: int) -> None:
+        """Send a row that is the recorder's own on its way."""
+        self._sink.row(Row(self.spec.resource, kind, recv_ns, orjson.dumps(body)))
 
     #### Rotation ####
 
@@ -454,4 +447,4 @@ class Watcher:
 def _check_begins(frame: Frame) -> None:
     """Take an error in place of a streaming list as the server's way to say that it cannot."""
     if frame.type == "ERROR":
-        raise Unsupported(str(frame.body.get("message")))
+        raise Unsupported(frame.message)

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from tracekit.trace.extract import Row, extract
 from tracekit.trace.model import FORMAT_VERSION, LOG_DIR, RowType
 from tracekit.trace.rows import RowBuffer
-from tracekit.trace.schema import ENVELOPE, SCHEMA
+from tracekit.trace.schema import SCHEMA
 from tracekit.trace.segments import (
     FORMAT_KEY,
     TEMPORARY_PREFIX,
@@ -35,9 +35,11 @@ PLAIN_ROWS = 8192
 PLAIN_RAW_BYTES = 16 * 1024 * 1024
 
 _LEVEL = 1
-_ENVELOPE_NAMES = tuple(column.name for column in ENVELOPE)
+#: Columns of every row.
+_OBJECT_NAMES = ("seq", "stream_pos", "stream", "type", "recv_ns", "synthesized", "raw")
 #: Columns of rows that have no object to be typed by.
 _OTHER_NAMES = (
+    "raw_bytes",
     "reason",
     "gap_last_rv",
     "gap_next_rv",
@@ -45,7 +47,7 @@ _OTHER_NAMES = (
     "gap_until_ns",
     "gap_reason",
 )
-PLAIN_NAMES = (*_ENVELOPE_NAMES, *_OTHER_NAMES)
+PLAIN_NAMES = (*_OBJECT_NAMES, *_OTHER_NAMES)
 _PLAIN_SCHEMA = pa.schema([SCHEMA.field(name) for name in PLAIN_NAMES])
 _METADATA = {FORMAT_KEY: str(FORMAT_VERSION).encode(), PLAIN_KEY: b"1"}
 _UNTYPED = frozenset({RowType.GAP.value, RowType.UNPARSED.value})
@@ -56,17 +58,42 @@ class PlainBuffer:
 
     def __init__(self) -> None:
         self._columns: dict[str, list[Any]] = {name: [] for name in PLAIN_NAMES}
-        self._appends = [self._columns[name].append for name in _ENVELOPE_NAMES]
+        self._object_appends = tuple(self._columns[name].append for name in _OBJECT_NAMES)
         self._others = [self._columns[name] for name in _OTHER_NAMES]
         self.rows = 0
         self.raw_bytes = 0
 
+    def append_object(
+        self,
+        seq: int,
+        position: int,
+        stream: str,
+        kind: str,
+        recv_ns: int,
+        synthesized: bool,
+        raw: bytes,
+    ) -> None:
+        """Add one row that has an object; the fields are those of `_OBJECT_NAMES`."""
+        # In line, not in a loop: this is all that a recorder does with a row.
+        add_seq, add_position, add_stream, add_kind, add_recv, add_synthesized, add_raw = (
+            self._object_appends
+        )
+        add_seq(seq)
+        add_position(position)
+        add_stream(stream)
+        add_kind(kind)
+        add_recv(recv_ns)
+        add_synthesized(synthesized)
+        add_raw(raw)
+        self.rows += 1
+        self.raw_bytes += len(raw)
+
     def append(self, row: Row, raw_bytes: int) -> None:
         """Add one row."""
         get = row.get
-        for name, append in zip(_ENVELOPE_NAMES, self._appends, strict=True):
+        for name, append in zip(_OBJECT_NAMES, self._object_appends, strict=True):
             append(get(name))
-        if row["type"] in _UNTYPED:
+        if row["type"] in _UNTYPED or "raw_bytes" in row:
             for name, values in zip(_OTHER_NAMES, self._others, strict=True):
                 values.extend([None] * (self.rows - len(values)))
                 values.append(get(name))
@@ -79,10 +106,18 @@ class PlainBuffer:
         for field in _PLAIN_SCHEMA:
             values = self._columns[field.name]
             values.extend([None] * (self.rows - len(values)))
-            arrays.append(pa.array(values, field.type))
+            arrays.append(_array(values, field))
             values.clear()
         self.rows = self.raw_bytes = 0
         return pa.Table.from_arrays(arrays, schema=_PLAIN_SCHEMA)
+
+
+def _array(values: list[Any], field: pa.Field) -> pa.Array:
+    if field.name != "raw":
+        return pa.array(values, field.type)
+    # Whoever appends has checked that it is UTF-8: to do so again is most of a flush's work.
+    packed = pa.array(values, pa.binary())
+    return pa.Array.from_buffers(pa.string(), len(packed), packed.buffers())
 
 
 def write_plain_segment(trace: Path, table: pa.Table, *, first: int, last: int) -> Segment:
@@ -117,10 +152,20 @@ def typed(table: pa.Table) -> pa.Table:
             if row["type"] not in _UNTYPED and row["raw"] is not None:
                 for name in _OTHER_NAMES:
                     del row[name]
-                extract(row["stream"], RowType(row["type"]), orjson.loads(row["raw"]), row)
+                _type_row(row)
             buffer.append(row, 0)
     result = buffer.take().combine_chunks()
     return result.take(sorted_order(result))
+
+
+def _type_row(row: Row) -> None:
+    try:
+        parsed = orjson.loads(row["raw"])
+    except orjson.JSONDecodeError as error:
+        row["type"] = RowType.UNPARSED.value
+        row["reason"] = f"it is not JSON ({error})"
+        return
+    extract(row["stream"], RowType(row["type"]), parsed, row)
 
 
 def plain_segments(trace: Path) -> list[Segment]:

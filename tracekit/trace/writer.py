@@ -132,10 +132,6 @@ class TraceWriter:
         `obj` is best given as the bytes received, which are kept as they are; `parsed` saves
         parsing them again. An object that cannot be parsed becomes an UNPARSED row.
         """
-        if self._plain and type(obj) is bytes and type(parsed) is dict:
-            row = self._row(stream, RowType(row_type), recv_ns, synthesized=synthesized)
-            row["raw"] = obj
-            return self._add(row, len(obj))
         raw, parsed = _raw_and_parsed(obj, parsed)
         if type(parsed) is not dict:
             return self.unparsed(raw, recv_ns, "it is not a JSON object", stream=stream)
@@ -144,6 +140,22 @@ class TraceWriter:
         row["raw"] = raw
         extract(stream, row_type, parsed, row)
         return self._add(row, len(raw))
+
+    def append_plain(
+        self, stream: str, row_type: str, recv_ns: int, raw: bytes, *, synthesized: bool = False
+    ) -> int:
+        """Add one row to a plain trace; the caller knows that `raw` is a JSON object in UTF-8."""
+        buffer = self._buffer
+        assert type(buffer) is PlainBuffer, "the trace was not opened as plain"
+        self._last_ns = recv_ns
+        seq = self._next_seq
+        position = self._stream_next.get(stream, 0)
+        self._stream_next[stream] = position + 1
+        buffer.append_object(seq, position, stream, row_type, recv_ns, synthesized, raw)
+        self._next_seq = seq + 1
+        if buffer.rows >= self._segment_rows or buffer.raw_bytes >= self._segment_raw_bytes:
+            self.flush()
+        return seq
 
     def unparsed(
         self, line: bytes, recv_ns: int | None, reason: str, *, stream: str | None = None

@@ -1,0 +1,294 @@
+"""Recorder speed, memory and size, beside the `kubernetes` package's Watch and beside zstd -19.
+
+    python bench/bench_record.py [--copies 10]
+
+One loopback server (a process of its own) streams the same frames to both: the real churn trace of
+`traces/`, copied with new names, uids and revisions. Each client runs pinned to one core, the
+server on another where there is one. CPU rates (frames per second of CPU time) are what to compare
+on a busy machine; wall rates depend on what else runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import os
+import resource
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import zstandard
+
+ROOT = Path(__file__).resolve().parents[1]
+TRACE = ROOT / "traces" / "v1.36.3-churn7" / "watch.jsonl.zst"
+RESOURCES = {"jobs": "batch/v1", "pods": "v1", "events": "v1"}
+FRAME_TYPES = {"ADDED", "MODIFIED", "DELETED"}
+REVISIONS_PER_COPY = 1_000_000
+WATCH_FRAMES = 6000
+
+
+def frames(copies: int) -> Iterator[tuple[str, int, str, dict[str, Any]]]:
+    """Every frame of every copy: resource, receive time, type, object."""
+    for copy in range(copies):
+        with TRACE.open("rb") as packed:
+            lines = io.TextIOWrapper(zstandard.ZstdDecompressor().stream_reader(packed))
+            for line in lines:
+                row = json.loads(line)
+                if row["type"] not in FRAME_TYPES or row["resource"] not in RESOURCES:
+                    continue
+                body = row["object"]
+                meta = body["metadata"]
+                meta["resourceVersion"] = str(
+                    int(meta["resourceVersion"]) + (copy + 1) * REVISIONS_PER_COPY
+                )
+                if copy:
+                    text = json.dumps(body).replace(meta["uid"], f"{copy:08x}{meta['uid'][8:]}")
+                    body = json.loads(text)
+                yield row["resource"], row["recv"], row["type"], body
+
+
+def build(folder: Path, copies: int) -> dict[str, int]:
+    """Write the streams as chunked HTTP bodies, and the same as JSON lines under zstd -19."""
+    counts = dict.fromkeys(RESOURCES, 0)
+    files = {name: (folder / name).open("wb") for name in RESOURCES}
+    packed = folder / "lines.zst"
+    packer = zstandard.ZstdCompressor(level=19)
+    lines_bytes = 0
+    with packed.open("wb") as sink, packer.stream_writer(sink) as lines:
+        for name, recv, kind, body in frames(copies):
+            counts[name] += 1
+            frame = orjson.dumps({"type": kind, "object": body}) + b"\n"
+            files[name].write(b"%x\r\n%b\r\n" % (len(frame), frame))
+            line = orjson.dumps({"recv": recv, "resource": name, "type": kind, "object": body})
+            lines_bytes += lines.write(line + b"\n") and len(line) + 1
+    for file in files.values():
+        file.close()
+    (folder / "counts.json").write_text(json.dumps({**counts, "lines": lines_bytes}))
+    return counts
+
+
+#### The server ####
+
+
+def serve(folder: Path) -> None:
+    """Answer lists with nothing and watches with the prepared bytes."""
+    _pin(1)
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    listener.listen(64)
+    print(listener.getsockname()[1], flush=True)
+    while True:
+        connection, _ = listener.accept()
+        threading.Thread(target=_answer, args=(connection, folder), daemon=True).start()
+
+
+def _answer(connection: socket.socket, folder: Path) -> None:
+    stream = connection.makefile("rb")
+    while request := stream.readline().decode():
+        while stream.readline().strip():
+            pass
+        path, _, query = request.split()[1].partition("?")
+        name = path.rpartition("/")[2]
+        if "watch=" not in query.lower():
+            body = b'{"metadata":{"resourceVersion":"1"},"items":[]}'
+            head = (
+                f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
+            )
+            connection.sendall(head.encode() + b"\r\n\r\n" + body)
+            continue
+        connection.sendall(
+            b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+        )
+        try:
+            with (folder / name).open("rb") as prepared:
+                connection.sendfile(prepared)
+            threading.Event().wait(600)  # an open watch without news
+        except OSError:
+            return
+
+
+#### The clients ####
+
+
+def _pin(core: int) -> None:
+    cores = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {cores[core % len(cores)]})
+
+
+def _kubeconfig(folder: Path, port: int) -> str:
+    path = folder / "config"
+    cluster = {"name": "c", "cluster": {"server": f"http://127.0.0.1:{port}"}}
+    context = {"name": "c", "context": {"cluster": "c", "user": "u"}}
+    user = {"name": "u", "user": {"token": "t"}}
+    config = {"clusters": [cluster], "contexts": [context], "users": [user], "current-context": "c"}
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "Config", **config}))
+    return str(path)
+
+
+def run_tracekit(folder: Path, port: int, expected: int) -> dict[str, Any]:
+    """The recorder as the command runs it, on three streams."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    from tracekit.record.kinds import Plan, Scope, StreamSpec  # noqa: PLC0415
+    from tracekit.record.kubeconfig import Connection, ConnectOptions  # noqa: PLC0415
+    from tracekit.record.probe import ClusterInfo  # noqa: PLC0415
+    from tracekit.record.recorder import Limits, Recorder, Target  # noqa: PLC0415
+    from tracekit.record.transport import ApiClient  # noqa: PLC0415
+    from tracekit.record.watcher import WatchPolicy  # noqa: PLC0415
+
+    pa.array([b""], pa.string())  # Arrow looks for pandas once, which is not what is measured
+    specs = [
+        StreamSpec(
+            resource=name,
+            group_version=group,
+            kind=name,
+            keeps_bodies=name != "events",
+        )
+        for name, group in RESOURCES.items()
+    ]
+    client = ApiClient(Connection(ConnectOptions(kubeconfig=_kubeconfig(folder, port))))
+    recorder = Recorder(
+        client,
+        Plan(specs),
+        ClusterInfo("v1.36.3"),
+        Scope(),
+        Target(path=folder / "trace"),
+        limits=Limits(),
+        policy=WatchPolicy(),
+    )
+    done: dict[str, float] = {}
+
+    def watch_progress() -> None:
+        while not any(w.status.observations for w in recorder.watchers):
+            time.sleep(0.001)
+        wall, cpu = time.monotonic(), time.process_time()
+        while recorder.feed.rows_written < expected:
+            time.sleep(0.005)
+        done["wall_s"] = time.monotonic() - wall
+        done["cpu_s"] = time.process_time() - cpu
+        done["rss_mib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        recorder.stop()
+
+    threading.Thread(target=watch_progress, daemon=True).start()
+    outcome = recorder.run()
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return {
+        **done,
+        "frames": sum(stream.observations for stream in outcome.streams),
+        "trace_bytes": outcome.trace_bytes,
+        "compaction_cpu_s": children.ru_utime + children.ru_stime,
+        "compaction_rss_mib": children.ru_maxrss / 1024,
+    }
+
+
+def run_watch(folder: Path, port: int, expected: int) -> dict[str, Any]:
+    """The `kubernetes` package's own Watch, counting events and doing nothing else."""
+    from kubernetes import client, config, watch  # noqa: PLC0415
+
+    config.load_kube_config(_kubeconfig(folder, port))
+    core, batch = client.CoreV1Api(), client.BatchV1Api()
+    calls = (
+        batch.list_job_for_all_namespaces,
+        core.list_pod_for_all_namespaces,
+        core.list_event_for_all_namespaces,
+    )
+    share = expected // len(calls)
+    wall, cpu, seen = time.monotonic(), time.process_time(), 0
+    for call in calls:
+        for number, _ in enumerate(watch.Watch().stream(call, resource_version="1"), start=1):
+            seen += 1
+            if number >= share:
+                break
+    return {
+        "frames": seen,
+        "wall_s": time.monotonic() - wall,
+        "cpu_s": time.process_time() - cpu,
+        "rss_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    }
+
+
+CLIENTS = {"tracekit": run_tracekit, "watch": run_watch}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--copies", type=int, default=15)
+    parser.add_argument("--serve", type=Path)
+    parser.add_argument("--client", choices=sorted(CLIENTS))
+    parser.add_argument("--folder", type=Path)
+    parser.add_argument("--port", type=int)
+    parser.add_argument("--expected", type=int)
+    options = parser.parse_args()
+    if options.serve:
+        serve(options.serve)
+    elif options.client:
+        _pin(0)
+        result = CLIENTS[options.client](options.folder, options.port, options.expected)
+        print(json.dumps(result))
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            _compare(Path(folder), options.copies)
+
+
+def _compare(folder: Path, copies: int) -> None:
+    counts = build(folder, copies)
+    expected = sum(counts.values())
+    me = [sys.executable, str(Path(__file__).resolve())]
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    server = subprocess.Popen(
+        [*me, "--serve", str(folder)], stdout=subprocess.PIPE, text=True, env=env
+    )
+    try:
+        assert server.stdout is not None
+        port = server.stdout.readline().strip()
+
+        def client(name: str, count: int) -> dict[str, Any]:
+            arguments = ["--folder", str(folder), "--port", port, "--expected", str(count)]
+            done = subprocess.run(
+                [*me, "--client", name, *arguments], capture_output=True, text=True, env=env,
+                check=False, timeout=900,
+            )  # fmt: skip
+            if done.returncode:
+                raise SystemExit(done.stderr)
+            return json.loads(done.stdout)
+
+        ours = client("tracekit", expected)
+        theirs = client("watch", min(expected, WATCH_FRAMES))
+    finally:
+        server.kill()
+        server.wait()
+    _print(folder, ours, theirs)
+
+
+def _print(folder: Path, ours: dict[str, Any], theirs: dict[str, Any]) -> None:
+    packed_bytes = (folder / "lines.zst").stat().st_size
+    count = ours["frames"]
+    print(f"{'':22}{'frames':>9}{'per CPU s':>12}{'per s':>10}{'RSS MiB':>10}")
+    for name, found in (("tracekit record", ours), ("kubernetes Watch", theirs)):
+        cpu_rate, rate = found["frames"] / found["cpu_s"], found["frames"] / found["wall_s"]
+        print(
+            f"{name:22}{found['frames']:>9}{cpu_rate:>12,.0f}{rate:>10,.0f}{found['rss_mib']:>10.0f}"
+        )
+    faster = (count / ours["cpu_s"]) / (theirs["frames"] / theirs["cpu_s"])
+    print(f"tracekit does {faster:.1f} times the frames of a Watch per second of CPU")
+    print(
+        f"compaction, in its own process: {count / ours['compaction_cpu_s']:,.0f} rows per CPU s, "
+        f"{ours['compaction_rss_mib']:.0f} MiB"
+    )
+    print(
+        f"size: trace {ours['trace_bytes'] / count:.1f} B per observation, zstd -19 of the same "
+        f"JSON lines {packed_bytes / count:.1f} B"
+    )
+
+
+if __name__ == "__main__":
+    main()

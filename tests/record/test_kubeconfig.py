@@ -1,0 +1,193 @@
+"""Finding the cluster as kubectl does, and one sentence for everything that is wrong with it."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tracekit.errors import ClusterError
+from tracekit.record import kubeconfig as module
+from tracekit.record.kubeconfig import Connection, ConnectOptions
+
+
+def _write(path: Path, *, current: str | None = "one", users: dict | None = None) -> Path:
+    users = users or {"me": {"token": "secret-1"}, "you": {"token": "secret-2"}}
+    document = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [
+            {"name": name, "cluster": {"server": f"http://{name}.example:1"}} for name in ("a", "b")
+        ],
+        "users": [{"name": name, "user": user} for name, user in users.items()],
+        "contexts": [
+            {"name": "one", "context": {"cluster": "a", "user": "me", "namespace": "team"}},
+            {"name": "two", "context": {"cluster": "b", "user": "me"}},
+        ],
+    }
+    if current is not None:
+        document["current-context"] = current
+    path.write_text(yaml.safe_dump(document))
+    return path
+
+
+@pytest.fixture(autouse=True)
+def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+
+
+def test_flag_beats_environment_beats_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = tmp_path / "home" / ".kube"
+    home.mkdir(parents=True)
+    _write(home / "config", current="two")
+    assert Connection(ConnectOptions()).host == "http://b.example:1"
+    monkeypatch.setenv("KUBECONFIG", str(_write(tmp_path / "env")))
+    connection = Connection(ConnectOptions())
+    assert (connection.host, connection.namespace) == ("http://a.example:1", "team")
+    flag = _write(tmp_path / "flag", current="two")
+    connection = Connection(ConnectOptions(kubeconfig=str(flag)))
+    assert (connection.host, connection.namespace) == ("http://b.example:1", "default")
+
+
+def test_the_first_file_of_a_list_names_the_context(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = _write(tmp_path / "1", current="two"), _write(tmp_path / "2", current="one")
+    missing = tmp_path / "missing"
+    monkeypatch.setenv("KUBECONFIG", f"{missing}:{first}:{second}")
+    assert Connection(ConnectOptions()).host == "http://b.example:1"
+
+
+def test_cluster_and_user_go_on_top_of_the_context(tmp_path: Path) -> None:
+    path = str(_write(tmp_path / "config"))
+    connection = Connection(ConnectOptions(kubeconfig=path, cluster="b", user="you"))
+    assert connection.host == "http://b.example:1"
+    assert connection.headers()["Authorization"] == "Bearer secret-2"
+    assert connection.namespace == "team"
+
+
+def test_token_and_impersonation(tmp_path: Path) -> None:
+    path = str(_write(tmp_path / "config"))
+    options = ConnectOptions(
+        kubeconfig=path, token="t", impersonate_user="jane", impersonate_groups=("dev", "ops")
+    )
+    headers = Connection(options).headers()
+    assert headers["Authorization"] == "Bearer t"
+    assert headers["Impersonate-User"] == "jane"
+    assert headers.getlist("Impersonate-Group") == ["dev", "ops"]
+
+
+def test_impersonation_of_the_kubeconfig(tmp_path: Path) -> None:
+    users = {"me": {"token": "x", "as": "robot", "as-groups": ["g"], "as-user-extra": {"k": ["v"]}}}
+    headers = Connection(
+        ConnectOptions(kubeconfig=str(_write(tmp_path / "config", users=users)))
+    ).headers()
+    assert headers["Impersonate-User"] == "robot"
+    assert headers["Impersonate-Extra-k"] == "v"
+
+
+def test_reload_reads_a_new_token_once_per_generation(tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("old")
+    path = _write(tmp_path / "config", users={"me": {"tokenFile": str(token)}})
+    connection = Connection(ConnectOptions(kubeconfig=str(path)))
+    assert connection.headers()["Authorization"] == "Bearer old"
+    token.write_text("new")
+    connection.reload(0)
+    assert connection.headers()["Authorization"] == "Bearer new"
+    token.write_text("newer")
+    connection.reload(0)  # another thread saw the same 401: it was dealt with
+    assert connection.headers()["Authorization"] == "Bearer new"
+    connection.reload(1)
+    assert connection.headers()["Authorization"] == "Bearer newer"
+
+
+def _plugin(path: Path, body: str) -> dict:
+    path.write_text(f"#!/bin/sh\n{body}\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    version = "client.authentication.k8s.io/v1"
+    return {"exec": {"apiVersion": version, "command": str(path), "interactiveMode": "Never"}}
+
+
+def test_exec_plugins(tmp_path: Path) -> None:
+    answer = (
+        '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential",'
+        '"status":{"token":"from-plugin"}}'
+    )
+    user = _plugin(tmp_path / "good", f"echo '{answer}'")
+    path = _write(tmp_path / "config", users={"me": user})
+    headers = Connection(ConnectOptions(kubeconfig=str(path))).headers()
+    assert headers["Authorization"] == "Bearer from-plugin"
+
+
+def test_a_plugin_that_fails_is_named(tmp_path: Path) -> None:
+    user = _plugin(tmp_path / "bad", "exit 3")
+    path = _write(tmp_path / "config", users={"me": user})
+    with pytest.raises(ClusterError, match=r"credential plugin .*bad gave no token"):
+        Connection(ConnectOptions(kubeconfig=str(path)))
+    assert Connection(ConnectOptions(kubeconfig=str(path), token="t")).headers()
+
+
+def test_in_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "token").write_text("pod-token")
+    (tmp_path / "ca.crt").write_text("certificate")
+    (tmp_path / "namespace").write_text("home\n")
+    monkeypatch.setattr(module, "SERVICE_ACCOUNT_DIR", tmp_path)
+    monkeypatch.setattr(module, "RESTClientObject", lambda _: type("Pool", (), {"pool_manager": 1}))
+    monkeypatch.setattr(
+        module.InClusterConfigLoader.__init__,
+        "__defaults__",
+        (True, {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}),
+    )
+    connection = Connection(ConnectOptions())
+    assert (connection.host, connection.namespace) == ("https://10.0.0.1:443", "home")
+    assert connection.headers()["Authorization"] == "bearer pod-token"
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"context": "three"}, r'context "three" does not exist; known contexts: one, two'),
+        ({"cluster": "c"}, r'no cluster "c"'),
+        ({"user": "u"}, r'no user "u"'),
+        ({"impersonate_groups": ("g",)}, r"--as-group needs --as"),
+    ],
+)
+def test_wrong_names(tmp_path: Path, options: dict, expected: str) -> None:
+    path = str(_write(tmp_path / "config"))
+    with pytest.raises(ClusterError, match=expected):
+        Connection(ConnectOptions(kubeconfig=path, **options))
+
+
+def test_no_current_context(tmp_path: Path) -> None:
+    path = str(_write(tmp_path / "config", current=None))
+    with pytest.raises(ClusterError, match=r"no current context; choose one with --context"):
+        Connection(ConnectOptions(kubeconfig=path))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", r"cannot be used|empty"),
+        ("[1, 2]", r"cannot be read|not a mapping"),
+        ("{", r"cannot be read"),
+        ("current-context: x", r'context "x" does not exist'),
+        ("contexts: {a: b}\ncurrent-context: a", r"kubeconfig"),
+    ],
+)
+def test_broken_files_are_one_sentence(tmp_path: Path, text: str, expected: str) -> None:
+    path = tmp_path / "config"
+    path.write_text(text)
+    with pytest.raises(ClusterError, match=expected):
+        Connection(ConnectOptions(kubeconfig=str(path)))
+
+
+def test_nothing_configured(tmp_path: Path) -> None:
+    with pytest.raises(ClusterError, match=r"No cluster is configured.*set KUBECONFIG"):
+        Connection(ConnectOptions())
+    with pytest.raises(ClusterError, match=r"no kubeconfig at"):
+        Connection(ConnectOptions(kubeconfig=str(tmp_path / "none")))

@@ -1,0 +1,90 @@
+"""A recorder's plain segments hold what typed ones do, before and after compaction."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import orjson
+import pytest
+
+from tracekit.trace.compact import Compactor
+from tracekit.trace.model import Gap
+from tracekit.trace.plain import plain_segments
+from tracekit.trace.reader import TraceReader
+from tracekit.trace.schema import NAMES
+from tracekit.trace.writer import TraceWriter
+
+
+def _fill(path: Path, *, plain: bool, flush_every: int = 7) -> None:
+    writer = TraceWriter(path, plain=plain)
+    for number in range(60):
+        resource = ("jobs", "pods", "events")[number % 3]
+        body = {
+            "metadata": {
+                "name": f"{resource}-{number % 6}",
+                "namespace": f"ns-{number % 2}",
+                "uid": f"u{number % 6}",
+                "resourceVersion": str(100 + number),
+                "ownerReferences": [{"kind": "Job", "name": "j", "uid": "x", "controller": True}],
+            },
+            "spec": {"n": number},
+            "status": {"phase": "Running", "active": 1},
+        }
+        append = writer.append_plain if plain else writer.append
+        append(resource, "MODIFIED", 1000 + number, orjson.dumps(body))
+        if number == 30:
+            writer.gap(Gap("jobs", "410", 90, 130, 5, 6), 1030)
+            writer.unparsed(b"\xff\xfe nothing", 1031, "not JSON", stream="pods")
+            note = {"error": "reset"}
+            writer.append("jobs", "NOTE", 1031, orjson.dumps(note), parsed=note)
+        if number % flush_every == 0:
+            writer.flush()
+    writer.close()
+
+
+def _rows(path: Path) -> list[dict]:
+    return TraceReader(path).table(NAMES).to_pylist()
+
+
+def test_reading_types_what_the_writer_did_not(tmp_path: Path) -> None:
+    _fill(tmp_path / "plain", plain=True)
+    _fill(tmp_path / "typed", plain=False)
+    assert plain_segments(tmp_path / "plain")
+    assert not plain_segments(tmp_path / "typed")
+    assert _rows(tmp_path / "plain") == _rows(tmp_path / "typed")
+    groups = [
+        [(g.namespace, g.job, g.rows.to_pylist()) for g in TraceReader(tmp_path / name).groups()]
+        for name in ("plain", "typed")
+    ]
+    assert groups[0] == groups[1]
+
+
+def test_selections_see_plain_rows(tmp_path: Path) -> None:
+    _fill(tmp_path / "trace", plain=True)
+    reader = TraceReader(tmp_path / "trace")
+    assert set(reader.table(("uid",), namespace="ns-1")["uid"].to_pylist()) == {"u1", "u3", "u5"}
+    assert reader.table(("seq",), streams=["pods"], from_ns=1010, until_ns=1020).num_rows == 4
+    assert [gap.reason for gap in reader.gaps()] == ["410"]
+
+
+@pytest.mark.parametrize("fan_in_only", [True, False])
+def test_compaction_types_and_loses_nothing(tmp_path: Path, fan_in_only: bool) -> None:
+    trace = tmp_path / "trace"
+    _fill(trace, plain=True)
+    before = _rows(trace)
+    compactor = Compactor(trace, rows_max=40)
+    while compactor.step():
+        assert _rows(trace) == before
+    if not fan_in_only:
+        compactor.finish()
+        assert not plain_segments(trace)
+    assert _rows(trace) == before
+
+
+def test_a_lone_plain_segment_is_typed_under_its_own_name(tmp_path: Path) -> None:
+    trace = tmp_path / "trace"
+    _fill(trace, plain=True, flush_every=1000)
+    before = _rows(trace)
+    assert Compactor(trace, rows_max=64).finish() <= 2
+    assert not plain_segments(trace)
+    assert _rows(trace) == before
