@@ -36,8 +36,6 @@ class CountingRules:
     indexed_job: bool = True
     suspend_job: bool = True
     pods_per_sync_max: int | None = 500
-    #: By how much syncs that wrote nothing may have moved the queue's count of retries.
-    retries_slack: int = 2
 
     @classmethod
     def of(cls, era: Era) -> CountingRules:
