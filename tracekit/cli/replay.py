@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace as replace_era
 
 import click
 
@@ -14,6 +15,7 @@ from tracekit.eras.job import JobRules
 from tracekit.errors import UsageError
 from tracekit.replay.feed import COLUMNS
 from tracekit.report.replay import render_actions, render_diff
+from tracekit.trace.detected import detected_version
 from tracekit.trace.reader import TraceReader
 from tracekit.trace.surroundings import surroundings_of
 
@@ -65,18 +67,26 @@ def resolve_era(
 ) -> Era:
     """The era of a trace: what the command line says, else what the trace says."""
     version = parse_version(kubernetes_version) or reader.header.kubernetes_version
-    if version is None:
-        raise UsageError(
-            "the trace does not say which Kubernetes version it is from: name it with "
-            "--kubernetes-version v1.36.3"
-        )
     gates = {
         name: value
         for name, value in reader.header.feature_gates.items()
         if name in GATE_BY_NAME  # gates of other controllers change nothing here
     }
     gates |= parse_feature_gates(feature_gates)
-    return Era.resolve(version, gates)
+    if version is not None:
+        return Era.resolve(version, gates)
+    found = detected_version(reader)
+    if not found.evidence:
+        raise UsageError(
+            "the trace does not say which Kubernetes version it is from, nor do its objects: name "
+            "it with --kubernetes-version v1.36.3"
+        )
+    return replace_era(
+        Era.resolve(found.best, gates),
+        warning="the trace does not say which Kubernetes version it is from; its objects fit "
+        f"{found.describe()}; the rules of {found.best} are used, "
+        "--kubernetes-version names another.",
+    )
 
 
 def run_diff(

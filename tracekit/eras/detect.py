@@ -50,8 +50,13 @@ class Detection:
     evidence: tuple[Fact, ...]
     #: Facts that no version of the range can show.
     contradictions: tuple[Fact, ...]
-    #: Whether default gates had to be assumed to get a range this narrow.
-    assumes_default_gates: bool
+    #: First and last version when nothing is assumed of the gates.
+    whatever_gates: tuple[KubeVersion, KubeVersion]
+
+    @property
+    def assumes_default_gates(self) -> bool:
+        """Whether default gates had to be assumed to get a range this narrow."""
+        return (self.first, self.last) != self.whatever_gates
 
     @property
     def best(self) -> KubeVersion:
@@ -60,8 +65,7 @@ class Detection:
 
     def range_text(self) -> str:
         """`v1.31 - v1.34`, or one branch."""
-        first, last = f"v{self.first.branch}", f"v{self.last.branch}"
-        return first if first == last else f"{first} - {last}"
+        return _range_text(self.first, self.last)
 
     def describe(self) -> str:
         """The range with its evidence, as one text."""
@@ -71,10 +75,18 @@ class Detection:
         else:
             text += ", as nothing in the objects says more"
         if self.assumes_default_gates:
-            text += "; default feature gates are assumed"
+            text += (
+                f"; default feature gates are assumed ({_range_text(*self.whatever_gates)} else)"
+            )
         if self.contradictions:
             text += f"; left from before an upgrade, it seems: {_reasons(self.contradictions)}"
         return text
+
+
+def _range_text(first: KubeVersion, last: KubeVersion) -> str:
+    if first.branch == last.branch:
+        return f"v{first.branch}"
+    return f"v{first.branch} - v{last.branch}"
 
 
 def _reasons(facts: tuple[Fact, ...]) -> str:
@@ -99,14 +111,23 @@ def detect(facts: Iterable[Fact]) -> Detection:
     if first > last:
         # Only an upgrade or left-overs explain this; a newer version's doings cannot be left-overs.
         last = NEWEST.minor
+        hard = (first, last)
         contradictions = tuple(f for f in found if not _allows(RULES[f.sign].hard, first))
     return Detection(
-        KubeVersion(1, first, 0),
-        KubeVersion(1, last, PATCH_MAX, text=f"v1.{last}"),
+        _first_of(first),
+        _last_of(last),
         _evidence([f for f in found if f not in contradictions], first, last, defaults=defaults),
         contradictions,
-        assumes_default_gates=defaults and (first, last) != hard,
+        (_first_of(hard[0]), _last_of(hard[1])),
     )
+
+
+def _first_of(minor: int) -> KubeVersion:
+    return KubeVersion(1, minor, 0)
+
+
+def _last_of(minor: int) -> KubeVersion:
+    return KubeVersion(1, minor, PATCH_MAX, text=f"v1.{minor}")
 
 
 def _intersect(bounds: list[Bounds]) -> tuple[int, int]:

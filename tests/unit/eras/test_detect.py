@@ -52,7 +52,7 @@ def test_default_gates_narrow_the_range_and_the_answer_says_so():
     found = detect(facts(Sign.INDEX_LABEL, Sign.NO_TERMINATING))
     assert found.range_text() == "v1.28"
     assert found.assumes_default_gates
-    assert "default feature gates are assumed" in found.describe()
+    assert found.describe().endswith("; default feature gates are assumed (v1.28 - v1.33 else)")
 
 
 def test_a_gate_set_by_hand_falls_back_to_what_no_gate_can_move():
