@@ -15,7 +15,7 @@ from tracekit.eras.job import JobRules
 from tracekit.errors import UsageError
 from tracekit.replay.feed import COLUMNS
 from tracekit.report.replay import render_actions, render_diff
-from tracekit.trace.detected import detected_version
+from tracekit.trace.detected import detected_gates, detected_version
 from tracekit.trace.reader import TraceReader
 from tracekit.trace.surroundings import surroundings_of
 
@@ -65,16 +65,38 @@ def replay(
 def resolve_era(
     reader: TraceReader, kubernetes_version: str | None, feature_gates: str | None
 ) -> Era:
-    """The era of a trace: what the command line says, else what the trace says."""
-    version = parse_version(kubernetes_version) or reader.header.kubernetes_version
+    """The era of a trace: what the command line says, else what the trace says or shows."""
+    named = parse_version(kubernetes_version)
+    recorded = reader.header.kubernetes_version
     gates = {
         name: value
         for name, value in reader.header.feature_gates.items()
         if name in GATE_BY_NAME  # gates of other controllers change nothing here
     }
     gates |= parse_feature_gates(feature_gates)
-    if version is not None:
-        return Era.resolve(version, gates)
+    version = named or recorded
+    if version is None:
+        era = _detected_era(reader, gates)
+    else:
+        era = Era.resolve(version, gates)
+        if named is not None and recorded is not None and named != recorded:
+            return era  # what if: the objects show the gates of another version
+    shown = [gate for gate in detected_gates(reader, era) if gate.gate.value not in gates]
+    if not shown:
+        return era
+    warning = (
+        f"the objects of the trace show feature gates {', '.join(g.describe() for g in shown)}: "
+        "taken as such, --feature-gates sets them otherwise."
+    )
+    return replace_era(
+        Era.resolve(era.basis, {**gates, **{g.gate.value: g.on for g in shown}}),
+        version=era.version,
+        warning=f"{era.warning} Also, {warning}" if era.warning else warning,
+    )
+
+
+def _detected_era(reader: TraceReader, gates: dict[str, bool]) -> Era:
+    """The era of a trace that does not say its version."""
     found = detected_version(reader)
     if not found.evidence:
         raise UsageError(

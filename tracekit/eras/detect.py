@@ -22,6 +22,7 @@ from tracekit.eras.signs import RULES, Bounds, Sign
 from tracekit.eras.version import PATCH_MAX, KubeVersion
 
 REASONS_TOLD: Final = 4
+MANAGED_BY_JOB_CONTROLLER: Final = "kubernetes.io/job-controller"
 _TRACKING: Final = "batch.kubernetes.io/job-tracking"
 _JOB_NAME: Final = "batch.kubernetes.io/job-name"
 _INDEX: Final = "batch.kubernetes.io/job-completion-index"
@@ -169,7 +170,9 @@ def facts_of(
     signs = _server_signs(kind, raw, meta, new=created_in_record)
     if kind == "Job":
         signs = (*signs, *_job_signs(raw, meta, new=created_in_record))
-        signs = (*signs, *_job_status_signs(_map(raw.get("status")), written=written_in_record))
+        if _map(raw.get("spec")).get("managedBy") in (None, MANAGED_BY_JOB_CONTROLLER):
+            status = _map(raw.get("status"))
+            signs = (*signs, *_job_status_signs(status, written=written_in_record))
     elif kind == "Pod":
         signs = (*signs, *_pod_signs(raw, meta, new=created_in_record))
     elif kind == "CronJob":
@@ -252,6 +255,7 @@ def _new_job_signs(
 
 _JOB_FIELDS: Final = (
     ("completionMode", Sign.COMPLETION_MODE),
+    ("suspend", Sign.SUSPEND),
     ("podFailurePolicy", Sign.POD_FAILURE_POLICY),
     ("backoffLimitPerIndex", Sign.BACKOFF_LIMIT_PER_INDEX),
     ("podReplacementPolicy", Sign.POD_REPLACEMENT_POLICY),
@@ -315,6 +319,11 @@ def _written_status_signs(
 ) -> Iterator[Sign]:
     if "Complete" in conditions and not conditions["Complete"].get("reason"):
         yield Sign.COMPLETE_WITHOUT_REASON
+    if "Suspended" in conditions:
+        if status.get("startTime"):
+            yield Sign.SUSPENDED_WITH_START
+        elif any(status.get(field) for field in ("succeeded", "failed", "terminating")):
+            yield Sign.SUSPENDED_WITHOUT_START
     if "Failed" in conditions and "FailureTarget" not in conditions:
         yield Sign.FAILED_WITHOUT_FAILURE_TARGET
     if status.get("active"):
