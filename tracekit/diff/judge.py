@@ -14,6 +14,7 @@ from tracekit.controllers.job.memory import JobMemory
 from tracekit.controllers.job.sync import sync_job
 from tracekit.diff.events import ENDING_REASONS, FAILURES, explain_events, job_uid_of
 from tracekit.diff.foreign import deletion_evidence, foreign_writes
+from tracekit.diff.retry_timing import early_retries
 from tracekit.diff.timing import Delay, delays_of, early_syncs
 from tracekit.diff.verdict import Judgement, ObjectRef, Verdict
 from tracekit.diff.why import describe, describe_cut, why_explained
@@ -131,6 +132,10 @@ class _Judge:
                 self.history, self.replay.syncs, self.rules, self.surroundings
             )
         }
+        hasty = {
+            sync.writes[0].index: wait_ns
+            for sync, wait_ns in early_retries(self.history, self.replay.syncs, self.rules)
+        }
         for sync in self.replay.syncs:
             bad = {p.write.index: p for p in sync.problems if p.write is not None}
             for write in sync.writes:
@@ -143,6 +148,13 @@ class _Judge:
                         Verdict.EARLY,
                         f"{early[write.index] / NS_PER_S:.3f} s after the first change that this "
                         f"sync could follow; syncs wait {self.rules.sync_batch_ns / NS_PER_S:g} s",
+                    )
+                elif write.index in hasty:
+                    yield self._judgement(
+                        write,
+                        Verdict.EARLY,
+                        "a failed pod is acted upon, and nothing but its back-off of "
+                        f"{hasty[write.index] / NS_PER_S:g} s can have woken the Job by then",
                     )
                 elif sync.pods_unseen:
                     yield self._judgement(
