@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace as replace_era
 
 import click
 
@@ -21,6 +22,7 @@ from tracekit.replay.observed_cronjob import judge_cron_jobs
 from tracekit.replay.observed_ttl import judge_ttl
 from tracekit.report.replay import render_actions, render_diff
 from tracekit.trace.cron_rows import cron_rows
+from tracekit.trace.detected import detected_gates, detected_version
 from tracekit.trace.reader import TraceReader
 from tracekit.trace.surroundings import surroundings_of
 
@@ -81,20 +83,50 @@ def replay(
 def resolve_era(
     reader: TraceReader, kubernetes_version: str | None, feature_gates: str | None
 ) -> Era:
-    """The era of a trace: what the command line says, else what the trace says."""
-    version = parse_version(kubernetes_version) or reader.header.kubernetes_version
-    if version is None:
-        raise UsageError(
-            "the trace does not say which Kubernetes version it is from: name it with "
-            "--kubernetes-version v1.36.3"
-        )
+    """The era of a trace: what the command line says, else what the trace says or shows."""
+    named = parse_version(kubernetes_version)
+    recorded = reader.header.kubernetes_version
     gates = {
         name: value
         for name, value in reader.header.feature_gates.items()
         if name in GATE_BY_NAME  # gates of other controllers change nothing here
     }
     gates |= parse_feature_gates(feature_gates)
-    return Era.resolve(version, gates)
+    version = named or recorded
+    if version is None:
+        era = _detected_era(reader, gates)
+    else:
+        era = Era.resolve(version, gates)
+        if named is not None and recorded is not None and named != recorded:
+            return era  # what if: the objects show the gates of another version
+    shown = [gate for gate in detected_gates(reader, era) if gate.gate.value not in gates]
+    if not shown:
+        return era
+    warning = (
+        f"the objects of the trace show feature gates {', '.join(g.describe() for g in shown)}: "
+        "taken as such, --feature-gates sets them otherwise."
+    )
+    return replace_era(
+        Era.resolve(era.basis, {**gates, **{g.gate.value: g.on for g in shown}}),
+        version=era.version,
+        warning=f"{era.warning} Also, {warning}" if era.warning else warning,
+    )
+
+
+def _detected_era(reader: TraceReader, gates: dict[str, bool]) -> Era:
+    """The era of a trace that does not say its version."""
+    found = detected_version(reader)
+    if not found.evidence:
+        raise UsageError(
+            "the trace does not say which Kubernetes version it is from, nor do its objects: name "
+            "it with --kubernetes-version v1.36.3"
+        )
+    return replace_era(
+        Era.resolve(found.best, gates),
+        warning="the trace does not say which Kubernetes version it is from; its objects fit "
+        f"{found.describe()}; the rules of {found.best} are used, "
+        "--kubernetes-version names another.",
+    )
 
 
 def _controllers(text: str) -> tuple[str, ...]:

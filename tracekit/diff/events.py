@@ -23,14 +23,14 @@ _LONE_REASONS = frozenset(
 )
 #: The same where a status is written over a fresh read: a sync of a Job that its cache still shows
 #: unfinished repeats what it did, and its PUT may change nothing.
-_LONE_REASONS_OVERWRITING = _LONE_REASONS | {
-    "BackoffLimitExceeded",
+FAILURES = frozenset({"BackoffLimitExceeded", "DeadlineExceeded"})
+ENDING_REASONS = FAILURES | {
     "Completed",
-    "DeadlineExceeded",
     "SuccessfulDelete",
     "TooManyActivePods",
     "TooManySucceededPods",
 }
+_LONE_REASONS_OVERWRITING = _LONE_REASONS | ENDING_REASONS
 
 
 @dataclass(slots=True)

@@ -12,15 +12,16 @@ from dataclasses import dataclass
 from tracekit.controllers.job.context import SyncClock
 from tracekit.controllers.job.memory import JobMemory
 from tracekit.controllers.job.sync import sync_job
-from tracekit.diff.events import explain_events, job_uid_of
+from tracekit.diff.events import ENDING_REASONS, FAILURES, explain_events, job_uid_of
 from tracekit.diff.foreign import deletion_evidence, foreign_writes
+from tracekit.diff.retry_timing import early_retries
 from tracekit.diff.timing import Delay, delays_of, early_syncs
 from tracekit.diff.verdict import Judgement, ObjectRef, Verdict
 from tracekit.diff.why import describe, describe_cut, why_explained
 from tracekit.eras.job import JobRules
 from tracekit.kube.timestamps import NS_PER_S
-from tracekit.kube.views import PodView
-from tracekit.replay.history import EventRow, History, Write, WriteKind
+from tracekit.kube.views import JobView, PodView
+from tracekit.replay.history import EventRow, History, Revision, Write, WriteKind
 from tracekit.replay.observed import (
     CLOCK_SLACK_NS,
     Explanation,
@@ -31,6 +32,8 @@ from tracekit.replay.observed import (
 from tracekit.replay.observed_api import ObservedApi, Problem
 
 CONTROLLER = "job"
+#: How long a sync may go on with a Job that is not the newest any more.
+STALE_JOB_NS = 2 * NS_PER_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +132,10 @@ class _Judge:
                 self.history, self.replay.syncs, self.rules, self.surroundings
             )
         }
+        hasty = {
+            sync.writes[0].index: wait_ns
+            for sync, wait_ns in early_retries(self.history, self.replay.syncs, self.rules)
+        }
         for sync in self.replay.syncs:
             bad = {p.write.index: p for p in sync.problems if p.write is not None}
             for write in sync.writes:
@@ -141,6 +148,13 @@ class _Judge:
                         Verdict.EARLY,
                         f"{early[write.index] / NS_PER_S:.3f} s after the first change that this "
                         f"sync could follow; syncs wait {self.rules.sync_batch_ns / NS_PER_S:g} s",
+                    )
+                elif write.index in hasty:
+                    yield self._judgement(
+                        write,
+                        Verdict.EARLY,
+                        "a failed pod is acted upon, and nothing but its back-off of "
+                        f"{hasty[write.index] / NS_PER_S:g} s can have woken the Job by then",
                     )
                 elif sync.pods_unseen:
                     yield self._judgement(
@@ -222,7 +236,7 @@ class _Judge:
     def _lone_event(self, row: EventRow) -> bool:
         """Whether a sync on the revision that the Event names could have emitted it."""
         for job in self.history.jobs:
-            if job.rv != row.involved_rv or job.type == "DELETED":
+            if job.type == "DELETED" or not self._may_be_of(job, row):
                 continue
             seen = sum(1 for revision in self.history.pods if revision.recv_ns <= row.recv_ns)
             for cut in range(seen, max(0, seen - 50) - 1, -1):
@@ -241,13 +255,33 @@ class _Judge:
                     api,
                     clock=clock,
                     rules=self.rules,
-                    choices=self.walker.choices(len(self.history.writes)),
+                    choices=self.walker.choices(
+                        len(self.history.writes), retries_unseen=job.view.spec.backoff_limit
+                    ),
                 )
                 if row.reason == "FailedCreate" and api.refused:
                     return True
-                if any(event.reason == row.reason for event in api.events):
+                if row.reason in ENDING_REASONS and api.problems:
+                    continue  # such a sync would have written something that shows
+                told = {(event.reason, event.message) for event in api.events}
+                if row.reason == "SuccessfulDelete" and not any(r in FAILURES for r, _ in told):
+                    continue  # expectations hold any other deletion back until it shows
+                if (row.reason, row.message) in told:
                     return True
         return False
+
+    def _may_be_of(self, job: Revision[JobView], row: EventRow) -> bool:
+        """Whether a lone Event may come from a sync of this revision.
+
+        The repetition of an ending comes from a sync of a Job that was out of date for a moment; a
+        merged Event goes on naming the revision of the first one.
+        """
+        if row.reason not in ENDING_REASONS:
+            return job.rv == row.involved_rv
+        newer = self.history.jobs[job.position + 1 : job.position + 2]
+        return job.recv_ns <= row.recv_ns and all(
+            row.recv_ns <= revision.recv_ns + STALE_JOB_NS for revision in newer
+        )
 
     def owed(self) -> Iterator[Judgement]:
         """Actions that the rules demand of the last state, long before the record ends."""

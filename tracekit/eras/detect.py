@@ -22,6 +22,7 @@ from tracekit.eras.signs import RULES, Bounds, Sign
 from tracekit.eras.version import PATCH_MAX, KubeVersion
 
 REASONS_TOLD: Final = 4
+MANAGED_BY_JOB_CONTROLLER: Final = "kubernetes.io/job-controller"
 _TRACKING: Final = "batch.kubernetes.io/job-tracking"
 _JOB_NAME: Final = "batch.kubernetes.io/job-name"
 _INDEX: Final = "batch.kubernetes.io/job-completion-index"
@@ -50,8 +51,13 @@ class Detection:
     evidence: tuple[Fact, ...]
     #: Facts that no version of the range can show.
     contradictions: tuple[Fact, ...]
-    #: Whether default gates had to be assumed to get a range this narrow.
-    assumes_default_gates: bool
+    #: First and last version when nothing is assumed of the gates.
+    whatever_gates: tuple[KubeVersion, KubeVersion]
+
+    @property
+    def assumes_default_gates(self) -> bool:
+        """Whether default gates had to be assumed to get a range this narrow."""
+        return (self.first, self.last) != self.whatever_gates
 
     @property
     def best(self) -> KubeVersion:
@@ -60,8 +66,7 @@ class Detection:
 
     def range_text(self) -> str:
         """`v1.31 - v1.34`, or one branch."""
-        first, last = f"v{self.first.branch}", f"v{self.last.branch}"
-        return first if first == last else f"{first} - {last}"
+        return _range_text(self.first, self.last)
 
     def describe(self) -> str:
         """The range with its evidence, as one text."""
@@ -71,10 +76,18 @@ class Detection:
         else:
             text += ", as nothing in the objects says more"
         if self.assumes_default_gates:
-            text += "; default feature gates are assumed"
+            text += (
+                f"; default feature gates are assumed ({_range_text(*self.whatever_gates)} else)"
+            )
         if self.contradictions:
             text += f"; left from before an upgrade, it seems: {_reasons(self.contradictions)}"
         return text
+
+
+def _range_text(first: KubeVersion, last: KubeVersion) -> str:
+    if first.branch == last.branch:
+        return f"v{first.branch}"
+    return f"v{first.branch} - v{last.branch}"
 
 
 def _reasons(facts: tuple[Fact, ...]) -> str:
@@ -99,14 +112,23 @@ def detect(facts: Iterable[Fact]) -> Detection:
     if first > last:
         # Only an upgrade or left-overs explain this; a newer version's doings cannot be left-overs.
         last = NEWEST.minor
+        hard = (first, last)
         contradictions = tuple(f for f in found if not _allows(RULES[f.sign].hard, first))
     return Detection(
-        KubeVersion(1, first, 0),
-        KubeVersion(1, last, PATCH_MAX, text=f"v1.{last}"),
+        _first_of(first),
+        _last_of(last),
         _evidence([f for f in found if f not in contradictions], first, last, defaults=defaults),
         contradictions,
-        assumes_default_gates=defaults and (first, last) != hard,
+        (_first_of(hard[0]), _last_of(hard[1])),
     )
+
+
+def _first_of(minor: int) -> KubeVersion:
+    return KubeVersion(1, minor, 0)
+
+
+def _last_of(minor: int) -> KubeVersion:
+    return KubeVersion(1, minor, PATCH_MAX, text=f"v1.{minor}")
 
 
 def _intersect(bounds: list[Bounds]) -> tuple[int, int]:
@@ -148,7 +170,9 @@ def facts_of(
     signs = _server_signs(kind, raw, meta, new=created_in_record)
     if kind == "Job":
         signs = (*signs, *_job_signs(raw, meta, new=created_in_record))
-        signs = (*signs, *_job_status_signs(_map(raw.get("status")), written=written_in_record))
+        if _map(raw.get("spec")).get("managedBy") in (None, MANAGED_BY_JOB_CONTROLLER):
+            status = _map(raw.get("status"))
+            signs = (*signs, *_job_status_signs(status, written=written_in_record))
     elif kind == "Pod":
         signs = (*signs, *_pod_signs(raw, meta, new=created_in_record))
     elif kind == "CronJob":
@@ -231,6 +255,7 @@ def _new_job_signs(
 
 _JOB_FIELDS: Final = (
     ("completionMode", Sign.COMPLETION_MODE),
+    ("suspend", Sign.SUSPEND),
     ("podFailurePolicy", Sign.POD_FAILURE_POLICY),
     ("backoffLimitPerIndex", Sign.BACKOFF_LIMIT_PER_INDEX),
     ("podReplacementPolicy", Sign.POD_REPLACEMENT_POLICY),
@@ -294,6 +319,11 @@ def _written_status_signs(
 ) -> Iterator[Sign]:
     if "Complete" in conditions and not conditions["Complete"].get("reason"):
         yield Sign.COMPLETE_WITHOUT_REASON
+    if "Suspended" in conditions:
+        if status.get("startTime"):
+            yield Sign.SUSPENDED_WITH_START
+        elif any(status.get(field) for field in ("succeeded", "failed", "terminating")):
+            yield Sign.SUSPENDED_WITHOUT_START
     if "Failed" in conditions and "FailureTarget" not in conditions:
         yield Sign.FAILED_WITHOUT_FAILURE_TARGET
     if status.get("active"):

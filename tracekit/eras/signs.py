@@ -34,6 +34,7 @@ class Sign(Enum):
     NO_JOB_GENERATION = auto()
     COMPLETION_MODE = auto()
     NO_COMPLETION_MODE = auto()
+    SUSPEND = auto()
     POD_FAILURE_POLICY = auto()
     BACKOFF_LIMIT_PER_INDEX = auto()
     POD_REPLACEMENT_POLICY = auto()
@@ -57,6 +58,8 @@ class Sign(Enum):
     SUCCESS_CRITERIA_MET = auto()
     COMPLETIONS_REACHED = auto()
     COMPLETE_WITHOUT_REASON = auto()
+    SUSPENDED_WITH_START = auto()
+    SUSPENDED_WITHOUT_START = auto()
     # Pods
     TRACKING_FINALIZER = auto()
     INDEX_LABEL = auto()
@@ -131,6 +134,7 @@ RULES: Final[dict[Sign, SignRule]] = {
     Sign.NO_JOB_GENERATION: _until("a new Job has no generation", 22),
     Sign.COMPLETION_MODE: _since("a Job has a completionMode", 21, 22),
     Sign.NO_COMPLETION_MODE: _until("a new Job has no completionMode", 23, 21),
+    Sign.SUSPEND: _since("a Job has suspend", 21, 22),
     Sign.POD_FAILURE_POLICY: _since("a Job has a podFailurePolicy", 25, 26),
     Sign.BACKOFF_LIMIT_PER_INDEX: _since("a Job has a backoffLimitPerIndex", 28, 29),
     Sign.POD_REPLACEMENT_POLICY: _since("a Job has a podReplacementPolicy", 28, 29),
@@ -163,6 +167,10 @@ RULES: Final[dict[Sign, SignRule]] = {
     Sign.SUCCESS_CRITERIA_MET: _since("condition SuccessCriteriaMet is written", 30, 31),
     Sign.COMPLETIONS_REACHED: _since("a Job completes with reason CompletionsReached", 30, 31),
     Sign.COMPLETE_WITHOUT_REASON: _until("a Job completes without a reason", 32, 30),
+    Sign.SUSPENDED_WITH_START: _since("a suspended Job keeps its startTime", 21),
+    Sign.SUSPENDED_WITHOUT_START: _since(
+        "a Job that had run is suspended without startTime", 35, 36
+    ),
     Sign.TRACKING_FINALIZER: _since(
         "a new pod has the finalizer batch.kubernetes.io/job-tracking", 22
     ),

@@ -37,6 +37,8 @@ from tracekit.replay.observed_api import (
 CLOCK_SLACK_NS = NS_PER_S
 #: How many earlier syncs may be asked for another cut before a divergence stands.
 MAX_BACKTRACKS = 64
+#: Up to 1.19: syncs of a stale Job that may follow one that wrote a failure, and fail unseen.
+UNSEEN_RETRIES_PER_RETRY = 2
 _FUTURE_NS = 1 << 62
 
 
@@ -188,10 +190,8 @@ class KeyWalker:
             *(revision.recv_ns for revision in history.listings()),
             *(gap.until_ns for gap in surroundings.gaps if _lived_before(history, gap.until_ns)),
         ]
-        #: What to assume of the queue's count of retries: as counted, or moved by syncs unseen.
-        self._retry_choices: tuple[bool | None, ...] = (None, True, False)
-        if rules.tracking_always or rules.counting.backoff_limit_counts_failed_pods:
-            self._retry_choices = (None,)
+        #: Whether retries of the key decide about the end of the Job (up to 1.19).
+        self._retries_count = not rules.counting.backoff_limit_counts_failed_pods
         self._messages = frozenset(
             condition.message
             for revision in history.jobs
@@ -246,10 +246,10 @@ class KeyWalker:
         """Whether there is a time in the key's life that the record did not see."""
         return bool(self._blind_until_ns)
 
-    def choices(self, index: int, *, retries_spent: bool | None = None) -> Choices:
+    def choices(self, index: int, *, retries_unseen: int = 0) -> Choices:
         """What upstream leaves open, as the writes from `index` to the next status write chose."""
         known = self._choices
-        if known is None or known[0] != index or known[1].retries_spent is not retries_spent:
+        if known is None or known[0] != index or known[1].retries_unseen != retries_unseen:
             picked = []
             writes = self.history.writes
             for position in range(index, len(writes)):
@@ -258,7 +258,7 @@ class KeyWalker:
                     break
                 if write.kind in (WriteKind.POD_DELETE, WriteKind.FINALIZER_REMOVAL):
                     picked.append(write.uid)
-            known = (index, Choices(frozenset(picked), self._messages, retries_spent))
+            known = (index, Choices(frozenset(picked), self._messages, retries_unseen))
             self._choices = known
         return known[1]
 
@@ -340,15 +340,29 @@ class KeyWalker:
         """Every cut that explains the next write, newest first."""
         for refusals in (False, True) if self.failed_creates else (False,):
             for cuts_off in (False, True) if self._interrupted(state) else (False,):
-                for retries_spent in self._retry_choices:
+                for retries_unseen in self._retries_unseen(state):
                     for job in self._job_candidates(state):
                         yield from self._under_job(
                             state,
                             job,
                             refusals=refusals,
                             cuts_off=cuts_off,
-                            retries_spent=retries_spent,
+                            retries_unseen=retries_unseen,
                         )
+
+    def _retries_unseen(self, state: State) -> tuple[int, ...]:
+        """How many retries of the key to assume beside those of the syncs that are explained.
+
+        Right after a sync has written a failure, syncs that still have the Job as it was before see
+        the same failure as new, write nothing that shows and fail again. So there are at most a few
+        for each retry that shows; refused creations are retried as often as it takes.
+        """
+        if not self._retries_count:
+            return (0,)
+        most = UNSEEN_RETRIES_PER_RETRY * state.memory.requeues
+        if self.failed_creates:
+            most = max(most, len(self.history.events))
+        return (0, most) if most else (0,)
 
     def _interrupted(self, state: State) -> bool:
         at_ns = self.history.writes[state.index].recv_ns
@@ -375,7 +389,7 @@ class KeyWalker:
         *,
         refusals: bool,
         cuts_off: bool,
-        retries_spent: bool | None,
+        retries_unseen: int,
     ) -> Iterator[Explanation]:
         history = self.history
         newest = history.pods_below(history.writes[state.index].rv)
@@ -399,7 +413,7 @@ class KeyWalker:
                 cut,
                 refusals=refusals,
                 cuts_off=cuts_off,
-                retries_spent=retries_spent,
+                retries_unseen=retries_unseen,
             )
             if found is not None:
                 yield found
@@ -436,7 +450,7 @@ class KeyWalker:
         *,
         refusals: bool,
         cuts_off: bool,
-        retries_spent: bool | None,
+        retries_unseen: int,
     ) -> Explanation | None:
         """Try the latest time at which the sync can have run, and just before each timer."""
         history = self.history
@@ -465,7 +479,7 @@ class KeyWalker:
                 earliest_ns=earliest_ns,
                 refusals=refusals,
                 cuts_off=cuts_off,
-                retries_spent=retries_spent,
+                retries_unseen=retries_unseen,
             )
             if found is not None:
                 return found
@@ -488,7 +502,7 @@ class KeyWalker:
         refusals: bool = False,
         cuts_off: bool = False,
         lenient: bool = False,
-        retries_spent: bool | None = None,
+        retries_unseen: int = 0,
     ) -> tuple[Explanation | None, list[int]]:
         # A time that no API object can hold marks what the controller took from its clock.
         clock = SyncClock(now_ns if now_ns % NS_PER_S else now_ns + 1)
@@ -515,7 +529,7 @@ class KeyWalker:
                 api,
                 clock=clock,
                 rules=self.rules,
-                choices=self.choices(state.index, retries_spent=retries_spent),
+                choices=self.choices(state.index, retries_unseen=retries_unseen),
             )
         except Mismatch:
             return None, clock.asked

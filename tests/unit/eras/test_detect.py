@@ -52,7 +52,7 @@ def test_default_gates_narrow_the_range_and_the_answer_says_so():
     found = detect(facts(Sign.INDEX_LABEL, Sign.NO_TERMINATING))
     assert found.range_text() == "v1.28"
     assert found.assumes_default_gates
-    assert "default feature gates are assumed" in found.describe()
+    assert found.describe().endswith("; default feature gates are assumed (v1.28 - v1.33 else)")
 
 
 def test_a_gate_set_by_hand_falls_back_to_what_no_gate_can_move():
@@ -257,6 +257,23 @@ def test_absence_on_an_object_from_before_the_record_shows_nothing():
     for kind, raw in (("Job", {"status": {"active": 1}}), ("Pod", {}), ("Namespace", {})):
         found = signs_of(kind, raw, new=False, written=False)
         assert not {sign for sign in found if sign.name.startswith("NO_")} - {Sign.NO_SELF_LINK}
+
+
+def test_a_status_that_another_controller_writes_shows_nothing():
+    status = {"active": 1, "conditions": [{"type": "Complete", "status": "True"}]}
+    assert Sign.NO_READY in signs_of("Job", {"status": dict(status)})
+    foreign = signs_of("Job", {"spec": {"managedBy": "example.com/x"}, "status": dict(status)})
+    assert not foreign & {Sign.NO_READY, Sign.COMPLETE_WITHOUT_REASON}
+
+
+def test_a_suspended_job_shows_whether_its_start_is_cleared():
+    suspended = [{"type": "Suspended", "status": "True"}]
+    kept = signs_of("Job", {"status": {"conditions": suspended, "startTime": "x"}})
+    assert Sign.SUSPENDED_WITH_START in kept
+    cleared = signs_of("Job", {"status": {"conditions": suspended, "succeeded": 1}})
+    assert Sign.SUSPENDED_WITHOUT_START in cleared
+    born = signs_of("Job", {"status": {"conditions": suspended}})
+    assert not born & {Sign.SUSPENDED_WITH_START, Sign.SUSPENDED_WITHOUT_START}
 
 
 @pytest.mark.parametrize("kind", ["Job", "Pod", "CronJob", "Event", "Namespace", "Lease"])

@@ -187,14 +187,8 @@ def _exceeds_backoff_limit(ctx: SyncContext, verdict: _Verdict) -> bool:
 
 def _retries_exceed(ctx: SyncContext) -> bool:
     """Compare the queue's count of retries, this failure included, with the back-off limit."""
-    limit, slack = ctx.job.spec.backoff_limit, ctx.rules.counting.retries_slack
-    retries = ctx.memory.requeues + 1
-    spent = ctx.choices.retries_spent
-    if spent is None:
-        return retries > limit
-    if spent:
-        return retries + slack > limit
-    return retries - slack > limit
+    retries = ctx.memory.requeues + ctx.choices.retries_unseen
+    return retries + 1 > ctx.job.spec.backoff_limit
 
 
 def _past_backoff_limit_on_failure(ctx: SyncContext) -> bool:

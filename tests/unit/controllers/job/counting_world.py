@@ -197,7 +197,7 @@ class Synced:
         return None if status is None else (status.active, status.succeeded, status.failed)
 
 
-def sync(version, job, pods=(), *, api=None, memory=None, now=NOW, spent=None, gates=None):
+def sync(version, job, pods=(), *, api=None, memory=None, now=NOW, unseen=0, gates=None):
     api, memory, clock = api or Api(), memory or JobMemory(), SyncClock(now)
     result = sync_counting_job(
         job,
@@ -206,6 +206,6 @@ def sync(version, job, pods=(), *, api=None, memory=None, now=NOW, spent=None, g
         api,
         clock=clock,
         rules=rules(version, **(gates or {})),
-        choices=Choices(retries_spent=spent),
+        choices=Choices(retries_unseen=unseen),
     )
     return Synced(result, api, memory, clock)
