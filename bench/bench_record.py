@@ -106,7 +106,8 @@ def _answer(connection: socket.socket, folder: Path) -> None:
             connection.sendall(head.encode() + b"\r\n\r\n" + body)
             continue
         connection.sendall(
-            b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+            b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+            b"Transfer-Encoding: chunked\r\n\r\n"
         )
         try:
             with (folder / name).open("rb") as prepared:
@@ -248,7 +249,8 @@ def _compare(folder: Path, copies: int) -> None:
         [*me, "--serve", str(folder)], stdout=subprocess.PIPE, text=True, env=env
     )
     try:
-        assert server.stdout is not None
+        if server.stdout is None:
+            raise SystemExit("the server has no output")
         port = server.stdout.readline().strip()
 
         def client(name: str, count: int) -> dict[str, Any]:

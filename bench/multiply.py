@@ -15,7 +15,9 @@ from pathlib import Path
 import zstandard
 
 _SCENARIO = re.compile(r'"(?:namespace|name)":"t-[a-z0-9-]+"')
-_UID = re.compile(r"\b[0-9a-f]{4}(?=[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b)")
+_UID = re.compile(
+    r"\b[0-9a-f]{4}(?=[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b)"
+)
 _REVISION = re.compile(r'("resourceVersion":")(\d+)(")')
 _NAMESPACE = re.compile(r'("namespace":"t-[a-z0-9-]+)(")')
 _NAMESPACE_NAME = re.compile(r'("name":"t-[a-z0-9-]+)(","uid")')

@@ -44,7 +44,7 @@ class Faults:
     fired: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.rng = random.Random(self.seed)  # noqa: S311 (repeatable on purpose)
+        self.rng = random.Random(self.seed)
         self._lock = threading.Lock()
 
     def draw(self, kinds: tuple[str, ...], probability: float) -> str | None:

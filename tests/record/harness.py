@@ -57,7 +57,7 @@ def write_kubeconfig(path, server: FakeServer, **context) -> str:
 
 
 def fast_policy(seed: int, **overrides) -> WatchPolicy:
-    rng = random.Random(seed)  # noqa: S311 (repeatable on purpose)
+    rng = random.Random(seed)
     values = {
         "page_limit": 3,
         "idle_timeout_s": 0.3,
@@ -82,7 +82,7 @@ def run_schedule(
     tmp_path, seed: int, *, changes: int = 100, resources=("jobs", "pods", "events"), sink=None
 ):
     """Record under one seeded schedule until everything is caught up; returns what happened."""
-    rng = random.Random(seed)  # noqa: S311 (repeatable on purpose)
+    rng = random.Random(seed)
     cluster = FakeCluster()
     for _ in range(rng.randrange(12)):
         cluster.mutate(rng, resources)

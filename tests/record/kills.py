@@ -83,7 +83,7 @@ def items_of(trace: Path) -> list[Row | GapRow]:
 
 def run_kills(folder: Path, *, kills: int, seed: int, compact_chance: float = 0.2) -> KillResult:
     """Kill and append `kills` times on one trace, then let it catch up and compare."""
-    rng = random.Random(seed)  # noqa: S311 (repeatable on purpose)
+    rng = random.Random(seed)
     cluster = FakeCluster()
     cluster.create("namespaces", name="ns")
     server = FakeServer(cluster, streaming_lists=True, bookmark_every_s=0.5)
@@ -115,7 +115,7 @@ def run_kills(folder: Path, *, kills: int, seed: int, compact_chance: float = 0.
 
 
 def _mutate(cluster: FakeCluster, seed: int, stop: threading.Event) -> None:
-    rng = random.Random(seed)  # noqa: S311 (repeatable on purpose)
+    rng = random.Random(seed)
     while not stop.is_set():
         cluster.mutate(rng, RESOURCES)
         time.sleep(0.004)

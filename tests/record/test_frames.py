@@ -21,8 +21,9 @@ def _line(kind: str = "ADDED", **parts: object) -> bytes:
 
 def test_the_usual_frame_is_cut_and_not_rebuilt(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(frames, "_odd_frame", pytest.fail)
-    text = b'{"kind":"Job",  "metadata":{"name":"n","uid":"u","resourceVersion":"7",' \
-        b'"annotations":{"a":"b"}},"status":{"message":{"x":"\\u003c\xc3\xbc"},"code":"str"}}'  # fmt: skip
+    meta = b'{"name":"n","uid":"u","resourceVersion":"7","annotations":{"a":"b"}}'
+    status = b'{"message":{"x":"\\u003c\xc3\xbc"},"code":"str"}'
+    text = b'{"kind":"Job",  "metadata":%s,"status":%s}' % (meta, status)
     frame = parse_frame(b'{"type":"MODIFIED","object":' + text + b"}\r\n")
     assert (frame.type, frame.uid, frame.resource_version) == ("MODIFIED", "u", "7")
     assert frame.raw == text

@@ -73,7 +73,10 @@ def test_cluster_and_user_go_on_top_of_the_context(tmp_path: Path) -> None:
 def test_token_and_impersonation(tmp_path: Path) -> None:
     path = str(_write(tmp_path / "config"))
     options = ConnectOptions(
-        kubeconfig=path, token="t", impersonate_user="jane", impersonate_groups=("dev", "ops")
+        kubeconfig=path,
+        token="t",  # noqa: S106
+        impersonate_user="jane",
+        impersonate_groups=("dev", "ops"),
     )
     headers = Connection(options).headers()
     assert headers["Authorization"] == "Bearer t"
@@ -129,7 +132,8 @@ def test_a_plugin_that_fails_is_named(tmp_path: Path) -> None:
     path = _write(tmp_path / "config", users={"me": user})
     with pytest.raises(ClusterError, match=r"credential plugin .*bad gave no token"):
         Connection(ConnectOptions(kubeconfig=str(path)))
-    assert Connection(ConnectOptions(kubeconfig=str(path), token="t")).headers()
+    options = ConnectOptions(kubeconfig=str(path), token="t")  # noqa: S106
+    assert Connection(options).headers()
 
 
 def test_in_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -198,7 +198,7 @@ def test_what_may_not_be_seen_is_said_and_written(
 
 
 def test_a_dead_stream_makes_the_status_non_zero(
-    tmp_path: Path, server: FakeServer, cluster: FakeCluster, capsys
+    tmp_path: Path, server: FakeServer, capsys
 ) -> None:
     config = _config(tmp_path, server)
     timer = threading.Timer(1.0, server.close)

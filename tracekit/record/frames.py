@@ -26,7 +26,7 @@ class _Metadata(msgspec.Struct):
     uid: str = ""
     name: str = ""
     #: Not `Raw | None`, which msgspec takes for null only; empty when absent.
-    annotations: msgspec.Raw = msgspec.Raw()  # noqa: RUF009 (immutable)
+    annotations: msgspec.Raw = msgspec.Raw()
 
 
 class _Object(msgspec.Struct):

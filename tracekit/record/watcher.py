@@ -152,6 +152,7 @@ class Watcher:
             # Probably half open, perhaps only quiet: connect anew at once, nothing is lost.
             self._note(error)
             self.status.reconnects += 1
+            self._check_went_back()
         except Unauthorized as error:
             self._failed(error, reload_generation=generation)
         except RequestFailed as error:
@@ -202,6 +203,19 @@ class Watcher:
         if self._position is not None:
             self._lost = (self._position, self.status.last_byte_ns, reason)
             self._position = None
+
+    def _check_went_back(self) -> None:
+        """Notice a server that was restored from a backup: it is silent until it has caught up.
+
+        A watch from a revision that is still to come gets no bookmark, no event and no error.
+        """
+        try:
+            page = self._client.get(self.spec.path, {**self.spec.params(), "limit": "1"})
+            revision = str(page["metadata"]["resourceVersion"])
+        except (RequestFailed, KeyError, TypeError):
+            return  # the watch that follows will tell
+        if self._position is not None and is_older(revision, self._position):
+            self._lose_position(f"the server went back to revision {revision}")
 
     def _close_gap(self, next_rv: str | None) -> None:
         if self._lost is None:

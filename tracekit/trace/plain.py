@@ -70,6 +70,7 @@ class PlainBuffer:
         stream: str,
         kind: str,
         recv_ns: int,
+        *,
         synthesized: bool,
         raw: bytes,
     ) -> None:

@@ -146,12 +146,15 @@ class TraceWriter:
     ) -> int:
         """Add one row to a plain trace; the caller knows that `raw` is a JSON object in UTF-8."""
         buffer = self._buffer
-        assert type(buffer) is PlainBuffer, "the trace was not opened as plain"
+        if type(buffer) is not PlainBuffer:
+            raise TypeError("the trace was not opened as plain")
         self._last_ns = recv_ns
         seq = self._next_seq
         position = self._stream_next.get(stream, 0)
         self._stream_next[stream] = position + 1
-        buffer.append_object(seq, position, stream, row_type, recv_ns, synthesized, raw)
+        buffer.append_object(
+            seq, position, stream, row_type, recv_ns, synthesized=synthesized, raw=raw
+        )
         self._next_seq = seq + 1
         if buffer.rows >= self._segment_rows or buffer.raw_bytes >= self._segment_raw_bytes:
             self.flush()
