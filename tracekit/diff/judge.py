@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tracekit.cache.pods import PodCache
 from tracekit.controllers.job.context import SyncClock
 from tracekit.controllers.job.memory import JobMemory
 from tracekit.controllers.job.sync import sync_job
@@ -230,17 +231,13 @@ class _Judge:
                 continue
             seen = sum(1 for revision in self.history.pods if revision.recv_ns <= row.recv_ns)
             for cut in range(seen, max(0, seen - 50) - 1, -1):
-                cache = {}
-                for revision in self.history.pods[:cut]:
-                    if revision.type == "DELETED":
-                        cache.pop(revision.view.uid, None)
-                    else:
-                        cache[revision.view.uid] = revision.view
+                cache = PodCache()
+                cache.move_to(self.history.pods, cut)
                 clock = SyncClock(row.recv_ns | 1)
                 api = self._api_after_the_end(clock, refusals=row.reason == "FailedCreate")
                 sync_job(
                     job.view,
-                    list(cache.values()),
+                    cache.pods(),
                     JobMemory(),
                     api,
                     clock=clock,
@@ -259,13 +256,9 @@ class _Judge:
         last = self.history.jobs[-1] if self.history.jobs else None
         if state is None or last is None or last.type == "DELETED":
             return
-        cache = dict(state.cache)
+        cache = state.cache.copy()
+        cache.move_to(self.history.pods, len(self.history.pods))
         memories = self.walker.memories(state, len(self.history.pods), last.view.uid)
-        for revision in self.history.pods[state.pod_floor :]:
-            if revision.type == "DELETED":
-                cache.pop(revision.view.uid, None)
-            else:
-                cache[revision.view.uid] = revision.view
         end_ns = self.surroundings.end_ns - self.surroundings.end_slack_ns
         inputs = [last.recv_ns, *(r.recv_ns for r in self.history.pods)]
         inputs += [r.until_ns for r in self.surroundings.restarts]
@@ -275,7 +268,7 @@ class _Judge:
         api = self._api_after_the_end(clock)
         sync_job(
             last.view,
-            list(cache.values()),
+            cache.pods(),
             memories[-1],
             api,
             clock=clock,

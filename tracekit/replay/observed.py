@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from tracekit.cache.pods import PodCache
 from tracekit.controllers.job.context import DONE, Choices, Note, SyncClock
 from tracekit.controllers.job.memory import JobMemory
 from tracekit.controllers.job.sync import sync_job
@@ -67,7 +68,7 @@ class State:
 
     index: int  # the next write to explain
     memory: JobMemory
-    cache: Mapping[str, PodView]  # the pod cache at `pod_floor`
+    cache: PodCache  # the pod cache at `pod_floor`; never moved, only copied
     pod_floor: int  # no later sync can have seen fewer pod revisions
     job_floor: int  # nor an older revision of the Job
     done: frozenset[int] = frozenset()
@@ -146,7 +147,7 @@ class KeyWalker:
         """Explain every write of the key."""
         result = KeyReplay(self.history)
         hidden = {write.index for write in self.history.writes if write.hidden}
-        state = State(0, JobMemory(), {}, 0, 0, frozenset(self.foreign) | hidden)
+        state = State(0, JobMemory(), PodCache(), 0, 0, frozenset(self.foreign) | hidden)
         stack: list[tuple[State, Iterator[Explanation], int]] = []
         trail: list[tuple[str, object]] = []
         backtracks = 0
@@ -332,14 +333,11 @@ class KeyWalker:
         history = self.history
         newest = history.pods_below(history.writes[state.index].rv)
         memories = self.memories(state, newest, job.view.uid)
-        cache = dict(state.cache)
-        for revision in history.pods[state.pod_floor : newest]:
-            _apply(cache, revision)
+        cache = state.cache.copy()
         for cut in range(newest, state.pod_floor - 1, -1):
-            if cut < newest:
-                _undo(cache, history.pods[cut])
+            cache.move_to(history.pods, cut)
             memory = memories[cut - state.pod_floor]
-            pods = list(cache.values())
+            pods = cache.pods()
             found = self._attempt_times(
                 state,
                 job,
@@ -351,7 +349,7 @@ class KeyWalker:
                 retries_spent=retries_spent,
             )
             if found is not None:
-                yield replace(found, state=replace(found.state, cache=dict(cache)))
+                yield replace(found, state=replace(found.state, cache=cache.copy()))
 
     def memories(self, state: State, newest: int, job_uid: str) -> list[JobMemory]:
         """The key's memory at each position of the pod stream from the floor on."""
@@ -530,17 +528,14 @@ class KeyWalker:
         for job in list(self._job_candidates(state))[:3]:
             newest = history.pods_below(write.rv)
             memories = self.memories(state, newest, job.view.uid)
-            cache = dict(state.cache)
-            for revision in history.pods[state.pod_floor : newest]:
-                _apply(cache, revision)
+            cache = state.cache.copy()
             for cut in range(newest, max(state.pod_floor, newest - 40) - 1, -1):
-                if cut < newest:
-                    _undo(cache, history.pods[cut])
+                cache.move_to(history.pods, cut)
                 for now_ns in (write.recv_ns, _FUTURE_NS + 1):
                     found, _ = self._attempt(
                         state,
                         job,
-                        list(cache.values()),
+                        cache.pods(),
                         memories[cut - state.pod_floor].copy(),
                         cut,
                         now_ns=now_ns,
@@ -555,7 +550,7 @@ class KeyWalker:
                     if best is None or rank < best[0]:
                         # What the controller waits for after a divergence is not known.
                         found.state.memory.expectations = None
-                        found = replace(found, state=replace(found.state, cache=dict(cache)))
+                        found = replace(found, state=replace(found.state, cache=cache.copy()))
                         best = (rank, found)
         alone = Problem(write.kind, "extra", write, "nothing of the kind at any cut")
         if best is None or best[1].writes[0].index != state.index:
@@ -568,18 +563,3 @@ class KeyWalker:
 
 def _lived_before(history: History, at_ns: int) -> bool:
     return bool(history.jobs) and history.jobs[0].recv_ns < at_ns
-
-
-def _apply(cache: dict[str, PodView], revision: Revision[PodView]) -> None:
-    if revision.type == "DELETED":
-        cache.pop(revision.view.uid, None)
-    else:
-        cache[revision.view.uid] = revision.view
-
-
-def _undo(cache: dict[str, PodView], revision: Revision[PodView]) -> None:
-    before = revision.previous
-    if before is None or before.type == "DELETED":
-        cache.pop(revision.view.uid, None)
-    else:
-        cache[revision.view.uid] = before.view
