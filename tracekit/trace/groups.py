@@ -35,7 +35,15 @@ class Group:
 
     namespace: str | None
     job: str | None
-    rows: pa.Table
+    #: The table that holds the rows, among those of neighbouring groups.
+    window: pa.Table
+    start: int
+    count: int
+
+    @property
+    def rows(self) -> pa.Table:
+        """The rows of the group alone, sorted by (revision, position)."""
+        return self.window.slice(self.start, self.count)
 
 
 class _Run(NamedTuple):
@@ -75,21 +83,19 @@ def iterate_groups(
         start = 0
         for (name, group_job), members in groupby(window, key=attrgetter("key")):
             count = sum(run.rows for run in members)
-            yield Group(name or None, group_job or None, table.slice(start, count))
+            yield Group(name or None, group_job or None, table, start, count)
             start += count
 
 
 def _runs(number: int, file: SegmentFile) -> Iterator[_Run]:
+    """The runs of equal keys of a segment, whose rows are sorted by key."""
     position = 0
     open_run: _Run | None = None
     for group in range(file.row_groups):
         keys = file.read(group, ("namespace", "job"))
-        # Without threads the groups come in the order of their first rows, which are sorted.
-        counted = keys.group_by(["namespace", "job"], use_threads=False).aggregate(
-            [([], "count_all")]
-        )
-        for row in counted.to_pylist():
-            run = _Run(row["namespace"] or "", row["job"] or "", number, position, row["count_all"])
+        pairs = zip(keys["namespace"].to_pylist(), keys["job"].to_pylist(), strict=True)
+        for (namespace, job), members in groupby(pairs):
+            run = _Run(namespace or "", job or "", number, position, sum(1 for _ in members))
             position += run.rows
             if open_run is not None and open_run.key == run.key:
                 open_run = open_run._replace(rows=open_run.rows + run.rows)
