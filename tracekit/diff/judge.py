@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tracekit.cache.pods import PodCache
 from tracekit.controllers.job.context import SyncClock
 from tracekit.controllers.job.memory import JobMemory
 from tracekit.controllers.job.sync import sync_job
@@ -20,7 +21,7 @@ from tracekit.diff.verdict import Judgement, ObjectRef, Verdict
 from tracekit.diff.why import describe, describe_cut, why_explained
 from tracekit.eras.job import JobRules
 from tracekit.kube.timestamps import NS_PER_S
-from tracekit.kube.views import JobView, PodView
+from tracekit.kube.views import JobView
 from tracekit.replay.history import EventRow, History, Revision, Write, WriteKind
 from tracekit.replay.observed import (
     CLOCK_SLACK_NS,
@@ -240,17 +241,13 @@ class _Judge:
                 continue
             seen = sum(1 for revision in self.history.pods if revision.recv_ns <= row.recv_ns)
             for cut in range(seen, max(0, seen - 50) - 1, -1):
-                cache: dict[str, PodView] = {}
-                for revision in self.history.pods[:cut]:
-                    if revision.type == "DELETED":
-                        cache.pop(revision.view.uid, None)
-                    else:
-                        cache[revision.view.uid] = revision.view
+                cache = PodCache()
+                cache.move_to(self.history.pods, cut)
                 clock = SyncClock(row.recv_ns | 1)
                 api = self._api_after_the_end(clock, refusals=row.reason == "FailedCreate")
                 sync_job(
                     job.view,
-                    list(cache.values()),
+                    cache.pods(),
                     JobMemory(),
                     api,
                     clock=clock,
@@ -289,13 +286,9 @@ class _Judge:
         last = self.history.jobs[-1] if self.history.jobs else None
         if state is None or last is None or last.type == "DELETED":
             return
-        cache = dict(state.cache)
+        cache = state.cache.copy()
+        cache.move_to(self.history.pods, len(self.history.pods))
         memories = self.walker.memories(state, len(self.history.pods), last.view.uid)
-        for revision in self.history.pods[state.pod_floor :]:
-            if revision.type == "DELETED":
-                cache.pop(revision.view.uid, None)
-            else:
-                cache[revision.view.uid] = revision.view
         end_ns = self.surroundings.end_ns - self.surroundings.end_slack_ns
         inputs = [last.recv_ns, *(r.recv_ns for r in self.history.pods)]
         inputs += [r.until_ns for r in self.surroundings.restarts]
@@ -305,7 +298,7 @@ class _Judge:
         api = self._api_after_the_end(clock)
         sync_job(
             last.view,
-            list(cache.values()),
+            cache.pods(),
             memories[-1],
             api,
             clock=clock,

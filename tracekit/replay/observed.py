@@ -17,12 +17,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+from tracekit.cache.pods import PodCache
 from tracekit.controllers.job.context import DONE, Choices, Note, SyncClock, SyncResult
 from tracekit.controllers.job.memory import JobMemory
 from tracekit.controllers.job.sync import sync_job
 from tracekit.eras.job import JobRules
 from tracekit.kube.timestamps import NS_PER_S
-from tracekit.kube.views import JobView, PodView
+from tracekit.kube.views import JobView
 from tracekit.replay.handlers import pod_observed
 from tracekit.replay.history import History, Revision, Write, WriteKind
 from tracekit.replay.observed_api import (
@@ -69,7 +70,7 @@ class State:
 
     index: int  # the next write to explain
     memory: JobMemory
-    cache: Mapping[str, PodView]  # the pod cache at `pod_floor`
+    cache: PodCache  # the pod cache at `pod_floor`; never moved, only copied
     pod_floor: int  # no later sync can have seen fewer pod revisions
     job_floor: int  # nor an older revision of the Job
     done: frozenset[int] = frozenset()
@@ -212,7 +213,7 @@ class KeyWalker:
     def _walk(self, *, stop_at_divergence: bool) -> KeyReplay | None:
         """Walk through the writes; None if a divergence stopped it."""
         hidden = {write.index for write in self.history.writes if write.hidden}
-        state = State(0, JobMemory(), {}, 0, 0, frozenset(self.foreign) | hidden)
+        state = State(0, JobMemory(), PodCache(), 0, 0, frozenset(self.foreign) | hidden)
         walk = _Walk()
         writes = self.history.writes
         while True:
@@ -394,14 +395,12 @@ class KeyWalker:
         history = self.history
         newest = history.pods_below(history.writes[state.index].rv)
         memories: list[JobMemory] | None = None
-        cache = dict(state.cache)
-        for revision in history.pods[state.pod_floor : newest]:
-            _apply(cache, revision)
+        cache = state.cache.copy()
         for cut in range(newest, state.pod_floor - 1, -1):
+            cache.move_to(history.pods, cut)
             if cut == newest:
                 memory = self.memory_at(state, newest, job.view.uid)
             else:
-                _undo(cache, history.pods[cut])
                 if memories is None:
                     memories = self.memories(state, newest, job.view.uid)
                 memory = memories[cut - state.pod_floor]
@@ -444,7 +443,7 @@ class KeyWalker:
         self,
         state: State,
         job: Revision[JobView],
-        cache: Mapping[str, PodView],
+        cache: PodCache,
         memory: JobMemory,
         cut: int,
         *,
@@ -493,7 +492,7 @@ class KeyWalker:
         self,
         state: State,
         job: Revision[JobView],
-        cache: Mapping[str, PodView],
+        cache: PodCache,
         memory: JobMemory,
         cut: int,
         *,
@@ -524,7 +523,7 @@ class KeyWalker:
         try:
             result = sync_job(
                 job.view,
-                list(cache.values()),
+                cache.pods(),
                 memory,
                 api,
                 clock=clock,
@@ -564,7 +563,7 @@ class KeyWalker:
         cut: int,
         *,
         memory: JobMemory,
-        cache: Mapping[str, PodView],
+        cache: PodCache,
         api: ObservedApi,
         consumed: list[Write],
         now_ns: int,
@@ -583,7 +582,7 @@ class KeyWalker:
         after = State(
             index=state.index,
             memory=memory,
-            cache=dict(cache),
+            cache=cache.copy(),
             pod_floor=cut,
             job_floor=job.position,
             done=state.done | api.taken,
@@ -633,12 +632,9 @@ class KeyWalker:
         for job in list(self._job_candidates(state))[:3]:
             newest = history.pods_below(write.rv)
             memories = self.memories(state, newest, job.view.uid)
-            cache = dict(state.cache)
-            for revision in history.pods[state.pod_floor : newest]:
-                _apply(cache, revision)
+            cache = state.cache.copy()
             for cut in range(newest, max(state.pod_floor, newest - 40) - 1, -1):
-                if cut < newest:
-                    _undo(cache, history.pods[cut])
+                cache.move_to(history.pods, cut)
                 for now_ns in (write.recv_ns, _FUTURE_NS + 1):
                     found, _ = self._attempt(
                         state,
@@ -683,18 +679,3 @@ class KeyWalker:
 
 def _lived_before(history: History, at_ns: int) -> bool:
     return bool(history.jobs) and history.jobs[0].recv_ns < at_ns
-
-
-def _apply(cache: dict[str, PodView], revision: Revision[PodView]) -> None:
-    if revision.type == "DELETED":
-        cache.pop(revision.view.uid, None)
-    else:
-        cache[revision.view.uid] = revision.view
-
-
-def _undo(cache: dict[str, PodView], revision: Revision[PodView]) -> None:
-    before = revision.previous
-    if before is None or before.type == "DELETED":
-        cache.pop(revision.view.uid, None)
-    else:
-        cache[revision.view.uid] = before.view
