@@ -85,6 +85,7 @@ class Cluster:
             )
         )
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self.history: list[dict[str, str | float]] = []  # what was started and ended, and when
         masters = ("system:masters",)
         self.add_user("admin", masters)
         self.add_user("alice", masters)
@@ -182,6 +183,7 @@ class Cluster:
         }[name]()
         with (self.folder / f"{name}.log").open("ab") as log:
             self._processes[name] = spawn(arguments, log.fileno())
+        self._remember(name, "started")
         ready: dict[str, Callable[[], bool]] = {
             ETCD: self._etcd_ready,
             API_SERVER: self._api_server_ready,
@@ -215,6 +217,7 @@ class Cluster:
         """
         ended = [name for name, process in self._processes.items() if process.poll() is not None]
         for name in ended:
+            self._remember(name, "found ended")
             self.start_process(name)
         return ended
 
@@ -362,12 +365,16 @@ class Cluster:
 
     def _end(self, name: str, number: signal.Signals) -> None:
         process = self._processes.pop(name)
+        self._remember(name, number.name)
         process.send_signal(number)
         try:
             process.wait(timeout=STOP_SECONDS_MAX)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+    def _remember(self, name: str, what: str) -> None:
+        self.history.append({"program": name, "what": what, "at": time.time()})
 
     def _write_files(self) -> None:
         (self.folder / "audit-policy.json").write_text(json.dumps(AUDIT_POLICY))

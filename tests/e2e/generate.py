@@ -63,16 +63,11 @@ class Run:
     def __post_init__(self) -> None:
         """Start with nothing known."""
         self.errors: dict[str, list[str]] = {}
-        self.restarts: list[dict[str, str | float]] = []
 
     def error(self, where: str, what: str) -> None:
         """Keep one sentence about what went wrong, for about.json."""
         log.warning("%s: %s", where, what)
         self.errors.setdefault(where, []).append(what)
-
-    def restarted(self, program: str, ended_at: float) -> None:
-        """Keep a restart for about.json."""
-        self.restarts.append({"program": program, "killed": ended_at, "started": time.time()})
 
     def gates(self) -> dict[str, bool]:
         """Return the gates set on the command line."""
@@ -82,8 +77,8 @@ class Run:
 
 def generate(run: Run) -> None:
     """Make one trace folder."""
-    started = time.monotonic()
     ensure(run.version)
+    started = time.monotonic()
     run.out.parent.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(dir=run.out.parent, prefix=f".{run.out.name}-"))
     try:
@@ -98,9 +93,16 @@ def generate(run: Run) -> None:
         with cluster:
             git_version = str(cluster.api().get("/version")["gitVersion"])
             grant(cluster.api(), "recorder", read_rules(RECORDED_RESOURCES))
+            begun = len(cluster.history)
             _record(run, cluster, made / "watch.jsonl.zst")
+            restarts = cluster.history[begun:]
         _compress(cluster.audit_log, made / "audit.jsonl.zst")
-        about = _about(run, git_version, made, time.monotonic() - started)
+        about = _about(run, made) | {
+            "gitVersion": git_version,
+            "seconds": round(time.monotonic() - started, 1),
+            "controller_restart": any(r["program"] == CONTROLLER_MANAGER for r in restarts),
+            "restarts": restarts,
+        }
         (made / "about.json").write_text(json.dumps(about, indent=1) + "\n")
         made.replace(run.out)
     finally:
@@ -167,10 +169,7 @@ def _restart(run: Run, cluster: Cluster, program: str) -> None:
     started = time.monotonic()
     for after in run.restarts_after[program]:
         time.sleep(max(0.0, started + after - time.monotonic()))
-        killed_at = time.time()
-        taken_along = cluster.restart(program, away_seconds=2)
-        for restarted in (program, *taken_along):
-            run.restarted(restarted, killed_at)
+        cluster.restart(program, away_seconds=2)
 
 
 def _settle(run: Run, scenes: list[Scene]) -> None:
@@ -216,21 +215,17 @@ def _compress(source: Path, target: Path) -> None:
         zstandard.ZstdCompressor(level=19).copy_stream(plain, packed)
 
 
-def _about(run: Run, git_version: str, made: Path, seconds: float) -> dict[str, Any]:
+def _about(run: Run, made: Path) -> dict[str, Any]:
     watch_path, audit_path = made / "watch.jsonl.zst", made / "audit.jsonl.zst"
     unseen = audit.written_revisions(audit_path) - audit.seen_revisions(watch_path)
     if unseen:
         run.error("watch", f"{len(unseen)} written revisions were not seen: {sorted(unseen)[:5]}")
     return {
         "version": run.version,
-        "gitVersion": git_version,
-        "seconds": round(seconds, 1),
         "scenarios": run.scenarios,
         "errors": run.errors,
         "feature_gates": run.feature_gates,
         "kcm_flags": run.kcm_flags,
-        "controller_restart": any(r["program"] == CONTROLLER_MANAGER for r in run.restarts),
-        "restarts": run.restarts,
         "churn": {"seed": run.seed, "jobs": run.churn_jobs} if "churn" in run.scenarios else None,
         "note": run.note,
         "lines": sum(1 for _ in audit.lines(watch_path)),

@@ -13,7 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -254,11 +254,16 @@ class Kubelet:
             self._after(spell, pod, self._end)
 
     def _restart(self, pod: _Pod) -> None:
-        code = pod.plan.exit_code or 1
-        pod.last_state = {"terminated": _terminated(code, pod.run_started_at, _now())}
-        pod.restart_count += 1
-        pod.run_started_at = _now()
-        self._patch(pod, self._running_status(pod, ready=True))
+        failed = _terminated(pod.plan.exit_code or 1, pod.run_started_at, _now())
+        again = replace(
+            pod,
+            last_state={"terminated": failed},
+            restart_count=pod.restart_count + 1,
+            run_started_at=_now(),
+        )
+        self._patch(again, self._running_status(again, ready=True))
+        pod.last_state, pod.restart_count = again.last_state, again.restart_count
+        pod.run_started_at = again.run_started_at
         self._plan_next_exit(pod)
 
     def _end(self, pod: _Pod) -> None:
@@ -277,9 +282,9 @@ class Kubelet:
 
     def _end_deleted(self, pod: _Pod) -> None:
         if not pod.ended and not pod.plan.silent:
-            pod.ended = True
             codes = dict.fromkeys(pod.containers, pod.plan.term_exit_code)
             self._patch(pod, self._ended_status(pod, codes))
+            pod.ended = True  # not before: a step that fails is tried again from its start
         options = {"gracePeriodSeconds": 0, "preconditions": {"uid": pod.uid}}
         self._api.delete(namespaced("pods", pod.namespace, pod.name), options)
 

@@ -351,7 +351,7 @@ def test_what_a_user_can_get_wrong(
 
 def test_an_unknown_certificate_is_refused(cluster: Cluster, tmp_path: Path) -> None:
     config = yaml.safe_load(cluster.kubeconfig("recorder").read_text())
-    del config["clusters"][0]["cluster"]["insecure-skip-tls-verify"]
+    del config["clusters"][0]["cluster"]["certificate-authority"]
     kubeconfig = tmp_path / "config"
     kubeconfig.write_text(yaml.safe_dump(config))
     arguments = ["record", "-A", "-o", str(tmp_path / "trace"), "--kubeconfig", str(kubeconfig)]
