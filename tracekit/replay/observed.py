@@ -22,7 +22,7 @@ from tracekit.controllers.job.context import DONE, Choices, Note, SyncClock, Syn
 from tracekit.controllers.job.memory import JobMemory
 from tracekit.controllers.job.sync import sync_job
 from tracekit.eras.job import JobRules
-from tracekit.kube.timestamps import NS_PER_S
+from tracekit.kube.timestamps import NS_PER_S, format_rfc3339
 from tracekit.kube.views import JobView
 from tracekit.replay.handlers import pod_observed
 from tracekit.replay.history import History, Revision, Write, WriteKind
@@ -40,6 +40,10 @@ CLOCK_SLACK_NS = NS_PER_S
 MAX_BACKTRACKS = 64
 #: Up to 1.19: syncs of a stale Job that may follow one that wrote a failure, and fail unseen.
 UNSEEN_RETRIES_PER_RETRY = 2
+#: Before 1.36 a sync may begin so long after a status write without having seen it.
+STALE_JOB_NS = NS_PER_S // 2
+#: A lease is renewed every few seconds: the controller may have died so long before its last sign.
+CUT_OFF_NS = 10 * NS_PER_S
 _FUTURE_NS = 1 << 62
 
 
@@ -77,6 +81,7 @@ class State:
     last_write_ns: int = 0
     restarts_seen: int = 0
     listings_seen: int = 0
+    own_status: Revision[JobView] | None = None  # the revision that its last status write made
     #: False after the record could not see this key, until a sync is explained again: the memory of
     #: the controller, and what it was in the midst of, are not known.
     certain: bool = True
@@ -369,7 +374,7 @@ class KeyWalker:
         at_ns = self.history.writes[state.index].recv_ns
         near_end = self.surroundings.end_ns - at_ns < self.surroundings.end_slack_ns
         return near_end or any(
-            blind.from_ns - CLOCK_SLACK_NS <= at_ns + 10 * NS_PER_S and at_ns <= blind.until_ns
+            blind.from_ns - CUT_OFF_NS <= at_ns <= blind.until_ns
             for blind in (*self.surroundings.restarts, *self.surroundings.gaps)
         )
 
@@ -378,10 +383,26 @@ class KeyWalker:
         newest = self.history.job_before(rv)
         if newest is None:
             return
-        for position in range(newest.position, state.job_floor - 1, -1):
+        floor = max(state.job_floor, self._own_write_floor(state))
+        for position in range(newest.position, floor - 1, -1):
             revision = self.history.jobs[position]
             if revision.type != "DELETED":
                 yield revision
+
+    def _own_write_floor(self, state: State) -> int:
+        """The oldest revision of the Job that the controller's cache can still have held.
+
+        A key is never synced twice at a time, so a sync begins after the last one's status write;
+        from 1.36 on it is refused until the informer has shown that write, before it may come a
+        moment earlier.
+        """
+        at_ns = self.history.writes[state.index].recv_ns
+        written = state.own_status
+        if written is None or self.rules.overwrites_status:
+            return 0
+        if not self.rules.refuses_stale_sync and at_ns - written.recv_ns < STALE_JOB_NS:
+            return 0
+        return written.position
 
     def _under_job(
         self,
@@ -417,9 +438,14 @@ class KeyWalker:
             if found is not None:
                 yield found
 
+    def _memory_of(self, state: State, job_uid: str) -> JobMemory:
+        """The memory at the floor; a Job's end clears it for the next one of the same name."""
+        before = self.history.jobs[state.job_floor].view.uid if self.history.jobs else job_uid
+        return state.memory.copy() if before == job_uid else JobMemory()
+
     def memory_at(self, state: State, newest: int, job_uid: str) -> JobMemory:
         """The key's memory when the pod informer has caught up with `newest` revisions."""
-        memory = state.memory.copy()
+        memory = self._memory_of(state, job_uid)
         for revision in self.history.pods[state.pod_floor : newest]:
             old = revision.previous.view if revision.previous is not None else None
             pod_observed(
@@ -429,7 +455,7 @@ class KeyWalker:
 
     def memories(self, state: State, newest: int, job_uid: str) -> list[JobMemory]:
         """The key's memory at each position of the pod stream from the floor on."""
-        memory = state.memory.copy()
+        memory = self._memory_of(state, job_uid)
         memories = [memory.copy()]
         for revision in self.history.pods[state.pod_floor : newest]:
             old = revision.previous.view if revision.previous is not None else None
@@ -438,6 +464,12 @@ class KeyWalker:
             )
             memories.append(memory.copy())
         return memories
+
+    def _earliest_ns(self, state: State, job: Revision[JobView], cut: int) -> int:
+        """When a sync that had seen so much can have begun at the earliest."""
+        seen_ns = self.history.pods[cut - 1].recv_ns if cut else 0
+        latest_ns = self.history.writes[state.index].recv_ns
+        return min(max(job.recv_ns, seen_ns, state.last_write_ns), latest_ns)
 
     def _attempt_times(
         self,
@@ -454,12 +486,7 @@ class KeyWalker:
         """Try the latest time at which the sync can have run, and just before each timer."""
         history = self.history
         latest_ns = history.writes[state.index].recv_ns
-        earliest_ns = max(
-            job.recv_ns,
-            history.pods[cut - 1].recv_ns if cut else 0,
-            state.last_write_ns,
-        )
-        earliest_ns = min(earliest_ns, latest_ns)
+        earliest_ns = self._earliest_ns(state, job, cut)
         asked: set[int] = set()
         queue = [latest_ns]
         tried: set[int] = set()
@@ -537,6 +564,8 @@ class KeyWalker:
         if not api.consumed:
             return None, clock.asked
         consumed = sorted(api.consumed, key=lambda write: write.index)
+        if ended and self._lives_on(consumed[-1], api.taken, state):
+            return None, clock.asked
         extra = self._left_over(state, consumed, api.taken)
         if extra and not lenient:
             return None, clock.asked
@@ -579,6 +608,7 @@ class KeyWalker:
         lag_ns = max(0, first.recv_ns - history.pods[cut].recv_ns) if cut < newest else 0
         seen_ns = [history.pods[cut - 1].recv_ns] if cut else []
         wrote_status = consumed[-1].kind is WriteKind.STATUS_UPDATE
+        own_status = [write.job for write in consumed if write.job is not None][-1:]
         after = State(
             index=state.index,
             memory=memory,
@@ -589,6 +619,7 @@ class KeyWalker:
             last_write_ns=consumed[-1].recv_ns,
             restarts_seen=state.restarts_seen,
             listings_seen=state.listings_seen,
+            own_status=own_status[0] if own_status else state.own_status,
             certain=state.certain or (wrote_status and cut >= self._pods_listed(first.recv_ns)),
         )
         return Explanation(
@@ -607,6 +638,21 @@ class KeyWalker:
             woke_itself=result is None or result.error or result.wake_after_ns is not None,
             state=after,
         )
+
+    def _lives_on(self, last: Write, taken: set[int], state: State) -> bool:
+        """Whether the controller that a sync was cut off with goes on writing.
+
+        A cut-off means that its process died: the key's next write is its successor's. At the end
+        of a record nothing follows at all.
+        """
+        for write in self.history.writes[last.index + 1 :]:
+            if write.index in taken or write.index in state.done or self._not_ours(write):
+                continue
+            return not any(
+                blind.from_ns - CUT_OFF_NS <= last.recv_ns and write.recv_ns >= blind.until_ns
+                for blind in (*self.surroundings.restarts, *self.surroundings.gaps)
+            )
+        return False
 
     def _left_over(self, state: State, consumed: list[Write], taken: set[int]) -> list[Problem]:
         """Writes in the midst of the sync that it does not explain."""
@@ -636,20 +682,24 @@ class KeyWalker:
             for cut in range(newest, max(state.pod_floor, newest - 40) - 1, -1):
                 cache.move_to(history.pods, cut)
                 for now_ns in (write.recv_ns, _FUTURE_NS + 1):
-                    found, _ = self._attempt(
+                    found, timers = self._attempt(
                         state,
                         job,
                         cache,
                         memories[cut - state.pod_floor].copy(),
                         cut,
                         now_ns=now_ns,
-                        earliest_ns=job.recv_ns,
+                        earliest_ns=self._earliest_ns(state, job, cut),
                         refusals=self.failed_creates,
                         lenient=True,
                     )
                     if found is None:
                         continue
+                    if now_ns > write.recv_ns:
+                        found = _told_early(found, timers)
                     misses = found.writes[0].index != state.index
+                    if not found.problems:
+                        continue  # the strict search refused it: something that counts is wrong
                     rank = (len(found.problems) + 2 * misses, -job.position, newest - cut)
                     if best is None or rank < best[0]:
                         # What the controller waits for after a divergence is not known.
@@ -675,6 +725,17 @@ class KeyWalker:
                 state=after,
             )
         return best[1]
+
+
+def _told_early(found: Explanation, timers: list[int]) -> Explanation:
+    """An attempt in the far future: what it explains came before its timer."""
+    first = found.writes[0]
+    bounds = [at_ns for at_ns in timers if at_ns > first.recv_ns]
+    if found.problems or not bounds:
+        return found
+    due = format_rfc3339(min(bounds))
+    early = Problem(first.kind, "early", first, f"nothing of the kind before {due}")
+    return replace(found, problems=(early,))
 
 
 def _lived_before(history: History, at_ns: int) -> bool:
