@@ -9,13 +9,16 @@ Upstream: client-go/tools/record/events_cache.go.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from tracekit.kube.timestamps import NS_PER_S
 from tracekit.replay.history import EventRow, History
-from tracekit.replay.observed import CLOCK_SLACK_NS, KeyReplay
+from tracekit.replay.observed import Explanation, KeyReplay
 
 COMPONENT = "job-controller"
+#: Streams are delivered side by side: an Event may arrive so long before its cause.
+EVENT_SLACK_NS = NS_PER_S // 2
 _COMBINED = "(combined from similar events): "
 #: Reasons whose Event may be all that a sync left behind: its writes were refused or conflicted.
 _LONE_REASONS = frozenset(
@@ -35,14 +38,22 @@ _LONE_REASONS_OVERWRITING = _LONE_REASONS | ENDING_REASONS
 
 @dataclass(slots=True)
 class _Supply:
-    """Events that the syncs hand out, by (type, reason, message)."""
+    """When the syncs handed out which Events, by (type, reason, message)."""
 
+    #: Receive times of the writes after which they were handed over.
     at_ns: dict[tuple[str, str, str], list[int]] = field(default_factory=lambda: defaultdict(list))
 
-    def take(self, key: tuple[str, str, str], until_ns: int, count: int) -> bool:
+    def add(self, sync: Explanation) -> None:
+        """Take over what a sync handed out."""
+        times = {write.rv: write.recv_ns for write in sync.writes}
+        for event in sync.events:
+            at_ns = times.get(event.after_rv, sync.writes[0].recv_ns)
+            self.at_ns[event.type, event.reason, event.message].append(at_ns)
+
+    def take(self, row: EventRow, key: tuple[str, str, str], count: int) -> bool:
         """Use up `count` of them that were handed out by then."""
         times = self.at_ns.get(key, [])
-        usable = [at for at in times if at <= until_ns]
+        usable = [at for at in times if at <= row.recv_ns + EVENT_SLACK_NS]
         if len(usable) < count:
             return False
         for at in usable[:count]:
@@ -51,7 +62,11 @@ class _Supply:
 
 
 def explain_events(
-    replay: KeyReplay, lone_event: Callable[[EventRow], bool], *, overwrites_status: bool = False
+    replay: KeyReplay,
+    lone_event: Callable[[EventRow], bool],
+    *,
+    restarted_ns: Sequence[int] = (),
+    overwrites_status: bool = False,
 ) -> Iterable[tuple[EventRow, bool]]:
     """Every Event row of the controller about this key, and whether it is explained.
 
@@ -61,9 +76,9 @@ def explain_events(
     supply = _Supply()
     lone_reasons = _LONE_REASONS_OVERWRITING if overwrites_status else _LONE_REASONS
     for sync in replay.syncs:
-        for event in sync.events:
-            supply.at_ns[event.type, event.reason, event.message].append(sync.writes[0].recv_ns)
+        supply.add(sync)
     counts: dict[str, int] = {}
+    objects: dict[tuple[str, str, str, str], tuple[str, int]] = {}
     for row in replay.history.events:
         if row.component != COMPONENT:
             continue
@@ -74,7 +89,14 @@ def explain_events(
         message = row.message.removeprefix(_COMBINED)
         key = (row.event_type, row.reason, message)
         repeated = max(1, row.count - before)
-        explained = supply.take(key, row.recv_ns + 2 * CLOCK_SLACK_NS, repeated)
+        identity = (row.involved_uid, *key)
+        name, seen_ns = objects.setdefault(identity, (row.uid, row.recv_ns))
+        if name != row.uid and not any(seen_ns < at_ns <= row.recv_ns for at_ns in restarted_ns):
+            # One process counts a repeated Event up; a second object is not its work.
+            yield row, False
+            continue
+        objects[identity] = (row.uid, row.recv_ns)
+        explained = supply.take(row, key, repeated)
         if not explained and row.reason in lone_reasons:
             explained = lone_event(row)
         yield row, explained

@@ -197,7 +197,10 @@ class _Judge:
 
     def events(self) -> Iterator[Judgement]:
         for row, explained in explain_events(
-            self.replay, self._lone_event, overwrites_status=self.rules.overwrites_status
+            self.replay,
+            self._lone_event,
+            restarted_ns=[blind.until_ns for blind in self.surroundings.restarts],
+            overwrites_status=self.rules.overwrites_status,
         ):
             if explained:
                 verdict, why = Verdict.MATCH, "a sync that is explained hands out this Event"

@@ -191,6 +191,11 @@ class KeyWalker:
         self.surroundings = surroundings
         self.foreign: Mapping[int, str] = {}
         self._find_foreign = find_foreign
+        self._deleted_by_event = {
+            event.message.removeprefix("Deleted pod: ")
+            for event in history.events
+            if event.reason == "SuccessfulDelete"
+        }
         self.failed_creates = any(event.reason == "FailedCreate" for event in history.events)
         self._blind_until_ns = [
             *(revision.recv_ns for revision in history.listings()),
@@ -314,6 +319,9 @@ class KeyWalker:
     def _without_explanation(self, write: Write, state: State) -> tuple[str, object] | None:
         """What else a write may be that no cut explains."""
         if self._not_ours(write):
+            early = self._nearest(state) if self._owned_up(write) else None
+            if early is not None and all(p.verdict == "early" for p in early.problems):
+                return None
             return ("foreign", (write, ""))
         if not state.certain:
             return ("unknowable", (write, self._why_uncertain(write)))
@@ -339,6 +347,10 @@ class KeyWalker:
         that had not seen the first; the judge looks for that sync.
         """
         return write.kind is WriteKind.POD_DELETE
+
+    def _owned_up(self, write: Write) -> bool:
+        """Whether an Event of the controller says that it deleted this pod."""
+        return write.pod is not None and write.pod.view.name in self._deleted_by_event
 
     # The search for a cut.
 
