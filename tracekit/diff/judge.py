@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from tracekit.cache.pods import PodCache
 from tracekit.controllers.job.context import SyncClock
@@ -15,11 +16,13 @@ from tracekit.controllers.job.memory import JobMemory
 from tracekit.controllers.job.sync import sync_job
 from tracekit.diff.events import ENDING_REASONS, FAILURES, explain_events, job_uid_of
 from tracekit.diff.foreign import deletion_evidence, foreign_writes
+from tracekit.diff.pod_body import FieldDifference, body_additions
 from tracekit.diff.retry_timing import early_retries
 from tracekit.diff.timing import Delay, delays_of, early_syncs
 from tracekit.diff.verdict import Judgement, ObjectRef, Verdict
 from tracekit.diff.why import describe, describe_cut, why_explained
 from tracekit.eras.job import JobRules
+from tracekit.kube.decode import as_map
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.kube.views import JobView
 from tracekit.replay.history import EventRow, History, Revision, Write, WriteKind
@@ -33,6 +36,8 @@ from tracekit.replay.observed import (
 from tracekit.replay.observed_api import ObservedApi, Problem
 
 CONTROLLER = "job"
+#: So many pods of one template tell which of them is the odd one.
+_FEWEST_ALIKE = 3
 #: How long a sync may go on with a Job that is not the newest any more.
 STALE_JOB_NS = 2 * NS_PER_S
 
@@ -137,12 +142,18 @@ class _Judge:
             sync.writes[0].index: wait_ns
             for sync, wait_ns in early_retries(self.history, self.replay.syncs, self.rules)
         }
+        odd = self._odd_bodies()
         for sync in self.replay.syncs:
             bad = {p.write.index: p for p in sync.problems if p.write is not None}
             for write in sync.writes:
                 problem = bad.pop(write.index, None)
                 if problem is not None:
                     yield self._divergence(sync, problem)
+                elif write.index in odd:
+                    why = "the API server added other things to it than to the Job's other pods"
+                    yield self._judgement(
+                        write, Verdict.DIFFERENT, why, fields=tuple(odd[write.index])
+                    )
                 elif write.index in early:
                     yield self._judgement(
                         write,
@@ -194,6 +205,37 @@ class _Judge:
             why,
             problem.fields,
         )
+
+    def _odd_bodies(self) -> dict[int, list[FieldDifference]]:
+        """Pods that differ from all others of their template in what the API server added.
+
+        One pod that stands alone among three and more is told; a change that stays is an
+        administrator's.
+        """
+        by_template: dict[int, list[tuple[int, dict[str, Any]]]] = {}
+        for sync in self.replay.syncs:
+            if sync.job is None:
+                continue
+            template = sync.job.view.spec.template
+            spec = as_map(template.get("spec"))
+            for write in sync.writes:
+                if write.kind is WriteKind.POD_CREATE and write.pod is not None:
+                    added = body_additions(spec, write.pod.evidence.pod_spec())
+                    by_template.setdefault(id(template), []).append((write.index, added))
+        odd: dict[int, list[FieldDifference]] = {}
+        for pods in by_template.values():
+            if len(pods) < _FEWEST_ALIKE:
+                continue
+            usual = pods[0][1] if pods[0][1] in (pods[1][1], pods[2][1]) else pods[1][1]
+            different = [(index, added) for index, added in pods if added != usual]
+            if len(different) == 1:
+                index, added = different[0]
+                odd[index] = [
+                    FieldDifference(path, usual.get(path), added.get(path))
+                    for path in sorted({*usual, *added})
+                    if usual.get(path) != added.get(path)
+                ]
+        return odd
 
     def events(self) -> Iterator[Judgement]:
         for row, explained in explain_events(
@@ -287,7 +329,10 @@ class _Judge:
         """Actions that the rules demand of the last state, long before the record ends."""
         state = self.replay.final
         last = self.history.jobs[-1] if self.history.jobs else None
-        if state is None or last is None or last.type == "DELETED":
+        if state is None or last is None:
+            return
+        yield from self._owed_by_the_orphan_worker(last)
+        if last.type == "DELETED":
             return
         cache = state.cache.copy()
         cache.move_to(self.history.pods, len(self.history.pods))
@@ -321,6 +366,36 @@ class _Judge:
                 f"expected {problem.what}: the rules demand it of the last state seen (Job at "
                 f"resourceVersion {last.rv}), and the record goes on for {waited_s:.0f} s "
                 "without it",
+            )
+
+    def _owed_by_the_orphan_worker(self, job: Revision[JobView]) -> Iterator[Judgement]:
+        """Finalizers that stay on the pods of a Job that is gone or has finished."""
+        over = job.type == "DELETED" or job.view.status.finished is not None
+        if not over or not self.rules.batches_job_updates or self.rules.managed_elsewhere(job.view):
+            return
+        end_ns = self.surroundings.end_ns - self.surroundings.end_slack_ns
+        quiet_ns = [job.recv_ns, *(blind.until_ns for blind in self.surroundings.restarts)]
+        cache = PodCache()
+        cache.move_to(self.history.pods, len(self.history.pods))
+        changed_ns = {r.view.uid: r.recv_ns for r in self.history.pods}
+        uids = {revision.view.uid for revision in self.history.jobs}
+        for pod in cache.pods():
+            owned = pod.controller is not None and pod.controller.uid in uids
+            if not owned or not pod.has_tracking_finalizer:
+                continue
+            if max([changed_ns[pod.uid], *quiet_ns]) > end_ns:
+                continue
+            what = f"the tracking finalizer of pod {pod.name} to go"
+            yield Judgement(
+                CONTROLLER,
+                self._object(job.view.uid),
+                WriteKind.FINALIZER_REMOVAL.value,
+                Verdict.MISSING,
+                self.surroundings.end_ns,
+                str(pod.rv),
+                pod.name,
+                f"expected {what}: its Job is over (resourceVersion {job.rv}), and the orphan "
+                "worker takes it off",
             )
 
     # Helpers.

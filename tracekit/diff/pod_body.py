@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from tracekit.controllers.actions import CreatePod
 from tracekit.kube.decode import as_items, as_map, as_text
-from tracekit.kube.views import PodView
+from tracekit.kube.views import JobView, OwnerRef, PodView
 
 #: Fields of a pod spec that the API server or a built-in admission plugin fills in.
 _SPEC_ADDITIONS = frozenset(
@@ -88,6 +88,20 @@ def pod_body_differences(
     return found
 
 
+def owner_differences(job: JobView, owners: tuple[OwnerRef, ...]) -> list[FieldDifference]:
+    """A pod that the controller posts has one owner: its Job."""
+    expected = OwnerRef("Job", job.name, job.uid, "batch/v1", controller=True)
+    if owners == (expected,):
+        return []
+    return [
+        FieldDifference(
+            "metadata.ownerReferences",
+            [expected._asdict()],
+            [owner._asdict() for owner in owners],
+        )
+    ]
+
+
 def _map_differences(
     path: str, expected: Mapping[str, Any], observed: Mapping[str, Any], additions: tuple[str, ...]
 ) -> Iterator[FieldDifference]:
@@ -106,6 +120,8 @@ def _spec_differences(
     for key in sorted({*expected, *observed}):
         path, want, have = f"spec.{key}", expected.get(key), observed.get(key)
         if want == have or (key not in expected and key in _SPEC_ADDITIONS):
+            if key == "enableServiceLinks" and have is False and want is None:
+                yield FieldDifference(path, True, have)  # noqa: FBT003 - the server's default
             continue
         if not _are_object_lists(want, have):
             yield FieldDifference(path, want, have)
@@ -148,10 +164,11 @@ def _is_default_toleration(item: Any) -> bool:
 
 
 def _is_token_volume(item: Any) -> bool:
-    return isinstance(item, dict) and (
-        "-token-" in str(item.get("name", ""))
-        or str(item.get("name", "")).startswith(_TOKEN_VOLUME_PREFIXES)
-    )
+    """Whether the ServiceAccount admission plugin adds such a volume."""
+    if not isinstance(item, dict) or not ("projected" in item or "secret" in item):
+        return False
+    name = str(item.get("name", ""))
+    return "-token-" in name or name.startswith(_TOKEN_VOLUME_PREFIXES)
 
 
 def _container_differences(
@@ -218,3 +235,28 @@ def _env_differences(path: str, want: list[Any], have: list[Any]) -> Iterator[Fi
             yield FieldDifference(f"{path}[{name}]", by_name.get(name), seen.get(name))
     if by_name == seen:
         yield FieldDifference(path, want, have)
+
+
+def body_additions(template: Mapping[str, Any], spec: Mapping[str, Any]) -> dict[str, Any]:
+    """What the API server and its admission plugins put into a pod beside its template, by path.
+
+    They do the same to all pods of one template, unless somebody changes their settings in between.
+    Names of token volumes are random and left out.
+    """
+    found = {
+        f"spec.{key}": value
+        for key, value in spec.items()
+        if key not in template and key in _SPEC_ADDITIONS and key != "nodeName"
+    }
+    wanted = as_items(template.get("tolerations"))
+    found["spec.tolerations"] = [t for t in as_items(spec.get("tolerations")) if t not in wanted]
+    for group in ("containers", "initContainers"):
+        pairs = zip(as_items(template.get(group)), as_items(spec.get(group)), strict=False)
+        for expected, observed in pairs:
+            where = f"spec.{group}[{as_text(observed.get('name'))}]"
+            found |= {
+                f"{where}.{key}": value
+                for key, value in observed.items()
+                if key in _CONTAINER_ADDITIONS and value != expected.get(key)
+            }
+    return found

@@ -38,7 +38,8 @@ from tracekit.replay.history import EventRow, History, Manager, Revision, build_
 COLUMNS: Final = (
     "seq", "stream", "type", "recv_ns", "rv", "namespace", "name", "uid", "generation",
     "generate_name", "created_ns", "deleted_ns", "deletion_grace_s", "finalizers", "owner_kind",
-    "owner_name", "owner_uid", "owner_api_version", "labels", "annotations", "managers", "spec",
+    "owner_name", "owner_uid", "owner_api_version", "owners", "labels", "annotations", "managers",
+    "spec",
     "phase", "reason", "message", "start_ns", "conditions", "active", "ready", "succeeded",
     "failed", "terminating", "completion_ns", "completed_indexes", "failed_indexes",
     "uncounted_succeeded", "uncounted_failed", "node_name", "pod_ready", "pod_ready_since_ns",
@@ -106,6 +107,20 @@ class RowEvidence:
     def generate_name(self) -> str:
         """metadata.generateName."""
         return self.window.column("generate_name")[self.row].as_py() or ""
+
+    def owners(self) -> tuple[OwnerRef, ...]:
+        """Every owner reference."""
+        entries: list[Mapping[str, Any]] | None = self.window.column("owners")[self.row].as_py()
+        return tuple(
+            OwnerRef(
+                entry["kind"] or "",
+                entry["name"] or "",
+                entry["uid"] or "",
+                entry["api_version"] or "",
+                bool(entry["controller"]),
+            )
+            for entry in entries or ()
+        )
 
 
 class _Decoder(Generic[T]):

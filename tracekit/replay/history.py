@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from tracekit.kube.views import JobView, PodView
+from tracekit.kube.views import JobView, OwnerRef, PodView
 
 V = TypeVar("V", JobView, PodView)
 
@@ -44,6 +44,10 @@ class Evidence(Protocol):
 
     def generate_name(self) -> str:
         """metadata.generateName."""
+        ...
+
+    def owners(self) -> tuple[OwnerRef, ...]:
+        """Every owner reference."""
         ...
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from tracekit.controllers.actions import Created, CreatePod, Outcome
 from tracekit.controllers.job.context import SyncClock
-from tracekit.diff.pod_body import FieldDifference, pod_body_differences
+from tracekit.diff.pod_body import FieldDifference, owner_differences, pod_body_differences
 from tracekit.diff.status import Interval, status_differences
 from tracekit.eras.job import JobRules
 from tracekit.kube.views import JobStatus, JobView, PodView
@@ -125,7 +125,7 @@ class ObservedApi:
             write = self._find_create(job, intent, floor, until)
             if write is not None:
                 self._take(write)
-                self._check_body(intent, write)
+                self._check_body(job, intent, write)
                 pod = _pod_of(write)
                 self._event(job, "Normal", "SuccessfulCreate", f"Created pod: {pod.view.name}")
                 answers.append(Created(Outcome.OK, pod.view.name))
@@ -219,11 +219,15 @@ class ObservedApi:
                 return write
         return None
 
-    def _check_body(self, intent: CreatePod, write: Write) -> None:
+    def _check_body(self, job: JobView, intent: CreatePod, write: Write) -> None:
         pod = _pod_of(write)
         differences = pod_body_differences(
             intent, pod.view, pod.evidence.pod_spec(), pod.evidence.generate_name()
         )
+        differences += owner_differences(job, pod.evidence.owners())
+        node = intent.spec.get("nodeName") or ""
+        if write.pod is not None and write.pod.type == "ADDED" and pod.view.node_name != node:
+            differences.append(FieldDifference("spec.nodeName", node, pod.view.node_name))
         if differences:
             # The creation itself stands: only its content is wrong.
             self.problems.append(
