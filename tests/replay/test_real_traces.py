@@ -16,7 +16,9 @@ EXPLAINED = (Verdict.MATCH, Verdict.MATCH_LAGGED)
 
 
 @pytest.fixture(scope="module", params=ALL)
-def judged(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, DiffReport]:
+def judged(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[str, DiffReport]:
     name = request.param
     target: Path = tmp_path_factory.mktemp("trace") / name
     reader = import_log(TRACES / name / "watch.jsonl.zst", target, name)

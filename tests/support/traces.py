@@ -36,14 +36,14 @@ def json_lines(path: Path) -> Iterator[dict[str, Any]]:
 
 
 @cache
-def about(name: str) -> dict[str, Any]:
-    """What about.json says of a shipped trace."""
+def about(name: str | Path) -> dict[str, Any]:
+    """What about.json says of a shipped trace, or of the folder of another run."""
     result: dict[str, Any] = json.loads((TRACES / name / "about.json").read_text())
     return result
 
 
-def import_log(log: Path, target: Path, name: str) -> TraceReader:
-    """Import a watch log as what about.json of the shipped trace `name` says it is."""
+def import_log(log: Path, target: Path, name: str | Path) -> TraceReader:
+    """Import a watch log as what about.json of the shipped trace or folder `name` says it is."""
     facts = about(name)
     result = CliRunner().invoke(
         import_,
@@ -63,9 +63,10 @@ def import_log(log: Path, target: Path, name: str) -> TraceReader:
     return TraceReader(target)
 
 
-def audited_writes(name: str, user: str) -> Counter[str]:
+def audited_writes(name: str | Path, user: str) -> Counter[str]:
     """What a controller did to the server, by action, as the audit log of a trace has it.
 
+    `name` is that of a shipped trace, or the folder of another run.
     A PUT or PATCH that changed nothing is invisible in a watch and is left out.
     """
     counts: Counter[str] = Counter()

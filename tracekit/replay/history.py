@@ -6,7 +6,7 @@ derives the *writes*: what somebody did to it, of which kinds, when.
 
 resourceVersions order revisions across kinds because all kinds share one etcd; this module and
 `feed` are the only ones that compare them as numbers. Events may live in another etcd: they keep
-the order in which they arrived.
+the order in which they arrived, and revisions order only those that arrived at the same time.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ def build_history(
     history.pods = _linked(pod_list)
     history.jobs_rv = [revision.rv for revision in history.jobs]
     history.pods_rv = [revision.rv for revision in history.pods]
-    history.events = sorted(events, key=lambda event: event.seq)
+    history.events = _as_arrived(events)
     uids = {revision.view.uid for revision in history.jobs}
     writes = [*_job_writes(history.jobs), *_pod_writes(history.pods, uids)]
     writes.sort(key=lambda write: (write.rv, write.kind.value, write.uid))
@@ -165,6 +165,20 @@ def build_history(
         write.index = index
     history.writes = writes
     return history
+
+
+def _as_arrived(events: Iterable[EventRow]) -> list[EventRow]:
+    """By arrival, repetitions dropped; a clock that went back makes the later row no earlier."""
+    latest_ns = 0
+    seen: set[tuple[str, int]] = set()
+    keyed: list[tuple[int, int, int, EventRow]] = []
+    for event in sorted(events, key=lambda row: row.seq):
+        latest_ns = max(latest_ns, event.recv_ns)
+        if event.rv and (event.uid, event.rv) in seen:
+            continue  # listed again, or delivered twice
+        seen.add((event.uid, event.rv))
+        keyed.append((latest_ns, event.rv, event.seq, event))
+    return [event for *_, event in sorted(keyed)]
 
 
 def _place_synthesized(revisions: list[Revision[JobView] | Revision[PodView]]) -> None:

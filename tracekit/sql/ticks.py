@@ -20,9 +20,10 @@ import duckdb
 import pyarrow as pa
 
 from tracekit.cron import CronSpecError, Generation, Schedule, parse
-from tracekit.cron.kubernetes import generation_of
 from tracekit.cron.parser import CronPanicError
 from tracekit.cron.zones import UTC, UnknownZoneError, Zone, load_zone
+from tracekit.eras.cronjob import CronJobEra
+from tracekit.eras.era import Era
 from tracekit.eras.version import KubeVersion
 from tracekit.errors import TracekitError
 from tracekit.kube.timestamps import NS_PER_S, parse_rfc3339
@@ -153,9 +154,10 @@ def _rows(cursor: Any, query: str, **values: str) -> list[dict[str, Any]]:
 
 def _generation(version: str | None) -> Generation:
     try:
-        return generation_of(KubeVersion.parse(version)) if version else Generation.GEN3
+        era = Era.resolve(KubeVersion.parse(version)) if version else None
     except (TracekitError, ValueError):
-        return Generation.GEN3
+        era = None
+    return CronJobEra.of(era).generation if era is not None else Generation.GEN3
 
 
 def _surroundings(cursor: Any, trace: str) -> _Surroundings:

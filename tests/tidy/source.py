@@ -1,0 +1,77 @@
+"""The package's own source as the rules of this folder look at it: modules and their imports."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+PACKAGE = REPOSITORY / "tracekit"
+#: Rooms that are pure: what they return follows from what they are given, and from nothing else.
+PURE_ROOMS = frozenset(
+    {"kube", "sim", "cron", "eras", "workqueue", "cache", "controllers", "replay", "diff"}
+)
+
+
+@dataclass(frozen=True)
+class Module:
+    """One source file of the package."""
+
+    name: str  # dotted; a package's own name for its __init__
+    path: Path
+
+    @property
+    def room(self) -> str:
+        """The first folder or module below the package; "" for the package itself."""
+        parts = self.name.split(".")
+        return parts[1] if len(parts) > 1 else ""
+
+    @property
+    def text(self) -> str:
+        """The source."""
+        return self.path.read_text(encoding="utf-8")
+
+    @property
+    def tree(self) -> ast.Module:
+        """The parsed source."""
+        return _parsed(self.path)
+
+    def imports(self) -> Iterator[tuple[str, int]]:
+        """Every name that is imported from somewhere, dotted, with its line."""
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Import):
+                for alias in node.names:
+                    yield alias.name, node.lineno
+            elif isinstance(node, ast.ImportFrom):
+                assert node.level == 0, f"{self.name}:{node.lineno}: relative import"
+                for alias in node.names:
+                    yield f"{node.module}.{alias.name}", node.lineno
+
+    def __str__(self) -> str:
+        return str(self.path.relative_to(REPOSITORY))
+
+
+@cache
+def _parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
+def modules() -> tuple[Module, ...]:
+    """Every module of the package, by name."""
+    found = []
+    for path in PACKAGE.rglob("*.py"):
+        dotted = ".".join(path.relative_to(REPOSITORY).with_suffix("").parts)
+        found.append(Module(dotted.removesuffix(".__init__"), path))
+    return tuple(sorted(found, key=lambda module: module.name))
+
+
+def module_of(imported: str) -> str | None:
+    """The module of the package that an imported name is or comes from; None for others'."""
+    if imported.split(".", maxsplit=1)[0] != PACKAGE.name:
+        return None
+    known = {module.name for module in modules()}
+    return imported if imported in known else imported.rpartition(".")[0]

@@ -1,0 +1,152 @@
+"""What may not be used where: the core depends on what it is given and on nothing else."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from tests.tidy.source import PURE_ROOMS, Module, modules
+
+#: Modules that bring the outside in, with what to use in their place.
+BANNED_IMPORTS = {
+    "os": "leave files and the environment to cli, record, trace or sql",
+    "pathlib": "leave files to cli, record, trace or sql",
+    "shutil": "leave files to cli, record, trace or sql",
+    "tempfile": "leave files to cli, record, trace or sql",
+    "sys": "return a value or raise",
+    "time": "take the time as an int of nanoseconds, from tracekit.sim.clock or an argument",
+    "random": "make the choice an argument (tracekit.controllers.job.context.Choices)",
+    "secrets": "make the choice an argument",
+    "uuid": "uids and names are inputs",
+    "threading": "the core is single-threaded",
+    "asyncio": "the core is single-threaded",
+    "multiprocessing": "the core is single-threaded",
+    "concurrent": "the core is single-threaded",
+    "subprocess": "the core runs no programs",
+    "socket": "the network is record's",
+    "urllib3": "the network is record's",
+    "kubernetes": "the network is record's",
+    "logging": "raise, or put it into the result",
+    "pyarrow": "Parquet is trace's; the core takes tables through protocols",
+    "duckdb": "SQL is sql's",
+    "click": "options are cli's",
+    "rich": "output is report's and cli's",
+}
+BANNED_CALLS = {
+    "open": "leave files to cli, record, trace or sql",
+    "print": "return a value; report and cli show it",
+    "input": "take an argument",
+    "id": "an address differs from run to run; use a uid or a position",
+    "hash": "it differs from run to run for strings",
+}
+_WALL_CLOCK = {"now", "utcnow", "today"}
+#: Only these compare versions or parse them; others ask an era or its rules.
+VERSION_ROOMS = {"eras", "trace", "cli"}
+VERSION_EXEMPT = {
+    "tracekit.sql.ticks": "a view has the version of a trace as text and resolves it to an era",
+}
+PURE = [module for module in modules() if module.room in PURE_ROOMS]
+ALL = list(modules())
+
+
+@pytest.mark.parametrize("module", PURE, ids=str)
+def test_a_pure_room_brings_nothing_in_from_outside(module: Module) -> None:
+    wrong = [
+        f"{module}:{line}: {name} is banned here: {BANNED_IMPORTS[name.split('.')[0]]}"
+        for name, line in module.imports()
+        if name.split(".")[0] in BANNED_IMPORTS
+    ]
+    wrong += [f"{module}:{line}: {what}" for line, what in _banned_calls(module.tree)]
+    assert not wrong, "\n".join(wrong)
+
+
+def _banned_calls(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        called = node.func
+        if isinstance(called, ast.Name) and called.id in BANNED_CALLS:
+            yield node.lineno, f"{called.id}() is banned here: {BANNED_CALLS[called.id]}"
+        if (
+            isinstance(called, ast.Attribute)
+            and called.attr in _WALL_CLOCK
+            and isinstance(called.value, ast.Name)
+            and called.value.id in {"datetime", "date"}
+        ):
+            yield node.lineno, f"the wall clock ({called.attr}) is banned here: take the time"
+
+
+@pytest.mark.parametrize("module", PURE, ids=str)
+def test_a_pure_room_iterates_over_no_set(module: Module) -> None:
+    """The order of a set of strings differs from run to run; sort it, or use a dict."""
+    wrong = [
+        f"{module}:{node.iter.lineno}: iterates over a set"
+        for node in ast.walk(module.tree)
+        if isinstance(node, (ast.For, ast.comprehension)) and _is_set(node.iter)
+    ]
+    # In what is made a set again, or only counted or asked, no order is left to see.
+    harmless = {
+        inner.iter.lineno
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.SetComp)
+        for inner in node.generators
+    }
+    assert not [w for w in wrong if int(w.split(":")[1]) not in harmless]
+
+
+def _is_set(node: ast.expr) -> bool:
+    if isinstance(node, (ast.Set, ast.SetComp)):
+        return True
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in {"set", "frozenset"}
+    )
+
+
+@pytest.mark.parametrize("module", [m for m in ALL if m.room not in VERSION_ROOMS], ids=str)
+def test_only_the_version_table_knows_versions(module: Module) -> None:
+    used = [
+        node.lineno
+        for node in ast.walk(module.tree)
+        if (isinstance(node, ast.Name) and node.id == "KubeVersion")
+        or (isinstance(node, ast.Attribute) and node.attr == "minor")
+    ]
+    assert bool(used) == (module.name in VERSION_EXEMPT), (
+        f"{module}, lines {used}: ask tracekit.eras for a rule, or drop the exemption"
+    )
+
+
+@pytest.mark.parametrize("module", ALL, ids=str)
+def test_a_module_says_what_it_is_and_leaves_nothing_for_later(module: Module) -> None:
+    said = ast.get_docstring(module.tree)
+    assert said, f"{module} has no docstring"
+    assert said.split("\n")[0].endswith((".", "?")), f"{module}: its first line is no sentence"
+    left = re.search(r"\b(TODO|FIXME|XXX|HACK)\b", module.text)
+    assert left is None, f"{module}: {left}"
+
+
+def test_no_module_is_dead() -> None:
+    """Every module is imported by another one, or is a command or an entry point."""
+    used = {imported for module in ALL for imported, _ in module.imports()}
+    used |= {imported.rpartition(".")[0] for imported in used}
+    commands = next(m for m in ALL if m.name == "tracekit.cli.main").text
+    dead = [
+        module.name
+        for module in ALL
+        if module.path.name != "__init__.py"
+        and module.name not in used
+        and f'"{module.name}:' not in commands
+        and module.name not in NOT_DEAD
+    ]
+    assert not dead
+
+
+#: Modules that nothing in the package imports: why they are there.
+NOT_DEAD = {
+    "tracekit.cli.main": "the entry point",
+    "tracekit.trace.document": "writes the columns of docs/trace-format.md; a test compares them",
+}
