@@ -1,0 +1,74 @@
+"""`tracekit export`: a trace for Perfetto, Chrome, OpenTelemetry, or as rows."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TextIO
+
+import click
+
+from tracekit.cli.completion import complete_namespace
+from tracekit.errors import UsageError
+from tracekit.report.export.happenings import Happenings, happenings
+from tracekit.report.export.text import write_chrome, write_csv, write_jsonl, write_otlp
+from tracekit.sql.session import Session
+
+_TEXT: dict[str, Callable[[Happenings, TextIO], None]] = {
+    "chrome": write_chrome,
+    "otlp": write_otlp,
+    "jsonl": write_jsonl,
+    "csv": write_csv,
+}
+
+
+@click.command()
+@click.argument("trace", metavar="TRACE")
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice(["perfetto", *_TEXT]),
+    required=True,
+    help="perfetto: https://ui.perfetto.dev; chrome: trace event JSON; otlp: OpenTelemetry JSON.",
+)
+@click.option("-n", "--namespace", metavar="NS", help="Only this namespace.", shell_complete=complete_namespace)
+@click.option("-o", "--output", default="-", metavar="FILE", help="File to write (default: stdout).")
+@click.option("--force", is_flag=True, help="Replace the file if it exists.")
+def export(trace: str, kind: str, namespace: str | None, output: str, force: bool) -> None:
+    """Write a trace in the format of another tool.
+
+    Jobs and pods become spans (tracks in Perfetto), pod phases spans inside them, controller writes
+    and Events become instants; arrows lead from a pod's creation to the pod, and from a failed pod
+    to the creation of its successor. jsonl and csv have all of it as rows in order of time.
+    """
+    target = None if output == "-" else Path(output)
+    if target is not None and target.exists() and not force:
+        raise UsageError(f"{target} exists: choose another name with -o, or add --force")
+    if target is None and kind == "perfetto" and sys.stdout.isatty():
+        raise UsageError("a Perfetto trace is not for a terminal: name a file with -o")
+    session = Session([trace])
+    found = happenings(session, namespace=namespace)
+    try:
+        _write(found, kind, target)
+    except OSError as error:
+        raise UsageError(f"{output} cannot be written ({error}): name another file with -o") from error
+    if target is not None:
+        click.echo(f"Wrote {target}: {len(found.jobs):,} Jobs, {target.stat().st_size:,} bytes", err=True)
+
+
+def _write(found: Happenings, kind: str, target: Path | None) -> None:
+    if kind == "perfetto":
+        from tracekit.report.export.perfetto import write_perfetto  # noqa: PLC0415 - slow to import
+
+        if target is None:
+            write_perfetto(found, sys.stdout.buffer)
+            return
+        with target.open("wb") as binary:
+            write_perfetto(found, binary)
+        return
+    if target is None:
+        _TEXT[kind](found, sys.stdout)
+        return
+    with target.open("w", encoding="utf-8", newline="") as text:
+        _TEXT[kind](found, text)

@@ -1,0 +1,54 @@
+"""`tracekit report`: one HTML file for a whole trace or one Job."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from tracekit.cli.completion import complete_key
+from tracekit.cli.trace_options import parse_feature_gates, parse_version
+from tracekit.errors import UsageError
+from tracekit.report.html.data import report_data
+from tracekit.report.html.page import report_page
+from tracekit.sql.session import Session
+
+
+@click.command()
+@click.argument("trace", metavar="TRACE")
+@click.argument("key", required=False, metavar="[NS/NAME]", shell_complete=complete_key)
+@click.option("-o", "--output", default="report.html", metavar="FILE", help="File to write (-: stdout).")
+@click.option("--force", is_flag=True, help="Replace the file if it exists.")
+@click.option("--kubernetes-version", metavar="V", help="For verdicts: replay as this version.")
+@click.option("--feature-gates", metavar="A=true,…", help="For verdicts: gates set by hand.")
+def report(
+    trace: str,
+    key: str | None,
+    output: str,
+    force: bool,
+    kubernetes_version: str | None,
+    feature_gates: str | None,
+) -> None:
+    """Write a report on a trace, or on one Job of it, as one HTML file.
+
+    It needs no network and holds everything: counts and charts, a timeline of Jobs, pods and
+    controller writes, divergences, gaps, and what changed between the revisions of each Job.
+    """
+    target = Path(output)
+    if output != "-" and target.exists() and not force:
+        raise UsageError(f"{target} exists: choose another name with -o, or add --force")
+    session = Session(
+        [trace],
+        kubernetes_version=parse_version(kubernetes_version),
+        feature_gates=parse_feature_gates(feature_gates),
+    )
+    page = report_page(report_data(session, key))
+    if output == "-":
+        sys.stdout.write(page)
+        return
+    try:
+        target.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{target} cannot be written ({error}): name another file with -o") from error
+    click.echo(f"Wrote {target}: {len(page.encode()):,} bytes", err=True)

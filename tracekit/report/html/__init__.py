@@ -1,0 +1,1 @@
+"""The HTML report: one file that a browser opens without a network."""

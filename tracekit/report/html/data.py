@@ -1,0 +1,332 @@
+"""What a report shows, as plain data: the browser draws it, the tests look at it.
+
+Times are milliseconds since the start of the trace, so that a page with tens of thousands of pods
+stays small; lists of values stand for objects, in the order that report.js names.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tracekit.errors import TracekitError, UsageError
+from tracekit.sql.messages import closest
+from tracekit.sql.session import Session
+
+#: Changed fields that one report may carry, over all revisions; beyond it, diffs are left out.
+MAX_DIFF_ENTRIES = 60_000
+_MS = 1_000_000
+PHASES = ("Pending", "Scheduled", "Running", "Ready", "Terminating", "Succeeded", "Failed", "Unknown")
+#: Fields that the server keeps; they differ in each revision and tell nothing.
+_NOISE = ("metadata.managedFields", "metadata.resourceVersion")
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What the report is about: all of the trace, or one Job."""
+
+    namespace: str | None = None
+    job: str | None = None
+
+    def where(self, job_column: str = "job") -> str:
+        """The condition of a query; the values are bound."""
+        if self.namespace is None:
+            return "($namespace::VARCHAR IS NULL AND $job::VARCHAR IS NULL)"
+        return f"(namespace = $namespace AND {job_column} = $job)"
+
+
+def report_data(session: Session, key: str | None = None) -> dict[str, Any]:
+    """Everything that the page needs."""
+    scope = _scope(session, key)
+    values = {"namespace": scope.namespace, "job": scope.job}
+
+    def ask(query: str) -> list[Row]:
+        return session.rows(query.replace("{where}", scope.where()), **values)
+
+    start_ns, end_ns = _span(session, ask)
+
+    def ms(at_ns: int | None) -> float | None:
+        return None if at_ns is None else round((at_ns - start_ns) / _MS, 3)
+
+    problems = list(session.problems)
+    verdicts = _verdicts(session, scope, problems)
+    jobs = _jobs(ask, ms)
+    _attach(jobs, "pods", _pods(ask, ms))
+    _attach(jobs, "actions", _actions(ask, ms))
+    _attach(jobs, "history", _history(ask, ms, problems))
+    _attach(jobs, "events", _events(ask, ms))
+    _attach(jobs, "verdicts", _divergences(verdicts, ms))
+    header = session.sources[0].header
+    return {
+        "schema_version": 1,
+        "title": key or ", ".join(source.name for source in session.sources),
+        "version": header.kubernetes_version,
+        "start_ns": str(start_ns),
+        "span_ms": ms(end_ns) or 1,
+        "phases": PHASES,
+        "jobs": list(jobs.values()),
+        "gaps": [
+            [r["stream"], ms(r["from_ns"]) or 0, ms(r["until_ns"]), r["reason"]]
+            for r in session.rows(_GAPS)
+        ],
+        "ticks": _ticks(session, scope, ms),
+        "running": _running(jobs.values()),
+        "judged": None if verdicts is None else _counts(verdicts),
+        "problems": problems,
+    }
+
+
+def _scope(session: Session, key: str | None) -> Scope:
+    if key is None:
+        return Scope()
+    namespace, slash, name = key.partition("/")
+    if not slash or not namespace or not name:
+        raise UsageError(f"{key!r} is no Job: write it like NAMESPACE/NAME")
+    known = [r["key"] for r in session.rows("SELECT namespace || '/' || job AS key FROM jobs")]
+    if key not in known:
+        close = closest(key, known)
+        hint = f"did you mean {close}?" if close else "`tracekit jobs` lists what it has"
+        raise UsageError(f"the trace has no Job {key}; {hint}")
+    return Scope(namespace, name)
+
+
+def _span(session: Session, ask: Any) -> tuple[int, int]:
+    rows = ask(
+        "SELECT min(recv_ns) AS first, max(recv_ns) AS last FROM internal._states WHERE {where}"
+    )
+    if rows[0]["first"] is None or not session.sources:
+        return 0, 1
+    return rows[0]["first"], max(rows[0]["last"], rows[0]["first"] + 1)
+
+
+def _attach(jobs: dict[tuple[str, str, str], Row], field: str, found: Mapping[Any, Any]) -> None:
+    for key, job in jobs.items():
+        job[field] = found.get(key, [])
+
+
+_JOBS = """
+SELECT trace, namespace, job, job_uid, cronjob, outcome, reason, message,
+       epoch_ns(created_at) AS created, epoch_ns(started_at) AS started,
+       epoch_ns(finished_at) AS finished, epoch_ns(gone_at) AS gone,
+       queue_s, duration_s, backoff_s, retries, pods AS pod_count, pods_failed, restarts,
+       succeeded, failed, parallelism, completions, backoff_limit, image
+FROM jobs WHERE {where} ORDER BY created_at, namespace, job
+"""
+_GAPS = """
+SELECT stream, epoch_ns(from_at) AS from_ns, epoch_ns(until_at) AS until_ns, reason
+FROM gaps ORDER BY from_at
+"""
+
+
+def _jobs(ask: Any, ms: Any) -> dict[tuple[str, str, str], Row]:
+    found = {}
+    for row in ask(_JOBS):
+        key = (row["trace"], row["namespace"], row.pop("job_uid"))
+        for name in ("created", "started", "finished", "gone"):
+            row[name] = ms(row[name])
+        found[key] = row
+    return found
+
+
+def _pods(ask: Any, ms: Any) -> dict[Any, list[Any]]:
+    spans: defaultdict[Any, list[Any]] = defaultdict(list)
+    codes = {phase: code for code, phase in enumerate(PHASES)}
+    for row in ask(
+        "SELECT trace, namespace, pod_uid, phase, epoch_ns(from_at) AS f, epoch_ns(until_at) AS u "
+        "FROM pod_phases WHERE {where} ORDER BY from_at"
+    ):
+        code = codes.get(row["phase"], len(PHASES) - 1)
+        spans[row["trace"], row["namespace"], row["pod_uid"]].append(
+            [code, ms(row["f"]), ms(row["u"])]
+        )
+    pods: defaultdict[Any, list[Any]] = defaultdict(list)
+    for row in ask(
+        "SELECT trace, namespace, job_uid, pod_uid, pod, index, attempt, node, phase, exit_code, "
+        "reason, ended_by, restarts, queue_s, run_s, epoch_ns(finished_at) AS finished "
+        "FROM attempts WHERE {where} ORDER BY created_at, index, attempt, pod"
+    ):
+        pods[row["trace"], row["namespace"], row["job_uid"]].append(
+            [
+                row["pod"], row["index"], row["attempt"], row["node"], row["phase"],
+                row["exit_code"], row["reason"], row["ended_by"], row["restarts"], row["queue_s"],
+                row["run_s"], spans[row["trace"], row["namespace"], row["pod_uid"]],
+            ]
+        )  # fmt: skip
+    return pods
+
+
+def _actions(ask: Any, ms: Any) -> dict[Any, list[Any]]:
+    """Writes by Job; those to pods belong to the Job that owns them."""
+    owners = {
+        (r["trace"], r["namespace"], r["pod_uid"]): r["job_uid"]
+        for r in ask("SELECT trace, namespace, pod_uid, job_uid FROM attempts WHERE {where}")
+    }
+    found: defaultdict[Any, list[Any]] = defaultdict(list)
+    for row in ask(
+        "SELECT trace, namespace, uid, kind, epoch_ns(seen_at) AS at_ns, action, object, actor, rv "
+        "FROM actions WHERE {where} AND kind <> 'CronJob' ORDER BY seen_at, seq"
+    ):
+        uid = row["uid"]
+        if row["kind"] == "Pod":
+            uid = owners.get((row["trace"], row["namespace"], uid))
+        found[row["trace"], row["namespace"], uid].append(
+            [ms(row["at_ns"]), row["action"], row["object"], row["actor"], row["rv"]]
+        )
+    return found
+
+
+def _events(ask: Any, ms: Any) -> dict[Any, list[Any]]:
+    found: defaultdict[Any, list[Any]] = defaultdict(list)
+    for row in ask(
+        "SELECT trace, namespace, object_uid, epoch_ns(seen_at) AS at_ns, event_type, reason, "
+        "message, count FROM k8s_events WHERE {where} AND kind = 'Job' ORDER BY seen_at"
+    ):
+        found[row["trace"], row["namespace"], row["object_uid"]].append(
+            [ms(row["at_ns"]), row["event_type"], row["reason"], row["message"], row["count"]]
+        )
+    return found
+
+
+def _history(ask: Any, ms: Any, problems: list[str]) -> dict[Any, list[Any]]:
+    diffs = _diffs(ask, problems)
+    found: defaultdict[Any, list[Any]] = defaultdict(list)
+    for row in ask(
+        "SELECT trace, seq, namespace, job_uid, epoch_ns(seen_at) AS at_ns, rv, changes, writer "
+        "FROM job_history WHERE {where} ORDER BY rv, seq"
+    ):
+        found[row["trace"], row["namespace"], row["job_uid"]].append(
+            [
+                ms(row["at_ns"]), row["rv"], row["changes"], row["writer"],
+                diffs.get((row["trace"], row["seq"]), []),
+            ]
+        )  # fmt: skip
+    return found
+
+
+def _diffs(ask: Any, problems: list[str]) -> dict[tuple[str, int], list[Any]]:
+    """Per revision of a Job: the fields that changed, with the value before and after."""
+    found: dict[tuple[str, int], list[Any]] = {}
+    before: dict[Any, dict[str, Any]] = {}
+    entries = 0
+    rows = ask(
+        "SELECT trace, seq, namespace, uid, raw FROM internal._states "
+        "WHERE {where} AND stream = 'jobs' ORDER BY trace, namespace, uid, _order, seq"
+    )
+    for row in rows:
+        key = (row["trace"], row["namespace"], row["uid"])
+        try:
+            now = flatten(json.loads(row["raw"]))
+        except (TypeError, ValueError):
+            continue
+        old = before.get(key)
+        before[key] = now
+        if old is None:
+            continue
+        changed = [
+            [path, old.get(path), now.get(path)]
+            for path in dict.fromkeys([*old, *now])
+            if old.get(path) != now.get(path)
+        ]
+        entries += len(changed)
+        if entries > MAX_DIFF_ENTRIES:
+            problems.append(
+                "the report would be too large with every object diff: ask for one Job to see its"
+            )
+            break
+        found[row["trace"], row["seq"]] = changed
+    return found
+
+
+def flatten(obj: Any, path: str = "") -> dict[str, Any]:
+    """The leaves of an object by path; lists whose items have a `type` or `name` go by that."""
+    if path in _NOISE:
+        return {}
+    if isinstance(obj, dict) and obj:
+        return {
+            leaf: value
+            for key, item in obj.items()
+            for leaf, value in flatten(item, f"{path}.{key}" if path else str(key)).items()
+        }
+    if isinstance(obj, list) and obj and all(isinstance(item, dict) for item in obj):
+        found = {}
+        for place, item in enumerate(obj):
+            name = item.get("type") or item.get("name") or place
+            found.update(flatten(item, f"{path}[{name}]"))
+        return found
+    return {path: obj}
+
+
+def _verdicts(session: Session, scope: Scope, problems: list[str]) -> list[Row] | None:
+    """Every verdict, or None with a problem told where the trace cannot be replayed."""
+    query = (
+        "SELECT trace, namespace, uid, action, verdict, divergent, time_ns AS at_ns, subject, why, "
+        "fields FROM internal._verdicts WHERE kind = 'Job'"
+        + (" AND namespace = $namespace AND name = $job" if scope.job else "")
+    )
+    try:
+        session.table("SELECT 1 FROM verdicts LIMIT 0")
+    except TracekitError as error:
+        problems.append(f"no verdicts: {error}")
+        return None
+    values = {"namespace": scope.namespace, "job": scope.job} if scope.job else {}
+    return session.rows(query, **values)
+
+
+def _divergences(verdicts: list[Row] | None, ms: Any) -> dict[Any, list[Any]]:
+    found: defaultdict[Any, list[Any]] = defaultdict(list)
+    for row in verdicts or ():
+        if row["divergent"]:
+            fields = [[f["path"], f["expected"], f["observed"]] for f in row["fields"] or ()]
+            found[row["trace"], row["namespace"], row["uid"]].append(
+                [ms(row["at_ns"]), row["action"], row["verdict"], row["subject"], row["why"], fields]
+            )
+    return found
+
+
+def _counts(verdicts: list[Row]) -> dict[str, dict[str, int]]:
+    counts: dict[str, dict[str, int]] = {}
+    for row in verdicts:
+        action = counts.setdefault(row["action"], {})
+        action[row["verdict"]] = action.get(row["verdict"], 0) + 1
+    return counts
+
+
+def _ticks(session: Session, scope: Scope, ms: Any) -> list[Any]:
+    if scope.job:
+        return []
+    session.table("SELECT 1 FROM cron_ticks LIMIT 0")
+    return [
+        [
+            r["namespace"], r["cronjob"], ms(r["due"]), r["outcome"], r["policy"], r["job"],
+            r["delay_s"], r["why"],
+        ]
+        for r in session.rows(
+            "SELECT namespace, cronjob, epoch_ns(due_at) AS due, outcome, policy, job, delay_s, why "
+            "FROM cron_ticks ORDER BY due_at, namespace, cronjob LIMIT 20000"
+        )
+    ]  # fmt: skip
+
+
+def _running(jobs: Iterable[Row]) -> list[list[float]]:
+    """How many pods were Running or Ready, one point per change (at most some thousands)."""
+    running = {PHASES.index("Running"), PHASES.index("Ready")}
+    changes: defaultdict[float, int] = defaultdict(int)
+    for job in jobs:
+        for pod in job["pods"]:
+            for code, since, until in pod[-1]:
+                if code in running and since is not None:
+                    changes[since] += 1
+                    if until is not None:
+                        changes[until] -= 1
+    points: list[list[float]] = [[0, 0]]
+    total = 0
+    for at_ms in sorted(changes):
+        total += changes[at_ms]
+        points.append([at_ms, total])
+    step = max(1, len(points) // 4000)
+    return points[::step] if step > 1 else points

@@ -1,0 +1,56 @@
+"""The report as one HTML file: template, style, script and data put together.
+
+Nothing of a trace becomes markup: the data stands in a JSON script block in which `<` cannot occur,
+and the script only ever sets text. A policy in the page forbids every connection.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any
+
+import orjson
+
+_FOLDER = files("tracekit.report.html")
+
+
+def report_page(data: Mapping[str, Any]) -> str:
+    """The whole page."""
+    style, script = _read("report.css"), _read("report.js")
+    policy = (
+        "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; "
+        f"style-src '{_hash(style)}'; script-src '{_hash(script)}'"
+    )
+    parts = {
+        "@TITLE@": html.escape(f"{data['title']} · tracekit report"),
+        "@POLICY@": html.escape(policy),
+        "@STYLE@": style,
+        "@DATA@": embedded_json(data),
+        "@SCRIPT@": script,
+    }
+    page = _read("template.html")
+    for mark, text in parts.items():
+        before, found, after = page.partition(mark)
+        assert found, mark  # noqa: S101 - the template is ours
+        page = before + text + after
+    return page
+
+
+def embedded_json(data: Any) -> str:
+    """JSON that can stand inside a script element."""
+    text = orjson.dumps(data, default=str).decode()
+    for character in ("<", ">", "&", "\u2028", "\u2029"):
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _read(name: str) -> str:
+    return (_FOLDER / name).read_text(encoding="utf-8")
