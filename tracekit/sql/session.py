@@ -208,7 +208,7 @@ class Session:
                 name = f"_plain_{len(parts)}"
                 self.connection.register("_arriving", rows)
                 self.connection.execute(
-                    f"CREATE OR REPLACE TABLE internal.{name} AS SELECT * FROM _arriving"
+                    f"CREATE OR REPLACE TABLE internal.{name} AS SELECT * FROM _arriving"  # noqa: S608
                 )
                 self.connection.unregister("_arriving")
                 parts.append(f"{select} internal.{name}")
