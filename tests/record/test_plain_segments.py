@@ -88,3 +88,18 @@ def test_a_lone_plain_segment_is_typed_under_its_own_name(tmp_path: Path) -> Non
     assert Compactor(trace, rows_max=64).finish() <= 2
     assert not plain_segments(trace)
     assert _rows(trace) == before
+
+
+def test_sql_sees_plain_rows_with_their_columns(tmp_path: Path) -> None:
+    from tracekit.sql.session import Session  # noqa: PLC0415 (the rest does without DuckDB)
+
+    answers = []
+    for name in ("plain", "typed"):
+        _fill(tmp_path / name, plain=name == "plain")
+        session = Session([tmp_path / name])
+        query = (
+            "SELECT stream, type, rv, uid, name, owner_name, phase, gap_reason FROM internal._rows"
+        )
+        answers.append(sorted(session.connection.execute(query).fetchall(), key=repr))
+    assert answers[0] == answers[1]
+    assert len(answers[0]) == 63

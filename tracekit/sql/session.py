@@ -22,6 +22,7 @@ from tracekit.sql.catalog import COMPUTED, macro_scripts, macros, views
 from tracekit.sql.guard import check_read_only
 from tracekit.sql.messages import explain_error
 from tracekit.sql.sources import Source, drop_unreadable, find_sources, refresh
+from tracekit.trace.files import plain_rows
 from tracekit.trace.model import LOG_DIR
 from tracekit.trace.schema import NAMES, SCHEMA
 
@@ -193,13 +194,26 @@ class Session:
         self.connection.execute(questions)
 
     def _make_rows(self) -> None:
-        parts = [
-            f"SELECT {_text(source.name)} AS trace, {columns} FROM read_parquet([{files}])"  # noqa: S608
-            for source in self.sources
-            if source.files
-            for columns in (", ".join(f'"{name}"' for name in NAMES),)
-            for files in (", ".join(_text(str(path)) for path in source.files),)
-        ]
+        columns = ", ".join(f'"{name}"' for name in NAMES)
+        parts = []
+        for source in self.sources:
+            select = f"SELECT {_text(source.name)} AS trace, {columns} FROM"
+            typed = []
+            for path in source.files:
+                rows = plain_rows(path)
+                if rows is None:
+                    typed.append(_text(str(path)))
+                    continue
+                # What a recorder has stored and not typed yet (`tracekit.trace.plain`).
+                name = f"_plain_{len(parts)}"
+                self.connection.register("_arriving", rows)
+                self.connection.execute(
+                    f"CREATE OR REPLACE TABLE internal.{name} AS SELECT * FROM _arriving"  # noqa: S608
+                )
+                self.connection.unregister("_arriving")
+                parts.append(f"{select} internal.{name}")
+            if typed:
+                parts.append(f"{select} read_parquet([{', '.join(typed)}])")
         empty = "SELECT ''::VARCHAR AS trace, * FROM internal._no_rows"
         rows = " UNION ALL ".join(parts) if parts else empty
         self.connection.execute(f"CREATE OR REPLACE VIEW internal._rows AS {rows}")

@@ -13,10 +13,12 @@ from tracekit.trace.migrate import migrate_table
 from tracekit.trace.model import FORMAT_VERSION
 from tracekit.trace.plain import PLAIN_KEY, typed
 from tracekit.trace.rows import MEMORY_SCHEMA
-from tracekit.trace.schema import TEXT_COLUMNS
+from tracekit.trace.schema import SCHEMA, TEXT_COLUMNS
 from tracekit.trace.segments import FORMAT_KEY
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tracekit.trace.segments import Segment
 
 
@@ -122,6 +124,20 @@ class SegmentFile:
             f"{self.segment.path} is damaged ({reason}): restore it from a copy of the trace, or "
             "move it away to read the rest"
         )
+
+
+def plain_rows(path: Path) -> pa.Table | None:
+    """All rows of a segment file with their typed columns if it is plain, else nothing.
+
+    For readers that go to the files by themselves: a plain file has only some of the columns.
+    """
+    try:
+        metadata = pq.read_metadata(path).metadata or {}
+    except (OSError, pa.ArrowException):
+        return None  # gone or damaged: whoever opens it next will say so
+    if PLAIN_KEY not in metadata:
+        return None
+    return typed(pq.read_table(path, partitioning=None)).cast(SCHEMA)
 
 
 def conform(table: pa.Table, columns: Sequence[str]) -> pa.Table:
