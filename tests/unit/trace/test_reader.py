@@ -199,7 +199,12 @@ def test_groups_are_right_whatever_the_size_of_windows_and_row_groups(
     expected: dict[tuple[str, str], list[int]] = {}
     for seq in range(2_000):
         namespace, job = f"n{seq % 7}", f"j{(seq * 31) % 53}"
-        meta = {"namespace": namespace, "name": job, "uid": f"u{seq}", "resourceVersion": str(seq + 1)}
+        meta = {
+            "namespace": namespace,
+            "name": job,
+            "uid": f"u{seq}",
+            "resourceVersion": str(seq + 1),
+        }
         writer.append("jobs", "ADDED", seq, {"kind": "Job", "metadata": meta, "spec": {}})
         expected.setdefault((namespace, job), []).append(seq)
     writer.close()
