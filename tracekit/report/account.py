@@ -221,9 +221,7 @@ def _did(writes: Iterable[Write]) -> str:
             statuses.append(write.job)
         elif write.pod is not None:
             parts.setdefault(write.kind, []).append(write.pod.view.name)
-    told = [
-        f"{_VERBS[kind]} {_named(names)}" for kind, names in parts.items()
-    ]
+    told = [f"{_VERBS[kind]} {_named(names)}" for kind, names in parts.items()]
     if statuses:
         told.append(_status(statuses[0], statuses[-1]))
     return "; ".join(told)
@@ -321,7 +319,9 @@ def _closing(judged: KeyJudgement) -> str:
     )
     pods = ", ".join(f"{n} {phase}" for phase, n in sorted(phases.items())) or "none"
     if finish is not None:
-        end = f"ended {finish.type}" + (f" ({finish.reason}: {finish.message})" if finish.reason else "")
+        end = f"ended {finish.type}" + (
+            f" ({finish.reason}: {finish.message})" if finish.reason else ""
+        )
     elif last.type == "DELETED":
         end = "was deleted before it ended"
     else:

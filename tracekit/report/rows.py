@@ -58,8 +58,7 @@ def _write_table(rows: pa.Table, out: TextIO) -> None:
         for name, column in zip(names, cells, strict=True)
     ]
     lines = [names, *map(list, zip(*cells, strict=True))]
-    for line in lines:
-        out.write(_aligned(line, widths, right) + "\n")
+    out.writelines(_aligned(line, widths, right) + "\n" for line in lines)
     count = f"{rows.num_rows:,} row{'' if rows.num_rows == 1 else 's'}"
     if shown.num_rows < rows.num_rows:
         count += f", {shown.num_rows:,} of them shown: -o csv has all"
@@ -87,7 +86,7 @@ def _cell(value: Any) -> str:
     return text
 
 
-def _text(value: Any) -> str:
+def _text(value: Any) -> str:  # noqa: PLR0911 - one return per type
     """A value for people: null is empty, lists and structs are JSON."""
     if value is None:
         return ""
@@ -119,8 +118,9 @@ def _write_markdown(rows: pa.Table, out: TextIO) -> None:
     out.write(f"| {' | '.join(names)} |\n")
     rule = ["---:" if _is_number(field.type) else "---" for field in rows.schema]
     out.write(f"| {' | '.join(rule)} |\n")
-    for row in _values(rows):
-        out.write(f"| {' | '.join(_markdown(_text(value)) for value in row)} |\n")
+    out.writelines(
+        f"| {' | '.join(_markdown(_text(value)) for value in row)} |\n" for row in _values(rows)
+    )
 
 
 def _markdown(text: str) -> str:
@@ -153,8 +153,7 @@ def _write_json(rows: pa.Table, out: TextIO) -> None:
 
 
 def _write_lines(rows: pa.Table, out: TextIO) -> None:
-    for document in _documents(rows):
-        out.write(orjson.dumps(document).decode() + "\n")
+    out.writelines(orjson.dumps(document).decode() + "\n" for document in _documents(rows))
 
 
 def _documents(rows: pa.Table) -> Iterator[Mapping[str, Any]]:
@@ -163,7 +162,7 @@ def _documents(rows: pa.Table) -> Iterator[Mapping[str, Any]]:
         yield {name: plain(value) for name, value in zip(names, row, strict=True)}
 
 
-def plain(value: Any) -> Any:
+def plain(value: Any) -> Any:  # noqa: PLR0911 - one return per type
     """The value as JSON has it."""
     if isinstance(value, datetime):
         return value.isoformat().removesuffix("+00:00") + "Z"
