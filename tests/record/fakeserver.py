@@ -152,6 +152,9 @@ class FakeServer:
         try:
             stream = connection.makefile("rb")
             while not self._stop.is_set():
+                if stream.peek(1)[:1] == _TLS_HANDSHAKE:
+                    connection.sendall(b"HTTP/1.0 400 Bad Request\r\n\r\nHTTP here, not HTTPS\n")
+                    return
                 request = stream.readline().decode("latin-1")
                 if not request:
                     return
@@ -468,6 +471,7 @@ class _WatchSession:
         return False
 
 
+_TLS_HANDSHAKE = b"\x16"
 _HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 

@@ -21,6 +21,7 @@ from tests.record.fakeserver import FakeServer
 from tests.record.harness import write_kubeconfig
 from tests.record.kills import ROOT, items_of, recorder
 from tracekit.cli.main import main
+from tracekit.errors import TracekitError
 from tracekit.record.sink import GapRow, Row
 from tracekit.trace.reader import TraceReader
 
@@ -245,6 +246,13 @@ def _get(url: str) -> bytes:
         return answer.read()
 
 
+def _has_rows(trace: Path) -> bool:
+    try:
+        return TraceReader(trace).rows > 0
+    except TracekitError:  # not there yet
+        return False
+
+
 def _until(done, seconds: float = 30) -> None:
     deadline = time.monotonic() + seconds
     while not done():
@@ -254,7 +262,7 @@ def _until(done, seconds: float = 30) -> None:
 
 def test_ctrl_c_ends_cleanly_and_the_trace_is_whole(tmp_path: Path, server: FakeServer) -> None:
     process = recorder(tmp_path / "trace", _config(tmp_path, server), "--flush-interval", "50ms")
-    _until(lambda: (tmp_path / "trace" / "log").exists() and items_of(tmp_path / "trace"))
+    _until(lambda: _has_rows(tmp_path / "trace"))
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
@@ -267,7 +275,7 @@ def test_ctrl_c_ends_cleanly_and_the_trace_is_whole(tmp_path: Path, server: Fake
 def test_two_recorders_on_one_trace_are_refused(tmp_path: Path, server: FakeServer, capsys) -> None:
     process = recorder(tmp_path / "trace", _config(tmp_path, server), "--flush-interval", "50ms")
     try:
-        _until(lambda: (tmp_path / "trace" / "log").exists() and items_of(tmp_path / "trace"))
+        _until(lambda: _has_rows(tmp_path / "trace"))
         assert record(tmp_path, server, "--append") == 2
         assert "another tracekit" in capsys.readouterr().err
     finally:
