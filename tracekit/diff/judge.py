@@ -379,9 +379,15 @@ class _Judge:
         cache.move_to(self.history.pods, len(self.history.pods))
         changed_ns = {r.view.uid: r.recv_ns for r in self.history.pods}
         uids = {revision.view.uid for revision in self.history.jobs}
+        once_owned = {
+            r.view.uid
+            for r in self.history.pods
+            if r.view.controller and r.view.controller.uid in uids
+        }
         for pod in cache.pods():
+            released = pod.controller is None and pod.uid in once_owned
             owned = pod.controller is not None and pod.controller.uid in uids
-            if not owned or not pod.has_tracking_finalizer:
+            if not (owned or released) or not pod.has_tracking_finalizer:
                 continue
             if max([changed_ns[pod.uid], *quiet_ns]) > end_ns:
                 continue

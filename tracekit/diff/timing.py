@@ -27,6 +27,8 @@ _NEIGHBOURHOOD_NS = 20 * NS_PER_S
 _FEWEST_NEIGHBOURS = 3
 _LATE_FLOOR_NS = 5 * NS_PER_S
 _LATE_ALONE_NS = 30 * NS_PER_S
+#: A timer fires to the millisecond; what delays its sync delays others, too.
+_LATE_TIMER_NS = 3 * NS_PER_S // 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,7 @@ class Delay:
     at_ns: int  # of its first write
     delay_ns: int
     sync: Explanation
+    batch_ns: int  # how much of the delay the batch period explains
     judged: bool  # False where a retry or an interruption may have held it up
 
 
@@ -108,7 +111,9 @@ def delays_of(
             for blind in (*surroundings.restarts, *surroundings.gaps)
         )
         judged = not (held_up or interrupted or sync.problems)
-        found.append(Delay(history.key, at_ns, at_ns - sync.due_ns, sync, judged))
+        batch_ns = 0 if sync.timed else rules.sync_batch_ns
+        delay = Delay(history.key, at_ns, at_ns - sync.due_ns, sync, batch_ns, judged)
+        found.append(delay)
     return found
 
 
@@ -117,13 +122,16 @@ def late_syncs(delays: Iterable[Delay]) -> Iterable[tuple[Delay, int]]:
     ordered = sorted(delays, key=lambda delay: (delay.at_ns, delay.key))
     times = [delay.at_ns for delay in ordered]
     for delay in ordered:
-        if not delay.judged or delay.delay_ns <= _LATE_FLOOR_NS:
+        floor_ns = _LATE_TIMER_NS if delay.sync.timed else _LATE_FLOOR_NS
+        if not delay.judged or delay.delay_ns <= floor_ns:
             continue
         first = bisect_left(times, delay.at_ns - _NEIGHBOURHOOD_NS)
         last = bisect_right(times, delay.at_ns + _NEIGHBOURHOOD_NS)
-        others = [d.delay_ns for d in ordered[first:last] if d.key != delay.key]
+        others = [
+            max(0, d.delay_ns - d.batch_ns) for d in ordered[first:last] if d.key != delay.key
+        ]
         bound_ns = _LATE_ALONE_NS
         if len(others) >= _FEWEST_NEIGHBOURS:
-            bound_ns = _LATE_FLOOR_NS + 2 * max(others)
+            bound_ns = floor_ns + delay.batch_ns + 2 * max(others)
         if delay.delay_ns > bound_ns:
             yield delay, bound_ns

@@ -98,6 +98,7 @@ class Explanation:
     lag_ns: int  # age of the oldest revision that was not seen
     now_ns: int
     due_ns: int  # when the last thing that it waited for had come: an input, or a timer
+    timed: bool  # whether that was a timer
     events: tuple[PredictedEvent, ...]
     problems: tuple[Problem, ...]
     refused: int
@@ -619,6 +620,8 @@ class KeyWalker:
         newest = history.pods_below(first.rv)
         lag_ns = max(0, first.recv_ns - history.pods[cut].recv_ns) if cut < newest else 0
         seen_ns = [history.pods[cut - 1].recv_ns] if cut else []
+        input_ns = max([job.recv_ns, *seen_ns])
+        timer_ns = max((at for at in clock.asked if at <= now_ns), default=0)
         wrote_status = consumed[-1].kind is WriteKind.STATUS_UPDATE
         own_status = [write.job for write in consumed if write.job is not None][-1:]
         after = State(
@@ -641,7 +644,8 @@ class KeyWalker:
             pods_unseen=newest - cut,
             lag_ns=lag_ns,
             now_ns=now_ns,
-            due_ns=max([job.recv_ns, *seen_ns, *(at for at in clock.asked if at <= now_ns)]),
+            due_ns=max(input_ns, timer_ns),
+            timed=timer_ns > input_ns,
             events=tuple(api.events),
             problems=tuple(api.problems),
             refused=api.refused,
@@ -728,6 +732,7 @@ class KeyWalker:
                 lag_ns=0,
                 now_ns=write.recv_ns,
                 due_ns=write.recv_ns,
+                timed=False,
                 events=(),
                 problems=(alone,),
                 refused=0,
