@@ -40,6 +40,7 @@ class OwnerRef(NamedTuple):
     uid: str
     api_version: str
     controller: bool
+    blocks_deletion: bool = True  # blockOwnerDeletion
 
 
 class Condition(NamedTuple):
@@ -207,6 +208,7 @@ def owner_refs(meta: Mapping[str, Any]) -> tuple[OwnerRef, ...]:
             as_text(ref.get("uid")),
             as_text(ref.get("apiVersion")),
             ref.get("controller") is True,
+            ref.get("blockOwnerDeletion") is True,
         )
         for ref in as_items(meta.get("ownerReferences"))
     )

@@ -118,6 +118,7 @@ class RowEvidence:
                 entry["uid"] or "",
                 entry["api_version"] or "",
                 bool(entry["controller"]),
+                bool(entry["block_owner_deletion"]),
             )
             for entry in entries or ()
         )

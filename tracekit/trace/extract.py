@@ -193,11 +193,12 @@ def _owners(refs: list[Raw] | None, row: Row) -> None:
             _text(ref.get("uid")),
             _text(ref.get("apiVersion")),
             controller if type(controller := ref.get("controller")) is bool else None,
+            blocks if type(blocks := ref.get("blockOwnerDeletion")) is bool else None,
         )
         for ref in refs
     ]
     row["owners"] = owners
-    for kind, name, uid, api_version, is_controller in owners:
+    for kind, name, uid, api_version, is_controller, _ in owners:
         if is_controller:
             row["owner_kind"] = kind
             row["owner_name"] = name

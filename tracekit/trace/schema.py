@@ -48,7 +48,14 @@ def _structs(**fields: pa.DataType) -> pa.DataType:
     return pa.list_(pa.field("element", struct))
 
 
-OWNERS = _structs(kind=STRING, name=STRING, uid=STRING, api_version=STRING, controller=BOOL)
+OWNERS = _structs(
+    kind=STRING,
+    name=STRING,
+    uid=STRING,
+    api_version=STRING,
+    controller=BOOL,
+    block_owner_deletion=BOOL,
+)
 MANAGERS = _structs(manager=STRING, operation=STRING, subresource=STRING, time_ns=INT)
 CONDITIONS = _structs(
     type=STRING,
