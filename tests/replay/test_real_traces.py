@@ -6,11 +6,11 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from tests.support.traces import ALL, CONTROLLERS, TRACES, audited_writes, import_log
 
-from tracekit.cli.replay import resolve_era, run_diff
+from tests.support.traces import ALL, CONTROLLERS, TRACES, audited_writes, import_log
 from tracekit.diff.trace import DiffReport
 from tracekit.diff.verdict import Verdict
+from tracekit.trace.judged import resolve_era, run_diff
 
 EXPLAINED = (Verdict.MATCH, Verdict.MATCH_LAGGED)
 
