@@ -39,7 +39,6 @@ BANNED_CALLS = {
     "open": "leave files to cli, record, trace or sql",
     "print": "return a value; report and cli show it",
     "input": "take an argument",
-    "id": "an address differs from run to run; use a uid or a position",
     "hash": "it differs from run to run for strings",
 }
 _WALL_CLOCK = {"now", "utcnow", "today"}

@@ -19,7 +19,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("tracekit.replay",),
     ("tracekit.diff",),
     ("tracekit.trace",),
-    ("tracekit.record", "tracekit.report", "tracekit.sql"),
+    ("tracekit.record", "tracekit.sql"),
+    ("tracekit.report",),
     ("tracekit.api",),
     ("tracekit.cli", "tracekit.pytest_plugin", "tracekit"),
 )
