@@ -1,7 +1,7 @@
 """Run every bench, or those named: `python -m bench [NAME…]`, with NAME `sql` for bench_sql.py.
 
-Each bench_*.py with a `main()` runs in a process of its own, so that memory figures are its own, and
-prints the ratios that it measures side by side in one run. Exit status 1 if one of them failed.
+Each bench_*.py with a `main()` runs in a process of its own, so that memory figures are its own,
+and prints the ratios that it measures side by side in one run. Exit status 1 if one failed.
 """
 
 from __future__ import annotations
