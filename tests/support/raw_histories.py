@@ -94,9 +94,7 @@ def histories_of(rows: Iterable[Row]) -> tuple[list[History], Surroundings]:
                 jobs[job.namespace, job.name].append(revision)
             case "pods":
                 pod = pod_from_raw(raw)
-                pods[pod.uid].append(
-                    Revision(pod.rv, row["recv"], seq, row["type"], pod, evidence)
-                )
+                pods[pod.uid].append(Revision(pod.rv, row["recv"], seq, row["type"], pod, evidence))
                 if pod.controller is None:
                     orphans[pod.namespace].add(pod.uid)
                 elif pod.controller.kind == "Job":

@@ -25,6 +25,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("tracekit.cli", "tracekit.pytest_plugin", "tracekit"),
 )
 
+
 def _layer(name: str) -> tuple[int, str]:
     """The layer of a module and the prefix that put it there."""
     best = max(
@@ -53,8 +54,7 @@ def test_no_module_imports_itself_through_others() -> None:
         module.name: {
             target
             for imported in module.loaded_with()
-            if (target := module_of(imported)) is not None
-            and target != "tracekit"
+            if (target := module_of(imported)) is not None and target != "tracekit"
         }
         for module in modules()
     }

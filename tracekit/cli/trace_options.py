@@ -9,6 +9,7 @@ from tracekit.errors import UsageError
 
 __all__ = ["parse_feature_gates", "parse_flags", "parse_version"]
 
+
 def parse_flags(text: str | None) -> tuple[str, ...]:
     """A command line as a shell would split it."""
     try:
