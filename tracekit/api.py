@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tracekit.cli.replay import resolve_era, run_diff
 from tracekit.diff.trace import DiffReport, judge_groups
 from tracekit.diff.verdict import Judgement
 from tracekit.eras.era import Era
@@ -29,6 +28,7 @@ from tracekit.report.account import Account, account_of_cronjob, account_of_job
 from tracekit.sql.computed import ReplayOptions, verdict_table
 from tracekit.sql.messages import closest
 from tracekit.sql.session import Session
+from tracekit.trace.judged import resolve_era, run_diff
 from tracekit.trace.model import TraceHeader
 from tracekit.trace.reader import TraceReader
 from tracekit.trace.surroundings import surroundings_of

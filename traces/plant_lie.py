@@ -30,7 +30,11 @@ def main(source: str, target: str) -> None:
                     victim = meta["name"]
                 if meta["name"] == victim:
                     continue
-            if row["resource"] == "events" and victim and victim in row["object"].get("message", ""):
+            if (
+                row["resource"] == "events"
+                and victim
+                and victim in row["object"].get("message", "")
+            ):
                 continue
             out.write(line)
     sys.stdout.write(f"removed pod {victim} of Job {JOB}\n")

@@ -42,7 +42,7 @@ def churn(scene: Scene) -> None:
 
 def timetable(around: Surroundings) -> list[Act]:
     """Return everything that will be done, from the seed alone."""
-    chance = random.Random(around.seed)  # noqa: S311 (repeatable on purpose)
+    chance = random.Random(around.seed)
     span = max(10.0, around.seconds - TAIL_SECONDS)
     acts: list[Act] = []
     for number in range(around.churn_jobs):

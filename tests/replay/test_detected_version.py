@@ -9,9 +9,9 @@ from click.testing import CliRunner
 
 from tests.support.traces import ALL, TRACES, about
 from tracekit.cli.import_ import import_
-from tracekit.cli.replay import resolve_era
 from tracekit.eras.version import KubeVersion
 from tracekit.trace.detected import detected_gates, detected_version
+from tracekit.trace.judged import resolve_era
 from tracekit.trace.reader import TraceReader
 
 

@@ -13,7 +13,7 @@ import pytest
 from tests.lies import KINDS, Lie, Record, plant
 from tests.support.raw_histories import histories_of
 from tests.support.traces import TRACES, about, import_log, json_lines
-from tracekit.cli.replay import resolve_era, run_diff
+from tracekit.trace.judged import resolve_era, run_diff
 from tracekit.diff.judge import judge_key
 from tracekit.diff.trace import mark_late
 from tracekit.eras.era import Era

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.traces import ALL, CONTROLLERS, TRACES, audited_writes, import_log
-from tracekit.cli.replay import resolve_era, run_diff
 from tracekit.diff.trace import DiffReport
 from tracekit.diff.verdict import Verdict
+from tracekit.trace.judged import resolve_era, run_diff
 
 EXPLAINED = (Verdict.MATCH, Verdict.MATCH_LAGGED)
 

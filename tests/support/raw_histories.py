@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from tracekit.kube.selectors import selector_matches
@@ -121,7 +122,7 @@ def histories_of(rows: Iterable[Row]) -> tuple[list[History], Surroundings]:
         found.append(build_history(*key, revisions, mine, events[key]))
     restarts = tuple(
         Blind(before_ns, at_ns, "another controller manager took over")
-        for (before_ns, before), (at_ns, holder) in zip(holders, holders[1:], strict=False)
+        for (before_ns, before), (at_ns, holder) in pairwise(holders)
         if before and holder and before != holder
     )
     return found, Surroundings(end_ns, restarts)

@@ -42,16 +42,25 @@ class Module:
     def imports(self) -> Iterator[tuple[str, int]]:
         """Every name that is imported from somewhere, dotted, with its line."""
         for node in ast.walk(self.tree):
-            if isinstance(node, ast.Import):
-                for alias in node.names:
-                    yield alias.name, node.lineno
-            elif isinstance(node, ast.ImportFrom):
-                assert node.level == 0, f"{self.name}:{node.lineno}: relative import"
-                for alias in node.names:
-                    yield f"{node.module}.{alias.name}", node.lineno
+            for name in _imported(node):
+                yield name, node.lineno  # type: ignore[attr-defined]
+
+    def loaded_with(self) -> Iterator[str]:
+        """Every name that is imported as soon as the module is."""
+        for node in self.tree.body:
+            yield from _imported(node)
 
     def __str__(self) -> str:
         return str(self.path.relative_to(REPOSITORY))
+
+
+def _imported(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        assert node.level == 0, "imports name the whole path"
+        return [f"{node.module}.{alias.name}" for alias in node.names]
+    return []
 
 
 @cache

@@ -51,7 +51,12 @@ def cron() -> None:
     help="Release whose cron library and time zone rules count.",
 )
 @click.option(
-    "-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True
+    "-o",
+    "--output",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="How to print.",
 )
 def next_command(
     spec: str,

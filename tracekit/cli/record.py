@@ -89,7 +89,14 @@ def _connection_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @click.command("record")
-@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), metavar="TRACE")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="TRACE",
+    help="Directory to write; with --rotate the folder of the traces.",
+)
 @click.option("-n", "--namespace", "namespaces", multiple=True, help="May be given several times.")
 @click.option("-A", "--all-namespaces", is_flag=True, help="Record all namespaces.")
 @click.option("-l", "--selector", help="Labels of the jobs, cronjobs and pods to record.")

@@ -36,7 +36,12 @@ WIDTH_WITHOUT_TERMINAL = 400
     help="Gates set on top of the defaults, in both versions.",
 )
 @click.option(
-    "-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True
+    "-o",
+    "--output",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="How to print.",
 )
 def versions(version: str | None, other: str | None, feature_gates: str, output: str) -> None:
     """Show what changed in which Kubernetes version.

@@ -11,19 +11,13 @@ from collections.abc import Collection
 
 from tracekit.eras.job import JobRules
 from tracekit.kube.views import JobView, PodView
-from tracekit.replay.history import History, Manager, Revision, Write, WriteKind
-
-#: Field managers under which distributions run the controller manager.
-CONTROLLER_MANAGERS = frozenset(
-    {
-        "kube-controller-manager",
-        "hyperkube",
-        "k3s",
-        "rke2",
-        "kubelite",
-        "controller-manager",
-        "cluster-policy-controller",
-    }
+from tracekit.replay.history import (
+    CONTROLLER_MANAGERS,
+    History,
+    Manager,
+    Revision,
+    Write,
+    WriteKind,
 )
 
 

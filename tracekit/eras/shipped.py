@@ -254,7 +254,8 @@ _JOB_SHIPPED: Final[dict[Behavior, Shipped]] = {
     ),
     Behavior.READY_ABOVE_ACTIVE_REFUSED: _shipped(
         "1.31",
-        "with JobManagedBy, the API server answers 422 to a status with more ready than active pods",
+        "with JobManagedBy, the API server answers 422 to a status with more ready pods than "
+        "active ones",
         "pkg/apis/batch/validation/validation.go:ValidateJobStatusUpdate",
     ),
     Behavior.SIDECAR_RESTARTS_RANK_PODS: _shipped(

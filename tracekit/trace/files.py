@@ -119,9 +119,8 @@ class SegmentFile:
 
     def damage(self, error: Exception) -> str:
         """The sentence for a file that turned out to be unreadable."""
-        reason = " ".join(str(error).split())  # pyarrow's own messages may have several lines
         return (
-            f"{self.segment.path} is damaged ({reason}): restore it from a copy of the trace, or "
+            f"{self.segment.path} is damaged ({error}): restore it from a copy of the trace, or "
             "move it away to read the rest"
         )
 

@@ -122,6 +122,7 @@ class TraceReader:
         return total
 
     def _damaged(self, sentence: str) -> None:
+        sentence = " ".join(sentence.splitlines())  # as pyarrow's own messages may have several
         if not self._skip_damage:
             raise TraceFormatError(sentence)
         if sentence not in self.problems:

@@ -1,0 +1,34 @@
+"""Versions and feature gates as people write them."""
+
+from __future__ import annotations
+
+import re
+
+from tracekit.errors import UsageError
+
+_VERSION = re.compile(r"v?(\d+\.\d+(?:\.\d+)?(?:[-+][0-9A-Za-z.+-]*)?)")
+
+
+def parse_version(text: str | None) -> str | None:
+    """A Kubernetes version with its `v`, or None if none was given."""
+    if text is None:
+        return None
+    match = _VERSION.fullmatch(text.strip())
+    if match is None:
+        raise UsageError(f"{text!r} is not a Kubernetes version: write it like v1.36.3")
+    return f"v{match[1]}"
+
+
+def parse_feature_gates(text: str | None) -> dict[str, bool]:
+    """`A=true,B=false` as kube-controller-manager takes it."""
+    gates: dict[str, bool] = {}
+    for part in (text or "").split(","):
+        if not part.strip():
+            continue
+        name, _, value = part.strip().partition("=")
+        if not name or value.lower() not in ("true", "false"):
+            raise UsageError(
+                f"{part.strip()!r} is not a feature gate setting: write it like Gate=true"
+            )
+        gates[name] = value.lower() == "true"
+    return gates
