@@ -225,7 +225,10 @@ def main() -> None:
     session = Session([trace])
     print(f"opened in {time.perf_counter() - start:.3f} s")
     over_json = None if options.skip_json else json_session(lines)
-    print(f"{'example':<24}{'rows':>7}{'wall s':>8}{'cpu s':>8}{'json wall':>11}{'cpu':>8}{'ratio':>8}")
+    print(
+        f"{'example':<24}{'rows':>7}{'wall s':>8}{'cpu s':>8}"
+        f"{'json wall':>11}{'cpu':>8}{'ratio':>8}"
+    )
     for example in examples():
         if options.only and options.only not in example.name:
             continue

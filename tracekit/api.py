@@ -1,9 +1,9 @@
 """The Python API: one object per trace.
 
-    trace = tracekit.open("run.trace")
-    trace.sql("SELECT job, reason FROM jobs WHERE outcome = 'Failed'").df()
-    trace.replay().divergences
-    print(trace.explain("shop/import").text())
+trace = tracekit.open("run.trace")
+trace.sql("SELECT job, reason FROM jobs WHERE outcome = 'Failed'").df()
+trace.replay().divergences
+print(trace.explain("shop/import").text())
 """
 
 from __future__ import annotations
@@ -151,7 +151,8 @@ class Trace:
                 return account_of_job(judged[0])
         if self._knows("cronjobs", namespace, name):
             return self._cronjob(namespace, name)
-        raise UsageError(f"the trace has no Job or CronJob {namespace}/{name}{self._close(f'{namespace}/{name}')}")
+        key = f"{namespace}/{name}"
+        raise UsageError(f"the trace has no Job or CronJob {key}{self._close(key)}")
 
     def _cronjob(self, namespace: str, name: str) -> Account:
         query = (
@@ -196,5 +197,3 @@ def parse_time(at: str | int) -> int:
     if at_ns is None:
         raise UsageError(f"{at!r} is no time: write it like 2026-11-21T05:42:45Z")
     return at_ns
-
-

@@ -7,8 +7,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from tests.support.traces import ALL, TRACES, import_log
 
+from tests.support.traces import ALL, TRACES, import_log
 from tracekit.sql.session import Session
 from tracekit.trace.model import TraceHeader
 from tracekit.trace.writer import TraceWriter

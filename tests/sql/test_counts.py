@@ -8,8 +8,8 @@ from functools import cache
 from typing import Any
 
 import pytest
-from tests.support.traces import ALL, CONTROLLERS, TRACES, audited_writes, json_lines
 
+from tests.support.traces import ALL, CONTROLLERS, TRACES, audited_writes, json_lines
 from tracekit.sql.session import Session
 
 SessionOf = Callable[[str], Session]

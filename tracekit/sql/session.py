@@ -181,7 +181,9 @@ class Session:
         self.connection.execute("CREATE SCHEMA internal")
         for name, schema in computed.SCHEMAS.items():
             self.connection.register("_arriving", schema.empty_table())
-            self.connection.execute(f"CREATE TABLE internal.{name} AS SELECT * FROM _arriving")
+            self.connection.execute(
+                f"CREATE TABLE internal.{name} AS SELECT * FROM _arriving"  # noqa: S608 - our own name
+            )
             self.connection.unregister("_arriving")
         self.connection.register("_arriving", SCHEMA.empty_table())
         self.connection.execute("CREATE TABLE internal._no_rows AS SELECT * FROM _arriving")
