@@ -7,8 +7,8 @@ import sys
 
 import click
 import pytest
-from tests.support.traces import ROOT
 
+from tests.support.traces import ROOT
 from tracekit.cli.main import cli
 
 MINE = ("sql", "jobs", "explain", "report", "export", "completion")
@@ -24,7 +24,9 @@ def test_the_pages_are_what_the_code_says() -> None:
         text=True,
         check=False,
     )
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), "run: python docs/generate.py"
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), (
+        "run: python docs/generate.py"
+    )
 
 
 @pytest.mark.parametrize("verb", MINE)

@@ -19,7 +19,9 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("tracekit.replay",),
     ("tracekit.diff",),
     ("tracekit.trace",),
-    ("tracekit.record", "tracekit.report", "tracekit.sql"),
+    ("tracekit.record", "tracekit.sql"),
+    ("tracekit.report",),
+    ("tracekit.api",),
     ("tracekit.cli", "tracekit"),
 )
 #: Imports that go up all the same: (importer, imported) -> why it stands.
@@ -27,6 +29,7 @@ EXEMPT: dict[tuple[str, str], str] = {
     ("tracekit.sql.computed", "tracekit.cli.replay"): (
         "the views of verdicts run the same replay as the command, which is put together there"
     ),
+    ("tracekit.api", "tracekit.cli.replay"): "as the views of verdicts",
 }
 
 

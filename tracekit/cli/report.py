@@ -24,7 +24,7 @@ from tracekit.sql.session import Session
 @click.option("--force", is_flag=True, help="Replace the file if it exists.")
 @click.option("--kubernetes-version", metavar="V", help="For verdicts: replay as this version.")
 @click.option("--feature-gates", metavar="A=true,…", help="For verdicts: gates set by hand.")
-def report(  # noqa: PLR0917 - click passes options by name
+def report(
     trace: str,
     key: str | None,
     output: str,

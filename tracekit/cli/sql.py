@@ -34,7 +34,7 @@ from tracekit.trace.model import HEADER_NAME
 @click.option("--write", is_flag=True, help="Let queries read and write other files too.")
 @click.option("--kubernetes-version", metavar="V", help="For verdicts: replay as this version.")
 @click.option("--feature-gates", metavar="A=true,…", help="For verdicts: gates set by hand.")
-def sql(  # noqa: PLR0917 - click passes options by name
+def sql(
     words: tuple[str, ...],
     script: str | None,
     output: str,

@@ -124,7 +124,7 @@ class Session:
     def _fill(self, table: str) -> None:
         for source in self.sources:
             rows = (
-                computed.cron_ticks(self, source)
+                computed.cron_ticks(self.connection, source)
                 if table == "_cron_ticks"
                 else computed.verdicts(source, self._replay)
             )
@@ -197,7 +197,7 @@ class Session:
 
     def _make_rows(self) -> None:
         columns = ", ".join(f'"{name}"' for name in NAMES)
-        parts = []
+        parts: list[str] = []
         for source in self.sources:
             select = f"SELECT {_text(source.name)} AS trace, {columns} FROM"
             typed = []

@@ -12,10 +12,10 @@ import pytest
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace as PerfettoTrace
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import TrackEvent
 
-from tests.unit.cli.test_sql import run  # noqa: F401 - a fixture
 from tests.sql.conftest import EMPTY, session_of, trace_path  # noqa: F401 - fixtures
 from tests.sql.test_session import HOSTILE, write_jobs
 from tests.support.traces import ALL
+from tests.unit.cli.test_sql import run  # noqa: F401 - a fixture
 from tracekit.report.html.data import PHASES, flatten, report_data
 from tracekit.report.html.page import embedded_json, report_page
 from tracekit.sql.session import Session
