@@ -148,11 +148,25 @@ class Trace:
                 if found.replay.history.name == name
             ]
             if judged:
-                return account_of_job(judged[0])
+                account = account_of_job(judged[0])
+                account.add(self._of_other_controllers("Job", namespace, name))
+                return account
         if self._knows("cronjobs", namespace, name):
-            return self._cronjob(namespace, name)
+            account = self._cronjob(namespace, name)
+            account.add(self._of_other_controllers("CronJob", namespace, name))
+            return account
         key = f"{namespace}/{name}"
         raise UsageError(f"the trace has no Job or CronJob {key}{self._close(key)}")
+
+    def _of_other_controllers(self, kind: str, namespace: str, name: str) -> list[Judgement]:
+        """What the CronJob and TTL controllers did to the object, and what was theirs to do."""
+        report = run_diff(self._reader, self._era(None, None), namespace=namespace)
+        return [
+            judgement
+            for judgement in report.judgements
+            if judgement.controller != "job"
+            and (judgement.object.kind, judgement.object.name) == (kind, name)
+        ]
 
     def _cronjob(self, namespace: str, name: str) -> Account:
         query = (
