@@ -17,7 +17,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-import duckdb  # noqa: TC002 - one way to import
+import duckdb
 import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq

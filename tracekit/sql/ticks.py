@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import duckdb  # noqa: TC002 - one way to import
+import duckdb
 import pyarrow as pa
 
 from tracekit.cron import CronSpecError, Generation, Schedule, parse
