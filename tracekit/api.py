@@ -1,9 +1,9 @@
 """The Python API: one object per trace.
 
-    trace = tracekit.open("run.trace")
-    trace.sql("SELECT job, reason FROM jobs WHERE outcome = 'Failed'").df()
-    trace.replay().divergences
-    print(trace.explain("shop/import").text())
+trace = tracekit.open("run.trace")
+trace.sql("SELECT job, reason FROM jobs WHERE outcome = 'Failed'").df()
+trace.replay().divergences
+print(trace.explain("shop/import").text())
 """
 
 from __future__ import annotations
@@ -148,10 +148,25 @@ class Trace:
                 if found.replay.history.name == name
             ]
             if judged:
-                return account_of_job(judged[0])
+                account = account_of_job(judged[0])
+                account.add(self._of_other_controllers("Job", namespace, name))
+                return account
         if self._knows("cronjobs", namespace, name):
-            return self._cronjob(namespace, name)
-        raise UsageError(f"the trace has no Job or CronJob {namespace}/{name}{self._close(f'{namespace}/{name}')}")
+            account = self._cronjob(namespace, name)
+            account.add(self._of_other_controllers("CronJob", namespace, name))
+            return account
+        key = f"{namespace}/{name}"
+        raise UsageError(f"the trace has no Job or CronJob {key}{self._close(key)}")
+
+    def _of_other_controllers(self, kind: str, namespace: str, name: str) -> list[Judgement]:
+        """What the CronJob and TTL controllers did to the object, and what was theirs to do."""
+        report = run_diff(self._reader, self._era(None, None), namespace=namespace)
+        return [
+            judgement
+            for judgement in report.judgements
+            if judgement.controller != "job"
+            and (judgement.object.kind, judgement.object.name) == (kind, name)
+        ]
 
     def _cronjob(self, namespace: str, name: str) -> Account:
         query = (
@@ -196,5 +211,3 @@ def parse_time(at: str | int) -> int:
     if at_ns is None:
         raise UsageError(f"{at!r} is no time: write it like 2026-11-21T05:42:45Z")
     return at_ns
-
-

@@ -17,7 +17,9 @@ def inner(pytester: pytest.Pytester, trace_path):
 
 def run(inner: pytest.Pytester, body: str) -> pytest.RunResult:
     inner.makepyfile(body)
-    return inner.runpytest_inprocess("-p", "no:tracekit", "-p", "tracekit.pytest_plugin", "-p", "no:cacheprovider")
+    return inner.runpytest_inprocess(
+        "-p", "no:tracekit", "-p", "tracekit.pytest_plugin", "-p", "no:cacheprovider"
+    )
 
 
 def test_a_trace_within_the_rules_passes(inner) -> None:

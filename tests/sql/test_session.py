@@ -132,7 +132,7 @@ def test_the_caret_stands_under_the_error(session_of) -> None:
     assert line[caret.index("^") :].startswith("outcom")
 
 
-def test_several_traces_are_told_apart_by_name(trace_path, tmp_path: Path) -> None:
+def test_several_traces_are_told_apart_by_name(tmp_path: Path) -> None:
     for folder in ("a", "b"):
         write_jobs(tmp_path / folder / "same", f"job-{folder}")
     write_jobs(tmp_path / "other", "job-c")

@@ -18,7 +18,7 @@ _MOST = 500
 @click.command()
 @click.argument("shell", type=click.Choice(_SHELLS))
 def completion(shell: str) -> None:
-    """Print the completion script for a shell.
+    r"""Print the completion script for a shell.
 
     \b
     bash:  tracekit completion bash > ~/.local/share/bash-completion/completions/tracekit
@@ -68,7 +68,7 @@ def complete_context(
     try:
         from kubernetes.config import list_kube_config_contexts  # noqa: PLC0415 - slow to import
 
-        contexts, _ = list_kube_config_contexts()
+        contexts, _ = list_kube_config_contexts()  # type: ignore[no-untyped-call]
     except Exception:  # noqa: BLE001 - a completion must never fail
         return []
     return [CompletionItem(c["name"]) for c in contexts if c["name"].startswith(incomplete)]

@@ -32,8 +32,16 @@ _TEXT: dict[str, Callable[[Happenings, TextIO], None]] = {
     required=True,
     help="perfetto: https://ui.perfetto.dev; chrome: trace event JSON; otlp: OpenTelemetry JSON.",
 )
-@click.option("-n", "--namespace", metavar="NS", help="Only this namespace.", shell_complete=complete_namespace)
-@click.option("-o", "--output", default="-", metavar="FILE", help="File to write (default: stdout).")
+@click.option(
+    "-n",
+    "--namespace",
+    metavar="NS",
+    help="Only this namespace.",
+    shell_complete=complete_namespace,
+)
+@click.option(
+    "-o", "--output", default="-", metavar="FILE", help="File to write (default: stdout)."
+)
 @click.option("--force", is_flag=True, help="Replace the file if it exists.")
 def export(trace: str, kind: str, namespace: str | None, output: str, force: bool) -> None:
     """Write a trace in the format of another tool.
@@ -52,9 +60,13 @@ def export(trace: str, kind: str, namespace: str | None, output: str, force: boo
     try:
         _write(found, kind, target)
     except OSError as error:
-        raise UsageError(f"{output} cannot be written ({error}): name another file with -o") from error
+        raise UsageError(
+            f"{output} cannot be written ({error}): name another file with -o"
+        ) from error
     if target is not None:
-        click.echo(f"Wrote {target}: {len(found.jobs):,} Jobs, {target.stat().st_size:,} bytes", err=True)
+        click.echo(
+            f"Wrote {target}: {len(found.jobs):,} Jobs, {target.stat().st_size:,} bytes", err=True
+        )
 
 
 def _write(found: Happenings, kind: str, target: Path | None) -> None:

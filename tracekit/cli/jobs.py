@@ -23,7 +23,13 @@ OUTCOMES = ("Complete", "Failed", "Running", "Pending", "Suspended", "Deleted")
 
 @click.command()
 @click.argument("traces", nargs=-1, required=True, metavar="TRACE…")
-@click.option("-n", "--namespace", metavar="NS", help="Only this namespace.", shell_complete=complete_namespace)
+@click.option(
+    "-n",
+    "--namespace",
+    metavar="NS",
+    help="Only this namespace.",
+    shell_complete=complete_namespace,
+)
 @click.option(
     "--outcome",
     type=click.Choice(OUTCOMES, case_sensitive=False),

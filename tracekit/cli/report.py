@@ -18,7 +18,9 @@ from tracekit.sql.session import Session
 @click.command()
 @click.argument("trace", metavar="TRACE")
 @click.argument("key", required=False, metavar="[NS/NAME]", shell_complete=complete_key)
-@click.option("-o", "--output", default="report.html", metavar="FILE", help="File to write (-: stdout).")
+@click.option(
+    "-o", "--output", default="report.html", metavar="FILE", help="File to write (-: stdout)."
+)
 @click.option("--force", is_flag=True, help="Replace the file if it exists.")
 @click.option("--kubernetes-version", metavar="V", help="For verdicts: replay as this version.")
 @click.option("--feature-gates", metavar="A=true,…", help="For verdicts: gates set by hand.")
@@ -50,5 +52,7 @@ def report(
     try:
         target.write_text(page, encoding="utf-8")
     except OSError as error:
-        raise UsageError(f"{target} cannot be written ({error}): name another file with -o") from error
+        raise UsageError(
+            f"{target} cannot be written ({error}): name another file with -o"
+        ) from error
     click.echo(f"Wrote {target}: {len(page.encode()):,} bytes", err=True)

@@ -19,7 +19,7 @@ from prompt_toolkit.input import Input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.lexers import PygmentsLexer
 from prompt_toolkit.output import Output
-from pygments.lexers.sql import SqlLexer
+from pygments.lexers.sql import SqlLexer  # type: ignore[import-untyped]
 
 from tracekit.errors import TracekitError
 from tracekit.report.rows import FORMATS, write_rows
@@ -28,10 +28,12 @@ from tracekit.sql.messages import closest
 from tracekit.sql.session import Session
 
 _KEYWORDS = (
-    "SELECT FROM WHERE GROUP BY ORDER BY LIMIT JOIN LEFT USING ON AS AND OR NOT NULL IS IN BETWEEN "
-    "LIKE ILIKE HAVING QUALIFY OVER PARTITION WITH CASE WHEN THEN ELSE END COUNT SUM MIN MAX AVG "
-    "DISTINCT FILTER UNION ALL DESCRIBE SUMMARIZE SHOW TABLES ASC DESC INTERVAL"
-).split()
+    "SELECT", "FROM", "WHERE", "GROUP", "BY", "ORDER", "LIMIT", "JOIN", "LEFT", "USING", "ON",
+    "AS", "AND", "OR", "NOT", "NULL", "IS", "IN", "BETWEEN", "LIKE", "ILIKE", "HAVING",
+    "QUALIFY", "OVER", "PARTITION", "WITH", "CASE", "WHEN", "THEN", "ELSE", "END", "COUNT",
+    "SUM", "MIN", "MAX", "AVG", "DISTINCT", "FILTER", "UNION", "ALL", "DESCRIBE", "SUMMARIZE",
+    "SHOW", "TABLES", "ASC", "DESC", "INTERVAL",
+)  # fmt: skip
 
 HELP = """\
 A query ends with ; and Enter. Tab completes views, columns and keywords.

@@ -59,6 +59,11 @@ class Account:
         """`namespace/name`."""
         return f"{self.namespace}/{self.name}"
 
+    def add(self, judgements: Iterable[Judgement]) -> None:
+        """Tell what controllers other than the Job's did, each with its verdict and why."""
+        self.steps += [_told(judgement) for judgement in judgements]
+        self.steps.sort(key=lambda step: (step.at_ns, step.rv or 0))
+
     def until(self, at_ns: int) -> Account:
         """The steps up to a time."""
         return Account(
@@ -301,6 +306,21 @@ def _others(judgements: Iterable[Judgement]) -> Iterator[Step]:
         else:
             continue
         yield Step(judgement.time_ns, rv, who, what, (judgement.why,), judgement.verdict.value)
+
+
+def _told(judgement: Judgement) -> Step:
+    rv = int(judgement.resource_version) if judgement.resource_version.isdigit() else None
+    who = f"{judgement.controller}-controller"
+    match judgement.verdict:
+        case Verdict.FOREIGN:
+            who = "somebody else"
+        case Verdict.UNKNOWABLE:
+            who = "nobody knows who"
+    what = f"{'owed' if judgement.verdict is Verdict.MISSING else 'did'} {judgement.action}"
+    if judgement.subject:
+        what += f" of {judgement.subject}"
+    verdict = judgement.verdict.value
+    return Step(judgement.time_ns, rv, who, what, (f"because {judgement.why}",), verdict)
 
 
 #### The end ####

@@ -16,8 +16,8 @@ from functools import lru_cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import duckdb
 import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -30,13 +30,10 @@ from tracekit.trace.header import header_document
 from tracekit.trace.judged import resolve_era, run_diff
 from tracekit.trace.reader import TraceReader
 
-if TYPE_CHECKING:
-    from tracekit.sql.session import Session
-
 CACHE_DIR = "cache"
 _KEY = b"tracekit.computed_from"
 #: Packages whose code decides what a verdict is.
-_ENGINE = ("controllers", "cron", "diff", "eras", "kube", "replay", "trace")
+_ENGINE = ("cli", "controllers", "cron", "diff", "eras", "kube", "replay", "trace")
 
 _FIELDS = pa.list_(
     pa.struct([("path", pa.string()), ("expected", pa.string()), ("observed", pa.string())])
@@ -176,6 +173,6 @@ def _json(value: object) -> str:
     return orjson.dumps(value, default=str, option=orjson.OPT_SORT_KEYS).decode()
 
 
-def cron_ticks(session: Session, source: Source) -> pa.Table:
+def cron_ticks(connection: duckdb.DuckDBPyConnection, source: Source) -> pa.Table:
     """Every due time of every CronJob of the trace, and what became of it."""
-    return ticks_of(session.connection, source.name, source.header.kubernetes_version)
+    return ticks_of(connection, source.name, source.header.kubernetes_version)

@@ -23,7 +23,7 @@ class QueryError(TracekitError):
 
 
 def explain_error(error: Exception, names: Mapping[str, Iterable[str]]) -> QueryError:
-    """DuckDB's error as one for users, with suggestions out of `names` (by table, function, column)."""
+    """DuckDB's error as one for users, with names that were meant, out of `names` by kind."""
     text = str(error).strip()
     head, _, place = text.partition("\nLINE ")
     lines = [line for line in head.splitlines() if line.strip()]

@@ -124,7 +124,7 @@ class Session:
     def _fill(self, table: str) -> None:
         for source in self.sources:
             rows = (
-                computed.cron_ticks(self, source)
+                computed.cron_ticks(self.connection, source)
                 if table == "_cron_ticks"
                 else computed.verdicts(source, self._replay)
             )
@@ -181,7 +181,9 @@ class Session:
         self.connection.execute("CREATE SCHEMA internal")
         for name, schema in computed.SCHEMAS.items():
             self.connection.register("_arriving", schema.empty_table())
-            self.connection.execute(f"CREATE TABLE internal.{name} AS SELECT * FROM _arriving")
+            self.connection.execute(
+                f"CREATE TABLE internal.{name} AS SELECT * FROM _arriving"  # noqa: S608 - our own name
+            )
             self.connection.unregister("_arriving")
         self.connection.register("_arriving", SCHEMA.empty_table())
         self.connection.execute("CREATE TABLE internal._no_rows AS SELECT * FROM _arriving")
@@ -195,7 +197,7 @@ class Session:
 
     def _make_rows(self) -> None:
         columns = ", ".join(f'"{name}"' for name in NAMES)
-        parts = []
+        parts: list[str] = []
         for source in self.sources:
             select = f"SELECT {_text(source.name)} AS trace, {columns} FROM"
             typed = []

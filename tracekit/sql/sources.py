@@ -46,7 +46,8 @@ def find_sources(words: Sequence[str | Path]) -> list[Source]:
 def _expand(word: str) -> list[Path]:
     if not has_magic(word) or Path(word).exists():
         return [Path(word)]
-    found = [Path(name) for name in sorted(glob(word)) if (Path(name) / HEADER_NAME).is_file()]
+    names = sorted(glob(word))  # noqa: PTH207 - the word may be absolute
+    found = [Path(name) for name in names if (Path(name) / HEADER_NAME).is_file()]
     if not found:
         raise TraceFormatError(
             f"{word} matches no trace: a trace is a directory with a {HEADER_NAME}, as "

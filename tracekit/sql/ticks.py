@@ -14,7 +14,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import duckdb
 import pyarrow as pa
@@ -71,9 +71,18 @@ SELECT coalesce(gap_from_ns, 0) AS from_ns, coalesce(gap_until_ns, 1 << 62) AS u
 FROM internal._rows WHERE trace = $trace AND type = 'GAP' AND stream IN ('jobs', 'cronjobs')
 """
 _LEADERLESS = """
-SELECT epoch_ns(from_at) - (without_leader_s * 1e9)::BIGINT AS from_ns, epoch_ns(from_at) AS until_ns
+SELECT epoch_ns(from_at) - (without_leader_s * 1e9)::BIGINT AS from_ns,
+       epoch_ns(from_at) AS until_ns
 FROM leaders WHERE trace = $trace AND lease = 'kube-controller-manager' AND without_leader_s > 0
 """
+
+
+class _Fate(NamedTuple):
+    """What became of a tick, by which rule, and why in words."""
+
+    outcome: str
+    policy: str | None
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,16 +141,8 @@ def ticks_of(
     found: list[dict[str, Any]] = []
     for (namespace, name, uid), revisions in by_uid.items():
         cron = _CronJob(revisions, jobs[namespace, uid], around, generation)
-        for tick in cron.ticks():
-            found.append(
-                {
-                    "trace": trace,
-                    "namespace": namespace,
-                    "cronjob": name,
-                    "cronjob_uid": uid,
-                    **tick,
-                }
-            )
+        where = {"trace": trace, "namespace": namespace, "cronjob": name, "cronjob_uid": uid}
+        found += [{**where, **tick} for tick in cron.ticks()]
     found.sort(key=lambda tick: (tick["due_ns"], tick["namespace"] or "", tick["cronjob"] or ""))
     return pa.Table.from_pylist(found, TICK_SCHEMA)
 
@@ -203,21 +204,25 @@ class _CronJob:
         """Every due time while the CronJob was seen, with what became of it."""
         due = [(at_ns, rule) for at_ns, rule in self._due()]
         matched = [self._job_for(at_ns, due, place) for place, (at_ns, _) in enumerate(due)]
-        for place, (at_ns, rule) in enumerate(due):
-            job = matched[place]
+        # For each tick the next Job that was started for a later one.
+        laters: list[_Started | None] = [None] * len(due)
+        later: _Started | None = None
+        for place in range(len(due) - 1, -1, -1):
+            laters[place] = later
+            later = matched[place] or later
+        for (at_ns, rule), job, next_job in zip(due, matched, laters, strict=True):
             if job is not None:
-                outcome, policy, why = self._started(at_ns, rule, job)
+                fate = self._started(at_ns, rule, job)
             else:
-                later = next((j for j in matched[place + 1 :] if j is not None), None)
-                outcome, policy, why = self._not_started(at_ns, rule, later)
+                fate = self._not_started(at_ns, rule, next_job)
             yield {
                 "due_ns": at_ns,
-                "outcome": outcome,
-                "policy": policy,
+                "outcome": fate.outcome,
+                "policy": fate.policy,
                 "job": job.name if job else None,
                 "started_ns": job.created_ns if job else None,
                 "schedule": rule.text,
-                "why": why,
+                "why": fate.why,
             }
 
     def _due(self) -> Iterator[tuple[int, _Rule]]:
@@ -260,7 +265,7 @@ class _CronJob:
             return None
         return job
 
-    def _started(self, at_ns: int, rule: _Rule, job: _Started) -> tuple[str, str, str]:
+    def _started(self, at_ns: int, rule: _Rule, job: _Started) -> _Fate:
         delay_s = (job.created_ns - at_ns) / NS_PER_S
         replaced = [
             other.name
@@ -271,40 +276,41 @@ class _CronJob:
         why = f"Job {job.name} was created {delay_s:.0f} s after it was due"
         if rule.policy == "Replace" and replaced:
             why += f", in place of {', '.join(replaced)}, which still ran"
-        return "started", rule.policy, why
+        return _Fate("started", rule.policy, why)
 
-    def _not_started(
-        self, at_ns: int, rule: _Rule, later: _Started | None
-    ) -> tuple[str, str | None, str]:
+    def _not_started(self, at_ns: int, rule: _Rule, later: _Started | None) -> _Fate:
         if rule.suspended:
-            return "suspended", "suspend", "spec.suspend was true"
-        if any(from_ns <= at_ns + END_SLACK_NS and at_ns <= until_ns
-               for from_ns, until_ns in self.around.gaps):  # fmt: skip
-            return "unknown", "gap", "the recorder could not see Jobs or CronJobs then"
-        running = [job for job in self.jobs if job.running_at(at_ns)]
+            return _Fate("suspended", "suspend", "spec.suspend was true")
+        if _inside(self.around.gaps, at_ns, before_ns=END_SLACK_NS) is not None:
+            return _Fate("unknown", "gap", "the recorder could not see Jobs or CronJobs then")
+        running = [job.name for job in self.jobs if job.running_at(at_ns)]
         if rule.policy == "Forbid" and running:
-            names = ", ".join(job.name for job in running)
-            return "skipped", "Forbid", f"{names} still ran, and concurrencyPolicy is Forbid"
-        pause = next((p for p in self.around.leaderless if p[0] <= at_ns <= p[1]), None)
+            why = f"{', '.join(running)} still ran, and concurrencyPolicy is Forbid"
+            return _Fate("skipped", "Forbid", why)
+        return self._missed(at_ns, rule, later)
+
+    def _missed(self, at_ns: int, rule: _Rule, later: _Started | None) -> _Fate:
+        pause = _inside(self.around.leaderless, at_ns)
         if pause is not None:
             seconds = (pause[1] - pause[0]) / NS_PER_S
-            return "missed", "no-leader", f"no controller manager led for {seconds:.0f} s"
+            return _Fate("missed", "no-leader", f"no controller manager led for {seconds:.0f} s")
         if self.around.end_ns - at_ns < END_SLACK_NS:
-            return "pending", None, "due just before the record ends"
+            return _Fate("pending", None, "due just before the record ends")
         if rule.deadline_ns is not None:
             limit = f"{rule.deadline_ns // NS_PER_S} s"
-            return (
-                "missed",
-                "startingDeadlineSeconds",
-                f"not started within startingDeadlineSeconds ({limit})",
-            )
+            why = f"not started within startingDeadlineSeconds ({limit})"
+            return _Fate("missed", "startingDeadlineSeconds", why)
         if later is not None:
-            return (
-                "missed",
-                "most-recent-only",
-                f"only the most recent due time is started: {later.name} was started instead",
-            )
-        return "missed", None, "nothing in the record explains why it was not started"
+            why = f"only the most recent due time is started: {later.name} was started instead"
+            return _Fate("missed", "most-recent-only", why)
+        return _Fate("missed", None, "nothing in the record explains why it was not started")
+
+
+def _inside(
+    spans: Sequence[tuple[int, int]], at_ns: int, *, before_ns: int = 0
+) -> tuple[int, int] | None:
+    """The first span that holds the time, or begins so soon after it."""
+    return next((s for s in spans if s[0] - before_ns <= at_ns <= s[1]), None)
 
 
 def _rule(row: dict[str, Any], generation: Generation) -> _Rule:
@@ -312,7 +318,8 @@ def _rule(row: dict[str, Any], generation: Generation) -> _Rule:
         spec = json.loads(row["spec"] or "{}")
     except ValueError:
         spec = {}
-    text, zone_name = str(spec.get("schedule", "")), spec.get("timeZone")
+    text: str = str(spec.get("schedule", ""))
+    zone_name: str | None = spec.get("timeZone")
     schedule: Schedule | None = None
     zone = UTC
     try:

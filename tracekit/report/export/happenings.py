@@ -86,9 +86,7 @@ def happenings(session: Session, *, namespace: str | None = None) -> Happenings:
     sources = session.sources
     if len(sources) != 1:
         raise UsageError("export takes one trace at a time")
-    rows = session.rows(
-        "SELECT min(recv_ns) AS first, max(recv_ns) AS last FROM internal._states"
-    )
+    rows = session.rows("SELECT min(recv_ns) AS first, max(recv_ns) AS last FROM internal._states")
     start_ns, end_ns = rows[0]["first"] or 0, rows[0]["last"] or 0
     reader = _Reader(session, namespace, end_ns)
     jobs = reader.jobs()
@@ -101,7 +99,12 @@ def happenings(session: Session, *, namespace: str | None = None) -> Happenings:
         jobs,
         reader.ticks(),
         [
-            Span(f"gap in {r['stream']}", r["f"] or start_ns, r["u"] or end_ns, {"reason": r["reason"]})
+            Span(
+                f"gap in {r['stream']}",
+                r["f"] or start_ns,
+                r["u"] or end_ns,
+                {"reason": r["reason"]},
+            )
             for r in session.rows(
                 "SELECT stream, reason, epoch_ns(from_at) AS f, epoch_ns(until_at) AS u FROM gaps"
             )
@@ -136,7 +139,7 @@ class _Reader:
         return found
 
     def _link(self, job: Job, pod_creations: Mapping[str, Mark]) -> None:
-        """Arrows: a creation to its pod's life, and a failed pod to the creation of the next one."""
+        """Arrows: a creation to its pod's life, a failed pod to the creation of the next one."""
         waiting: list[Span] = []
         changes: list[tuple[int, int, Pod]] = []
         for pod in job.pods:
@@ -278,7 +281,9 @@ def flat(found: Happenings) -> Iterator[dict[str, Any]]:
             add("pod", pod.life.from_ns, pod.life.until_ns, *where, pod.name,
                 pod.life.attributes.get("phase"), attributes=dict(pod.life.attributes))  # fmt: skip
             for span in pod.phases:
-                add("phase", span.from_ns, span.until_ns, *where, pod.name, span.name, attributes={})
+                add(
+                    "phase", span.from_ns, span.until_ns, *where, pod.name, span.name, attributes={}
+                )
         for mark in job.marks:
             add(mark.kind, mark.at_ns, None, *where, mark.attributes.get("object", job.name),
                 mark.name, attributes=dict(mark.attributes))  # fmt: skip

@@ -22,8 +22,8 @@ def write_chrome(found: Happenings, out: TextIO) -> None:
     out.write('{"displayTimeUnit":"ms","otherData":')
     out.write(_json({"trace": found.title, "kubernetes_version": found.version}))
     out.write(',"traceEvents":[\n')
-    for number, event in enumerate(_chrome_events(found)):
-        out.write((",\n" if number else "") + _json(event))
+    lines = enumerate(_chrome_events(found))
+    out.writelines((",\n" if number else "") + _json(event) for number, event in lines)
     out.write("\n]}\n")
 
 
@@ -79,7 +79,7 @@ def _flows(source: Span | Mark, place: Mapping[str, Any]) -> Iterator[dict[str, 
 
 
 def write_otlp(found: Happenings, out: TextIO) -> None:
-    """OTLP JSON, one ExportTraceServiceRequest a line (a Job each), as collectors' files have it."""
+    """OTLP JSON, one ExportTraceServiceRequest a line (a Job each), as collectors write files."""
     for job in found.jobs:
         resource = {
             "service.name": "kubernetes-batch",
@@ -181,8 +181,7 @@ _COLUMNS = ("time_ns", "until_ns", "what", "namespace", "job", "object", "name",
 
 def write_jsonl(found: Happenings, out: TextIO) -> None:
     """One object a line, in order of time."""
-    for row in flat(found):
-        out.write(_json(row) + "\n")
+    out.writelines(_json(row) + "\n" for row in flat(found))
 
 
 def write_csv(found: Happenings, out: TextIO) -> None:

@@ -19,7 +19,16 @@ from tracekit.sql.session import Session
 #: Changed fields that one report may carry, over all revisions; beyond it, diffs are left out.
 MAX_DIFF_ENTRIES = 60_000
 _MS = 1_000_000
-PHASES = ("Pending", "Scheduled", "Running", "Ready", "Terminating", "Succeeded", "Failed", "Unknown")
+PHASES = (
+    "Pending",
+    "Scheduled",
+    "Running",
+    "Ready",
+    "Terminating",
+    "Succeeded",
+    "Failed",
+    "Unknown",
+)
 #: Fields that the server keeps; they differ in each revision and tell nothing.
 _NOISE = ("metadata.managedFields", "metadata.resourceVersion")
 
@@ -263,8 +272,8 @@ def flatten(obj: Any, path: str = "") -> dict[str, Any]:
 
 def _verdicts(session: Session, scope: Scope, problems: list[str]) -> list[Row] | None:
     """Every verdict, or None with a problem told where the trace cannot be replayed."""
-    query = (
-        "SELECT trace, namespace, uid, action, verdict, divergent, time_ns AS at_ns, subject, why, "
+    query = (  # the condition is one of two constants
+        "SELECT trace, namespace, uid, action, verdict, divergent, time_ns AS at_ns, subject, why, "  # noqa: S608
         "fields FROM internal._verdicts WHERE kind = 'Job'"
         + (" AND namespace = $namespace AND name = $job" if scope.job else "")
     )
@@ -283,7 +292,14 @@ def _divergences(verdicts: list[Row] | None, ms: Any) -> dict[Any, list[Any]]:
         if row["divergent"]:
             fields = [[f["path"], f["expected"], f["observed"]] for f in row["fields"] or ()]
             found[row["trace"], row["namespace"], row["uid"]].append(
-                [ms(row["at_ns"]), row["action"], row["verdict"], row["subject"], row["why"], fields]
+                [
+                    ms(row["at_ns"]),
+                    row["action"],
+                    row["verdict"],
+                    row["subject"],
+                    row["why"],
+                    fields,
+                ]
             )
     return found
 
@@ -306,8 +322,8 @@ def _ticks(session: Session, scope: Scope, ms: Any) -> list[Any]:
             r["delay_s"], r["why"],
         ]
         for r in session.rows(
-            "SELECT namespace, cronjob, epoch_ns(due_at) AS due, outcome, policy, job, delay_s, why "
-            "FROM cron_ticks ORDER BY due_at, namespace, cronjob LIMIT 20000"
+            "SELECT namespace, cronjob, epoch_ns(due_at) AS due, outcome, policy, job, delay_s, "
+            "why FROM cron_ticks ORDER BY due_at, namespace, cronjob LIMIT 20000"
         )
     ]  # fmt: skip
 

@@ -16,7 +16,7 @@
 --@ last_at | last time that it tells of, UTC | absent in the object
 --@ component | who reported it, for example job-controller | absent in the object
 CREATE VIEW k8s_events AS
-SELECT trace, utc(min(recv_ns)) AS seen_at, namespace, name,
+SELECT trace, utc(min(recv_ns)) AS seen_at, namespace, any_value(name) AS name,
        arg_max(involved_kind, _order) AS kind,
        arg_max(involved_name, _order) AS object,
        arg_max(involved_uid, _order) AS object_uid,
@@ -31,4 +31,4 @@ SELECT trace, utc(min(recv_ns)) AS seen_at, namespace, name,
        arg_max(component, _order) AS component
 FROM internal._states
 WHERE stream = 'events'
-GROUP BY trace, namespace, name, uid;
+GROUP BY trace, namespace, uid;

@@ -1,0 +1,163 @@
+"""Write docs/sql.md and docs/cli.md from the code: `python docs/generate.py [--check]`.
+
+With --check nothing is written; the exit status is 1 if a page tells another story than the code.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import click
+
+from tracekit.cli.main import VERBS, cli
+from tracekit.sql.catalog import View, examples, macros, views
+from tracekit.sql.session import Session
+from tracekit.trace.model import TraceHeader
+from tracekit.trace.schema import COLUMNS
+from tracekit.trace.writer import TraceWriter
+
+DOCS = Path(__file__).resolve().parent
+
+SQL_HEAD = """\
+# SQL over traces
+
+<!-- Made by docs/generate.py from tracekit/sql: change it there. -->
+
+`tracekit sql TRACE… ["QUERY"]` runs DuckDB over one or several traces. TRACE is the directory of a
+trace or a glob over such directories; with several, the column `trace` tells them apart. Without a
+query a prompt opens (Tab completes, `.help` lists its commands). `-o` chooses how rows are printed:
+table, csv, json, jsonl, parquet or markdown.
+
+```
+tracekit sql run.trace "SELECT job, reason FROM jobs WHERE outcome = 'Failed'"
+tracekit sql 'night-*.trace' "SELECT trace, outcome, count(*) FROM jobs GROUP BY ALL"
+tracekit sql run.trace "FROM timeline('shop/import')"
+tracekit sql run.trace --example backoff-cost
+```
+
+- A query can read nothing but these traces and write nothing; `--write` lifts that.
+- A file that is damaged is named on stderr and left out; the rest still answers.
+- A trace that is being written can be asked: a query sees what was flushed when it began.
+- Times are `TIMESTAMP` in UTC with microseconds; columns that end in `_s` are seconds, in `_ns`
+  nanoseconds since 1970. What the API server wrote has whole seconds; what was received
+  (`seen_at`, `from_at`, …) is exact, on the recorder's clock.
+- `divergences`, `verdicts` and `cron_ticks` are computed when a query names them. Verdicts take a
+  replay of the trace and are kept in `cache/` inside the trace until it grows or the rules change.
+- DuckDB's own words work as well: `SHOW TABLES`, `DESCRIBE jobs`, `SUMMARIZE attempts`.
+"""
+
+CLI_HEAD = """\
+# Command line
+
+<!-- Made by docs/generate.py from the commands' own help: change it there. -->
+
+Data goes to stdout, talk to stderr. Exit status: 0 fine, 1 divergences found (`replay --diff`), 2
+could not run, with one sentence that says why. `NO_COLOR` is respected. The same commands are there
+as `kubectl tracekit`. `tracekit completion bash|zsh|fish` prints the completion of a shell.
+"""
+
+
+def sql_page() -> str:
+    """docs/sql.md."""
+    return "\n".join(_sql_lines()) + "\n"
+
+
+def _sql_lines() -> Iterator[str]:
+    yield SQL_HEAD
+    yield "## Views\n"
+    public = [view for view in views() if view.public]
+    yield from (f"- [`{view.name}`](#{view.name}): {view.text}" for view in public)
+    with TemporaryDirectory() as folder:
+        TraceWriter(Path(folder) / "t", TraceHeader(kubernetes_version="v1.36.3")).close()
+        session = Session([Path(folder) / "t"])
+        for view in public:
+            yield from _view_lines(view, session)
+        session.close()
+    yield "\n## Macros\n"
+    yield "| macro | what it is |\n|---|---|"
+    yield from (f"| `{macro.call}` | {_cell(macro.text)} |" for macro in macros())
+    yield "\nUse them in FROM: `SELECT * FROM active_at('2026-11-21 05:43:00')`."
+    yield "\n## Examples\n"
+    yield "`tracekit sql --examples` prints all of them, `--example NAME` runs one.\n"
+    for example in examples():
+        yield f"### {example.name}\n\n{example.question}\n\n```sql\n{example.sql}\n```\n"
+
+
+def _view_lines(view: View, session: Session) -> Iterator[str]:
+    yield f"\n### {view.name}\n\n{view.text}\n"
+    yield "| column | type | source | null |\n|---|---|---|---|"
+    rows = session.rows(f"DESCRIBE {view.name}")
+    types = {row["column_name"]: row["column_type"] for row in rows}
+    for column in view.columns:
+        yield _row(column.name, types[column.name], column.source, column.null)
+    if view.name == "observations":
+        for field in COLUMNS:
+            yield _row(field.name, types[field.name], field.source, field.null)
+
+
+def _row(name: str, kind: str, source: str, null: str) -> str:
+    if kind.startswith("STRUCT"):
+        kind = "list of structs" if kind.endswith("[]") else "struct"
+    return f"| `{name}` | {_cell(kind)} | {_cell(source)} | {_cell(null)} |"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def cli_page() -> str:
+    """docs/cli.md."""
+    return CLI_HEAD + "".join(_command_sections()) + "\n"
+
+
+def _command_sections() -> Iterator[str]:
+    root = click.Context(
+        cli, info_name="tracekit", terminal_width=96, help_option_names=["-h", "--help"]
+    )
+    yield _section("tracekit", cli, root, 2)
+    for verb in sorted(VERBS):
+        command = cli.get_command(root, verb)
+        assert command is not None, verb
+        yield from _with_children(command, verb, root, 2)
+
+
+def _with_children(
+    command: click.Command, name: str, parent: click.Context, depth: int
+) -> Iterator[str]:
+    context = click.Context(command, info_name=name, parent=parent)
+    yield _section(context.command_path, command, context, depth)
+    if isinstance(command, click.Group):
+        for child in command.list_commands(context):
+            found = command.get_command(context, child)
+            assert found is not None, child
+            yield from _with_children(found, child, context, depth + 1)
+
+
+def _section(path: str, command: click.Command, context: click.Context, depth: int) -> str:
+    return f"\n{'#' * depth} {path}\n\n```\n{command.get_help(context)}\n```\n"
+
+
+PAGES: dict[str, Callable[[], str]] = {"sql.md": sql_page, "cli.md": cli_page}
+
+
+def main() -> int:
+    """Write the pages, or compare them."""
+    check = "--check" in sys.argv[1:]
+    stale = []
+    for name, make in PAGES.items():
+        path, text = DOCS / name, make()
+        if path.exists() and path.read_text(encoding="utf-8") == text:
+            continue
+        stale.append(name)
+        if not check:
+            path.write_text(text, encoding="utf-8")
+    for name in stale:
+        print(f"docs/{name} {'is not what the code says' if check else 'written'}")
+    return 1 if check and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
