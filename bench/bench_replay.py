@@ -25,7 +25,7 @@ from bench.multiply import write_multiplied
 TRACES = Path(__file__).parents[1] / "traces"
 _REPLAY = """
 import resource, sys, time
-from tracekit.cli.replay import resolve_era, run_diff
+from tracekit.trace.judged import resolve_era, run_diff
 from tracekit.trace.reader import TraceReader
 begin = time.process_time()
 reader = TraceReader(sys.argv[1])

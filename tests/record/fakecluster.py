@@ -24,6 +24,10 @@ GROUP_VERSIONS = {
 }
 
 
+#: More live objects of a kind than this, and deletes become more likely.
+_LIVE_MAX = 50
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
     """One entry of the history."""
@@ -91,7 +95,7 @@ class FakeCluster:
         resource = rng.choice(resources)
         with self.changed:
             live = list(self.objects[resource])
-            choice = rng.random()
+            choice = rng.random() + (0.3 if len(live) > _LIVE_MAX else 0)
             if not live or choice < 0.35:
                 self.create(
                     resource, status={"n": rng.randrange(1000), "text": "ü<>\n" * rng.randrange(4)}

@@ -18,6 +18,7 @@ from rich.console import Console
 from tracekit.cli.record_status import StatusDisplay
 from tracekit.cli.units import DURATION, SIZE, format_bytes
 from tracekit.errors import ClusterError, UsageError
+from tracekit.record.compaction import compact_before_append
 from tracekit.record.kinds import Scope, plan_streams
 from tracekit.record.kubeconfig import Connection, ConnectOptions
 from tracekit.record.metrics import MetricsServer
@@ -203,6 +204,7 @@ def _prepare(
     resume = {}
     if append_to is not None:
         _check_same(append_to, scope, cluster)
+        compact_before_append(append_to)
         resume = resume_points(TraceReader(append_to), plan.specs)
         _say(console, f"Going on with {append_to}")
     transform = None

@@ -68,13 +68,13 @@ def diff_groups(
         report.keys += 1
         report.judgements += judged.judgements
         delays += judged.delays
-    _mark_late(report.judgements, delays)
+    mark_late(report.judgements, delays)
     report.longest_lag_ns = max((j.lag_ns for j in report.judgements), default=0)
     report.judgements.sort(key=_order)
     return report
 
 
-def _mark_late(judgements: list[Judgement], delays: list[Delay]) -> None:
+def mark_late(judgements: list[Judgement], delays: list[Delay]) -> None:
     """Turn the first write of every late sync into a divergence."""
     late = {
         (delay.key, write.kind.value, str(write.rv)): (delay, bound_ns)

@@ -1,0 +1,112 @@
+"""A diff that never says no is worth nothing: each planted lie is found, on its own Job only."""
+
+from __future__ import annotations
+
+import random
+from functools import cache
+from pathlib import Path
+from zlib import crc32
+
+import orjson
+import pytest
+
+from tests.lies import KINDS, Lie, Record, plant
+from tests.support.raw_histories import histories_of
+from tests.support.traces import TRACES, about, import_log, json_lines
+from tracekit.trace.judged import resolve_era, run_diff
+from tracekit.diff.judge import judge_key
+from tracekit.diff.trace import mark_late
+from tracekit.eras.era import Era
+from tracekit.eras.job import JobRules
+
+PLACES = ("v1.36.3-all", "v1.28.15-all", "v1.34.4-all")
+
+#: Kinds of which a single record cannot tell that they are lies, with the reason.
+UNDETECTABLE = {
+    "batch-early": "an older delta may have had a timer pending",
+    "event-missing": "Events may be dropped, merged or late",
+    "spec-replacement-policy": "decides nothing where no pod was terminating at the wrong moment",
+    "status-ready-lags": "an earlier cut writes it",
+    "body-container-security": "admission may add it; told only where three pods show it is odd",
+    "body-image-pull-secrets": "as body-container-security",
+    "body-preemption": "as body-container-security",
+    "body-priority": "as body-container-security",
+    "body-resources": "as body-container-security",
+    "body-service-account": "as body-container-security",
+    "body-toleration-exists": "as body-container-security",
+    "body-toleration-gone": "as body-container-security",
+    "body-toleration-seconds": "as body-container-security",
+    "finalizer-orphan-kept": "told only where the record goes on for a while after the end",
+}
+#: Kinds for which the shipped traces have no place: `tests/lies/test_lies.py` plants them elsewhere.
+NO_PLACE = {"pod-finish-later", "first-sync-late", "spec-backoff-limit-passed"}
+CRON = sorted(kind for kind in KINDS if kind.startswith(("cron-", "ttl-")))
+FOUND = sorted(set(KINDS) - set(UNDETECTABLE) - NO_PLACE - set(CRON))
+
+
+@cache
+def record(name: str) -> Record:
+    return Record(list(json_lines(TRACES / name / "watch.jsonl.zst")))
+
+
+@cache
+def rules(name: str) -> JobRules:
+    return JobRules.of(Era.resolve(about(name)["gitVersion"]))
+
+
+def divergent_keys(rows: list, name: str) -> dict[str, list[str]]:
+    histories, surroundings = histories_of(rows)
+    judgements, delays = [], []
+    for history in histories:
+        judged = judge_key(history, rules(name), surroundings)
+        judgements += judged.judgements
+        delays += judged.delays
+    mark_late(judgements, delays)
+    found: dict[str, list[str]] = {}
+    for judgement in judgements:
+        if judgement.divergent:
+            where = f"{judgement.object.namespace}/{judgement.object.name}"
+            found.setdefault(where, []).append(f"{judgement.action} {judgement.verdict.value}")
+    return found
+
+
+def planted(kind: str) -> tuple[str, list, Lie] | None:
+    start = crc32(kind.encode()) % len(PLACES)
+    for name in (*PLACES[start:], *PLACES[:start]):
+        answer = plant(kind, record(name), random.Random(crc32(f"{kind}/{name}/0".encode())))
+        if answer is not None:
+            return name, *answer
+    return None
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_the_untouched_record_says_nothing(name: str) -> None:
+    assert divergent_keys(record(name).rows, name) == {}
+
+
+@pytest.mark.parametrize("kind", FOUND)
+def test_a_lie_is_found_on_its_own_job_and_nowhere_else(kind: str) -> None:
+    lied = planted(kind)
+    assert lied is not None, "no place for this lie in any of the traces"
+    name, rows, lie = lied
+    found = divergent_keys(rows, name)
+    assert set(found) <= {lie.key, *lie.also}, lie.description
+    assert lie.key in found or lie.doubt, f"not found: {lie.description}"
+
+
+@pytest.mark.parametrize("kind", CRON)
+def test_a_lie_about_a_cron_job_or_a_ttl_is_found_on_its_own_object(
+    kind: str, tmp_path: Path
+) -> None:
+    lied = planted(kind)
+    assert lied is not None, "no place for this lie in any of the traces"
+    name, rows, lie = lied
+    log = tmp_path / "watch.jsonl"
+    log.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
+    reader = import_log(log, tmp_path / "trace", name)
+    report = run_diff(reader, resolve_era(reader, None, None), controllers=("cronjob", "ttl"))
+    found = {f"{j.object.namespace}/{j.object.name}" for j in report.divergences}
+    # A lie in the spec of a CronJob's Job is told of the CronJob that would have posted it.
+    own = {key for key in found if lie.key.startswith(key)}
+    assert found <= {*own, *lie.also}, lie.description
+    assert own or lie.doubt, f"not found: {lie.description}"
