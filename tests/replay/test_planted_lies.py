@@ -13,11 +13,11 @@ import pytest
 from tests.lies import KINDS, Lie, Record, plant
 from tests.support.raw_histories import histories_of
 from tests.support.traces import TRACES, about, import_log, json_lines
-from tracekit.trace.judged import resolve_era, run_diff
 from tracekit.diff.judge import judge_key
 from tracekit.diff.trace import mark_late
 from tracekit.eras.era import Era
 from tracekit.eras.job import JobRules
+from tracekit.trace.judged import resolve_era, run_diff
 
 PLACES = ("v1.36.3-all", "v1.28.15-all", "v1.34.4-all")
 
