@@ -10,7 +10,7 @@ DEMO := .cache/demo
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint types format e2e bench golden clean
+.PHONY: help install demo test lint types format e2e bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "%-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

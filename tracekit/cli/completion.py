@@ -18,13 +18,13 @@ _MOST = 500
 @click.command()
 @click.argument("shell", type=click.Choice(_SHELLS))
 def completion(shell: str) -> None:
-    r"""Print the completion script for a shell.
+    """Print the completion script for a shell.
 
     \b
     bash:  tracekit completion bash > ~/.local/share/bash-completion/completions/tracekit
     zsh:   tracekit completion zsh > ~/.zfunc/_tracekit   (with ~/.zfunc in fpath)
     fish:  tracekit completion fish > ~/.config/fish/completions/tracekit.fish
-    """
+    """  # noqa: D301 - \b is click's mark for lines kept as they are
     from tracekit.cli.main import cli  # noqa: PLC0415 - main knows this module by name only
 
     kind = get_completion_class(shell)

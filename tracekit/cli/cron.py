@@ -68,13 +68,13 @@ def next_command(
     kubernetes_version: str,
     output: str,
 ) -> None:
-    r"""Say when SPEC fires next, clock changes and impossible dates included.
+    """Say when SPEC fires next, clock changes and impossible dates included.
 
     \b
     Examples:
       tracekit cron next '30 2 * * *' --time-zone Europe/Berlin --from 2025-03-29T12:00:00Z
       tracekit cron next '0 0 */10 * 5' --kubernetes-version v1.21.14 -o json
-    """
+    """  # noqa: D301 - \b is click's mark for lines kept as they are
     version = KubeVersion.parse(kubernetes_version)
     from_ns = _from_ns(from_text)
     try:
