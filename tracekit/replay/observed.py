@@ -311,7 +311,11 @@ class KeyWalker:
         return "the Job was there before the record began: its first sync may have begun earlier"
 
     def _without_sync(self, write: Write) -> tuple[str, object] | None:
-        """Writes that need no sync of the key: the orphan worker's."""
+        """Writes that need no sync of the key: the orphan worker's, the garbage collector's."""
+        if write.kind is WriteKind.POD_DELETE:
+            job = self.history.job_before(write.rv)
+            gone = job is not None and (job.type == "DELETED" or job.view.deleted_ns is not None)
+            return ("foreign", (write, "")) if gone and not self._owned_up(write) else None
         if write.kind is not WriteKind.FINALIZER_REMOVAL:
             return None
         why = self._orphan_reason(write)
