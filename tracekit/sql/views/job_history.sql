@@ -31,15 +31,28 @@ states AS (
   WHERE stream = 'jobs'
 ),
 revisions AS (
-  SELECT *, lag({
-           'rv': rv, 'spec': spec, 'labels': labels, 'annotations': annotations,
-           'finalizers': finalizers, 'deleted_ns': deleted_ns, 'managers': managers,
-           'conditions': conditions, 'start_ns': start_ns, 'active': active, 'ready': ready,
-           'succeeded': succeeded, 'failed': failed, 'terminating': terminating,
-           'completed_indexes': completed_indexes, 'failed_indexes': failed_indexes,
-           'uncounted': uncounted
-         }) OVER (PARTITION BY trace, namespace, uid ORDER BY _order, seq) AS p
+  -- One column each: a query computes only those that it needs.
+  SELECT *,
+         lag(false, 1, true) OVER w AS first,
+         lag(rv) OVER w AS old_rv,
+         lag(spec) OVER w AS old_spec,
+         lag(labels) OVER w AS old_labels,
+         lag(annotations) OVER w AS old_annotations,
+         lag(finalizers) OVER w AS old_finalizers,
+         lag(deleted_ns) OVER w AS old_deleted_ns,
+         lag(managers) OVER w AS old_managers,
+         lag(conditions) OVER w AS old_conditions,
+         lag(start_ns) OVER w AS old_start_ns,
+         lag(active) OVER w AS old_active,
+         lag(ready) OVER w AS old_ready,
+         lag(succeeded) OVER w AS old_succeeded,
+         lag(failed) OVER w AS old_failed,
+         lag(terminating) OVER w AS old_terminating,
+         lag(completed_indexes) OVER w AS old_completed_indexes,
+         lag(failed_indexes) OVER w AS old_failed_indexes,
+         lag(uncounted) OVER w AS old_uncounted
   FROM states
+  WINDOW w AS (PARTITION BY trace, namespace, uid ORDER BY _order, seq)
 )
 SELECT trace, seq, utc(recv_ns) AS seen_at, namespace, name AS job, uid AS job_uid, rv, type, generation,
        coalesce(active, 0) AS active, ready, coalesce(succeeded, 0) AS succeeded,
@@ -47,32 +60,32 @@ SELECT trace, seq, utc(recv_ns) AS seen_at, namespace, name AS job, uid AS job_u
        uncounted,
        true_conditions(conditions) AS conditions,
        list_filter([
-         CASE WHEN p IS NULL THEN CASE type WHEN 'ADDED' THEN 'created' ELSE 'first seen' END END,
+         CASE WHEN first THEN CASE type WHEN 'ADDED' THEN 'created' ELSE 'first seen' END END,
          CASE WHEN type = 'DELETED' THEN 'gone' END,
-         changed_number('active', p.active, active, p IS NULL),
-         changed_number('ready', p.ready, ready, p IS NULL),
-         changed_number('succeeded', p.succeeded, succeeded, p IS NULL),
-         changed_number('failed', p.failed, failed, p IS NULL),
-         changed_number('terminating', p.terminating, terminating, p IS NULL),
-         changed_number('uncounted', p.uncounted, uncounted, p IS NULL),
-         CASE WHEN completed_indexes IS DISTINCT FROM p.completed_indexes
+         changed_number('active', old_active, active, first),
+         changed_number('ready', old_ready, ready, first),
+         changed_number('succeeded', old_succeeded, succeeded, first),
+         changed_number('failed', old_failed, failed, first),
+         changed_number('terminating', old_terminating, terminating, first),
+         changed_number('uncounted', old_uncounted, uncounted, first),
+         CASE WHEN completed_indexes IS DISTINCT FROM old_completed_indexes
               THEN 'completedIndexes ' || coalesce(completed_indexes, 'gone') END,
-         CASE WHEN failed_indexes IS DISTINCT FROM p.failed_indexes
+         CASE WHEN failed_indexes IS DISTINCT FROM old_failed_indexes
               THEN 'failedIndexes ' || coalesce(failed_indexes, 'gone') END,
-         CASE WHEN start_ns IS DISTINCT FROM p.start_ns
+         CASE WHEN start_ns IS DISTINCT FROM old_start_ns
               THEN CASE WHEN start_ns IS NULL THEN 'startTime gone' ELSE 'startTime set' END END,
-         CASE WHEN true_conditions(conditions) IS DISTINCT FROM true_conditions(p.conditions)
-                   AND (p IS NOT NULL OR len(conditions) > 0)
+         CASE WHEN true_conditions(conditions) IS DISTINCT FROM true_conditions(old_conditions)
+                   AND (NOT first OR len(conditions) > 0)
               THEN 'conditions ' || coalesce(nullif(
                 array_to_string(true_conditions(conditions), ', '), ''), 'none') END,
-         CASE WHEN p IS NOT NULL AND spec <> p.spec THEN 'spec' END,
-         CASE WHEN p IS NOT NULL AND labels <> p.labels THEN 'labels' END,
-         CASE WHEN p IS NOT NULL AND annotations <> p.annotations
+         CASE WHEN NOT first AND spec <> old_spec THEN 'spec' END,
+         CASE WHEN NOT first AND labels <> old_labels THEN 'labels' END,
+         CASE WHEN NOT first AND annotations <> old_annotations
               THEN 'annotations' END,
-         CASE WHEN finalizers IS DISTINCT FROM p.finalizers THEN 'finalizers ' || coalesce(
+         CASE WHEN finalizers IS DISTINCT FROM old_finalizers THEN 'finalizers ' || coalesce(
            nullif(array_to_string(finalizers, ', '), ''), 'none') END,
-         CASE WHEN deleted_ns IS NOT NULL AND p.deleted_ns IS NULL THEN 'deletion asked for' END
+         CASE WHEN deleted_ns IS NOT NULL AND old_deleted_ns IS NULL THEN 'deletion asked for' END
        ], lambda change: change IS NOT NULL) AS changes,
-       new_manager(managers, p.managers) AS writer
+       new_manager(managers, old_managers) AS writer
 FROM revisions
-WHERE type <> 'LIST' OR p IS NULL OR rv IS DISTINCT FROM p.rv;
+WHERE type <> 'LIST' OR first OR rv IS DISTINCT FROM old_rv;
