@@ -1,6 +1,6 @@
 """Replay speed beside the time that parsing the same JSON takes, in one run, on a multiplied trace.
 
-    python -m bench.bench_replay [--copies 65] [--trace v1.36.3-churn7] [--work DIR]
+    python -m bench.bench_replay [--copies 67] [--trace v1.36.3-churn7] [--work DIR]
 
 Prints observations per second of `tracekit replay --diff` (reading, replaying and judging, in one
 process on one core), those of `orjson.loads` over the same lines, their ratio, and peak memory.
@@ -53,7 +53,7 @@ def parse_seconds(log: Path) -> tuple[int, float]:
 def main() -> None:
     """Run the bench and print its figures."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--copies", type=int, default=65)
+    parser.add_argument("--copies", type=int, default=67)
     parser.add_argument("--trace", default="v1.36.3-churn7")
     parser.add_argument("--work", type=Path, help="keep the files here")
     options = parser.parse_args()

@@ -38,8 +38,10 @@ class Delay:
     key: str
     at_ns: int  # of its first write
     delay_ns: int
-    sync: Explanation
     batch_ns: int  # how much of the delay the batch period explains
+    timed: bool  # whether a timer made it due
+    action: str  # what its first write did
+    rv: int  # of its first write
     judged: bool  # False where a retry or an interruption may have held it up
 
 
@@ -111,9 +113,19 @@ def delays_of(
             for blind in (*surroundings.restarts, *surroundings.gaps)
         )
         judged = not (held_up or interrupted or sync.problems)
-        batch_ns = 0 if sync.timed else rules.sync_batch_ns
-        delay = Delay(history.key, at_ns, at_ns - sync.due_ns, sync, batch_ns, judged)
-        found.append(delay)
+        first = sync.writes[0]
+        found.append(
+            Delay(
+                key=history.key,
+                at_ns=at_ns,
+                delay_ns=at_ns - sync.due_ns,
+                batch_ns=0 if sync.timed else rules.sync_batch_ns,
+                timed=sync.timed,
+                action=first.kind.value,
+                rv=first.rv,
+                judged=judged,
+            )
+        )
     return found
 
 
@@ -122,7 +134,7 @@ def late_syncs(delays: Iterable[Delay]) -> Iterable[tuple[Delay, int]]:
     ordered = sorted(delays, key=lambda delay: (delay.at_ns, delay.key))
     times = [delay.at_ns for delay in ordered]
     for delay in ordered:
-        floor_ns = _LATE_TIMER_NS if delay.sync.timed else _LATE_FLOOR_NS
+        floor_ns = _LATE_TIMER_NS if delay.timed else _LATE_FLOOR_NS
         if not delay.judged or delay.delay_ns <= floor_ns:
             continue
         first = bisect_left(times, delay.at_ns - _NEIGHBOURHOOD_NS)

@@ -77,9 +77,8 @@ def diff_groups(
 def mark_late(judgements: list[Judgement], delays: list[Delay]) -> None:
     """Turn the first write of every late sync into a divergence."""
     late = {
-        (delay.key, write.kind.value, str(write.rv)): (delay, bound_ns)
+        (delay.key, delay.action, str(delay.rv)): (delay, bound_ns)
         for delay, bound_ns in late_syncs(delays)
-        for write in delay.sync.writes[:1]
     }
     if not late:
         return
