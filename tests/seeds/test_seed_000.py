@@ -182,14 +182,15 @@ def test_pods_beyond_parallelism_are_deleted_and_expected() -> None:
 
 
 RUNS = {"node": "n", "ready_since_ns": at(-60), **PLAIN}
+# The pod that goes first has the later name: a tie would be seen.
 RANKS = [
-    ("unassigned before assigned", pod("a", **PLAIN), pod("b", node="n", **PLAIN)),
-    ("Pending before Unknown", pod("a", "Pending", **PLAIN), pod("b", "Unknown", **PLAIN)),
-    ("Unknown before Running", pod("a", "Unknown", **PLAIN), pod("b", **PLAIN)),
-    ("not ready before ready", pod("a", node="n", **PLAIN), pod("b", **RUNS)),
-    ("ready for less time", pod("a", **{**RUNS, "ready_since_ns": at(-1)}), pod("b", **RUNS)),
-    ("more restarts", pod("a", containers=[container(restarts=2)], **RUNS), pod("b", **RUNS)),
-    ("younger", pod("a", created_ns=at(-1), **RUNS), pod("b", **RUNS)),
+    ("unassigned before assigned", pod("b", **PLAIN), pod("a", node="n", **PLAIN)),
+    ("Pending before Unknown", pod("b", "Pending", **PLAIN), pod("a", "Unknown", **PLAIN)),
+    ("Unknown before Running", pod("b", "Unknown", **PLAIN), pod("a", **PLAIN)),
+    ("not ready before ready", pod("b", node="n", **PLAIN), pod("a", **RUNS)),
+    ("ready for less time", pod("b", **{**RUNS, "ready_since_ns": at(-1)}), pod("a", **RUNS)),
+    ("more restarts", pod("b", containers=[container(restarts=2)], **RUNS), pod("a", **RUNS)),
+    ("younger", pod("b", created_ns=at(-1), **RUNS), pod("a", **RUNS)),
 ]
 
 
@@ -198,7 +199,7 @@ def test_six_deletion_ranks(rank: str, first: Any, second: Any) -> None:
     """Seed 000, ActivePods: the six ranks by which surplus pods are chosen."""
     del rank
     ranked = rank_active_pods([second, first], (), by_sidecars=False)
-    assert [view.name for view in ranked] == ["a", "b"]
+    assert [view.name for view in ranked] == ["b", "a"]
 
 
 def test_slow_start_doubles_its_batches() -> None:
@@ -259,7 +260,7 @@ def test_ttl_fresh_check_before_the_deletion() -> None:
 
 
 def test_ttl_deletion_names_the_uid() -> None:
-    """Seed 000, TTL: cascading delete with the uid as its precondition."""
+    """Seed 000, TTL: the deletion carries the uid as its precondition."""
     view = finished_job("pi", state="Failed", ttl=60, uid="u")
     server = Server(view)
     process(view, clock_time("10:31:00"), server)

@@ -141,7 +141,7 @@ def test_a_failed_pod_is_enqueued_with_the_back_off() -> None:
 
 
 def test_the_queue_backs_off_from_ten_seconds() -> None:
-    """Seed 004, NewController: both queues have DefaultJobBackOff 10 s and MaxJobBackOff 6 min."""
+    """Seed 004, NewController: DefaultJobBackOff 10 s, doubled, MaxJobBackOff 6 min."""
     limiter = job_rate_limiter(ERA.constants)
     waits = []
     for _ in range(8):
