@@ -7,6 +7,7 @@ from typing import Any
 
 from tests.support.fake_api import Bench
 from tests.support.objects import JOB_UID, LABELS, NOW_NS, at, job, pod, pods, raw_job, rules
+from tracekit.controllers.actions import Outcome
 from tracekit.controllers.job.memory import JobMemory, PodExpectations
 from tracekit.controllers.job.wake import (
     Wake,
@@ -116,6 +117,19 @@ def test_a_pod_that_is_still_expected_is_not_counted_again() -> None:
     assert done.status.succeeded == 1
     done.see_pods()
     assert done.memory.finalizers == frozenset()
+
+
+def test_a_counter_whose_write_failed_is_made_up_for() -> None:
+    """Seed 004, finalizerExpectations: a removal that was sent counts, seen or not."""
+    view = tracked(parallelism=2, completions=5)
+    done = Bench.of(view, RULES, [*pods(2), pod("a", "Succeeded")])
+    done.api.put_answers = [Outcome.OK, Outcome.REFUSED]
+    assert done.sync().error
+    done.job = replace(view, status=done.api.puts[0])
+    done.api.puts.clear()
+    done.sync()  # the cache still shows the finalizer
+    assert (done.status.uncounted_succeeded, done.status.succeeded) == ((), 1)
+    assert done.api.finalizers_removed == ["a"]
 
 
 def test_a_changed_owner_wakes_the_old_job() -> None:
