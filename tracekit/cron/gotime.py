@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from tracekit.cron.schedule import DAY_S, HOUR_S, MINUTE_S, NS_PER_S, civil_from_days
+from tracekit.cron.schedule import DAY_S, HOUR_S, MINUTE_S, civil_from_days
 from tracekit.cron.zones import UTC, Zone
+from tracekit.kube.timestamps import NS_PER_S
 
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _WEEKDAYS = ("Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed")  # 1970-01-01 was a Thursday

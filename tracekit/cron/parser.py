@@ -19,8 +19,9 @@ from enum import Enum
 from functools import lru_cache
 
 from tracekit.cron.gotext import GoSyntaxError, atoi, fields, parse_duration_ns, trim_space
-from tracekit.cron.schedule import NS_PER_S, EverySchedule, Schedule, SpecSchedule
+from tracekit.cron.schedule import EverySchedule, Schedule, SpecSchedule
 from tracekit.cron.zones import UnknownZoneError, Zone, load_zone
+from tracekit.kube.timestamps import NS_PER_S
 
 _FIELD_COUNT = 5
 _EVERY = "@every "
@@ -69,10 +70,6 @@ class _Bounds:
     low: int
     high: int
     names: tuple[str, ...] = ()  # the first name stands for `low`
-
-    @property
-    def all_bits(self) -> int:
-        return sum(1 << value for value in range(self.low, self.high + 1))
 
 
 _MINUTES = _Bounds(0, 59)

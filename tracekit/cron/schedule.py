@@ -15,8 +15,8 @@ from functools import lru_cache
 from typing import Protocol
 
 from tracekit.cron.zones import UTC, Zone
+from tracekit.kube.timestamps import NS_PER_S
 
-NS_PER_S = 1_000_000_000
 DAY_S = 86_400
 HOUR_S = 3_600
 MINUTE_S = 60

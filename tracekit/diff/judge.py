@@ -336,7 +336,7 @@ class _Judge:
             return
         cache = state.cache.copy()
         cache.move_to(self.history.pods, len(self.history.pods))
-        memories = self.walker.memories(state, len(self.history.pods), last.view.uid)
+        memory = self.walker.memory_at(state, len(self.history.pods), last.view.uid)
         end_ns = self.surroundings.end_ns - self.surroundings.end_slack_ns
         inputs = [last.recv_ns, *(r.recv_ns for r in self.history.pods)]
         inputs += [r.until_ns for r in self.surroundings.restarts]
@@ -347,7 +347,7 @@ class _Judge:
         sync_job(
             last.view,
             cache.pods(),
-            memories[-1],
+            memory,
             api,
             clock=clock,
             rules=self.rules,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from tracekit.diff.judge import KeyJudgement, judge_key
@@ -115,13 +115,3 @@ def _order(judgement: Judgement) -> tuple[int, str, str, str, str, str]:
         judgement.action,
         judgement.subject,
     )
-
-
-def divergences_by_object(judgements: Sequence[Judgement]) -> dict[str, list[Judgement]]:
-    """Divergences grouped by `namespace/name`, in order of time."""
-    found: dict[str, list[Judgement]] = {}
-    for judgement in judgements:
-        if judgement.divergent:
-            where = judgement.object
-            found.setdefault(f"{where.namespace}/{where.name}", []).append(judgement)
-    return found

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from tracekit.eras.version import Boundary, KubeVersion
+from tracekit.kube.timestamps import NS_PER_S
 
-NS_PER_MS: Final = 1_000_000
-NS_PER_S: Final = 1_000_000_000
+NS_PER_MS: Final = NS_PER_S // 1000
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,6 @@ class ObservedCronApi:
     intents: dict[int, Intent] = field(default_factory=dict)  # by index of the consumed write
     events: list[RecordEvent] = field(default_factory=list)
     problems: list[CronProblem] = field(default_factory=list)
-    conflicts: int = 0
 
     def perform(self, intent: Intent) -> Answer:
         """Look a write up in the record."""
@@ -141,7 +140,6 @@ class ObservedCronApi:
         if live is None or live.view.uid != intent.uid:
             return _not_found("cronjobs", intent.name)
         if live.rv > intent.base_rv:
-            self.conflicts += 1
             return _CONFLICT
         if live.view.status == intent.status:
             return Answer(rv=str(live.rv))
@@ -159,8 +157,7 @@ class ObservedCronApi:
         if following < len(self.history.cron_jobs):
             later = self.history.cron_jobs[following]
             if later.gone or write is None or write.cron_job is not later:
-                self.conflicts += 1  # somebody else's write came first
-                return _CONFLICT
+                return _CONFLICT  # somebody else's write came first
         self._report(WriteKind.STATUS_UPDATE, intent, write)
         return Answer(rv=str(live.rv))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -151,20 +151,18 @@ class CronHistory:
         """The Job of that name as it was right after `rv`, whoever owns it."""
         state = self._states[bisect_right(self._job_rvs, rv)]
         own = next((view for view in state if view.name == name), None)
-        return own if own is not None else self._stranger(name, rv)
+        return own if own is not None else self._stranger(name, lambda revision: revision.rv <= rv)
 
     def stranger_at(self, name: str, at_ns: int) -> JobView | None:
         """The Job of that name and of another owner as it was at an instant."""
-        found = None
-        for revision in self.strangers:
-            if revision.recv_ns <= at_ns and revision.view.name == name:
-                found = None if revision.gone else revision.view
-        return found
+        return self._stranger(name, lambda revision: revision.recv_ns <= at_ns)
 
-    def _stranger(self, name: str, rv: int) -> JobView | None:
+    def _stranger(
+        self, name: str, is_past: Callable[[CronRevision[JobView]], bool]
+    ) -> JobView | None:
         found = None
         for revision in self.strangers:
-            if revision.rv <= rv and revision.view.name == name:
+            if revision.view.name == name and is_past(revision):
                 found = None if revision.gone else revision.view
         return found
 

@@ -8,9 +8,8 @@ and is granted; a PUT on an old revision is answered with a conflict, as the ser
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tracekit.controllers.actions import Created, CreatePod, Outcome
 from tracekit.controllers.job.context import SyncClock
@@ -72,7 +71,6 @@ class ObservedApi:
     events: list[PredictedEvent] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     refused: int = 0
-    conflicts: int = 0
     floor: int = 0  # writes before this index belong to an earlier step of the sync
     last_rv: int = 0
 
@@ -333,11 +331,7 @@ class ObservedApi:
             foreign = later[0].rv not in written or any(
                 w.rv == later[0].rv and w.index in self.skip for w in self.history.writes
             )
-            if foreign:
-                self.conflicts += 1
-                return Outcome.CONFLICT, job
-            if job.rv < self._base_rv():
-                self.conflicts += 1
+            if foreign or job.rv < self._base_rv():
                 return Outcome.CONFLICT, job
         if _same_apart_from_times(status, job.status, self.clock.now_ns):
             return Outcome.OK, job
@@ -390,8 +384,3 @@ def _same_apart_from_times(left: JobStatus, right: JobStatus, now_ns: int) -> bo
     if left.start_ns == now_ns and right.start_ns is not None:
         left = replace(left, start_ns=right.start_ns)
     return left == right
-
-
-def sequence_of(writes: Sequence[Write]) -> list[Any]:
-    """The writes in the order of the store."""
-    return sorted(writes, key=lambda write: write.index)

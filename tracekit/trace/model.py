@@ -56,10 +56,6 @@ STREAM_KINDS: Mapping[str, str] = {
     "resourcequotas": "ResourceQuota",
 }
 
-#: Streams whose resourceVersions say nothing about their order against other streams: a cluster
-#: may keep them in another etcd.
-UNORDERED_STREAMS = frozenset({"events"})
-
 
 @dataclass(frozen=True, slots=True)
 class Gap:

@@ -270,20 +270,6 @@ class TraceReader:
             for row in table.to_pylist()
         ]
 
-    def control_rows(self) -> pa.Table:
-        """Lists' bounds, bookmarks, errors, notes and gaps, in order of arrival."""
-        types = (
-            RowType.LIST_BEGIN,
-            RowType.LIST_END,
-            RowType.BOOKMARK,
-            RowType.ERROR,
-            RowType.NOTE,
-            RowType.GAP,
-        )
-        gap = ("gap_last_rv", "gap_next_rv", "gap_from_ns", "gap_until_ns", "gap_reason")
-        columns = ("seq", "stream", "stream_pos", "type", "recv_ns", "rv", "reason", "message")
-        return self.table((*columns, *gap), types=types)
-
     def streams(self) -> list[StreamSummary]:
         """A summary of each stream, by name; rows of no stream are under an empty name."""
         counts: dict[str, Counter[str]] = {}

@@ -238,11 +238,6 @@ class TraceWriter:
         """
         return self._compactor.step()
 
-    def update_header(self, header: TraceHeader) -> None:
-        """Replace the header, for what is learnt while recording."""
-        self.header = header
-        write_header(self.path, header)
-
     def close(self, *, compact: bool = False) -> None:
         """Flush what is left, merge small segments if asked to, and give the trace free."""
         try:

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from tracekit.eras.constants import NS_PER_S, Constants
+from tracekit.eras.constants import Constants
+from tracekit.kube.timestamps import NS_PER_S
 from tracekit.sim.clock import VirtualClock
 
 

@@ -8,7 +8,7 @@ of the API server, trace validation from what was observed. `Recorder` keeps the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from tracekit.controllers.actions import Outcome
@@ -165,6 +165,17 @@ class Recorder:
     def note(self, reason: str, message: str) -> None:
         """Record a Normal event."""
         self.perform(RecordEvent(NORMAL, reason, message))
+
+    def put_status(self, cron_job: CronJobView) -> tuple[CronJobView, Answer]:
+        """PUT the status; what comes back has the revision that the write made."""
+        answer = self.perform(
+            UpdateCronJobStatus(
+                cron_job.namespace, cron_job.name, cron_job.uid, cron_job.rv, cron_job.status
+            )
+        )
+        if answer.ok and answer.rv:
+            cron_job = replace(cron_job, rv=int(answer.rv))
+        return cron_job, answer
 
     def get_job(self, namespace: str, name: str) -> JobView | Answer:
         """Live GET of a Job."""

@@ -18,7 +18,6 @@ from tracekit.controllers.cronjob.actions import (
     CronJobApi,
     Recorder,
     SyncResult,
-    UpdateCronJobStatus,
 )
 from tracekit.controllers.cronjob.body import job_from_template
 from tracekit.controllers.cronjob.children import finished_status
@@ -69,19 +68,8 @@ def sync_one(
     cron_job = _Pass(listed, now_ns, era, recorder, process_zone).run(jobs)
     if has_limits(cron_job):
         cron_job, _ = delete_surplus(cron_job, jobs, era, recorder)
-        _put_status(cron_job, recorder)  # always; an error is only logged
+        recorder.put_status(cron_job)  # always; an error is only logged
     return recorder.result()
-
-
-def _put_status(cron_job: CronJobView, recorder: Recorder) -> tuple[CronJobView, Answer]:
-    answer = recorder.perform(
-        UpdateCronJobStatus(
-            cron_job.namespace, cron_job.name, cron_job.uid, cron_job.rv, cron_job.status
-        )
-    )
-    if answer.ok and answer.rv:
-        cron_job = replace(cron_job, rv=int(answer.rv))
-    return cron_job, answer
 
 
 class _Pass:
@@ -100,7 +88,7 @@ class _Pass:
 
     def run(self, jobs: Sequence[JobView]) -> CronJobView:
         self._bookkeeping(jobs)
-        self.cron_job, answer = _put_status(self.cron_job, self.recorder)
+        self.cron_job, answer = self.recorder.put_status(self.cron_job)
         if not answer.ok:
             self.recorder.reason = "the status write failed"
         elif self.cron_job.deleted_ns is not None:
@@ -202,4 +190,4 @@ class _Pass:
         )
         # The server's answer is thrown away: the clean-up's write still carries the revision
         # from before this one and is refused where a history limit is set.
-        _put_status(self.cron_job, self.recorder)
+        self.recorder.put_status(self.cron_job)

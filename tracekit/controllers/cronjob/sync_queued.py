@@ -10,16 +10,14 @@ Upstream: pkg/controller/cronjob/cronjob_controllerv2.go:sync, syncCronJob, v1.2
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tracekit.controllers.cronjob.actions import (
-    Answer,
     CronJobApi,
     Recorder,
     SyncContext,
     SyncResult,
-    UpdateCronJobStatus,
 )
 from tracekit.controllers.cronjob.bookkeeping import bookkeeping
 from tracekit.controllers.cronjob.history import delete_surplus, has_limits
@@ -80,7 +78,7 @@ def _sync_writing_always(
         return recorder.result(error=inner.error)
     if has_limits(inner.cron_job):
         cleaned, _ = delete_surplus(inner.cron_job, jobs, era, recorder)
-        _, answer = _put_status(cleaned, recorder)
+        _, answer = recorder.put_status(cleaned)
         if not answer.ok:
             return recorder.result(error=answer.message)  # the timer of this sync is lost
     return recorder.result(requeue_after_ns=inner.requeue_after_ns)
@@ -93,13 +91,13 @@ def _sync_cleaning_last(
     inner = _sync_cron_job(cron_job, jobs, ctx)
     if inner.error is not None:
         if inner.dirty:
-            _, answer = _put_status(inner.cron_job, recorder)
+            _, answer = recorder.put_status(inner.cron_job)
             if not answer.ok:
                 return recorder.result(error=answer.message)
         return recorder.result(error=inner.error)
     cleaned, deleted = delete_surplus(inner.cron_job, jobs, era, recorder)
     if inner.dirty or deleted:
-        _, answer = _put_status(cleaned, recorder)
+        _, answer = recorder.put_status(cleaned)
         if not answer.ok:
             return recorder.result(error=answer.message)
     return recorder.result(requeue_after_ns=inner.requeue_after_ns)
@@ -114,23 +112,12 @@ def _sync_cleaning_first(
     if inner.dirty or deleted:
         # A live read takes the place of the cached object for the inner part only: what is
         # written is the cached copy, which the server then normally refuses.
-        _, answer = _put_status(inner.cached or inner.cron_job, recorder)
+        _, answer = recorder.put_status(inner.cached or inner.cron_job)
         if not answer.ok:
             return recorder.result(error=answer.message)
     if inner.requeue_after_ns is not None:
         return recorder.result(requeue_after_ns=inner.requeue_after_ns)
     return recorder.result(error=inner.error)
-
-
-def _put_status(cron_job: CronJobView, recorder: Recorder) -> tuple[CronJobView, Answer]:
-    answer = recorder.perform(
-        UpdateCronJobStatus(
-            cron_job.namespace, cron_job.name, cron_job.uid, cron_job.rv, cron_job.status
-        )
-    )
-    if answer.ok and answer.rv:
-        cron_job = replace(cron_job, rv=int(answer.rv))
-    return cron_job, answer
 
 
 def _sync_cron_job(cron_job: CronJobView, jobs: Sequence[JobView], ctx: SyncContext) -> _Inner:
@@ -141,7 +128,7 @@ def _sync_cron_job(cron_job: CronJobView, jobs: Sequence[JobView], ctx: SyncCont
     if books.error is not None:
         return _Inner(cron_job, books.dirty, error=books.error, cached=books.cached)
     if always:
-        cron_job, answer = _put_status(cron_job, recorder)
+        cron_job, answer = recorder.put_status(cron_job)
         if not answer.ok:
             return _Inner(cron_job, dirty=False, error=answer.message)
     outcome = start_if_due(cron_job, ctx)
@@ -154,7 +141,7 @@ def _sync_cron_job(cron_job: CronJobView, jobs: Sequence[JobView], ctx: SyncCont
             books.cached,
         )
     if always:
-        written, answer = _put_status(outcome.cron_job, recorder)
+        written, answer = recorder.put_status(outcome.cron_job)
         if not answer.ok:
             return _Inner(outcome.cron_job, dirty=False, error=answer.message)
         # Some releases clean up with the revision from before this write and get a conflict.
