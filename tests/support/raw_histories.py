@@ -19,7 +19,7 @@ from tracekit.kube.views import (
     pod_from_raw,
 )
 from tracekit.replay.history import EventRow, History, Manager, Revision, build_history
-from tracekit.replay.observed import Blind, Surroundings
+from tracekit.replay.surroundings import Blind, Surroundings
 
 Row = Mapping[str, Any]
 STATES = ("LIST", "ADDED", "MODIFIED", "DELETED")

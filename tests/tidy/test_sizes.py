@@ -12,18 +12,12 @@ FUNCTION_LINES_MAX = 70
 MODULE_LINES_MAX = 600
 #: Functions that may be longer: why. At most three.
 EXEMPT: dict[str, str] = {}
-#: Modules that may be longer, up to 800 lines: why. At most one.
-LONG_MODULES = {
-    "tracekit.replay.observed": "one search and its state; apart, neither could be read",
-}
-LONG_MODULE_LINES_MAX = 800
 
 
 @pytest.mark.parametrize("module", modules(), ids=str)
 def test_sizes(module: Module) -> None:
     lines = len(module.text.splitlines())
-    allowed = LONG_MODULE_LINES_MAX if module.name in LONG_MODULES else MODULE_LINES_MAX
-    assert lines <= allowed, f"{module} has {lines} lines: give a part its own module"
+    assert lines <= MODULE_LINES_MAX, f"{module} has {lines} lines: give a part its own module"
     for node in ast.walk(module.tree):
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             continue
@@ -37,4 +31,3 @@ def test_sizes(module: Module) -> None:
 
 def test_exemptions_stay_few() -> None:
     assert len(EXEMPT) <= 3
-    assert len(LONG_MODULES) <= 1

@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from tracekit.eras.job import JobRules
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.replay.history import History
-from tracekit.replay.observed import Explanation, Surroundings
+from tracekit.replay.surroundings import Surroundings
+from tracekit.replay.walk import Explanation
 
 #: A sync may seem so much closer to its trigger than the batch period, for jitter in delivery.
 _EARLY_SHARE = 0.8

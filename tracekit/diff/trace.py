@@ -11,7 +11,7 @@ from tracekit.diff.verdict import CRON_JOB_ACTIONS, JOB_ACTIONS, TTL_ACTIONS, Ju
 from tracekit.eras.job import JobRules
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.replay.feed import RowGroup, histories
-from tracekit.replay.observed import Surroundings
+from tracekit.replay.surroundings import Surroundings
 
 #: The actions of each controller, in the order of the report.
 ACTIONS: dict[str, tuple[str, ...]] = {

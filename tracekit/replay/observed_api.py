@@ -42,6 +42,15 @@ class RecordEnds(Exception):  # noqa: N818 - a signal of the search, not an erro
     """The record stops (end of trace, gap, controller killed) before this write could show."""
 
 
+class Assumptions(NamedTuple):
+    """What an attempt takes for granted about things that leave no trace."""
+
+    refusals: bool = False  # creations may have been refused
+    cuts_off: bool = False  # the record may end, or the controller have died, inside the sync
+    retries_unseen: int = 0  # retries of the key by syncs that left no write
+    lenient: bool = False  # note what does not fit as a problem and go on
+
+
 class PredictedEvent(NamedTuple):
     """An Event that the controller handed to its broadcaster."""
 
@@ -59,9 +68,7 @@ class ObservedApi:
     start: int
     clock: SyncClock
     earliest_ns: int  # the sync did not begin before
-    cuts_off: bool  # whether the record may end, or the controller have died, inside this sync
-    refusals: bool  # whether creations may have been refused
-    lenient: bool
+    assume: Assumptions
     skip: frozenset[int]  # writes that others made or that are explained already
     slack_ns: int
     rules: JobRules
@@ -130,7 +137,7 @@ class ObservedApi:
                 self.floor = max(self.floor, write.index)
             elif self.namespace_ends_rv is not None and self._now_rv() >= self.namespace_ends_rv:
                 answers.append(Created(Outcome.NAMESPACE_TERMINATING))
-            elif self.refusals:
+            elif self.assume.refusals:
                 self.refused += 1
                 answers.append(Created(Outcome.REFUSED))
             else:
@@ -160,7 +167,7 @@ class ObservedApi:
         if differences:
             if _same_apart_from_times(status, job.status, self.clock.now_ns):
                 return Outcome.OK, job  # a PUT that changes nothing within the second
-            if self.cuts_off and self.consumed:
+            if self.assume.cuts_off and self.consumed:
                 raise RecordEnds  # the controller died before this write; another made the next
             problem = Problem(
                 WriteKind.STATUS_UPDATE,
@@ -344,12 +351,12 @@ class ObservedApi:
         return current.rv if current is not None else 0
 
     def _missing(self, kind: WriteKind, what: str) -> None:
-        if self.cuts_off:
+        if self.assume.cuts_off:
             raise RecordEnds
         self._report(Problem(kind, "missing", None, what))
 
     def _report(self, problem: Problem) -> None:
-        if not self.lenient:
+        if not self.assume.lenient:
             raise Mismatch(problem)
         self.problems.append(problem)
 

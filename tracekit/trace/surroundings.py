@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracekit.replay.observed import Blind, Surroundings
+from tracekit.replay.surroundings import Blind, Surroundings
 from tracekit.trace.reader import TraceReader
 
 _LEASE = "kube-controller-manager"

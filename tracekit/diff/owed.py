@@ -1,0 +1,94 @@
+"""Actions that the rules demand of the last state seen, and that never came."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracekit.cache.pods import PodCache
+from tracekit.diff.job_verdicts import judge_missing
+from tracekit.diff.verdict import Judgement
+from tracekit.kube.timestamps import NS_PER_S
+from tracekit.kube.views import JobView
+from tracekit.replay.cuts import Cut, CutSearch
+from tracekit.replay.history import Revision, WriteKind
+from tracekit.replay.key_facts import KeyFacts
+from tracekit.replay.observed_api import Assumptions
+from tracekit.replay.walk import State
+
+
+def owed(facts: KeyFacts, search: CutSearch, state: State) -> Iterator[Judgement]:
+    """What was still to be done in the `state` after the last write, long before the record ends.
+
+    A sync that sees everything is run a moment before the end; restarts and inputs shortly before
+    it, and refused creations, excuse the controller.
+    """
+    history, surroundings = facts.history, facts.surroundings
+    if not history.jobs:
+        return
+    last = history.jobs[-1]
+    yield from _owed_by_the_orphan_worker(facts, last)
+    if last.type == "DELETED":
+        return
+    seen = len(history.pods)
+    cache = state.cache.copy()
+    cache.move_to(history.pods, seen)
+    end_ns = surroundings.end_ns - surroundings.end_slack_ns
+    inputs = [last.recv_ns, *(revision.recv_ns for revision in history.pods)]
+    inputs += [restart.until_ns for restart in surroundings.restarts]
+    if max(inputs) > end_ns or facts.failed_creates:
+        return
+    cut = Cut(last, seen, cache, search.memory_at(state, seen, last.view.uid))
+    waited_s = (surroundings.end_ns - max(inputs)) / NS_PER_S
+    for problem in search.after_the_record(cut, end_ns, Assumptions(lenient=True)).problems:
+        why = (
+            f"expected {problem.what}: the rules demand it of the last state seen (Job at "
+            f"resourceVersion {last.rv}), and the record goes on for {waited_s:.0f} s without it"
+        )
+        yield judge_missing(
+            history,
+            problem.kind,
+            last.view.uid,
+            problem.what,
+            why,
+            rv=last.rv,
+            time_ns=surroundings.end_ns,
+        )
+
+
+def _owed_by_the_orphan_worker(facts: KeyFacts, job: Revision[JobView]) -> Iterator[Judgement]:
+    """Finalizers that stay on the pods of a Job that is gone or has finished."""
+    history, rules, surroundings = facts.history, facts.rules, facts.surroundings
+    over = job.type == "DELETED" or job.view.status.finished is not None
+    if not over or not rules.batches_job_updates or rules.managed_elsewhere(job.view):
+        return
+    end_ns = surroundings.end_ns - surroundings.end_slack_ns
+    quiet_ns = [job.recv_ns, *(blind.until_ns for blind in surroundings.restarts)]
+    cache = PodCache()
+    cache.move_to(history.pods, len(history.pods))
+    changed_ns = {revision.view.uid: revision.recv_ns for revision in history.pods}
+    uids = {revision.view.uid for revision in history.jobs}
+    once_owned = {
+        revision.view.uid
+        for revision in history.pods
+        if revision.view.controller and revision.view.controller.uid in uids
+    }
+    for pod in cache.pods():
+        released = pod.controller is None and pod.uid in once_owned
+        owned = pod.controller is not None and pod.controller.uid in uids
+        if not (owned or released) or not pod.has_tracking_finalizer:
+            continue
+        if max([changed_ns[pod.uid], *quiet_ns]) > end_ns:
+            continue
+        why = (
+            f"expected the tracking finalizer of pod {pod.name} to go: its Job is over "
+            f"(resourceVersion {job.rv}), and the orphan worker takes it off"
+        )
+        yield judge_missing(
+            history,
+            WriteKind.FINALIZER_REMOVAL,
+            job.view.uid,
+            pod.name,
+            why,
+            rv=pod.rv,
+            time_ns=surroundings.end_ns,
+        )

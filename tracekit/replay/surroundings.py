@@ -1,0 +1,35 @@
+"""What a trace as a whole says about the time in which its Jobs lived."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from tracekit.kube.timestamps import NS_PER_S
+
+
+class Blind(NamedTuple):
+    """A time in which the record or the controller was interrupted."""
+
+    from_ns: int
+    until_ns: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the trace as a whole says about the time in which a key lived."""
+
+    end_ns: int  # receive time of the last observation
+    restarts: tuple[Blind, ...] = ()  # the controller manager died and another took over
+    gaps: tuple[Blind, ...] = ()
+    #: namespace -> the revision at which its deletion was first seen; it takes no new objects.
+    namespaces_ending: Mapping[str, int] = field(default_factory=dict)
+    #: A write so close to the end of the trace may have a rest that was not recorded.
+    end_slack_ns: int = 15 * NS_PER_S
+
+    @property
+    def interruptions(self) -> tuple[Blind, ...]:
+        """Restarts and gaps alike: a sync may have been cut off in them."""
+        return (*self.restarts, *self.gaps)
