@@ -18,7 +18,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tracekit.diff.trace import DiffReport, judge_groups
-from tracekit.diff.verdict import Judgement
 from tracekit.eras.era import Era
 from tracekit.eras.job import JobRules
 from tracekit.errors import UsageError
@@ -32,6 +31,7 @@ from tracekit.trace.judged import resolve_era, run_diff
 from tracekit.trace.model import TraceHeader
 from tracekit.trace.reader import TraceReader
 from tracekit.trace.surroundings import surroundings_of
+from tracekit.verdict import Judgement
 
 if TYPE_CHECKING:
     import duckdb

@@ -24,8 +24,8 @@ from tests.support.cron_logs import (
 )
 from tests.support.traces import ALL, CONTROLLERS, audited_writes
 from tracekit.controllers.cronjob.body import job_name
-from tracekit.diff.verdict import Verdict
 from tracekit.eras.cronjob import Controller
+from tracekit.verdict import Verdict
 
 EXPLAINED = (Verdict.MATCH, Verdict.MATCH_LAGGED)
 CRON_JOB = "failing"  # every minute, Allow, its Jobs fail at once; failedJobsHistoryLimit 1

@@ -9,8 +9,8 @@ import pytest
 
 from tests.support.traces import ALL, CONTROLLERS, TRACES, audited_writes, import_log
 from tracekit.diff.trace import DiffReport
-from tracekit.diff.verdict import Verdict
 from tracekit.trace.judged import resolve_era, run_diff
+from tracekit.verdict import Verdict
 
 EXPLAINED = (Verdict.MATCH, Verdict.MATCH_LAGGED)
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.traces import TRACES, import_log, json_lines
-from tracekit.diff.verdict import Verdict
 from tracekit.trace.judged import resolve_era, run_diff
+from tracekit.verdict import Verdict
 
 NS_PER_S = 10**9
 NAMESPACE, JOB = "t-backoff-limit", "flaky"

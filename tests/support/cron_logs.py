@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from functools import cache
 
 from tests.support.traces import TRACES, about, json_lines
-from tracekit.diff.verdict import Judgement
 from tracekit.eras.cronjob import CronJobEra, cron_job_era
 from tracekit.eras.version import KubeVersion
 from tracekit.replay.cron_history import WatchRow
@@ -16,6 +15,7 @@ from tracekit.replay.cron_runner import CronRunner
 from tracekit.replay.cron_surroundings import surroundings_of_rows
 from tracekit.replay.observed_cronjob import judge_cron_jobs
 from tracekit.replay.observed_ttl import judge_ttl
+from tracekit.verdict import Judgement
 
 NS = 10**9
 

@@ -12,7 +12,19 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 PACKAGE = REPOSITORY / "tracekit"
 #: Rooms that are pure: what they return follows from what they are given, and from nothing else.
 PURE_ROOMS = frozenset(
-    {"kube", "sim", "cron", "eras", "workqueue", "cache", "controllers", "replay", "diff"}
+    {
+        "kube",
+        "sim",
+        "cron",
+        "eras",
+        "workqueue",
+        "cache",
+        "controllers",
+        "compare",
+        "verdict",
+        "replay",
+        "diff",
+    }
 )
 
 

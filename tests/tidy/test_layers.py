@@ -13,9 +13,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("tracekit.eras",),
     ("tracekit.cache", "tracekit.workqueue"),
     ("tracekit.controllers",),
-    # What the walks and the judges both speak of: field differences, verdicts.
-    ("tracekit.diff.pod_body",),
-    ("tracekit.diff.job_body", "tracekit.diff.status", "tracekit.diff.verdict"),
+    ("tracekit.compare",),
+    ("tracekit.verdict",),
     ("tracekit.replay",),
     ("tracekit.diff",),
     ("tracekit.trace",),

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from tracekit.kube.timestamps import NS_PER_S
-from tracekit.replay.history import EventRow, History
+from tracekit.replay.history import EventRow
 from tracekit.replay.walk import Explanation, KeyReplay
 
 COMPONENT = "job-controller"
@@ -100,8 +100,3 @@ def explain_events(
         if not explained and row.reason in lone_reasons:
             explained = lone_event(row)
         yield row, explained
-
-
-def job_uid_of(history: History, row: EventRow) -> str:
-    """The uid of the Job that the Event is about."""
-    return row.involved_uid or (history.jobs[-1].view.uid if history.jobs else "")

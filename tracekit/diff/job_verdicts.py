@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tracekit.diff.pod_body import FieldDifference
-from tracekit.diff.verdict import Judgement, ObjectRef, Verdict
+from tracekit.compare.fields import FieldDifference
 from tracekit.replay.history import History, Write, WriteKind
+from tracekit.verdict import Judgement, ObjectRef, Verdict
 
 CONTROLLER = "job"
 

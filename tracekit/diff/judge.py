@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tracekit.diff.events import explain_events, job_uid_of
+from tracekit.diff.events import explain_events
 from tracekit.diff.foreign import deletion_evidence, foreign_writes
 from tracekit.diff.job_verdicts import CONTROLLER, judge_missing, judge_write, object_of
 from tracekit.diff.lone_events import may_be_lone, of_unseen_sync
@@ -17,7 +17,6 @@ from tracekit.diff.odd_bodies import odd_bodies
 from tracekit.diff.owed import owed
 from tracekit.diff.retry_timing import early_retries
 from tracekit.diff.timing import Delay, delays_of, early_syncs
-from tracekit.diff.verdict import Judgement, Verdict
 from tracekit.diff.why import describe, describe_cut, why_explained
 from tracekit.eras.job import JobRules
 from tracekit.kube.timestamps import NS_PER_S
@@ -28,6 +27,7 @@ from tracekit.replay.observed import KeyWalker
 from tracekit.replay.observed_api import Problem
 from tracekit.replay.surroundings import Surroundings
 from tracekit.replay.walk import Apart, Explanation, KeyReplay
+from tracekit.verdict import Judgement, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +202,7 @@ def _events(facts: KeyFacts, search: CutSearch, replay: KeyReplay) -> Iterator[J
 def _event(history: History, row: EventRow, verdict: Verdict, why: str) -> Judgement:
     return Judgement(
         CONTROLLER,
-        object_of(history, job_uid_of(history, row)),
+        object_of(history, row.involved_uid),
         "event",
         verdict,
         row.recv_ns,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from tracekit.diff.pod_body import FieldDifference, body_additions
+from tracekit.compare.fields import FieldDifference
+from tracekit.compare.pod_body import body_additions
 from tracekit.kube.decode import as_map
 from tracekit.replay.history import WriteKind
 from tracekit.replay.walk import Explanation

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from tracekit.cache.pods import PodCache
 from tracekit.diff.job_verdicts import judge_missing
-from tracekit.diff.verdict import Judgement
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.kube.views import JobView
 from tracekit.replay.cuts import Cut, CutSearch
@@ -14,6 +13,7 @@ from tracekit.replay.history import Revision, WriteKind
 from tracekit.replay.key_facts import KeyFacts
 from tracekit.replay.observed_api import Assumptions
 from tracekit.replay.walk import State
+from tracekit.verdict import Judgement
 
 
 def owed(facts: KeyFacts, search: CutSearch, state: State) -> Iterator[Judgement]:

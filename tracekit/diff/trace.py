@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 
 from tracekit.diff.judge import KeyJudgement, judge_key
 from tracekit.diff.timing import Delay, late_syncs
-from tracekit.diff.verdict import CRON_JOB_ACTIONS, JOB_ACTIONS, TTL_ACTIONS, Judgement, Verdict
 from tracekit.eras.job import JobRules
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.replay.feed import RowGroup, histories
 from tracekit.replay.surroundings import Surroundings
+from tracekit.verdict import CRON_JOB_ACTIONS, JOB_ACTIONS, TTL_ACTIONS, Judgement, Verdict
 
 #: The actions of each controller, in the order of the report.
 ACTIONS: dict[str, tuple[str, ...]] = {

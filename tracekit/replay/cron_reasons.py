@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from tracekit.compare.fields import FieldDifference
 from tracekit.controllers.cronjob.actions import CreateJob, DeleteJob, Intent, UpdateCronJobStatus
 from tracekit.cron.gotime import rfc3339
-from tracekit.diff.pod_body import FieldDifference
 from tracekit.kube.cronjob_views import CronJobStatus
 from tracekit.kube.timestamps import NS_PER_S, format_rfc3339
 from tracekit.replay.cron_duties import Duty

@@ -11,10 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from tracekit.compare.fields import FieldDifference
+from tracekit.compare.pod_body import owner_differences, pod_body_differences
+from tracekit.compare.status import Interval, status_differences
 from tracekit.controllers.actions import Created, CreatePod, Outcome
 from tracekit.controllers.job.context import SyncClock
-from tracekit.diff.pod_body import FieldDifference, owner_differences, pod_body_differences
-from tracekit.diff.status import Interval, status_differences
 from tracekit.eras.job import JobRules
 from tracekit.kube.views import JobStatus, JobView, PodView
 from tracekit.replay.history import History, Revision, Write, WriteKind

@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from tracekit.compare.fields import FieldDifference
+from tracekit.compare.job_body import job_body_differences
 from tracekit.controllers.cronjob.actions import CreateJob, DeleteJob, Intent, UpdateCronJobStatus
 from tracekit.controllers.cronjob.body import scheduled_ns_of_name
-from tracekit.diff.job_body import job_body_differences
-from tracekit.diff.pod_body import FieldDifference
-from tracekit.diff.verdict import Judgement, ObjectRef, Verdict
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.replay.cron_duties import Duty, DutyCheck
 from tracekit.replay.cron_events import explain_events
@@ -40,6 +39,7 @@ from tracekit.replay.cron_reasons import (
 from tracekit.replay.cron_runner import CronRunner
 from tracekit.replay.cron_surroundings import BlindTime, CronSurroundings
 from tracekit.replay.cron_walk import CronExplanation, CronWalk
+from tracekit.verdict import Judgement, ObjectRef, Verdict
 
 CONTROLLER = "cronjob"
 #: Streams arrive this far apart at most.

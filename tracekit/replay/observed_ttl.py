@@ -14,12 +14,12 @@ from itertools import pairwise
 
 from tracekit.controllers.ttl.controller import NoFinishTimeError, expires_at_ns, needs_cleanup
 from tracekit.cron.gotime import rfc3339
-from tracekit.diff.verdict import Judgement, ObjectRef, Verdict
 from tracekit.eras.cronjob import CronJobEra
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.kube.views import JobView, job_from_raw
 from tracekit.replay.cron_history import STATE_TYPES, VANISHED, WatchRow
 from tracekit.replay.cron_surroundings import BlindTime, CronSurroundings
+from tracekit.verdict import Judgement, ObjectRef, Verdict
 
 CONTROLLER = "ttl"
 FOREGROUND = "foregroundDeletion"

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tracekit.diff.judge import KeyJudgement
-from tracekit.diff.verdict import Judgement, Verdict
 from tracekit.diff.why import describe, describe_cut
 from tracekit.kube.timestamps import NS_PER_S, format_rfc3339
 from tracekit.kube.views import JobView, PodView
 from tracekit.replay.history import History, Revision, Write, WriteKind
 from tracekit.replay.walk import Explanation
+from tracekit.verdict import Judgement, Verdict
 
 _VERBS = {
     WriteKind.POD_CREATE: "created",

@@ -15,9 +15,9 @@ from rich.table import Table
 from rich.text import Text
 
 from tracekit.diff.trace import DiffReport
-from tracekit.diff.verdict import Judgement, Verdict
 from tracekit.eras.era import Era
 from tracekit.kube.timestamps import NS_PER_S, format_rfc3339
+from tracekit.verdict import Judgement, Verdict
 
 SCHEMA_VERSION = 1
 _STYLES = {

@@ -22,13 +22,13 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tracekit.diff.verdict import Judgement
 from tracekit.eras.era import Era
 from tracekit.sql.sources import Source
 from tracekit.sql.ticks import TICK_SCHEMA, ticks_of
 from tracekit.trace.header import header_document
 from tracekit.trace.judged import resolve_era, run_diff
 from tracekit.trace.reader import TraceReader
+from tracekit.verdict import Judgement
 
 CACHE_DIR = "cache"
 _KEY = b"tracekit.computed_from"

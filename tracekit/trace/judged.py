@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace as replace_era
 
 from tracekit.diff.trace import ACTIONS, DiffReport, diff_groups
-from tracekit.diff.verdict import Judgement
 from tracekit.eras.cronjob import CronJobEra
 from tracekit.eras.era import Era
 from tracekit.eras.gates import GATE_BY_NAME
@@ -25,6 +24,7 @@ from tracekit.trace.cron_rows import cron_rows
 from tracekit.trace.detected import detected_gates, detected_version
 from tracekit.trace.reader import TraceReader
 from tracekit.trace.surroundings import surroundings_of
+from tracekit.verdict import Judgement
 
 
 def resolve_era(

@@ -20,7 +20,7 @@ from tests.support.objects import (
     raw_pod,
     rules,
 )
-from tracekit.diff.pod_body import pod_body_differences
+from tracekit.compare.pod_body import pod_body_differences
 from tracekit.kube.timestamps import format_rfc3339
 from tracekit.kube.views import job_from_raw, pod_from_raw
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.objects import LONG_AGO_NS, NOW_NS, at
-from tracekit.diff.status import Interval, status_differences
+from tracekit.compare.status import Interval, status_differences
 from tracekit.kube.timestamps import NS_PER_S, floor_second
 from tracekit.kube.views import Condition, JobStatus
 

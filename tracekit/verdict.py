@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from tracekit.diff.pod_body import FieldDifference
+from tracekit.compare.fields import FieldDifference
 
 
 class Verdict(Enum):

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from tracekit.compare.fields import FieldDifference
 from tracekit.controllers.cronjob.actions import CreateJob
-from tracekit.diff.pod_body import FieldDifference
 from tracekit.kube.views import JOB_TRACKING_ANNOTATION
 
 #: Labels that the server generates on the pod template, and on a Job that has no labels.

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from tests.support.objects import job, rules
+from tracekit.compare.pod_body import pod_body_differences
 from tracekit.controllers.actions import CreatePod
 from tracekit.controllers.job.body import new_pod
-from tracekit.diff.pod_body import pod_body_differences
 from tracekit.kube.views import COMPLETION_INDEX_ANNOTATION, pod_from_raw
 
 TEMPLATE: dict[str, Any] = {

@@ -7,8 +7,9 @@ named here. Anything else that differs is reported with its path.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
+from tracekit.compare.fields import FieldDifference
 from tracekit.controllers.actions import CreatePod
 from tracekit.kube.decode import as_items, as_map, as_text
 from tracekit.kube.views import JobView, OwnerRef, PodView
@@ -51,14 +52,6 @@ _TOKEN_VOLUME_PREFIXES = ("kube-api-access-", "default-token-")
 _TOKEN_MOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"  # noqa: S105 - a path, no secret
 #: Annotations that LimitRanger and PodSecurityPolicy leave behind.
 _ANNOTATION_ADDITIONS = ("kubernetes.io/limit-ranger", "kubernetes.io/psp")
-
-
-class FieldDifference(NamedTuple):
-    """One field that is not as it should be; a missing side is None."""
-
-    path: str
-    expected: Any
-    observed: Any
 
 
 def pod_body_differences(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from tracekit.diff.pod_body import FieldDifference
+from tracekit.compare.fields import FieldDifference
 from tracekit.kube.timestamps import floor_second, format_rfc3339
 from tracekit.kube.views import Condition, JobStatus
 

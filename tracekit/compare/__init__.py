@@ -1,0 +1,1 @@
+"""Is what the record shows what a controller meant to write? Field by field, with the paths."""
