@@ -11,8 +11,9 @@ from tracekit.controllers.actions import Outcome
 from tracekit.controllers.cronjob.actions import Answer, CreateJob, UpdateCronJobStatus
 from tracekit.controllers.cronjob.children import group_by_owner_uid
 from tracekit.controllers.cronjob.missed import parse_schedule, unmet_starts
-from tracekit.controllers.cronjob.sync_polling import POLL_PERIOD_NS, sync_one
+from tracekit.controllers.cronjob.sync_polling import sync_one
 from tracekit.cron.zones import UTC
+from tracekit.eras.constants import CRON_POLL_PERIOD_NS
 from tracekit.eras.cronjob import Controller
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.replay.cron_runner import CronRunner
@@ -31,9 +32,9 @@ def run(now: str = "10:00:01", jobs: tuple = (), world: World | None = None, **c
 def test_it_polls_every_ten_seconds() -> None:
     """Seed 002, Run: no queue and no informer; syncAll runs 10 s after the last pass."""
     assert ERA.controller is Controller.POLLING
-    assert POLL_PERIOD_NS == 10 * NS_PER_S
+    assert CRON_POLL_PERIOD_NS == 10 * NS_PER_S
     assert CronRunner(ERA).polls
-    assert CronRunner(ERA).bound_ns >= POLL_PERIOD_NS
+    assert CronRunner(ERA).bound_ns >= CRON_POLL_PERIOD_NS
 
 
 def test_jobs_are_grouped_by_the_uid_of_their_owner() -> None:

@@ -16,6 +16,19 @@ from tracekit.kube.timestamps import NS_PER_S
 
 NS_PER_MS: Final = NS_PER_S // 1000
 
+# What never changed: the ports read these, the table below prints them.
+
+#: Creations and deletions that do not show within this time are not waited for any more.
+EXPECTATIONS_TIMEOUT_NS: Final = 300 * NS_PER_S
+#: Pods in the first batch of a slow start; each further batch has twice as many.
+SLOW_START_BATCH_INITIAL: Final = 1
+#: The polling CronJob controller rests so long after each pass.
+CRON_POLL_PERIOD_NS: Final = 10 * NS_PER_S
+#: Pad on every timer of the queue-based CronJob controller: skewed clocks must not wake too early.
+CRON_TIMER_PAD_NS: Final = 100 * NS_PER_MS
+#: More missed runs than this are an error (polling) or a warning (queue-based).
+CRON_MISSED_RUNS_MAX: Final = 100
+
 
 @dataclass(frozen=True, slots=True)
 class Constants:
@@ -33,20 +46,17 @@ class Constants:
     uncounted_pods_max: int | None = None
     #: Pods that one sync creates or deletes; None: no bound.
     pods_per_sync_max: int | None = None
-    slow_start_batch_initial: int = 1
-    expectations_timeout_ns: int = 300 * NS_PER_S
+    slow_start_batch_initial: int = SLOW_START_BATCH_INITIAL
+    expectations_timeout_ns: int = EXPECTATIONS_TIMEOUT_NS
     #: Attempts to write a Job's status within one sync, each from a fresh read when above 1.
     status_write_attempts: int = 4
     #: Workers of each batch controller, and its client's throttle.
     workers: int = 5
     client_qps: int = 20
     client_burst: int = 30
-    #: The polling CronJob controller rests so long after each pass.
-    cron_poll_period_ns: int = 10 * NS_PER_S
-    #: More missed runs than this are an error (polling) or a warning (queue-based).
-    cron_missed_runs_max: int = 100
-    #: Pad on every timer of the queue-based CronJob controller.
-    cron_timer_pad_ns: int = 100 * NS_PER_MS
+    cron_poll_period_ns: int = CRON_POLL_PERIOD_NS
+    cron_missed_runs_max: int = CRON_MISSED_RUNS_MAX
+    cron_timer_pad_ns: int = CRON_TIMER_PAD_NS
     #: client-go's default controller limiter, used by the CronJob and TTL controllers.
     default_backoff_ns_base: int = 5 * NS_PER_MS
     default_backoff_ns_max: int = 1000 * NS_PER_S

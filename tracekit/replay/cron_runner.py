@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from tracekit.controllers.cronjob.actions import CronJobApi, SyncResult
 from tracekit.controllers.cronjob.children import children_of
 from tracekit.controllers.cronjob.missed import ScheduleError, parse_schedule
-from tracekit.controllers.cronjob.sync_polling import POLL_PERIOD_NS, sync_one
+from tracekit.controllers.cronjob.sync_polling import sync_one
 from tracekit.controllers.cronjob.sync_queued import sync
 from tracekit.cron.schedule import EverySchedule, Schedule
 from tracekit.cron.zones import UTC, Zone
+from tracekit.eras.constants import CRON_POLL_PERIOD_NS
 from tracekit.eras.cronjob import Controller, CronJobEra
 from tracekit.kube.cronjob_views import CronJobView
 from tracekit.kube.timestamps import NS_PER_S
@@ -21,7 +22,7 @@ from tracekit.kube.views import JobView
 #: How long after its trigger a sync may come: queue, throttle and cache lag together.
 QUEUED_BOUND_NS = 10 * NS_PER_S
 #: The polling controller's period is 10 s plus the time of a pass.
-POLLING_BOUND_NS = POLL_PERIOD_NS + 15 * NS_PER_S
+POLLING_BOUND_NS = CRON_POLL_PERIOD_NS + 15 * NS_PER_S
 #: How old the caches of a sync may be when its first write is seen.
 LAG_NS = 5 * NS_PER_S
 #: The default throttle of a controller's client, and what a write costs with its reads and Events.

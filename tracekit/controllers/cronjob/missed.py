@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from tracekit.cron.parser import CronPanicError, CronSpecError, parse
 from tracekit.cron.zones import UTC, Zone
+from tracekit.eras.constants import CRON_MISSED_RUNS_MAX, CRON_TIMER_PAD_NS
 from tracekit.eras.cronjob import Arithmetic, CronJobEra
 from tracekit.kube.timestamps import NS_PER_S
 
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
 
 #: Midnight of 1 January of the year 1.
 ZERO_NS = -62_135_596_800 * NS_PER_S
-#: A wake-up is this much later than its slot, so that skewed clocks do not wake up too early.
-NEXT_SCHEDULE_DELTA_NS = 100_000_000
-MISSED_MAX = 100
 _HANG_TEXT = "the controller never returns from a schedule that has no next start"
 
 
@@ -133,7 +131,7 @@ def requeue_after_ns(
     anchor_ns, anchor_zone = now_ns, zone
     if era.arithmetic not in {Arithmetic.LIST_ALL, Arithmetic.EQUAL_SPACING}:
         anchor_ns, anchor_zone = _anchor(cron_job, schedule, now_ns, era, zone)
-    return next_ns(schedule, anchor_ns, anchor_zone) + NEXT_SCHEDULE_DELTA_NS - now_ns
+    return next_ns(schedule, anchor_ns, anchor_zone) + CRON_TIMER_PAD_NS - now_ns
 
 
 def _anchor(
@@ -180,6 +178,6 @@ def _most_recent(
 
 
 def _grade(count: int) -> Missed:
-    if count > MISSED_MAX:
+    if count > CRON_MISSED_RUNS_MAX:
         return Missed.MANY
     return Missed.FEW if count > 0 else Missed.NONE

@@ -23,13 +23,13 @@ from tracekit.controllers.cronjob.body import job_from_template
 from tracekit.controllers.cronjob.children import finished_status
 from tracekit.controllers.cronjob.history import delete_job, delete_surplus, has_limits
 from tracekit.controllers.cronjob.missed import (
-    MISSED_MAX,
     ScheduleError,
     parse_schedule,
     unmet_starts,
 )
 from tracekit.cron.gotime import rfc1123z
 from tracekit.cron.zones import UTC, Zone
+from tracekit.eras.constants import CRON_MISSED_RUNS_MAX
 from tracekit.eras.cronjob import Paging
 from tracekit.kube.cronjob_views import FORBID, REPLACE, ActiveRef, CronJobView
 from tracekit.kube.timestamps import NS_PER_S
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from tracekit.eras.cronjob import CronJobEra
     from tracekit.kube.views import JobView
 
-POLL_PERIOD_NS = 10 * NS_PER_S
 #: Objects per page from 1.14 on.
 PAGE_SIZE = 500
 _TOO_MANY = (
@@ -133,7 +132,9 @@ class _Pass:
             word = "unparseable" if self.era.unparseable_text_lower else "Unparseable"
             error = f"{word} schedule: {self.cron_job.spec.schedule} : {parse_error}"
         else:
-            starts = unmet_starts(self.cron_job, schedule, self.now_ns, self.zone, limit=MISSED_MAX)
+            starts = unmet_starts(
+                self.cron_job, schedule, self.now_ns, self.zone, limit=CRON_MISSED_RUNS_MAX
+            )
             if starts is None:
                 error = f"t{_TOO_MANY}" if self.era.too_many_text_lower else f"T{_TOO_MANY}."
         if error is not None:

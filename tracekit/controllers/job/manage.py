@@ -13,6 +13,7 @@ from tracekit.controllers.job.body import new_pod
 from tracekit.controllers.job.context import SyncContext
 from tracekit.controllers.job.indexes import first_pending, merge
 from tracekit.controllers.job.ranking import indexes_of, pods_for_removal
+from tracekit.eras.constants import SLOW_START_BATCH_INITIAL
 from tracekit.kube.views import PodView
 
 
@@ -151,7 +152,7 @@ def _slow_start(ctx: SyncContext, api: JobApi, lacking: int, indexes: list[int])
     job, memory = ctx.job, ctx.memory
     missing = 0
     position = 0
-    batch = min(lacking, 1)
+    batch = min(lacking, SLOW_START_BATCH_INITIAL)
     while lacking > 0:
         intents = [
             new_pod(

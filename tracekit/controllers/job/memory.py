@@ -9,9 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tracekit.controllers.job.backoff import NO_FAILURES, BackoffRecord
-from tracekit.kube.timestamps import NS_PER_S
-
-EXPECTATIONS_TIMEOUT_NS = 300 * NS_PER_S
+from tracekit.eras.constants import EXPECTATIONS_TIMEOUT_NS
 
 
 @dataclass(frozen=True, slots=True)
