@@ -102,7 +102,9 @@ def tick_skipped(record: Record, edit: Edit, rng: random.Random) -> Lie | None:
     edit.drop(_job_rows(record, job))
     edit.drop(_about(record, cronjob, job))
     what = f"the tick of {job.name} left no trace"
-    return _said("cron-tick-skipped", cronjob, what, rv=job.rv(0), also=[job.key])
+    ends = max(row["recv"] for row in record.rows) - job.recv(0) < 20 * NS_PER_S
+    doubt = "it may have come after the end of the record" if ends else ""
+    return _said("cron-tick-skipped", cronjob, what, rv=job.rv(0), also=[job.key], doubt=doubt)
 
 
 def job_removed(record: Record, edit: Edit, rng: random.Random) -> Lie | None:

@@ -41,7 +41,14 @@ def _ttl(kind: str, what: str, seconds: int | None) -> Any:
             else:
                 spec["ttlSecondsAfterFinished"] += seconds
         verdicts = ("early", "late", "extra", "missing")
-        return told(kind, job, what, ("job-delete",), verdicts, rv=job.rv(p), controller="ttl")
+        doubt = ""
+        if seconds is None:
+            doubt = "a user may delete a Job in the foreground"
+        elif seconds < 0:
+            doubt = "queue and throttle may delay a deletion as much"
+        return told(
+            kind, job, what, ("job-delete",), verdicts, rv=job.rv(p), controller="ttl", doubt=doubt
+        )
 
     return plant
 
@@ -59,21 +66,37 @@ def ttl_missing(record: Record, edit: Edit, rng: random.Random) -> Lie | None:
     )
 
 
-def ttl_moved(record: Record, edit: Edit, rng: random.Random) -> Lie | None:
+def ttl_early(record: Record, edit: Edit, rng: random.Random) -> Lie | None:
     """The deletion comes well before the TTL is over."""
     choices = [
         (job, p) for job, p in _collected(record) if job.recv(p) - job.recv(p - 1) > 3 * NS_PER_S
     ]
-    choice = pick(rng, choices)
+    return _moved("ttl-early", record, edit, pick(rng, choices), -2, "early")
+
+
+def ttl_late(record: Record, edit: Edit, rng: random.Random) -> Lie | None:
+    """The deletion comes long after the TTL is over."""
+    return _moved("ttl-late", record, edit, pick(rng, _collected(record)), 12, "late")
+
+
+def _moved(
+    kind: str,
+    record: Record,
+    edit: Edit,
+    choice: tuple[JobLife, int] | None,
+    seconds: int,
+    verdict: str,
+) -> Lie | None:
+    """The deletion and what follows of it at another time."""
     if choice is None:
         return None
     job, p = choice
     rows = list(job.rows[p:])
     for pod in job.pods():
         rows += [i for i in pod.rows if record.rv_of(i) > job.rv(p)]
-    edit.move(rows, -2 * NS_PER_S)
-    what = "the Job is deleted 2 s before its TTL is over"
-    return told("ttl-moved", job, what, ("job-delete",), ("early",), rv=job.rv(p), controller="ttl")
+    edit.move(rows, seconds * NS_PER_S)
+    what = f"the Job is deleted {seconds:+d} s from when its TTL was over"
+    return told(kind, job, what, ("job-delete",), (verdict,), rv=job.rv(p), controller="ttl")
 
 
 KINDS = {
@@ -81,5 +104,6 @@ KINDS = {
     "ttl-shorter": _ttl("ttl-shorter", "the Job is deleted too late: TTL -2 s", -2),
     "ttl-none": _ttl("ttl-none", "the Job is deleted without a TTL", None),
     "ttl-missing": ttl_missing,
-    "ttl-moved": ttl_moved,
+    "ttl-early": ttl_early,
+    "ttl-late": ttl_late,
 }

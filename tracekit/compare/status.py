@@ -2,7 +2,8 @@
 
 Lists of uids are compared as sets: upstream fills them in the random order of its cache. Times that
 the controller took from its clock in this sync (`fresh_ns`) must fall into the window in which the
-sync can have run; they are whole seconds on the wire.
+sync can have run, and close together: a sync takes them all right before it writes. They are whole
+seconds on the wire.
 """
 
 from __future__ import annotations
@@ -10,8 +11,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from tracekit.compare.fields import FieldDifference
-from tracekit.kube.timestamps import floor_second, format_rfc3339
+from tracekit.kube.timestamps import NS_PER_S, floor_second, format_rfc3339
 from tracekit.kube.views import Condition, JobStatus
+
+#: Between the first and the last look at the clock in one sync, in whole seconds of the wire.
+_FRESH_APART_NS = 2 * NS_PER_S
 
 
 class Interval(NamedTuple):
@@ -48,7 +52,7 @@ def status_differences(
         if not _time_fits(left, right, fresh_ns, window):
             found.append(FieldDifference(path, format_rfc3339(left), format_rfc3339(right)))
     found += _condition_differences(expected.conditions, observed.conditions, fresh_ns, window)
-    return found
+    return found or _apart(expected, observed, fresh_ns)
 
 
 _PLAIN = (
@@ -66,12 +70,39 @@ _SETS = (
     ("uncounted_failed", "status.uncountedTerminatedPods.failed"),
 )
 _TIMES = (("start_ns", "status.startTime"), ("completion_ns", "status.completionTime"))
+_CONDITION_TIMES = (
+    ("last_probe_ns", "lastProbeTime"),
+    ("last_transition_ns", "lastTransitionTime"),
+)
 
 
 def _time_fits(expected: int | None, observed: int | None, fresh_ns: int, window: Interval) -> bool:
     if expected == fresh_ns:
         return observed is not None and window.holds(observed)
     return expected == observed
+
+
+def _apart(expected: JobStatus, observed: JobStatus, fresh_ns: int) -> list[FieldDifference]:
+    """Times taken in this sync that are much older than the newest of them."""
+    fresh = [
+        (path, getattr(observed, name))
+        for name, path in _TIMES
+        if getattr(expected, name) == fresh_ns
+    ]
+    for position, (left, right) in enumerate(
+        zip(expected.conditions, observed.conditions, strict=True)
+    ):
+        fresh += [
+            (f"status.conditions[{position}].{field_name}", getattr(right, name))
+            for name, field_name in _CONDITION_TIMES
+            if getattr(left, name) == fresh_ns
+        ]
+    newest_ns = max((at_ns for _, at_ns in fresh), default=0)
+    return [
+        FieldDifference(path, format_rfc3339(newest_ns), format_rfc3339(at_ns))
+        for path, at_ns in fresh
+        if newest_ns - at_ns > _FRESH_APART_NS
+    ]
 
 
 def _condition_differences(
@@ -94,10 +125,7 @@ def _condition_differences(
             for name in ("status", "reason", "message")
             if getattr(left, name) != getattr(right, name)
         ]
-        for name, field_name in (
-            ("last_probe_ns", "lastProbeTime"),
-            ("last_transition_ns", "lastTransitionTime"),
-        ):
+        for name, field_name in _CONDITION_TIMES:
             want, have = getattr(left, name), getattr(right, name)
             if not _time_fits(want, have, fresh_ns, window):
                 found.append(

@@ -27,7 +27,7 @@ _PENDING_NS = 13 * NS_PER_S // 10
 _NEIGHBOURHOOD_NS = 20 * NS_PER_S
 _FEWEST_NEIGHBOURS = 3
 _LATE_FLOOR_NS = 5 * NS_PER_S
-_LATE_ALONE_NS = 30 * NS_PER_S
+_LATE_ALONE_NS = 15 * NS_PER_S
 #: A timer fires to the millisecond; what delays its sync delays others, too.
 _LATE_TIMER_NS = 3 * NS_PER_S // 2
 
@@ -39,7 +39,7 @@ class Delay:
     key: str
     at_ns: int  # of its first write
     delay_ns: int
-    batch_ns: int  # how much of the delay the batch period explains
+    waited_ns: int  # how much of the delay the batch period and the queue's back-off explain
     timed: bool  # whether a timer made it due
     action: str  # what its first write did
     rv: int  # of its first write
@@ -102,9 +102,8 @@ def delays_of(
 ) -> list[Delay]:
     """The delay of every sync of a key that is explained."""
     found: list[Delay] = []
-    held_up = bool(rules.queue_delays_failures) or any(
-        event.reason in ("FailedCreate", "FailedDelete") for event in history.events
-    )
+    held_up = any(event.reason in ("FailedCreate", "FailedDelete") for event in history.events)
+    before: Explanation | None = None
     for sync in syncs:
         if sync.job is None:
             continue
@@ -120,14 +119,37 @@ def delays_of(
                 key=history.key,
                 at_ns=at_ns,
                 delay_ns=at_ns - sync.due_ns,
-                batch_ns=0 if sync.timed else rules.sync_batch_ns,
+                waited_ns=(0 if sync.timed else rules.sync_batch_ns)
+                + _queue_ns(history, before, sync, rules),
                 timed=sync.timed,
                 action=first.kind.value,
                 rv=first.rv,
                 judged=judged,
             )
         )
+        before = sync
     return found
+
+
+def _queue_ns(
+    history: History, before: Explanation | None, sync: Explanation, rules: JobRules
+) -> int:
+    """How long the work queue may have held the key back (up to 1.27).
+
+    Failed pods wake their Job after the key's back-off; when its retries are forgotten leaves no
+    trace, so each failure seen before may still count, and one retry by a sync that left no write.
+    Where a status conflict is an error of the sync, any may have been retried.
+    """
+    if not rules.queue_delays_failures:
+        return 0
+    retries = before.state.memory.requeues if before is not None else 0
+    first = before.pod_cut if before is not None else 0
+    failed = any(pod.view.phase == "Failed" for pod in history.pods[first : sync.pod_cut])
+    held_by = 0 if rules.overwrites_status else retries + 1
+    if failed:
+        uids = {pod.view.uid for pod in history.pods[:first] if pod.view.phase == "Failed"}
+        held_by = max(retries, len(uids)) + 1
+    return rules.counting.backoff_ns(held_by)
 
 
 def late_syncs(delays: Iterable[Delay]) -> Iterable[tuple[Delay, int]]:
@@ -141,10 +163,12 @@ def late_syncs(delays: Iterable[Delay]) -> Iterable[tuple[Delay, int]]:
         first = bisect_left(times, delay.at_ns - _NEIGHBOURHOOD_NS)
         last = bisect_right(times, delay.at_ns + _NEIGHBOURHOOD_NS)
         others = [
-            max(0, d.delay_ns - d.batch_ns) for d in ordered[first:last] if d.key != delay.key
+            max(0, d.delay_ns - d.waited_ns)
+            for d in ordered[first:last]
+            if d.judged and d.key != delay.key
         ]
-        bound_ns = _LATE_ALONE_NS
+        bound_ns = _LATE_ALONE_NS + delay.waited_ns
         if len(others) >= _FEWEST_NEIGHBOURS:
-            bound_ns = floor_ns + delay.batch_ns + 2 * max(others)
+            bound_ns = floor_ns + delay.waited_ns + 2 * max(others)
         if delay.delay_ns > bound_ns:
             yield delay, bound_ns

@@ -161,9 +161,11 @@ class ObservedApi:
         base = revision.previous if revision is not None else None
         if write is None or revision is None or base is None or base.rv != job.rv:
             return self._status_unseen(job, status)
-        window = Interval(self.earliest_ns, write.recv_ns, self.slack_ns)
         differences = status_differences(
-            status, revision.view.status, fresh_ns=self.clock.now_ns, window=window
+            status,
+            revision.view.status,
+            fresh_ns=self.clock.now_ns,
+            window=self._window(write.recv_ns),
         )
         if differences:
             if _same_apart_from_times(status, job.status, self.clock.now_ns):
@@ -290,13 +292,20 @@ class ObservedApi:
                 return self.history.pods[index]
         return next((r for r in self.history.pods[position:] if r.view.uid == uid), None)
 
+    def _window(self, until_ns: int) -> Interval:
+        """When the sync can have run: also after the timers that it found passed, before others."""
+        clock = self.clock
+        passed = [at for at in clock.asked if at <= min(clock.now_ns, until_ns)]
+        ahead = [at for at in clock.asked if at > clock.now_ns]
+        return Interval(max([self.earliest_ns, *passed]), min([until_ns, *ahead]), self.slack_ns)
+
     def _overwrite_status(self, job: JobView, status: JobStatus) -> tuple[Outcome, JobView]:
         """PUT of the status over whatever the server holds, however old the sync's own Job is."""
         position = self._next_status()
         writes = self.history.writes
         write = writes[position] if position < len(writes) else None
         if write is not None and write.job is not None and write.job.view.uid == job.uid:
-            window = Interval(self.earliest_ns, write.recv_ns, self.slack_ns)
+            window = self._window(write.recv_ns)
             differences = status_differences(
                 status, write.job.view.status, fresh_ns=self.clock.now_ns, window=window
             )
@@ -311,9 +320,11 @@ class ObservedApi:
             held = self.history.jobs[-1]
         if held is None or held.type == "DELETED" or held.view.uid != job.uid:
             return Outcome.NOT_FOUND, job
-        window = Interval(self.earliest_ns, self.clock.now_ns, self.slack_ns)
         if not status_differences(
-            status, held.view.status, fresh_ns=self.clock.now_ns, window=window
+            status,
+            held.view.status,
+            fresh_ns=self.clock.now_ns,
+            window=self._window(self.clock.now_ns),
         ):
             return Outcome.OK, held.view  # a PUT that changes nothing within the second
         if write is None:

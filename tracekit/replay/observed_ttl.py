@@ -24,7 +24,7 @@ from tracekit.verdict import Judgement, ObjectRef, Verdict
 CONTROLLER = "ttl"
 FOREGROUND = "foregroundDeletion"
 #: How late a deletion may come: queue, throttle and cache lag together.
-BOUND_NS = 10 * NS_PER_S
+BOUND_NS = 5 * NS_PER_S
 #: The recorder's clock against the controller manager's.
 CLOCK_SLACK_NS = NS_PER_S
 _REQUESTS_PER_DELETION = 2
