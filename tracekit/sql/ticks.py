@@ -293,12 +293,20 @@ class _CronJob:
         pause = _inside(self.around.leaderless, at_ns)
         if pause is not None:
             seconds = (pause[1] - pause[0]) / NS_PER_S
-            return _Fate("missed", "no-leader", f"no controller manager led for {seconds:.0f} s")
+            why = f"no controller manager led for {seconds:.0f} s"
+            if rule.deadline_ns is not None and pause[1] - at_ns > rule.deadline_ns:
+                # What lies before the deadline's window is not even looked at: no rule can tell it.
+                why += (
+                    f"; the next one led {(pause[1] - at_ns) / NS_PER_S:.0f} s after it was due, "
+                    f"past startingDeadlineSeconds ({rule.deadline_ns // NS_PER_S} s): such a "
+                    "time is dropped without an Event"
+                )
+            return _Fate("missed", "no-leader", why)
         if self.around.end_ns - at_ns < END_SLACK_NS:
             return _Fate("pending", None, "due just before the record ends")
         if rule.deadline_ns is not None:
             limit = f"{rule.deadline_ns // NS_PER_S} s"
-            why = f"not started within startingDeadlineSeconds ({limit})"
+            why = f"not started within startingDeadlineSeconds ({limit}), which no Event tells"
             return _Fate("missed", "startingDeadlineSeconds", why)
         if later is not None:
             why = f"only the most recent due time is started: {later.name} was started instead"

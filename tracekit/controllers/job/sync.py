@@ -214,10 +214,13 @@ def _exceeds_backoff_limit(ctx: SyncContext) -> bool:
     spec = ctx.job.spec
     if ctx.failed <= spec.backoff_limit:
         return False
-    if ctx.rules.backoff_limit_ignores_active_pods:
-        return True
-    # With as many active pods as wanted, an earlier sync has handled the failure.
-    return ctx.failed > ctx.job.status.failed and ctx.active != spec.parallelism
+    if not ctx.rules.backoff_limit_ignores_active_pods and (
+        # With as many active pods as wanted, an earlier sync has handled the failure.
+        ctx.failed <= ctx.job.status.failed or ctx.active == spec.parallelism
+    ):
+        return False
+    ctx.note("backoff-limit", limit=spec.backoff_limit, failed=ctx.failed)
+    return True
 
 
 def _past_backoff_limit_on_failure(ctx: SyncContext) -> bool:
@@ -225,7 +228,10 @@ def _past_backoff_limit_on_failure(ctx: SyncContext) -> bool:
     if spec.restart_policy != "OnFailure":
         return False
     restarts = sum(pod.restarts for pod in ctx.pods if pod.phase in ("Running", "Pending"))
-    return restarts > 0 if spec.backoff_limit == 0 else restarts >= spec.backoff_limit
+    past = restarts > 0 if spec.backoff_limit == 0 else restarts >= spec.backoff_limit
+    if past:
+        ctx.note("restart-limit", limit=spec.backoff_limit, restarts=restarts)
+    return past
 
 
 def _count_indexes(ctx: SyncContext, status: JobStatus) -> None:
@@ -322,8 +328,10 @@ def _act(ctx: SyncContext, api: JobApi, status: JobStatus) -> tuple[JobStatus, b
         _delete_active_pods(ctx, api)
         return status, False
     managed = ctx.satisfied and ctx.job.deleted_ns is None
+    row = ctx.memory.expectations
+    if managed and row is not None and (row.creations > 0 or row.deletions > 0):
+        ctx.note("expired", creations=row.creations, deletions=row.deletions)
     if not managed:
-        row = ctx.memory.expectations
         ctx.note(
             "unmanaged",
             deleting=ctx.job.deleted_ns is not None,
