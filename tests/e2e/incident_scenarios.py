@@ -5,7 +5,7 @@ from the control plane (version, controllers, whether caches are made to lag) st
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -217,22 +217,64 @@ class Incident:
     run: Callable[[Stage], None]
     thread: int  # of kubernetes/kubernetes
     version: str
-    controllers: Sequence[str] = CONTROLLERS
     feature_gates: str = ""
     lags: bool = False  # the controller manager goes through the relay
     note: str = ""
 
 
+_LATE_VIEW = "a relay between controller manager and API server "
 INCIDENTS: dict[str, Incident] = {
-    "failed-pods-vanish": Incident(run=failed_pods_vanish, thread=74848, version="v1.36.3"),
-    "missed-start": Incident(run=missed_start, thread=101148, version="v1.36.3"),
-    "too-many-missed": Incident(run=too_many_missed, thread=42649, version="v1.20.15"),
-    "deadline-overrun": Incident(run=deadline_overrun, thread=107226, version="v1.20.15"),
-    "deadline-no-controller": Incident(
-        run=deadline_without_controller, thread=107226, version="v1.36.3"
+    "counted-twice": Incident(
+        run=counted_twice,
+        thread=105200,
+        version="v1.36.3",
+        lags=True,
+        note=_LATE_VIEW + "answered the new controller manager's first list of pods as of the "
+        "revision at which the first pod had just ended, and held the watch back for some seconds",
     ),
-    "pods-outlive-history": Incident(run=pods_outlive_history, thread=118834, version="v1.36.3"),
-    "duplicate-pod": Incident(run=duplicate_pod, thread=130683, version="v1.35.4", lags=True),
-    "counted-twice": Incident(run=counted_twice, thread=105200, version="v1.36.3", lags=True),
-    "finalizer-left": Incident(run=finalizer_left, thread=109485, version="v1.30.14", lags=True),
+    "deadline-no-controller": Incident(
+        run=deadline_without_controller,
+        thread=107226,
+        version="v1.36.3",
+        note="the controller manager was killed before the deadline and was back 30 s later",
+    ),
+    "deadline-overrun": Incident(run=deadline_overrun, thread=107226, version="v1.20.15"),
+    "duplicate-pod": Incident(
+        run=duplicate_pod,
+        thread=130683,
+        version="v1.35.4",
+        lags=True,
+        note=_LATE_VIEW + "held the watch of pods back for 5 minutes",
+    ),
+    "failed-pods-vanish": Incident(run=failed_pods_vanish, thread=74848, version="v1.36.3"),
+    "finalizer-left": Incident(
+        run=finalizer_left,
+        thread=109485,
+        version="v1.30.14",
+        lags=True,
+        note="the first controller manager ran with --kube-api-qps=2 --kube-api-burst=2; "
+        + _LATE_VIEW
+        + "answered the second one's first list of pods as of the revision at which index 0 had "
+        "just failed, and held the watch back for some seconds",
+    ),
+    "missed-start": Incident(
+        run=missed_start,
+        thread=101148,
+        version="v1.36.3",
+        note="the controller manager was killed 10 s before a tick and was back 25 s after it",
+    ),
+    "pods-outlive-history": Incident(
+        run=pods_outlive_history,
+        thread=118834,
+        version="v1.36.3",
+        note="after the first tick the controller manager was started again without its garbage "
+        "collector",
+    ),
+    "too-many-missed": Incident(
+        run=too_many_missed,
+        thread=42649,
+        version="v1.20.15",
+        note="the night is a patch of status.lastScheduleTime, 8 hours back, made while no "
+        "controller manager ran",
+    ),
 }

@@ -62,7 +62,6 @@ def make(run: Run) -> None:
             version=run.version,
             feature_gates=run.incident.feature_gates,
             kcm_flags=KCM_FLAGS,
-            controllers=run.incident.controllers,
         )
         with ExitStack() as stack:
             view = stack.enter_context(LaggingView(server=cluster.server, folder=cluster.folder))

@@ -72,7 +72,15 @@ def _counted(numbers: dict[str, Any]) -> str:
     for name in ("new_succeeded", "new_failed"):
         if numbers[name]:
             text += f"; {name.replace('_', ' ')}: {', '.join(numbers[name])}"
+    if numbers.get("forgotten"):
+        text += "; only pods that are still there count"
     return text
+
+
+def _deadline(numbers: dict[str, Any]) -> str:
+    at = format_rfc3339(numbers["deadline_ns"])
+    text = f"activeDeadlineSeconds {numbers['seconds']}: until {at}"
+    return text if numbers["armed"] else f"{text}, but this sync sets no timer for it"
 
 
 def _unmanaged(numbers: dict[str, Any]) -> str:
@@ -104,13 +112,15 @@ _PHRASES: dict[str, Callable[[dict[str, Any]], str]] = {
     "backoff": lambda n: (
         f"back-off after {n['failures']} failures until {format_rfc3339(n['until_ns'])}"
     ),
-    "backoff-limit": lambda n: f"{n['failed']} pods failed, more than backoffLimit {n['limit']}",
+    "backoff-limit": lambda n: f"failed pods: {n['failed']}, more than backoffLimit {n['limit']}",
     "restart-limit": lambda n: (
         f"restartPolicy OnFailure: {n['restarts']} container restarts reach backoffLimit "
         f"{n['limit']}"
     ),
-    "deadline": lambda n: (
-        f"activeDeadlineSeconds {n['seconds']}: until {format_rfc3339(n['deadline_ns'])}"
+    "deadline": _deadline,
+    "retry": lambda _: (
+        "a pod failed: the sync ends in an error, and the key's back-off takes the place of a "
+        "later timer"
     ),
     "ended": _ended,
     "expired": lambda n: f"{_outstanding(n)} not seen for over 5 minutes: no longer waited for",

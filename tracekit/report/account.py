@@ -159,6 +159,13 @@ def _edits(before: JobView, now: JobView) -> Iterator[str]:
         old, new = getattr(before.spec, name), getattr(now.spec, name)
         if old != new:
             yield f"spec {name}: {old} → {new}"
+    for name, old_map, new_map in (
+        ("labels", before.labels, now.labels),
+        ("annotations", before.annotations, now.annotations),
+    ):
+        keys = sorted(k for k in {*old_map, *new_map} if old_map.get(k) != new_map.get(k))
+        if keys:
+            yield f"{name}: {', '.join(keys)}"
     if before.deleted_ns is None and now.deleted_ns is not None:
         yield f"asked for its deletion (finalizers: {', '.join(now.finalizers) or 'none'})"
     if before.finalizers != now.finalizers:
@@ -296,11 +303,13 @@ def _status(first: Revision[JobView], last: Revision[JobView]) -> str:
 
 def _waiting(sync: Explanation) -> Iterator[str]:
     """What the key waited for after this sync."""
+    if any(note.rule == "ended" for note in sync.notes):
+        return
     for note in sync.notes:
         numbers = note.numbers
         if note.rule == "backoff":
             yield f"waits: back-off until {_when(numbers['until_ns'])}"
-        elif note.rule == "deadline":
+        elif note.rule == "deadline" and numbers["armed"]:
             yield f"waits: deadline at {_when(numbers['deadline_ns'])}"
         elif note.rule == "unmanaged" and not numbers.get("deleting"):
             yield "waits: expectations, its own creations and deletions are not all seen yet"

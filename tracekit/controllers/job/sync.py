@@ -203,7 +203,7 @@ def _limit_or_deadline(ctx: SyncContext, status: JobStatus) -> Condition | None:
     if spec.active_deadline_s is None or spec.suspend or status.start_ns is None:
         return None
     deadline_ns = status.start_ns + spec.active_deadline_s * NS_PER_S
-    ctx.note("deadline", seconds=spec.active_deadline_s, deadline_ns=deadline_ns)
+    ctx.note("deadline", seconds=spec.active_deadline_s, deadline_ns=deadline_ns, armed=True)
     if ctx.clock.reached(deadline_ns):
         return _failure(ctx, "DeadlineExceeded", "Job was active longer than specified deadline")
     ctx.arm(deadline_ns - ctx.clock.now_ns)
@@ -327,17 +327,7 @@ def _act(ctx: SyncContext, api: JobApi, status: JobStatus) -> tuple[JobStatus, b
         )
         _delete_active_pods(ctx, api)
         return status, False
-    managed = ctx.satisfied and ctx.job.deleted_ns is None
-    row = ctx.memory.expectations
-    if managed and row is not None and (row.creations > 0 or row.deletions > 0):
-        ctx.note("expired", creations=row.creations, deletions=row.deletions)
-    if not managed:
-        ctx.note(
-            "unmanaged",
-            deleting=ctx.job.deleted_ns is not None,
-            creations=row.creations if row is not None else 0,
-            deletions=row.deletions if row is not None else 0,
-        )
+    managed = ctx.note_expectations()
     if managed:
         ctx.active = manage_job(ctx, api)
     spec = ctx.job.spec
