@@ -13,9 +13,9 @@ import pytest
 from tests.docs.console import Console, examples, is_shown
 from tests.support.traces import CONTROLLERS, ROOT, TRACES, audited_writes
 from tracekit.diff.trace import DiffReport
-from tracekit.diff.verdict import Verdict
 from tracekit.trace.judged import resolve_era, run_diff
 from tracekit.trace.reader import TraceReader
+from tracekit.verdict import Verdict
 
 PAGES = ROOT / "docs" / "incidents"
 INDEX = PAGES / "README.md"

@@ -12,10 +12,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from tracekit.diff.verdict import Judgement, Verdict
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.replay.surroundings import Blind
 from tracekit.report.account import Account, Step, in_order
+from tracekit.verdict import Judgement, Verdict
 
 _VERBS = {
     "job-create": "created Job",

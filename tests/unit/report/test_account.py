@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracekit.kube.timestamps import NS_PER_S
-from tracekit.replay.observed import Blind
+from tracekit.replay.surroundings import Blind
 from tracekit.report.account import Account, Step, in_order
 from tracekit.report.account_others import account_of_cronjob, add_restarts
 
