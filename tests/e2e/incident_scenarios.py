@@ -169,7 +169,7 @@ def counted_twice(stage: Stage) -> None:
     """A new controller manager lists the pods as they were before the first one was counted."""
     plan = {"run": 25, "byOrdinal": {"0": {"run": 2}}}
     stage.scene.job("import", plan, completions=2, parallelism=1)
-    first = stage.scene.running("import")[0]["metadata"]["name"]
+    first = stage.scene.running("import", seconds_max=90)[0]["metadata"]["name"]
     ended = stage.ended_pod(first)
     if not ended["metadata"].get("finalizers"):
         raise TimeoutError("the pod was counted before its end was seen")
