@@ -23,7 +23,8 @@ from tracekit.eras.job import JobRules
 from tracekit.errors import UsageError
 from tracekit.kube.timestamps import parse_rfc3339
 from tracekit.replay.feed import COLUMNS
-from tracekit.report.account import Account, account_of_cronjob, account_of_job
+from tracekit.report.account import Account, account_of_job
+from tracekit.report.account_others import account_of_cronjob, add_judgements, add_restarts
 from tracekit.sql.computed import ReplayOptions, verdict_table
 from tracekit.sql.messages import closest
 from tracekit.sql.session import Session
@@ -140,20 +141,23 @@ class Trace:
             for group in self._reader.groups(COLUMNS, namespace=namespace)
             if group.job in (None, name)
         )
+        around = surroundings_of(self._reader)
         if self._knows("jobs", namespace, name):
             rules = JobRules.of(self._era(None, None))
             judged = [
                 found
-                for found in judge_groups(groups, rules, surroundings_of(self._reader))
+                for found in judge_groups(groups, rules, around)
                 if found.replay.history.name == name
             ]
             if judged:
                 account = account_of_job(judged[0])
-                account.add(self._of_other_controllers("Job", namespace, name))
+                add_judgements(account, self._of_other_controllers("Job", namespace, name))
+                add_restarts(account, around.restarts)
                 return account
         if self._knows("cronjobs", namespace, name):
             account = self._cronjob(namespace, name)
-            account.add(self._of_other_controllers("CronJob", namespace, name))
+            add_judgements(account, self._of_other_controllers("CronJob", namespace, name))
+            add_restarts(account, around.restarts)
             return account
         key = f"{namespace}/{name}"
         raise UsageError(f"the trace has no Job or CronJob {key}{self._close(key)}")
@@ -165,7 +169,10 @@ class Trace:
             judgement
             for judgement in report.judgements
             if judgement.controller != "job"
-            and (judgement.object.kind, judgement.object.name) == (kind, name)
+            and (
+                (judgement.object.kind, judgement.object.name) == (kind, name)
+                or (kind == "Job" and judgement.subject == name)
+            )
         ]
 
     def _cronjob(self, namespace: str, name: str) -> Account:
@@ -175,7 +182,13 @@ class Trace:
         )
         self._session.table("SELECT 1 FROM cron_ticks LIMIT 0")
         rows = self._session.rows(query, namespace=namespace, name=name)
-        return account_of_cronjob(namespace, name, rows)
+        revisions = self._session.rows(
+            "SELECT recv_ns, rv, type, spec FROM internal._states WHERE stream = 'cronjobs' "
+            "AND namespace = $namespace AND name = $name ORDER BY seq",
+            namespace=namespace,
+            name=name,
+        )
+        return account_of_cronjob(namespace, name, rows, revisions)
 
     def _knows(self, stream: str, namespace: str, name: str) -> bool:
         rows = self._session.rows(

@@ -71,6 +71,7 @@ class Cluster:
     kcm_flags: Sequence[str] = ()
     api_flags: Sequence[str] = ()
     etcd_flags: Sequence[str] = ()
+    controllers: Sequence[str] = CONTROLLERS
     users: dict[str, Credentials] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -85,6 +86,7 @@ class Cluster:
             )
         )
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self.relay = ""  # the URL through which the controller manager goes, if not directly
         self.history: list[dict[str, str | float]] = []  # what was started and ended, and when
         masters = ("system:masters",)
         self.add_user("admin", masters)
@@ -114,7 +116,9 @@ class Cluster:
             patient=patient,
         )
 
-    def kubeconfig(self, user: str = "admin", namespace: str = "default") -> Path:
+    def kubeconfig(
+        self, user: str = "admin", namespace: str = "default", *, server: str = ""
+    ) -> Path:
         """Write a kubeconfig for `user` (JSON, which is YAML) and return its path."""
         path = self.folder / f"kubeconfig-{user.replace(':', '-')}"
         context = {"cluster": "e2e", "user": user, "namespace": namespace}
@@ -125,7 +129,10 @@ class Cluster:
             "clusters": [
                 {
                     "name": "e2e",
-                    "cluster": {"server": self.server, "certificate-authority": str(self.ca_file)},
+                    "cluster": {
+                        "server": server or self.server,
+                        "certificate-authority": str(self.ca_file),
+                    },
                 }
             ],
             "contexts": [{"name": "e2e", "context": context}],
@@ -296,9 +303,10 @@ class Cluster:
         return [*arguments, *self.api_flags]
 
     def _controller_manager_arguments(self) -> list[str]:
+        config = self.kubeconfig("system:kube-controller-manager", server=self.relay)
         arguments = [
             str(ensure(self.version) / CONTROLLER_MANAGER),
-            f"--kubeconfig={self.kubeconfig('system:kube-controller-manager')}",
+            f"--kubeconfig={config}",
             "--use-service-account-credentials=true",
             f"--service-account-private-key-file={self.folder / keys.SERVICE_ACCOUNT_KEY}",
             f"--secure-port={self._ports[CONTROLLER_MANAGER]}",
@@ -308,7 +316,7 @@ class Cluster:
             "--leader-elect-lease-duration=5s",
             "--leader-elect-renew-deadline=3s",
             "--leader-elect-retry-period=1s",
-            f"--controllers={','.join(CONTROLLERS)}",
+            f"--controllers={','.join(self.controllers)}",
             *self._gates(),
         ]
         if self.minor < 24:

@@ -26,7 +26,7 @@ def owed(facts: KeyFacts, search: CutSearch, state: State) -> Iterator[Judgement
     if not history.jobs:
         return
     last = history.jobs[-1]
-    yield from _owed_by_the_orphan_worker(facts, last)
+    yield from _owed_by_the_orphan_worker(facts, last, state.pod_floor)
     if last.type == "DELETED":
         return
     seen = len(history.pods)
@@ -55,8 +55,14 @@ def owed(facts: KeyFacts, search: CutSearch, state: State) -> Iterator[Judgement
         )
 
 
-def _owed_by_the_orphan_worker(facts: KeyFacts, job: Revision[JobView]) -> Iterator[Judgement]:
-    """Finalizers that stay on the pods of a Job that is gone or has finished."""
+def _owed_by_the_orphan_worker(
+    facts: KeyFacts, job: Revision[JobView], pods_seen: int
+) -> Iterator[Judgement]:
+    """Finalizers that stay on the pods of a Job that is gone or has finished.
+
+    `pods_seen` pod revisions were in the cache of the last sync. A finished Job hands the pods that
+    the cache holds to the orphan worker; one that the cache did not hold may never get there.
+    """
     history, rules, surroundings = facts.history, facts.rules, facts.surroundings
     over = job.type == "DELETED" or job.view.status.finished is not None
     if not over or not rules.batches_job_updates or rules.managed_elsewhere(job.view):
@@ -66,6 +72,7 @@ def _owed_by_the_orphan_worker(facts: KeyFacts, job: Revision[JobView]) -> Itera
     cache = PodCache()
     cache.move_to(history.pods, len(history.pods))
     changed_ns = {revision.view.uid: revision.recv_ns for revision in history.pods}
+    known = {revision.view.uid for revision in history.pods[:pods_seen]}
     uids = {revision.view.uid for revision in history.jobs}
     once_owned = {
         revision.view.uid
@@ -78,6 +85,8 @@ def _owed_by_the_orphan_worker(facts: KeyFacts, job: Revision[JobView]) -> Itera
         if not (owned or released) or not pod.has_tracking_finalizer:
             continue
         if max([changed_ns[pod.uid], *quiet_ns]) > end_ns:
+            continue
+        if job.type != "DELETED" and pod.uid not in known:
             continue
         why = (
             f"expected the tracking finalizer of pod {pod.name} to go: its Job is over "

@@ -12,11 +12,14 @@ from tracekit.replay.walk import Explanation
 
 #: Which rules say something about which kind of action, most telling first.
 _TELLING: dict[WriteKind, tuple[str, ...]] = {
-    WriteKind.POD_CREATE: ("wanted", "backoff"),
-    WriteKind.POD_DELETE: ("ended", "suspended", "backoff-limit", "deadline", "wanted"),
+    WriteKind.POD_CREATE: ("expired", "wanted", "backoff"),
+    WriteKind.POD_DELETE: (
+        "restart-limit", "backoff-limit", "ended", "suspended", "deadline", "expired", "wanted",
+    ),
     WriteKind.FINALIZER_REMOVAL: ("counted", "ended", "suspended"),
     WriteKind.STATUS_UPDATE: (
-        "counted", "ended", "backoff-limit", "deadline", "backoff", "wanted", "unmanaged",
+        "counted", "ended", "restart-limit", "backoff-limit", "deadline", "backoff", "expired",
+        "wanted", "unmanaged",
     ),
     WriteKind.POD_ADOPT: (),
     WriteKind.POD_RELEASE: (),
@@ -69,16 +72,36 @@ def _counted(numbers: dict[str, Any]) -> str:
     for name in ("new_succeeded", "new_failed"):
         if numbers[name]:
             text += f"; {name.replace('_', ' ')}: {', '.join(numbers[name])}"
+    if numbers.get("forgotten"):
+        text += "; only pods that are still there count"
     return text
+
+
+def _deadline(numbers: dict[str, Any]) -> str:
+    at = format_rfc3339(numbers["deadline_ns"])
+    text = f"activeDeadlineSeconds {numbers['seconds']}: until {at}"
+    return text if numbers["armed"] else f"{text}, but this sync sets no timer for it"
 
 
 def _unmanaged(numbers: dict[str, Any]) -> str:
     if numbers["deleting"]:
         return "the Job is being deleted: its pods are left alone"
-    return (
-        f"waiting for {max(0, numbers['creations'])} creations and "
-        f"{max(0, numbers['deletions'])} deletions to be seen"
-    )
+    return f"waiting for {_outstanding(numbers)} to be seen"
+
+
+def _outstanding(numbers: dict[str, Any]) -> str:
+    counts = ((numbers["creations"], "creation"), (numbers["deletions"], "deletion"))
+    told = [f"{count} {word}{'s' if count > 1 else ''}" for count, word in counts if count > 0]
+    return " and ".join(told) or "nothing"
+
+
+def _ended(numbers: dict[str, Any]) -> str:
+    text = f"ended by {numbers['reason'] or 'completion'}"
+    if numbers["active"]:
+        text += f": what is active is deleted (pods: {numbers['active']})"
+    if not numbers["satisfied"]:
+        text += ", postponed: creations or deletions not seen yet"
+    return text
 
 
 _PHRASES: dict[str, Callable[[dict[str, Any]], str]] = {
@@ -89,12 +112,16 @@ _PHRASES: dict[str, Callable[[dict[str, Any]], str]] = {
     "backoff": lambda n: (
         f"back-off after {n['failures']} failures until {format_rfc3339(n['until_ns'])}"
     ),
-    "backoff-limit": lambda n: f"backoffLimit {n['limit']}: {n['failed']} failed",
-    "deadline": lambda n: (
-        f"activeDeadlineSeconds {n['seconds']}: until {format_rfc3339(n['deadline_ns'])}"
+    "backoff-limit": lambda n: f"failed pods: {n['failed']}, more than backoffLimit {n['limit']}",
+    "restart-limit": lambda n: (
+        f"restartPolicy OnFailure: {n['restarts']} container restarts reach backoffLimit "
+        f"{n['limit']}"
     ),
-    "ended": lambda n: (
-        f"ended by {n['reason'] or 'completion'}"
-        + ("" if n["satisfied"] else ", postponed: creations or deletions not seen yet")
+    "deadline": _deadline,
+    "retry": lambda _: (
+        "a pod failed: the sync ends in an error, and the key's back-off takes the place of a "
+        "later timer"
     ),
+    "ended": _ended,
+    "expired": lambda n: f"{_outstanding(n)} not seen for over 5 minutes: no longer waited for",
 }

@@ -115,6 +115,9 @@ class CutSearch:
         """
         newest = self.history.pods_below(self.history.writes[state.index].rv)
         floor = state.pod_floor if deepest is None else max(state.pod_floor, newest - deepest)
+        if self.rules.refuses_stale_sync:
+            # From 1.36 on a sync is refused until the informer has shown what the last one wrote.
+            floor = max(floor, state.own_pods)
         cache = state.cache.copy()
         cache.move_to(self.history.pods, newest)
         yield Cut(job, newest, cache, self.memory_at(state, newest, job.view.uid))
@@ -267,6 +270,14 @@ class CutSearch:
         timer_ns = max((at for at in clock.asked if at <= now_ns), default=0)
         wrote_status = consumed[-1].kind is WriteKind.STATUS_UPDATE
         own_status = [write.job for write in consumed if write.job is not None][-1:]
+        # A DELETE answers with no revision to wait for, and so does a pod's last finalizer.
+        own_pods = [
+            write.pod.position + 1
+            for write in consumed
+            if write.pod is not None
+            and write.kind is not WriteKind.POD_DELETE
+            and write.pod.type != "DELETED"
+        ]
         after = State(
             index=state.index,
             memory=cut.memory,
@@ -278,6 +289,7 @@ class CutSearch:
             restarts_seen=state.restarts_seen,
             listings_seen=state.listings_seen,
             own_status=own_status[0] if own_status else state.own_status,
+            own_pods=max(own_pods, default=state.own_pods),
             certain=state.certain
             or (wrote_status and cut.pods >= self.facts.pods_listed(first.recv_ns)),
         )

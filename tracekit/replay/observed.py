@@ -98,7 +98,7 @@ class KeyWalker:
         at_ns = self.history.writes[state.index].recv_ns
         passed = sum(1 for restart in restarts if restart.until_ns <= at_ns)
         if passed != state.restarts_seen:
-            state = replace(state, memory=JobMemory(), restarts_seen=passed)
+            state = replace(state, memory=JobMemory(), restarts_seen=passed, own_pods=0)
         listed = sum(1 for until_ns in blind_until_ns if until_ns <= at_ns)
         if listed != state.listings_seen:
             state = replace(state, memory=JobMemory(), listings_seen=listed, certain=False)

@@ -32,6 +32,7 @@ class State:
     restarts_seen: int = 0
     listings_seen: int = 0
     own_status: Revision[JobView] | None = None  # the revision that its last status write made
+    own_pods: int = 0  # so many pod revisions reach up to its own last creation or patch
     #: False after the record could not see this key, until a sync is explained again: the memory of
     #: the controller, and what it was in the midst of, are not known.
     certain: bool = True

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tracekit.controllers.job.context import Note
 from tracekit.diff.judge import KeyJudgement
 from tracekit.diff.why import describe, describe_cut
 from tracekit.kube.timestamps import NS_PER_S, format_rfc3339
@@ -59,11 +60,6 @@ class Account:
         """`namespace/name`."""
         return f"{self.namespace}/{self.name}"
 
-    def add(self, judgements: Iterable[Judgement]) -> None:
-        """Tell what controllers other than the Job's did, each with its verdict and why."""
-        self.steps += [_told(judgement) for judgement in judgements]
-        self.steps.sort(key=lambda step: (step.at_ns, step.rv or 0))
-
     def until(self, at_ns: int) -> Account:
         """The steps up to a time."""
         return Account(
@@ -73,6 +69,20 @@ class Account:
     def text(self) -> str:
         """The account as lines of text."""
         return "\n".join(account_lines(self)) + "\n"
+
+
+def in_order(steps: Iterable[Step]) -> list[Step]:
+    """Steps as they happened: by revision where they have one, the others by time in between.
+
+    Streams are received side by side, so that a pod may arrive before the Job that it is of.
+    """
+    timed = sorted(steps, key=lambda step: (step.at_ns, step.rv or 0))
+    later_ns: dict[int, int] = {}
+    earliest_ns = None
+    for step in sorted((s for s in timed if s.rv is not None), key=lambda s: -(s.rv or 0)):
+        earliest_ns = step.at_ns if earliest_ns is None else min(earliest_ns, step.at_ns)
+        later_ns[step.rv or 0] = earliest_ns
+    return sorted(timed, key=lambda s: (later_ns.get(s.rv or 0, s.at_ns), s.rv or 0))
 
 
 def account_lines(account: Account) -> Iterator[str]:
@@ -102,10 +112,8 @@ def account_of_job(judged: KeyJudgement) -> Account:
     history = judged.replay.history
     account = Account("Job", history.namespace, history.name)
     verdicts = {(j.resource_version, j.action, j.subject): j for j in judged.judgements}
-    account.steps += _revisions(history)
-    account.steps += _syncs(judged, verdicts)
-    account.steps += _others(judged.judgements)
-    account.steps.sort(key=lambda step: (step.at_ns, step.rv or 0))
+    steps = [*_revisions(history), *_syncs(judged, verdicts), *_others(judged.judgements)]
+    account.steps = in_order(steps)
     account.closing = _closing(judged)
     return account
 
@@ -151,6 +159,13 @@ def _edits(before: JobView, now: JobView) -> Iterator[str]:
         old, new = getattr(before.spec, name), getattr(now.spec, name)
         if old != new:
             yield f"spec {name}: {old} → {new}"
+    for name, old_map, new_map in (
+        ("labels", before.labels, now.labels),
+        ("annotations", before.annotations, now.annotations),
+    ):
+        keys = sorted(k for k in {*old_map, *new_map} if old_map.get(k) != new_map.get(k))
+        if keys:
+            yield f"{name}: {', '.join(keys)}"
     if before.deleted_ns is None and now.deleted_ns is not None:
         yield f"asked for its deletion (finalizers: {', '.join(now.finalizers) or 'none'})"
     if before.finalizers != now.finalizers:
@@ -170,11 +185,13 @@ def _syncs(
     judged: KeyJudgement, verdicts: Mapping[tuple[str, str, str], Judgement]
 ) -> Iterator[Step]:
     seen = 0
+    counted: set[str] = set()  # pods that an earlier sync counted: it took their finalizer off
     for sync in judged.replay.syncs:
         news = judged.replay.history.pods[seen : sync.pod_cut]
         seen = max(seen, sync.pod_cut)
         details = [*_news(news), f"cache: {describe_cut(sync)}"]
         details += [f"rule: {text}" for text in describe(sync.notes)]
+        details += list(_counted_again(sync, counted))
         details += [f"event: {e.reason}: {e.message}" for e in _distinct(sync)]
         if sync.refused:
             details.append(f"{sync.refused} creations were refused by the API server")
@@ -185,6 +202,32 @@ def _syncs(
         yield Step(
             at_ns, sync.writes[-1].rv, "job-controller", _did(sync.writes), tuple(details), verdict
         )
+
+
+def _counted_again(sync: Explanation, counted: set[str]) -> Iterator[str]:
+    """Pods that this sync counts although one before it did; `counted` grows by its own."""
+    for note in sync.notes:
+        again = [
+            name
+            for key in ("new_succeeded", "new_failed")
+            for name in _names(note, key)
+            if name in counted
+        ]
+        if again:
+            yield (
+                f"counted again: {_named(again)}, whose finalizer had been taken off before; the "
+                "cache did not show that"
+            )
+    counted.update(
+        write.pod.view.name
+        for write in sync.writes
+        if write.kind is WriteKind.FINALIZER_REMOVAL and write.pod is not None
+    )
+
+
+def _names(note: Note, key: str) -> Sequence[str]:
+    found = note.numbers.get(key)
+    return found if isinstance(found, list) else ()
 
 
 def _distinct(sync: Explanation) -> list[Any]:
@@ -260,11 +303,13 @@ def _status(first: Revision[JobView], last: Revision[JobView]) -> str:
 
 def _waiting(sync: Explanation) -> Iterator[str]:
     """What the key waited for after this sync."""
+    if any(note.rule == "ended" for note in sync.notes):
+        return
     for note in sync.notes:
         numbers = note.numbers
         if note.rule == "backoff":
             yield f"waits: back-off until {_when(numbers['until_ns'])}"
-        elif note.rule == "deadline":
+        elif note.rule == "deadline" and numbers["armed"]:
             yield f"waits: deadline at {_when(numbers['deadline_ns'])}"
         elif note.rule == "unmanaged" and not numbers.get("deleting"):
             yield "waits: expectations, its own creations and deletions are not all seen yet"
@@ -308,21 +353,6 @@ def _others(judgements: Iterable[Judgement]) -> Iterator[Step]:
         yield Step(judgement.time_ns, rv, who, what, (judgement.why,), judgement.verdict.value)
 
 
-def _told(judgement: Judgement) -> Step:
-    rv = int(judgement.resource_version) if judgement.resource_version.isdigit() else None
-    who = f"{judgement.controller}-controller"
-    match judgement.verdict:
-        case Verdict.FOREIGN:
-            who = "somebody else"
-        case Verdict.UNKNOWABLE:
-            who = "nobody knows who"
-    what = f"{'owed' if judgement.verdict is Verdict.MISSING else 'did'} {judgement.action}"
-    if judgement.subject:
-        what += f" of {judgement.subject}"
-    verdict = judgement.verdict.value
-    return Step(judgement.time_ns, rv, who, what, (f"because {judgement.why}",), verdict)
-
-
 #### The end ####
 
 
@@ -333,10 +363,8 @@ def _closing(judged: KeyJudgement) -> str:
     last = history.jobs[-1]
     status = last.view.status
     finish = status.finished
-    phases = Counter(
-        "gone" if r.type == "DELETED" else r.view.phase
-        for r in {r.view.uid: r for r in history.pods}.values()
-    )
+    last_of = {r.view.uid: r for r in history.pods}.values()
+    phases = Counter("gone" if r.type == "DELETED" else r.view.phase for r in last_of)
     pods = ", ".join(f"{n} {phase}" for phase, n in sorted(phases.items())) or "none"
     if finish is not None:
         end = f"ended {finish.type}" + (
@@ -353,29 +381,22 @@ def _closing(judged: KeyJudgement) -> str:
         took = f" after {(finish.last_transition_ns - status.start_ns) / NS_PER_S:.0f} s"
     return (
         f"The Job {end}{took}; {status.succeeded} succeeded, {status.failed} failed; pods: {pods}; "
-        f"{verdict}."
+        f"{verdict}." + "".join(f" {sentence}" for sentence in _left_behind(history))
     )
 
 
-#### CronJobs ####
-
-
-def account_of_cronjob(namespace: str, name: str, ticks: Iterable[Mapping[str, Any]]) -> Account:
-    """The account of a CronJob out of its rows of `cron_ticks` (times in ns)."""
-    account = Account("CronJob", namespace, name)
-    outcomes: Counter[str] = Counter()
-    for tick in ticks:
-        outcomes[tick["outcome"]] += 1
-        rule = f"rule: {tick['policy']}" if tick["policy"] else "rule: none that the record shows"
-        account.steps.append(
-            Step(
-                tick["due_ns"],
-                None,
-                "tick",
-                f"{tick['outcome']}" + (f": Job {tick['job']}" if tick["job"] else ""),
-                (f"schedule: {tick['schedule']}", rule, f"because {tick['why']}"),
-            )
-        )
-    told = ", ".join(f"{n} {outcome}" for outcome, n in sorted(outcomes.items())) or "none"
-    account.closing = f"Ticks while it was recorded: {told}."
-    return account
+def _left_behind(history: History) -> Iterator[str]:
+    """Sentences on pods that are still there although the Job has no more use for them."""
+    last = history.jobs[-1]
+    if last.type != "DELETED" and last.view.status.finished is None:
+        return
+    left = [
+        revision.view
+        for revision in {r.view.uid: r for r in history.pods}.values()
+        if revision.type != "DELETED"
+    ]
+    if last.type == "DELETED" and left:
+        yield f"Pods that outlived the Job: {_named([pod.name for pod in left])}."
+    held = [pod.name for pod in left if pod.has_tracking_finalizer]
+    if held:
+        yield f"Pods that still hold the tracking finalizer: {_named(held)}."

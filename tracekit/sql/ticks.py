@@ -4,7 +4,7 @@ The schedules in force come from the recorded revisions of the CronJob; a Job be
 that its annotation names (1.28 and later) or its name ends with (minutes since 1970, seconds under
 the polling controller). What was not started is explained by the first of these that holds:
 suspended, inside a gap, Forbid with a Job still running, too late for startingDeadlineSeconds, no
-leader, a later tick started instead.
+leader, the controller gave up (Event FailedNeedsStart), a later tick started instead.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -75,6 +75,13 @@ SELECT epoch_ns(from_at) - (without_leader_s * 1e9)::BIGINT AS from_ns,
        epoch_ns(from_at) AS until_ns
 FROM leaders WHERE trace = $trace AND lease = 'kube-controller-manager' AND without_leader_s > 0
 """
+# Repetitions count up in one Event: all of its states tell how long it went on.
+_GAVE_UP = """
+SELECT namespace, cronjob, min(first_ns) AS from_ns, max(last_ns) AS until_ns
+FROM internal._states
+WHERE trace = $trace AND stream = 'events' AND reason = 'FailedNeedsStart' AND cronjob IS NOT NULL
+GROUP BY namespace, cronjob, uid
+"""
 
 
 class _Fate(NamedTuple):
@@ -120,6 +127,7 @@ class _Surroundings:
     end_ns: int
     gaps: Sequence[tuple[int, int]]
     leaderless: Sequence[tuple[int, int]]
+    gave_up: Mapping[tuple[str, str], Sequence[tuple[int, int]]]
 
 
 def ticks_of(
@@ -167,7 +175,10 @@ def _surroundings(cursor: Any, trace: str) -> _Surroundings:
     ).fetchone()[0]
     gaps = [(r["from_ns"], r["until_ns"]) for r in _rows(cursor, _BLIND, trace=trace)]
     pauses = [(r["from_ns"], r["until_ns"]) for r in _rows(cursor, _LEADERLESS, trace=trace)]
-    return _Surroundings(end or 0, gaps, pauses)
+    gave_up: defaultdict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
+    for row in _rows(cursor, _GAVE_UP, trace=trace):
+        gave_up[row["namespace"], row["cronjob"]].append((row["from_ns"], row["until_ns"]))
+    return _Surroundings(end or 0, gaps, pauses, gave_up)
 
 
 def _started(row: dict[str, Any]) -> _Started:
@@ -196,6 +207,7 @@ class _CronJob:
         self.revisions = revisions
         self.jobs = sorted(jobs, key=lambda job: job.created_ns)
         self.around = around
+        self.gave_up = around.gave_up.get((revisions[0]["namespace"], revisions[0]["name"]), ())
         self.rules = [_rule(row, generation) for row in revisions if row["type"] != "DELETED"]
         self.by_due = {job.due_ns: job for job in self.jobs if job.due_ns is not None}
         self.by_minute = {job.due_minute: job for job in self.jobs if job.due_minute is not None}
@@ -293,12 +305,26 @@ class _CronJob:
         pause = _inside(self.around.leaderless, at_ns)
         if pause is not None:
             seconds = (pause[1] - pause[0]) / NS_PER_S
-            return _Fate("missed", "no-leader", f"no controller manager led for {seconds:.0f} s")
+            why = f"no controller manager led for {seconds:.0f} s"
+            if rule.deadline_ns is not None and pause[1] - at_ns > rule.deadline_ns:
+                # What lies before the deadline's window is not even looked at: no rule can tell it.
+                why += (
+                    f"; the next one led {(pause[1] - at_ns) / NS_PER_S:.0f} s after it was due, "
+                    f"past startingDeadlineSeconds ({rule.deadline_ns // NS_PER_S} s): such a "
+                    "time is dropped without an Event"
+                )
+            return _Fate("missed", "no-leader", why)
+        if _inside(self.gave_up, at_ns) is not None:
+            why = (
+                "the controller gave up (Event FailedNeedsStart): more than 100 times were due "
+                "since the last run, and it lists them all"
+            )
+            return _Fate("missed", "too-many-missed", why)
         if self.around.end_ns - at_ns < END_SLACK_NS:
             return _Fate("pending", None, "due just before the record ends")
         if rule.deadline_ns is not None:
             limit = f"{rule.deadline_ns // NS_PER_S} s"
-            why = f"not started within startingDeadlineSeconds ({limit})"
+            why = f"not started within startingDeadlineSeconds ({limit}), which no Event tells"
             return _Fate("missed", "startingDeadlineSeconds", why)
         if later is not None:
             why = f"only the most recent due time is started: {later.name} was started instead"

@@ -100,6 +100,18 @@ class SyncContext:
         """Write down the rule that is being applied."""
         self.clock.notes.append(Note(rule, numbers))
 
+    def note_expectations(self) -> bool:
+        """Whether the pods may be managed in this sync; written down where it says something."""
+        row = self.memory.expectations
+        creations, deletions = (row.creations, row.deletions) if row is not None else (0, 0)
+        deleting = self.job.deleted_ns is not None
+        if deleting or not self.satisfied:
+            self.note("unmanaged", deleting=deleting, creations=creations, deletions=deletions)
+            return False
+        if creations > 0 or deletions > 0:
+            self.note("expired", creations=creations, deletions=deletions)
+        return True
+
     def policy(self, pod: PodView) -> PolicyMatch:
         """What the pod failure policy says of a failed pod."""
         return match_pod_failure_policy(

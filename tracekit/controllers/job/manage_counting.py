@@ -23,6 +23,15 @@ def manage_job_by_count(ctx: SyncContext, api: JobApi, *, suspended: bool) -> in
     counting, spec = ctx.rules.counting, ctx.job.spec
     active = len(ctx.active_pods)
     wanted = _wanted_active(ctx, active)
+    ctx.note(
+        "wanted",
+        wanted=wanted,
+        active=active,
+        terminating=0,
+        parallelism=spec.parallelism,
+        completions=spec.completions,
+        succeeded=ctx.succeeded,
+    )
     kept = wanted if counting.pods_beyond_completions_removed else spec.parallelism
     if suspended:
         kept = 0

@@ -203,7 +203,7 @@ def _limit_or_deadline(ctx: SyncContext, status: JobStatus) -> Condition | None:
     if spec.active_deadline_s is None or spec.suspend or status.start_ns is None:
         return None
     deadline_ns = status.start_ns + spec.active_deadline_s * NS_PER_S
-    ctx.note("deadline", seconds=spec.active_deadline_s, deadline_ns=deadline_ns)
+    ctx.note("deadline", seconds=spec.active_deadline_s, deadline_ns=deadline_ns, armed=True)
     if ctx.clock.reached(deadline_ns):
         return _failure(ctx, "DeadlineExceeded", "Job was active longer than specified deadline")
     ctx.arm(deadline_ns - ctx.clock.now_ns)
@@ -214,10 +214,13 @@ def _exceeds_backoff_limit(ctx: SyncContext) -> bool:
     spec = ctx.job.spec
     if ctx.failed <= spec.backoff_limit:
         return False
-    if ctx.rules.backoff_limit_ignores_active_pods:
-        return True
-    # With as many active pods as wanted, an earlier sync has handled the failure.
-    return ctx.failed > ctx.job.status.failed and ctx.active != spec.parallelism
+    if not ctx.rules.backoff_limit_ignores_active_pods and (
+        # With as many active pods as wanted, an earlier sync has handled the failure.
+        ctx.failed <= ctx.job.status.failed or ctx.active == spec.parallelism
+    ):
+        return False
+    ctx.note("backoff-limit", limit=spec.backoff_limit, failed=ctx.failed)
+    return True
 
 
 def _past_backoff_limit_on_failure(ctx: SyncContext) -> bool:
@@ -225,7 +228,10 @@ def _past_backoff_limit_on_failure(ctx: SyncContext) -> bool:
     if spec.restart_policy != "OnFailure":
         return False
     restarts = sum(pod.restarts for pod in ctx.pods if pod.phase in ("Running", "Pending"))
-    return restarts > 0 if spec.backoff_limit == 0 else restarts >= spec.backoff_limit
+    past = restarts > 0 if spec.backoff_limit == 0 else restarts >= spec.backoff_limit
+    if past:
+        ctx.note("restart-limit", limit=spec.backoff_limit, restarts=restarts)
+    return past
 
 
 def _count_indexes(ctx: SyncContext, status: JobStatus) -> None:
@@ -321,15 +327,7 @@ def _act(ctx: SyncContext, api: JobApi, status: JobStatus) -> tuple[JobStatus, b
         )
         _delete_active_pods(ctx, api)
         return status, False
-    managed = ctx.satisfied and ctx.job.deleted_ns is None
-    if not managed:
-        row = ctx.memory.expectations
-        ctx.note(
-            "unmanaged",
-            deleting=ctx.job.deleted_ns is not None,
-            creations=row.creations if row is not None else 0,
-            deletions=row.deletions if row is not None else 0,
-        )
+    managed = ctx.note_expectations()
     if managed:
         ctx.active = manage_job(ctx, api)
     spec = ctx.job.spec

@@ -142,6 +142,18 @@ def _count(ctx: SyncContext) -> JobStatus:
                 if pod.phase == "Succeeded" and 0 <= pod.completion_index < bound
             ),
         )
+    before = ctx.job.status
+    ctx.note(
+        "counted",
+        active=ctx.active,
+        ready=ctx.ready,
+        terminating=sum(1 for pod in ctx.pods if pod.terminating),
+        succeeded=ctx.succeeded,
+        failed=ctx.failed,
+        new_succeeded=[],
+        new_failed=[],
+        forgotten=max(0, before.succeeded - ctx.succeeded) + max(0, before.failed - ctx.failed),
+    )
     if status.start_ns is None and not suspended(ctx):
         status = replace(status, start_ns=ctx.clock.now_ns)
         if spec.active_deadline_s is not None and not counting.deadline_timer_rearmed_on_every_sync:
@@ -160,11 +172,18 @@ def _decide_ending(ctx: SyncContext, status: JobStatus) -> _Verdict:
         )
     elif spec.active_deadline_s is not None and status.start_ns is not None and not suspended(ctx):
         deadline_ns = status.start_ns + spec.active_deadline_s * NS_PER_S
+        rearmed = ctx.rules.counting.deadline_timer_rearmed_on_every_sync
+        ctx.note(
+            "deadline",
+            seconds=spec.active_deadline_s,
+            deadline_ns=deadline_ns,
+            armed=rearmed or ctx.job.status.start_ns is None or ctx.clock.reached(deadline_ns),
+        )
         if ctx.clock.reached(deadline_ns):
             verdict.ending = ctx.condition(
                 "Failed", "DeadlineExceeded", "Job was active longer than specified deadline"
             )
-        elif ctx.rules.counting.deadline_timer_rearmed_on_every_sync:
+        elif rearmed:
             ctx.arm(deadline_ns - ctx.clock.now_ns)
     if spec.indexed:
         ctx.succeeded = total(ctx.succeeded_indexes)
@@ -205,6 +224,7 @@ def _past_backoff_limit_on_failure(ctx: SyncContext) -> bool:
 def _fail(ctx: SyncContext, api: JobApi, status: JobStatus, verdict: _Verdict) -> JobStatus:
     """Delete what runs and note the failure; those pods count as failed even if it did not work."""
     assert verdict.ending is not None  # noqa: S101 - the caller's branch
+    ctx.note("ended", reason=verdict.ending.reason, active=ctx.active, satisfied=True)
     for pod in ctx.active_pods:
         if delete_pod(ctx, api, pod) not in _GONE:
             ctx.error = True
@@ -218,7 +238,7 @@ def _fail(ctx: SyncContext, api: JobApi, status: JobStatus, verdict: _Verdict) -
 
 def _manage(ctx: SyncContext, api: JobApi, status: JobStatus, verdict: _Verdict) -> JobStatus:
     """Create or delete pods, then see whether the Job is complete or its suspension turned over."""
-    managed = ctx.satisfied and ctx.job.deleted_ns is None
+    managed = ctx.note_expectations()
     if managed:
         ctx.active = manage_job_by_count(ctx, api, suspended=suspended(ctx))
     if _complete(ctx, api):
@@ -319,4 +339,5 @@ def _write(ctx: SyncContext, api: JobApi, status: JobStatus, verdict: _Verdict) 
         unfinished = status.finished is None
         if verdict.new_failure and unfinished and ctx.rules.counting.new_failure_returns_error:
             error = True  # the retry is the back-off
+            ctx.note("retry")
     return SyncResult(error=error, wake_after_ns=ctx.wake_after_ns, forget=forget)

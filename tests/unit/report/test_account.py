@@ -1,0 +1,71 @@
+"""The order of an account's steps, and what it tells from beyond the Job controller's syncs."""
+
+from __future__ import annotations
+
+import random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tracekit.kube.timestamps import NS_PER_S
+from tracekit.replay.surroundings import Blind
+from tracekit.report.account import Account, Step, in_order
+from tracekit.report.account_others import account_of_cronjob, add_restarts
+
+_STEPS = st.lists(
+    st.tuples(st.integers(0, 50), st.none() | st.integers(1, 50)), max_size=12, unique=True
+)
+
+
+def _step(at_ns: int, rv: int | None) -> Step:
+    return Step(at_ns, rv, "who", "what")
+
+
+def test_a_pod_that_arrives_before_its_job_is_told_after_it() -> None:
+    job, sync = _step(12, 223), _step(11, 228)
+    assert in_order([sync, job]) == [job, sync]
+
+
+@given(_STEPS, st.randoms(use_true_random=False))
+def test_steps_come_by_revision_and_none_is_lost(
+    drawn: list[tuple[int, int | None]], chance: random.Random
+) -> None:
+    steps = [_step(*pair) for pair in drawn]
+    ordered = in_order(steps)
+    assert sorted(map(repr, ordered)) == sorted(map(repr, steps))
+    rvs = [step.rv for step in ordered if step.rv is not None]
+    assert rvs == sorted(rvs)
+    without = [step.at_ns for step in ordered if step.rv is None]
+    assert without == sorted(without)
+    chance.shuffle(steps)
+    assert in_order(steps) == ordered
+
+
+def test_only_restarts_within_the_account_are_told() -> None:
+    steps = [_step(10 * NS_PER_S, 1), _step(20 * NS_PER_S, 2)]
+    account = Account("Job", "shop", "import", steps)
+    restarts = [Blind(at * NS_PER_S, (at + 3) * NS_PER_S, "changed hands") for at in (1, 12, 40)]
+    add_restarts(account, restarts)
+    told = [step.what for step in account.steps if step.who == "kube-controller-manager"]
+    assert told == ["led again, 3 s after the last sign of the one before"]
+    empty = Account("Job", "shop", "import")
+    add_restarts(empty, restarts)
+    assert empty.steps == []
+
+
+def test_a_cronjob_is_told_with_its_spec_and_what_changed_in_it() -> None:
+    revisions = [
+        {"recv_ns": 1, "rv": 5, "type": "ADDED", "spec": '{"schedule":"* * * * *"}'},
+        {"recv_ns": 2, "rv": 6, "type": "MODIFIED", "spec": '{"schedule":"* * * * *"}'},
+        {"recv_ns": 3, "rv": 7, "type": "MODIFIED", "spec": '{"schedule":"@hourly"}'},
+        {"recv_ns": 4, "rv": 8, "type": "MODIFIED", "spec": "not JSON"},
+        {"recv_ns": 5, "rv": 9, "type": "DELETED", "spec": None},
+    ]
+    account = account_of_cronjob("shop", "report", [], revisions)
+    assert [(step.rv, step.what, step.details) for step in account.steps] == [
+        (5, "was created", ("schedule * * * * *",)),
+        (7, "changed the CronJob", ("spec schedule: * * * * * → @hourly",)),
+        (8, "changed the CronJob", ("spec schedule: @hourly → None",)),
+        (9, "is gone", ()),
+    ]
+    assert account.closing == "Ticks while it was recorded: none."
