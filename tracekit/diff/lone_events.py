@@ -48,10 +48,10 @@ def _emits(search: CutSearch, cut: Cut, row: EventRow) -> bool:
         return True
     if row.reason in ENDING_REASONS and api.problems:
         return False  # such a sync would have written something that shows
-    told = {(event.reason, event.message) for event in api.events}
-    if row.reason == "SuccessfulDelete" and not any(reason in FAILURES for reason, _ in told):
+    told = {(event.type, event.reason, event.message) for event in api.events}
+    if row.reason == "SuccessfulDelete" and not any(reason in FAILURES for _, reason, _ in told):
         return False  # expectations hold any other deletion back until it shows
-    return (row.reason, row.message) in told
+    return (row.event_type, row.reason, row.message) in told
 
 
 def of_unseen_sync(facts: KeyFacts, row: EventRow) -> bool:
