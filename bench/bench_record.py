@@ -11,9 +11,11 @@ on a busy machine; wall rates depend on what else runs.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import io
 import json
 import os
+import re
 import resource
 import socket
 import subprocess
@@ -21,7 +23,9 @@ import sys
 import tempfile
 import threading
 import time
+import uuid
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +37,19 @@ TRACE = ROOT / "traces" / "v1.36.3-churn7" / "watch.jsonl.zst"
 RESOURCES = {"jobs": "batch/v1", "pods": "v1", "events": "v1"}
 FRAME_TYPES = {"ADDED", "MODIFIED", "DELETED"}
 REVISIONS_PER_COPY = 1_000_000
+JOBS_PER_COPY = 251
+COPY_NS = 1_800 * 1_000_000_000
+JOB_NAME = re.compile(rb"\bc(\d{4})-")
+UID = re.compile(rb"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 WATCH_FRAMES = 6000
 
 
-def frames(copies: int) -> Iterator[tuple[str, int, str, dict[str, Any]]]:
-    """Every frame of every copy: resource, receive time, type, object."""
+def frames(copies: int) -> Iterator[tuple[str, int, str, bytes]]:
+    """Every frame of every copy: resource, receive time, type, object as text.
+
+    A copy is what the cluster would have done next: other jobs, other uids, later revisions and
+    times of arrival. What a compressor finds in common is what it would find in one long recording.
+    """
     for copy in range(copies):
         with TRACE.open("rb") as packed:
             lines = io.TextIOWrapper(zstandard.ZstdDecompressor().stream_reader(packed))
@@ -45,15 +57,30 @@ def frames(copies: int) -> Iterator[tuple[str, int, str, dict[str, Any]]]:
                 row = json.loads(line)
                 if row["type"] not in FRAME_TYPES or row["resource"] not in RESOURCES:
                     continue
-                body = row["object"]
-                meta = body["metadata"]
+                meta = row["object"]["metadata"]
                 meta["resourceVersion"] = str(
                     int(meta["resourceVersion"]) + (copy + 1) * REVISIONS_PER_COPY
                 )
-                if copy:
-                    text = json.dumps(body).replace(meta["uid"], f"{copy:08x}{meta['uid'][8:]}")
-                    body = json.loads(text)
-                yield row["resource"], row["recv"], row["type"], body
+                text = orjson.dumps(row["object"])
+                yield (
+                    row["resource"],
+                    row["recv"] + copy * COPY_NS,
+                    row["type"],
+                    _renamed(text, copy) if copy else text,
+                )
+
+
+def _renamed(text: bytes, copy: int) -> bytes:
+    """The object with the jobs and uids of a copy."""
+    text = JOB_NAME.sub(lambda m: b"c%04d-" % (int(m[1]) + copy * JOBS_PER_COPY), text)
+    return UID.sub(lambda m: _uid(m[0], copy), text)
+
+
+@lru_cache(1 << 16)
+def _uid(uid: bytes, copy: int) -> bytes:
+    return str(
+        uuid.UUID(bytes=hashlib.blake2b(uid + b"%d" % copy, digest_size=16).digest())
+    ).encode()
 
 
 def build(folder: Path, copies: int) -> dict[str, int]:
@@ -64,8 +91,10 @@ def build(folder: Path, copies: int) -> dict[str, int]:
     packer = zstandard.ZstdCompressor(level=19)
     lines_bytes = 0
     with packed.open("wb") as sink, packer.stream_writer(sink) as lines:
-        for name, recv, kind, body in frames(copies):
+        for name, recv, kind, text in frames(copies):
             counts[name] += 1
+            # As Go writes it: the object's text goes into the frame as it is.
+            body = orjson.Fragment(text)
             frame = orjson.dumps({"type": kind, "object": body}) + b"\n"
             files[name].write(b"%x\r\n%b\r\n" % (len(frame), frame))
             line = orjson.dumps({"recv": recv, "resource": name, "type": kind, "object": body})

@@ -32,8 +32,8 @@ from tracekit.record.failures import (
 from tracekit.record.frames import Frame, parse_frame
 from tracekit.record.kinds import StreamSpec
 from tracekit.record.known import KnownObjects
-from tracekit.record.positions import RecentFrames, ResumePoint, is_older
-from tracekit.record.sink import GapRow, Row, Sink, SinkClosedError
+from tracekit.record.positions import RecentFrames, ResumePoint, is_older, revision_number
+from tracekit.record.sink import GapRow, Outbox, Sink, SinkClosedError
 from tracekit.record.status import StreamState, StreamStatus
 from tracekit.record.transport import ApiClient, WatchResponse
 
@@ -85,7 +85,7 @@ class Watcher:
         #: Held while rows of one chunk are written: who holds it sees a whole number of frames.
         self.lock = threading.Lock()
         self._client = client
-        self._sink = sink
+        self._outbox = Outbox(sink, spec.resource)
         self._policy = policy
         self._stop = stop
         self._transform = transform
@@ -95,6 +95,8 @@ class Watcher:
         self._known = KnownObjects()
         self._recent = RecentFrames()
         self._position: str | None = None
+        #: The greatest revision of this stream met so far: what is beyond it cannot be a repeat.
+        self._newest = -1
         #: Last revision and time before the position was lost, and why; None when nothing was.
         self._lost: tuple[str, int | None, str] | None = None
         self._response: WatchResponse | None = None
@@ -103,9 +105,11 @@ class Watcher:
         self._bad_frames = 0
         if resume is not None:
             self._position = resume.resource_version
+            self._met(resume.resource_version)
             self.status.last_byte_ns = resume.seen_ns
             for uid, (revision, body) in resume.objects.items():
                 self._known.put(uid, revision, body)
+                self._met(revision)
 
     #### Life ####
 
@@ -223,7 +227,7 @@ class Watcher:
         last_rv, from_ns, reason = self._lost
         self._lost = None
         self.status.gaps += 1
-        self._sink.gap(
+        self._outbox.send_gap(
             GapRow(
                 stream=self.spec.resource,
                 last_rv=last_rv,
@@ -281,6 +285,7 @@ class Watcher:
                     seen.add(item_uid)
                     raw = self._write("LIST", orjson.dumps(item), recv_ns)
                     self._remember(item_uid, str(item["metadata"]["resourceVersion"]), raw)
+                self._outbox.send()
                 if not metadata.get("continue"):
                     self._end_list(revision, seen)
                     return
@@ -295,7 +300,7 @@ class Watcher:
         listed = False
         for lines in self._open(params):
             recv_ns = self._arrived(lines)
-            with self.lock:
+            with self.lock, self._outbox:
                 self._check_restart()
                 for line in lines:
                     frame = parse_frame(line)
@@ -332,9 +337,9 @@ class Watcher:
                 self._known.drop(uid)
                 if self.spec.keeps_bodies:
                     self.status.synthesized_deletes += 1
-                    row = Row(self.spec.resource, "DELETED", recv_ns, body, synthesized=True)
-                    self._sink.row(row)
+                    self._outbox.send_one("DELETED", body, recv_ns, synthesized=True)
         self._position = revision
+        self._met(revision)
 
     def _write_bound(self, kind: str, revision: str | None, recv_ns: int) -> None:
         body = {"resourceVersion": revision}
@@ -357,9 +362,10 @@ class Watcher:
         params = {**self._watch_params(), "resourceVersion": position}
         for lines in self._open(params):
             recv_ns = self._arrived(lines)
-            with self.lock:
+            with self.lock, self._outbox:
+                take = self._take
                 for line in lines:
-                    self._take(parse_frame(line), recv_ns)
+                    take(parse_frame(line), recv_ns)
         self.status.reconnects += 1
 
     def _open(self, params: dict[str, str]) -> Iterator[list[bytes]]:
@@ -385,15 +391,38 @@ class Watcher:
         return recv_ns
 
     def _take(self, frame: Frame, recv_ns: int) -> None:
-        """Write one frame and move on past it."""
-        if frame.type == "ERROR":
-            self._sink.row(Row(self.spec.resource, "ERROR", recv_ns, frame.raw))
+        """Write one frame and move on past it; what a recorder spends its time on."""
+        kind, revision = frame.type, frame.resource_version
+        if kind == "ERROR":
+            self._outbox.add("ERROR", frame.raw, recv_ns)
             raise failure(frame.code or 500, frame.message)
+        number = revision_number(revision)
+        if number is None or number <= self._newest or kind == "BOOKMARK":
+            self._take_slowly(frame, recv_ns)
+        else:  # newer than all that was met: no repeat, not out of order
+            self._newest = number
+            raw = self._write(kind, frame.raw, recv_ns)
+            self.status.observations += 1
+            self._recent.seen(kind, frame.uid, revision)
+            if kind == "DELETED":
+                self._known.drop(frame.uid)
+                self._recent.deleted(frame.uid, revision)
+            else:
+                self._known.put(frame.uid, revision, raw if self.spec.keeps_bodies else b"")
+            if self._position is not None:
+                self._position = revision
+        self._bad_frames = 0
+        if self._backoff.is_raised:
+            self._backoff.reset()
+
+    def _take_slowly(self, frame: Frame, recv_ns: int) -> None:
+        """Write a bookmark, or a frame that may be a repeat or out of order."""
         revision = frame.resource_version
         older = is_older(revision, self._position)
         if frame.type == "BOOKMARK":
             self.status.bookmarks += 1
             self._write("BOOKMARK", frame.raw, recv_ns)
+            self._met(revision)
         elif self._is_repeat(frame):
             self.status.repeats += 1
         else:
@@ -408,9 +437,12 @@ class Watcher:
                 self._remember(frame.uid, revision, raw)
         if not older and self._position is not None:
             self._position = revision
-        self._bad_frames = 0
-        if self._backoff.is_raised:
-            self._backoff.reset()
+
+    def _met(self, revision: str) -> None:
+        """Note how far revisions have got."""
+        number = revision_number(revision)
+        if number is not None and number > self._newest:
+            self._newest = number
 
     def _is_repeat(self, frame: Frame) -> bool:
         if self._recent.is_repeat(frame.type, frame.uid, frame.resource_version):
@@ -423,19 +455,20 @@ class Watcher:
     def _remember(self, uid: str, revision: str, raw: bytes) -> None:
         if not is_older(revision, self._known.revision(uid)):
             self._known.put(uid, revision, raw if self.spec.keeps_bodies else b"")
+        self._met(revision)
 
     #### Rows ####
 
     def _write(self, kind: str, raw: bytes, recv_ns: int) -> bytes:
-        """Send an object on its way; returns the text that was written."""
+        """Put an object with what goes to the sink next; returns the text that is written."""
         if self._transform is not None:
             raw = orjson.dumps(self._transform(self.spec.resource, orjson.loads(raw)))
-        self._sink.row(Row(self.spec.resource, kind, recv_ns, raw))
+        self._outbox.add(kind, raw, recv_ns)
         return raw
 
     def _write_own(self, kind: str, body: Mapping[str, Any], recv_ns: int) -> None:
         """Send a row that is the recorder's own on its way."""
-        self._sink.row(Row(self.spec.resource, kind, recv_ns, orjson.dumps(body)))
+        self._outbox.send_one(kind, orjson.dumps(body), recv_ns)
 
     #### Rotation ####
 
@@ -453,8 +486,7 @@ class Watcher:
         self._write_bound("LIST_BEGIN", self._position, now_ns)
         if self.spec.keeps_bodies:
             for uid in self._known.uids():
-                row = Row(self.spec.resource, "LIST", now_ns, self._known.body(uid))
-                self._sink.row(row)
+                self._outbox.send_one("LIST", self._known.body(uid), now_ns)
         self._write_bound("LIST_END", self._position, now_ns)
 
 
