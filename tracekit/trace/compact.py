@@ -17,7 +17,6 @@ from pathlib import Path
 import pyarrow as pa
 
 from tracekit.trace.files import SegmentFile
-from tracekit.trace.schema import NAMES
 from tracekit.trace.segments import (
     SEGMENT_RAW_BYTES,
     SEGMENT_ROWS,
@@ -134,8 +133,4 @@ def _look(segment: Segment) -> _Sized:
 
 
 def _read(run: Sequence[Segment]) -> pa.Table:
-    parts = []
-    for segment in run:
-        file = SegmentFile(segment)
-        parts += [file.read(group, NAMES) for group in range(file.row_groups)]
-    return pa.concat_tables(parts).unify_dictionaries()
+    return pa.concat_tables([SegmentFile(s).unsorted() for s in run]).unify_dictionaries()

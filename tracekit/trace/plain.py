@@ -15,27 +15,28 @@ from typing import Any
 
 import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tracekit.trace.extract import Row, extract
 from tracekit.trace.model import FORMAT_VERSION, LOG_DIR, RowType
-from tracekit.trace.rows import RowBuffer
+from tracekit.trace.rows import MEMORY_SCHEMA, RowBuffer
 from tracekit.trace.schema import SCHEMA
 from tracekit.trace.segments import (
     FORMAT_KEY,
-    TEMPORARY_PREFIX,
     Segment,
     put_in_place,
     segment_name,
-    sorted_order,
+    temporary_path,
 )
 
 PLAIN_KEY = b"tracekit.plain"
 #: At most this many rows in a plain segment: readers type one whole.
 PLAIN_ROWS = 8192
-PLAIN_RAW_BYTES = 16 * 1024 * 1024
+PLAIN_RAW_BYTES = 8 * 1024 * 1024
 
 _LEVEL = 1
+_TYPED_AT_ONCE = 512
 #: Columns of every row.
 _OBJECT_NAMES = ("seq", "stream_pos", "stream", "type", "recv_ns", "synthesized", "raw")
 #: Columns of rows that have no object to be typed by.
@@ -149,7 +150,7 @@ def write_plain_segment(trace: Path, table: pa.Table, *, first: int, last: int) 
     """Write the rows as they are under a temporary name, and put the file in place durably."""
     log = trace / LOG_DIR
     name = segment_name(first, last)
-    temporary = log / f"{TEMPORARY_PREFIX}{name}"
+    temporary = temporary_path(log / name)
     with (
         temporary.open("wb") as file,
         pq.ParquetWriter(
@@ -170,17 +171,23 @@ def write_plain_segment(trace: Path, table: pa.Table, *, first: int, last: int) 
 
 
 def typed(table: pa.Table) -> pa.Table:
-    """Fill the typed columns of a plain segment's rows and sort them as typed segments are."""
+    """Fill the typed columns of a plain segment's rows, in order of arrival.
+
+    The raw text stays where it is: only one batch of it at a time becomes Python's.
+    """
     buffer = RowBuffer()
-    for batch in table.to_batches(1024):
+    for batch in table.to_batches(_TYPED_AT_ONCE):
         for row in batch.to_pylist():
             if row["type"] not in _UNTYPED and row["raw"] is not None:
                 for name in _OTHER_NAMES:
                     del row[name]
                 _type_row(row)
+            del row["raw"]
             buffer.append(row, 0)
-    result = buffer.take().combine_chunks()
-    return result.take(sorted_order(result))
+    result = buffer.take()
+    result = result.take(pc.sort_indices(result["seq"]))
+    position = result.schema.get_field_index("raw")
+    return result.set_column(position, MEMORY_SCHEMA.field("raw"), table["raw"])
 
 
 def _type_row(row: Row) -> None:
