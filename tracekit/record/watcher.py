@@ -31,8 +31,8 @@ from tracekit.record.failures import (
 )
 from tracekit.record.frames import Frame, parse_frame
 from tracekit.record.kinds import StreamSpec
-from tracekit.record.known import KnownObjects
-from tracekit.record.positions import RecentFrames, ResumePoint, is_older, revision_number
+from tracekit.record.memory import StreamMemory
+from tracekit.record.positions import ResumePoint, is_older
 from tracekit.record.sink import GapRow, Outbox, Sink, SinkClosedError
 from tracekit.record.status import StreamState, StreamStatus
 from tracekit.record.transport import ApiClient, WatchResponse
@@ -92,11 +92,8 @@ class Watcher:
         self._clock_ns = clock_ns
         self._backoff = policy.backoff()
         self._streaming_lists = policy.streaming_lists
-        self._known = KnownObjects()
-        self._recent = RecentFrames()
+        self._memory = StreamMemory(keeps_bodies=spec.keeps_bodies)
         self._position: str | None = None
-        #: The greatest revision of this stream met so far: what is beyond it cannot be a repeat.
-        self._newest = -1
         #: Last revision and time before the position was lost, and why; None when nothing was.
         self._lost: tuple[str, int | None, str] | None = None
         self._response: WatchResponse | None = None
@@ -105,11 +102,8 @@ class Watcher:
         self._bad_frames = 0
         if resume is not None:
             self._position = resume.resource_version
-            self._met(resume.resource_version)
             self.status.last_byte_ns = resume.seen_ns
-            for uid, (revision, body) in resume.objects.items():
-                self._known.put(uid, revision, body)
-                self._met(revision)
+            self._memory.resume(resume)
 
     #### Life ####
 
@@ -284,7 +278,8 @@ class Watcher:
                     item_uid = str(item["metadata"]["uid"])
                     seen.add(item_uid)
                     raw = self._write("LIST", orjson.dumps(item), recv_ns)
-                    self._remember(item_uid, str(item["metadata"]["resourceVersion"]), raw)
+                    revision_of_item = str(item["metadata"]["resourceVersion"])
+                    self._memory.keep_state(item_uid, revision_of_item, raw)
                 self._outbox.send()
                 if not metadata.get("continue"):
                     self._end_list(revision, seen)
@@ -320,7 +315,7 @@ class Watcher:
                     elif frame.type == "ADDED":
                         seen.add(frame.uid)
                         raw = self._write("LIST", frame.raw, recv_ns)
-                        self._remember(frame.uid, frame.resource_version, raw)
+                        self._memory.keep_state(frame.uid, frame.resource_version, raw)
                     else:
                         self._take(frame, recv_ns)
                         seen.add(frame.uid)
@@ -331,15 +326,16 @@ class Watcher:
         recv_ns = self._clock_ns()
         self._write_bound("LIST_END", revision, recv_ns)
         self._close_gap(revision)
-        for uid in self._known.uids():
+        known = self._memory.known
+        for uid in known.uids():
             if uid not in seen:
-                body = self._known.body(uid)
-                self._known.drop(uid)
+                body = known.body(uid)
+                known.drop(uid)
                 if self.spec.keeps_bodies:
                     self.status.synthesized_deletes += 1
                     self._outbox.send_one("DELETED", body, recv_ns, synthesized=True)
         self._position = revision
-        self._met(revision)
+        self._memory.met(revision)
 
     def _write_bound(self, kind: str, revision: str | None, recv_ns: int) -> None:
         body = {"resourceVersion": revision}
@@ -392,25 +388,16 @@ class Watcher:
 
     def _take(self, frame: Frame, recv_ns: int) -> None:
         """Write one frame and move on past it; what a recorder spends its time on."""
-        kind, revision = frame.type, frame.resource_version
-        if kind == "ERROR":
+        if frame.type == "ERROR":
             self._outbox.add("ERROR", frame.raw, recv_ns)
             raise failure(frame.code or 500, frame.message)
-        number = revision_number(revision)
-        if number is None or number <= self._newest or kind == "BOOKMARK":
-            self._take_slowly(frame, recv_ns)
-        else:  # newer than all that was met: no repeat, not out of order
-            self._newest = number
-            raw = self._write(kind, frame.raw, recv_ns)
+        if frame.type != "BOOKMARK" and self._memory.is_news(frame):
             self.status.observations += 1
-            self._recent.seen(kind, frame.uid, revision)
-            if kind == "DELETED":
-                self._known.drop(frame.uid)
-                self._recent.deleted(frame.uid, revision)
-            else:
-                self._known.put(frame.uid, revision, raw if self.spec.keeps_bodies else b"")
+            self._memory.keep_news(frame, self._write(frame.type, frame.raw, recv_ns))
             if self._position is not None:
-                self._position = revision
+                self._position = frame.resource_version
+        else:
+            self._take_slowly(frame, recv_ns)
         self._bad_frames = 0
         if self._backoff.is_raised:
             self._backoff.reset()
@@ -422,40 +409,16 @@ class Watcher:
         if frame.type == "BOOKMARK":
             self.status.bookmarks += 1
             self._write("BOOKMARK", frame.raw, recv_ns)
-            self._met(revision)
-        elif self._is_repeat(frame):
+            self._memory.met(revision)
+        elif self._memory.is_repeat(frame):
             self.status.repeats += 1
         else:
             if older:
                 self.status.out_of_order += 1
-            raw = self._write(frame.type, frame.raw, recv_ns)
             self.status.observations += 1
-            if frame.type == "DELETED":
-                self._known.drop(frame.uid)
-                self._recent.deleted(frame.uid, revision)
-            elif not self._recent.is_deleted_later(frame.uid, revision):
-                self._remember(frame.uid, revision, raw)
+            self._memory.keep(frame, self._write(frame.type, frame.raw, recv_ns))
         if not older and self._position is not None:
             self._position = revision
-
-    def _met(self, revision: str) -> None:
-        """Note how far revisions have got."""
-        number = revision_number(revision)
-        if number is not None and number > self._newest:
-            self._newest = number
-
-    def _is_repeat(self, frame: Frame) -> bool:
-        if self._recent.is_repeat(frame.type, frame.uid, frame.resource_version):
-            return True
-        # After a resume: what the trace (or the list) has already. A delete leaves nothing known.
-        if frame.type == "DELETED":
-            return False
-        return self._known.revision(frame.uid) == frame.resource_version
-
-    def _remember(self, uid: str, revision: str, raw: bytes) -> None:
-        if not is_older(revision, self._known.revision(uid)):
-            self._known.put(uid, revision, raw if self.spec.keeps_bodies else b"")
-        self._met(revision)
 
     #### Rows ####
 
@@ -485,8 +448,9 @@ class Watcher:
         now_ns = self._clock_ns()
         self._write_bound("LIST_BEGIN", self._position, now_ns)
         if self.spec.keeps_bodies:
-            for uid in self._known.uids():
-                self._outbox.send_one("LIST", self._known.body(uid), now_ns)
+            known = self._memory.known
+            for uid in known.uids():
+                self._outbox.send_one("LIST", known.body(uid), now_ns)
         self._write_bound("LIST_END", self._position, now_ns)
 
 
