@@ -16,7 +16,7 @@ from tests.record.fakeserver import FakeServer, Faults
 from tracekit.record.backoff import Backoff
 from tracekit.record.kinds import StreamSpec
 from tracekit.record.kubeconfig import Connection, ConnectOptions
-from tracekit.record.sink import GapRow, Row
+from tracekit.record.sink import GapRow, Rows
 from tracekit.record.transport import ApiClient
 from tracekit.record.watcher import Watcher, WatchPolicy
 
@@ -29,13 +29,27 @@ STATE_TYPES = {"ADDED", "MODIFIED", "DELETED"}
 
 
 @dataclass
+class Row:
+    """One of the `Rows` that a sink took."""
+
+    stream: str
+    type: str
+    recv_ns: int
+    raw: bytes
+    synthesized: bool = False
+
+
+@dataclass
 class ListSink:
     """A sink that keeps everything in order."""
 
     items: list[Row | GapRow] = field(default_factory=list)
 
-    def row(self, row: Row) -> None:
-        self.items.append(row)
+    def rows(self, rows: Rows) -> None:
+        self.items += [
+            Row(rows.stream, kind, rows.recv_ns, raw, rows.synthesized)
+            for kind, raw in zip(rows.types, rows.raws, strict=True)
+        ]
 
     def gap(self, gap: GapRow) -> None:
         self.items.append(gap)

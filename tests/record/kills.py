@@ -23,9 +23,9 @@ import orjson
 
 from tests.record.fakecluster import FakeCluster
 from tests.record.fakeserver import FakeServer
-from tests.record.harness import violations, write_kubeconfig
+from tests.record.harness import Row, violations, write_kubeconfig
 from tracekit.errors import TracekitError
-from tracekit.record.sink import GapRow, Row
+from tracekit.record.sink import GapRow
 from tracekit.trace.reader import TraceReader
 
 RESOURCES = ("jobs", "pods", "events")

@@ -8,10 +8,11 @@ import orjson
 import pytest
 
 from tracekit.trace.compact import Compactor
+from tracekit.trace.files import SegmentFile
 from tracekit.trace.model import Gap
-from tracekit.trace.plain import plain_segments
 from tracekit.trace.reader import TraceReader
 from tracekit.trace.schema import NAMES
+from tracekit.trace.segments import live_segments
 from tracekit.trace.writer import TraceWriter
 
 
@@ -30,8 +31,11 @@ def _fill(path: Path, *, plain: bool, flush_every: int = 7) -> None:
             "spec": {"n": number},
             "status": {"phase": "Running", "active": 1},
         }
-        append = writer.append_plain if plain else writer.append
-        append(resource, "MODIFIED", 1000 + number, orjson.dumps(body))
+        raw = orjson.dumps(body)
+        if plain:
+            writer.append_plain(resource, ["MODIFIED"], 1000 + number, [raw])
+        else:
+            writer.append(resource, "MODIFIED", 1000 + number, raw)
         if number == 30:
             writer.gap(Gap("jobs", "410", 90, 130, 5, 6), 1030)
             writer.unparsed(b"\xff\xfe nothing", 1031, "not JSON", stream="pods")
@@ -42,6 +46,11 @@ def _fill(path: Path, *, plain: bool, flush_every: int = 7) -> None:
     writer.close()
 
 
+def _plain_segments(path: Path) -> list[Path]:
+    files = map(SegmentFile, live_segments(path))
+    return [file.segment.path for file in files if file.is_plain]
+
+
 def _rows(path: Path) -> list[dict]:
     return TraceReader(path).table(NAMES).to_pylist()
 
@@ -49,8 +58,8 @@ def _rows(path: Path) -> list[dict]:
 def test_reading_types_what_the_writer_did_not(tmp_path: Path) -> None:
     _fill(tmp_path / "plain", plain=True)
     _fill(tmp_path / "typed", plain=False)
-    assert plain_segments(tmp_path / "plain")
-    assert not plain_segments(tmp_path / "typed")
+    assert _plain_segments(tmp_path / "plain")
+    assert not _plain_segments(tmp_path / "typed")
     assert _rows(tmp_path / "plain") == _rows(tmp_path / "typed")
     groups = [
         [(g.namespace, g.job, g.rows.to_pylist()) for g in TraceReader(tmp_path / name).groups()]
@@ -77,7 +86,7 @@ def test_compaction_types_and_loses_nothing(tmp_path: Path, fan_in_only: bool) -
         assert _rows(trace) == before
     if not fan_in_only:
         compactor.finish()
-        assert not plain_segments(trace)
+        assert not _plain_segments(trace)
     assert _rows(trace) == before
 
 
@@ -86,7 +95,7 @@ def test_a_lone_plain_segment_is_typed_under_its_own_name(tmp_path: Path) -> Non
     _fill(trace, plain=True, flush_every=1000)
     before = _rows(trace)
     assert Compactor(trace, rows_max=64).finish() <= 2
-    assert not plain_segments(trace)
+    assert not _plain_segments(trace)
     assert _rows(trace) == before
 
 

@@ -18,11 +18,11 @@ import pytest
 
 from tests.record.fakecluster import FakeCluster
 from tests.record.fakeserver import FakeServer
-from tests.record.harness import write_kubeconfig
+from tests.record.harness import Row, write_kubeconfig
 from tests.record.kills import ROOT, items_of, recorder
 from tracekit.cli.main import main
 from tracekit.errors import TracekitError
-from tracekit.record.sink import GapRow, Row
+from tracekit.record.sink import GapRow
 from tracekit.trace.reader import TraceReader
 
 

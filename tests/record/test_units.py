@@ -13,7 +13,7 @@ from tracekit.record.backoff import Backoff
 from tracekit.record.known import KnownObjects
 from tracekit.record.positions import RecentFrames, is_older
 from tracekit.record.rotation import delete_expired, new_trace_path, rotated_traces
-from tracekit.record.sink import GapRow, Row, RowQueue, SinkClosedError
+from tracekit.record.sink import GapRow, RowQueue, Rows, SinkClosedError
 
 
 @pytest.mark.parametrize(
@@ -85,16 +85,16 @@ def test_positions() -> None:
 
 def test_the_queue_keeps_order_and_refuses_after_its_end() -> None:
     queue = RowQueue()
-    rows = [Row("pods", "ADDED", n, b"{}") for n in range(5)]
+    rows = [Rows("pods", n, ["ADDED"], [b"{}"]) for n in range(5)]
     for row in rows[:3]:
-        queue.row(row)
+        queue.rows(row)
     gap = GapRow(stream="pods", last_rv="1", next_rv=None, from_ns=None, until_ns=None, reason="x")
     queue.gap(gap)
     assert queue.take(1) == [*rows[:3], gap]
     assert queue.take(0.01) == []
     queue.close(OSError("full"))
     with pytest.raises(SinkClosedError):
-        queue.row(rows[4])
+        queue.rows(rows[4])
     assert isinstance(queue.failure, OSError)
 
 

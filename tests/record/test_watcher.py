@@ -12,9 +12,9 @@ import pytest
 
 from tests.record.fakecluster import FakeCluster
 from tests.record.fakeserver import FakeServer, Faults
-from tests.record.harness import SPECS, ListSink, fast_policy, violations, write_kubeconfig
+from tests.record.harness import SPECS, ListSink, Row, fast_policy, violations, write_kubeconfig
 from tracekit.record.kubeconfig import Connection, ConnectOptions
-from tracekit.record.sink import GapRow, Row
+from tracekit.record.sink import GapRow
 from tracekit.record.status import StreamState
 from tracekit.record.transport import ApiClient
 from tracekit.record.watcher import Watcher

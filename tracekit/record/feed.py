@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tracekit.errors import ClusterError, TracekitError
-from tracekit.record.sink import GapRow, Row, RowQueue
+from tracekit.record.sink import GapRow, Item, RowQueue, Rows
 from tracekit.trace.model import Gap
 from tracekit.trace.segments import all_segments
 from tracekit.trace.writer import TraceWriter
@@ -78,20 +78,22 @@ class TraceFeed:
         self._writer = writer
         self.trace_bytes = 0
 
-    def _write(self, items: list[Row | GapRow | Callable[[], None]]) -> None:
-        writer = self._writer
-        append = writer.append_plain
+    def _write(self, items: list[Item]) -> None:
         for item in items:
-            if isinstance(item, Row):
-                append(item.stream, item.type, item.recv_ns, item.raw, synthesized=item.synthesized)
-                self.rows_written += 1
+            if isinstance(item, Rows):
+                self._writer.append_plain(
+                    item.stream,
+                    item.types,
+                    item.recv_ns,
+                    item.raws,
+                    synthesized=item.synthesized,
+                )
+                self.rows_written += len(item.raws)
             elif isinstance(item, GapRow):
-                writer.gap(_gap(item), time.time_ns())
+                self._writer.gap(_gap(item), time.time_ns())
                 self.rows_written += 1
             else:
                 item()
-                writer = self._writer
-                append = writer.append_plain
 
     def _flush_if_due(self) -> None:
         if self._clock_s() - self._last_flush_s >= self._flush_interval_s:

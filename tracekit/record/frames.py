@@ -18,22 +18,26 @@ _INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 #: How the API server opens a frame: fixed by Go's encoder (field order of the struct).
 _OPENING = re.compile(rb'\s*\{"type":"[A-Z]+","object":')
 _TYPES = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"})
+#: The same without spaces, for frames of objects.
+_USUAL = {
+    kind: b'{"type":"%b","object":{' % kind.encode() for kind in ("ADDED", "MODIFIED", "DELETED")
+}
+_ENDINGS = (b"}}\n", b"}}")
+_BRACE = ord("}")
 _SHOWN_BYTES = 80
 
 
-class _Metadata(msgspec.Struct):
+class _Metadata(msgspec.Struct, gc=False):
     resourceVersion: str  # noqa: N815 (the API's spelling)
     uid: str = ""
     name: str = ""
-    #: Not `Raw | None`, which msgspec takes for null only; empty when absent.
-    annotations: msgspec.Raw = msgspec.Raw()
 
 
-class _Object(msgspec.Struct):
+class _Object(msgspec.Struct, gc=False):
     metadata: _Metadata
 
 
-class _Event(msgspec.Struct, forbid_unknown_fields=True):
+class _Event(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     type: str
     object: _Object
 
@@ -41,23 +45,20 @@ class _Event(msgspec.Struct, forbid_unknown_fields=True):
 _decode = msgspec.json.Decoder(_Event).decode
 
 
-class Frame:
+class Frame(msgspec.Struct, gc=False):
     """One watch event as received."""
 
-    __slots__ = ("code", "ends_initial_events", "message", "raw", "resource_version", "type", "uid")
-
-    def __init__(self, kind: str, raw: bytes, resource_version: str = "", uid: str = "") -> None:
-        self.type = kind
-        #: The object's JSON text.
-        self.raw = raw
-        #: Empty for ERROR frames.
-        self.resource_version = resource_version
-        self.uid = uid
-        #: True for the bookmark that closes a streaming list.
-        self.ends_initial_events = False
-        #: Of ERROR frames.
-        self.code: int | None = None
-        self.message = ""
+    type: str
+    #: The object's JSON text.
+    raw: bytes
+    #: Empty for ERROR frames.
+    resource_version: str = ""
+    uid: str = ""
+    #: True for the bookmark that closes a streaming list.
+    ends_initial_events: bool = False
+    #: Of ERROR frames.
+    code: int | None = None
+    message: str = ""
 
 
 def parse_frame(line: bytes) -> Frame:
@@ -71,18 +72,30 @@ def parse_frame(line: bytes) -> Frame:
     except (msgspec.DecodeError, UnicodeDecodeError):
         return _odd_frame(line)
     kind, metadata = event.type, event.object.metadata
+    usual = _USUAL.get(kind)
+    if usual is not None and line.startswith(usual) and line.endswith(_ENDINGS):
+        if not (metadata.uid and metadata.name and metadata.resourceVersion):
+            raise BadFrame(f"a watch event of no object, or without revision: {_shown(line)}")
+        if not line.isascii():
+            _check_text(line)
+        # Two members, `type` the first: the object ends right before the frame's own brace.
+        end = -1 if line[-1] == _BRACE else -2
+        return Frame(kind, line[len(usual) - 1 : end], metadata.resourceVersion, metadata.uid)
+    return _unusual_frame(line, event)
+
+
+def _unusual_frame(line: bytes, event: _Event) -> Frame:
+    kind, metadata = event.type, event.object.metadata
     if kind == "ERROR" or kind not in _TYPES:
         return _odd_frame(line)
-    if not line.isascii():
-        _check_text(line)
+    _check_text(line)
     opening = _OPENING.match(line)
     if opening is None:
         return _odd_frame(line)
-    # Two members, `type` the first: the object ends right before the frame's own brace.
     raw = line.rstrip()[opening.end() : -1].rstrip()
     frame = Frame(kind, raw, metadata.resourceVersion, metadata.uid)
     if kind == "BOOKMARK":
-        frame.ends_initial_events = _ends_initial_events(metadata)
+        frame.ends_initial_events = _ends_initial_events(raw)
     elif not (metadata.uid and metadata.name):
         raise BadFrame(f"a watch event of no object: {_shown(line)}")
     if not frame.resource_version:
@@ -125,11 +138,8 @@ def _check_text(line: bytes) -> None:
         raise BadFrame(f"not UTF-8: {_shown(line)}") from error
 
 
-def _ends_initial_events(metadata: _Metadata) -> bool:
-    text = bytes(metadata.annotations)
-    if not text:
-        return False
-    annotations = orjson.loads(text)
+def _ends_initial_events(raw: bytes) -> bool:
+    annotations = orjson.loads(raw)["metadata"].get("annotations")
     return isinstance(annotations, dict) and annotations.get(_INITIAL_EVENTS_END) == "true"
 
 

@@ -7,10 +7,11 @@ repeated delete from a new one. Revisions that are no numbers fall back to order
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from dataclasses import dataclass
 
 _REMEMBERED = 4096
+#: An int64 has fewer.
+_DIGITS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,36 +23,52 @@ class ResumePoint:
     objects: dict[str, tuple[str, bytes]]
 
 
+def revision_number(revision: str) -> int | None:
+    """The revision as a number, if it is one that fits 64 bits."""
+    return int(revision) if revision.isdecimal() and len(revision) < _DIGITS else None
+
+
 def is_older(left: str, right: str | None) -> bool:
     """True when both are numbers and `left` is the smaller one."""
-    if right is None or not (left.isdigit() and right.isdigit()):
+    if right is None:
         return False
-    return int(left) < int(right)
+    left_number, right_number = revision_number(left), revision_number(right)
+    return left_number is not None and right_number is not None and left_number < right_number
 
 
 class RecentFrames:
-    """The latest frames of a stream, to notice repeats, and the latest deletes by uid."""
+    """The latest frames of a stream, to notice repeats, and the latest deletes by uid.
+
+    Two generations: when the younger one is full, the older one is forgotten whole.
+    """
 
     def __init__(self) -> None:
-        self._frames: OrderedDict[tuple[str, str, str], None] = OrderedDict()
-        self._deleted: OrderedDict[str, str] = OrderedDict()
+        self._frames: set[tuple[str, str, str]] = set()
+        self._older_frames: set[tuple[str, str, str]] = set()
+        self._deleted: dict[str, str] = {}
+        self._older_deleted: dict[str, str] = {}
+
+    def seen(self, frame_type: str, uid: str, resource_version: str) -> None:
+        """Remember a frame."""
+        self._frames.add((frame_type, uid, resource_version))
+        if len(self._frames) >= _REMEMBERED:
+            self._older_frames, self._frames = self._frames, set()
 
     def is_repeat(self, frame_type: str, uid: str, resource_version: str) -> bool:
         """Tell whether this very frame was seen before, and remember it."""
         key = (frame_type, uid, resource_version)
-        if key in self._frames:
+        if key in self._frames or key in self._older_frames:
             return True
-        self._frames[key] = None
-        if len(self._frames) > _REMEMBERED:
-            self._frames.popitem(last=False)
+        self.seen(*key)
         return False
 
     def deleted(self, uid: str, resource_version: str) -> None:
         """Remember a delete."""
         self._deleted[uid] = resource_version
-        if len(self._deleted) > _REMEMBERED:
-            self._deleted.popitem(last=False)
+        if len(self._deleted) >= _REMEMBERED:
+            self._older_deleted, self._deleted = self._deleted, {}
 
     def is_deleted_later(self, uid: str, resource_version: str) -> bool:
         """Tell whether a delete newer than this state was seen already."""
-        return is_older(resource_version, self._deleted.get(uid))
+        deleted = self._deleted.get(uid) or self._older_deleted.get(uid)
+        return is_older(resource_version, deleted)

@@ -210,9 +210,15 @@ class Recorder:
     def _upkeep(self) -> None:
         """Keep the traces' segments few; give traces free that a rotation ended."""
         while self.feed.retired:
-            self._finishing.append((self._compaction, self.feed.retired.popleft()))
+            writer = self.feed.retired.popleft()
+            current = self._compaction.trace == writer.path
+            compaction = self._compaction if current else Compaction(writer.path)
+            self._finishing.append((compaction, writer))
+        if self._compaction.trace != self.feed.trace:
             self._compaction = Compaction(self.feed.trace)
-        self._compaction.tick()
+        # Never two on one trace: what is being finished is not compacted beside that.
+        if all(compaction is not self._compaction for compaction, _ in self._finishing):
+            self._compaction.tick()
         for pair in list(self._finishing):
             compaction, writer = pair
             if compaction.is_finished():

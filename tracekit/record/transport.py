@@ -1,13 +1,14 @@
 """HTTP against one API server: whole answers, and watch streams as raw lines.
 
-urllib3 carries the bytes; every way of failing becomes one class of `failures`. A watch hands out
-complete lines only: what a broken connection leaves behind of a line is dropped, since the server
-sends it again when the watch resumes.
+urllib3 connects and carries the bytes (a watch's body is read by `body.py`); every way of failing
+becomes one class of `failures`. A watch hands out complete lines only: what a broken connection
+leaves behind of a line is dropped, since the server sends it again when the watch resumes.
 """
 
 from __future__ import annotations
 
 import contextlib
+import io
 import ssl
 import threading
 from collections.abc import Iterator, Mapping
@@ -20,6 +21,7 @@ from urllib3.exceptions import HTTPError, NewConnectionError, ReadTimeoutError
 from urllib3.exceptions import SSLError as PoolSslError
 from urllib3.exceptions import TimeoutError as PoolTimeoutError
 
+from tracekit.record.body import ChunkedBody, LineSplitter
 from tracekit.record.failures import (
     ConnectionFailed,
     RequestFailed,
@@ -30,8 +32,6 @@ from tracekit.record.failures import (
 from tracekit.record.kubeconfig import Connection
 
 _READ_BYTES = 1 << 18
-#: A single object is at most about 1.5 MiB in etcd; a line beyond this is not a watch event.
-_LINE_BYTES_MAX = 1 << 26
 _CONNECT_TIMEOUT_S = 10.0
 _MESSAGE_CHARS = 300
 _OK = 200
@@ -130,27 +130,32 @@ class WatchResponse:
         self._closed = threading.Event()
 
     def chunks(self) -> Iterator[list[bytes]]:
-        """Yield complete lines, as many at a time as have arrived; ends when the server ends."""
-        tail = b""
+        """Yield complete lines, as many at a time as have arrived; ends when the server ends.
+
+        A line may have its newline or not.
+        """
         try:
-            for data in self._response.stream(_READ_BYTES):
-                if b"\n" not in data:
-                    tail += data
-                    if len(tail) > _LINE_BYTES_MAX:
-                        raise ConnectionFailed(f"a line is longer than {_LINE_BYTES_MAX} bytes")
-                    continue
-                lines = (tail + data).split(b"\n")
-                tail = lines.pop()
-                yield lines
-        except ReadTimeoutError as error:
+            yield from self._batches()
+        except (TimeoutError, ReadTimeoutError) as error:
             raise StreamIdle("no byte for longer than bookmarks are apart") from error
-        except (HTTPError, OSError, ValueError, AttributeError) as error:
+        except (HTTPError, OSError, ValueError, AttributeError, ConnectionFailed) as error:
             # ValueError and AttributeError: what http.client does when `close` pulls the socket
-            # away under it, or when a chunk length is garbage.
+            # away under it.
             if not self._closed.is_set():
                 raise _connection_failure(error) from error
         finally:
             self._response.close()
+
+    def _batches(self) -> Iterator[list[bytes]]:
+        lines = LineSplitter()
+        file = _buffered_socket(self._response)
+        if file is not None:
+            yield from ChunkedBody(file, lines)
+            return
+        for data in self._response.stream(_READ_BYTES):
+            lines.feed(data)
+            if lines.complete:
+                yield lines.take()
 
     def close(self) -> None:
         """End the stream from another thread."""
@@ -158,6 +163,17 @@ class WatchResponse:
         with contextlib.suppress(Exception):
             # Only `shutdown` is safe while another thread reads; it makes that read return.
             self._response.shutdown()
+
+
+def _buffered_socket(response: urllib3.BaseHTTPResponse) -> io.BufferedReader | None:
+    """The file that http.client reads the answer from, if the answer is chunked.
+
+    An API server sends every event as a chunk of its own, and urllib3 makes several calls for each:
+    most of a recorder's time. None if there is no such file: then urllib3 reads the chunks.
+    """
+    file = getattr(getattr(response, "_fp", None), "fp", None)
+    is_chunked = getattr(response, "chunked", False)
+    return file if is_chunked and isinstance(file, io.BufferedReader) else None
 
 
 def _lines(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
@@ -187,6 +203,8 @@ def _status_failure(response: urllib3.BaseHTTPResponse) -> RequestFailed:
 
 def _connection_failure(error: Exception) -> ConnectionFailed:
     """Sort what urllib3, ssl and the socket raise."""
+    if isinstance(error, ConnectionFailed):
+        return error
     seen: BaseException | None = error
     while seen is not None:
         if isinstance(seen, (ssl.SSLError, PoolSslError)):

@@ -31,9 +31,9 @@ from tracekit.record.failures import (
 )
 from tracekit.record.frames import Frame, parse_frame
 from tracekit.record.kinds import StreamSpec
-from tracekit.record.known import KnownObjects
-from tracekit.record.positions import RecentFrames, ResumePoint, is_older
-from tracekit.record.sink import GapRow, Row, Sink, SinkClosedError
+from tracekit.record.memory import StreamMemory
+from tracekit.record.positions import ResumePoint, is_older
+from tracekit.record.sink import GapRow, Outbox, Sink, SinkClosedError
 from tracekit.record.status import StreamState, StreamStatus
 from tracekit.record.transport import ApiClient, WatchResponse
 
@@ -85,15 +85,14 @@ class Watcher:
         #: Held while rows of one chunk are written: who holds it sees a whole number of frames.
         self.lock = threading.Lock()
         self._client = client
-        self._sink = sink
+        self._outbox = Outbox(sink, spec.resource)
         self._policy = policy
         self._stop = stop
         self._transform = transform
         self._clock_ns = clock_ns
         self._backoff = policy.backoff()
         self._streaming_lists = policy.streaming_lists
-        self._known = KnownObjects()
-        self._recent = RecentFrames()
+        self._memory = StreamMemory(keeps_bodies=spec.keeps_bodies)
         self._position: str | None = None
         #: Last revision and time before the position was lost, and why; None when nothing was.
         self._lost: tuple[str, int | None, str] | None = None
@@ -104,8 +103,7 @@ class Watcher:
         if resume is not None:
             self._position = resume.resource_version
             self.status.last_byte_ns = resume.seen_ns
-            for uid, (revision, body) in resume.objects.items():
-                self._known.put(uid, revision, body)
+            self._memory.resume(resume)
 
     #### Life ####
 
@@ -223,7 +221,7 @@ class Watcher:
         last_rv, from_ns, reason = self._lost
         self._lost = None
         self.status.gaps += 1
-        self._sink.gap(
+        self._outbox.send_gap(
             GapRow(
                 stream=self.spec.resource,
                 last_rv=last_rv,
@@ -280,7 +278,9 @@ class Watcher:
                     item_uid = str(item["metadata"]["uid"])
                     seen.add(item_uid)
                     raw = self._write("LIST", orjson.dumps(item), recv_ns)
-                    self._remember(item_uid, str(item["metadata"]["resourceVersion"]), raw)
+                    revision_of_item = str(item["metadata"]["resourceVersion"])
+                    self._memory.keep_state(item_uid, revision_of_item, raw)
+                self._outbox.send()
                 if not metadata.get("continue"):
                     self._end_list(revision, seen)
                     return
@@ -295,7 +295,7 @@ class Watcher:
         listed = False
         for lines in self._open(params):
             recv_ns = self._arrived(lines)
-            with self.lock:
+            with self.lock, self._outbox:
                 self._check_restart()
                 for line in lines:
                     frame = parse_frame(line)
@@ -315,7 +315,7 @@ class Watcher:
                     elif frame.type == "ADDED":
                         seen.add(frame.uid)
                         raw = self._write("LIST", frame.raw, recv_ns)
-                        self._remember(frame.uid, frame.resource_version, raw)
+                        self._memory.keep_state(frame.uid, frame.resource_version, raw)
                     else:
                         self._take(frame, recv_ns)
                         seen.add(frame.uid)
@@ -326,15 +326,16 @@ class Watcher:
         recv_ns = self._clock_ns()
         self._write_bound("LIST_END", revision, recv_ns)
         self._close_gap(revision)
-        for uid in self._known.uids():
+        known = self._memory.known
+        for uid in known.uids():
             if uid not in seen:
-                body = self._known.body(uid)
-                self._known.drop(uid)
+                body = known.body(uid)
+                known.drop(uid)
                 if self.spec.keeps_bodies:
                     self.status.synthesized_deletes += 1
-                    row = Row(self.spec.resource, "DELETED", recv_ns, body, synthesized=True)
-                    self._sink.row(row)
+                    self._outbox.send_one("DELETED", body, recv_ns, synthesized=True)
         self._position = revision
+        self._memory.met(revision)
 
     def _write_bound(self, kind: str, revision: str | None, recv_ns: int) -> None:
         body = {"resourceVersion": revision}
@@ -357,9 +358,10 @@ class Watcher:
         params = {**self._watch_params(), "resourceVersion": position}
         for lines in self._open(params):
             recv_ns = self._arrived(lines)
-            with self.lock:
+            with self.lock, self._outbox:
+                take = self._take
                 for line in lines:
-                    self._take(parse_frame(line), recv_ns)
+                    take(parse_frame(line), recv_ns)
         self.status.reconnects += 1
 
     def _open(self, params: dict[str, str]) -> Iterator[list[bytes]]:
@@ -385,57 +387,51 @@ class Watcher:
         return recv_ns
 
     def _take(self, frame: Frame, recv_ns: int) -> None:
-        """Write one frame and move on past it."""
+        """Write one frame and move on past it; what a recorder spends its time on."""
         if frame.type == "ERROR":
-            self._sink.row(Row(self.spec.resource, "ERROR", recv_ns, frame.raw))
+            self._outbox.add("ERROR", frame.raw, recv_ns)
             raise failure(frame.code or 500, frame.message)
+        if frame.type != "BOOKMARK" and self._memory.is_news(frame):
+            self.status.observations += 1
+            self._memory.keep_news(frame, self._write(frame.type, frame.raw, recv_ns))
+            if self._position is not None:
+                self._position = frame.resource_version
+        else:
+            self._take_slowly(frame, recv_ns)
+        self._bad_frames = 0
+        if self._backoff.is_raised:
+            self._backoff.reset()
+
+    def _take_slowly(self, frame: Frame, recv_ns: int) -> None:
+        """Write a bookmark, or a frame that may be a repeat or out of order."""
         revision = frame.resource_version
         older = is_older(revision, self._position)
         if frame.type == "BOOKMARK":
             self.status.bookmarks += 1
             self._write("BOOKMARK", frame.raw, recv_ns)
-        elif self._is_repeat(frame):
+            self._memory.met(revision)
+        elif self._memory.is_repeat(frame):
             self.status.repeats += 1
         else:
             if older:
                 self.status.out_of_order += 1
-            raw = self._write(frame.type, frame.raw, recv_ns)
             self.status.observations += 1
-            if frame.type == "DELETED":
-                self._known.drop(frame.uid)
-                self._recent.deleted(frame.uid, revision)
-            elif not self._recent.is_deleted_later(frame.uid, revision):
-                self._remember(frame.uid, revision, raw)
+            self._memory.keep(frame, self._write(frame.type, frame.raw, recv_ns))
         if not older and self._position is not None:
             self._position = revision
-        self._bad_frames = 0
-        if self._backoff.is_raised:
-            self._backoff.reset()
-
-    def _is_repeat(self, frame: Frame) -> bool:
-        if self._recent.is_repeat(frame.type, frame.uid, frame.resource_version):
-            return True
-        # After a resume: what the trace (or the list) has already. A delete leaves nothing known.
-        if frame.type == "DELETED":
-            return False
-        return self._known.revision(frame.uid) == frame.resource_version
-
-    def _remember(self, uid: str, revision: str, raw: bytes) -> None:
-        if not is_older(revision, self._known.revision(uid)):
-            self._known.put(uid, revision, raw if self.spec.keeps_bodies else b"")
 
     #### Rows ####
 
     def _write(self, kind: str, raw: bytes, recv_ns: int) -> bytes:
-        """Send an object on its way; returns the text that was written."""
+        """Put an object with what goes to the sink next; returns the text that is written."""
         if self._transform is not None:
             raw = orjson.dumps(self._transform(self.spec.resource, orjson.loads(raw)))
-        self._sink.row(Row(self.spec.resource, kind, recv_ns, raw))
+        self._outbox.add(kind, raw, recv_ns)
         return raw
 
     def _write_own(self, kind: str, body: Mapping[str, Any], recv_ns: int) -> None:
         """Send a row that is the recorder's own on its way."""
-        self._sink.row(Row(self.spec.resource, kind, recv_ns, orjson.dumps(body)))
+        self._outbox.send_one(kind, orjson.dumps(body), recv_ns)
 
     #### Rotation ####
 
@@ -452,9 +448,9 @@ class Watcher:
         now_ns = self._clock_ns()
         self._write_bound("LIST_BEGIN", self._position, now_ns)
         if self.spec.keeps_bodies:
-            for uid in self._known.uids():
-                row = Row(self.spec.resource, "LIST", now_ns, self._known.body(uid))
-                self._sink.row(row)
+            known = self._memory.known
+            for uid in known.uids():
+                self._outbox.send_one("LIST", known.body(uid), now_ns)
         self._write_bound("LIST_END", self._position, now_ns)
 
 

@@ -5,7 +5,7 @@ ignore covered files, so an interruption at any point leaves every row readable,
 compaction (or writer) clears away what was left over.
 
 Only neighbours of like size are merged (each row is rewritten once per size class, not once per
-flush), except by `compact_all`, which a recorder calls when it ends.
+flush), except by `Compactor.finish`, which a recorder asks for when it ends.
 """
 
 from __future__ import annotations
@@ -17,14 +17,11 @@ from pathlib import Path
 import pyarrow as pa
 
 from tracekit.trace.files import SegmentFile
-from tracekit.trace.lock import TraceLock
-from tracekit.trace.schema import NAMES
 from tracekit.trace.segments import (
     SEGMENT_RAW_BYTES,
     SEGMENT_ROWS,
     Segment,
     all_segments,
-    remove_temporaries,
     split_covered,
     write_segment,
 )
@@ -136,23 +133,4 @@ def _look(segment: Segment) -> _Sized:
 
 
 def _read(run: Sequence[Segment]) -> pa.Table:
-    parts = []
-    for segment in run:
-        file = SegmentFile(segment)
-        parts += [file.read(group, NAMES) for group in range(file.row_groups)]
-    return pa.concat_tables(parts).unify_dictionaries()
-
-
-def compact_all(trace: Path, *, lock: TraceLock | None = None) -> int:
-    """Merge everything that can be merged; the number of segments left.
-
-    Takes the trace's lock, unless the caller has it already and hands it in.
-    """
-    held = lock or TraceLock(trace)
-    try:
-        if lock is None:
-            remove_temporaries(trace)
-        return Compactor(trace).finish()
-    finally:
-        if lock is None:
-            held.release()
+    return pa.concat_tables([SegmentFile(s).unsorted() for s in run]).unify_dictionaries()

@@ -13,8 +13,8 @@ from tracekit.trace.migrate import migrate_table
 from tracekit.trace.model import FORMAT_VERSION
 from tracekit.trace.plain import PLAIN_KEY, typed
 from tracekit.trace.rows import MEMORY_SCHEMA
-from tracekit.trace.schema import SCHEMA, TEXT_COLUMNS
-from tracekit.trace.segments import FORMAT_KEY
+from tracekit.trace.schema import FILE_ORDER, NAMES, SCHEMA, TEXT_COLUMNS
+from tracekit.trace.segments import FORMAT_KEY, sorted_order
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -109,13 +109,21 @@ class SegmentFile:
         """The columns of one row group; columns that the file does not know are null."""
         if self.is_plain and not self._names.issuperset(columns):
             whole = self._parquet.read_row_group(group, use_threads=False)
-            return conform(typed(whole), columns)
+            rows = typed(whole)
+            return conform(rows, columns).take(sorted_order(rows, FILE_ORDER))
         present = [name for name in columns if name in self._names]
         if self._version != FORMAT_VERSION:
             present = sorted(self._names)
         table = self._parquet.read_row_group(group, columns=present, use_threads=False)
         table = migrate_table(table, self._version)
         return conform(table, columns)
+
+    def unsorted(self) -> pa.Table:
+        """All columns of all rows, in any order: what a compaction sorts anyway."""
+        if self.is_plain:
+            whole = typed(self._parquet.read_row_group(0, use_threads=False))
+            return conform(whole, NAMES)
+        return pa.concat_tables([self.read(group, NAMES) for group in range(self.row_groups)])
 
     def damage(self, error: Exception) -> str:
         """The sentence for a file that turned out to be unreadable."""

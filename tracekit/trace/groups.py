@@ -1,6 +1,6 @@
 """All rows of a trace by (namespace, job), across segments, in bounded memory.
 
-Each segment is sorted by (namespace, job, rv, seq). One pass over the two key columns finds, for
+In each segment the rows of a group lie together. One pass over the two key columns finds, for
 each segment, where every group lies; then the groups are visited in order, some thousands
 of rows at a time, and each segment's share of them is one contiguous range of its rows.
 
@@ -26,7 +26,7 @@ from tracekit.trace.segments import sorted_order
 #: Rows that are brought together at a time (a larger group is brought together whole).
 _WINDOW_ROWS = 16_384
 #: Row groups kept decoded, as the next window often begins where the last one ended.
-_CACHED_ROW_GROUPS = 12
+_CACHED_ROW_GROUPS = 6
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,33 +8,35 @@ one row group in order of arrival, and says so under `PLAIN_KEY` in the file's m
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import accumulate, repeat
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tracekit.trace.extract import Row, extract
 from tracekit.trace.model import FORMAT_VERSION, LOG_DIR, RowType
-from tracekit.trace.rows import RowBuffer
+from tracekit.trace.rows import MEMORY_SCHEMA, RowBuffer
 from tracekit.trace.schema import SCHEMA
 from tracekit.trace.segments import (
     FORMAT_KEY,
-    TEMPORARY_PREFIX,
     Segment,
-    live_segments,
     put_in_place,
     segment_name,
-    sorted_order,
+    temporary_path,
 )
 
 PLAIN_KEY = b"tracekit.plain"
 #: At most this many rows in a plain segment: readers type one whole.
 PLAIN_ROWS = 8192
-PLAIN_RAW_BYTES = 16 * 1024 * 1024
+PLAIN_RAW_BYTES = 8 * 1024 * 1024
 
 _LEVEL = 1
+_TYPED_AT_ONCE = 512
 #: Columns of every row.
 _OBJECT_NAMES = ("seq", "stream_pos", "stream", "type", "recv_ns", "synthesized", "raw")
 #: Columns of rows that have no object to be typed by.
@@ -54,78 +56,101 @@ _UNTYPED = frozenset({RowType.GAP.value, RowType.UNPARSED.value})
 
 
 class PlainBuffer:
-    """Rows on their way into a plain segment."""
+    """Rows on their way into a plain segment: columns, and one text that `raw` is cut from."""
 
     def __init__(self) -> None:
-        self._columns: dict[str, list[Any]] = {name: [] for name in PLAIN_NAMES}
-        self._object_appends = tuple(self._columns[name].append for name in _OBJECT_NAMES)
+        self._columns: dict[str, list[Any]] = {
+            name: [] for name in PLAIN_NAMES if name not in {"raw", "seq"}
+        }
         self._others = [self._columns[name] for name in _OTHER_NAMES]
+        self._first_seq = 0
+        self._text = bytearray()
+        #: Length of each row's text; None for rows without.
+        self._lengths: list[int | None] = []
         self.rows = 0
-        self.raw_bytes = 0
 
-    def append_object(
+    @property
+    def raw_bytes(self) -> int:
+        """Bytes of text so far."""
+        return len(self._text)
+
+    def append_objects(
         self,
         seq: int,
         position: int,
         stream: str,
-        kind: str,
+        kinds: Sequence[str],
         recv_ns: int,
         *,
         synthesized: bool,
-        raw: bytes,
+        raws: Sequence[bytes],
     ) -> None:
-        """Add one row that has an object; the fields are those of `_OBJECT_NAMES`."""
-        # In line, not in a loop: this is all that a recorder does with a row.
-        add_seq, add_position, add_stream, add_kind, add_recv, add_synthesized, add_raw = (
-            self._object_appends
-        )
-        add_seq(seq)
-        add_position(position)
-        add_stream(stream)
-        add_kind(kind)
-        add_recv(recv_ns)
-        add_synthesized(synthesized)
-        add_raw(raw)
-        self.rows += 1
-        self.raw_bytes += len(raw)
+        """Add rows that have an object each; the fields are those of `_OBJECT_NAMES`."""
+        count = len(raws)
+        columns = self._columns
+        if self.rows == 0:
+            self._first_seq = seq
+        columns["stream_pos"] += range(position, position + count)
+        columns["stream"] += repeat(stream, count)
+        columns["type"] += kinds
+        columns["recv_ns"] += repeat(recv_ns, count)
+        columns["synthesized"] += repeat(synthesized, count)
+        self._text += b"".join(raws)
+        self._lengths += map(len, raws)
+        self.rows += count
 
     def append(self, row: Row, raw_bytes: int) -> None:
         """Add one row."""
+        del raw_bytes
         get = row.get
-        for name, append in zip(_OBJECT_NAMES, self._object_appends, strict=True):
-            append(get(name))
+        if self.rows == 0:
+            self._first_seq = row["seq"]
+        for name in _OBJECT_NAMES:
+            if name not in {"raw", "seq"}:
+                self._columns[name].append(get(name))
         if row["type"] in _UNTYPED or "raw_bytes" in row:
             for name, values in zip(_OTHER_NAMES, self._others, strict=True):
                 values.extend([None] * (self.rows - len(values)))
                 values.append(get(name))
+        raw = get("raw")
+        if raw is not None:
+            raw = raw.encode() if isinstance(raw, str) else raw
+            self._text += raw
+        self._lengths.append(None if raw is None else len(raw))
         self.rows += 1
-        self.raw_bytes += raw_bytes
 
     def take(self) -> pa.Table:
         """All rows as a table, in order; the buffer is empty afterwards."""
         arrays = []
         for field in _PLAIN_SCHEMA:
-            values = self._columns[field.name]
-            values.extend([None] * (self.rows - len(values)))
-            arrays.append(_array(values, field))
-            values.clear()
-        self.rows = self.raw_bytes = 0
+            if field.name == "raw":
+                arrays.append(self._take_text())
+            elif field.name == "seq":
+                seqs = range(self._first_seq, self._first_seq + self.rows)
+                arrays.append(pa.array(seqs, field.type))
+            else:
+                values = self._columns[field.name]
+                values.extend([None] * (self.rows - len(values)))
+                arrays.append(pa.array(values, field.type))
+                values.clear()
+        self.rows = 0
         return pa.Table.from_arrays(arrays, schema=_PLAIN_SCHEMA)
 
-
-def _array(values: list[Any], field: pa.Field) -> pa.Array:
-    if field.name != "raw":
-        return pa.array(values, field.type)
-    # Whoever appends has checked that it is UTF-8: to do so again is most of a flush's work.
-    packed = pa.array(values, pa.binary())
-    return pa.Array.from_buffers(pa.string(), len(packed), packed.buffers())
+    def _take_text(self) -> pa.Array:
+        # Whoever appended has checked that it is UTF-8: to do so again is most of a flush's work.
+        lengths, text = self._lengths, self._text
+        self._lengths, self._text = [], bytearray()
+        offsets = pa.array(accumulate((n or 0 for n in lengths), initial=0), pa.int32())
+        valid = pa.array([n is not None for n in lengths], pa.bool_())
+        buffers = [valid.buffers()[1], offsets.buffers()[1], pa.py_buffer(text)]
+        return pa.Array.from_buffers(pa.string(), len(lengths), buffers)
 
 
 def write_plain_segment(trace: Path, table: pa.Table, *, first: int, last: int) -> Segment:
     """Write the rows as they are under a temporary name, and put the file in place durably."""
     log = trace / LOG_DIR
     name = segment_name(first, last)
-    temporary = log / f"{TEMPORARY_PREFIX}{name}"
+    temporary = temporary_path(log / name)
     with (
         temporary.open("wb") as file,
         pq.ParquetWriter(
@@ -146,17 +171,23 @@ def write_plain_segment(trace: Path, table: pa.Table, *, first: int, last: int) 
 
 
 def typed(table: pa.Table) -> pa.Table:
-    """Fill the typed columns of a plain segment's rows and sort them as typed segments are."""
+    """Fill the typed columns of a plain segment's rows, in order of arrival.
+
+    The raw text stays where it is: only one batch of it at a time becomes Python's.
+    """
     buffer = RowBuffer()
-    for batch in table.to_batches(1024):
+    for batch in table.to_batches(_TYPED_AT_ONCE):
         for row in batch.to_pylist():
             if row["type"] not in _UNTYPED and row["raw"] is not None:
                 for name in _OTHER_NAMES:
                     del row[name]
                 _type_row(row)
+            del row["raw"]
             buffer.append(row, 0)
-    result = buffer.take().combine_chunks()
-    return result.take(sorted_order(result))
+    result = buffer.take()
+    result = result.take(pc.sort_indices(result["seq"]))
+    position = result.schema.get_field_index("raw")
+    return result.set_column(position, MEMORY_SCHEMA.field("raw"), table["raw"])
 
 
 def _type_row(row: Row) -> None:
@@ -167,16 +198,3 @@ def _type_row(row: Row) -> None:
         row["reason"] = f"it is not JSON ({error})"
         return
     extract(row["stream"], RowType(row["type"]), parsed, row)
-
-
-def plain_segments(trace: Path) -> list[Segment]:
-    """The segments that compaction has not typed yet."""
-    found = []
-    for segment in live_segments(trace):
-        try:
-            metadata = pq.read_metadata(segment.path).metadata or {}
-        except FileNotFoundError:
-            continue
-        if PLAIN_KEY in metadata:
-            found.append(segment)
-    return found

@@ -147,7 +147,7 @@ class TraceReader:
         """The wanted rows, one small table per row group that may hold some.
 
         Tables come in order of arrival by segment; inside one, rows are sorted by namespace, job,
-        revision. Only the row groups whose statistics allow for a wanted row are read.
+        stream, uid, revision. Only the row groups whose statistics allow for a wanted row are read.
         """
         selection = Selection(
             namespace,

@@ -91,7 +91,7 @@ _CONTROL = "control rows, and objects without it"
 
 ENVELOPE = (
     Column("seq", INT, "position in the whole trace, in order of arrival, from 0", _NEVER,
-           _S.DELTA, stats=True),
+           _S.PLAIN, stats=True),
     Column("stream_pos", INT, "position within its stream, from 0; control rows count",
            "rows of no stream", _S.DELTA),
     Column("stream", STRING, "plural resource, for example `pods`", "UNPARSED rows whose stream "
@@ -99,7 +99,7 @@ ENVELOPE = (
     Column("type", STRING, "LIST_BEGIN, LIST, LIST_END, ADDED, MODIFIED, DELETED, BOOKMARK, "
            "ERROR, NOTE, GAP or UNPARSED", _NEVER, stats=True),
     Column("recv_ns", INT, "when it was received, Unix ns; a row that came without a time has "
-           "the time of the row before it", "no time was known yet", _S.DELTA, stats=True),
+           "the time of the row before it", "no time was known yet", _S.PLAIN, stats=True),
     Column("synthesized", BOOL, "true: a DELETED row that no watch event told, found by comparing "
            "a relist with what was known", _NEVER),
     Column("raw", STRING, "the object's JSON text as received; UNPARSED: the whole line; GAP: null",
@@ -235,5 +235,8 @@ TEXT_COLUMNS: tuple[str, ...] = tuple(column.name for column in COLUMNS if colum
 #: All that a replay reads: everything but the raw text.
 TYPED_COLUMNS: tuple[str, ...] = tuple(n for n in NAMES if n not in {"raw", "raw_bytes"})
 
-#: Rows of a segment are sorted by these, nulls first.
+#: Rows of a group are handed out by these, nulls first.
 SORT_KEYS = ("namespace", "job", "rv", "seq")
+#: Rows of a segment are stored by these, nulls first: the revisions of an object lie side by side,
+#: which is what a compressor needs, and the rows of a job are together.
+FILE_ORDER = ("namespace", "job", "stream", "uid", "rv", "seq")

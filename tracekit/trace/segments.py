@@ -8,8 +8,9 @@ place first and delete the covered ones afterwards. Files under a temporary name
 from __future__ import annotations
 
 import inspect
+import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,18 +23,22 @@ import pyarrow.parquet as pq
 from tracekit.errors import TraceFormatError
 from tracekit.trace.header import sync_directory, sync_file
 from tracekit.trace.model import FORMAT_VERSION, LOG_DIR, SEGMENT_SUFFIX, SEQ_DIGITS
-from tracekit.trace.schema import COLUMNS, SCHEMA, SORT_KEYS, Storage
+from tracekit.trace.schema import COLUMNS, FILE_ORDER, SCHEMA, SORT_KEYS, STRING, Storage
 
-#: Rows per row group: what a reader that wants one job must at least decode.
-ROW_GROUP_ROWS = 8192
+#: A row group is what a reader that wants one job must at least decode; it ends at either.
+ROW_GROUP_ROWS = 16_384
+ROW_GROUP_RAW_BYTES = 20 * 1024 * 1024
 #: A segment is full when either is reached.
 SEGMENT_ROWS = 65_536
 SEGMENT_RAW_BYTES = 32 * 1024 * 1024
 
-#: One page per column and row group: the revisions of an object lie side by side, and a page
-#: boundary would make the compressor forget the one before.
-_PAGE_BYTES = 64 * 1024 * 1024
+#: The revisions of an object lie side by side, and a page boundary makes the compressor forget the
+#: one before: large ones, but a writer's memory holds one twice.
+_PAGE_BYTES = 4 * 1024 * 1024
+_TYPED_LEVEL_MORE = 6
 _DICTIONARY_BYTES = 16 * 1024 * 1024
+#: Rows whose raw text is brought into order at a time.
+_ROWS_AT_ONCE = 1024
 TEMPORARY_PREFIX = ".tmp-"
 FORMAT_KEY = b"tracekit.format_version"
 
@@ -112,11 +117,16 @@ def _writer_options() -> dict[str, Any]:
     names = {storage: [] for storage in Storage}  # type: dict[Storage, list[str]]
     for column in COLUMNS:
         names[column.storage].append(column.name)
-    dictionary = [_leaf(name) for name in names[Storage.DICTIONARY]]
+    dictionary = [
+        leaf
+        for name in names[Storage.DICTIONARY]
+        for leaf, kind in _leaves(name)
+        if not pa.types.is_boolean(kind)
+    ]
     options: dict[str, Any] = {
         "version": "2.6",
         "compression": "zstd",
-        "use_dictionary": [leaf for leaves in dictionary for leaf in leaves],
+        "use_dictionary": dictionary,
         "column_encoding": dict.fromkeys(names[Storage.DELTA], "DELTA_BINARY_PACKED"),
         "write_statistics": [column.name for column in COLUMNS if column.stats],
         "data_page_size": _PAGE_BYTES,
@@ -128,39 +138,44 @@ def _writer_options() -> dict[str, Any]:
     return options
 
 
-def _leaf(name: str) -> list[str]:
+def _leaves(name: str) -> Iterator[tuple[str, pa.DataType]]:
     """The Parquet leaf columns of a column (a list of structs has several)."""
     kind = SCHEMA.field(name).type
     if not pa.types.is_list(kind):
-        return [] if pa.types.is_boolean(kind) else [name]
-    path = f"{name}.list.element"
-    if not pa.types.is_struct(kind.value_type):
-        return [path]
-    return [
-        f"{path}.{field.name}" for field in kind.value_type if not pa.types.is_boolean(field.type)
-    ]
+        yield name, kind
+    elif not pa.types.is_struct(kind.value_type):
+        yield f"{name}.list.element", kind.value_type
+    else:
+        for field in kind.value_type:
+            yield f"{name}.list.element.{field.name}", field.type
+
+
+def _all_leaves() -> Iterator[str]:
+    return (leaf for column in COLUMNS for leaf, _ in _leaves(column.name))
 
 
 @contextmanager
 def _open_writer(path: Path, schema: pa.Schema, level: int) -> Iterator[pq.ParquetWriter]:
+    # Beside the raw text the other columns are little to do, and it pays to press them harder.
+    levels = dict.fromkeys(_all_leaves(), level + _TYPED_LEVEL_MORE) | {"raw": level}
     with (
         path.open("wb") as file,
-        pq.ParquetWriter(file, schema, compression_level=level, **_writer_options()) as writer,
+        pq.ParquetWriter(file, schema, compression_level=levels, **_writer_options()) as writer,
     ):
         yield writer
         writer.add_key_value_metadata({FORMAT_KEY: str(FORMAT_VERSION).encode()})
 
 
-def sorted_order(table: pa.Table) -> pa.Array:
-    """Row numbers of the table in the order of `SORT_KEYS`, nulls first."""
+def sorted_order(table: pa.Table, by: Sequence[str] = SORT_KEYS) -> pa.Array:
+    """Row numbers of the table in the order of some columns, nulls first."""
     keys = pa.table(
         {
             # Kubernetes has no empty names and no negative revisions: these come before all.
             key: pc.fill_null(table[key], "" if table.schema.field(key).type == pa.string() else -1)
-            for key in SORT_KEYS
+            for key in by
         }
     )
-    return pc.sort_indices(keys, sort_keys=[(key, "ascending") for key in SORT_KEYS])
+    return pc.sort_indices(keys, sort_keys=[(key, "ascending") for key in by])
 
 
 def write_segment(trace: Path, table: pa.Table, *, first: int, last: int, level: int) -> Segment:
@@ -169,15 +184,42 @@ def write_segment(trace: Path, table: pa.Table, *, first: int, last: int, level:
         raise AssertionError((table.num_rows, first, last))
     log = trace / LOG_DIR
     name = segment_name(first, last)
-    temporary = log / f"{TEMPORARY_PREFIX}{name}"
+    temporary = temporary_path(log / name)
+    # The raw text is most of a segment: it is never copied whole.
+    raw = table["raw"]
+    raw_at = table.schema.get_field_index("raw")
+    table = table.set_column(raw_at, "raw", pa.nulls(len(raw), STRING))
     table = table.combine_chunks()
-    order = sorted_order(table)
+    order = sorted_order(table, FILE_ORDER)
+    groups = max(-(-len(raw) // ROW_GROUP_ROWS), -(-raw.nbytes // ROW_GROUP_RAW_BYTES))
+    group_rows = -(-len(raw) // groups)
     with _open_writer(temporary, table.schema, level) as writer:
-        for start in range(0, table.num_rows, ROW_GROUP_ROWS):
-            part = table.take(order.slice(start, ROW_GROUP_ROWS))
-            writer.write_table(_own_dictionaries(part), row_group_size=ROW_GROUP_ROWS)
+        for start in range(0, table.num_rows, group_rows):
+            part = _own_dictionaries(table.take(order.slice(start, group_rows)))
+            texts = [
+                _gather(raw, order.slice(start + at, min(_ROWS_AT_ONCE, part.num_rows - at)))
+                for at in range(0, part.num_rows, _ROWS_AT_ONCE)
+            ]
+            part = part.set_column(raw_at, "raw", pa.chunked_array(texts, STRING))
+            writer.write_table(part, row_group_size=group_rows)
     put_in_place(temporary, log / name)
     return Segment(first, last, log / name)
+
+
+def _gather(chunks: pa.ChunkedArray, rows: pa.Array) -> pa.Array:
+    """Some rows of a column; Arrow's own `take` would first make one array of all chunks."""
+    found = []
+    places = []
+    first = 0
+    for chunk in chunks.chunks:
+        here = pc.and_(
+            pc.greater_equal(rows, pa.scalar(first, rows.type)),
+            pc.less(rows, pa.scalar(first + len(chunk), rows.type)),
+        )
+        found.append(chunk.take(pc.subtract(rows.filter(here), pa.scalar(first, rows.type))))
+        places.append(pc.indices_nonzero(here))
+        first += len(chunk)
+    return pa.concat_arrays(found).take(pc.sort_indices(pa.concat_arrays(places)))
 
 
 def _own_dictionaries(table: pa.Table) -> pa.Table:
@@ -191,6 +233,11 @@ def _own_dictionaries(table: pa.Table) -> pa.Table:
             )
             table = table.set_column(position, field, column)
     return table
+
+
+def temporary_path(final: Path) -> Path:
+    """Where a segment is written first; no two processes have the same."""
+    return final.with_name(f"{TEMPORARY_PREFIX}{os.getpid()}-{final.name}")
 
 
 def put_in_place(temporary: Path, final: Path) -> None:

@@ -8,7 +8,7 @@ can be lost by a kill or a power cut, and what was not flushed is at most a temp
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -142,23 +142,36 @@ class TraceWriter:
         return self._add(row, len(raw))
 
     def append_plain(
-        self, stream: str, row_type: str, recv_ns: int, raw: bytes, *, synthesized: bool = False
-    ) -> int:
-        """Add one row to a plain trace; the caller knows that `raw` is a JSON object in UTF-8."""
+        self,
+        stream: str,
+        row_types: Sequence[str],
+        recv_ns: int,
+        raws: Sequence[bytes],
+        *,
+        synthesized: bool = False,
+    ) -> None:
+        """Add rows that came in together to a plain trace.
+
+        The caller knows that each of `raws` is a JSON object in UTF-8.
+        """
         buffer = self._buffer
         if type(buffer) is not PlainBuffer:
             raise TypeError("the trace was not opened as plain")
         self._last_ns = recv_ns
-        seq = self._next_seq
         position = self._stream_next.get(stream, 0)
-        self._stream_next[stream] = position + 1
-        buffer.append_object(
-            seq, position, stream, row_type, recv_ns, synthesized=synthesized, raw=raw
+        self._stream_next[stream] = position + len(raws)
+        buffer.append_objects(
+            self._next_seq,
+            position,
+            stream,
+            row_types,
+            recv_ns,
+            synthesized=synthesized,
+            raws=raws,
         )
-        self._next_seq = seq + 1
+        self._next_seq += len(raws)
         if buffer.rows >= self._segment_rows or buffer.raw_bytes >= self._segment_raw_bytes:
             self.flush()
-        return seq
 
     def unparsed(
         self, line: bytes, recv_ns: int | None, reason: str, *, stream: str | None = None

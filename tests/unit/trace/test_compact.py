@@ -10,7 +10,7 @@ import pytest
 from tests.unit.trace.test_writer import fill
 from tracekit.errors import TraceFormatError
 from tracekit.trace import compact, segments
-from tracekit.trace.compact import Compactor, compact_all
+from tracekit.trace.compact import Compactor
 from tracekit.trace.reader import TraceReader
 from tracekit.trace.schema import NAMES
 from tracekit.trace.writer import TraceWriter
@@ -36,9 +36,15 @@ def scattered(template, tmp_path):
     return tmp_path / "t", rows
 
 
+def _finish(path):
+    """What the next writer of the trace does: clear away what was left, merge the rest."""
+    segments.remove_temporaries(path)
+    return Compactor(path).finish()
+
+
 def test_everything_that_fits_becomes_one_segment(scattered):
     path, before = scattered
-    assert compact_all(path) == 1
+    assert _finish(path) == 1
     assert TraceReader(path).table(NAMES).equals(before)
     assert [p.suffix for p in (path / "log").iterdir()] == [".parquet"]
 
@@ -116,7 +122,7 @@ def test_stopping_anywhere_loses_nothing(scattered, monkeypatch, step, occurrenc
         else:
             assert occurrence > 3, "the step was never reached"
     assert TraceReader(path).table(NAMES).equals(before)
-    compact_all(path)
+    _finish(path)
     assert TraceReader(path).table(NAMES).equals(before)
     names = [p.name for p in (path / "log").iterdir()]
     assert not [n for n in names if n.startswith(".")]
@@ -129,7 +135,7 @@ def test_a_reader_goes_on_when_compaction_replaces_its_files(scattered):
     reader = TraceReader(path)
     parts = reader.batches(("seq",))
     first = next(parts)
-    compact_all(path)
+    _finish(path)
     rest = [seq for table in parts for seq in table["seq"].to_pylist()]
     assert sorted(first["seq"].to_pylist() + rest) == before["seq"].to_pylist()
 
@@ -143,7 +149,7 @@ def test_a_lost_file_is_noticed(scattered):
     reader = TraceReader(path, on_damage="skip")
     assert reader.table(("seq",)).num_rows == 57
     assert len(reader.problems) == 1
-    assert compact_all(path) == 2  # what is not adjacent is not merged
+    assert _finish(path) == 2  # what is not adjacent is not merged
 
 
 def test_overlapping_segments_are_an_error(scattered):
