@@ -14,7 +14,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from fnmatch import fnmatchcase
 from glob import has_magic
@@ -77,15 +77,10 @@ def _paths(store: Store) -> list[str]:
         found = [
             f"{path}/{name}"
             for path in found
-            for name in (_folders(store, path, part) if has_magic(part) else (part,))
+            for name in (store.folders(path) if has_magic(part) else (part,))
+            if not has_magic(part) or fnmatchcase(name, part)
         ]
     return found
-
-
-def _folders(store: Store, path: str, pattern: str) -> Iterator[str]:
-    for name, info in store.listed(path).items():
-        if info.type == fs.FileType.Directory and fnmatchcase(name, pattern):
-            yield name
 
 
 def _is_file(store: Store, path: str) -> bool:

@@ -70,13 +70,31 @@ class Store:
 
     def listed(self, path: str) -> dict[str, fs.FileInfo]:
         """What lies directly under a path, by name; nothing if there is no such folder."""
-        try:
-            found = self.files.get_file_info(fs.FileSelector(path))
-        except FileNotFoundError:
-            return {}
+        found = self._found(path, recursive=False)
         # The folders of a web server end in a slash.
         named = {info.path.rstrip("/").rpartition("/")[2]: info for info in found}
         return {name: self._measured(info) for name, info in named.items()}
+
+    def folders(self, path: str) -> set[str]:
+        """Names of the folders directly under a path."""
+        if self.address.scheme != "gs":
+            found = self.listed(path)
+            return {name for name, info in found.items() if info.type == fs.FileType.Directory}
+        # Google's has no folders but in the names of objects, and pyarrow infers none from them.
+        below = (info.path.removeprefix(f"{path}/") for info in self._found(path, recursive=True))
+        return {name.partition("/")[0] for name in below if "/" in name}
+
+    def _found(self, path: str, *, recursive: bool) -> list[fs.FileInfo]:
+        try:
+            found: list[fs.FileInfo] = self.files.get_file_info(
+                fs.FileSelector(path, recursive=recursive)
+            )
+        except OSError as error:
+            # Not every store's error has the number.
+            if isinstance(error, FileNotFoundError) or "No such file or dir" in str(error):
+                return []
+            raise
+        return found
 
     def _measured(self, info: fs.FileInfo) -> fs.FileInfo:
         """The same with its size, which the listing of a web server does not have."""
