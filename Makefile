@@ -25,7 +25,7 @@ $(VENV)/.package: pyproject.toml | $(BIN)/python
 	touch $@
 
 $(VENV)/.dev: pyproject.toml $(VENV)/.package
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
 	touch $@
 
 $(VENV)/.e2e: pyproject.toml $(VENV)/.dev

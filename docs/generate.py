@@ -27,15 +27,16 @@ SQL_HEAD = """\
 <!-- Made by docs/generate.py from tracekit/sql: change it there. -->
 
 `tracekit sql TRACE… ["QUERY"]` runs DuckDB over one or several traces. TRACE is the directory of a
-trace or a glob over such directories; with several, the column `trace` tells them apart. Without a
-query a prompt opens (Tab completes, `.help` lists its commands). `-o` chooses how rows are printed:
-table, csv, json, jsonl, parquet or markdown.
+trace, its URL in [object storage](object-storage.md), or a pattern over either; with several, the
+column `trace` tells them apart. Without a query a prompt opens (Tab completes, `.help` lists its
+commands). `-o` chooses how rows are printed: table, csv, json, jsonl, parquet or markdown.
 
 ```
 tracekit sql run.trace "SELECT job, reason FROM jobs WHERE outcome = 'Failed'"
 tracekit sql 'night-*.trace' "SELECT trace, outcome, count(*) FROM jobs GROUP BY ALL"
 tracekit sql run.trace "FROM timeline('shop/import')"
 tracekit sql run.trace --example backoff-cost
+tracekit sql 's3://bucket/night-*' "SELECT trace, count(*) FROM jobs GROUP BY ALL"
 ```
 
 - A query can read nothing but these traces and write nothing; `--write` lifts that.

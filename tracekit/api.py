@@ -30,6 +30,7 @@ from tracekit.sql.messages import closest
 from tracekit.sql.session import Session
 from tracekit.trace.judged import resolve_era, run_diff
 from tracekit.trace.model import TraceHeader
+from tracekit.trace.place import local_trace
 from tracekit.trace.reader import TraceReader
 from tracekit.trace.surroundings import surroundings_of
 from tracekit.verdict import Judgement
@@ -68,14 +69,16 @@ class Replay:
 
 
 class Trace:
-    """One trace on disk."""
+    """One trace, in a directory or in object storage."""
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
+        self._name = str(path)
+        #: Its directory; of a URL, that of the copy on this machine.
+        self.path = local_trace(path)
         self._reader = TraceReader(self.path, on_damage="skip")
 
     def __repr__(self) -> str:
-        return f"tracekit.open({str(self.path)!r})"
+        return f"tracekit.open({self._name!r})"
 
     @property
     def header(self) -> TraceHeader:

@@ -10,6 +10,7 @@ import click
 from click.shell_completion import CompletionItem, get_completion_class
 
 from tracekit.trace.model import HEADER_NAME
+from tracekit.trace.place import is_url, known_copy
 
 _SHELLS = ("bash", "zsh", "fish")
 _MOST = 500
@@ -74,13 +75,15 @@ def complete_context(
     return [CompletionItem(c["name"]) for c in contexts if c["name"].startswith(incomplete)]
 
 
-def _traces(params: dict[str, Any]) -> Sequence[str]:
+def _traces(params: dict[str, Any]) -> Sequence[Path]:
     value = params.get("traces") or params.get("words") or params.get("trace") or ()
     words = [value] if isinstance(value, str) else value
-    return [word for word in words if (Path(word) / HEADER_NAME).is_file()]
+    # A completion does not wait for the network: of a URL what was fetched before will do.
+    paths = (known_copy(word) if is_url(word) else Path(word) for word in words)
+    return [path for path in paths if (path / HEADER_NAME).is_file()]
 
 
-def _names(traces: Sequence[str], query: str, start: str) -> list[str]:
+def _names(traces: Sequence[Path], query: str, start: str) -> list[str]:
     if not traces:
         return []
     try:

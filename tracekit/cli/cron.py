@@ -9,6 +9,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from tracekit.cli.trace_options import output_option
 from tracekit.cron import CronSpecError, UnknownZoneError, Zone, load_zone, next_activations_ns
 from tracekit.cron.gotime import rfc3339
 from tracekit.eras.cron_spec import KubernetesSpec, TimeZoneError, kubernetes_spec
@@ -50,14 +51,7 @@ def cron() -> None:
     show_default=True,
     help="Release whose cron library and time zone rules count.",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["table", "json"]),
-    default="table",
-    show_default=True,
-    help="How to print.",
-)
+@output_option
 def next_command(
     spec: str,
     *,

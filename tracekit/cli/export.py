@@ -9,7 +9,7 @@ from typing import TextIO
 
 import click
 
-from tracekit.cli.completion import complete_namespace
+from tracekit.cli.trace_options import namespace_option
 from tracekit.errors import UsageError
 from tracekit.report.export.happenings import Happenings, happenings
 from tracekit.report.export.text import write_chrome, write_csv, write_jsonl, write_otlp
@@ -32,13 +32,7 @@ _TEXT: dict[str, Callable[[Happenings, TextIO], None]] = {
     required=True,
     help="perfetto: https://ui.perfetto.dev; chrome: trace event JSON; otlp: OpenTelemetry JSON.",
 )
-@click.option(
-    "-n",
-    "--namespace",
-    metavar="NS",
-    help="Only this namespace.",
-    shell_complete=complete_namespace,
-)
+@namespace_option
 @click.option(
     "-o", "--output", default="-", metavar="FILE", help="File to write (default: stdout)."
 )

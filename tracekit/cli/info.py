@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from tracekit.cli.trace_options import output_option
 from tracekit.kube.timestamps import format_rfc3339
 from tracekit.trace.header import header_document
 from tracekit.trace.model import Gap
@@ -22,13 +23,7 @@ _GAPS_SHOWN_MAX = 20
 
 @click.command("info")
 @click.argument("trace")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["table", "json"]),
-    default="table",
-    help="How to print it.",
-)
+@output_option
 def info(trace: str, output: str) -> None:
     """Say what a trace holds: versions, streams, gaps, jobs by outcome, leaders."""
     summary = summarize(TraceReader(trace, on_damage="skip"))

@@ -6,8 +6,8 @@ import sys
 
 import click
 
-from tracekit.cli.completion import complete_namespace
 from tracekit.cli.sql import tell_problems
+from tracekit.cli.trace_options import namespace_option
 from tracekit.errors import UsageError
 from tracekit.report.rows import FORMATS, write_rows
 from tracekit.sql.messages import closest
@@ -23,13 +23,7 @@ OUTCOMES = ("Complete", "Failed", "Running", "Pending", "Suspended", "Deleted")
 
 @click.command()
 @click.argument("traces", nargs=-1, required=True, metavar="TRACE…")
-@click.option(
-    "-n",
-    "--namespace",
-    metavar="NS",
-    help="Only this namespace.",
-    shell_complete=complete_namespace,
-)
+@namespace_option
 @click.option(
     "--outcome",
     type=click.Choice(OUTCOMES, case_sensitive=False),

@@ -25,7 +25,7 @@ _SHOWN_EXAMPLES = 3
 
 
 @click.command("redact")
-@click.argument("trace", type=click.Path(path_type=Path))
+@click.argument("trace", metavar="TRACE")
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="OUT", help="New trace.")
 @click.option(
     "--fields", default=",".join(FIELDS), show_default=True, help="What to hash (comma-separated)."
@@ -37,7 +37,7 @@ _SHOWN_EXAMPLES = 3
 )
 @click.option("--check", is_flag=True, help="Only list what still looks like a secret.")
 def redact(
-    *, trace: Path, output: Path | None, fields: str, key_file: Path | None, check: bool
+    *, trace: str, output: Path | None, fields: str, key_file: Path | None, check: bool
 ) -> int:
     """Hash environment values, commands and arguments, and annotations of a trace.
 

@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from tracekit.cli.trace_options import namespace_option
 from tracekit.diff.trace import ACTIONS
 from tracekit.errors import UsageError
 from tracekit.report.replay import render_actions, render_diff
@@ -16,7 +17,7 @@ from tracekit.trace.reader import TraceReader
 @click.command()
 @click.argument("trace", metavar="TRACE")
 @click.option("--diff", is_flag=True, help="Judge each observed write; exit 1 on a divergence.")
-@click.option("-n", "--namespace", metavar="NS", help="Only this namespace.")
+@namespace_option
 @click.option("--job", metavar="NS/NAME", help="Only this Job.")
 @click.option(
     "--controller",

@@ -46,8 +46,9 @@ def sql(
 ) -> None:
     """Ask one or several traces questions in SQL.
 
-    Each TRACE is the directory of a trace or a glob over such directories; with several, their rows
-    are told apart by the column `trace`. Without a query a prompt opens. The views (jobs, attempts,
+    Each TRACE is the directory of a trace, its URL in object storage (s3://, gs://, abfs://,
+    https://), or a pattern over either; with several, their rows are told apart by the column
+    `trace`. Without a query a prompt opens. The views (jobs, attempts,
     actions, cron_ticks, verdicts, …) are described in docs/sql.md; `SHOW TABLES` lists them,
     `DESCRIBE jobs` lists the columns of one. Queries can read nothing but these traces and write
     nothing, unless --write is given.

@@ -1,13 +1,51 @@
-"""Options that describe the cluster of a trace, as several verbs take them."""
+"""Options that several verbs take alike: what they ask of a trace, how they print."""
 
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable
+from typing import Any, TypeVar
 
+import click
+
+from tracekit.cli.completion import complete_namespace
 from tracekit.eras.texts import parse_feature_gates, parse_version
 from tracekit.errors import UsageError
 
-__all__ = ["parse_feature_gates", "parse_flags", "parse_version"]
+__all__ = [
+    "namespace_option",
+    "output_option",
+    "parse_feature_gates",
+    "parse_flags",
+    "parse_version",
+]
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def namespace_option(command: _Command) -> _Command:
+    """`-n/--namespace`, completed from the trace that is named before."""
+    option = click.option(
+        "-n",
+        "--namespace",
+        metavar="NS",
+        help="Only this namespace.",
+        shell_complete=complete_namespace,
+    )
+    return option(command)
+
+
+def output_option(command: _Command) -> _Command:
+    """`-o/--output` of the verbs that print a table or one JSON document."""
+    option = click.option(
+        "-o",
+        "--output",
+        type=click.Choice(["table", "json"]),
+        default="table",
+        show_default=True,
+        help="How to print.",
+    )
+    return option(command)
 
 
 def parse_flags(text: str | None) -> tuple[str, ...]:

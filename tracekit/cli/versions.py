@@ -14,6 +14,7 @@ import orjson
 from rich.console import Console
 from rich.table import Table
 
+from tracekit.cli.trace_options import output_option
 from tracekit.eras import table as versions_table
 from tracekit.eras.behaviors import Behavior
 from tracekit.eras.constants import Constants
@@ -35,14 +36,7 @@ WIDTH_WITHOUT_TERMINAL = 400
     metavar="A=true,…",
     help="Gates set on top of the defaults, in both versions.",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["table", "json"]),
-    default="table",
-    show_default=True,
-    help="How to print.",
-)
+@output_option
 def versions(version: str | None, other: str | None, feature_gates: str, output: str) -> None:
     """Show what changed in which Kubernetes version.
 

@@ -56,6 +56,8 @@ class Session:
         self._computed: set[str] = set()
         self.connection = duckdb.connect(config={} if write else dict(_CONFIG))
         self.connection.execute("SET TimeZone = 'UTC'")
+        # Segments never change once in place; their footers need no second reading.
+        self.connection.execute("SET parquet_metadata_cache = true")
         self._make()
         if not write:
             self._lock()

@@ -1,7 +1,7 @@
 """Which traces a query reads: from the words on a command line to names and files.
 
-A word is the directory of a trace or a glob over such directories. Every trace gets a name for the
-column `trace`: its directory's, made longer where two traces share one.
+A word is the directory of a trace, its URL, or a pattern over either. Every trace gets a name for
+the column `trace`: its directory's, made longer where two traces share one.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from tracekit.errors import TraceFormatError
 from tracekit.trace.files import SegmentFile
 from tracekit.trace.header import read_header
 from tracekit.trace.model import HEADER_NAME, TraceHeader
+from tracekit.trace.place import expand_url, is_url, local_trace
 from tracekit.trace.segments import live_segments, missing_ranges
 
 
@@ -44,6 +45,8 @@ def find_sources(words: Sequence[str | Path]) -> list[Source]:
 
 
 def _expand(word: str) -> list[Path]:
+    if is_url(word):
+        return [local_trace(url) for url in expand_url(word)]
     if not has_magic(word) or Path(word).exists():
         return [Path(word)]
     names = sorted(glob(word))  # noqa: PTH207 - the word may be absolute

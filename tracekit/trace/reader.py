@@ -21,6 +21,7 @@ from tracekit.trace.files import SegmentFile, empty
 from tracekit.trace.groups import Group, iterate_groups
 from tracekit.trace.header import read_header
 from tracekit.trace.model import Gap, RowType, StreamSummary
+from tracekit.trace.place import local_trace
 from tracekit.trace.schema import NAMES, TYPED_COLUMNS
 from tracekit.trace.segments import Segment, live_segments, missing_ranges
 
@@ -84,11 +85,12 @@ class Selection:
 class TraceReader:
     """A trace as it is when the reader is made.
 
+    The path is a directory, or the URL of one in object storage (`tracekit.trace.mirror`).
     `on_damage="skip"` reads around files that cannot be read and names them in `problems`.
     """
 
     def __init__(self, path: str | Path, *, on_damage: Literal["raise", "skip"] = "raise") -> None:
-        self.path = Path(path)
+        self.path = local_trace(path)
         self.header = read_header(self.path)
         self._skip_damage = on_damage == "skip"
         self.segments: list[Segment] = live_segments(self.path)

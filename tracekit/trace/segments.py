@@ -67,15 +67,20 @@ def segment_name(first: int, last: int) -> str:
 
 def all_segments(trace: Path) -> list[Segment]:
     """Every segment file there is, covered ones too, by first row and then the largest first."""
-    found = []
     try:
         names = [entry.name for entry in (trace / LOG_DIR).iterdir()]
     except FileNotFoundError:
         return []
+    return named_segments(names, trace / LOG_DIR)
+
+
+def named_segments(names: Iterable[str], log: Path) -> list[Segment]:
+    """Those of the names in a log directory that are segments', in the same order."""
+    found = []
     for name in names:
         match = _NAME.fullmatch(name)
         if match is not None and int(match[1]) <= int(match[2]):
-            found.append(Segment(int(match[1]), int(match[2]), trace / LOG_DIR / name))
+            found.append(Segment(int(match[1]), int(match[2]), log / name))
     return sorted(found, key=lambda segment: (segment.first, -segment.last))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import re
 from collections import Counter
@@ -196,3 +197,25 @@ def test_jsonl_and_csv_have_the_same_rows_in_order_of_time(exported) -> None:
 @pytest.mark.parametrize("kind", ["perfetto", "chrome", "otlp", "jsonl", "csv"])
 def test_an_empty_trace_can_be_exported(run, trace_path, tmp_path: Path, kind: str) -> None:  # noqa: F811
     assert run("export", trace_path(EMPTY), "--format", kind, "-o", tmp_path / kind)[0] == 0
+
+
+@pytest.mark.parametrize("kind", ["perfetto", "chrome", "otlp", "jsonl", "csv"])
+def test_hostile_names_stay_data_in_every_export(run, tmp_path: Path, kind: str) -> None:  # noqa: F811
+    name = HOSTILE + '\n",=1+1,</script>\u2028'
+    write_jobs(tmp_path / "t", name)
+    target = tmp_path / kind
+    assert run("export", tmp_path / "t", "--format", kind, "-o", target)[0] == 0
+    content = target.read_bytes()
+    if kind == "perfetto":
+        trace = PerfettoTrace()
+        trace.ParseFromString(content)
+        tracks = [p.track_descriptor.name for p in trace.packet if p.HasField("track_descriptor")]
+        assert any(name in track for track in tracks)
+    elif kind == "csv":
+        rows = list(csv.DictReader(io.StringIO(content.decode(), newline="")))
+        assert {row["job"] for row in rows} == {name}
+        assert len({len(row) for row in rows}) == 1
+    else:
+        lines = content.decode().split("\n") if kind == "jsonl" else [content.decode()]
+        documents = [json.loads(line) for line in lines if line]
+        assert json.dumps(name)[1:-1] in json.dumps(documents)

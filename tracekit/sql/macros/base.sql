@@ -51,10 +51,22 @@ CREATE MACRO is_controller_manager(manager) AS manager IN (
   'cluster-policy-controller'
 );
 
--- The manager with the newest managedFields entry for a subresource (NULL: for the object itself).
+-- The manager with the newest managedFields entry for a subresource ('': for the object itself).
+-- Most objects have one entry, or one of each: for these nothing is sorted.
 CREATE MACRO newest_manager(managers, subresource_name) AS (
-  list_max(list_transform(
-    list_filter(managers, lambda m: coalesce(m.subresource, '') = coalesce(subresource_name, '')),
-    lambda m: {'written': m.time_ns, 'manager': m.manager}
-  ))['manager']
+  CASE
+    WHEN len(managers) = 1 THEN
+      CASE WHEN coalesce(managers[1].subresource, '') = subresource_name
+           THEN managers[1].manager END
+    WHEN len(managers) = 2
+      AND coalesce(managers[1].subresource, '') <> coalesce(managers[2].subresource, '') THEN
+      CASE subresource_name
+        WHEN coalesce(managers[1].subresource, '') THEN managers[1].manager
+        WHEN coalesce(managers[2].subresource, '') THEN managers[2].manager
+      END
+    ELSE list_max(list_transform(
+      list_filter(managers, lambda m: coalesce(m.subresource, '') = subresource_name),
+      lambda m: {'written': m.time_ns, 'manager': m.manager}
+    ))['manager']
+  END
 );

@@ -15,48 +15,52 @@
 --@ evidence | from what the actor is known | the record does not tell
 CREATE VIEW actions AS
 WITH
+orphans AS (
+  SELECT uid FROM internal._states WHERE stream = 'pods' AND type <> 'DELETED' AND job IS NULL
+),
 pod_states AS (
-  SELECT trace, seq, recv_ns, type, namespace, name, uid, rv, job, _order,
-         CASE WHEN type <> 'DELETED' THEN newest_manager(managers, NULL) END AS manager,
+  SELECT trace, seq, recv_ns, namespace, name, uid, rv, job, _order,
+         type = 'ADDED' AS added,
+         type = 'DELETED' AS gone,
          type = 'DELETED' OR deleted_ns IS NOT NULL AS going,
-         coalesce(list_contains(finalizers, 'batch.kubernetes.io/job-tracking'), false) AS tracked
+         coalesce(list_contains(finalizers, 'batch.kubernetes.io/job-tracking'), false) AS tracked,
+         -- Told of a pod's first row and of its adoption only.
+         CASE WHEN type = 'ADDED' OR (type <> 'DELETED' AND uid IN (SELECT uid FROM orphans))
+              THEN newest_manager(managers, '') END AS manager
   FROM internal._states
   WHERE stream = 'pods'
 ),
 pods AS (
-  SELECT *, type = 'DELETED' AS gone,
+  SELECT *,
          lag(true, 1, false) OVER w AS known,
          lag(going) OVER w AS was_going,
          lag(tracked) OVER w AS was_tracked,
          lag(job) OVER w AS was_job
   FROM pod_states
-  WINDOW w AS (PARTITION BY trace, namespace, uid ORDER BY _order, seq)
+  WINDOW w AS (PARTITION BY uid, namespace, trace ORDER BY _order, seq)
 ),
 pod_writes AS (
-  SELECT trace, seq, recv_ns, 'pods' AS stream, type, namespace, name, uid, rv,
-         coalesce(job, was_job) AS job, NULL::VARCHAR AS cronjob,
-         CASE WHEN NOT known OR was_job IS NULL THEN manager END AS manager,
-         unnest(CASE
-           WHEN NOT known THEN CASE WHEN type = 'ADDED' THEN ['pod-create'] ELSE [] END
-           ELSE list_filter([
-             CASE WHEN going AND NOT was_going THEN 'pod-delete' END,
-             CASE
-               WHEN NOT gone AND job IS NOT NULL AND was_job IS NULL THEN 'pod-adopt'
-               WHEN NOT gone AND job IS NULL THEN 'pod-release'
-               WHEN was_tracked AND (NOT tracked OR gone) THEN 'finalizer-removal'
-             END
-           ], lambda action: action IS NOT NULL)
-         END) AS action
+  SELECT *, unnest([
+           CASE WHEN added AND NOT known THEN 'pod-create'
+                WHEN known AND going AND NOT was_going THEN 'pod-delete' END,
+           CASE WHEN NOT known THEN NULL
+                WHEN NOT gone AND job IS NOT NULL AND was_job IS NULL THEN 'pod-adopt'
+                WHEN NOT gone AND job IS NULL THEN 'pod-release'
+                WHEN was_tracked AND (NOT tracked OR gone) THEN 'finalizer-removal' END
+         ]) AS action
   FROM pods
   WHERE coalesce(job, was_job) IS NOT NULL
     AND (NOT known OR going <> was_going OR tracked <> was_tracked OR gone
          OR job IS DISTINCT FROM was_job)
 ),
 other_states AS (
-  SELECT trace, seq, recv_ns, stream, type, namespace, name, uid, rv, job, cronjob, _order,
-         newest_manager(managers, NULL) AS editor,
-         newest_manager(managers, 'status') AS status_writer,
+  SELECT trace, seq, recv_ns, 'Job' AS kind, namespace, name, uid, rv, cronjob, _order,
+         type = 'ADDED' AS added,
+         type = 'MODIFIED' AS modified,
+         type = 'DELETED' AS gone,
          type = 'DELETED' OR deleted_ns IS NOT NULL AS going,
+         newest_manager(managers, '') AS editor,
+         newest_manager(managers, 'status') AS status_writer,
          hash(spec, labels, annotations, CASE WHEN deleted_ns IS NULL THEN finalizers END) AS edited,
          hash(
            active, ready, succeeded, failed, terminating, start_ns, completion_ns,
@@ -66,14 +70,13 @@ other_states AS (
   FROM internal._states
   WHERE stream = 'jobs'
   UNION ALL
-  SELECT trace, seq, recv_ns, stream, type, namespace, name, uid, rv, job, cronjob, _order,
-         newest_manager(managers, NULL) AS editor,
-         newest_manager(managers, 'status') AS status_writer,
-         type = 'DELETED' OR deleted_ns IS NOT NULL AS going,
-         hash(spec, labels, annotations, CASE WHEN deleted_ns IS NULL THEN finalizers END) AS edited,
-         hash(
-           cron_active, last_schedule_ns, last_successful_ns, observed_status
-         ) AS state
+  SELECT trace, seq, recv_ns, 'CronJob' AS kind, namespace, name, uid, rv, cronjob, _order,
+         type = 'ADDED', type = 'MODIFIED', type = 'DELETED',
+         type = 'DELETED' OR deleted_ns IS NOT NULL,
+         newest_manager(managers, ''),
+         newest_manager(managers, 'status'),
+         hash(spec, labels, annotations, CASE WHEN deleted_ns IS NULL THEN finalizers END),
+         hash(cron_active, last_schedule_ns, last_successful_ns, observed_status)
   FROM internal._states
   WHERE stream = 'cronjobs'
 ),
@@ -84,35 +87,35 @@ others AS (
          lag(edited) OVER w AS was_edited,
          lag(state) OVER w AS was_state
   FROM other_states
-  WINDOW w AS (PARTITION BY trace, stream, namespace, uid ORDER BY _order, seq)
+  WINDOW w AS (PARTITION BY uid, namespace, trace, kind ORDER BY _order, seq)
 ),
 other_writes AS (
-  SELECT trace, seq, recv_ns, stream, type, namespace, name, uid, rv, job, cronjob,
-         unnest(CASE
-           WHEN NOT known THEN CASE WHEN type = 'ADDED' THEN ['create'] ELSE [] END
-           ELSE list_filter([
-             CASE WHEN going AND NOT was_going THEN 'delete' END,
-             CASE WHEN type = 'MODIFIED' AND state <> was_state THEN 'status' END,
-             CASE WHEN type = 'MODIFIED' AND edited <> was_edited AND going = was_going
-                  THEN 'update' END
-           ], lambda action: action IS NOT NULL)
-         END) AS verb,
-         CASE
-           WHEN type = 'DELETED' OR verb = 'delete' THEN NULL
-           WHEN verb = 'status' THEN status_writer
-           ELSE editor
-         END AS manager
+  SELECT *, unnest([
+           CASE WHEN added AND NOT known THEN 'create'
+                WHEN known AND going AND NOT was_going THEN 'delete' END,
+           CASE WHEN known AND modified AND state <> was_state THEN 'status' END,
+           CASE WHEN known AND modified AND edited <> was_edited AND going = was_going
+                THEN 'update' END
+         ]) AS verb
   FROM others
 ),
 writes AS (
-  SELECT trace, seq, recv_ns, stream, type, namespace, name, uid, rv, job, cronjob, manager, action
+  SELECT trace, seq, recv_ns, 'Pod' AS kind, namespace, name, uid, rv,
+         coalesce(job, was_job) AS job, NULL::VARCHAR AS cronjob, action,
+         CASE WHEN NOT known OR was_job IS NULL THEN manager END AS manager
   FROM pod_writes
+  WHERE action IS NOT NULL
   UNION ALL
-  SELECT trace, seq, recv_ns, stream, type, namespace, name, uid, rv, job, cronjob, manager,
-         CASE WHEN stream = 'cronjobs' THEN 'cronjob-' || verb
+  SELECT trace, seq, recv_ns, kind, namespace, name, uid, rv,
+         CASE WHEN kind = 'Job' THEN name END, cronjob,
+         CASE WHEN kind = 'CronJob' THEN 'cronjob-' || verb
               WHEN verb = 'status' THEN 'status-update'
-              ELSE 'job-' || verb END
+              ELSE 'job-' || verb END,
+         CASE WHEN gone OR verb = 'delete' THEN NULL
+              WHEN verb = 'status' THEN status_writer
+              ELSE editor END
   FROM other_writes
+  WHERE verb IS NOT NULL
 ),
 told AS (
   SELECT trace, namespace,
@@ -138,12 +141,11 @@ known AS (
     AND told.action = writes.action AND told.object = writes.name
 )
 SELECT trace, seq, utc(recv_ns) AS seen_at, action, namespace, job, cronjob,
-       CASE stream WHEN 'pods' THEN 'Pod' WHEN 'jobs' THEN 'Job' ELSE 'CronJob' END AS kind,
-       name AS object, uid, rv,
+       kind, name AS object, uid, rv,
        CASE
          WHEN component IS NOT NULL THEN component
          WHEN is_controller_manager(manager) THEN CASE
-           WHEN stream = 'cronjobs' OR action = 'job-create' THEN 'cronjob-controller'
+           WHEN kind = 'CronJob' OR action = 'job-create' THEN 'cronjob-controller'
            ELSE 'job-controller' END
          WHEN manager IS NOT NULL THEN manager
          WHEN action = 'finalizer-removal' THEN 'job-controller'

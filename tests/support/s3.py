@@ -1,0 +1,85 @@
+"""An S3 server on loopback: moto's, which speaks the real protocol, and traces put into it."""
+
+from __future__ import annotations
+
+import logging
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from moto.server import ThreadedMotoServer
+from pyarrow import fs
+
+
+class S3:
+    """The server, with a client of its own that the tested code does not share."""
+
+    def __init__(self, endpoint: str) -> None:
+        self.endpoint = endpoint
+        self.client = fs.S3FileSystem(
+            access_key="test",
+            secret_key="test",  # noqa: S106 - the server takes any
+            endpoint_override=endpoint,
+            scheme="http",
+            region="us-east-1",
+            allow_bucket_creation=True,
+        )
+
+    def put(self, directory: Path, path: str) -> str:
+        """Upload a directory as it is; the URL of it."""
+        self.client.create_dir(path.partition("/")[0])
+        for file in sorted(directory.rglob("*")):
+            if file.is_file():
+                target = f"{path}/{file.relative_to(directory)}"
+                with self.client.open_output_stream(target) as out:
+                    out.write(file.read_bytes())
+        return f"s3://{path}"
+
+    def delete(self, path: str) -> None:
+        self.client.delete_file(path)
+
+    def ask_for_credentials(self) -> None:
+        """From now on no key that was not made on this server is let in."""
+        self._post("reset-auth", b"0")
+
+    def forget(self) -> None:
+        self._post("reset-auth", b"inf")
+        self._post("reset", b"")
+
+    def _post(self, what: str, body: bytes) -> None:
+        request = urllib.request.Request(
+            f"http://{self.endpoint}/moto-api/{what}",
+            data=body,
+            headers={"Content-Type": "text/plain"},
+            method="POST",
+        )
+        urllib.request.urlopen(request, timeout=10).close()  # noqa: S310
+
+
+@contextmanager
+def s3_server() -> Iterator[S3]:
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
+    server.start()
+    try:
+        host, port = server.get_host_and_port()
+        yield S3(f"{host}:{port}")
+    finally:
+        server.stop()
+
+
+def set_environment(monkeypatch: pytest.MonkeyPatch, server: S3, cache: Path) -> None:
+    """What a user sets: endpoint, credentials, and no others from wherever the tests run."""
+    for name in ("AWS_PROFILE", "AWS_ENDPOINT_URL_S3", "AWS_SESSION_TOKEN", "AWS_DEFAULT_REGION"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in {
+        "AWS_ENDPOINT_URL": f"http://{server.endpoint}",
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_REGION": "us-east-1",
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "TRACEKIT_CACHE_DIR": str(cache),
+    }.items():
+        monkeypatch.setenv(name, value)

@@ -1,0 +1,246 @@
+"""Traces named by a URL: the file system behind it, and its complaints as sentences.
+
+S3, Google Cloud Storage and Azure Blob Storage are spoken by pyarrow itself; every other scheme
+(https, hf, …) by fsspec, where it is installed. Credentials, regions and endpoints come from where
+each provider's own tools take them: the environment, profiles, the machine's role.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urlsplit
+
+from pyarrow import fs
+
+from tracekit.errors import TraceFormatError
+
+_SAME = {"s3a": "s3", "gcs": "gs", "az": "abfs", "abfss": "abfs"}
+_WEB = ("http", "https")
+_TRIES = 3
+_CONNECT_S = 10
+_REQUEST_S = 60
+
+#### What a store says when it refuses, has no such bucket, cannot be reached ####
+
+_NO_BUCKET = re.compile(r"NO_SUCH_BUCKET|ContainerNotFound|bucket does not exist", re.IGNORECASE)
+_NO_ROOM = re.compile(r"No space left|Read-only file system|quota exceeded", re.IGNORECASE)
+_UNREACHABLE = re.compile(
+    r"NETWORK_CONNECTION|connect|resolve host|timed? ?out|UNAVAILABLE", re.IGNORECASE
+)
+_REFUSED = re.compile(
+    r"ACCESS_DENIED|INVALID_ACCESS_KEY|SIGNATURE|UNRECOGNIZED_CLIENT|EXPIRED|INVALID_TOKEN|"
+    r"MISSING_AUTHENTICATION|PERMISSION_DENIED|UNAUTHENTICATED|\b40[13]\b|credential",
+    re.IGNORECASE,
+)
+_LOGIN = {
+    "s3": "set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, of somebody who may "
+    "list and read it",
+    "gs": "set GOOGLE_APPLICATION_CREDENTIALS, or run `gcloud auth application-default login`",
+    "abfs": "set AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY, or run `az login`",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """What a URL says, and the environment about its kind, before anything is asked."""
+
+    url: str
+    scheme: str
+    #: The folder that the URL names: bucket and path.
+    path: str
+    #: What besides the scheme tells this store from others: the host of an endpoint, an account.
+    place: str = ""
+    #: The endpoint's URL, where the environment names one.
+    endpoint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """A file system, and the folder in it that a URL names."""
+
+    address: Address
+    files: fs.FileSystem
+    path: str
+
+    def listed(self, path: str) -> dict[str, fs.FileInfo]:
+        """What lies directly under a path, by name; nothing if there is no such folder."""
+        found = self._found(path, recursive=False)
+        # The folders of a web server end in a slash.
+        named = {info.path.rstrip("/").rpartition("/")[2]: info for info in found}
+        return {name: self._measured(info) for name, info in named.items()}
+
+    def folders(self, path: str) -> set[str]:
+        """Names of the folders directly under a path."""
+        if self.address.scheme != "gs":
+            found = self.listed(path)
+            return {name for name, info in found.items() if info.type == fs.FileType.Directory}
+        # Google's has no folders but in the names of objects, and pyarrow infers none from them.
+        below = (info.path.removeprefix(f"{path}/") for info in self._found(path, recursive=True))
+        return {name.partition("/")[0] for name in below if "/" in name}
+
+    def _found(self, path: str, *, recursive: bool) -> list[fs.FileInfo]:
+        try:
+            found: list[fs.FileInfo] = self.files.get_file_info(
+                fs.FileSelector(path, recursive=recursive)
+            )
+        except OSError as error:
+            # Not every store's error has the number.
+            if isinstance(error, FileNotFoundError) or "No such file or dir" in str(error):
+                return []
+            raise
+        return found
+
+    def _measured(self, info: fs.FileInfo) -> fs.FileInfo:
+        """The same with its size, which the listing of a web server does not have."""
+        if info.type == fs.FileType.File and info.size is None:
+            return self.files.get_file_info(info.path)
+        return info
+
+
+@contextmanager
+def complaints(address: Address) -> Iterator[None]:
+    """Make every complaint of a store one sentence about the URL."""
+    try:
+        yield
+    except TraceFormatError:
+        raise
+    except Exception as error:  # each provider's library has errors of its own
+        raise TraceFormatError(_sentence(address, error)) from error
+
+
+def _sentence(address: Address, error: Exception) -> str:
+    url = address.url
+    said = " ".join(str(error).split()).rstrip(".")
+    if _NO_BUCKET.search(said):
+        bucket = address.path.partition("/")[0]
+        return (
+            f"{url} is not a trace: there is no bucket {bucket}; check its name, and the endpoint "
+            "that the environment names"
+        )
+    if _UNREACHABLE.search(said):
+        return (
+            f"{url} cannot be reached ({said}): check the network, and the endpoint that the "
+            "environment names"
+        )
+    if _REFUSED.search(said):
+        login = _LOGIN.get(address.scheme, "give credentials for it in the environment")
+        return f"{url} cannot be read, access is refused ({said}): {login}"
+    if _NO_ROOM.search(said):
+        return (
+            f"{url} cannot be copied here ({said}): name a directory with more room in "
+            "TRACEKIT_CACHE_DIR"
+        )
+    return f"{url} cannot be read ({said}): copy the trace here with the store's own tools"
+
+
+#### From a URL to its store ####
+
+
+def locate(url: str) -> Address:
+    """Where a URL leads."""
+    written, _, rest = url.partition("://")
+    scheme = _SAME.get(written.lower(), written.lower())
+    path = rest.rstrip("/")
+    if scheme == "s3":
+        endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or ""
+        return Address(url, scheme, path, urlsplit(endpoint).netloc, endpoint)
+    if scheme == "gs":
+        endpoint = os.environ.get("STORAGE_EMULATOR_HOST") or ""
+        endpoint = endpoint if "://" in endpoint or not endpoint else f"http://{endpoint}"
+        return Address(url, scheme, path, urlsplit(endpoint).netloc, endpoint)
+    if scheme == "abfs":
+        # abfs://container@account.dfs.core.windows.net/path, or az://container/path
+        container, slash, folder = path.partition("/")
+        container, _, host = container.partition("@")
+        account = host.partition(".")[0] or os.environ.get("AZURE_STORAGE_ACCOUNT") or ""
+        return Address(url, scheme, f"{container}{slash}{folder}", account)
+    return Address(url, scheme, path)
+
+
+def open_store(url: str) -> Store:
+    """The store that a URL names; of S3 alone something is asked already: a bucket's region."""
+    address = locate(url)
+    with complaints(address):
+        match address.scheme:
+            case "s3":
+                files = _s3(address)
+            case "gs":
+                files = _gs(address)
+            case "abfs":
+                files = _abfs(address)
+            case _:
+                files = _fsspec(address)
+    web = address.scheme in _WEB
+    return Store(address, files, f"{address.scheme}://{address.path}" if web else address.path)
+
+
+def _s3(address: Address) -> fs.FileSystem:
+    options: dict[str, Any] = _endpoint(address)
+    region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
+    if region is None and not address.endpoint:
+        with suppress(OSError):  # whatever is wrong with the bucket is told when it is listed
+            region = fs.resolve_s3_region(address.path.partition("/")[0])
+    return fs.S3FileSystem(
+        region=region,
+        connect_timeout=_CONNECT_S,
+        request_timeout=_REQUEST_S,
+        retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=_TRIES),
+        **options,
+    )
+
+
+def _gs(address: Address) -> fs.FileSystem:
+    options: dict[str, Any] = _endpoint(address)
+    if address.endpoint:
+        options["anonymous"] = True  # an emulator
+    return fs.GcsFileSystem(retry_time_limit=timedelta(seconds=_REQUEST_S), **options)
+
+
+def _abfs(address: Address) -> fs.FileSystem:
+    if not address.place:
+        raise TraceFormatError(
+            f"{address.url} does not say whose container it is: write "
+            "abfs://CONTAINER@ACCOUNT/PATH, or set AZURE_STORAGE_ACCOUNT"
+        )
+    if not hasattr(fs, "AzureFileSystem"):
+        raise TraceFormatError(
+            f"{address.url} needs a pyarrow that speaks to Azure: pip install -U pyarrow"
+        )
+    return fs.AzureFileSystem(
+        address.place,
+        account_key=os.environ.get("AZURE_STORAGE_KEY"),
+        sas_token=os.environ.get("AZURE_STORAGE_SAS_TOKEN"),
+    )
+
+
+def _endpoint(address: Address) -> dict[str, str]:
+    parts = urlsplit(address.endpoint)
+    return {"endpoint_override": parts.netloc, "scheme": parts.scheme} if parts.netloc else {}
+
+
+def _fsspec(address: Address) -> fs.FileSystem:
+    """Whatever fsspec knows: https servers that list their folders, and others by name."""
+    scheme = address.scheme
+    try:
+        import fsspec  # noqa: PLC0415 - an extra: only such URLs need it
+
+        # Its file systems remember listings, but a trace may have grown since.
+        files = fsspec.filesystem(scheme, use_listings_cache=False, skip_instance_cache=True)
+    except ImportError as error:
+        extra = "http" if scheme in _WEB else "fsspec"
+        raise TraceFormatError(
+            f"{address.url} needs a package that is not installed ({error}): pip install "
+            f"'kube-tracekit[{extra}]'"
+        ) from error
+    except ValueError as error:
+        raise TraceFormatError(
+            f"{address.url} is not a trace: nothing here speaks {scheme}; traces are read from "
+            "s3://, gs://, abfs:// and https://, and from directories"
+        ) from error
+    return fs.PyFileSystem(fs.FSSpecHandler(files))
