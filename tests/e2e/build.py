@@ -17,16 +17,21 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fcntl import LOCK_EX, flock
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+from tests.e2e.old_releases import GENERATOR, overlay, recipe_of
 
 DEFAULT_VERSION = "v1.36.3"
 PROGRAMS = ("kube-apiserver", "kube-controller-manager")
 TEMPLATE_DIR = Path(__file__).parent / "controlplane"
 MODULE_NAME = "example.com/tracekit/controlplane"
+# Keeps the generator's modules in go.mod; see imports.go for the build tag.
+GENERATOR_IMPORT = f'//go:build controlplane\n\npackage controlplane\n\nimport _ "{GENERATOR}"\n'
 UNPUBLISHED = "v0.0.0"  # what k8s.io/kubernetes requires its staging modules at
 
 log = logging.getLogger(__name__)
@@ -89,7 +94,9 @@ def generated_go_mod(version: str) -> str:
     lines += [f"godebug {g['Key']}={g['Value']}" for g in published.get("Godebug") or []]
     lines += ["", f"require k8s.io/kubernetes {version}", ""]
     lines += [f"replace {module} => {module} {staging_tag}" for module in _staging(published)]
-    lines += _pinned(published)
+    instead = recipe_of(version).replaced
+    lines += [f"replace {module} => {copy}" for module, copy in instead.items()]
+    lines += _pinned(published, without=instead)
     return "\n".join(lines) + "\n"
 
 
@@ -112,12 +119,12 @@ def _staging(published: dict[str, Any]) -> list[str]:
     )
 
 
-def _pinned(published: dict[str, Any]) -> list[str]:
+def _pinned(published: dict[str, Any], *, without: Collection[str]) -> list[str]:
     """Return Kubernetes' own replacements of other modules; old releases pin with them."""
     lines = []
     for replaced in published.get("Replace") or []:
         old, new = replaced["Old"], replaced["New"]
-        if "Version" not in new:
+        if "Version" not in new or old["Path"] in without:
             continue  # a local path: the staging modules
         old_text = " ".join(filter(None, (old["Path"], old.get("Version"))))
         lines.append(f"replace {old_text} => {new['Path']} {new['Version']}")
@@ -134,18 +141,30 @@ def _build(version: str, target: Path) -> None:
     _require_go()
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{version}-") as scratch:
         module_dir, out_dir = Path(scratch) / "module", Path(scratch) / "bin"
+        recipe, further = recipe_of(version), ()
+        go = partial(_go, environment=recipe.environment)
         shutil.copytree(TEMPLATE_DIR, module_dir)
+        if recipe.makes_openapi:
+            (module_dir / "generator.go").write_text(GENERATOR_IMPORT)
         if version != DEFAULT_VERSION:
             (module_dir / "go.sum").unlink(missing_ok=True)
             (module_dir / "go.mod").write_text(generated_go_mod(version))
             log.info("resolving the modules of %s", version)
-            _go("mod", "tidy", "-e", cwd=module_dir)
+            go("mod", "tidy", "-e", cwd=module_dir)
             # -e forgives what only tests need; what the programs need is asked for before long
             # compiling, because the proxy lacks some modules of some patch releases
-            _go("list", "-mod=mod", "-deps", *map(_package, PROGRAMS), cwd=module_dir)
+            go("list", "-mod=mod", "-deps", *map(_package, PROGRAMS), cwd=module_dir)
+        if recipe.makes_openapi:
+            log.info("generating the OpenAPI definitions of %s", version)
+            further = ("-overlay", str(overlay(go, recipe, module_dir, Path(scratch))))
         for program in PROGRAMS:
             log.info("building %s %s", program, version)
-            _go(*_build_arguments(version, program, out_dir), cwd=module_dir)
+            go(
+                *_build_arguments(version, program, out_dir),
+                *further,
+                _package(program),
+                cwd=module_dir,
+            )
         shutil.copy(module_dir / "go.mod", out_dir)
         shutil.copy(module_dir / "go.sum", out_dir)
         out_dir.replace(target)
@@ -167,7 +186,7 @@ def _build_arguments(version: str, program: str, out_dir: Path) -> list[str]:
     return [
         *("build", f"-mod={mode}", "-p", os.environ.get("TRACEKIT_E2E_BUILD_JOBS", "2")),
         *("-trimpath", "-ldflags", " ".join(flags)),
-        *("-o", str(out_dir / program), _package(program)),
+        *("-o", str(out_dir / program)),
     ]
 
 
@@ -183,13 +202,15 @@ def _require_go() -> None:
         )
 
 
-def _go(*arguments: str, cwd: Path | None = None) -> str:
+def _go(
+    *arguments: str, cwd: Path | None = None, environment: Mapping[str, str] | None = None
+) -> str:
     _require_go()
-    environment = {**os.environ, "CGO_ENABLED": "0", "GOWORK": "off", "GOFLAGS": "-buildvcs=false"}
+    always = {"CGO_ENABLED": "0", "GOWORK": "off", "GOFLAGS": "-buildvcs=false"}
     done = subprocess.run(
         ["nice", "-n", "10", "go", *arguments],
         cwd=cwd,
-        env=environment,
+        env={**os.environ, **always, **(environment or {})},
         capture_output=True,
         text=True,
         check=False,

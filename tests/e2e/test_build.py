@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e import build
+from tests.e2e.old_releases import overlay, recipe_of
 
 PUBLISHED = {
     "Go": "1.16",
@@ -83,3 +84,68 @@ def test_the_committed_go_mod_is_of_the_default_version() -> None:
     text = (build.TEMPLATE_DIR / "go.mod").read_text()
     assert f"k8s.io/kubernetes {build.DEFAULT_VERSION}\n" in text
     assert (build.TEMPLATE_DIR / "go.sum").is_file()
+
+
+@pytest.mark.usefixtures("go")
+def test_a_module_whose_home_is_gone_is_replaced_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = {
+        "Old": {"Path": "vbom.ml/util"},
+        "New": {"Path": "vbom.ml/util", "Version": "v0.0.0-20160121211510-db5cfe13f5cc"},
+    }
+    monkeypatch.setitem(PUBLISHED, "Replace", [gone])
+    replaced = {
+        version: [
+            line
+            for line in build.generated_go_mod(version).splitlines()
+            if line.startswith("replace vbom.ml/util ")
+        ]
+        for version in ("v1.16.15", "v1.30.14")
+    }
+    assert replaced == {
+        "v1.16.15": [
+            "replace vbom.ml/util => github.com/fvbommel/util v0.0.0-20160121211510-db5cfe13f5cc"
+        ],
+        "v1.30.14": ["replace vbom.ml/util => vbom.ml/util v0.0.0-20160121211510-db5cfe13f5cc"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("version", "toolchain", "makes_openapi"),
+    [
+        ("v1.16.15", "go1.21.13", True),
+        ("v1.23.17", "go1.21.13", True),
+        ("v1.24.17", "go1.21.13", False),
+        ("v1.25.4", "go1.21.13", False),
+        ("v1.26.13", "", False),
+        ("v1.36.3", "", False),
+    ],
+)
+def test_old_releases_get_an_old_compiler_and_what_they_do_not_publish(
+    version: str, toolchain: str, *, makes_openapi: bool
+) -> None:
+    recipe = recipe_of(version)
+    assert (recipe.toolchain, recipe.makes_openapi) == (toolchain, makes_openapi)
+    assert recipe.environment.get("GOTOOLCHAIN", "") == toolchain
+
+
+def test_the_generator_is_told_every_package_that_asks_for_it(tmp_path: Path) -> None:
+    module, calls = tmp_path / "module", []
+
+    def go(*arguments: str, cwd: Path, environment: dict[str, str] | None = None) -> str:
+        calls.append((arguments, environment or {}))
+        if arguments[:2] == ("mod", "vendor"):
+            marked = module / "vendor" / "k8s.io" / "api" / "batch" / "v1"
+            marked.mkdir(parents=True)
+            (marked / "doc.go").write_text("// +k8s:openapi-gen=true\npackage v1\n")
+            (module / "vendor" / "k8s.io" / "utils").mkdir()
+            (module / "vendor" / "k8s.io" / "utils" / "a.go").write_text("package utils\n")
+        elif arguments[0] == "run":
+            (cwd / "k8s.io/kubernetes/pkg/generated/openapi/zz_generated.openapi.go").write_text("")
+        return "/modules/kubernetes\n" if arguments[0] == "list" else ""
+
+    written = overlay(go, recipe_of("v1.20.15"), module, tmp_path)
+    run, environment = next(call for call in calls if call[0][0] == "run")
+    assert run[run.index("--input-dirs") + 1] == "k8s.io/api/batch/v1"
+    assert (environment["GO111MODULE"], environment["GOTOOLCHAIN"]) == ("off", "go1.21.13")
+    place = "/modules/kubernetes/pkg/generated/openapi/zz_generated.openapi.go"
+    assert list(json.loads(written.read_text())["Replace"]) == [place]
