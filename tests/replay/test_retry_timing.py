@@ -49,3 +49,19 @@ def test_a_retry_that_nothing_can_have_woken_yet_is_early(
         return
     assert {name for name, _, _ in found} == {JOB}
     assert (JOB, "pod-create", Verdict.EARLY) in found
+
+
+def test_the_deadline_wakes_a_job_whose_failed_pod_still_waits(tmp_path: Path) -> None:
+    """The second pod failed at 3.3 s and is counted when the deadline of 6 s ends the Job."""
+    namespace, job = "t-active-deadline", "failing"
+    rows = [
+        row
+        for row in json_lines(TRACES / "v1.20.15-all" / "watch.jsonl.zst")
+        if row["object"].get("metadata", {}).get("namespace") in (None, "", namespace)
+    ]
+    log = tmp_path / "watch.jsonl"
+    log.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    reader = import_log(log, tmp_path / "trace", "v1.20.15-all")
+    report = run_diff(reader, resolve_era(reader, None, None), namespace=namespace)
+    assert [j for j in report.divergences if j.object.name == job] == []
+    assert any(j.object.name == job and "DeadlineExceeded" in j.subject for j in report.judgements)

@@ -2,9 +2,9 @@
 
 Where back-off lives in the work queue, a new failure is acted upon when the first of these wakes
 the key: the pod's move to Failed, delayed by the key's back-off; the timer of an earlier sync that
-ended in the error of a new failure; or any other event about the Job or its pods, at once. A sync
-that none of them can have woken yet is early. Retries of syncs that left no write only make the
-back-off longer, so the retries that show give the bound.
+ended in the error of a new failure; the timer of the Job's deadline; or any other event about the
+Job or its pods, at once. A sync that none of them can have woken yet is early. Retries of syncs
+that left no write only make the back-off longer, so the retries that show give the bound.
 
 Upstream: pkg/controller/job/job_controller.go:updatePod, getBackoff, processNextWorkItem.
 """
@@ -42,6 +42,7 @@ def early_retries(
                 at_ns = sync.writes[0].recv_ns
                 early = at_ns < failed_ns + wait_ns - _SLACK_NS
                 timed = any(failed_ns - _SLACK_NS <= t <= at_ns + _SLACK_NS for t in timers)
+                timed = timed or _deadline_passed(history, sync, failed_ns)
                 if early and not timed and not _woken(history, before, sync, failed_ns):
                     yield sync, wait_ns
         retries = sync.state.memory.requeues
@@ -59,6 +60,23 @@ def _new_failure_ns(history: History, before: Explanation, sync: Explanation) ->
 def _turns_failed(revision: Revision[PodView]) -> bool:
     previous = revision.previous
     return revision.view.phase == "Failed" and (previous is None or previous.view.phase != "Failed")
+
+
+def _deadline_passed(history: History, sync: Explanation, failed_ns: int) -> bool:
+    """Whether a timer of activeDeadlineSeconds went off between the failure and the sync.
+
+    It was armed when the Job started or its deadline was changed, so any revision may have set it;
+    startTime is told in whole seconds.
+    """
+    first = sync.writes[0]
+    for revision in history.jobs:
+        start_ns, deadline_s = revision.view.status.start_ns, revision.view.spec.active_deadline_s
+        if revision.rv >= first.rv or start_ns is None or deadline_s is None:
+            continue
+        ends_ns = start_ns + deadline_s * NS_PER_S
+        if failed_ns - NS_PER_S - _SLACK_NS <= ends_ns <= first.recv_ns + _SLACK_NS:
+            return True
+    return False
 
 
 def _woken(history: History, before: Explanation, sync: Explanation, failed_ns: int) -> bool:
