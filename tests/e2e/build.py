@@ -141,7 +141,7 @@ def _build(version: str, target: Path) -> None:
     _require_go()
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{version}-") as scratch:
         module_dir, out_dir = Path(scratch) / "module", Path(scratch) / "bin"
-        recipe, further = recipe_of(version), ()
+        recipe, further = recipe_of(version), []
         go = partial(_go, environment=recipe.environment)
         shutil.copytree(TEMPLATE_DIR, module_dir)
         if recipe.makes_openapi:
@@ -156,7 +156,9 @@ def _build(version: str, target: Path) -> None:
             go("list", "-mod=mod", "-deps", *map(_package, PROGRAMS), cwd=module_dir)
         if recipe.makes_openapi:
             log.info("generating the OpenAPI definitions of %s", version)
-            further = ("-overlay", str(overlay(go, recipe, module_dir, Path(scratch))))
+            further = ["-overlay", str(overlay(go, recipe, module_dir, Path(scratch)))]
+        if recipe.tags:
+            further += ["-tags", recipe.tags]
         for program in PROGRAMS:
             log.info("building %s %s", program, version)
             go(

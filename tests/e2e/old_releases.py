@@ -31,6 +31,8 @@ class Recipe:
     toolchain: str = ""
     #: Whether the OpenAPI definitions must be generated.
     makes_openapi: bool = False
+    #: Build tags.
+    tags: str = ""
     #: Modules whose home is gone, with the copy that serves instead.
     replaced: Mapping[str, str] = field(default_factory=dict)
 
@@ -41,28 +43,20 @@ class Recipe:
         return found | ({"GODEBUG": "goindex=0"} if self.makes_openapi else {})
 
 
-_GO = "go1.21.13"
-#: First minor that no longer needs the recipe, oldest first.
-RECIPES: tuple[tuple[int, Recipe], ...] = (
-    (
-        17,
-        Recipe(
-            toolchain=_GO,
-            makes_openapi=True,
-            replaced={
-                "vbom.ml/util": "github.com/fvbommel/util v0.0.0-20160121211510-db5cfe13f5cc"
-            },
-        ),
-    ),
-    (24, Recipe(toolchain=_GO, makes_openapi=True)),
-    (26, Recipe(toolchain=_GO)),
-)
+_OLD_GO = "go1.21.13"
+_GONE = {"vbom.ml/util": "github.com/fvbommel/util v0.0.0-20160121211510-db5cfe13f5cc"}
+_PROVIDERS = range(19, 31)  # minors that can be built without the SDKs of cloud providers
 
 
 def recipe_of(version: str) -> Recipe:
     """Return how to build `version`."""
     minor = int(version.split(".")[1])
-    return next((recipe for before, recipe in RECIPES if minor < before), Recipe())
+    return Recipe(
+        toolchain=_OLD_GO if minor < 26 else "",
+        makes_openapi=minor < 24,
+        tags="providerless" if minor in _PROVIDERS else "",
+        replaced=_GONE if minor < 17 else {},
+    )
 
 
 def overlay(go: Go, recipe: Recipe, module_dir: Path, scratch: Path) -> Path:

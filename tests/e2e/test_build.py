@@ -110,21 +110,22 @@ def test_a_module_whose_home_is_gone_is_replaced_once(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize(
-    ("version", "toolchain", "makes_openapi"),
+    ("version", "toolchain", "makes_openapi", "tags"),
     [
-        ("v1.16.15", "go1.21.13", True),
-        ("v1.23.17", "go1.21.13", True),
-        ("v1.24.17", "go1.21.13", False),
-        ("v1.25.4", "go1.21.13", False),
-        ("v1.26.13", "", False),
-        ("v1.36.3", "", False),
+        ("v1.16.15", "go1.21.13", True, ""),
+        ("v1.23.17", "go1.21.13", True, "providerless"),
+        ("v1.24.17", "go1.21.13", False, "providerless"),
+        ("v1.26.13", "", False, "providerless"),
+        ("v1.31.0", "", False, ""),
+        ("v1.36.3", "", False, ""),
     ],
 )
 def test_old_releases_get_an_old_compiler_and_what_they_do_not_publish(
-    version: str, toolchain: str, *, makes_openapi: bool
+    version: str, toolchain: str, tags: str, *, makes_openapi: bool
 ) -> None:
     recipe = recipe_of(version)
     assert (recipe.toolchain, recipe.makes_openapi) == (toolchain, makes_openapi)
+    assert recipe.tags == tags
     assert recipe.environment.get("GOTOOLCHAIN", "") == toolchain
 
 
