@@ -43,7 +43,7 @@ def early_retries(
                 early = at_ns < failed_ns + wait_ns - _SLACK_NS
                 timed = any(failed_ns - _SLACK_NS <= t <= at_ns + _SLACK_NS for t in timers)
                 timed = timed or _deadline_passed(history, sync, failed_ns)
-                if early and not timed and not _woken(history, before, sync, failed_ns):
+                if early and not timed and not _woken(history, before, sync, failed_ns, rules):
                     yield sync, wait_ns
         retries = sync.state.memory.requeues
         if retries:
@@ -79,9 +79,14 @@ def _deadline_passed(history: History, sync: Explanation, failed_ns: int) -> boo
     return False
 
 
-def _woken(history: History, before: Explanation, sync: Explanation, failed_ns: int) -> bool:
-    """Whether anything but failures may have woken the key in the meantime."""
-    since_ns = failed_ns - _QUEUED_NS
+def _woken(
+    history: History, before: Explanation, sync: Explanation, failed_ns: int, rules: JobRules
+) -> bool:
+    """Whether anything but failures may have woken the key in the meantime.
+
+    Where pod events wait for a batch period, one from before the failure wakes the key after it.
+    """
+    since_ns = failed_ns - _QUEUED_NS - rules.sync_batch_ns
     if before.problems or before.refused or before.cut_off:
         return True
     first = sync.writes[0]
