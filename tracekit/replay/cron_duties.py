@@ -27,7 +27,7 @@ from tracekit.kube.timestamps import NS_PER_S
 from tracekit.kube.views import JobView
 from tracekit.replay.cron_api import DryCronApi
 from tracekit.replay.cron_history import CronHistory, WriteKind
-from tracekit.replay.cron_runner import CronRunner, throttled_ns
+from tracekit.replay.cron_runner import RETRY_NS_MAX, CronRunner, throttled_ns
 from tracekit.replay.cron_surroundings import BlindTime
 from tracekit.replay.cron_walk import job_signature
 
@@ -77,6 +77,8 @@ class DutyCheck:
     #: When the controller's writes were seen, over all CronJobs, sorted: they share one throttle.
     writes_ns: Sequence[int] = ()
     _found: dict[tuple[WriteKind, str, int | None], Duty] = field(default_factory=dict)
+    #: Since when every sync has ended in an error, to be retried ever more rarely.
+    _failing_since_ns: int | None = None
 
     def run(self) -> list[Duty]:
         """Every duty that was not met, in order of time."""
@@ -100,8 +102,13 @@ class DutyCheck:
     def _check(self, rest: _Rest, trigger_ns: int) -> bool:
         """Check one trigger; whether the controller is sure to come back at the next slot."""
         early, woken = self._left_to_do(rest, trigger_ns + NS_PER_S)
+        retry_ns = self._retry_ns(rest, trigger_ns)
+        if woken.error is None:
+            self._failing_since_ns = None
+        elif self._failing_since_ns is None:
+            self._failing_since_ns = trigger_ns
         armed = self.runner.polls or woken.requeue_after_ns is not None or woken.error is not None
-        deadline_ns = trigger_ns + self._bound_ns(trigger_ns)
+        deadline_ns = trigger_ns + self._bound_ns(trigger_ns) + retry_ns
         if not early or deadline_ns >= rest.until_ns or self._is_blind(trigger_ns, deadline_ns):
             return armed
         late, result = self._left_to_do(rest, deadline_ns)
@@ -116,6 +123,17 @@ class DutyCheck:
                 Duty(kind, intent, trigger_ns, deadline_ns, slot_ns, rest.cron_job, rest.rv),
             )
         return armed
+
+    def _retry_ns(self, rest: _Rest, trigger_ns: int) -> int:
+        """How long after a slot the next retry of a failing CronJob may come.
+
+        A sync that fails arms no timer for the next slot. Each retry waits twice as long as the
+        one before, so none is further away than the first error lies back.
+        """
+        since_ns = self._failing_since_ns
+        if since_ns is None or trigger_ns == rest.from_ns or self.runner.polls:
+            return 0
+        return min(trigger_ns - since_ns, RETRY_NS_MAX)
 
     def _bound_ns(self, trigger_ns: int) -> int:
         """The runner's bound, and the time that the client's throttle may take for other keys."""

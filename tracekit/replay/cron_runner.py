@@ -13,7 +13,7 @@ from tracekit.controllers.cronjob.sync_polling import sync_one
 from tracekit.controllers.cronjob.sync_queued import sync
 from tracekit.cron.schedule import EverySchedule, Schedule
 from tracekit.cron.zones import UTC, Zone
-from tracekit.eras.constants import CRON_POLL_PERIOD_NS
+from tracekit.eras.constants import CRON_POLL_PERIOD_NS, Constants
 from tracekit.eras.cronjob import Controller, CronJobEra
 from tracekit.kube.cronjob_views import CronJobView
 from tracekit.kube.timestamps import NS_PER_S
@@ -23,6 +23,8 @@ from tracekit.kube.views import JobView
 QUEUED_BOUND_NS = 10 * NS_PER_S
 #: The polling controller's period is 10 s plus the time of a pass.
 POLLING_BOUND_NS = CRON_POLL_PERIOD_NS + 15 * NS_PER_S
+#: The longest wait between two retries of a failing CronJob, in every version.
+RETRY_NS_MAX = Constants().default_backoff_ns_max
 #: How old the caches of a sync may be when its first write is seen.
 LAG_NS = 5 * NS_PER_S
 #: The default throttle of a controller's client, and what a write costs with its reads and Events.
