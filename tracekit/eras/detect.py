@@ -173,6 +173,8 @@ def facts_of(
         if _map(raw.get("spec")).get("managedBy") in (None, MANAGED_BY_JOB_CONTROLLER):
             status = _map(raw.get("status"))
             signs = (*signs, *_job_status_signs(status, written=written_in_record))
+            if created_in_record and written_in_record and _is_untracked(meta, status):
+                signs = (*signs, Sign.UNTRACKED)
     elif kind == "Pod":
         signs = (*signs, *_pod_signs(raw, meta, new=created_in_record))
     elif kind == "CronJob":
@@ -331,6 +333,12 @@ def _written_status_signs(
             yield Sign.NO_READY
         if status.get("terminating") is None:
             yield Sign.NO_TERMINATING
+
+
+def _is_untracked(meta: Mapping[str, Any], status: Mapping[str, Any]) -> bool:
+    """Whether the controller looks after the Job without finalizers on its pods."""
+    annotated = _TRACKING in _map(meta.get("annotations"))
+    return bool(status.get("active")) and not (annotated or "uncountedTerminatedPods" in status)
 
 
 _STATUS_FIELDS: Final = (

@@ -22,6 +22,7 @@ SHOWS: Final[dict[Sign, tuple[Gate, bool]]] = {
     Sign.COMPLETION_MODE: (Gate.IndexedJob, True),
     Sign.SUSPEND: (Gate.SuspendJob, True),
     Sign.UNCOUNTED_PODS: (Gate.JobTrackingWithFinalizers, True),
+    Sign.UNTRACKED: (Gate.JobTrackingWithFinalizers, False),
     Sign.TRACKING_FINALIZER: (Gate.JobTrackingWithFinalizers, True),
     Sign.READY: (Gate.JobReadyPods, True),
     Sign.NO_READY: (Gate.JobReadyPods, False),

@@ -47,6 +47,7 @@ class Sign(Enum):
     NO_PREFIXED_LABELS = auto()
     # Job status
     UNCOUNTED_PODS = auto()
+    UNTRACKED = auto()
     READY = auto()
     NO_READY = auto()
     TERMINATING = auto()
@@ -152,6 +153,7 @@ RULES: Final[dict[Sign, SignRule]] = {
         "a new Job's template lacks the label batch.kubernetes.io/job-name", 26
     ),
     Sign.UNCOUNTED_PODS: _since("status.uncountedTerminatedPods is written", 22),
+    Sign.UNTRACKED: _until("a new Job's pods are not tracked with finalizers", 25, 24),
     Sign.READY: _since("status.ready is written", 23, 24),
     Sign.NO_READY: _until("a status with active pods is written without ready", 28, 23),
     Sign.TERMINATING: _since("status.terminating is written", 28, 29),

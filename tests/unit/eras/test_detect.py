@@ -135,6 +135,7 @@ def test_only_the_first_fact_of_a_sign_is_kept_and_only_a_few_are_told():
         ),
         ("Job", {"status": {"active": 1}}, Sign.NO_READY),
         ("Job", {"status": {"active": 1, "ready": 0}}, Sign.READY),
+        ("Job", {"status": {"active": 1, "ready": 0}}, Sign.UNTRACKED),
         ("Job", {"status": {"terminating": 0}}, Sign.TERMINATING),
         (
             "Job",

@@ -18,6 +18,8 @@ def shown(version, *signs, **gates):
     [
         ("1.23.17", [Sign.UNCOUNTED_PODS], {"JobTrackingWithFinalizers": True}),
         ("1.23.17", [Sign.NO_READY], {}),
+        ("1.24.17", [Sign.UNTRACKED], {}),
+        ("1.25.4", [Sign.UNTRACKED], {"JobTrackingWithFinalizers": False}),
         ("1.24.0", [Sign.NO_READY], {"JobReadyPods": False}),
         ("1.28.15", [Sign.TERMINATING], {"JobPodReplacementPolicy": True}),
         ("1.30.0", [Sign.NO_TERMINATING], {"JobPodReplacementPolicy": False}),
