@@ -170,11 +170,11 @@ TEXTS: Final[tuple[Text, ...]] = (
     # What follows "too many missed start times": a count, 0 by mistake, nothing.
     Text("too_many_count", "zero", Boundary("1.21", gone="1.22")),
     Text("too_many_count", "none", Boundary("1.28", (("1.25", 12), ("1.26", 7), ("1.27", 4)))),
-    # The first patch with the new words is not known in 1.26; the last one has them.
+    # 1.26.0 has the old words and 1.26.13 the new ones; the fix of 1.26.11 rewrote the line.
     Text(
         "spacing_text",
         "time difference between two schedules is less than 1 second",
-        Boundary("1.27", (("1.26", 15),)),
+        Boundary("1.27", (("1.26", 11),)),
     ),
     # Nor in 1.22, whose first release doubles the word and whose last one does not.
     Text("invalid_text", "invalid schedule schedule", Boundary("1.21", gone="1.23")),

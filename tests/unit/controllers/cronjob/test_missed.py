@@ -108,6 +108,8 @@ def test_a_deadline_moves_the_start_of_the_search() -> None:
     [
         ("1.22.17", "time difference between two schedules less than 1 second"),
         ("1.25.16", "time difference between two schedules less than 1 second"),
+        ("1.26.0", "time difference between two schedules less than 1 second"),
+        ("1.26.13", "time difference between two schedules is less than 1 second"),
         ("1.26.15", "time difference between two schedules is less than 1 second"),
         ("1.36.3", "time difference between two schedules is less than 1 second"),
     ],
