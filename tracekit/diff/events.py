@@ -24,8 +24,9 @@ _COMBINED = "(combined from similar events): "
 _LONE_REASONS = frozenset(
     {"FailedCreate", "FailedDelete", "Suspended", "Resumed", "UnknownCompletionMode"}
 )
-#: The same where a status is written over a fresh read: a sync of a Job that its cache still shows
-#: unfinished repeats what it did, and its PUT may change nothing.
+#: The same where a status is written over a fresh read, or an ending is told before it is written:
+#: a sync of a Job that its cache still shows unfinished repeats what it did, and its PUT changes
+#: nothing or meets a conflict.
 FAILURES = frozenset({"BackoffLimitExceeded", "DeadlineExceeded"})
 ENDING_REASONS = FAILURES | {
     "Completed",
@@ -33,7 +34,7 @@ ENDING_REASONS = FAILURES | {
     "TooManyActivePods",
     "TooManySucceededPods",
 }
-_LONE_REASONS_OVERWRITING = _LONE_REASONS | ENDING_REASONS
+_LONE_REASONS_REPEATING = _LONE_REASONS | ENDING_REASONS
 
 
 @dataclass(slots=True)
@@ -66,7 +67,7 @@ def explain_events(
     lone_event: Callable[[EventRow], bool],
     *,
     restarted_ns: Sequence[int] = (),
-    overwrites_status: bool = False,
+    repeats_endings: bool = False,
 ) -> Iterable[tuple[EventRow, bool]]:
     """Every Event row of the controller about this key, and whether it is explained.
 
@@ -74,7 +75,7 @@ def explain_events(
     have emitted it.
     """
     supply = _Supply()
-    lone_reasons = _LONE_REASONS_OVERWRITING if overwrites_status else _LONE_REASONS
+    lone_reasons = _LONE_REASONS_REPEATING if repeats_endings else _LONE_REASONS
     for sync in replay.syncs:
         supply.add(sync)
     counts: dict[str, int] = {}

@@ -183,7 +183,8 @@ def _events(facts: KeyFacts, search: CutSearch, replay: KeyReplay) -> Iterator[J
         replay,
         lambda event: may_be_lone(search, event),
         restarted_ns=[blind.until_ns for blind in facts.surroundings.restarts],
-        overwrites_status=facts.rules.overwrites_status,
+        repeats_endings=facts.rules.overwrites_status
+        or not facts.rules.ending_event_follows_status,
     ):
         if explained:
             verdict, why = Verdict.MATCH, "a sync that is explained hands out this Event"

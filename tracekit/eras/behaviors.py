@@ -42,6 +42,7 @@ class Behavior(Enum):
     ONLY_FIRST_POD_FAILURE_DELAYS_SYNC = auto()
     FAILURE_TARGET_PRECEDES_FAILED = auto()
     CONDITION_UPDATE_RENEWS_PROBE_TIME = auto()
+    ENDING_EVENT_FOLLOWS_STATUS = auto()
     TRACKING_NEEDS_NO_ANNOTATION = auto()
     PREFIXED_JOB_LABELS = auto()
     BACKOFF_FROM_POD_FINISH_TIMES = auto()
@@ -119,6 +120,7 @@ class BehaviorFlags:
     only_first_pod_failure_delays_sync: bool
     failure_target_precedes_failed: bool
     condition_update_renews_probe_time: bool
+    ending_event_follows_status: bool
     tracking_needs_no_annotation: bool
     prefixed_job_labels: bool
     backoff_from_pod_finish_times: bool

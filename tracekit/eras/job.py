@@ -40,6 +40,7 @@ class JobRules:
     rejects_ready_above_active: bool = True  # the API server's answer to such a status is 422
     rejects_moved_start: bool = False  # so it does to a startTime that moves while not suspended
     resets_start_on_suspend: bool = True
+    ending_event_follows_status: bool = True  # else it comes first, and again after a conflict
     renews_probe_time: bool = True  # of a condition that turns over
     refuses_stale_sync: bool = True
     ranks_by_sidecars: bool = True  # restarts of sidecars decide who is deleted first
@@ -92,6 +93,7 @@ class JobRules:
             pod_backoff_limit_ns=constants.pod_failure_backoff_ns_max or 0,
             max_uncounted=constants.uncounted_pods_max or 500,
             max_pods_per_sync=constants.pods_per_sync_max or 500,
+            ending_event_follows_status=behaviors.ending_event_follows_status,
             renews_probe_time=behaviors.condition_update_renews_probe_time,
             backoff_limit_ignores_active_pods=behaviors.backoff_limit_ignores_active_pods,
             overwrites_status=not behaviors.status_written_from_cached_revision,

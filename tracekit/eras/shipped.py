@@ -202,6 +202,12 @@ _JOB_SHIPPED: Final[dict[Behavior, Shipped]] = {
         f"{_JOB}:ensureJobConditionStatus",
         certain=False,
     ),
+    Behavior.ENDING_EVENT_FOLLOWS_STATUS: _shipped(
+        "1.26",
+        "the Event of a tracked Job's ending is recorded once its status was written (before: "
+        "ahead of the PUT, so that a conflict repeats it)",
+        f"{_JOB}:recordJobFinished",
+    ),
     Behavior.TRACKING_NEEDS_NO_ANNOTATION: _shipped(
         "1.27",
         "every Job is tracked with finalizers, with or without batch.kubernetes.io/job-tracking",

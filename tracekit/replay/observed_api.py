@@ -350,7 +350,8 @@ class ObservedApi:
             foreign = later[0].rv not in written or any(
                 w.rv == later[0].rv and w.index in self.skip for w in self.history.writes
             )
-            if foreign or job.rv < self._base_rv():
+            ended = self.start >= len(self.history.writes)  # every later revision is there by now
+            if foreign or ended or job.rv < self._base_rv():
                 return Outcome.CONFLICT, job
         if _same_apart_from_times(status, job.status, self.clock.now_ns):
             return Outcome.OK, job

@@ -44,15 +44,8 @@ def track_job_status(ctx: SyncContext, api: JobApi, status: JobStatus, *, flush:
         return False
     finished = None if capped else _enact_finished(ctx, status)
     if finished is not None:
-        status = finished
-    if moved or finished is not None:
-        answer, job = api.update_status(job, status)
-        if answer is not Outcome.OK:
-            return False
-        if finished is not None:
-            ctx.memory.finished_written(job.uid)
-            _record_finished(ctx, api, job)
-    return True
+        return _write_finished(ctx, api, job, finished)
+    return not moved or api.update_status(job, status)[0] is Outcome.OK
 
 
 def _count_without_finalizer(
@@ -216,13 +209,26 @@ def _enact_finished(ctx: SyncContext, status: JobStatus) -> JobStatus | None:
     )
 
 
-def _record_finished(ctx: SyncContext, api: JobApi, job: JobView) -> None:
+def _write_finished(ctx: SyncContext, api: JobApi, job: JobView, status: JobStatus) -> bool:
+    """Write the terminal status and tell of it, in the order of the version."""
+    if not ctx.rules.ending_event_follows_status:
+        _record_finished(ctx, api, job, status)
+    answer, job = api.update_status(job, status)
+    if answer is not Outcome.OK:
+        return False
+    ctx.memory.finished_written(job.uid)
+    if ctx.rules.ending_event_follows_status:
+        _record_finished(ctx, api, job, job.status)
+    return True
+
+
+def _record_finished(ctx: SyncContext, api: JobApi, job: JobView, status: JobStatus) -> None:
     ending: Condition | None = ctx.ending
     if ending is None:
         return
     if ending.type == "Complete":
         completions = job.spec.completions
-        if completions is not None and job.status.succeeded > completions:
+        if completions is not None and status.succeeded > completions:
             api.record_event(
                 job,
                 "Warning",

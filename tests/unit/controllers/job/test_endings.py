@@ -36,6 +36,7 @@ from tracekit.kube.timestamps import NS_PER_S, format_rfc3339
 from tracekit.kube.views import (
     INDEX_FAILURE_COUNT_ANNOTATION,
     INDEX_IGNORED_FAILURE_COUNT_ANNOTATION,
+    JOB_TRACKING_ANNOTATION,
     PodView,
 )
 
@@ -1167,6 +1168,24 @@ def test_a_conflict_on_the_second_status_tells_no_end() -> None:
     assert bench.sync().error
     assert bench.api.events == []
     assert bench.api.finalizers_removed == ["succeeded-0"]
+
+
+@pytest.mark.parametrize(
+    ("version", "told"),
+    [("v1.24.17", [("Normal", "Completed", "Job completed")]), ("v1.26.13", [])],
+)
+def test_an_old_version_tells_of_an_end_before_it_writes_it(
+    version: str, told: list[tuple[str, str, str]]
+) -> None:
+    tracked = replace(job(), annotations={JOB_TRACKING_ANNOTATION: ""})
+    bench = Bench.of(
+        tracked,
+        rules(version, {"JobTrackingWithFinalizers": True}),
+        pods(1, "Succeeded"),
+        api=FakeApi(put_answers=[Outcome.OK, Outcome.CONFLICT]),
+    )
+    assert bench.sync().error
+    assert bench.api.events == told
 
 
 def test_of_several_messages_the_one_that_was_chosen_is_taken() -> None:

@@ -1,0 +1,58 @@
+"""An ending that is told twice: the work of a sync on an old Job, where versions tell it early.
+
+Met on a control plane of 1.24.17: a second sync found the Job unfinished in its cache, told of its
+end and only then met the conflict of its PUT.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.traces import TRACES, import_log, json_lines
+from tracekit.trace.judged import resolve_era, run_diff
+
+NAMESPACE, JOB = "t-fixed-completions", "one"
+NS_PER_MS = 10**6
+
+
+@pytest.mark.parametrize(
+    ("trace", "after_ms", "divergent"),
+    [
+        ("v1.23.17-all", 5, False),
+        ("v1.23.17-all", 5_000, True),  # its cache is not that old
+        ("v1.28.15-all", 5, True),  # the Event follows the status, so a conflict repeats nothing
+    ],
+)
+def test_the_end_of_a_job_told_twice(
+    trace: str, after_ms: int, *, divergent: bool, tmp_path: Path
+) -> None:
+    rows = [
+        row
+        for row in json_lines(TRACES / trace / "watch.jsonl.zst")
+        if row["object"].get("metadata", {}).get("namespace") in (None, "", NAMESPACE)
+    ]
+    told = next(
+        row
+        for row in rows
+        if row["resource"] == "events"
+        and row["object"].get("reason") == "Completed"
+        and row["object"]["involvedObject"]["name"] == JOB
+    )
+    again = copy.deepcopy(told)
+    again["type"] = "MODIFIED"
+    again["recv"] += after_ms * NS_PER_MS
+    again["object"]["count"] = 2
+    meta = again["object"]["metadata"]
+    meta["resourceVersion"] = str(int(meta["resourceVersion"]) + 1)
+    rows.insert(rows.index(told) + 1, again)
+    rows.sort(key=lambda row: row["recv"])
+    log = tmp_path / "watch.jsonl"
+    log.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    reader = import_log(log, tmp_path / "trace", trace)
+    report = run_diff(reader, resolve_era(reader, None, None), namespace=NAMESPACE)
+    found = [(j.object.name, j.action, j.verdict.value) for j in report.divergences]
+    assert found == ([(JOB, "event", "extra")] if divergent else [])
