@@ -20,15 +20,21 @@ NS_PER_MS = 10**6
 
 
 @pytest.mark.parametrize(
-    ("trace", "after_ms", "divergent"),
+    ("trace", "after_ms", "event_type", "divergent"),
     [
-        ("v1.23.17-all", 5, False),
-        ("v1.23.17-all", 5_000, True),  # its cache is not that old
-        ("v1.28.15-all", 5, True),  # the Event follows the status, so a conflict repeats nothing
+        ("v1.23.17-all", 5, "Normal", False),
+        ("v1.23.17-all", 5, "Warning", True),  # it tells of no end in this way
+        ("v1.23.17-all", 5_000, "Normal", True),  # its cache is not that old
+        (
+            "v1.28.15-all",
+            5,
+            "Normal",
+            True,
+        ),  # the Event follows the status, so a conflict repeats nothing
     ],
 )
 def test_the_end_of_a_job_told_twice(
-    trace: str, after_ms: int, *, divergent: bool, tmp_path: Path
+    trace: str, after_ms: int, event_type: str, *, divergent: bool, tmp_path: Path
 ) -> None:
     rows = [
         row
@@ -45,7 +51,7 @@ def test_the_end_of_a_job_told_twice(
     again = copy.deepcopy(told)
     again["type"] = "MODIFIED"
     again["recv"] += after_ms * NS_PER_MS
-    again["object"]["count"] = 2
+    again["object"] |= {"count": 2, "type": event_type}
     meta = again["object"]["metadata"]
     meta["resourceVersion"] = str(int(meta["resourceVersion"]) + 1)
     rows.insert(rows.index(told) + 1, again)
