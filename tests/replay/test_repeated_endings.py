@@ -62,3 +62,37 @@ def test_the_end_of_a_job_told_twice(
     report = run_diff(reader, resolve_era(reader, None, None), namespace=NAMESPACE)
     found = [(j.object.name, j.action, j.verdict.value) for j in report.divergences]
     assert found == ([(JOB, "event", "extra")] if divergent else [])
+
+
+def test_the_end_of_a_job_that_was_deleted_before_it_was_written(tmp_path: Path) -> None:
+    """The Job is deleted under the sync that tells of its end; the Event arrives 6 s later."""
+    trace = "v1.24.17-all"
+    rows = [
+        row
+        for row in json_lines(TRACES / trace / "watch.jsonl.zst")
+        if row["object"].get("metadata", {}).get("namespace") in (None, "", NAMESPACE)
+    ]
+    revisions = [
+        row
+        for row in rows
+        if row["resource"] == "jobs" and row["object"].get("metadata", {}).get("name") == JOB
+    ]
+    ended = next(row for row in revisions if row["object"].get("status", {}).get("conditions"))
+    before = revisions[revisions.index(ended) - 1]
+    gone = copy.deepcopy(before) | {"type": "DELETED", "recv": ended["recv"]}
+    gone["object"]["metadata"]["resourceVersion"] = ended["object"]["metadata"]["resourceVersion"]
+    told = next(
+        row
+        for row in rows
+        if row["resource"] == "events"
+        and row["object"].get("reason") == "Completed"
+        and row["object"]["involvedObject"]["name"] == JOB
+    )
+    kept = [row for row in rows if row not in revisions[revisions.index(ended) :] and row != told]
+    late = told | {"recv": told["recv"] + 6_000 * NS_PER_MS}
+    log = tmp_path / "watch.jsonl"
+    changed = sorted([*kept, gone, late], key=lambda row: row["recv"])
+    log.write_text("".join(json.dumps(row) + "\n" for row in changed))
+    reader = import_log(log, tmp_path / "trace", trace)
+    report = run_diff(reader, resolve_era(reader, None, None), namespace=NAMESPACE)
+    assert [(j.object.name, j.action, j.why) for j in report.divergences] == []

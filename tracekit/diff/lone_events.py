@@ -70,9 +70,10 @@ def _may_be_of(history: History, job: Revision[JobView], row: EventRow) -> bool:
     """Whether a lone Event may come from a sync of this revision.
 
     The repetition of an ending comes from a sync of a Job that was out of date for a moment; a
-    merged Event goes on naming the revision of the first one.
+    merged Event goes on naming the revision of the first one. One that was never merged names its
+    own, however late it arrives.
     """
-    if row.reason not in ENDING_REASONS:
+    if row.reason not in ENDING_REASONS or (row.count == 1 and row.involved_rv == job.rv):
         return job.rv == row.involved_rv
     newer = history.jobs[job.position + 1 : job.position + 2]
     return job.recv_ns <= row.recv_ns and all(
