@@ -23,6 +23,10 @@ from tracekit.replay.walk import Explanation
 _SLACK_NS = NS_PER_S
 #: An event so shortly before the failure may have queued the key already.
 _QUEUED_NS = NS_PER_S // 2
+#: A sync whose writes lie so far apart was held up by the throttle of the controller's client.
+_THROTTLED_NS = NS_PER_S // 5
+#: How many syncs of other keys, as slow as this key's own, may be ahead of it in the queue.
+_WAITS_PER_SYNC = 10
 
 
 def early_retries(
@@ -49,6 +53,10 @@ def early_retries(
         if retries:
             timers.append(sync.writes[-1].recv_ns + rules.counting.backoff_ns(retries))
         before = sync
+
+
+def _span_ns(sync: Explanation) -> int:
+    return sync.writes[-1].recv_ns - sync.writes[0].recv_ns
 
 
 def _new_failure_ns(history: History, before: Explanation, sync: Explanation) -> int | None:
@@ -84,9 +92,12 @@ def _woken(
 ) -> bool:
     """Whether anything but failures may have woken the key in the meantime.
 
-    Where pod events wait for a batch period, one from before the failure wakes the key after it.
+    Where pod events wait for a batch period, one from before the failure wakes the key after it;
+    and where the client's throttle stretches the syncs, the key waits for a worker.
     """
-    since_ns = failed_ns - _QUEUED_NS - rules.sync_batch_ns
+    slowest_ns = max(_span_ns(before), _span_ns(sync))
+    waits_ns = _WAITS_PER_SYNC * slowest_ns if slowest_ns > _THROTTLED_NS else 0
+    since_ns = failed_ns - _QUEUED_NS - rules.sync_batch_ns - waits_ns
     if before.problems or before.refused or before.cut_off:
         return True
     first = sync.writes[0]
