@@ -207,6 +207,7 @@ _JOB_SHIPPED: Final[dict[Behavior, Shipped]] = {
         "the Event of a tracked Job's ending is recorded once its status was written (before: "
         "ahead of the PUT, so that a conflict repeats it)",
         f"{_JOB}:recordJobFinished",
+        certain=False,
     ),
     Behavior.TRACKING_NEEDS_NO_ANNOTATION: _shipped(
         "1.27",
