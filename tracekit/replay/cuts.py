@@ -8,7 +8,7 @@ each timer that it asks about. The ported controller then runs against the recor
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from tracekit.cache.pods import PodCache
@@ -16,7 +16,7 @@ from tracekit.controllers.job.context import SyncClock, SyncResult
 from tracekit.controllers.job.memory import JobMemory
 from tracekit.controllers.job.sync import sync_job
 from tracekit.kube.timestamps import NS_PER_S
-from tracekit.kube.views import JobView
+from tracekit.kube.views import JobView, PodView
 from tracekit.replay.handlers import pod_observed
 from tracekit.replay.history import Revision, Write, WriteKind
 from tracekit.replay.key_facts import CLOCK_SLACK_NS, KeyFacts
@@ -42,6 +42,8 @@ class Cut(NamedTuple):
     pods: int  # how many revisions of the pod stream had arrived
     cache: PodCache  # at that position
     memory: JobMemory  # a run changes it: runs get copies
+    #: Of `pods`, those about which the informer's handlers have not told the memory yet.
+    untold: Sequence[Revision[PodView]] = ()
 
 
 class CutSearch:
@@ -54,8 +56,12 @@ class CutSearch:
         #: Whether retries of the key decide about the end of the Job (up to 1.19).
         self._retries_count = not facts.rules.counting.backoff_limit_counts_failed_pods
 
-    def explanations(self, state: State) -> Iterator[Explanation]:
-        """Every cut that explains the next write, newest first."""
+    def explanations(self, state: State, *, handlers_lag: bool = False) -> Iterator[Explanation]:
+        """Every cut that explains the next write, newest first.
+
+        An informer changes its cache first and runs the handlers in a goroutine of their own after
+        that. With `handlers_lag` the search goes on with syncs that came between the two.
+        """
         interrupted = self.facts.interrupted(self.history.writes[state.index].recv_ns)
         for refusals in (False, True) if self.facts.failed_creates else (False,):
             for cuts_off in (False, True) if interrupted else (False,):
@@ -63,6 +69,9 @@ class CutSearch:
                     assume = Assumptions(refusals, cuts_off, retries_unseen)
                     for job in self.job_candidates(state):
                         yield from self._under_job(state, job, assume)
+        if handlers_lag:
+            for job in self.job_candidates(state):
+                yield from self._under_job(state, job, Assumptions(), untold=1)
 
     def _retries_unseen(self, state: State) -> tuple[int, ...]:
         """How many retries of the key to assume beside those of the syncs that are explained.
@@ -107,28 +116,39 @@ class CutSearch:
         return written.position
 
     def cuts(
-        self, state: State, job: Revision[JobView], *, deepest: int | None = None
+        self,
+        state: State,
+        job: Revision[JobView],
+        *,
+        deepest: int | None = None,
+        untold: int = 0,
     ) -> Iterator[Cut]:
         """The positions of the pod stream, newest first; at most `deepest` revisions back.
 
-        All cuts share one cache, which moves with them.
+        All cuts share one cache, which moves with them. The handlers are `untold` revisions behind.
         """
         newest = self.history.pods_below(self.history.writes[state.index].rv)
         floor = state.pod_floor if deepest is None else max(state.pod_floor, newest - deepest)
         if self.rules.refuses_stale_sync:
             # From 1.36 on a sync is refused until the informer has shown what the last one wrote.
             floor = max(floor, state.own_pods)
+        floor += untold
+        if newest < floor:
+            return
+        pods = self.history.pods
         cache = state.cache.copy()
-        cache.move_to(self.history.pods, newest)
-        yield Cut(job, newest, cache, self.memory_at(state, newest, job.view.uid))
+        cache.move_to(pods, newest)
+        told = newest - untold
+        yield Cut(job, newest, cache, self.memory_at(state, told, job.view.uid), pods[told:newest])
         memories = (
             [memory.copy() for memory in self._remembering(state, newest, job.view.uid)]
             if newest > floor
             else []
         )
         for position in range(newest - 1, floor - 1, -1):
-            cache.move_to(self.history.pods, position)
-            yield Cut(job, position, cache, memories[position - state.pod_floor])
+            cache.move_to(pods, position)
+            told = position - untold
+            yield Cut(job, position, cache, memories[told - state.pod_floor], pods[told:position])
 
     def memory_at(self, state: State, position: int, job_uid: str) -> JobMemory:
         """The key's memory when the pod informer has shown `position` revisions."""
@@ -144,18 +164,15 @@ class CutSearch:
         memory = state.memory.copy() if before == job_uid else JobMemory()
         yield memory
         for revision in self.history.pods[state.pod_floor : newest]:
-            old = revision.previous.view if revision.previous is not None else None
-            pod_observed(
-                memory, old, revision.view, deleted=revision.type == "DELETED", job_uid=job_uid
-            )
+            _tell(memory, revision, job_uid)
             yield memory
 
     # One attempt.
 
     def _under_job(
-        self, state: State, job: Revision[JobView], assume: Assumptions
+        self, state: State, job: Revision[JobView], assume: Assumptions, *, untold: int = 0
     ) -> Iterator[Explanation]:
-        for cut in self.cuts(state, job):
+        for cut in self.cuts(state, job, untold=untold):
             found = self._at_its_time(state, cut, assume)
             if found is not None:
                 yield found
@@ -201,6 +218,8 @@ class CutSearch:
             return None, clock.asked
         except RecordEnds:
             pass
+        for revision in cut.untold:
+            _tell(cut.memory, revision, cut.job.view.uid)
         if not api.consumed:
             return None, clock.asked
         consumed = sorted(api.consumed, key=lambda write: write.index)
@@ -309,6 +328,7 @@ class CutSearch:
             notes=tuple(clock.notes),
             woke_itself=result is None or result.error or result.wake_after_ns is not None,
             state=after,
+            handlers_behind=bool(cut.untold),
         )
 
     def _lives_on(self, last: Write, taken: set[int], state: State) -> bool:
@@ -335,3 +355,9 @@ class CutSearch:
             if not self.facts.may_be_foreign(write):
                 problems.append(Problem(write.kind, "extra", write, "nothing of the kind"))
         return problems
+
+
+def _tell(memory: JobMemory, revision: Revision[PodView], job_uid: str) -> None:
+    """Run the pod handlers on one revision."""
+    old = revision.previous.view if revision.previous is not None else None
+    pod_observed(memory, old, revision.view, deleted=revision.type == "DELETED", job_uid=job_uid)

@@ -41,15 +41,22 @@ class KeyWalker:
 
     def run(self) -> KeyReplay:
         """Explain every write of the key."""
-        found = self._walk(stop_at_divergence=True)
+        found = self._walk()
         if found is None:
             # Something is not explained: perhaps because it is somebody else's work.
             self.foreign = self._find_foreign()
+            found = self._walk() if self.foreign else None
+        if found is None:
+            # Rare enough to be no reason for a cut as long as any other is left.
+            found = self._walk(handlers_lag=True)
+        if found is None:
             found = self._walk(stop_at_divergence=False)
             assert found is not None  # noqa: S101 - it does not stop
         return found
 
-    def _walk(self, *, stop_at_divergence: bool) -> KeyReplay | None:
+    def _walk(
+        self, *, handlers_lag: bool = False, stop_at_divergence: bool = True
+    ) -> KeyReplay | None:
         """Walk through the writes; None if a divergence stopped it."""
         writes = self.history.writes
         hidden = {write.index for write in writes if write.hidden}
@@ -61,7 +68,7 @@ class KeyWalker:
                 return trail.result(self.history, state)
             state = self._restarted(state)
             write = writes[state.index]
-            options = self.search.explanations(state)
+            options = self.search.explanations(state, handlers_lag=handlers_lag)
             apart = self._without_sync(write)
             found = next(options, None) if apart is None else None
             if apart is None and found is None:

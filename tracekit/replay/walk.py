@@ -57,6 +57,7 @@ class Explanation:
     notes: tuple[Note, ...]  # by which rules the sync decided
     woke_itself: bool  # it armed a timer or ended with an error: the key is woken again
     state: State  # after the sync
+    handlers_behind: bool = False  # the cache held a pod revision that its memory did not know
 
 
 class Apart(Enum):
