@@ -1,19 +1,17 @@
 """Every example query on a trace multiplied to a million observations, beside DuckDB's read_json.
 
-The JSON lines of one recorded trace are repeated with other namespaces, uids and later times until
+The JSON lines of one recorded trace are repeated with other namespaces, uids and revisions until
 there are enough, imported, and each example is timed over the trace (the views, read from Parquet)
 and over the same rows read with read_json from the JSON lines, the question and the SQL being the
 same: there the rows that the views are made from are a view over read_json.
 
-    python bench/bench_sql.py [--lines 1000000] [--source DIR] [--work DIR] [--json 3] [--skip-json]
+    python bench/bench_sql.py [--lines 1000000] [--source DIR] [--work DIR] [--runs 3] [--only A,B]
 """
 
 from __future__ import annotations
 
 import argparse
-import io
 import json
-import re
 import shutil
 import statistics
 import sys
@@ -21,11 +19,10 @@ import tempfile
 import time
 from pathlib import Path
 
-import zstandard
-
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from bench.multiply import multiplied  # noqa: E402
 from tracekit.sql.catalog import examples  # noqa: E402
 from tracekit.sql.session import Session  # noqa: E402
 from tracekit.trace.importers.source import LineSource  # noqa: E402
@@ -33,42 +30,20 @@ from tracekit.trace.importers.watch import WatchImporter  # noqa: E402
 from tracekit.trace.model import TraceHeader  # noqa: E402
 from tracekit.trace.writer import TraceWriter  # noqa: E402
 
-UUID = re.compile(rb"[0-9a-f]{8}(-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})")
-RV = re.compile(rb'("resourceVersion": ?")(\d+)(")')
-NAMESPACE = re.compile(rb'("namespace": ?")(t-[a-z-]+|churn[a-z0-9-]*|default)(")')
-RECV = re.compile(rb'^\{"recv": ?(\d+)')
 #: Their rows are computed by tracekit, and cannot be asked of JSON lines: by a replay, whose
 #: verdicts are kept beside the trace, and by the schedules, in each session anew.
 COMPUTED_ONES = ("missed-ticks", "late-ticks", "divergences", "controller-lag")
-SKIPPED = (b'"LIST_BEGIN"', b'"LIST_END"', b'"BOOKMARK"', b'"resource":"namespaces"')
 
 
 def multiply(source: Path, target: Path, lines: int) -> int:
-    """Write the source's lines again and again as other namespaces; how many there are then."""
-    with zstandard.open(source / "watch.jsonl.zst", "rb") as file:
-        original = io.BufferedReader(file).read().splitlines()
-    first = int(RECV.match(original[0])[1])
-    last = max(int(RECV.match(line)[1]) for line in original)
-    versions = [int(m[2]) for line in original for m in RV.finditer(line)]
-    span, revisions = last - first + 1_000_000_000, max(versions) + 1000
-    written, copy = 0, 0
-    with target.open("wb") as out:
-        while written < lines:
-            for line in original:
-                if copy and any(word in line[:120] for word in SKIPPED):
-                    continue
-                out.write(_shifted(line, copy, copy * span, copy * revisions) if copy else line)
-                out.write(b"\n")
-                written += 1
-            copy += 1
+    """Write copies of the source's lines until there are enough; how many there are then."""
+    log, written = source / "watch.jsonl.zst", 0
+    copies = -(-lines // sum(1 for _ in multiplied(log, 1)))
+    with target.open("w", encoding="utf-8") as out:
+        for line in multiplied(log, copies):
+            out.write(line)
+            written += 1
     return written
-
-
-def _shifted(line: bytes, copy: int, later_ns: int, higher: int) -> bytes:
-    line = RECV.sub(lambda m: b'{"recv": %d' % (int(m[1]) + later_ns), line)
-    line = UUID.sub(lambda m: b"%08x%s" % (copy, m[1]), line)
-    line = RV.sub(lambda m: b"%s%d%s" % (m[1], int(m[2]) + higher, m[3]), line)
-    return NAMESPACE.sub(lambda m: b"%s%s-%d%s" % (m[1], m[2], copy, m[3]), line)
 
 
 def import_lines(lines: Path, trace: Path, version: str) -> None:
