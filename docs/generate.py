@@ -39,6 +39,7 @@ tracekit sql run.trace --example backoff-cost
 tracekit sql 's3://bucket/night-*' "SELECT trace, count(*) FROM jobs GROUP BY ALL"
 ```
 
+- One query at a time; at the prompt, any number of them, each with its `;`.
 - A query can read nothing but these traces and write nothing; `--write` lifts that.
 - A file that is damaged is named on stderr and left out; the rest still answers.
 - A trace that is being written can be asked: a query sees what was flushed when it began.

@@ -261,3 +261,16 @@ def test_raw_objects_are_json(session_of) -> None:
         .to_pylist()[0]
     )
     assert json.loads(row["object"])["metadata"]["name"] == row["name"]
+
+
+@pytest.mark.parametrize("query", ["", "  ;", "-- only a comment\n"])
+def test_a_query_with_nothing_in_it_is_told(session_of, query: str) -> None:
+    with pytest.raises(QueryError, match="there is no query in it"):
+        session_of(NAME).table(query)
+
+
+def test_no_rows_of_several_queries_go_missing(session_of, trace: Path) -> None:
+    with pytest.raises(QueryError, match="these are 2 queries"):
+        session_of(NAME).table("SELECT 1; SELECT 2")
+    several = "CREATE TEMP TABLE t AS SELECT 7 AS n; SELECT n FROM t"
+    assert Session([trace], write=True).table(several).to_pylist() == [{"n": 7}]

@@ -83,8 +83,8 @@ def split_words(words: Sequence[str]) -> tuple[list[str], str | None]:
     if not words:
         raise UsageError("name a trace, like: tracekit sql TRACE 'SELECT * FROM jobs'")
     last = words[-1]
-    is_trace = (Path(last) / HEADER_NAME).exists() or not any(c.isspace() for c in last.strip())
-    if is_trace:
+    one_word = bool(last.strip(" \t\n;")) and not any(c.isspace() for c in last.strip())
+    if one_word or (last and (Path(last) / HEADER_NAME).exists()):
         return list(words), None
     if len(words) == 1:
         raise UsageError(

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from tracekit.sql import computed
 from tracekit.sql.catalog import COMPUTED, macro_scripts, macros, views
 from tracekit.sql.guard import check_read_only
-from tracekit.sql.messages import explain_error
+from tracekit.sql.messages import QueryError, explain_error
 from tracekit.sql.sources import Source, drop_unreadable, find_sources, refresh
 from tracekit.trace.files import plain_rows
 from tracekit.trace.model import LOG_DIR
@@ -76,8 +76,7 @@ class Session:
     def sql(self, query: str) -> duckdb.DuckDBPyRelation:
         """The result of a query as a DuckDB relation, computed when it is fetched."""
         with self._errors(query):
-            self._prepare(query)
-            relation = self.connection.sql(query)
+            relation = self.connection.sql(self._prepare(query))
         if relation is None:
             relation = self.connection.sql("SELECT 'done' AS result")
         return relation
@@ -85,14 +84,14 @@ class Session:
     def table(self, query: str) -> pa.Table:
         """The result of a query, read around files that turn out to be damaged."""
         with self._errors(query):
-            self._prepare(query)
+            statement = self._prepare(query)
             for _ in range(3):
                 try:
-                    return self._fetch(query)
+                    return self._fetch(statement)
                 except duckdb.Error:
                     if not self._repair():
                         raise
-            return self._fetch(query)
+            return self._fetch(statement)
 
     def rows(self, query: str, **values: str | int | None) -> list[dict[str, Any]]:
         """The rows of one of our own queries, with its parameters bound."""
@@ -115,13 +114,29 @@ class Session:
             return pa.table({"result": ["done"]})
         return relation.to_arrow_table()
 
-    def _prepare(self, query: str) -> None:
+    def _prepare(self, query: str) -> str:
+        """Compute what the query names; gives the one statement to run.
+
+        Of several statements DuckDB would give the last one's rows only: nothing of an answer may
+        go missing silently. Where writing is allowed, those before the last one prepare for it.
+        """
+        statements = [statement.query for statement in self.connection.extract_statements(query)]
+        if not statements:
+            raise QueryError("there is no query in it: write one, like SELECT * FROM jobs")
         if not self._write:
             check_read_only(self.connection, query)
+            if len(statements) > 1:
+                raise QueryError(
+                    f"these are {len(statements)} queries: ask one at a time, or all of them at "
+                    "the prompt"
+                )
         wanted = {COMPUTED[name.lower()] for name in _COMPUTED_NAMES.findall(query)}
         for table in sorted(wanted - self._computed):
             self._computed.add(table)
             self._fill(table)
+        for statement in statements[:-1]:
+            self.connection.execute(statement)
+        return statements[-1]
 
     def _fill(self, table: str) -> None:
         for source in self.sources:

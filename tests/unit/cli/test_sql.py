@@ -150,3 +150,10 @@ def test_names_are_completed_from_the_trace(trace: Path) -> None:
     assert all(word.startswith("t-") and "/" in word for word in words)
     spaces = [i.value for i in complete.get_completions(["jobs", str(trace), "-n"], "t-")]
     assert spaces == sorted({word.split("/")[0] for word in words if word.split("/")[0] in spaces})
+
+
+@pytest.mark.parametrize("query", ["", "  ;"])
+def test_an_empty_query_is_not_taken_for_a_trace(run, trace: Path, query: str) -> None:
+    code, out, err = run("sql", trace, query)
+    assert (code, out) == (2, "")
+    assert err == "tracekit: there is no query in it: write one, like SELECT * FROM jobs\n"
