@@ -274,3 +274,19 @@ def test_no_rows_of_several_queries_go_missing(session_of, trace: Path) -> None:
         session_of(NAME).table("SELECT 1; SELECT 2")
     several = "CREATE TEMP TABLE t AS SELECT 7 AS n; SELECT n FROM t"
     assert Session([trace], write=True).table(several).to_pylist() == [{"n": 7}]
+
+
+def test_a_trace_with_a_damaged_header_is_named_and_the_others_answer(tmp_path: Path) -> None:
+    for name in ("a", "b", "c"):
+        write_jobs(tmp_path / name, name)
+    (tmp_path / "b" / "trace.json").write_text('{"format_ver')
+    session = Session([tmp_path / "*"])
+    rows = session.table("SELECT trace, job FROM jobs ORDER BY ALL").to_pylist()
+    assert rows == [{"trace": "a", "job": "a"}, {"trace": "c", "job": "c"}]
+    assert session.table("SELECT count(*) AS n FROM verdicts").num_rows == 1
+    assert session.table("SELECT count(*) AS n FROM cron_ticks").num_rows == 1
+    (problem,) = session.problems
+    assert str(tmp_path / "b" / "trace.json") in problem
+    assert problem.endswith("; this trace is left out")
+    with pytest.raises(TraceFormatError, match="cannot be read"):
+        Session([tmp_path / "b"])

@@ -35,13 +35,29 @@ class Source:
 
 
 def find_sources(words: Sequence[str | Path]) -> list[Source]:
-    """The traces that the words name, each once, in that order."""
+    """The traces that the words name, each once, in that order.
+
+    One among several whose header cannot be read has no files, and a problem that names it.
+    """
     paths: dict[Path, Path] = {}
     for word in words:
         for path in _expand(str(word)):
             paths.setdefault(path.resolve(), path)
     names = _names(list(paths))
-    return [_open(path, names[resolved]) for resolved, path in paths.items()]
+    sources: list[Source] = []
+    unreadable: list[TraceFormatError] = []
+    for resolved, path in paths.items():
+        try:
+            sources.append(_open(path, names[resolved]))
+        except TraceFormatError as error:
+            if not (path / HEADER_NAME).is_file():
+                raise  # no trace at all: a slip in the command, not damage
+            unreadable.append(error)
+            problem = f"{error}; this trace is left out"
+            sources.append(Source(names[resolved], path, TraceHeader(), problems=[problem]))
+    if unreadable and len(unreadable) == len(sources):
+        raise unreadable[0]
+    return sources
 
 
 def _expand(word: str) -> list[Path]:
