@@ -11,6 +11,7 @@ from rich.text import Text
 
 from tracekit.api import Trace
 from tracekit.cli.completion import complete_key
+from tracekit.cli.sql import tell_problems
 from tracekit.report.account import Account, Step, account_lines, clock
 
 _DIVERGENT = ("different", "missing", "extra", "early", "late")
@@ -32,7 +33,11 @@ def explain(trace: str, key: str, at: str | None, output: str) -> None:
     why a Job was started for it or not. With --at the account stops there, so that its end tells
     what was known and waited for at that time.
     """
-    account = Trace(trace).explain(key, at=at)
+    opened = Trace(trace)
+    told = tell_problems(opened, set())
+    account = opened.explain(key, at=at)
+    if not told:  # a file that breaks only when it is read; others are named already
+        tell_problems(opened, told)
     if output == "json":
         document = orjson.dumps(account_document(account), option=orjson.OPT_INDENT_2)
         click.echo(document.decode())

@@ -9,6 +9,7 @@ from typing import TextIO
 
 import click
 
+from tracekit.cli.sql import tell_problems
 from tracekit.cli.trace_options import namespace_option
 from tracekit.errors import UsageError
 from tracekit.report.export.happenings import Happenings, happenings
@@ -50,7 +51,9 @@ def export(trace: str, kind: str, namespace: str | None, output: str, force: boo
     if target is None and kind == "perfetto" and sys.stdout.isatty():
         raise UsageError("a Perfetto trace is not for a terminal: name a file with -o")
     session = Session([trace])
+    told = tell_problems(session, set())
     found = happenings(session, namespace=namespace)
+    tell_problems(session, told)
     try:
         _write(found, kind, target)
     except OSError as error:

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from tracekit.cli.completion import complete_key
+from tracekit.cli.sql import tell_problems
 from tracekit.cli.trace_options import parse_feature_gates, parse_version
 from tracekit.errors import UsageError
 from tracekit.report.html.data import report_data
@@ -45,7 +46,9 @@ def report(
         kubernetes_version=parse_version(kubernetes_version),
         feature_gates=parse_feature_gates(feature_gates),
     )
+    told = tell_problems(session, set())
     page = report_page(report_data(session, key))
+    tell_problems(session, told)
     if output == "-":
         sys.stdout.write(page)
         return

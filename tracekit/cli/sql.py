@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,6 +16,9 @@ from tracekit.sql.catalog import examples
 from tracekit.sql.messages import closest
 from tracekit.sql.session import Session
 from tracekit.trace.model import HEADER_NAME
+
+if TYPE_CHECKING:
+    from tracekit.api import Trace
 
 
 @click.command()
@@ -93,12 +97,13 @@ def split_words(words: Sequence[str]) -> tuple[list[str], str | None]:
     return list(words[:-1]), last
 
 
-def tell_problems(session: Session, told: set[str]) -> set[str]:
+def tell_problems(told_by: Session | Trace, told: set[str]) -> set[str]:
     """Say on stderr what is left out of the answers, each thing once."""
-    for problem in session.problems:
+    problems = told_by.problems
+    for problem in problems:
         if problem not in told:
             click.echo(f"tracekit: {problem}", err=True)
-    return told | set(session.problems)
+    return told | set(problems)
 
 
 def _only_one(query: str | None, other: str, option: str) -> str:

@@ -157,3 +157,22 @@ def test_an_empty_query_is_not_taken_for_a_trace(run, trace: Path, query: str) -
     code, out, err = run("sql", trace, query)
     assert (code, out) == (2, "")
     assert err == "tracekit: there is no query in it: write one, like SELECT * FROM jobs\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("explain", "TRACE", "ns/b"),
+        ("report", "TRACE", "-o", "OUT"),
+        ("report", "TRACE", "ns/b", "-o", "OUT"),
+        ("export", "TRACE", "--format", "jsonl", "-o", "OUT"),
+    ],
+)
+def test_what_an_answer_leaves_out_is_said_once(run, tmp_path: Path, words) -> None:
+    trace = write_jobs(tmp_path / "trace", "a", "b", rows=1)
+    broken = min((trace / "log").iterdir())
+    broken.write_bytes(broken.read_bytes()[:100])
+    places = {"TRACE": trace, "OUT": tmp_path / "out"}
+    code, _, err = run(*(places.get(word, word) for word in words))
+    assert code == 0
+    assert err.count(f"{broken} is damaged") == 1
