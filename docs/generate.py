@@ -42,7 +42,7 @@ tracekit sql 's3://bucket/night-*' "SELECT trace, count(*) FROM jobs GROUP BY AL
 - One query at a time; at the prompt, any number of them, each with its `;`.
 - A query can read nothing but these traces and write nothing; `--write` lifts that.
 - A file that is damaged is named on stderr and left out; the rest still answers. So is a trace
-  among several whose `trace.json` is damaged.
+  among several whose `trace.json` is damaged. What has lost a part gets no verdicts.
 - A trace that is being written can be asked: a query sees what was flushed when it began.
 - Times are `TIMESTAMP` in UTC with microseconds; columns that end in `_s` are seconds, in `_ns`
   nanoseconds since 1970. What the API server wrote has whole seconds; what was received

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from tracekit.diff.trace import DiffReport, judge_groups
 from tracekit.eras.era import Era
 from tracekit.eras.job import JobRules
-from tracekit.errors import UsageError
+from tracekit.errors import TraceFormatError, UsageError
 from tracekit.kube.timestamps import parse_rfc3339
 from tracekit.replay.feed import COLUMNS
 from tracekit.report.account import Account, account_of_job
@@ -122,8 +122,15 @@ class Trace:
             job: Only this Job, as "namespace/name".
         """
         era = self._era(version, feature_gates)
+        self._require_whole()
         report = run_diff(self._reader, era, namespace=namespace, job=job)
+        self._require_whole()
         return Replay(str(era.version), report)
+
+    def _require_whole(self) -> None:
+        """Judge nothing by a record that has lost a part: that would count as never done."""
+        if self.problems:
+            raise TraceFormatError(f"{self.problems[0]}; until then it gets no verdicts")
 
     def explain(self, key: str, *, at: str | int | None = None) -> Account:
         """The step-by-step account of a Job or CronJob, given as "namespace/name".
@@ -136,6 +143,11 @@ class Trace:
         if not slash or not namespace or not name:
             raise UsageError(f"{key!r} is no Job: write it like NAMESPACE/NAME")
         account = self._account(namespace, name)
+        if self.problems:
+            account.closing += (
+                " A part of the trace is lost: what it held counts here as never done, so take no "
+                "word on the rules from this account."
+            )
         return account if at is None else account.until(parse_time(at))
 
     def _account(self, namespace: str, name: str) -> Account:

@@ -10,7 +10,9 @@ import duckdb
 import pyarrow.parquet as pq
 import pytest
 
+import tracekit
 from tracekit.errors import TraceFormatError, TracekitError
+from tracekit.report.html.data import report_data
 from tracekit.sql.messages import QueryError
 from tracekit.sql.session import Session
 from tracekit.trace.model import TraceHeader
@@ -285,8 +287,25 @@ def test_a_trace_with_a_damaged_header_is_named_and_the_others_answer(tmp_path: 
     assert rows == [{"trace": "a", "job": "a"}, {"trace": "c", "job": "c"}]
     assert session.table("SELECT count(*) AS n FROM verdicts").num_rows == 1
     assert session.table("SELECT count(*) AS n FROM cron_ticks").num_rows == 1
-    (problem,) = session.problems
+    problem, no_verdicts = session.problems
     assert str(tmp_path / "b" / "trace.json") in problem
     assert problem.endswith("; this trace is left out")
+    assert "gets no verdicts" in no_verdicts
     with pytest.raises(TraceFormatError, match="cannot be read"):
         Session([tmp_path / "b"])
+
+
+def test_a_trace_that_has_lost_a_part_gets_no_verdicts(tmp_path: Path) -> None:
+    write_jobs(tmp_path / "whole", "a", rows=1)
+    lossy = write_jobs(tmp_path / "lossy", "a", "b", "c", rows=1)
+    live_segments(lossy)[1].path.write_bytes(b"PAR1")
+    session = Session([tmp_path / "*"])
+    rows = session.table("SELECT DISTINCT trace FROM verdicts").to_pylist()
+    assert {row["trace"] for row in rows} <= {"whole"}
+    assert session.problems[-1].startswith(f"{lossy} gets no verdicts")
+    assert not (lossy / "cache").exists()
+    api = tracekit.open(lossy)
+    with pytest.raises(TraceFormatError, match="it gets no verdicts"):
+        api.replay()
+    assert "A part of the trace is lost" in api.explain("ns/a").closing
+    assert report_data(Session([lossy]))["judged"] is None

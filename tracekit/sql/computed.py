@@ -81,7 +81,12 @@ def era_of(reader: TraceReader, options: ReplayOptions) -> Era:
 
 
 def verdicts(source: Source, options: ReplayOptions) -> pa.Table:
-    """Every judgement of the trace, from the cache if nothing changed since."""
+    """Every judgement of the trace, from the cache if nothing changed since.
+
+    None where a part of the trace is lost: what it held would count as never done.
+    """
+    if source.problems:
+        return _none(source)
     if not source.files:
         return VERDICT_SCHEMA.empty_table()
     key = _key(source, options)
@@ -91,10 +96,19 @@ def verdicts(source: Source, options: ReplayOptions) -> pa.Table:
             return _named(pq.read_table(path, schema=VERDICT_SCHEMA), source.name)
     reader = TraceReader(source.path, on_damage="skip")
     report = run_diff(reader, era_of(reader, options))
+    if reader.problems:
+        source.problems += reader.problems
+        return _none(source)
     table = verdict_table(report.judgements, source.name)
-    if not source.problems:
-        _store(table, key, path)
+    _store(table, key, path)
     return table
+
+
+def _none(source: Source) -> pa.Table:
+    source.problems.append(
+        f"{source.path} gets no verdicts: what it has lost would count as never done"
+    )
+    return VERDICT_SCHEMA.empty_table()
 
 
 def _named(table: pa.Table, name: str) -> pa.Table:

@@ -282,6 +282,9 @@ def _verdicts(session: Session, scope: Scope, problems: list[str]) -> list[Row] 
     except TracekitError as error:
         problems.append(f"no verdicts: {error}")
         return None
+    if session.problems:  # of a trace that has lost a part nothing is judged
+        problems += [text for text in session.problems if text not in problems]
+        return None
     values = {"namespace": scope.namespace, "job": scope.job} if scope.job else {}
     return session.rows(query, **values)
 
