@@ -59,6 +59,13 @@ def cli() -> None:
     """Record and replay what the Kubernetes batch controllers did, and judge it."""
 
 
+def printable(message: str) -> str:
+    """The message without characters that a terminal would obey: names in it may be hostile."""
+    return "".join(
+        c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in message
+    )
+
+
 def main(args: list[str] | None = None) -> None:
     """Run the command line and exit: 0 clean, 1 divergences, 2 could not run."""
     try:
@@ -69,7 +76,7 @@ def main(args: list[str] | None = None) -> None:
         error.show()
         sys.exit(2)
     except TracekitError as error:
-        click.echo(f"tracekit: {error}", err=True)
+        click.echo(f"tracekit: {printable(str(error))}", err=True)
         sys.exit(2)
     except BrokenPipeError:
         # The reader of a pipe went away (`| head`): not an error, but nothing more can be said.

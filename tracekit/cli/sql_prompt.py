@@ -21,6 +21,7 @@ from prompt_toolkit.lexers import PygmentsLexer
 from prompt_toolkit.output import Output
 from pygments.lexers.sql import SqlLexer  # type: ignore[import-untyped]
 
+from tracekit.cli.main import printable
 from tracekit.errors import TracekitError
 from tracekit.report.rows import FORMATS, write_rows
 from tracekit.sql.catalog import examples, macros, views
@@ -167,7 +168,7 @@ class Prompt:
             for statement in self._statements(text):
                 self._query(statement)
         except TracekitError as error:
-            click.echo(str(error), err=True)
+            click.echo(printable(str(error)), err=True)
         except KeyboardInterrupt:
             click.echo("interrupted", err=True)
 

@@ -176,3 +176,11 @@ def test_what_an_answer_leaves_out_is_said_once(run, tmp_path: Path, words) -> N
     code, _, err = run(*(places.get(word, word) for word in words))
     assert code == 0
     assert err.count(f"{broken} is damaged") == 1
+
+
+def test_an_error_does_not_command_the_terminal(run, tmp_path: Path) -> None:
+    trace = write_jobs(tmp_path / "trace", "job\x1b[31m")
+    code, _, err = run("explain", trace, "ns/job\x1b]0;owned\x07")
+    assert code == 2
+    assert r"ns/job\x1b]0;owned\x07" in err
+    assert "\x1b" not in err
