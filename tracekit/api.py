@@ -142,13 +142,17 @@ class Trace:
         namespace, slash, name = key.partition("/")
         if not slash or not namespace or not name:
             raise UsageError(f"{key!r} is no Job: write it like NAMESPACE/NAME")
+        at_ns = None if at is None else parse_time(at)
         account = self._account(namespace, name)
+        if at_ns is not None:
+            account = account.until(at_ns)
         if self.problems:
-            account.closing += (
-                " A part of the trace is lost: what it held counts here as never done, so take no "
+            lost = (
+                "A part of the trace is lost: what it held counts here as never done, so take no "
                 "word on the rules from this account."
             )
-        return account if at is None else account.until(parse_time(at))
+            account.closing = f"{account.closing} {lost}".strip()
+        return account
 
     def _account(self, namespace: str, name: str) -> Account:
         groups = (
