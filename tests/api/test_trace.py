@@ -37,7 +37,16 @@ def test_an_account_up_to_a_time_ends_there(trace) -> None:
     account = trace.explain("t-backoff-limit/recovers", at="2026-11-21T05:42:50Z")
     assert account.steps
     assert account.steps[-1].at_ns < 1795239770 * 10**9
-    assert account.until(0).steps == []
+    before = account.until(0)
+    assert before.steps == []
+    assert before.closing.startswith(
+        "Nothing of this Job was recorded by 1970-01-01 00:00:00.000; "
+    )
+
+
+def test_what_others_did_is_told_in_words(trace) -> None:
+    steps = trace.explain("t-indexed/idx").steps
+    assert "deleted idx-0-7t26c" in [s.what for s in steps if s.who == "somebody else"]
 
 
 def test_the_account_of_a_job_that_others_touched_names_the_evidence(trace) -> None:

@@ -29,6 +29,11 @@ _VERBS = {
     WriteKind.POD_ADOPT: "adopted",
     WriteKind.POD_RELEASE: "released",
 }
+#: The same by the names of actions, for what others did.
+_DEEDS = {kind.value: verb for kind, verb in _VERBS.items()} | {
+    "status-update": "wrote the",
+    "event": "emitted an Event:",
+}
 #: Names written out in a sentence; the rest is a number.
 _NAMES = 4
 
@@ -62,9 +67,12 @@ class Account:
 
     def until(self, at_ns: int) -> Account:
         """The steps up to a time."""
-        return Account(
-            self.kind, self.namespace, self.name, [s for s in self.steps if s.at_ns <= at_ns]
-        )
+        steps = [s for s in self.steps if s.at_ns <= at_ns]
+        closing = ""
+        if not steps:
+            first = f"; its first step is at {clock(self.steps[0].at_ns)}" if self.steps else ""
+            closing = f"Nothing of this {self.kind} was recorded by {clock(at_ns)}{first}."
+        return Account(self.kind, self.namespace, self.name, steps, closing)
 
     def text(self) -> str:
         """The account as lines of text."""
@@ -340,7 +348,8 @@ def _others(judgements: Iterable[Judgement]) -> Iterator[Step]:
         rv = int(judgement.resource_version) if judgement.resource_version.isdigit() else None
         if judgement.verdict in (Verdict.FOREIGN, Verdict.UNKNOWABLE):
             who = "somebody else" if judgement.verdict is Verdict.FOREIGN else "nobody knows who"
-            what = f"did {judgement.action} of {judgement.subject}"
+            what = _DEEDS.get(judgement.action, f"did {judgement.action} of")
+            what = f"{what} {judgement.subject}"
         elif judgement.verdict is Verdict.MISSING:
             who, what = "job-controller", f"owed {judgement.action}: {judgement.subject}"
         elif judgement.why.startswith("the orphan worker"):
