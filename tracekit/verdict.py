@@ -41,6 +41,25 @@ CRON_JOB_ACTIONS = ("job-create", "job-delete", "status-update", "event")
 TTL_ACTIONS = ("job-delete",)
 
 
+class Reason(Enum):
+    """Why the record cannot tell; the field `reason` of what is unknowable."""
+
+    BEFORE_RECORD = "before-record"  # it began before the watch, or was only listed
+    GAP = "gap"  # the watch was interrupted
+    CENSORED = "censored"  # the record ends, or the process died, before it could show
+    NOT_RECORDED = "not-recorded"  # a stream that would tell is not in the record
+    UNDECIDED = "undecided"  # the search gave up at its budget of attempts
+
+
+class Assumption(NamedTuple):
+    """Something that a verdict takes for granted, for a time, because of some evidence."""
+
+    kind: str  # refused-creations, process-death, silent-sync, unknown-memory, …
+    from_ns: int
+    until_ns: int
+    evidence: str
+
+
 class ObjectRef(NamedTuple):
     """The object whose controller is judged."""
 
@@ -65,6 +84,15 @@ class Judgement:
     fields: tuple[FieldDifference, ...] = ()
     lag_observations: int = 0
     lag_ns: int = 0
+    #: Why the record cannot tell; None unless unknowable.
+    reason: Reason | None = None
+    #: Whether this is the only explanation; None where nobody counted the others.
+    forced: bool | None = None
+    #: Whether somebody else may have done it just as well.
+    ambiguous: bool = False
+    #: Syncs without a visible write that the explanation needs.
+    silent_syncs: int = 0
+    assumptions: tuple[Assumption, ...] = ()
 
     @property
     def divergent(self) -> bool:

@@ -60,6 +60,19 @@ def judgement_document(judgement: Judgement) -> dict[str, Any]:
             {"path": field.path, "expected": field.expected, "observed": field.observed}
             for field in judgement.fields
         ],
+        "reason": judgement.reason.value if judgement.reason is not None else None,
+        "forced": judgement.forced,
+        "ambiguous": judgement.ambiguous,
+        "silent_syncs": judgement.silent_syncs,
+        "assumptions": [
+            {
+                "kind": assumption.kind,
+                "from": format_rfc3339(assumption.from_ns),
+                "until": format_rfc3339(assumption.until_ns),
+                "evidence": assumption.evidence,
+            }
+            for assumption in judgement.assumptions
+        ],
     }
 
 

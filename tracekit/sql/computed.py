@@ -38,6 +38,16 @@ _ENGINE = ("cli", "controllers", "cron", "diff", "eras", "kube", "replay", "trac
 _FIELDS = pa.list_(
     pa.struct([("path", pa.string()), ("expected", pa.string()), ("observed", pa.string())])
 )
+_ASSUMPTIONS = pa.list_(
+    pa.struct(
+        [
+            ("kind", pa.string()),
+            ("from_ns", pa.int64()),
+            ("until_ns", pa.int64()),
+            ("evidence", pa.string()),
+        ]
+    )
+)
 VERDICT_SCHEMA = pa.schema(
     [
         ("trace", pa.string()),
@@ -56,6 +66,11 @@ VERDICT_SCHEMA = pa.schema(
         ("fields", _FIELDS),
         ("lag_observations", pa.int64()),
         ("lag_ns", pa.int64()),
+        ("reason", pa.string()),
+        ("forced", pa.bool_()),
+        ("ambiguous", pa.bool_()),
+        ("silent_syncs", pa.int64()),
+        ("assumptions", _ASSUMPTIONS),
     ]
 )
 SCHEMAS = {"_verdicts": VERDICT_SCHEMA, "_cron_ticks": TICK_SCHEMA}
@@ -180,6 +195,11 @@ def _verdict_row(judgement: Judgement, trace: str) -> dict[str, object]:
         ],
         "lag_observations": judgement.lag_observations,
         "lag_ns": judgement.lag_ns,
+        "reason": judgement.reason.value if judgement.reason is not None else None,
+        "forced": judgement.forced,
+        "ambiguous": judgement.ambiguous,
+        "silent_syncs": judgement.silent_syncs,
+        "assumptions": [assumption._asdict() for assumption in judgement.assumptions],
     }
 
 

@@ -14,8 +14,14 @@
 --@ why | the rule that fired, with its numbers, or the evidence for another actor | never
 --@ lag_observations | revisions that the controller's cache had not seen yet | never; 0 unless match-lagged
 --@ lag_s | age of the oldest of them, seconds | never; 0 unless match-lagged
+--@ reason | why the record cannot tell: before-record, gap, censored, not-recorded or undecided | unless unknowable
+--@ forced | whether no other state of the caches explains it | where that was not counted
+--@ ambiguous | whether somebody else may have done the same just as well | never
+--@ silent_syncs | syncs without a visible write that the explanation needs | never
+--@ assumptions | what the verdict takes for granted: kind, from_ns, until_ns, evidence | never; mostly empty
 CREATE VIEW verdicts AS
 SELECT trace, controller, kind, namespace, name, uid, action, verdict, divergent,
        utc(time_ns) AS seen_at, try_cast(resource_version AS BIGINT) AS rv, subject, why,
-       lag_observations, lag_ns / 1e9 AS lag_s
+       lag_observations, lag_ns / 1e9 AS lag_s,
+       reason, forced, ambiguous, silent_syncs, assumptions
 FROM internal._verdicts;
