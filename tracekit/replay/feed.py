@@ -44,7 +44,8 @@ COLUMNS: Final = (
     "failed", "terminating", "completion_ns", "completed_indexes", "failed_indexes",
     "uncounted_succeeded", "uncounted_failed", "node_name", "pod_ready", "pod_ready_since_ns",
     "containers", "restarts", "restarts_max", "involved_kind", "involved_uid", "involved_rv",
-    "event_type", "count", "component", "synthesized",
+    "event_type", "count", "component", "synthesized", "derived_from", "not_before_ns", "actor",
+    "actor_agent", "verb", "code",
 )  # fmt: skip
 
 T = TypeVar("T")
@@ -257,7 +258,7 @@ def _structs(
     return [entries[ends[row] : ends[row + 1]] for row in range(len(rows))]
 
 
-_REVISION: Final = ("rv", "recv_ns", "seq", "type", "synthesized")
+_REVISION: Final = ("rv", "recv_ns", "seq", "type", "synthesized", "derived_from")
 _OBJECT: Final = (
     "namespace", "name", "uid", "labels", "annotations", "finalizers", "created_ns", "deleted_ns",
     "owner_kind", "owner_name", "owner_uid", "owner_api_version",
@@ -313,7 +314,7 @@ def _jobs(table: Any, rows: list[int]) -> Iterator[Revision[JobView]]:
     conditions = _structs(table, rows, "conditions", _CONDITION)
     cells = _scalars(table, rows, (*_REVISION, *_OBJECT, *_JOB))
     for row, listed, (
-        rv, recv_ns, seq, kind, synthesized,
+        rv, recv_ns, seq, kind, synthesized, derived_from,
         namespace, name, uid, labels, annotation_text, finalizers, created_ns, deleted_ns,
         owner_kind, owner_name, owner_uid, owner_api,
         generation, spec, active, ready, succeeded, failed, terminating, start_ns,
@@ -350,7 +351,8 @@ def _jobs(table: Any, rows: list[int]) -> Iterator[Revision[JobView]]:
             status,
         )
         evidence = RowEvidence(table, row)
-        yield Revision(rv, recv_ns or 0, seq, kind, view, evidence, bool(synthesized))
+        vanished = bool(synthesized) and derived_from is None
+        yield Revision(rv, recv_ns or 0, seq, kind, view, evidence, vanished)
 
 
 def _pods(table: Any, rows: list[int]) -> Iterator[Revision[PodView]]:
@@ -359,7 +361,7 @@ def _pods(table: Any, rows: list[int]) -> Iterator[Revision[PodView]]:
     details = _pod_details(table, rows)
     cells = _scalars(table, rows, (*_REVISION, *_OBJECT, *_POD))
     for row, (
-        rv, recv_ns, seq, kind, synthesized,
+        rv, recv_ns, seq, kind, synthesized, derived_from,
         namespace, name, uid, labels, annotation_text, finalizers, created_ns, deleted_ns,
         owner_kind, owner_name, owner_uid, owner_api,
         grace_s, phase, node_name, ready, ready_since_ns, restarts, restarts_max,
@@ -391,7 +393,8 @@ def _pods(table: Any, rows: list[int]) -> Iterator[Revision[PodView]]:
             *details.get(row, _NO_DETAILS),
         )
         evidence = RowEvidence(table, row)
-        yield Revision(rv, recv_ns or 0, seq, kind, view, evidence, bool(synthesized))
+        vanished = bool(synthesized) and derived_from is None
+        yield Revision(rv, recv_ns or 0, seq, kind, view, evidence, vanished)
 
 
 _Details = tuple[tuple[Condition, ...], tuple[ContainerStatus, ...], frozenset[str], int]

@@ -21,7 +21,7 @@ from tracekit.trace.reader import TraceReader
 
 _COLUMNS = (
     "seq", "recv_ns", "stream", "type", "name", "uid", "owner_kind", "involved_kind", "synthesized",
-    "raw",
+    "derived_from", "raw",
 )  # fmt: skip
 _STREAMS = ("cronjobs", "events", "jobs", "leases", "namespaces")
 _TTL_FIELD = '"ttlSecondsAfterFinished"'
@@ -76,7 +76,8 @@ def _wanted(table: pa.Table, jobs: pa.Array) -> pa.Table:
 
 def _decoded(table: pa.Table) -> Iterator[WatchRow]:
     for row in table.to_pylist():
-        row_type = VANISHED if row["synthesized"] else row["type"]
+        vanished = row["synthesized"] and row["derived_from"] is None
+        row_type = VANISHED if vanished else row["type"]
         yield WatchRow(row["recv_ns"] or 0, row["stream"], row_type, _object(row["raw"]))
 
 

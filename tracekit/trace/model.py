@@ -34,6 +34,8 @@ class RowType(StrEnum):
     NOTE = "NOTE"
     #: A time in which the recorder could not see one stream.
     GAP = "GAP"
+    #: A request that changed nothing that is known: refused, without effect, or without a body.
+    CALL = "CALL"
     #: Something that arrived and could not be read as any of the above; `raw` has all of it.
     UNPARSED = "UNPARSED"
 
@@ -42,7 +44,7 @@ class RowType(StrEnum):
 STATE_TYPES = frozenset({RowType.LIST, RowType.ADDED, RowType.MODIFIED, RowType.DELETED})
 
 #: Types that a line of a watch log may have.
-WATCH_LOG_TYPES = frozenset(set(RowType) - {RowType.GAP, RowType.UNPARSED})
+WATCH_LOG_TYPES = frozenset(set(RowType) - {RowType.GAP, RowType.CALL, RowType.UNPARSED})
 
 #: Streams whose objects fill typed columns, and the kind that their objects have (the items of a
 #: list come without `kind`). Any other stream is kept too: metadata columns and `raw`.
@@ -71,6 +73,43 @@ class Gap:
     until_ns: int | None = None
     #: Position in the trace, None before it is written.
     seq: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """How a row is known when it is not a watch that told it; all of it may be unknown."""
+
+    #: What a synthesized state was put together from; None for one that came as it is.
+    derived_from: str | None = None
+    #: Revisions between which the row's own was chosen; None where it is known.
+    rv_after: int | None = None
+    rv_before: int | None = None
+    #: When it happened at the earliest, Unix ns.
+    not_before_ns: int | None = None
+    #: Whose request it was, with which client, and what it asked for.
+    actor: str | None = None
+    actor_agent: str | None = None
+    verb: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request that made no state that is known: refused, without effect or without a body."""
+
+    stream: str
+    recv_ns: int
+    raw: bytes
+    origin: Origin
+    namespace: str | None = None
+    name: str | None = None
+    uid: str | None = None
+    #: The Job or CronJob that the object belongs to.
+    job: str | None = None
+    cronjob: str | None = None
+    #: HTTP status of the answer, and what it said.
+    code: int | None = None
+    reason: str | None = None
+    message: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

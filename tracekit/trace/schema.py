@@ -97,11 +97,26 @@ ENVELOPE = (
     Column("stream", STRING, "plural resource, for example `pods`", "UNPARSED rows whose stream "
            "could not be read", stats=True),
     Column("type", STRING, "LIST_BEGIN, LIST, LIST_END, ADDED, MODIFIED, DELETED, BOOKMARK, "
-           "ERROR, NOTE, GAP or UNPARSED", _NEVER, stats=True),
+           "ERROR, NOTE, GAP, CALL or UNPARSED", _NEVER, stats=True),
     Column("recv_ns", INT, "when it was received, Unix ns; a row that came without a time has "
            "the time of the row before it", "no time was known yet", _S.PLAIN, stats=True),
-    Column("synthesized", BOOL, "true: a DELETED row that no watch event told, found by comparing "
-           "a relist with what was known", _NEVER),
+    Column("synthesized", BOOL, "true: nobody saw this state as such; it was found by comparing a "
+           "relist with what was known, or put together from what `derived_from` says", _NEVER),
+    Column("derived_from", STRING, "what an importer put a synthesized state together from: "
+           "binding, deletion mark, deletion, metadata, request", "rows that came as they are, and "
+           "deletions that a relist told"),
+    Column("rv_after", INT, "a revision that was before this row's, where `rv` is not known but "
+           "chosen between two that are", "`rv` is known", _S.DELTA),
+    Column("rv_before", INT, "a revision that was after this row's, likewise",
+           "`rv` is known, or none is known to be after it", _S.DELTA),
+    Column("not_before_ns", INT, "when it happened at the earliest, Unix ns; `recv_ns` is then "
+           "when it happened at the latest", "nothing but `recv_ns` is known", _S.PLAIN),
+    Column("actor", STRING, "the user whose request made this state, or was refused (CALL)",
+           "the source does not tell"),
+    Column("actor_agent", STRING, "that request's user agent", "the source does not tell"),
+    Column("verb", STRING, "that request's verb, and its subresource after a slash",
+           "the source does not tell"),
+    Column("code", INT, "CALL: the HTTP status of the answer", "rows of other types"),
     Column("raw", STRING, "the object's JSON text as received; UNPARSED: the whole line; GAP: null",
            "GAP rows, and lines that are not UTF-8", _S.PLAIN),
     Column("raw_bytes", pa.binary(), "the whole line, when it is not UTF-8", "everything else",

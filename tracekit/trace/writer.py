@@ -21,7 +21,15 @@ from tracekit.trace.compact import Compactor
 from tracekit.trace.extract import Row, extract
 from tracekit.trace.header import read_header, write_header
 from tracekit.trace.lock import TraceLock
-from tracekit.trace.model import HEADER_NAME, LOG_DIR, Gap, RowType, TraceHeader
+from tracekit.trace.model import (
+    HEADER_NAME,
+    LOG_DIR,
+    Call,
+    Gap,
+    Origin,
+    RowType,
+    TraceHeader,
+)
 from tracekit.trace.plain import (
     PLAIN_RAW_BYTES,
     PLAIN_ROWS,
@@ -126,11 +134,13 @@ class TraceWriter:
         *,
         parsed: Any = None,
         synthesized: bool = False,
+        origin: Origin | None = None,
     ) -> int:
         """Add one row and return its position.
 
         `obj` is best given as the bytes received, which are kept as they are; `parsed` saves
-        parsing them again. An object that cannot be parsed becomes an UNPARSED row.
+        parsing them again; `origin` says how the row is known when no watch told it. An object
+        that cannot be parsed becomes an UNPARSED row.
         """
         raw, parsed = _raw_and_parsed(obj, parsed)
         if type(parsed) is not dict:
@@ -138,6 +148,8 @@ class TraceWriter:
         row_type = RowType(row_type)
         row = self._row(stream, row_type, recv_ns, synthesized=synthesized)
         row["raw"] = raw
+        if origin is not None:
+            row.update(_origin(origin))
         extract(stream, row_type, parsed, row)
         return self._add(row, len(raw))
 
@@ -194,6 +206,15 @@ class TraceWriter:
         row["gap_until_ns"] = gap.until_ns
         row["gap_reason"] = gap.reason
         return self._add(row, 0)
+
+    def call(self, call: Call) -> int:
+        """Keep a request that made no state that is known."""
+        row = self._row(call.stream, RowType.CALL, call.recv_ns)
+        row.update(_origin(call.origin))
+        row["raw"] = call.raw
+        for name in ("namespace", "name", "uid", "job", "cronjob", "code", "reason", "message"):
+            row[name] = getattr(call, name)
+        return self._add(row, len(call.raw))
 
     def _row(
         self,
@@ -269,6 +290,11 @@ class TraceWriter:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _origin(origin: Origin) -> Row:
+    """The columns that say how a row is known."""
+    return {name: getattr(origin, name) for name in Origin.__slots__}
 
 
 def _raw_and_parsed(obj: bytes | Mapping[str, Any], parsed: Any) -> tuple[bytes, Any]:
