@@ -45,11 +45,11 @@ def test_gates_that_were_set_are_shown_and_no_others(nameless: tuple[str, TraceR
     if "JobTrackingWithFinalizers=true" in text:
         assert era.gates.JobTrackingWithFinalizers
     if not text:
-        assert "feature gates" not in era.warning
+        assert "feature gates" not in " ".join(era.warnings)
 
 
 def test_replay_says_what_it_took_from_the_objects(nameless: tuple[str, TraceReader]) -> None:
     _, reader = nameless
     era = resolve_era(reader, None, None)
-    assert "does not say which Kubernetes version" in era.warning
+    assert "does not say which Kubernetes version" in " ".join(era.warnings)
     assert era.version == detected_version(reader).best

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from tracekit.cli.trace_options import namespace_option
+from tracekit.cli.trace_options import namespace_option, tell_warnings
 from tracekit.diff.trace import ACTIONS
 from tracekit.errors import UsageError
 from tracekit.report.replay import render_actions, render_diff
@@ -56,8 +56,7 @@ def replay(
     """
     reader = TraceReader(trace)
     era = resolve_era(reader, kubernetes_version, feature_gates)
-    if era.warning:
-        click.echo(f"tracekit: {era.warning}", err=True)
+    tell_warnings(era)
     wanted = _controllers(controllers)
     report = run_diff(reader, era, namespace=namespace, job=job, controllers=wanted)
     if diff:

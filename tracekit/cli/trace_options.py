@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from tracekit.cli.completion import complete_namespace
+from tracekit.eras.era import Era
 from tracekit.eras.texts import parse_feature_gates, parse_version
 from tracekit.errors import UsageError
 
@@ -18,6 +19,7 @@ __all__ = [
     "parse_feature_gates",
     "parse_flags",
     "parse_version",
+    "tell_warnings",
 ]
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -56,3 +58,9 @@ def parse_flags(text: str | None) -> tuple[str, ...]:
         raise UsageError(
             f"the controller flags cannot be split into words ({error}): check the quotes"
         ) from error
+
+
+def tell_warnings(era: Era) -> None:
+    """Say on stderr what there is to know about the rules that were chosen."""
+    for warning in era.warnings:
+        click.echo(f"tracekit: {warning}", err=True)

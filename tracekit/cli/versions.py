@@ -14,11 +14,11 @@ import orjson
 from rich.console import Console
 from rich.table import Table
 
-from tracekit.cli.trace_options import output_option
+from tracekit.cli.trace_options import output_option, parse_feature_gates, tell_warnings
 from tracekit.eras import table as versions_table
 from tracekit.eras.behaviors import Behavior
 from tracekit.eras.constants import Constants
-from tracekit.eras.era import Era, parse_gate_overrides
+from tracekit.eras.era import Era
 from tracekit.eras.gates import GATES, Gate
 from tracekit.eras.shipped import SHIPPED
 
@@ -43,7 +43,7 @@ def versions(version: str | None, other: str | None, feature_gates: str, output:
     Without a version: the whole table. With one: everything that it decides. With two: what
     differs between them.
     """
-    overrides = parse_gate_overrides(feature_gates)
+    overrides = parse_feature_gates(feature_gates)
     body: dict[str, Any]
     columns: dict[str, str]
     if version is None:
@@ -72,8 +72,7 @@ def versions(version: str | None, other: str | None, feature_gates: str, output:
 
 def _era(version: str, overrides: dict[str, bool]) -> Era:
     era = Era.resolve(version, overrides)
-    if era.warning:
-        click.echo(f"tracekit: {era.warning}", err=True)
+    tell_warnings(era)
     return era
 
 

@@ -20,7 +20,7 @@ from typing import Final
 
 from tracekit.eras.behaviors import Behavior, BehaviorFlags, flags_of
 from tracekit.eras.constants import Constants, constants_of
-from tracekit.eras.gates import GATE_BY_NAME, GATES, Gate, Stage
+from tracekit.eras.gates import GATE_BY_NAME, GATES, UNPORTED, Gate, Stage
 from tracekit.eras.shipped import behaviors_of
 from tracekit.eras.version import PATCH_MAX, KubeVersion
 from tracekit.errors import UnsupportedVersionError
@@ -72,8 +72,8 @@ class Era:
     constants: Constants
     enabled_gates: frozenset[Gate]
     held_behaviors: frozenset[Behavior]
-    #: What the user should know about this choice; empty when there is nothing.
-    warning: str = ""
+    #: What the user should know about this choice, one sentence each.
+    warnings: tuple[str, ...] = ()
 
     @classmethod
     def resolve(
@@ -85,7 +85,7 @@ class Era:
     ) -> Era:
         """Look a version up; sentences of UnsupportedVersionError say what does not exist."""
         asked = KubeVersion.parse(version) if isinstance(version, str) else version
-        basis, warning = _nearest_known(asked)
+        basis, warnings = _nearest_known(asked)
         gates_at = basis
         if emulation_version is not None:
             emulated = (
@@ -93,12 +93,12 @@ class Era:
                 if isinstance(emulation_version, str)
                 else emulation_version
             )
-            gates_at, gates_warning = _nearest_known(emulated)
+            gates_at, gates_warnings = _nearest_known(emulated)
             if gates_at > basis:
                 raise UnsupportedVersionError(
                     f"{asked} cannot emulate {emulated}, which is newer; name an older version."
                 )
-            warning = warning or gates_warning
+            warnings = warnings or gates_warnings
         enabled = resolve_gates(gates_at, gate_overrides or {}, existing_in=basis)
         held = behaviors_of(basis)
         return cls(
@@ -109,7 +109,7 @@ class Era:
             constants=constants_of(basis),
             enabled_gates=enabled,
             held_behaviors=held,
-            warning=warning,
+            warnings=(*warnings, *(_unported(gate) for gate in UNPORTED if gate in enabled)),
         )
 
     def enabled(self, gate: Gate) -> bool:
@@ -126,7 +126,19 @@ class Era:
 _GATE_NAMES: Final = tuple(field.name for field in fields(GateFlags))
 
 
-def _nearest_known(version: KubeVersion) -> tuple[KubeVersion, str]:
+def _unported(gate: Gate) -> str:
+    return (
+        f"feature gate {gate.value} is on, and what it adds ({UNPORTED[gate]}) is not ported: "
+        "Jobs are judged as if it were off."
+    )
+
+
+def nearest_known(version: KubeVersion) -> KubeVersion:
+    """The release whose rules are used for a version: itself, or the newest known branch."""
+    return _nearest_known(version)[0]
+
+
+def _nearest_known(version: KubeVersion) -> tuple[KubeVersion, tuple[str, ...]]:
     """The version itself, or the newest known branch with a sentence that says so."""
     branch = (version.major, version.minor)
     if branch < (OLDEST.major, OLDEST.minor):
@@ -136,11 +148,12 @@ def _nearest_known(version: KubeVersion) -> tuple[KubeVersion, str]:
         )
     if branch > (NEWEST.major, NEWEST.minor):
         known = KubeVersion(NEWEST.major, NEWEST.minor, PATCH_MAX, text=f"v{NEWEST.branch}")
-        return known, (
+        warning = (
             f"Kubernetes {version} is newer than v{NEWEST.branch}, the newest version whose rules "
             f"are known; the rules of v{NEWEST.branch} are used."
         )
-    return version, ""
+        return known, (warning,)
+    return version, ()
 
 
 def resolve_gates(
@@ -163,7 +176,7 @@ def resolve_gates(
         if spec is None:
             continue
         value = spec.default
-        if not spec.locked and not _is_removed(gate, binary):
+        if not spec.locked and not GATES[gate].is_removed(binary):
             if spec.stage is Stage.ALPHA:
                 value = overrides.get(ALL_ALPHA, value)
             elif spec.stage is Stage.BETA:
@@ -172,11 +185,6 @@ def resolve_gates(
         if value:
             enabled.append(gate)
     return frozenset(enabled)
-
-
-def _is_removed(gate: Gate, version: KubeVersion) -> bool:
-    removed = GATES[gate].removed
-    return removed is not None and version >= removed
 
 
 def _settable(name: str, version: KubeVersion, binary: KubeVersion, *, value: bool) -> Gate:
@@ -195,7 +203,7 @@ def _settable(name: str, version: KubeVersion, binary: KubeVersion, *, value: bo
             f"Feature gate {name} does not exist in Kubernetes {version}; "
             f"it came with v{first}, so leave it out."
         )
-    if _is_removed(gate, binary) and history.removed is not None:
+    if history.removed is not None and history.is_removed(binary):
         state = "on" if history.specs[-1].default else "off"
         raise UnsupportedVersionError(
             f"Feature gate {name} was removed in v{history.removed.branch}, since when it is "
@@ -208,26 +216,3 @@ def _settable(name: str, version: KubeVersion, binary: KubeVersion, *, value: bo
             f"{str(value).lower()}; leave it out."
         )
     return gate
-
-
-def parse_gate_overrides(text: str) -> dict[str, bool]:
-    """Read `A=true,B=false` as kube-controller-manager's --feature-gates does."""
-    overrides: dict[str, bool] = {}
-    for item in text.split(","):
-        entry = item.strip()
-        if not entry:
-            continue
-        name, separator, value = entry.partition("=")
-        if not separator or value.strip() not in _BOOLEANS:
-            raise UnsupportedVersionError(
-                f"{entry!r} is no feature gate setting; write NAME=true or NAME=false."
-            )
-        overrides[name.strip()] = _BOOLEANS[value.strip()]
-    return overrides
-
-
-#: What Go's strconv.ParseBool accepts.
-_BOOLEANS: Final[dict[str, bool]] = {
-    **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
-    **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
-}

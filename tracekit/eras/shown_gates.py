@@ -73,15 +73,11 @@ def shown_gates(facts: Iterable[Fact], era: Era) -> tuple[ShownGate, ...]:
     found: dict[Gate, ShownGate] = {}
     for sign, fact in seen.items():
         gate, on = SHOWS[sign]
-        if len(settings[gate]) == 1 and on is not era.enabled(gate) and _settable(gate, era):
+        history = GATES[gate]
+        if (
+            len(settings[gate]) == 1
+            and on is not era.enabled(gate)
+            and history.is_settable(era.basis)
+        ):
             found.setdefault(gate, ShownGate(gate, on, fact))
     return tuple(found[gate] for gate in Gate if gate in found)
-
-
-def _settable(gate: Gate, era: Era) -> bool:
-    """Whether the era's version has the gate and lets it be set."""
-    history = GATES[gate]
-    spec = history.at(era.basis)
-    if spec is None or spec.locked:
-        return False
-    return history.removed is None or era.basis < history.removed

@@ -67,7 +67,7 @@ def _gate_changes() -> list[Change]:
                     certain=gate is not Gate.JobTrackingWithFinalizers or not spec.version.patch,
                 )
             )
-        if history.removed is not None:
+        if history.removed is not None and history.removed.triple[:2] <= NEWEST.triple[:2]:
             found.append(
                 Change(
                     _canonical(history.removed),

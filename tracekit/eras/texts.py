@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Final
 
 from tracekit.errors import UsageError
 
@@ -26,9 +27,16 @@ def parse_feature_gates(text: str | None) -> dict[str, bool]:
         if not part.strip():
             continue
         name, _, value = part.strip().partition("=")
-        if not name or value.lower() not in ("true", "false"):
+        if not name.strip() or value.strip() not in _BOOLEANS:
             raise UsageError(
                 f"{part.strip()!r} is not a feature gate setting: write it like Gate=true"
             )
-        gates[name] = value.lower() == "true"
+        gates[name.strip()] = _BOOLEANS[value.strip()]
     return gates
+
+
+#: What Go's strconv.ParseBool accepts.
+_BOOLEANS: Final[dict[str, bool]] = {
+    **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
+    **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
+}

@@ -33,6 +33,7 @@ def diff_document(report: DiffReport, era: Era) -> dict[str, Any]:
     return {
         "schema_version": SCHEMA_VERSION,
         "kubernetes_version": str(era.version),
+        "warnings": list(era.warnings),
         "observations": report.observations,
         "summary": report.summary(),
         "divergences": [judgement_document(j) for j in report.divergences],
@@ -109,6 +110,7 @@ def render_actions(report: DiffReport, era: Era, output: str, out: TextIO) -> No
         document = {
             "schema_version": SCHEMA_VERSION,
             "kubernetes_version": str(era.version),
+            "warnings": list(era.warnings),
             "observations": report.observations,
             "actions": [action_document(j) for j in actions],
         }

@@ -11,11 +11,14 @@ from dataclasses import replace as replace_era
 
 from tracekit.diff.trace import ACTIONS, DiffReport, diff_groups
 from tracekit.eras.cronjob import CronJobEra
-from tracekit.eras.era import Era
-from tracekit.eras.gates import GATE_BY_NAME
+from tracekit.eras.detect import Detection
+from tracekit.eras.era import Era, nearest_known
 from tracekit.eras.job import JobRules
+from tracekit.eras.recorded_gates import reconcile_gates
+from tracekit.eras.shown_gates import ShownGate
 from tracekit.eras.texts import parse_feature_gates, parse_version
-from tracekit.errors import UsageError
+from tracekit.eras.version import KubeVersion
+from tracekit.errors import UnsupportedVersionError, UsageError
 from tracekit.replay.cron_runner import CronRunner
 from tracekit.replay.feed import COLUMNS
 from tracekit.replay.observed_cronjob import judge_cron_jobs
@@ -30,49 +33,71 @@ from tracekit.verdict import Judgement
 def resolve_era(
     reader: TraceReader, kubernetes_version: str | None, feature_gates: str | None
 ) -> Era:
-    """The era of a trace: what the command line says, else what the trace says or shows."""
-    named = parse_version(kubernetes_version)
-    recorded = reader.header.kubernetes_version
-    gates = {
-        name: value
-        for name, value in reader.header.feature_gates.items()
-        if name in GATE_BY_NAME  # gates of other controllers change nothing here
-    }
-    gates |= parse_feature_gates(feature_gates)
-    version = named or recorded
+    """The era of a trace: what the command line says, else what the trace says or shows.
+
+    Only what the command line says can be refused; a gate of the trace that its version does not
+    allow is a warning of the era.
+    """
+    text = parse_version(kubernetes_version)
+    named = KubeVersion.parse(text) if text is not None else None
+    recorded = _recorded_version(reader, needed=named is None)
+    typed = parse_feature_gates(feature_gates)
+    version, warnings = named or recorded, tuple[str, ...]()
     if version is None:
-        era = _detected_era(reader, gates)
-    else:
-        era = Era.resolve(version, gates)
-        if named is not None and recorded is not None and named != recorded:
-            return era  # what if: the objects show the gates of another version
-    shown = [gate for gate in detected_gates(reader, era) if gate.gate.value not in gates]
-    if not shown:
-        return era
-    warning = (
-        f"the objects of the trace show feature gates {', '.join(g.describe() for g in shown)}: "
-        "taken as such, --feature-gates sets them otherwise."
+        found = _detected(reader)
+        version, warnings = found.best, (_says_no_version(found),)
+    brought = reconcile_gates(
+        reader.header.feature_gates,
+        nearest_known(version),
+        recorded_at=recorded,
     )
-    return replace_era(
-        Era.resolve(era.basis, {**gates, **{g.gate.value: g.on for g in shown}}),
-        version=era.version,
-        warning=f"{era.warning} Also, {warning}" if era.warning else warning,
-    )
+    gates = brought.settings | typed
+    era = Era.resolve(version, gates)
+    warnings = (*era.warnings, *warnings, *brought.warnings)
+    what_if = named is not None and recorded is not None and named != recorded
+    if not what_if:  # else the objects show the gates of another version
+        shown = [gate for gate in detected_gates(reader, era) if gate.gate.value not in gates]
+        if shown:
+            settings = {**gates, **{gate.gate.value: gate.on for gate in shown}}
+            era = replace_era(Era.resolve(era.basis, settings), version=era.version)
+            warnings = (*warnings, _objects_show(shown))
+    return replace_era(era, warnings=warnings)
 
 
-def _detected_era(reader: TraceReader, gates: dict[str, bool]) -> Era:
-    """The era of a trace that does not say its version."""
+def _recorded_version(reader: TraceReader, *, needed: bool) -> KubeVersion | None:
+    """The version that the trace says; one that is none matters only where it is needed."""
+    text = reader.header.kubernetes_version
+    try:
+        return KubeVersion.parse(text) if text is not None else None
+    except UnsupportedVersionError:
+        if needed:
+            raise
+        return None
+
+
+def _detected(reader: TraceReader) -> Detection:
+    """The versions that the objects of a trace fit which does not say its own."""
     found = detected_version(reader)
     if not found.evidence:
         raise UsageError(
             "the trace does not say which Kubernetes version it is from, nor do its objects: name "
             "it with --kubernetes-version v1.36.3"
         )
-    return replace_era(
-        Era.resolve(found.best, gates),
-        warning="the trace does not say which Kubernetes version it is from; its objects fit "
+    return found
+
+
+def _says_no_version(found: Detection) -> str:
+    return (
+        "the trace does not say which Kubernetes version it is from; its objects fit "
         f"{found.describe()}; the rules of {found.best} are used, "
-        "--kubernetes-version names another.",
+        "--kubernetes-version names another."
+    )
+
+
+def _objects_show(shown: Sequence[ShownGate]) -> str:
+    return (
+        f"the objects of the trace show feature gates {', '.join(g.describe() for g in shown)}: "
+        "taken as such, --feature-gates sets them otherwise."
     )
 
 

@@ -2,9 +2,10 @@
 
 import pytest
 
-from tracekit.eras.era import Era, GateFlags, parse_gate_overrides
+from tracekit.eras.era import Era, GateFlags
 from tracekit.eras.gates import GATES, Gate, Stage
-from tracekit.errors import UnsupportedVersionError
+from tracekit.eras.texts import parse_feature_gates
+from tracekit.errors import UnsupportedVersionError, UsageError
 
 
 def test_every_gate_has_a_history_and_a_flag_of_its_name():
@@ -73,7 +74,7 @@ def test_setting_a_locked_gate_to_its_default_is_allowed():
     ("version", "overrides", "sentence"),
     [
         ("1.26.0", {"JobTrackingWithFinalizers": False}, "is locked on"),
-        ("1.30.0", {"JobTrackingWithFinalizers": True}, "was removed in v1.28"),
+        ("1.30.0", {"JobTrackingWithFinalizers": True}, "was removed in v1.29"),
         ("1.20.0", {"IndexedJob": True}, "came with v1.21"),
         ("1.30.0", {"NoSuchGate": True}, "no feature gate of the batch controllers"),
     ],
@@ -105,6 +106,7 @@ def test_a_newer_version_cannot_be_emulated():
 
 
 def test_gate_settings_are_read_as_the_controller_manager_reads_them():
-    assert parse_gate_overrides("A=true, B=F,,C=1") == {"A": True, "B": False, "C": True}
-    with pytest.raises(UnsupportedVersionError, match="NAME=true"):
-        parse_gate_overrides("A=yes")
+    assert parse_feature_gates("A=true, B=F,,C=1") == {"A": True, "B": False, "C": True}
+    for text in ("A=yes", "A", "=true", "A=tRUE"):
+        with pytest.raises(UsageError, match="Gate=true"):
+            parse_feature_gates(text)
