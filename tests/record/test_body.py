@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tracekit.record.body import ChunkedBody, LineSplitter
-from tracekit.record.failures import ConnectionFailed
+from tracekit.record.failures import RequestFailed
 
 LINES = [b'{"a":1}\n', b"\n", "ü\n".encode(), b"x" * 70_000 + b"\n", b"last\n"]
 
@@ -40,7 +40,7 @@ def received(data: bytes, cuts: list[int]) -> tuple[list[bytes], Exception | Non
         try:
             for batch in ChunkedBody(file, LineSplitter()):
                 lines += batch
-        except ConnectionFailed as error:
+        except RequestFailed as error:
             failure = error
     sender.join()
     return [line.removesuffix(b"\n") for line in lines], failure
@@ -70,7 +70,7 @@ def test_no_cut_changes_a_line(cuts: list[int], chunk_ends: list[int]) -> None:
 def test_what_came_before_a_failure_counts(end: bytes) -> None:
     lines, failure = received(chunked(*LINES) + end, [])
     assert lines == EXPECTED
-    assert isinstance(failure, ConnectionFailed)
+    assert isinstance(failure, RequestFailed)
 
 
 def test_a_line_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

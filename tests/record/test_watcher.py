@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -17,13 +19,20 @@ from tracekit.record.kubeconfig import Connection, ConnectOptions
 from tracekit.record.sink import GapRow
 from tracekit.record.status import StreamState
 from tracekit.record.transport import ApiClient
-from tracekit.record.watcher import Watcher
+from tracekit.record.watcher import Transform, Watcher
 
 
 class Running:
     """One watcher in a thread."""
 
-    def __init__(self, tmp_path: Path, server: FakeServer, **policy: object) -> None:
+    def __init__(
+        self,
+        tmp_path: Path,
+        server: FakeServer,
+        *,
+        transform: Transform | None = None,
+        **policy: object,
+    ) -> None:
         self.path = tmp_path / "config"
         connection = Connection(ConnectOptions(kubeconfig=write_kubeconfig(self.path, server)))
         self.sink = ListSink()
@@ -34,6 +43,7 @@ class Running:
             self.sink,
             policy=fast_policy(1, **policy),
             stop=self.stop_event,
+            transform=transform,
         )
         self.thread = threading.Thread(target=self.watcher.run, daemon=True)
         self.thread.start()
@@ -215,3 +225,47 @@ def test_rotation_in_the_middle_of_a_list_begins_it_again(
     watcher._listing = True
     watcher.write_snapshot()
     assert watcher._restart_list
+
+
+def test_a_line_nested_too_deep_does_not_end_the_stream(
+    tmp_path: Path, cluster: FakeCluster, server: FakeServer
+) -> None:
+    """No parser here reads it; the stream goes on after it, with a gap, and is live again."""
+    running = Running(tmp_path, server)
+    running.live()
+    uid = cluster.create("jobs")
+    with cluster.changed:
+        change = cluster.history["jobs"][-1]
+        deep = change.body[:-1] + b',"x":' + b"[" * 5000 + b"]" * 5000 + b"}"
+        cluster.history["jobs"][-1] = replace(change, body=deep)
+    running.until(lambda: running.watcher.status.gaps == 1)
+    running.live()
+    later = cluster.create("jobs")
+    running.until(lambda: any(later.encode() in getattr(i, "raw", b"") for i in running.sink.items))
+    running.stop()
+    assert running.watcher.fatal is None
+    assert running.watcher.status.failures["BadFrame"] >= 3
+    assert any(
+        i.type == "LIST" and uid.encode() in i.raw for i in running.sink.items if isinstance(i, Row)
+    )
+
+
+def test_an_error_of_ours_is_tried_again_and_then_left_out(
+    tmp_path: Path, cluster: FakeCluster, server: FakeServer
+) -> None:
+    def fails_once(stream: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        del stream
+        if body["metadata"]["name"] == "bad" and not failed:
+            failed.append(1)
+            raise KeyError("bad")
+        return body
+
+    failed: list[int] = []
+    running = Running(tmp_path, server, transform=fails_once)
+    running.live()
+    uid = cluster.create("jobs", name="bad")
+    running.until(lambda: any(uid.encode() in getattr(i, "raw", b"") for i in running.sink.items))
+    running.stop()
+    assert running.watcher.fatal is None
+    assert "GAP" not in running.types()
+    assert running.types().count("ADDED") == 1

@@ -136,7 +136,7 @@ def record(**values: Any) -> int:
     connection = Connection(connect)
     client = ApiClient(connection, request_timeout_s=options.request_timeout)
     scope = _scope(options, connection)
-    _say(console, f"Recording {scope.describe()} of {connection.host}")
+    _say(console, f"Recording {scope.describe()} of {connection.shown_host}")
     cluster = probe_cluster(client)
     recorder = _prepare(options, client, cluster, scope, console)
     outcome = _run(recorder, options, console)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import httptools
 
-from tracekit.record.failures import ConnectionFailed
+from tracekit.record.failures import BadFrame, ConnectionFailed
 
 _READ_BYTES = 1 << 18
 #: A single object is at most about 1.5 MiB in etcd; a line beyond this is not a watch event.
@@ -36,7 +36,7 @@ class LineSplitter:
             self._tail.append(piece)
             self._tail_bytes += len(piece)
             if self._tail_bytes > _LINE_BYTES_MAX:
-                raise ConnectionFailed(f"a line is longer than {_LINE_BYTES_MAX} bytes")
+                raise BadFrame(f"a line is longer than {_LINE_BYTES_MAX} bytes")
             return
         if end == len(piece) - 1 and not self._tail_bytes:
             self.complete.append(piece)  # the usual: a chunk is a line
@@ -80,7 +80,7 @@ class ChunkedBody:
             failure: Exception | None = None
             try:
                 self._read()
-            except (OSError, ValueError, ConnectionFailed) as error:
+            except (OSError, ValueError, BadFrame, ConnectionFailed) as error:
                 failure = error
             if self._lines.complete:
                 yield self._lines.take()
@@ -98,7 +98,7 @@ class ChunkedBody:
                 self._parser.feed_data(data)
             except httptools.HttpParserError as error:
                 cause = error.__context__  # what a callback raised is more to the point
-                if isinstance(cause, ConnectionFailed):
+                if isinstance(cause, BadFrame):
                     raise cause from None
                 raise ConnectionFailed(f"not an HTTP chunk: {error}") from error
             taken += len(data)

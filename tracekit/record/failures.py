@@ -43,6 +43,10 @@ class Unauthorized(RequestFailed):
     """401: the credentials have expired or were never good."""
 
 
+class CredentialsFailed(Unauthorized):
+    """There is nothing to log in with: a token that no header can hold, a plugin that fails."""
+
+
 class Forbidden(RequestFailed):
     """403: we may not see this."""
 

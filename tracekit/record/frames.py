@@ -69,7 +69,7 @@ def parse_frame(line: bytes) -> Frame:
     """
     try:
         event = _decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return _odd_frame(line)
     kind, metadata = event.type, event.object.metadata
     usual = _USUAL.get(kind)
@@ -123,7 +123,7 @@ def _odd_frame(line: bytes) -> Frame:
         frame = Frame(kind, raw, revision, uid)
         annotations = metadata.get("annotations") or {}
         frame.ends_initial_events = annotations.get(_INITIAL_EVENTS_END) == "true"
-    except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise BadFrame(f"not a watch event: {_shown(line)}") from error
     if kind not in _TYPES or not frame.resource_version:
         raise BadFrame(f"not a watch event: {_shown(line)}")

@@ -2,7 +2,8 @@
 
 Files, contexts, certificates, exec plugins and token refresh are the `kubernetes` package's work.
 What is ours: kubectl's order (flag, $KUBECONFIG list, ~/.kube/config, in-cluster), `--cluster` and
-`--user` on top of a context, impersonation, and a `reload` that re-reads everything after a 401.
+`--user` on top of a context, impersonation, a `reload` that re-reads everything after a 401, and
+that no credential gets into a message: the package quotes whole users, and libraries quote headers.
 """
 
 from __future__ import annotations
@@ -10,11 +11,14 @@ from __future__ import annotations
 import logging
 import os
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import urllib3
+import yaml
 from kubernetes.client.configuration import Configuration
 from kubernetes.client.rest import RESTClientObject
 from kubernetes.config import ConfigException
@@ -22,6 +26,14 @@ from kubernetes.config.incluster_config import InClusterConfigLoader
 from kubernetes.config.kube_config import ConfigNode, KubeConfigLoader, KubeConfigMerger
 
 from tracekit.errors import ClusterError
+from tracekit.record.credentials import (
+    Credentials,
+    is_usable_header,
+    kubeconfig_credentials,
+    url_credentials,
+    without_userinfo,
+)
+from tracekit.record.failures import CredentialsFailed
 
 SERVICE_ACCOUNT_DIR = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _OVERRIDE_CONTEXT = "tracekit-overrides"
@@ -58,8 +70,22 @@ class Connection:
     def __init__(self, options: ConnectOptions) -> None:
         self._options = options
         self._lock = threading.Lock()
+        #: What no message, trace or metric may hold.
+        self.credentials = Credentials()
         self.generation = 0
-        self._use(_load(options))
+        self._use(self._load())
+
+    def _load(self) -> _Loaded:
+        try:
+            loaded = _load(self._options, self.credentials)
+        except ClusterError as error:
+            # The package quotes what it cannot use.
+            raise ClusterError(self.credentials.clean(str(error))) from None
+        configuration = loaded.configuration
+        for url in (configuration.host, configuration.proxy):
+            self.credentials.learn(url_credentials(url))
+        _check_token(configuration, loaded.source, self.credentials)
+        return loaded
 
     def _use(self, loaded: _Loaded) -> None:
         self._loaded = loaded
@@ -70,15 +96,26 @@ class Connection:
         try:
             self.pool: urllib3.PoolManager = RESTClientObject(configuration).pool_manager
         except (OSError, ValueError, urllib3.exceptions.HTTPError) as error:
+            reason = self.credentials.clean(str(error))
             raise ClusterError(
-                f"The TLS or proxy settings of {loaded.source} cannot be used ({error}); check "
+                f"The TLS or proxy settings of {loaded.source} cannot be used ({reason}); check "
                 "certificate-authority, client-certificate and proxy-url."
-            ) from error
+            ) from None
 
     @property
     def host(self) -> str:
         """Base address of the API server, without a trailing slash."""
         return str(self._loaded.configuration.host).rstrip("/")
+
+    @property
+    def shown_host(self) -> str:
+        """The same for people: without a user and password in it."""
+        return without_userinfo(self.host)
+
+    @property
+    def verifies_server(self) -> bool:
+        """False when the server's certificate is not checked."""
+        return bool(self._loaded.configuration.verify_ssl) or not self.host.startswith("https:")
 
     @property
     def namespace(self) -> str:
@@ -91,35 +128,51 @@ class Connection:
         return self._loaded.source
 
     def headers(self) -> urllib3.HTTPHeaderDict:
-        """Give the headers of one request; a token that is about to expire is renewed here."""
+        """Give the headers of one request; a token that is about to expire is renewed here.
+
+        Raises:
+            CredentialsFailed: there is no token to send, now.
+        """
         result = urllib3.HTTPHeaderDict({"User-Agent": "kube-tracekit"})
         with self._lock:
             loaded = self._loaded
-            try:
-                token = loaded.configuration.get_api_key_with_prefix("BearerToken")
-            except (OSError, ConfigException) as error:
-                raise ClusterError(
-                    f"The credentials in {loaded.source} cannot be refreshed ({error})."
-                ) from error
-        if token:
+            token = self._token(loaded)
+        if token is not None:
             result["Authorization"] = token
         for name, value in loaded.impersonation:
             result.add(name, value)
         return result
+
+    def _token(self, loaded: _Loaded) -> str | None:
+        try:
+            with _quiet_package():
+                value = loaded.configuration.get_api_key_with_prefix("BearerToken")
+        except Exception as error:  # noqa: BLE001 (whatever a plugin's or provider's answer provokes)
+            reason = self.credentials.clean(_reason(error))
+            raise CredentialsFailed(f"they cannot be renewed: {reason}") from None
+        if value is None:
+            return None
+        # The file of a token often ends in a newline, which is not part of the token.
+        value = str(value).strip()
+        self.credentials.learn([value.partition(" ")[2]])
+        if not is_usable_header(value) or " " not in value:
+            raise CredentialsFailed("the token is empty or has characters that no header can have")
+        return value
 
     def reload(self, generation: int) -> None:
         """Read the configuration again unless another thread did since `generation`."""
         with self._lock:
             if generation != self.generation:
                 return
-            self._use(_load(self._options))
+            self._use(self._load())
             self.generation += 1
 
 
 #### Loading ####
 
 
-def _load(options: ConnectOptions) -> _Loaded:
+def _load(options: ConnectOptions, credentials: Credentials) -> _Loaded:
+    credentials.learn([options.token or ""])
     paths = _kubeconfig_paths(options)
     if not any(Path(path).expanduser().exists() for path in paths):
         if options.kubeconfig is not None:
@@ -129,7 +182,7 @@ def _load(options: ConnectOptions) -> _Loaded:
         if options.context or options.cluster or options.user:
             raise ClusterError(_no_configuration(paths))
         return _load_in_cluster(options, paths)
-    return _load_files(options, paths)
+    return _load_files(options, paths, credentials)
 
 
 def _kubeconfig_paths(options: ConnectOptions) -> list[str]:
@@ -164,29 +217,26 @@ def _load_in_cluster(options: ConnectOptions, paths: list[str]) -> _Loaded:
     return _Loaded(configuration, namespace, source, _impersonation(options, {}))
 
 
-def _load_files(options: ConnectOptions, paths: list[str]) -> _Loaded:
+def _load_files(options: ConnectOptions, paths: list[str], credentials: Credentials) -> _Loaded:
     where = os.pathsep.join(paths)
     configuration = Configuration()
-    # The package reports a failed exec plugin on the root logger only; the check below does it.
-    previous = logging.root.manager.disable
-    logging.disable(logging.CRITICAL)
     try:
-        config = KubeConfigMerger(where).config
-        _check_document(config, where)
-        context = _choose_context(config, options, paths)
-        loader: Any = KubeConfigLoader(
-            config_dict=config, active_context=context, config_base_path=None
-        )
-        loader.load_and_set(configuration)
+        # A failed exec plugin is reported by the check below.
+        with _quiet_package():
+            config = KubeConfigMerger(where).config
+            _check_document(config, where)
+            credentials.learn(kubeconfig_credentials(_plain(config)))
+            context = _choose_context(config, options, paths)
+            loader: Any = KubeConfigLoader(
+                config_dict=config, active_context=context, config_base_path=None
+            )
+            loader.load_and_set(configuration)
     except ClusterError:
         raise
     except ConfigException as error:
-        raise ClusterError(f"The kubeconfig {where} cannot be used: {error}.") from error
-    except Exception as error:  # yaml and the package raise whatever the file provokes
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise ClusterError(f"The kubeconfig {where} cannot be read: {reason}.") from error
-    finally:
-        logging.disable(previous)
+        raise ClusterError(f"The kubeconfig {where} cannot be used: {_reason(error)}.") from None
+    except Exception as error:  # noqa: BLE001 (yaml and the package raise anything)
+        raise ClusterError(f"The kubeconfig {where} cannot be read: {_reason(error)}.") from None
     # No public accessor gives the merged entries with the overrides applied.
     entry = loader._current_context["context"]  # noqa: SLF001
     user: dict[str, Any] = dict(loader._user.value) if loader._user else {}  # noqa: SLF001
@@ -198,6 +248,54 @@ def _load_files(options: ConnectOptions, paths: list[str]) -> _Loaded:
     namespace = str(entry.safe_get("namespace") or "default")
     source = f"{_shown_context(options, config)} of {where}"
     return _Loaded(configuration, namespace, source, _impersonation(options, user))
+
+
+@contextmanager
+def _quiet_package() -> Iterator[None]:
+    """Keep what the package logs, a plugin's stderr too, off our stderr."""
+    previous = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(previous)
+
+
+def _reason(error: Exception) -> str:
+    """Say what a parser or the package complains of, without the text that it quotes."""
+    if isinstance(error, yaml.YAMLError):
+        mark = getattr(error, "problem_mark", None)
+        return "it is no YAML" if mark is None else f"it is no YAML (line {mark.line + 1})"
+    if isinstance(error, OSError):
+        # Not the name: a token written where the name of its file belongs is a common slip.
+        return f"a file that it names: {error.strerror or type(error).__name__}"
+    if str(error).startswith("File does not exist"):
+        return "a file that it names does not exist"
+    lines = str(error).splitlines()
+    # The package names a user by all that is in it: `config/{'name': …`.
+    return lines[0].partition("{")[0].rstrip(" ./:") if lines else type(error).__name__
+
+
+def _plain(config: ConfigNode) -> dict[str, Any]:
+    """Take the package's wrappers off the merged document."""
+    return {
+        name: [item.value for item in config.value.get(name) or ()]
+        for name in ("clusters", "users")
+    }
+
+
+def _check_token(configuration: Configuration, source: str, credentials: Credentials) -> None:
+    """Refuse a token that can never be sent, when it is read and not with each request."""
+    value = configuration.api_key.get("BearerToken")
+    if value is None:
+        return
+    value = str(value).strip()
+    credentials.learn([value.partition(" ")[2]])
+    if not is_usable_header(value) or " " not in value:
+        raise ClusterError(
+            f"The token of {source} is empty or has characters that no header can have; write it "
+            "anew."
+        )
 
 
 def _check_document(config: ConfigNode | None, where: str) -> None:
@@ -263,7 +361,7 @@ def _check_exec(user: dict[str, Any], configuration: Configuration) -> None:
 def _apply_flags(configuration: Configuration, options: ConnectOptions) -> None:
     if options.token is not None:
         configuration.refresh_api_key_hook = None
-        configuration.api_key["BearerToken"] = f"Bearer {options.token}"
+        configuration.api_key["BearerToken"] = f"Bearer {options.token.strip()}"
     if options.insecure_skip_tls_verify:
         configuration.verify_ssl = False
         configuration.ssl_ca_cert = None

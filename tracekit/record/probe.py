@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from tracekit.errors import ClusterError
 from tracekit.record.failures import (
     ConnectionFailed,
+    CredentialsFailed,
     Forbidden,
     NotFound,
     RequestFailed,
@@ -64,7 +65,7 @@ def asked(client: ApiClient, what: str, request: Callable[[], _T]) -> _T:
     Raises:
         ClusterError: the request failed.
     """
-    host, source = client.connection.host, client.connection.source
+    host, source = client.connection.shown_host, client.connection.source
     try:
         return request()
     except TlsFailed as error:
@@ -76,6 +77,11 @@ def asked(client: ApiClient, what: str, request: Callable[[], _T]) -> _T:
         raise ClusterError(
             f"The API server {host} cannot be reached ({error.reason}); check that it runs and "
             f"that {source} names the right server."
+        ) from error
+    except CredentialsFailed as error:
+        raise ClusterError(
+            f"The credentials of {source} cannot be used ({error.reason}); log in again or choose "
+            "another user."
         ) from error
     except Unauthorized as error:
         raise ClusterError(
@@ -115,6 +121,11 @@ def probe_cluster(client: ApiClient) -> ClusterInfo:
         version = None
     if version is None:
         notes.append("the Kubernetes version is unknown: /version may not be read")
+    if not client.connection.verifies_server:
+        notes.append(
+            "the server's certificate is not checked (insecure-skip-tls-verify): anybody on the "
+            "way could have answered"
+        )
     gates = _feature_gates(client)
     if not gates:
         notes.append("the feature gates are unknown: /metrics may not be read or does not tell")

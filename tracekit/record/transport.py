@@ -56,7 +56,10 @@ class ApiClient:
         """Read an answer line by line without keeping it (for /metrics)."""
         response = self._request("GET", path, None, None, read_timeout_s=self._request_timeout_s)
         with contextlib.closing(response):
-            yield from _lines(response)
+            try:
+                yield from _lines(response)
+            except RequestFailed as error:
+                raise self._cleaned(error) from None
 
     def watch(
         self, path: str, params: Mapping[str, str], *, idle_timeout_s: float
@@ -78,13 +81,13 @@ class ApiClient:
         try:
             data = response.read(decode_content=True)
         except (HTTPError, OSError) as error:
-            raise _connection_failure(error) from error
+            raise self._cleaned(_connection_failure(error)) from None
         finally:
             response.release_conn()
         try:
             return orjson.loads(data)
         except orjson.JSONDecodeError as error:
-            raise ConnectionFailed(f"the answer to {path} is not JSON ({error})") from error
+            raise ConnectionFailed(f"the answer to {path} is not JSON ({error})") from None
 
     def _request(
         self,
@@ -115,11 +118,17 @@ class ApiClient:
                 timeout=urllib3.Timeout(connect=_CONNECT_TIMEOUT_S, read=read_timeout_s),
             )
         except (HTTPError, OSError, ValueError) as error:
-            raise _connection_failure(error) from error
+            raise self._cleaned(_connection_failure(error)) from None
         if not _OK <= response.status < _OK + 100:
             with contextlib.closing(response):
-                raise _status_failure(response)
+                raise self._cleaned(_status_failure(response))
         return response
+
+    def _cleaned(self, error: RequestFailed) -> RequestFailed:
+        """Take credentials out of what a library or the server says: both quote what they got."""
+        error.reason = self.connection.credentials.clean(error.reason)
+        error.args = (error.reason,)
+        return error
 
 
 class WatchResponse:

@@ -116,7 +116,8 @@ class Watcher:
             pass
         except Exception as error:  # noqa: BLE001 (a dead thread must be seen, whatever killed it)
             self.fatal = error
-            self.status.failed("Fatal", str(error) or type(error).__name__, self._clock_ns())
+            reason = self._client.connection.credentials.clean(str(error))
+            self.status.failed("Fatal", reason or type(error).__name__, self._clock_ns())
         self._finish()
 
     def interrupt(self) -> None:
@@ -136,24 +137,35 @@ class Watcher:
             self._backoff.reset()
         except _RestartList:
             return
-        except Gone as error:
+        except SinkClosedError:
+            raise
+        except RequestFailed as error:
+            self._answer(error, generation)
+        except Exception as error:  # noqa: BLE001 (nothing that is sent may end a stream for good)
+            self._answer(BadFrame(f"{type(error).__name__}: {error}"), generation)
+
+    def _answer(self, error: RequestFailed, generation: int) -> None:
+        """Do what a failure asks for."""
+        # A server, or what stands before it, may send back what it was sent.
+        error.reason = self._client.connection.credentials.clean(error.reason)
+        if isinstance(error, Gone):
             # The list that must follow is made at once: every moment widens the gap.
             at_once = self._position is not None
             self._lose_position(f"410 Gone: {error.reason}")
             self._failed(error, at_once=at_once)
-        except BadFrame as error:
+        elif isinstance(error, BadFrame):
             self._bad_frames += 1
             if self._bad_frames >= _BAD_FRAMES_MAX:
                 self._lose_position(f"the server cannot be read past this point: {error.reason}")
             self._failed(error)
-        except StreamIdle as error:
+        elif isinstance(error, StreamIdle):
             # Probably half open, perhaps only quiet: connect anew at once, nothing is lost.
             self._note(error)
             self.status.reconnects += 1
             self._check_went_back()
-        except Unauthorized as error:
+        elif isinstance(error, Unauthorized):
             self._failed(error, reload_generation=generation)
-        except RequestFailed as error:
+        else:
             self._failed(error)
 
     def _finish(self) -> None:
@@ -389,7 +401,8 @@ class Watcher:
     def _take(self, frame: Frame, recv_ns: int) -> None:
         """Write one frame and move on past it; what a recorder spends its time on."""
         if frame.type == "ERROR":
-            self._outbox.add("ERROR", frame.raw, recv_ns)
+            raw = self._client.connection.credentials.cleaned_bytes(frame.raw)
+            self._outbox.add("ERROR", raw, recv_ns)
             raise failure(frame.code or 500, frame.message)
         if frame.type != "BOOKMARK" and self._memory.is_news(frame):
             self.status.observations += 1

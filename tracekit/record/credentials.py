@@ -1,0 +1,149 @@
+"""What may never be said: the credentials of a configuration, and texts made free of them.
+
+A credential reaches a message by many ways: an HTTP library that quotes the header it refuses, a
+server or proxy that sends back what it got, a parser that quotes its input. So no way is trusted:
+every text that comes from elsewhere is cleaned of all credentials that were ever loaded before it
+is shown, counted or written into a trace.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+from urllib.parse import quote, unquote, urlsplit
+
+STAND_IN = "[credential]"
+#: Shorter ones would blank out ordinary words and tell nobody anything.
+_CHARS_MIN = 6
+_SECRET_KEY = re.compile(r"(?i)token|secret|password|key|credential")
+#: What a header can hold: `Bearer …` or `Basic …` in visible ASCII.
+_HEADER_VALUE = re.compile(r"[\x21-\x7e]+(?: [\x21-\x7e]+)*")
+
+
+class Credentials:
+    """All credentials that a connection has used so far; only ever grows."""
+
+    def __init__(self) -> None:
+        self._known: frozenset[str] = frozenset()
+        self._pattern: re.Pattern[str] | None = None
+
+    def learn(self, values: Iterable[str]) -> None:
+        """Keep these out of every text from now on."""
+        found = {form for value in values for form in _forms(value) if len(form) >= _CHARS_MIN}
+        if found <= self._known:
+            return
+        self._known |= found
+        # The longest first: one may hold another.
+        ordered = sorted(self._known, key=lambda form: (-len(form), form))
+        self._pattern = re.compile("|".join(map(re.escape, ordered)))
+
+    def clean(self, text: str) -> str:
+        """Give the text with a stand-in for each credential in it."""
+        return text if self._pattern is None else self._pattern.sub(STAND_IN, text)
+
+    def cleaned_bytes(self, text: bytes) -> bytes:
+        """Do the same for UTF-8 text; what is not UTF-8 is left as it is otherwise."""
+        if self._pattern is None:
+            return text
+        return self.clean(text.decode("utf-8", "surrogateescape")).encode(
+            "utf-8", "surrogateescape"
+        )
+
+
+def is_usable_header(value: str) -> bool:
+    """Tell whether a value can be sent as an Authorization header."""
+    return _HEADER_VALUE.fullmatch(value) is not None
+
+
+def _forms(value: str) -> Iterator[str]:
+    """Yield a credential in the spellings in which libraries and servers quote it."""
+    for part in (value.strip(), *value.split()):
+        yield part
+        yield quote(part, safe="")
+        yield repr(part)[1:-1]
+        yield part.replace("\\", "\\\\").replace('"', '\\"').replace("/", "\\/")
+        if part.startswith(("{", "-----")):
+            continue
+        try:
+            plain = base64.b64decode(part, validate=True).decode()
+        except (binascii.Error, ValueError):
+            continue
+        # Basic authentication: the user's name and password as they are.
+        yield plain
+        yield plain.partition(":")[2]
+
+
+def url_credentials(url: str | None) -> Iterator[str]:
+    """Yield the password of a URL, and it with the user's name."""
+    if not url or "@" not in url:
+        return
+    try:
+        parts = urlsplit(url)
+        name, password = parts.username or "", parts.password or ""
+    except ValueError:
+        name, _, password = url.rpartition("@")[0].rpartition("//")[2].partition(":")
+    yield from (password, unquote(password), f"{name}:{password}" if password else name)
+
+
+def without_userinfo(url: str) -> str:
+    """Give a URL without the user and password in it."""
+    scheme, separator, rest = url.partition("://")
+    if not separator:
+        return url.rpartition("@")[2]
+    authority, slash, path = rest.partition("/")
+    return f"{scheme}://{authority.rpartition('@')[2]}{slash}{path}"
+
+
+def kubeconfig_credentials(document: Any) -> Iterator[str]:
+    """Yield every credential that a kubeconfig holds, of whatever user or cluster."""
+    for entry in _entries(document, "clusters"):
+        cluster = entry.get("cluster")
+        if isinstance(cluster, dict):
+            for name in ("server", "proxy-url"):
+                yield from url_credentials(_text(cluster.get(name)))
+    for entry in _entries(document, "users"):
+        user = entry.get("user")
+        if isinstance(user, dict):
+            yield from _user_credentials(user)
+
+
+def _user_credentials(user: dict[str, Any]) -> Iterator[str]:
+    for name in ("token", "password", "client-key-data"):
+        yield _text(user.get(name))
+    provider = user.get("auth-provider")
+    config = provider.get("config") if isinstance(provider, dict) else None
+    if isinstance(config, dict):
+        for name, value in config.items():
+            if name in {"cmd-args", "cmd-path"}:
+                yield from map(_argument, _text(value).split())
+            elif _SECRET_KEY.search(str(name)):
+                yield _text(value)
+    plugin = user.get("exec")
+    if not isinstance(plugin, dict):
+        return
+    for variable in plugin.get("env") or ():
+        if isinstance(variable, dict):
+            yield _text(variable.get("value"))
+    for argument in plugin.get("args") or ():
+        yield _argument(_text(argument))
+
+
+def _argument(text: str) -> str:
+    """Give the value of `--name=value`; nothing of a bare option."""
+    if text.startswith("-"):
+        return text.partition("=")[2]
+    return text
+
+
+def _entries(document: Any, name: str) -> Iterator[dict[str, Any]]:
+    listed = document.get(name) if isinstance(document, dict) else None
+    for entry in listed if isinstance(listed, list) else ():
+        if isinstance(entry, dict):
+            yield entry
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value)
