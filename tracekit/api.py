@@ -32,7 +32,7 @@ from tracekit.trace.judged import resolve_era, run_diff
 from tracekit.trace.model import TraceHeader
 from tracekit.trace.place import local_trace
 from tracekit.trace.reader import TraceReader
-from tracekit.trace.surroundings import surroundings_of
+from tracekit.trace.run_context import run_context_of
 from tracekit.verdict import Judgement
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ class Trace:
             for group in self._reader.groups(COLUMNS, namespace=namespace)
             if group.job in (None, name)
         )
-        around = surroundings_of(self._reader)
+        around = run_context_of(self._reader)
         if self._knows("jobs", namespace, name):
             rules = JobRules.of(self._era(None, None))
             judged = [

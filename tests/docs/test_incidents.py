@@ -19,7 +19,7 @@ from tracekit.kube.timestamps import NS_PER_S
 from tracekit.replay.feed import COLUMNS
 from tracekit.trace.judged import resolve_era, run_diff
 from tracekit.trace.reader import TraceReader
-from tracekit.trace.surroundings import surroundings_of
+from tracekit.trace.run_context import run_context_of
 from tracekit.verdict import Verdict
 
 PAGES = ROOT / "docs" / "incidents"
@@ -120,7 +120,7 @@ def test_the_checker_of_the_pages_can_say_no() -> None:
 def test_a_pod_that_the_ending_sync_did_not_know_is_owed_nothing() -> None:
     """A finished Job hands the pods in its cache to the orphan worker; a later one stays as it is."""
     reader = TraceReader(INCIDENTS / "counted-twice")
-    around = surroundings_of(reader)
+    around = run_context_of(reader)
     longer = replace(around, end_ns=around.end_ns + 60 * NS_PER_S)
     groups = reader.groups(COLUMNS, namespace="t-counted-twice")
     (judged,) = judge_groups(groups, JobRules.of(resolve_era(reader, None, None)), longer)

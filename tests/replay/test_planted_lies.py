@@ -69,10 +69,10 @@ def rules(name: str) -> JobRules:
 
 
 def divergent_keys(rows: list, name: str) -> dict[str, list[str]]:
-    histories, surroundings = histories_of(rows)
+    histories, run_context = histories_of(rows)
     judgements, delays = [], []
     for history in histories:
-        judged = judge_key(history, rules(name), surroundings)
+        judged = judge_key(history, rules(name), run_context)
         judgements += judged.judgements
         delays += judged.delays
     mark_late(judgements, delays)

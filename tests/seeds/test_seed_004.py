@@ -23,9 +23,9 @@ from tracekit.kube.views import JobView, PodView, job_from_raw
 from tracekit.replay.handlers import pod_observed
 from tracekit.replay.history import Revision, build_history
 from tracekit.replay.key_facts import KeyFacts
-from tracekit.replay.observed import KeyWalker
-from tracekit.replay.surroundings import Surroundings
-from tracekit.replay.walk import Apart
+from tracekit.replay.run_context import RunContext
+from tracekit.replay.search import KeyWalker
+from tracekit.replay.search_state import Apart
 from tracekit.sim.clock import VirtualClock
 from tracekit.workqueue.rate_limiters import job_rate_limiter
 from tracekit.workqueue.rate_limiting import RateLimitingQueue
@@ -201,7 +201,7 @@ def test_the_orphan_queue_takes_finalizers_off() -> None:
     jobs: Any = [_revision(1, "LIST", JOB), _revision(3, "DELETED", gone)]
     seen: Any = [_revision(2, "LIST", POD), _revision(4, "MODIFIED", BARE)]
     found = build_history("default", "demo", jobs, seen, ())
-    facts = KeyFacts(found, RULES, Surroundings(5 * NS_PER_S))
+    facts = KeyFacts(found, RULES, RunContext(5 * NS_PER_S))
     replayed = KeyWalker(facts, dict).run()
     assert [(write.uid, why) for _, write, why in replayed.of(Apart.ORPHAN_WORKER)] == [
         ("a", "the pod's Job is gone")

@@ -11,8 +11,8 @@ from tests.support.traces import TRACES, about, json_lines
 from tracekit.eras.cronjob import CronJobEra, cron_job_era
 from tracekit.eras.version import KubeVersion
 from tracekit.replay.cron_history import WatchRow
+from tracekit.replay.cron_run_context import cron_run_context_of
 from tracekit.replay.cron_runner import CronRunner
-from tracekit.replay.cron_surroundings import surroundings_of_rows
 from tracekit.replay.observed_cronjob import judge_cron_jobs
 from tracekit.replay.observed_ttl import judge_ttl
 from tracekit.verdict import Judgement
@@ -40,10 +40,10 @@ def log(name: str) -> tuple[WatchRow, ...]:
 
 def judge(name: str, rows: Sequence[WatchRow]) -> list[Judgement]:
     era = era_of(name)
-    surroundings = surroundings_of_rows(rows)
+    run_context = cron_run_context_of(rows)
     return [
-        *judge_cron_jobs(rows, CronRunner(era), surroundings),
-        *judge_ttl(rows, era, surroundings),
+        *judge_cron_jobs(rows, CronRunner(era), run_context),
+        *judge_ttl(rows, era, run_context),
     ]
 
 

@@ -19,7 +19,7 @@ from tracekit.kube.views import (
     pod_from_raw,
 )
 from tracekit.replay.history import EventRow, History, Manager, Revision, build_history
-from tracekit.replay.surroundings import Blind, Surroundings
+from tracekit.replay.run_context import Outage, RunContext
 
 Row = Mapping[str, Any]
 STATES = ("LIST", "ADDED", "MODIFIED", "DELETED")
@@ -73,7 +73,7 @@ def _event(row: Row, seq: int) -> EventRow:
     )
 
 
-def histories_of(rows: Iterable[Row]) -> tuple[list[History], Surroundings]:
+def histories_of(rows: Iterable[Row]) -> tuple[list[History], RunContext]:
     """The history of every Job of the rows, and what the rows as a whole say."""
     jobs: dict[tuple[str, str], list[Revision[JobView]]] = defaultdict(list)
     pods: dict[str, list[Revision[PodView]]] = defaultdict(list)
@@ -121,8 +121,8 @@ def histories_of(rows: Iterable[Row]) -> tuple[list[History], Surroundings]:
         ]
         found.append(build_history(*key, revisions, mine, events[key]))
     restarts = tuple(
-        Blind(before_ns, at_ns, "another controller manager took over")
+        Outage(before_ns, at_ns, "another controller manager took over")
         for (before_ns, before), (at_ns, holder) in pairwise(holders)
         if before and holder and before != holder
     )
-    return found, Surroundings(end_ns, restarts)
+    return found, RunContext(end_ns, restarts)

@@ -16,11 +16,11 @@ from rich.table import Table
 
 from tracekit.cli.trace_options import output_option, parse_feature_gates, tell_warnings
 from tracekit.eras import table as versions_table
+from tracekit.eras.behavior_releases import SHIPPED
 from tracekit.eras.behaviors import Behavior
 from tracekit.eras.constants import Constants
 from tracekit.eras.era import Era
 from tracekit.eras.gates import GATES, Gate
-from tracekit.eras.shipped import SHIPPED
 
 SCHEMA_VERSION = 1
 #: Wide enough that no row wraps: a pipe is read by line.

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.replay.history import EventRow
-from tracekit.replay.walk import Explanation, KeyReplay
+from tracekit.replay.search_state import Explanation, KeyReplay
 
 COMPONENT = "job-controller"
 #: Streams are delivered side by side: an Event may arrive so long before its cause.

@@ -1,7 +1,7 @@
 """From the walk over one key to its judgements.
 
 Upstream rules decide what must happen (`tracekit.controllers`), the walk finds the cuts
-(`tracekit.replay.observed`); here each action gets its verdict and its why.
+(`tracekit.replay.search`); here each action gets its verdict and its why.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from tracekit.kube.timestamps import NS_PER_S
 from tracekit.replay.cuts import CutSearch
 from tracekit.replay.history import EventRow, History, Write, WriteKind
 from tracekit.replay.key_facts import CLOCK_SLACK_NS, KeyFacts
-from tracekit.replay.observed import KeyWalker
-from tracekit.replay.observed_api import Problem
-from tracekit.replay.surroundings import Surroundings
-from tracekit.replay.walk import Apart, Explanation, KeyReplay
+from tracekit.replay.recorded_api import Problem
+from tracekit.replay.run_context import RunContext
+from tracekit.replay.search import KeyWalker
+from tracekit.replay.search_state import Apart, Explanation, KeyReplay
 from tracekit.verdict import Judgement, Verdict
 
 
@@ -39,9 +39,9 @@ class KeyJudgement:
     delays: tuple[Delay, ...]
 
 
-def judge_key(history: History, rules: JobRules, surroundings: Surroundings) -> KeyJudgement:
+def judge_key(history: History, rules: JobRules, run_context: RunContext) -> KeyJudgement:
     """Replay one key under the observed schedule and judge every action."""
-    facts = KeyFacts(history, rules, surroundings)
+    facts = KeyFacts(history, rules, run_context)
     walker = KeyWalker(facts, lambda: foreign_writes(history, rules))
     replay = walker.run()
     judgements = [
@@ -57,7 +57,7 @@ def judge_key(history: History, rules: JobRules, surroundings: Surroundings) -> 
         *owed(facts, walker.search, replay.final),
     ]
     judgements.sort(key=lambda j: (j.time_ns, j.resource_version, j.action, j.subject))
-    delays = delays_of(history, replay.syncs, rules, surroundings)
+    delays = delays_of(history, replay.syncs, rules, run_context)
     return KeyJudgement(replay, tuple(judgements), tuple(delays))
 
 
@@ -101,7 +101,7 @@ def _untimely(facts: KeyFacts, replay: KeyReplay) -> dict[int, str]:
         f"{wait_ns / NS_PER_S:g} s can have woken the Job by then"
         for sync, wait_ns in early_retries(history, replay.syncs, rules)
     }
-    for sync, waited_ns in early_syncs(history, replay.syncs, rules, facts.surroundings):
+    for sync, waited_ns in early_syncs(history, replay.syncs, rules, facts.run_context):
         found[sync.writes[0].index] = (
             f"{waited_ns / NS_PER_S:.3f} s after the first change that this sync could follow; "
             f"syncs wait {rules.sync_batch_ns / NS_PER_S:g} s"
@@ -169,7 +169,7 @@ def _unknowable(facts: KeyFacts, replay: KeyReplay) -> Iterator[Judgement]:
 
 
 def _gap_before(facts: KeyFacts, write: Write) -> str:
-    for gap in facts.surroundings.gaps:
+    for gap in facts.run_context.gaps:
         if gap.from_ns <= write.recv_ns and write.recv_ns - gap.until_ns < CLOCK_SLACK_NS:
             return gap.why
     return "the watch was begun again"
@@ -182,7 +182,7 @@ def _events(facts: KeyFacts, search: CutSearch, replay: KeyReplay) -> Iterator[J
     for row, explained in explain_events(
         replay,
         lambda event: may_be_lone(search, event),
-        restarted_ns=[blind.until_ns for blind in facts.surroundings.restarts],
+        restarted_ns=[blind.until_ns for blind in facts.run_context.restarts],
         repeats_endings=facts.rules.overwrites_status
         or not facts.rules.ending_event_follows_status,
     ):

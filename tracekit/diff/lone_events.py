@@ -15,7 +15,7 @@ from tracekit.kube.views import JobView
 from tracekit.replay.cuts import Cut, CutSearch
 from tracekit.replay.history import EventRow, History, Revision
 from tracekit.replay.key_facts import KeyFacts
-from tracekit.replay.observed_api import Assumptions
+from tracekit.replay.recorded_api import Assumptions
 
 #: How long a sync may go on with a Job that is not the newest any more.
 _STALE_JOB_NS = 2 * NS_PER_S

@@ -9,7 +9,7 @@ from tracekit.compare.fields import FieldDifference
 from tracekit.compare.pod_body import body_additions
 from tracekit.kube.decode import as_map
 from tracekit.replay.history import WriteKind
-from tracekit.replay.walk import Explanation
+from tracekit.replay.search_state import Explanation
 
 #: So many pods of one template tell which of them is the odd one.
 _FEWEST_ALIKE = 3

@@ -11,8 +11,8 @@ from tracekit.kube.views import JobView
 from tracekit.replay.cuts import Cut, CutSearch
 from tracekit.replay.history import Revision, WriteKind
 from tracekit.replay.key_facts import KeyFacts
-from tracekit.replay.observed_api import Assumptions
-from tracekit.replay.walk import State
+from tracekit.replay.recorded_api import Assumptions
+from tracekit.replay.search_state import State
 from tracekit.verdict import Judgement
 
 
@@ -22,7 +22,7 @@ def owed(facts: KeyFacts, search: CutSearch, state: State) -> Iterator[Judgement
     A sync that sees everything is run a moment before the end; restarts and inputs shortly before
     it, and refused creations, excuse the controller.
     """
-    history, surroundings = facts.history, facts.surroundings
+    history, run_context = facts.history, facts.run_context
     if not history.jobs:
         return
     last = history.jobs[-1]
@@ -32,13 +32,13 @@ def owed(facts: KeyFacts, search: CutSearch, state: State) -> Iterator[Judgement
     seen = len(history.pods)
     cache = state.cache.copy()
     cache.move_to(history.pods, seen)
-    end_ns = surroundings.end_ns - surroundings.end_slack_ns
+    end_ns = run_context.end_ns - run_context.end_slack_ns
     inputs = [last.recv_ns, *(revision.recv_ns for revision in history.pods)]
-    inputs += [restart.until_ns for restart in surroundings.restarts]
+    inputs += [restart.until_ns for restart in run_context.restarts]
     if max(inputs) > end_ns or facts.failed_creates:
         return
     cut = Cut(last, seen, cache, search.memory_at(state, seen, last.view.uid))
-    waited_s = (surroundings.end_ns - max(inputs)) / NS_PER_S
+    waited_s = (run_context.end_ns - max(inputs)) / NS_PER_S
     for problem in search.after_the_record(cut, end_ns, Assumptions(lenient=True)).problems:
         why = (
             f"expected {problem.what}: the rules demand it of the last state seen (Job at "
@@ -51,7 +51,7 @@ def owed(facts: KeyFacts, search: CutSearch, state: State) -> Iterator[Judgement
             problem.what,
             why,
             rv=last.rv,
-            time_ns=surroundings.end_ns,
+            time_ns=run_context.end_ns,
         )
 
 
@@ -63,12 +63,12 @@ def _owed_by_the_orphan_worker(
     `pods_seen` pod revisions were in the cache of the last sync. A finished Job hands the pods that
     the cache holds to the orphan worker; one that the cache did not hold may never get there.
     """
-    history, rules, surroundings = facts.history, facts.rules, facts.surroundings
+    history, rules, run_context = facts.history, facts.rules, facts.run_context
     over = job.type == "DELETED" or job.view.status.finished is not None
     if not over or not rules.batches_job_updates or rules.managed_elsewhere(job.view):
         return
-    end_ns = surroundings.end_ns - surroundings.end_slack_ns
-    quiet_ns = [job.recv_ns, *(blind.until_ns for blind in surroundings.restarts)]
+    end_ns = run_context.end_ns - run_context.end_slack_ns
+    quiet_ns = [job.recv_ns, *(blind.until_ns for blind in run_context.restarts)]
     cache = PodCache()
     cache.move_to(history.pods, len(history.pods))
     changed_ns = {revision.view.uid: revision.recv_ns for revision in history.pods}
@@ -99,5 +99,5 @@ def _owed_by_the_orphan_worker(
             pod.name,
             why,
             rv=pod.rv,
-            time_ns=surroundings.end_ns,
+            time_ns=run_context.end_ns,
         )

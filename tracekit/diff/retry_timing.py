@@ -17,7 +17,7 @@ from tracekit.eras.job import JobRules
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.kube.views import PodView
 from tracekit.replay.history import History, Revision
-from tracekit.replay.walk import Explanation
+from tracekit.replay.search_state import Explanation
 
 #: Jitter of timers, deliveries and clocks.
 _SLACK_NS = NS_PER_S

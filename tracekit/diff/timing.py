@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from tracekit.eras.job import JobRules
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.replay.history import History
-from tracekit.replay.surroundings import Surroundings
-from tracekit.replay.walk import Explanation
+from tracekit.replay.run_context import RunContext
+from tracekit.replay.search_state import Explanation
 
 #: A sync may seem so much closer to its trigger than the batch period, for jitter in delivery.
 _EARLY_SHARE = 0.8
@@ -47,7 +47,7 @@ class Delay:
 
 
 def early_syncs(
-    history: History, syncs: Sequence[Explanation], rules: JobRules, surroundings: Surroundings
+    history: History, syncs: Sequence[Explanation], rules: JobRules, run_context: RunContext
 ) -> Iterable[tuple[Explanation, int]]:
     """Syncs that began before the batch period was over, with the time they had waited (ns)."""
     if rules.sync_batch_ns <= 0 or not rules.batches_job_updates:
@@ -56,7 +56,7 @@ def early_syncs(
     for sync in syncs:
         if sync.job is None:
             continue
-        if before is not None and not _woken_otherwise(history, before, sync, surroundings):
+        if before is not None and not _woken_otherwise(history, before, sync, run_context):
             waited_ns = sync.writes[0].recv_ns - _first_trigger_ns(history, before, sync)
             if waited_ns < rules.sync_batch_ns * _EARLY_SHARE:
                 yield sync, waited_ns
@@ -76,7 +76,7 @@ def _first_trigger_ns(history: History, before: Explanation, sync: Explanation) 
 
 
 def _woken_otherwise(
-    history: History, before: Explanation, sync: Explanation, surroundings: Surroundings
+    history: History, before: Explanation, sync: Explanation, run_context: RunContext
 ) -> bool:
     """Whether something else than a batched delta may have woken the sync."""
     since_ns, at_ns = before.writes[0].recv_ns - _PENDING_NS, sync.writes[0].recv_ns
@@ -84,7 +84,7 @@ def _woken_otherwise(
         return True
     if sync.job is not None and sync.job.view.spec.active_deadline_s is not None:
         return True
-    if any(b.until_ns > since_ns and b.from_ns < at_ns for b in surroundings.restarts):
+    if any(b.until_ns > since_ns and b.from_ns < at_ns for b in run_context.restarts):
         return True
     return any(
         since_ns < r.recv_ns <= at_ns
@@ -98,7 +98,7 @@ def _woken_otherwise(
 
 
 def delays_of(
-    history: History, syncs: Sequence[Explanation], rules: JobRules, surroundings: Surroundings
+    history: History, syncs: Sequence[Explanation], rules: JobRules, run_context: RunContext
 ) -> list[Delay]:
     """The delay of every sync of a key that is explained."""
     found: list[Delay] = []
@@ -110,7 +110,7 @@ def delays_of(
         at_ns = sync.writes[0].recv_ns
         interrupted = any(
             blind.until_ns > sync.due_ns and blind.from_ns < at_ns
-            for blind in (*surroundings.restarts, *surroundings.gaps)
+            for blind in (*run_context.restarts, *run_context.gaps)
         )
         judged = not (held_up or interrupted or sync.problems)
         first = sync.writes[0]

@@ -10,7 +10,7 @@ from tracekit.diff.timing import Delay, late_syncs
 from tracekit.eras.job import JobRules
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.replay.feed import RowGroup, histories
-from tracekit.replay.surroundings import Surroundings
+from tracekit.replay.run_context import RunContext
 from tracekit.verdict import CRON_JOB_ACTIONS, JOB_ACTIONS, TTL_ACTIONS, Judgement, Verdict
 
 #: The actions of each controller, in the order of the report.
@@ -57,14 +57,14 @@ class DiffReport:
 def diff_groups(
     groups: Iterable[RowGroup],
     rules: JobRules,
-    surroundings: Surroundings,
+    run_context: RunContext,
     *,
     observations: int,
 ) -> DiffReport:
     """Judge every Job of the groups."""
     report = DiffReport(observations)
     delays: list[Delay] = []
-    for judged in judge_groups(groups, rules, surroundings):
+    for judged in judge_groups(groups, rules, run_context):
         report.keys += 1
         report.judgements += judged.judgements
         delays += judged.delays
@@ -98,11 +98,11 @@ def mark_late(judgements: list[Judgement], delays: list[Delay]) -> None:
 
 
 def judge_groups(
-    groups: Iterable[RowGroup], rules: JobRules, surroundings: Surroundings
+    groups: Iterable[RowGroup], rules: JobRules, run_context: RunContext
 ) -> Iterator[KeyJudgement]:
     """Judge key by key, in the order of the groups."""
     for history in histories(groups):
-        yield judge_key(history, rules, surroundings)
+        yield judge_key(history, rules, run_context)
 
 
 def _order(judgement: Judgement) -> tuple[int, str, str, str, str, str]:

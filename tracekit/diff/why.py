@@ -8,7 +8,7 @@ from typing import Any
 from tracekit.controllers.job.context import Note
 from tracekit.kube.timestamps import NS_PER_S, format_rfc3339
 from tracekit.replay.history import WriteKind
-from tracekit.replay.walk import Explanation
+from tracekit.replay.search_state import Explanation
 
 #: Which rules say something about which kind of action, most telling first.
 _TELLING: dict[WriteKind, tuple[str, ...]] = {

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tracekit.eras.era import NEWEST, OLDEST
-from tracekit.eras.signs import RULES, Bounds, Sign
 from tracekit.eras.version import PATCH_MAX, KubeVersion
+from tracekit.eras.version_markers import RULES, Bounds, Sign
 
 REASONS_TOLD: Final = 4
 MANAGED_BY_JOB_CONTROLLER: Final = "kubernetes.io/job-controller"

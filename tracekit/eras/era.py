@@ -18,10 +18,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Final
 
+from tracekit.eras.behavior_releases import behaviors_of
 from tracekit.eras.behaviors import Behavior, BehaviorFlags, flags_of
 from tracekit.eras.constants import Constants, constants_of
 from tracekit.eras.gates import GATE_BY_NAME, GATES, UNPORTED, Gate, Stage
-from tracekit.eras.shipped import behaviors_of
 from tracekit.eras.version import PATCH_MAX, KubeVersion
 from tracekit.errors import UnsupportedVersionError
 

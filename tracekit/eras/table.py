@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
+from tracekit.eras.behavior_releases import SHIPPED
 from tracekit.eras.behaviors import Behavior
 from tracekit.eras.constants import CHANGES, Constants, constants_of
 from tracekit.eras.era import NEWEST, Era
 from tracekit.eras.gates import GATES, Gate
-from tracekit.eras.shipped import SHIPPED
 from tracekit.eras.version import KubeVersion
 
 

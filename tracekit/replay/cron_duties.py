@@ -27,8 +27,8 @@ from tracekit.kube.timestamps import NS_PER_S
 from tracekit.kube.views import JobView
 from tracekit.replay.cron_api import DryCronApi
 from tracekit.replay.cron_history import CronHistory, WriteKind
+from tracekit.replay.cron_run_context import BlindTime
 from tracekit.replay.cron_runner import RETRY_NS_MAX, CronRunner, throttled_ns
-from tracekit.replay.cron_surroundings import BlindTime
 from tracekit.replay.cron_walk import job_signature
 
 TRIGGERS_MAX = 2_000

@@ -3,7 +3,7 @@
 A cut is a revision of the Job and a position in the pod stream, as the informers' caches had them.
 They are tried newest first, each at the latest time at which the sync can have run and just before
 each timer that it asks about. The ported controller then runs against the record
-(`observed_api`): it explains the writes if it does exactly what was observed.
+(`recorded_api`): it explains the writes if it does exactly what was observed.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from tracekit.kube.views import JobView, PodView
 from tracekit.replay.handlers import pod_observed
 from tracekit.replay.history import Revision, Write, WriteKind
 from tracekit.replay.key_facts import CLOCK_SLACK_NS, KeyFacts
-from tracekit.replay.observed_api import (
+from tracekit.replay.recorded_api import (
     Assumptions,
     Mismatch,
-    ObservedApi,
     Problem,
+    RecordedApi,
     RecordEnds,
 )
-from tracekit.replay.walk import Explanation, State
+from tracekit.replay.search_state import Explanation, State
 
 #: Up to 1.19: syncs of a stale Job that may follow one that wrote a failure, and fail unseen.
 UNSEEN_RETRIES_PER_RETRY = 2
@@ -231,7 +231,7 @@ class CutSearch:
         api.problems += extra
         return self._explanation(state, cut, api, consumed, now_ns, result), clock.asked
 
-    def after_the_record(self, cut: Cut, now_ns: int, assume: Assumptions) -> ObservedApi:
+    def after_the_record(self, cut: Cut, now_ns: int, assume: Assumptions) -> RecordedApi:
         """Run a sync for which no write is left: what it would do are the problems of the port."""
         api = self._api(len(self.history.writes), SyncClock(now_ns | 1), 0, assume, frozenset())
         self._run(cut, api)
@@ -244,8 +244,8 @@ class CutSearch:
         earliest_ns: int,
         assume: Assumptions,
         skip: frozenset[int],
-    ) -> ObservedApi:
-        return ObservedApi(
+    ) -> RecordedApi:
+        return RecordedApi(
             self.history,
             start,
             clock,
@@ -254,10 +254,10 @@ class CutSearch:
             skip,
             CLOCK_SLACK_NS,
             self.rules,
-            self.facts.surroundings.namespaces_ending.get(self.history.namespace),
+            self.facts.run_context.namespaces_ending.get(self.history.namespace),
         )
 
-    def _run(self, cut: Cut, api: ObservedApi) -> SyncResult:
+    def _run(self, cut: Cut, api: RecordedApi) -> SyncResult:
         return sync_job(
             cut.job.view,
             cut.cache.pods(),
@@ -272,7 +272,7 @@ class CutSearch:
         self,
         state: State,
         cut: Cut,
-        api: ObservedApi,
+        api: RecordedApi,
         consumed: list[Write],
         now_ns: int,
         result: SyncResult | None,

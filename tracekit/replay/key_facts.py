@@ -6,7 +6,7 @@ from tracekit.controllers.job.context import Choices
 from tracekit.eras.job import JobRules
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.replay.history import History, Write, WriteKind
-from tracekit.replay.surroundings import Surroundings
+from tracekit.replay.run_context import RunContext
 
 #: Clocks of the recorder and of the controller may differ by so much.
 CLOCK_SLACK_NS = NS_PER_S
@@ -15,17 +15,17 @@ CUT_OFF_NS = 10 * NS_PER_S
 
 
 class KeyFacts:
-    """One key: its history, the rules and surroundings it lived under, and what follows of them."""
+    """One key: its history, the rules and run_context it lived under, and what follows of them."""
 
-    def __init__(self, history: History, rules: JobRules, surroundings: Surroundings) -> None:
+    def __init__(self, history: History, rules: JobRules, run_context: RunContext) -> None:
         self.history = history
         self.rules = rules
-        self.surroundings = surroundings
+        self.run_context = run_context
         self.failed_creates = any(event.reason == "FailedCreate" for event in history.events)
         #: Ends of the times in the key's life that the record did not see.
         self.blind_until_ns = [
             *(revision.recv_ns for revision in history.listings()),
-            *(gap.until_ns for gap in surroundings.gaps if _lived_before(history, gap.until_ns)),
+            *(gap.until_ns for gap in run_context.gaps if _lived_before(history, gap.until_ns)),
         ]
         self._deleted_by_event = {
             event.message.removeprefix("Deleted pod: ")
@@ -92,24 +92,24 @@ class KeyFacts:
     def why_uncertain(self, write: Write) -> str:
         """Why the controller's memory at this write is not known."""
         at_ns = max(at for at in self.blind_until_ns if at <= write.recv_ns)
-        for gap in self.surroundings.gaps:
+        for gap in self.run_context.gaps:
             if gap.from_ns <= at_ns and gap.until_ns >= at_ns - CLOCK_SLACK_NS:
                 return f"the first sync after a {gap.why} may have begun in it"
         return "the Job was there before the record began: its first sync may have begun earlier"
 
     def interrupted(self, at_ns: int) -> bool:
         """Whether the record or the controller may have ended right after a write at `at_ns`."""
-        near_end = self.surroundings.end_ns - at_ns < self.surroundings.end_slack_ns
+        near_end = self.run_context.end_ns - at_ns < self.run_context.end_slack_ns
         return near_end or any(
             blind.from_ns - CUT_OFF_NS <= at_ns <= blind.until_ns
-            for blind in self.surroundings.interruptions
+            for blind in self.run_context.interruptions
         )
 
     def died_between(self, last: Write, following: Write) -> bool:
         """Whether the controller may have died after one write and before another."""
         return any(
             blind.from_ns - CUT_OFF_NS <= last.recv_ns and following.recv_ns >= blind.until_ns
-            for blind in self.surroundings.interruptions
+            for blind in self.run_context.interruptions
         )
 
 

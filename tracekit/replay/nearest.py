@@ -7,8 +7,8 @@ from itertools import islice
 
 from tracekit.kube.timestamps import format_rfc3339
 from tracekit.replay.cuts import CutSearch
-from tracekit.replay.observed_api import Assumptions, Problem
-from tracekit.replay.walk import Explanation, State
+from tracekit.replay.recorded_api import Assumptions, Problem
+from tracekit.replay.search_state import Explanation, State
 
 _FUTURE_NS = (1 << 62) + 1
 _JOBS_TRIED = 3

@@ -36,8 +36,8 @@ from tracekit.replay.cron_reasons import (
     time_text,
     with_observed_refs,
 )
+from tracekit.replay.cron_run_context import BlindTime, CronRunContext
 from tracekit.replay.cron_runner import CronRunner
-from tracekit.replay.cron_surroundings import BlindTime, CronSurroundings
 from tracekit.replay.cron_walk import CronExplanation, CronWalk
 from tracekit.verdict import Judgement, ObjectRef, Verdict
 
@@ -47,14 +47,14 @@ ARRIVAL_NS = 5 * NS_PER_S
 
 
 def judge_cron_jobs(
-    rows: Iterable[WatchRow], runner: CronRunner, surroundings: CronSurroundings
+    rows: Iterable[WatchRow], runner: CronRunner, run_context: CronRunContext
 ) -> list[Judgement]:
     """Judge every CronJob of a watch log, by time."""
     found: list[Judgement] = []
     histories = cron_histories(rows)
     writes_ns = sorted(write.recv_ns for history in histories for write in history.writes)
     for history in histories:
-        found += judge_cron_job(history, runner, surroundings, writes_ns)
+        found += judge_cron_job(history, runner, run_context, writes_ns)
     found.sort(key=lambda j: (j.time_ns, j.object, j.resource_version, j.action, j.subject))
     return found
 
@@ -62,24 +62,24 @@ def judge_cron_jobs(
 def judge_cron_job(
     history: CronHistory,
     runner: CronRunner,
-    surroundings: CronSurroundings,
+    run_context: CronRunContext,
     writes_ns: Sequence[int] = (),
 ) -> list[Judgement]:
     """Judge one CronJob; `writes_ns` is when the controller's writes to all of them were seen."""
-    return _Judge(history, runner, surroundings, writes_ns).run()
+    return _Judge(history, runner, run_context, writes_ns).run()
 
 
 @dataclass(slots=True)
 class _Judge:
     history: CronHistory
     runner: CronRunner
-    surroundings: CronSurroundings
+    run_context: CronRunContext
     writes_ns: Sequence[int]
     found: list[Judgement] = field(default_factory=list)
 
     def run(self) -> list[Judgement]:
         foreign = dict(self._foreign())
-        walk = CronWalk(self.history, self.runner, self.surroundings.ends(), self.writes_ns)
+        walk = CronWalk(self.history, self.runner, self.run_context.ends(), self.writes_ns)
         walk.walk(frozenset(foreign))
         for index, evidence in foreign.items():
             self._add(self.history.writes[index], Verdict.FOREIGN, evidence)
@@ -121,7 +121,7 @@ class _Judge:
         told = f"Deleted job {job.name}"
         if any(e.reason == "SuccessfulDelete" and e.message == told for e in self.history.events):
             return None
-        for namespace, since_ns in self.surroundings.terminating:
+        for namespace, since_ns in self.run_context.terminating:
             if namespace == job.namespace and since_ns <= write.recv_ns + NS_PER_S:
                 return "its namespace terminates: the namespace controller deletes the Job"
         owner = job.controller
@@ -162,7 +162,7 @@ class _Judge:
             if evidence is not None:
                 self._add(write, Verdict.FOREIGN, evidence)
                 return
-        blind = self.surroundings.blind_at(write.recv_ns, self.runner.bound_ns)
+        blind = self.run_context.blind_at(write.recv_ns, self.runner.bound_ns)
         if blind is not None:
             self._add(write, Verdict.UNKNOWABLE, f"no cut explains it, but {blind.why}")
         elif self._may_lack_company(write):
@@ -180,8 +180,8 @@ class _Judge:
 
     def _may_lack_company(self, write: CronWrite) -> bool:
         """Whether the record ends so soon after that not everything before it arrived."""
-        seen_rv = self.surroundings.seen_rv
-        near = write.recv_ns > self.surroundings.end_ns - ARRIVAL_NS
+        seen_rv = self.run_context.seen_rv
+        near = write.recv_ns > self.run_context.end_ns - ARRIVAL_NS
         return near and seen_rv is not None and write.rv > seen_rv
 
     def _bad_creation(self, write: CronWrite, diagnosis: CronExplanation) -> None:
@@ -294,15 +294,15 @@ class _Judge:
 
     def _duties(self) -> Sequence[Duty]:
         blind = [
-            *self.surroundings.blind,
+            *self.run_context.blind,
             *(
-                BlindTime(since_ns, self.surroundings.end_ns, "the namespace terminates")
-                for namespace, since_ns in self.surroundings.terminating
+                BlindTime(since_ns, self.run_context.end_ns, "the namespace terminates")
+                for namespace, since_ns in self.run_context.terminating
                 if namespace == self.history.namespace
             ),
         ]
         return DutyCheck(
-            self.history, self.runner, self.surroundings.end_ns, blind, self.writes_ns
+            self.history, self.runner, self.run_context.end_ns, blind, self.writes_ns
         ).run()
 
     def _event(self, event: CronEvent, *, is_explained: bool) -> None:

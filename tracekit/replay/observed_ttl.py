@@ -18,7 +18,7 @@ from tracekit.eras.cronjob import CronJobEra
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.kube.views import JobView, job_from_raw
 from tracekit.replay.cron_history import STATE_TYPES, VANISHED, WatchRow
-from tracekit.replay.cron_surroundings import BlindTime, CronSurroundings
+from tracekit.replay.cron_run_context import BlindTime, CronRunContext
 from tracekit.verdict import Judgement, ObjectRef, Verdict
 
 CONTROLLER = "ttl"
@@ -55,7 +55,7 @@ class _JobHistory:
 
 
 def judge_ttl(
-    rows: Iterable[WatchRow], era: CronJobEra, surroundings: CronSurroundings
+    rows: Iterable[WatchRow], era: CronJobEra, run_context: CronRunContext
 ) -> list[Judgement]:
     """One judgement per deletion of a finished Job with a TTL, made or owed."""
     histories: dict[str, _JobHistory] = {}
@@ -81,7 +81,7 @@ def judge_ttl(
     found = [
         judgement
         for history in histories.values()
-        for judgement in _judge(history.states, era, surroundings, deletions_ns)
+        for judgement in _judge(history.states, era, run_context, deletions_ns)
     ]
     found.sort(key=lambda j: (j.time_ns, j.object, j.resource_version))
     return found
@@ -104,22 +104,22 @@ def _shows_controller(states: Sequence[_State]) -> bool:
 def _judge(
     states: Sequence[_State],
     era: CronJobEra,
-    surroundings: CronSurroundings,
+    run_context: CronRunContext,
     deletions_ns: Sequence[int],
 ) -> Iterator[Judgement]:
     """Judge one Job."""
     end = next((i for i, state in enumerate(states) if state.going), len(states))
     overdue = None
     if era.ttl:
-        blind = [*surroundings.blind, *_terminating(states, surroundings)]
+        blind = [*run_context.blind, *_terminating(states, run_context)]
         for index in range(end):
             until_ns = states[index + 1].recv_ns if index + 1 < len(states) else None
-            overdue = _overdue(states[index], until_ns, surroundings.end_ns, blind, deletions_ns)
+            overdue = _overdue(states[index], until_ns, run_context.end_ns, blind, deletions_ns)
             if overdue is not None:
                 break
     if end < len(states) and end > 0 and states[end].type not in {"LIST", VANISHED}:
         if needs_cleanup(states[end - 1].job):
-            yield _deletion(states, end, era, surroundings, overdue)
+            yield _deletion(states, end, era, run_context, overdue)
     elif end == len(states) and overdue is not None:
         why = f"{_arithmetic(overdue.state.job)}; not deleted by {rfc3339(overdue.deadline_ns)}"
         yield _judgement(overdue.state, Verdict.MISSING, overdue.due_ns, why)
@@ -164,12 +164,12 @@ def _deletion(
     states: Sequence[_State],
     end: int,
     era: CronJobEra,
-    surroundings: CronSurroundings,
+    run_context: CronRunContext,
     overdue: _Overdue | None,
 ) -> Judgement:
     """Judge the deletion that was observed."""
     state, before = states[end], states[end - 1]
-    foreign = _foreign(states, state, era, surroundings)
+    foreign = _foreign(states, state, era, run_context)
     if foreign is not None:
         return _judgement(state, Verdict.FOREIGN, state.recv_ns, foreign)
     try:
@@ -191,7 +191,7 @@ def _deletion(
 
 
 def _foreign(
-    states: Sequence[_State], state: _State, era: CronJobEra, surroundings: CronSurroundings
+    states: Sequence[_State], state: _State, era: CronJobEra, run_context: CronRunContext
 ) -> str | None:
     """Who else deleted the Job, None where it was this controller."""
     if FOREGROUND not in state.job.finalizers:
@@ -201,16 +201,16 @@ def _foreign(
         )
     if not era.ttl:
         return f"the TTL controller does not run in {era.version} with these gates"
-    for blind in _terminating(states, surroundings):
+    for blind in _terminating(states, run_context):
         if blind.from_ns <= state.recv_ns:
             return blind.why
     return None
 
 
-def _terminating(states: Sequence[_State], surroundings: CronSurroundings) -> Iterator[BlindTime]:
-    for namespace, since_ns in surroundings.terminating:
+def _terminating(states: Sequence[_State], run_context: CronRunContext) -> Iterator[BlindTime]:
+    for namespace, since_ns in run_context.terminating:
         if states and namespace == states[0].job.namespace:
-            yield BlindTime(since_ns, surroundings.end_ns, "the namespace terminates")
+            yield BlindTime(since_ns, run_context.end_ns, "the namespace terminates")
 
 
 def _arithmetic(job: JobView) -> str:

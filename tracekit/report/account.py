@@ -19,7 +19,7 @@ from tracekit.diff.why import describe, describe_cut
 from tracekit.kube.timestamps import NS_PER_S, format_rfc3339
 from tracekit.kube.views import JobView, PodView
 from tracekit.replay.history import History, Revision, Write, WriteKind
-from tracekit.replay.walk import Explanation
+from tracekit.replay.search_state import Explanation
 from tracekit.verdict import Judgement, Verdict
 
 _VERBS = {

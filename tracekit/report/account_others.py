@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from tracekit.kube.timestamps import NS_PER_S
-from tracekit.replay.surroundings import Blind
+from tracekit.replay.run_context import Outage
 from tracekit.report.account import Account, Step, in_order
 from tracekit.verdict import Judgement, Verdict
 
@@ -117,7 +117,7 @@ def _told(judgement: Judgement) -> Step:
     )
 
 
-def add_restarts(account: Account, restarts: Iterable[Blind]) -> None:
+def add_restarts(account: Account, restarts: Iterable[Outage]) -> None:
     """Tell the restarts of the controller manager that fall into the account's time."""
     if not account.steps:
         return

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from tracekit.controllers.cronjob.children import OWNER_KIND
 from tracekit.replay.cron_history import SLOT_NAME, VANISHED, WatchRow
-from tracekit.replay.cron_surroundings import CronSurroundings, surroundings_of_rows
+from tracekit.replay.cron_run_context import CronRunContext, cron_run_context_of
 from tracekit.trace.reader import TraceReader
 
 _COLUMNS = (
@@ -27,7 +27,7 @@ _STREAMS = ("cronjobs", "events", "jobs", "leases", "namespaces")
 _TTL_FIELD = '"ttlSecondsAfterFinished"'
 
 
-def cron_rows(reader: TraceReader) -> tuple[list[WatchRow], CronSurroundings]:
+def cron_rows(reader: TraceReader) -> tuple[list[WatchRow], CronRunContext]:
     """The rows in order of arrival, and what the whole trace says about their time."""
     parts = list(reader.batches(_COLUMNS, streams=_STREAMS))
     rows: list[WatchRow] = []
@@ -35,9 +35,9 @@ def cron_rows(reader: TraceReader) -> tuple[list[WatchRow], CronSurroundings]:
         jobs = pa.array({uid for table in parts for uid in _wanted_jobs(table)}, pa.string())
         kept = pa.concat_tables([_wanted(table, jobs) for table in parts])
         rows = list(_decoded(kept.unify_dictionaries().sort_by("seq")))
-    surroundings = surroundings_of_rows(rows)
+    run_context = cron_run_context_of(rows)
     last = [stream.last_ns for stream in reader.streams() if stream.last_ns is not None]
-    return rows, replace(surroundings, end_ns=max([surroundings.end_ns, *last]))
+    return rows, replace(run_context, end_ns=max([run_context.end_ns, *last]))
 
 
 def _text(table: pa.Table, name: str) -> Any:

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from tracekit.eras.detect import Detection, Fact, detect, facts_of
 from tracekit.eras.era import Era
-from tracekit.eras.shown_gates import ShownGate, shown_gates
+from tracekit.eras.inferred_gates import ShownGate, shown_gates
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.trace.model import STATE_TYPES, RowType
 from tracekit.trace.reader import TraceReader

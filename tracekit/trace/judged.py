@@ -13,9 +13,9 @@ from tracekit.diff.trace import ACTIONS, DiffReport, diff_groups
 from tracekit.eras.cronjob import CronJobEra
 from tracekit.eras.detect import Detection
 from tracekit.eras.era import Era, nearest_known
+from tracekit.eras.inferred_gates import ShownGate
 from tracekit.eras.job import JobRules
 from tracekit.eras.recorded_gates import reconcile_gates
-from tracekit.eras.shown_gates import ShownGate
 from tracekit.eras.texts import parse_feature_gates, parse_version
 from tracekit.eras.version import KubeVersion
 from tracekit.errors import UnsupportedVersionError, UsageError
@@ -26,7 +26,7 @@ from tracekit.replay.observed_ttl import judge_ttl
 from tracekit.trace.cron_rows import cron_rows
 from tracekit.trace.detected import detected_gates, detected_version
 from tracekit.trace.reader import TraceReader
-from tracekit.trace.surroundings import surroundings_of
+from tracekit.trace.run_context import run_context_of
 from tracekit.verdict import Judgement
 
 
@@ -123,9 +123,7 @@ def run_diff(
         groups = (group for group in groups if group.job in (None, name))
     if "job" not in controllers:
         groups = iter(())
-    report = diff_groups(
-        groups, JobRules.of(era), surroundings_of(reader), observations=reader.rows
-    )
+    report = diff_groups(groups, JobRules.of(era), run_context_of(reader), observations=reader.rows)
     report.add(
         judgement
         for judgement in _other_controllers(reader, era, controllers)

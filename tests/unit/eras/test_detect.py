@@ -3,7 +3,7 @@
 import pytest
 
 from tracekit.eras.detect import REASONS_TOLD, Fact, detect, facts_of
-from tracekit.eras.signs import RULES, Sign
+from tracekit.eras.version_markers import RULES, Sign
 
 
 def facts(*signs):

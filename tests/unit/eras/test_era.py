@@ -3,9 +3,9 @@
 import pytest
 
 from tracekit.eras import table
+from tracekit.eras.behavior_releases import SHIPPED
 from tracekit.eras.behaviors import Behavior, BehaviorFlags
 from tracekit.eras.era import Era
-from tracekit.eras.shipped import SHIPPED
 from tracekit.eras.version import branch_key
 from tracekit.errors import UnsupportedVersionError
 

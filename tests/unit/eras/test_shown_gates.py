@@ -4,8 +4,8 @@ import pytest
 
 from tracekit.eras.detect import Fact
 from tracekit.eras.era import Era
-from tracekit.eras.shown_gates import SHOWS, shown_gates
-from tracekit.eras.signs import Sign
+from tracekit.eras.inferred_gates import SHOWS, shown_gates
+from tracekit.eras.version_markers import Sign
 
 
 def shown(version, *signs, **gates):

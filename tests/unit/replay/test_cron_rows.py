@@ -17,11 +17,11 @@ from tracekit.trace.cron_rows import cron_rows
 @pytest.mark.parametrize("name", ["v1.17.17-all", "v1.30.14-all", "v1.36.3-restart"])
 def test_a_trace_gives_the_same_verdicts_as_its_log(name: str, tmp_path: Path) -> None:
     reader = import_log(TRACES / name / "watch.jsonl.zst", tmp_path / "trace", name)
-    rows, surroundings = cron_rows(reader)
+    rows, run_context = cron_rows(reader)
     era = era_of(name)
     judged = [
-        *judge_cron_jobs(rows, CronRunner(era), surroundings),
-        *judge_ttl(rows, era, surroundings),
+        *judge_cron_jobs(rows, CronRunner(era), run_context),
+        *judge_ttl(rows, era, run_context),
     ]
     assert judged == judge(name, log(name))
     assert judged

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracekit.kube.timestamps import NS_PER_S
-from tracekit.replay.surroundings import Blind
+from tracekit.replay.run_context import Outage
 from tracekit.report.account import Account, Step, in_order
 from tracekit.report.account_others import account_of_cronjob, add_restarts
 
@@ -44,7 +44,7 @@ def test_steps_come_by_revision_and_none_is_lost(
 def test_only_restarts_within_the_account_are_told() -> None:
     steps = [_step(10 * NS_PER_S, 1), _step(20 * NS_PER_S, 2)]
     account = Account("Job", "shop", "import", steps)
-    restarts = [Blind(at * NS_PER_S, (at + 3) * NS_PER_S, "changed hands") for at in (1, 12, 40)]
+    restarts = [Outage(at * NS_PER_S, (at + 3) * NS_PER_S, "changed hands") for at in (1, 12, 40)]
     add_restarts(account, restarts)
     told = [step.what for step in account.steps if step.who == "kube-controller-manager"]
     assert told == ["led again, 3 s after the last sign of the one before"]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from tracekit.kube.timestamps import NS_PER_S
 
 
-class Blind(NamedTuple):
+class Outage(NamedTuple):
     """A time in which the record or the controller was interrupted."""
 
     from_ns: int
@@ -18,18 +18,18 @@ class Blind(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class RunContext:
     """What the trace as a whole says about the time in which a key lived."""
 
     end_ns: int  # receive time of the last observation
-    restarts: tuple[Blind, ...] = ()  # the controller manager died and another took over
-    gaps: tuple[Blind, ...] = ()
+    restarts: tuple[Outage, ...] = ()  # the controller manager died and another took over
+    gaps: tuple[Outage, ...] = ()
     #: namespace -> the revision at which its deletion was first seen; it takes no new objects.
     namespaces_ending: Mapping[str, int] = field(default_factory=dict)
     #: A write so close to the end of the trace may have a rest that was not recorded.
     end_slack_ns: int = 15 * NS_PER_S
 
     @property
-    def interruptions(self) -> tuple[Blind, ...]:
+    def interruptions(self) -> tuple[Outage, ...]:
         """Restarts and gaps alike: a sync may have been cut off in them."""
         return (*self.restarts, *self.gaps)

@@ -26,7 +26,7 @@ class BlindTime:
 
 
 @dataclass(frozen=True, slots=True)
-class CronSurroundings:
+class CronRunContext:
     """The end of a record, the times in which nobody could see, namespaces that terminate."""
 
     end_ns: int
@@ -51,7 +51,7 @@ class CronSurroundings:
         return None
 
 
-def surroundings_of_rows(rows: Iterable[WatchRow]) -> CronSurroundings:
+def cron_run_context_of(rows: Iterable[WatchRow]) -> CronRunContext:
     """Read the end, the leases, the gaps and the terminating namespaces of a watch log."""
     end_ns = 0
     blind: list[BlindTime] = []
@@ -80,4 +80,4 @@ def surroundings_of_rows(rows: Iterable[WatchRow]) -> CronSurroundings:
         elif row.resource == "namespaces" and meta.get("deletionTimestamp"):
             terminating.setdefault(str(meta.get("name")), row.recv_ns)
     blind += [BlindTime(from_ns, end_ns, why) for from_ns, why in broken.values()]
-    return CronSurroundings(end_ns, tuple(blind), tuple(terminating.items()), min(seen.values()))
+    return CronRunContext(end_ns, tuple(blind), tuple(terminating.items()), min(seen.values()))

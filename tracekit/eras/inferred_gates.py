@@ -15,7 +15,7 @@ from typing import Final
 from tracekit.eras.detect import Fact
 from tracekit.eras.era import Era
 from tracekit.eras.gates import GATES, Gate
-from tracekit.eras.signs import RULES, Sign
+from tracekit.eras.version_markers import RULES, Sign
 
 #: What a sign says of a gate, in versions in which the gate can be set.
 SHOWS: Final[dict[Sign, tuple[Gate, bool]]] = {

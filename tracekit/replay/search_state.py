@@ -12,7 +12,7 @@ from tracekit.controllers.job.context import Note
 from tracekit.controllers.job.memory import JobMemory
 from tracekit.kube.views import JobView
 from tracekit.replay.history import History, Revision, Write
-from tracekit.replay.observed_api import PredictedEvent, Problem
+from tracekit.replay.recorded_api import PredictedEvent, Problem
 
 #: How many earlier syncs may be asked for another cut before a divergence stands.
 MAX_BACKTRACKS = 64

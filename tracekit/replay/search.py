@@ -22,7 +22,7 @@ from tracekit.replay.cuts import CutSearch
 from tracekit.replay.history import Write, WriteKind
 from tracekit.replay.key_facts import KeyFacts
 from tracekit.replay.nearest import nearest
-from tracekit.replay.walk import Apart, KeyReplay, State, Trail, WriteApart
+from tracekit.replay.search_state import Apart, KeyReplay, State, Trail, WriteApart
 
 
 class KeyWalker:
@@ -99,7 +99,7 @@ class KeyWalker:
 
     def _restarted(self, state: State) -> State:
         """A new controller manager starts with an empty memory; a blind time leaves it unknown."""
-        restarts, blind_until_ns = self.facts.surroundings.restarts, self.facts.blind_until_ns
+        restarts, blind_until_ns = self.facts.run_context.restarts, self.facts.blind_until_ns
         if not restarts and not blind_until_ns:
             return state
         at_ns = self.history.writes[state.index].recv_ns

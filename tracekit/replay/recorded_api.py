@@ -62,7 +62,7 @@ class PredictedEvent(NamedTuple):
 
 
 @dataclass(slots=True)
-class ObservedApi:
+class RecordedApi:
     """The port for one attempt to explain the writes from `start` on."""
 
     history: History

@@ -1,0 +1,75 @@
+"""What a record would hold if the recorder had been there less: a later start, an earlier end, a gap.
+
+Rows go, and the record says so the way a recorder says it: streams begin with a list of what was
+there, an interrupted one lists anew, a stream that nobody recorded has no rows at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Any
+
+Row = dict[str, Any]
+_STATES = ("LIST", "ADDED", "MODIFIED", "DELETED")
+
+
+def late_start(rows: Iterable[Row], at_ns: int) -> list[Row]:
+    """The record of a recorder that began at `at_ns`."""
+    before, after = _parted(rows, at_ns)
+    return [*_listing(before, at_ns), *after]
+
+
+def early_end(rows: Iterable[Row], at_ns: int) -> list[Row]:
+    """The record of a recorder that was stopped at `at_ns`."""
+    return _parted(rows, at_ns)[0]
+
+
+def with_gap(rows: Iterable[Row], from_ns: int, until_ns: int) -> list[Row]:
+    """The record of a recorder that saw nothing from `from_ns` to `until_ns` and then listed."""
+    before, rest = _parted(rows, from_ns)
+    hidden, after = _parted(rest, until_ns)
+    return [*before, *_listing([*before, *hidden], until_ns), *after]
+
+
+def without(rows: Iterable[Row], streams: Collection[str]) -> list[Row]:
+    """The record of a recorder that did not follow some streams."""
+    return [row for row in rows if row["resource"] not in streams]
+
+
+def _parted(rows: Iterable[Row], at_ns: int) -> tuple[list[Row], list[Row]]:
+    before: list[Row] = []
+    after: list[Row] = []
+    for row in rows:
+        (before if row["recv"] < at_ns else after).append(row)
+    return before, after
+
+
+def _listing(rows: Iterable[Row], at_ns: int) -> list[Row]:
+    """A list of every stream, with the objects that the rows leave standing."""
+    live: dict[str, dict[str, Row]] = {}
+    newest: dict[str, int] = {}
+    for row in rows:
+        stream, kind, obj = row["resource"], row["type"], row["object"]
+        objects = live.setdefault(stream, {})
+        meta = obj.get("metadata") or {}
+        version = meta.get("resourceVersion") or obj.get("resourceVersion")
+        if version is not None and str(version).isdigit():
+            newest[stream] = max(newest.get(stream, 0), int(version))
+        if kind == "LIST_BEGIN":
+            objects.clear()
+        elif kind == "DELETED":
+            objects.pop(meta.get("uid", ""), None)
+        elif kind in _STATES:
+            objects[meta["uid"]] = obj
+    listed: list[Row] = []
+    for stream, objects in live.items():
+        marker = {"resourceVersion": str(newest.get(stream, 0))}
+        for kind, items in (
+            ("LIST_BEGIN", [marker]),
+            ("LIST", list(objects.values())),
+            ("LIST_END", [marker]),
+        ):
+            listed += [
+                {"recv": at_ns, "resource": stream, "type": kind, "object": item} for item in items
+            ]
+    return listed
