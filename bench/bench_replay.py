@@ -25,11 +25,11 @@ from bench.multiply import write_multiplied
 TRACES = Path(__file__).parents[1] / "traces"
 _REPLAY = """
 import resource, sys, time
-from tracekit.trace.judged import resolve_era, run_diff
+from tracekit.trace.judged import Asked, Judge, resolve_era
 from tracekit.trace.reader import TraceReader
 begin = time.process_time()
 reader = TraceReader(sys.argv[1])
-report = run_diff(reader, resolve_era(reader, None, None), controllers=("job",))
+report = Judge(reader, resolve_era(reader, None, None)).report(Asked(controllers=("job",)))
 spent = time.process_time() - begin
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 print(reader.rows, len(report.judgements), len(report.divergences), spent, peak)

@@ -8,7 +8,7 @@ print(trace.explain("shop/import").text())
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,22 +17,17 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tracekit.diff.trace import DiffReport, judge_groups
-from tracekit.eras.era import Era
-from tracekit.eras.job import JobRules
+from tracekit.diff.trace import DiffReport
 from tracekit.errors import TraceFormatError, UsageError
 from tracekit.kube.timestamps import parse_rfc3339
-from tracekit.replay.feed import COLUMNS
 from tracekit.report.account import Account, account_of_job
 from tracekit.report.account_others import account_of_cronjob, add_judgements, add_restarts
 from tracekit.sql.computed import ReplayOptions, verdict_table
-from tracekit.sql.messages import closest
 from tracekit.sql.session import Session
-from tracekit.trace.judged import resolve_era, run_diff
+from tracekit.trace.judged import Asked, Judge, resolve_era
 from tracekit.trace.model import TraceHeader
 from tracekit.trace.place import local_trace
 from tracekit.trace.reader import TraceReader
-from tracekit.trace.run_context import run_context_of
 from tracekit.verdict import Judgement
 
 if TYPE_CHECKING:
@@ -76,6 +71,7 @@ class Trace:
         #: Its directory; of a URL, that of the copy on this machine.
         self.path = local_trace(path)
         self._reader = TraceReader(self.path, on_damage="skip")
+        self._judges: dict[tuple[str | None, str | None], Judge] = {}
 
     def __repr__(self) -> str:
         return f"tracekit.open({self._name!r})"
@@ -99,10 +95,11 @@ class Trace:
         return self._session.sql(query)
 
     def jobs(self, namespace: str | None = None) -> pa.Table:
-        """The view `jobs`, ordered by creation."""
+        """The view `jobs`, ordered by creation; a UsageError for a namespace that is not there."""
         rows = self._session.table("SELECT * FROM jobs ORDER BY created_at, namespace, job")
         if namespace is None:
             return rows
+        self._session.objects.check_namespace(namespace)
         return rows.filter(pc.equal(rows["namespace"], namespace))
 
     def replay(
@@ -112,38 +109,60 @@ class Trace:
         feature_gates: Mapping[str, bool] | None = None,
         namespace: str | None = None,
         job: str | None = None,
+        controllers: Sequence[str] | None = None,
+        min_actions: int = 0,
     ) -> Replay:
-        """Run the ported controllers over the trace, or a part of it, and judge what was observed.
+        """Run the ported controllers over the trace and judge what was observed.
+
+        The trace is judged as a whole, once; the arguments choose what is shown of it.
 
         Args:
             version: Kubernetes version whose rules apply, instead of the trace's own.
             feature_gates: Gates that differ from that version's defaults.
             namespace: Only this namespace.
-            job: Only this Job, as "namespace/name".
+            job: Only this Job or CronJob, as "namespace/name".
+            controllers: Only these: "job", "cronjob", "ttl".
+            min_actions: How many actions there must be to judge.
+
+        Raises:
+            UsageError: What is asked for is not in the trace, or is too little.
+            TraceFormatError: The trace has lost a part.
         """
-        era = self._era(version, feature_gates)
+        asked = Asked(namespace, job, controllers, min_actions)
+        judge = self._judge(version, feature_gates)
         self._require_whole()
-        report = run_diff(self._reader, era, namespace=namespace, job=job)
+        report = judge.report(asked)
         self._require_whole()
-        return Replay(str(era.version), report)
+        return Replay(str(judge.era.version), report)
 
     def _require_whole(self) -> None:
         """Judge nothing by a record that has lost a part: that would count as never done."""
         if self.problems:
             raise TraceFormatError(f"{self.problems[0]}; until then it gets no verdicts")
 
-    def explain(self, key: str, *, at: str | int | None = None) -> Account:
+    def explain(
+        self,
+        key: str,
+        *,
+        at: str | int | None = None,
+        version: str | None = None,
+        feature_gates: Mapping[str, bool] | None = None,
+    ) -> Account:
         """The step-by-step account of a Job or CronJob, given as "namespace/name".
+
+        Its verdicts are those of `replay`: the whole trace is judged for it, once.
 
         Args:
             key: "namespace/name".
             at: Only what happened by then: RFC 3339, or nanoseconds since 1970.
+            version: Kubernetes version whose rules apply, instead of the trace's own.
+            feature_gates: Gates that differ from that version's defaults.
+
+        Raises:
+            UsageError: The trace has no such object, or the time cannot be read.
         """
-        namespace, slash, name = key.partition("/")
-        if not slash or not namespace or not name:
-            raise UsageError(f"{key!r} is no Job: write it like NAMESPACE/NAME")
         at_ns = None if at is None else parse_time(at)
-        account = self._account(namespace, name)
+        account = self._account(key, self._judge(version, feature_gates))
         if at_ns is not None:
             account = account.until(at_ns)
         if self.problems:
@@ -154,47 +173,25 @@ class Trace:
             account.closing = f"{account.closing} {lost}".strip()
         return account
 
-    def _account(self, namespace: str, name: str) -> Account:
-        groups = (
-            group
-            for group in self._reader.groups(COLUMNS, namespace=namespace)
-            if group.job in (None, name)
-        )
-        around = run_context_of(self._reader)
-        if self._knows("jobs", namespace, name):
-            rules = JobRules.of(self._era(None, None))
-            judged = [
-                found
-                for found in judge_groups(groups, rules, around)
-                if found.replay.history.name == name
-            ]
-            if judged:
-                account = account_of_job(judged[0])
-                add_judgements(account, self._of_other_controllers("Job", namespace, name))
-                add_restarts(account, around.restarts)
-                return account
-        if self._knows("cronjobs", namespace, name):
-            account = self._cronjob(namespace, name)
-            add_judgements(account, self._of_other_controllers("CronJob", namespace, name))
-            add_restarts(account, around.restarts)
-            return account
-        key = f"{namespace}/{name}"
-        raise UsageError(f"the trace has no Job or CronJob {key}{self._close(key)}")
-
-    def _of_other_controllers(self, kind: str, namespace: str, name: str) -> list[Judgement]:
-        """What the CronJob and TTL controllers did to the object, and what was theirs to do."""
-        report = run_diff(self._reader, self._era(None, None), namespace=namespace)
-        return [
-            judgement
-            for judgement in report.judgements
-            if judgement.controller != "job"
-            and (
-                (judgement.object.kind, judgement.object.name) == (kind, name)
-                or (kind == "Job" and judgement.subject == name)
+    def _account(self, key: str, judge: Judge) -> Account:
+        namespace, name = judge.objects.key(key)
+        judged = judge.job(namespace, name) if (namespace, name) in judge.objects.jobs else None
+        if judged is not None:
+            about = judge.about("Job", namespace, name)
+            account = account_of_job(judged, about)
+            others = [judgement for judgement in about if judgement.controller != "job"]
+        elif (namespace, name) in judge.objects.cronjobs:
+            others = judge.about("CronJob", namespace, name)
+            account = self._cronjob(namespace, name, others)
+        else:
+            raise UsageError(
+                f"of the Job {key} the trace has only Events: there is nothing to explain"
             )
-        ]
+        add_judgements(account, others)
+        add_restarts(account, judge.run_context.restarts)
+        return account
 
-    def _cronjob(self, namespace: str, name: str) -> Account:
+    def _cronjob(self, namespace: str, name: str, about: list[Judgement]) -> Account:
         query = (
             "SELECT epoch_ns(due_at) AS due_ns, outcome, policy, job, schedule, why "
             "FROM cron_ticks WHERE namespace = $namespace AND cronjob = $name ORDER BY due_at"
@@ -207,29 +204,15 @@ class Trace:
             namespace=namespace,
             name=name,
         )
-        return account_of_cronjob(namespace, name, rows, revisions)
+        return account_of_cronjob(namespace, name, rows, revisions, about)
 
-    def _knows(self, stream: str, namespace: str, name: str) -> bool:
-        rows = self._session.rows(
-            "SELECT 1 FROM internal._states WHERE stream = $stream AND namespace = $namespace "
-            "AND name = $name LIMIT 1",
-            stream=stream,
-            namespace=namespace,
-            name=name,
-        )
-        return bool(rows)
-
-    def _close(self, key: str) -> str:
-        rows = self._session.rows(
-            "SELECT DISTINCT namespace || '/' || name AS key FROM internal._states "
-            "WHERE stream IN ('jobs', 'cronjobs')"
-        )
-        found = closest(key, [row["key"] for row in rows if row["key"]])
-        return f"; did you mean {found}?" if found else ": `tracekit jobs` lists what it has"
-
-    def _era(self, version: str | None, gates: Mapping[str, bool] | None) -> Era:
+    def _judge(self, version: str | None, gates: Mapping[str, bool] | None) -> Judge:
+        """The judge by these rules; a trace that was judged is not judged again."""
         options = ReplayOptions(version, dict(gates or {}))
-        return resolve_era(self._reader, options.kubernetes_version, options.gates_text)
+        rules = (options.kubernetes_version, options.gates_text)
+        if rules not in self._judges:
+            self._judges[rules] = Judge(self._reader, resolve_era(self._reader, *rules))
+        return self._judges[rules]
 
 
 def parse_time(at: str | int) -> int:

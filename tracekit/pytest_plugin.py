@@ -9,7 +9,7 @@ when a test asks for it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -33,8 +33,13 @@ class AssertNoDivergence(Protocol):
         feature_gates: Mapping[str, bool] | None = None,
         namespace: str | None = None,
         job: str | None = None,
+        controllers: Sequence[str] | None = None,
+        min_actions: int = 1,
     ) -> None:
-        """Fail the test if the rules of `version` do not explain what the trace shows."""
+        """Fail the test if the rules of `version` do not explain what the trace shows.
+
+        So does a part that is not in the trace, or has fewer than `min_actions` actions to judge.
+        """
 
 
 class GoldenTrace(Protocol):
@@ -81,14 +86,25 @@ def check_no_divergence(
     feature_gates: Mapping[str, bool] | None = None,
     namespace: str | None = None,
     job: str | None = None,
+    controllers: Sequence[str] | None = None,
+    min_actions: int = 1,
 ) -> None:
     """Fail with the divergences, their fields and their why."""
     __tracebackhide__ = True
     import tracekit  # noqa: PLC0415 - only for tests that ask for it
+    from tracekit.errors import TracekitError  # noqa: PLC0415
 
-    replay = tracekit.open(trace).replay(
-        version, feature_gates=feature_gates, namespace=namespace, job=job
-    )
+    try:
+        replay = tracekit.open(trace).replay(
+            version,
+            feature_gates=feature_gates,
+            namespace=namespace,
+            job=job,
+            controllers=controllers,
+            min_actions=min_actions,
+        )
+    except TracekitError as error:
+        pytest.fail(f"{trace} gets no verdict: {error}", pytrace=False)
     found = replay.divergences
     if not found:
         return

@@ -17,7 +17,7 @@ from tracekit.diff.trace import DiffReport, judge_groups
 from tracekit.eras.job import JobRules
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.replay.feed import COLUMNS
-from tracekit.trace.judged import resolve_era, run_diff
+from tracekit.trace.judged import Judge, resolve_era
 from tracekit.trace.reader import TraceReader
 from tracekit.trace.run_context import run_context_of
 from tracekit.verdict import Verdict
@@ -63,7 +63,7 @@ def test_a_page_shows_what_its_commands_print(
 @pytest.fixture(scope="module", params=NAMES)
 def judged(request: pytest.FixtureRequest) -> tuple[str, DiffReport]:
     reader = TraceReader(INCIDENTS / request.param)
-    return request.param, run_diff(reader, resolve_era(reader, None, None))
+    return request.param, Judge(reader, resolve_era(reader, None, None)).report()
 
 
 def test_nothing_diverges_on_an_incident(judged: tuple[str, DiffReport]) -> None:

@@ -19,7 +19,7 @@ from tracekit.eras.era import Era
 from tracekit.eras.gates import GATE_BY_NAME
 from tracekit.eras.job import JobRules
 from tracekit.eras.texts import parse_feature_gates
-from tracekit.trace.judged import resolve_era, run_diff
+from tracekit.trace.judged import Asked, Judge, resolve_era
 
 PLACES = ("v1.36.3-all", "v1.28.15-all", "v1.34.4-all")
 OLD_PLACES = ("v1.23.17-all", "v1.21.14-all", "v1.17.17-all")
@@ -133,7 +133,9 @@ def test_a_lie_about_a_cron_job_or_a_ttl_is_found_on_its_own_object(
     log = tmp_path / "watch.jsonl"
     log.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
     reader = import_log(log, tmp_path / "trace", name)
-    report = run_diff(reader, resolve_era(reader, None, None), controllers=("cronjob", "ttl"))
+    report = Judge(reader, resolve_era(reader, None, None)).report(
+        Asked(controllers=("cronjob", "ttl"))
+    )
     found = {f"{j.object.namespace}/{j.object.name}" for j in report.divergences}
     # A lie in the spec of a CronJob's Job is told of the CronJob that would have posted it.
     own = {key for key in found if lie.key.startswith(key)}

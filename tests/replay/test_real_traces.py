@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.traces import ALL, CONTROLLERS, TRACES, audited_writes, import_log
 from tracekit.diff.trace import DiffReport
-from tracekit.trace.judged import resolve_era, run_diff
+from tracekit.trace.judged import Judge, resolve_era
 from tracekit.verdict import Verdict
 
 EXPLAINED = (Verdict.MATCH, Verdict.MATCH_LAGGED)
@@ -22,7 +22,7 @@ def judged(
     name = request.param
     target: Path = tmp_path_factory.mktemp("trace") / name
     reader = import_log(TRACES / name / "watch.jsonl.zst", target, name)
-    return name, run_diff(reader, resolve_era(reader, None, None))
+    return name, Judge(reader, resolve_era(reader, None, None)).report()
 
 
 def test_an_untouched_trace_has_no_divergence(judged: tuple[str, DiffReport]) -> None:

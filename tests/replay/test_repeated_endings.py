@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.traces import TRACES, import_log, json_lines
-from tracekit.trace.judged import resolve_era, run_diff
+from tracekit.trace.judged import Asked, Judge, resolve_era
 
 NAMESPACE, JOB = "t-fixed-completions", "one"
 NS_PER_MS = 10**6
@@ -59,7 +59,7 @@ def test_the_end_of_a_job_told_twice(
     log = tmp_path / "watch.jsonl"
     log.write_text("".join(json.dumps(row) + "\n" for row in rows))
     reader = import_log(log, tmp_path / "trace", trace)
-    report = run_diff(reader, resolve_era(reader, None, None), namespace=NAMESPACE)
+    report = Judge(reader, resolve_era(reader, None, None)).report(Asked(namespace=NAMESPACE))
     found = [(j.object.name, j.action, j.verdict.value) for j in report.divergences]
     assert found == ([(JOB, "event", "extra")] if divergent else [])
 
@@ -94,5 +94,5 @@ def test_the_end_of_a_job_that_was_deleted_before_it_was_written(tmp_path: Path)
     changed = sorted([*kept, gone, late], key=lambda row: row["recv"])
     log.write_text("".join(json.dumps(row) + "\n" for row in changed))
     reader = import_log(log, tmp_path / "trace", trace)
-    report = run_diff(reader, resolve_era(reader, None, None), namespace=NAMESPACE)
+    report = Judge(reader, resolve_era(reader, None, None)).report(Asked(namespace=NAMESPACE))
     assert [(j.object.name, j.action, j.why) for j in report.divergences] == []

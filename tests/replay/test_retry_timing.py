@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.traces import TRACES, import_log, json_lines
-from tracekit.trace.judged import resolve_era, run_diff
+from tracekit.trace.judged import Asked, Judge, resolve_era
 from tracekit.verdict import Verdict
 
 NS_PER_S = 10**9
@@ -56,7 +56,7 @@ def test_a_retry_that_nothing_can_have_woken_yet_is_early(
     log = tmp_path / "watch.jsonl"
     log.write_text("".join(json.dumps(row) + "\n" for row in rows))
     reader = import_log(log, tmp_path / "trace", "v1.17.17-all")
-    report = run_diff(reader, resolve_era(reader, None, None), namespace=NAMESPACE)
+    report = Judge(reader, resolve_era(reader, None, None)).report(Asked(namespace=NAMESPACE))
     found = {(j.object.name, j.action, j.verdict) for j in report.divergences}
     if not early:
         assert found == set()
@@ -76,6 +76,6 @@ def test_the_deadline_wakes_a_job_whose_failed_pod_still_waits(tmp_path: Path) -
     log = tmp_path / "watch.jsonl"
     log.write_text("".join(json.dumps(row) + "\n" for row in rows))
     reader = import_log(log, tmp_path / "trace", "v1.20.15-all")
-    report = run_diff(reader, resolve_era(reader, None, None), namespace=namespace)
+    report = Judge(reader, resolve_era(reader, None, None)).report(Asked(namespace=namespace))
     assert [j for j in report.divergences if j.object.name == job] == []
     assert any(j.object.name == job and "DeadlineExceeded" in j.subject for j in report.judgements)

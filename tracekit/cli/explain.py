@@ -13,6 +13,7 @@ from tracekit.api import Trace
 from tracekit.cli.completion import complete_key
 from tracekit.cli.sql import tell_problems
 from tracekit.report.account import Account, Step, account_lines, clock
+from tracekit.report.replay import judgement_document
 
 _DIVERGENT = ("different", "missing", "extra", "early", "late")
 
@@ -67,6 +68,7 @@ def account_document(account: Account) -> dict[str, object]:
             }
             for step in account.steps
         ],
+        "divergences": [judgement_document(judgement) for judgement in account.divergences],
         "closing": account.closing or None,
     }
 

@@ -52,6 +52,8 @@ def export(trace: str, kind: str, namespace: str | None, output: str, force: boo
         raise UsageError("a Perfetto trace is not for a terminal: name a file with -o")
     session = Session([trace])
     told = tell_problems(session, set())
+    if namespace is not None:
+        session.objects.check_namespace(namespace)
     found = happenings(session, namespace=namespace)
     tell_problems(session, told)
     try:

@@ -8,9 +8,7 @@ import click
 
 from tracekit.cli.sql import tell_problems
 from tracekit.cli.trace_options import namespace_option
-from tracekit.errors import UsageError
 from tracekit.report.rows import FORMATS, write_rows
-from tracekit.sql.messages import closest
 from tracekit.sql.session import Session
 
 _SHORT = (
@@ -50,21 +48,14 @@ def jobs(
     """
     session = Session(traces)
     tell_problems(session, set())
+    if namespace is not None:
+        session.objects.check_namespace(namespace)
+    if cronjob is not None:
+        session.objects.check_cronjob(cronjob, namespace)
     columns = {"table": _SHORT, "wide": _WIDE}.get(output)
     chosen = ", ".join(columns) if columns else "*"
     if columns and len(session.sources) > 1:
         chosen = f"trace, {chosen}"
     rows = session.table(f"SELECT {chosen} FROM jobs ORDER BY created_at, namespace, job")  # noqa: S608
     rows = session.matching(rows, namespace=namespace, outcome=outcome, cronjob=cronjob)
-    if namespace is not None and rows.num_rows == 0:
-        _check_namespace(session, namespace)
     write_rows(rows, "table" if columns else output, sys.stdout)
-
-
-def _check_namespace(session: Session, namespace: str) -> None:
-    known = [row["namespace"] for row in session.rows("SELECT DISTINCT namespace FROM jobs")]
-    if namespace in known:
-        return
-    close = closest(namespace, [name for name in known if name])
-    hint = f"did you mean {close}?" if close else "`tracekit jobs TRACE` lists what there is"
-    raise UsageError(f"the trace has no Job in the namespace {namespace}; {hint}")

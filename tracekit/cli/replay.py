@@ -6,11 +6,10 @@ import sys
 
 import click
 
+from tracekit.cli.completion import complete_key
 from tracekit.cli.trace_options import namespace_option, tell_warnings
-from tracekit.diff.trace import ACTIONS
-from tracekit.errors import UsageError
 from tracekit.report.replay import render_actions, render_diff
-from tracekit.trace.judged import resolve_era, run_diff
+from tracekit.trace.judged import Asked, Judge, resolve_era
 from tracekit.trace.reader import TraceReader
 
 
@@ -18,14 +17,21 @@ from tracekit.trace.reader import TraceReader
 @click.argument("trace", metavar="TRACE")
 @click.option("--diff", is_flag=True, help="Judge each observed write; exit 1 on a divergence.")
 @namespace_option
-@click.option("--job", metavar="NS/NAME", help="Only this Job.")
+@click.option(
+    "--job", metavar="NS/NAME", help="Only this Job or CronJob.", shell_complete=complete_key
+)
 @click.option(
     "--controller",
     "controllers",
     metavar="A,B",
-    default=",".join(ACTIONS),
-    show_default=True,
-    help="Only these controllers.",
+    help="Only these controllers.  [default: job,cronjob,ttl]",
+)
+@click.option(
+    "--min-actions",
+    metavar="N",
+    type=click.IntRange(min=0),
+    default=0,
+    help="Exit 2 if fewer actions can be judged, for gates that must not pass on nothing.",
 )
 @click.option("--kubernetes-version", metavar="V", help="Replay as this version, like v1.36.3.")
 @click.option("--feature-gates", metavar="A=true,…", help="Gates that differ from the defaults.")
@@ -43,7 +49,8 @@ def replay(
     diff: bool,
     namespace: str | None,
     job: str | None,
-    controllers: str,
+    controllers: str | None,
+    min_actions: int,
     kubernetes_version: str | None,
     feature_gates: str | None,
     output: str,
@@ -53,22 +60,16 @@ def replay(
 
     Without --diff the actions that the controllers take are printed. With it each write that was
     observed gets a verdict: exit 0 if the rules explain them all, 1 if not, 2 if it could not run.
+
+    The trace is judged as a whole; -n, --job and --controller choose what is shown of it.
     """
     reader = TraceReader(trace)
     era = resolve_era(reader, kubernetes_version, feature_gates)
     tell_warnings(era)
-    wanted = _controllers(controllers)
-    report = run_diff(reader, era, namespace=namespace, job=job, controllers=wanted)
+    names = None if controllers is None else [name.strip() for name in controllers.split(",")]
+    report = Judge(reader, era).report(Asked(namespace, job, names, min_actions))
     if diff:
         render_diff(report, era, output, sys.stdout)
         return 1 if report.divergences and not exit_zero else 0
     render_actions(report, era, output, sys.stdout)
     return 0
-
-
-def _controllers(text: str) -> tuple[str, ...]:
-    names = tuple(name.strip() for name in text.split(",") if name.strip())
-    for name in names:
-        if name not in ACTIONS:
-            raise UsageError(f"{name!r} is no controller: name some of {', '.join(ACTIONS)}")
-    return names

@@ -13,8 +13,8 @@ from tracekit.cli.trace_options import parse_feature_gates, parse_version
 from tracekit.errors import UsageError
 from tracekit.report.rows import FORMATS, write_rows
 from tracekit.sql.catalog import examples
-from tracekit.sql.messages import closest
 from tracekit.sql.session import Session
+from tracekit.suggest import closest
 from tracekit.trace.model import HEADER_NAME
 
 if TYPE_CHECKING:

@@ -25,8 +25,8 @@ from tracekit.cli.main import printable
 from tracekit.errors import TracekitError
 from tracekit.report.rows import FORMATS, write_rows
 from tracekit.sql.catalog import examples, macros, views
-from tracekit.sql.messages import closest
 from tracekit.sql.session import Session
+from tracekit.suggest import closest
 
 _KEYWORDS = (
     "SELECT", "FROM", "WHERE", "GROUP", "BY", "ORDER", "LIMIT", "JOIN", "LEFT", "USING", "ON",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from tracekit.diff.judge import KeyJudgement, judge_key
@@ -29,18 +29,40 @@ class DiffReport:
 
     observations: int
     judgements: list[Judgement] = field(default_factory=list)
-    keys: int = 0
-    longest_lag_ns: int = 0
+    #: The Jobs that were judged, as (namespace, name).
+    jobs: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def decided(self) -> int:
+        """How many actions the rules explain or contradict: neither foreign nor unknowable."""
+        undecided = (Verdict.FOREIGN, Verdict.UNKNOWABLE)
+        return sum(1 for judgement in self.judgements if judgement.verdict not in undecided)
+
+    @property
+    def longest_lag_ns(self) -> int:
+        """The longest lag that an explanation took."""
+        return max((judgement.lag_ns for judgement in self.judgements), default=0)
 
     @property
     def divergences(self) -> list[Judgement]:
         """The judgements that say no, by time."""
         return [judgement for judgement in self.judgements if judgement.divergent]
 
+    def only(
+        self,
+        wanted: Callable[[Judgement], bool],
+        jobs: Callable[[tuple[str, str]], bool] = lambda _: True,
+    ) -> DiffReport:
+        """The part of it that is wanted; no verdict changes by that."""
+        return DiffReport(
+            self.observations,
+            [judgement for judgement in self.judgements if wanted(judgement)],
+            [key for key in self.jobs if jobs(key)],
+        )
+
     def add(self, judgements: Iterable[Judgement]) -> None:
         """Take in what was found about other controllers."""
         self.judgements += judgements
-        self.longest_lag_ns = max((j.lag_ns for j in self.judgements), default=0)
         self.judgements.sort(key=_order)
 
     def summary(self) -> Summary:
@@ -60,16 +82,17 @@ def diff_groups(
     run_context: RunContext,
     *,
     observations: int,
+    seen: Callable[[KeyJudgement], None] = lambda _: None,
 ) -> DiffReport:
-    """Judge every Job of the groups."""
+    """Judge every Job of the groups; `seen` gets each key's replay, not yet judged for lateness."""
     report = DiffReport(observations)
     delays: list[Delay] = []
     for judged in judge_groups(groups, rules, run_context):
-        report.keys += 1
+        seen(judged)
+        report.jobs.append((judged.replay.history.namespace, judged.replay.history.name))
         report.judgements += judged.judgements
         delays += judged.delays
     mark_late(report.judgements, delays)
-    report.longest_lag_ns = max((j.lag_ns for j in report.judgements), default=0)
     report.judgements.sort(key=_order)
     return report
 

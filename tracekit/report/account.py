@@ -8,6 +8,7 @@ the Job that nobody's sync made.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -59,6 +60,13 @@ class Account:
     name: str
     steps: list[Step] = field(default_factory=list)
     closing: str = ""
+    #: Every verdict about it, of all controllers: those that `replay --job` has.
+    judgements: list[Judgement] = field(default_factory=list)
+
+    @property
+    def divergences(self) -> list[Judgement]:
+        """What the rules do not explain."""
+        return [judgement for judgement in self.judgements if judgement.divergent]
 
     @property
     def key(self) -> str:
@@ -72,7 +80,8 @@ class Account:
         if not steps:
             first = f"; its first step is at {clock(self.steps[0].at_ns)}" if self.steps else ""
             closing = f"Nothing of this {self.kind} was recorded by {clock(at_ns)}{first}."
-        return Account(self.kind, self.namespace, self.name, steps, closing)
+        judgements = [j for j in self.judgements if j.time_ns <= at_ns]
+        return Account(self.kind, self.namespace, self.name, steps, closing, judgements)
 
     def text(self) -> str:
         """The account as lines of text."""
@@ -115,15 +124,28 @@ def clock(at_ns: int) -> str:
     return f"{text}.{millis:03d}"
 
 
-def account_of_job(judged: KeyJudgement) -> Account:
-    """The account of one replayed key."""
+def account_of_job(judged: KeyJudgement, judgements: Sequence[Judgement]) -> Account:
+    """The account of one replayed key; `judgements` are those of all controllers about it."""
     history = judged.replay.history
-    account = Account("Job", history.namespace, history.name)
+    account = Account("Job", history.namespace, history.name, judgements=list(judgements))
     verdicts = {(j.resource_version, j.action, j.subject): j for j in judged.judgements}
-    steps = [*_revisions(history), *_syncs(judged, verdicts), *_others(judged.judgements)]
+    by_syncs = {
+        _place(write)
+        for sync in judged.replay.syncs
+        for write in sync.writes
+        if _place(write) in verdicts
+    }
+    apart = [j for place, j in verdicts.items() if place not in by_syncs]
+    steps = [*_revisions(history), *_syncs(judged, verdicts), *_others(apart)]
     account.steps = in_order(steps)
-    account.closing = _closing(judged)
+    account.closing = _closing(judged, account.divergences)
     return account
+
+
+def _place(write: Write) -> tuple[str, str, str]:
+    """What ties a write to its verdict: revision, action, subject."""
+    subject = "status" if write.pod is None else write.pod.view.name
+    return str(write.rv), write.kind.value, subject
 
 
 #### What the Job's own revisions tell ####
@@ -204,9 +226,11 @@ def _syncs(
         if sync.refused:
             details.append(f"{sync.refused} creations were refused by the API server")
         details += [f"expected {p.what}" for p in sync.problems]
+        mine = [verdicts[_place(w)] for w in sync.writes if _place(w) in verdicts]
+        details += [line for j in mine if j.divergent for line in _contradiction(j)]
         details += list(_waiting(sync))
         at_ns = sync.writes[0].recv_ns
-        verdict = _worst(sync, verdicts)
+        verdict = _worst(sync, mine)
         yield Step(
             at_ns, sync.writes[-1].rv, "job-controller", _did(sync.writes), tuple(details), verdict
         )
@@ -327,13 +351,20 @@ def _when(at_ns: object) -> str:
     return clock(at_ns) if isinstance(at_ns, int) else "an unknown time"
 
 
-def _worst(sync: Explanation, verdicts: Mapping[tuple[str, str, str], Judgement]) -> str | None:
-    found = []
-    for write in sync.writes:
-        subject = "status" if write.pod is None else write.pod.view.name
-        judgement = verdicts.get((str(write.rv), write.kind.value, subject))
-        if judgement is not None:
-            found.append(judgement)
+def _contradiction(judgement: Judgement) -> Iterator[str]:
+    """What the rules do not explain about one write of a sync."""
+    what = f"{judgement.verdict.value}: {judgement.action} of {judgement.subject}"
+    if not judgement.fields:
+        yield f"{what}, {judgement.why}"
+    for f in judgement.fields:
+        yield f"{what}, {f.path}: expected {_value(f.expected)}, observed {_value(f.observed)}"
+
+
+def _value(value: Any) -> str:
+    return json.dumps(value, default=str, ensure_ascii=False)
+
+
+def _worst(sync: Explanation, found: Sequence[Judgement]) -> str | None:
     bad = next((j.verdict.value for j in found if j.divergent), None)
     if bad is not None or sync.problems:
         return bad or sync.problems[0].verdict
@@ -355,8 +386,10 @@ def _others(judgements: Iterable[Judgement]) -> Iterator[Step]:
         elif judgement.why.startswith("the orphan worker"):
             who = "job-controller"
             what = f"took the tracking finalizer off {judgement.subject}"
-        elif judgement.action == "event" and judgement.divergent:
-            who, what = judgement.controller, f"emitted an Event: {judgement.subject}"
+        elif judgement.divergent:
+            who = f"{judgement.controller}-controller"
+            what = _DEEDS.get(judgement.action, f"did {judgement.action} of")
+            what = f"{what} {judgement.subject}"
         else:
             continue
         yield Step(judgement.time_ns, rv, who, what, (judgement.why,), judgement.verdict.value)
@@ -365,7 +398,7 @@ def _others(judgements: Iterable[Judgement]) -> Iterator[Step]:
 #### The end ####
 
 
-def _closing(judged: KeyJudgement) -> str:
+def _closing(judged: KeyJudgement, divergences: Sequence[Judgement]) -> str:
     history = judged.replay.history
     if not history.jobs:
         return "The record has only pods and Events of this Job, never the Job itself."
@@ -383,8 +416,7 @@ def _closing(judged: KeyJudgement) -> str:
         end = "was deleted before it ended"
     else:
         end = "had not ended when the record did"
-    bad = sum(1 for j in judged.judgements if j.divergent)
-    verdict = "nothing contradicts the rules" if not bad else f"{bad} divergences from the rules"
+    verdict = contradicted(divergences)
     took = ""
     if finish is not None and status.start_ns is not None and finish.last_transition_ns:
         took = f" after {(finish.last_transition_ns - status.start_ns) / NS_PER_S:.0f} s"
@@ -392,6 +424,13 @@ def _closing(judged: KeyJudgement) -> str:
         f"The Job {end}{took}; {status.succeeded} succeeded, {status.failed} failed; pods: {pods}; "
         f"{verdict}." + "".join(f" {sentence}" for sentence in _left_behind(history))
     )
+
+
+def contradicted(divergences: Sequence[Judgement]) -> str:
+    """How many of the verdicts say no, as a clause."""
+    if not divergences:
+        return "nothing contradicts the rules"
+    return f"{len(divergences)} divergence{'s' * (len(divergences) > 1)} from the rules"
 
 
 def _left_behind(history: History) -> Iterator[str]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.replay.run_context import Outage
-from tracekit.report.account import Account, Step, in_order
+from tracekit.report.account import Account, Step, contradicted, in_order
 from tracekit.verdict import Judgement, Verdict
 
 _VERBS = {
@@ -35,12 +35,13 @@ def account_of_cronjob(
     name: str,
     ticks: Iterable[Mapping[str, Any]],
     revisions: Iterable[Mapping[str, Any]] = (),
+    judgements: Iterable[Judgement] = (),
 ) -> Account:
     """The account of a CronJob out of its rows of `cron_ticks` and of its revisions (times in ns).
 
-    A revision needs `recv_ns`, `rv`, `type`, `spec` (JSON text).
+    A revision needs `recv_ns`, `rv`, `type`, `spec` (JSON text); `judgements` are those about it.
     """
-    account = Account("CronJob", namespace, name)
+    account = Account("CronJob", namespace, name, judgements=list(judgements))
     outcomes: Counter[str] = Counter()
     for tick in ticks:
         outcomes[tick["outcome"]] += 1
@@ -56,7 +57,8 @@ def account_of_cronjob(
         )
     account.steps = in_order([*account.steps, *_spec_steps(revisions)])
     told = ", ".join(f"{n} {outcome}" for outcome, n in sorted(outcomes.items())) or "none"
-    account.closing = f"Ticks while it was recorded: {told}."
+    verdict = contradicted(account.divergences)
+    account.closing = f"Ticks while it was recorded: {told}; {verdict}."
     return account
 
 

@@ -195,7 +195,7 @@ def _closing_line(report: DiffReport, era: Era) -> Text:
     )
     verdict = "no divergence" if not found else f"{found} divergence{'s' if found > 1 else ''}"
     return Text(
-        f"\n{era.version}: {report.keys} Jobs, {report.observations} observations, "
+        f"\n{era.version}: {len(report.jobs)} Jobs, {report.observations} observations, "
         f"{explained} actions explained (longest lag {report.longest_lag_ns / NS_PER_S:.3f} s), "
         f"{verdict}",
         style="bold red" if found else "bold green",

@@ -26,7 +26,7 @@ from tracekit.eras.era import Era
 from tracekit.sql.sources import Source
 from tracekit.sql.ticks import TICK_SCHEMA, ticks_of
 from tracekit.trace.header import header_document
-from tracekit.trace.judged import resolve_era, run_diff
+from tracekit.trace.judged import Judge, resolve_era
 from tracekit.trace.reader import TraceReader
 from tracekit.verdict import Judgement
 
@@ -110,7 +110,7 @@ def verdicts(source: Source, options: ReplayOptions) -> pa.Table:
         if (pq.read_metadata(path).metadata or {}).get(_KEY) == key:
             return _named(pq.read_table(path, schema=VERDICT_SCHEMA), source.name)
     reader = TraceReader(source.path, on_damage="skip")
-    report = run_diff(reader, era_of(reader, options))
+    report = Judge(reader, era_of(reader, options)).report()
     if reader.problems:
         source.problems += reader.problems
         return _none(source)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 
 from tracekit.errors import TracekitError
+from tracekit.suggest import closest
 
 _MISSING = (
     ("table", re.compile(r"Table with name (?P<name>\S+) does not exist")),
@@ -44,12 +44,3 @@ def _suggestion(text: str, lines: list[str], names: Mapping[str, Iterable[str]])
             return f"; did you mean {close}?"
     hints = [line.strip() for line in lines[1:] if _HINTS.match(line.strip())]
     return f" ({hints[0]})" if hints else ""
-
-
-def closest(name: str, names: Iterable[str], *, count: int = 3) -> str:
-    """The names most like this one, as words of a sentence; empty when none is close."""
-    known = {candidate.lower(): candidate for candidate in names}
-    found = [known[n] for n in get_close_matches(name.lower(), list(known), count, cutoff=0.55)]
-    if len(found) < 2:  # noqa: PLR2004 - one or none needs no list
-        return "".join(found)
-    return f"{', '.join(found[:-1])} or {found[-1]}"

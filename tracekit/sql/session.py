@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from tracekit.sql.messages import QueryError, explain_error
 from tracekit.sql.sources import Source, drop_unreadable, find_sources, refresh
 from tracekit.trace.files import plain_rows
 from tracekit.trace.model import LOG_DIR
+from tracekit.trace.objects import Objects
 from tracekit.trace.schema import NAMES, SCHEMA
 
 _COMPUTED_NAMES = re.compile(r"\b(" + "|".join(COMPUTED) + r")\b", re.IGNORECASE)
@@ -191,6 +193,21 @@ class Session:
             "function": [macro.name for macro in macros()],
             "column": list(columns),
         }
+
+    @cached_property
+    def objects(self) -> Objects:
+        """The Jobs and CronJobs of the traces."""
+        jobs = self.rows(
+            "SELECT DISTINCT coalesce(namespace, '') AS space, job AS name FROM internal._rows "
+            "WHERE job IS NOT NULL ORDER BY ALL"
+        )
+        cronjobs = self.rows(
+            "SELECT DISTINCT coalesce(namespace, '') AS space, cronjob AS name "
+            "FROM internal._rows WHERE cronjob IS NOT NULL ORDER BY ALL"
+        )
+        return Objects(
+            *(tuple((row["space"], row["name"]) for row in rows) for rows in (jobs, cronjobs))
+        )
 
     #### Making it ####
 

@@ -6,10 +6,12 @@ all judge through here, so that the same trace has the same verdicts everywhere.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace as replace_era
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 
-from tracekit.diff.trace import ACTIONS, DiffReport, diff_groups
+from tracekit.diff.judge import KeyJudgement
+from tracekit.diff.trace import ACTIONS, DiffReport, diff_groups, judge_groups
 from tracekit.eras.cronjob import CronJobEra
 from tracekit.eras.detect import Detection
 from tracekit.eras.era import Era, nearest_known
@@ -23,8 +25,11 @@ from tracekit.replay.cron_runner import CronRunner
 from tracekit.replay.feed import COLUMNS
 from tracekit.replay.observed_cronjob import judge_cron_jobs
 from tracekit.replay.observed_ttl import judge_ttl
+from tracekit.replay.run_context import RunContext
+from tracekit.suggest import hint
 from tracekit.trace.cron_rows import cron_rows
 from tracekit.trace.detected import detected_gates, detected_version
+from tracekit.trace.objects import Objects, objects_of
 from tracekit.trace.reader import TraceReader
 from tracekit.trace.run_context import run_context_of
 from tracekit.verdict import Judgement
@@ -59,9 +64,9 @@ def resolve_era(
         shown = [gate for gate in detected_gates(reader, era) if gate.gate.value not in gates]
         if shown:
             settings = {**gates, **{gate.gate.value: gate.on for gate in shown}}
-            era = replace_era(Era.resolve(era.basis, settings), version=era.version)
+            era = replace(Era.resolve(era.basis, settings), version=era.version)
             warnings = (*warnings, _objects_show(shown))
-    return replace_era(era, warnings=warnings)
+    return replace(era, warnings=warnings)
 
 
 def _recorded_version(reader: TraceReader, *, needed: bool) -> KubeVersion | None:
@@ -101,49 +106,184 @@ def _objects_show(shown: Sequence[ShownGate]) -> str:
     )
 
 
-def run_diff(
-    reader: TraceReader,
-    era: Era,
-    *,
-    namespace: str | None = None,
-    job: str | None = None,
-    controllers: Sequence[str] = tuple(ACTIONS),
-) -> DiffReport:
-    """Judge a trace, or a part of it."""
-    name = None
-    if job is not None:
-        space, slash, name = job.partition("/")
-        if not slash or not space or not name:
-            raise UsageError(f"{job!r} is no Job: write it like NAMESPACE/NAME")
-        if namespace is not None and namespace != space:
-            raise UsageError(f"--job {job} is not in the namespace {namespace}: leave out -n")
-        namespace = space
-    groups = reader.groups(COLUMNS, namespace=namespace)
-    if name is not None:
-        groups = (group for group in groups if group.job in (None, name))
-    if "job" not in controllers:
-        groups = iter(())
-    report = diff_groups(groups, JobRules.of(era), run_context_of(reader), observations=reader.rows)
-    report.add(
-        judgement
-        for judgement in _other_controllers(reader, era, controllers)
-        if (namespace is None or judgement.object.namespace == namespace)
-        and (name is None or name in (judgement.object.name, judgement.subject))
-    )
-    if job is not None and report.keys == 0 and not report.judgements:
-        raise UsageError(f"the trace has no Job {job}: `tracekit info` lists what it has")
-    return report
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Which of a trace's verdicts somebody wants to see; None asks for no part."""
+
+    namespace: str | None = None
+    #: A Job or CronJob, as "namespace/name".
+    job: str | None = None
+    controllers: Sequence[str] | None = None
+    #: Fewer actions than that, and without a divergence, decide nothing.
+    min_actions: int = 0
+
+    @property
+    def part(self) -> str:
+        """The part that is asked for, in words; empty for all of it."""
+        words = []
+        if self.controllers is not None:
+            words.append(f"controller {','.join(self.controllers)}")
+        if self.job is not None:
+            words.append(self.job)
+        elif self.namespace is not None:
+            words.append(f"namespace {self.namespace}")
+        return " in ".join(words)
 
 
-def _other_controllers(
-    reader: TraceReader, era: Era, controllers: Sequence[str]
-) -> Iterator[Judgement]:
-    """The judgements of the CronJob and the TTL controller."""
-    if not {"cronjob", "ttl"} & set(controllers):
-        return
-    rows, around = cron_rows(reader)
-    rules = CronJobEra.of(era)
-    if "cronjob" in controllers:
-        yield from judge_cron_jobs(rows, CronRunner(rules), around)
-    if "ttl" in controllers:
-        yield from judge_ttl(rows, rules, around)
+class Judge:
+    """The verdicts of a trace by the rules of one era: the one answer that all verbs read.
+
+    A trace is always judged as a whole, once: what one Job's controller was busy with decides
+    whether another Job was late. Every view of it (a namespace, a Job, a controller) is a part of
+    those same judgements.
+    """
+
+    def __init__(self, reader: TraceReader, era: Era) -> None:
+        self.era = era
+        self._reader = reader
+        self._kept: dict[tuple[str, str], KeyJudgement] = {}
+        self._of_jobs: DiffReport | None = None
+
+    @cached_property
+    def objects(self) -> Objects:
+        """The Jobs and CronJobs that there are to judge."""
+        return objects_of(self._reader)
+
+    @cached_property
+    def run_context(self) -> RunContext:
+        """What the trace as a whole tells: its end, gaps, restarts."""
+        return run_context_of(self._reader)
+
+    def report(self, asked: Asked | None = None) -> DiffReport:
+        """What was found, or the part of it that is asked for.
+
+        Raises:
+            UsageError: The part names something that is not there, or holds nothing, or too little.
+        """
+        asked = asked or Asked()
+        controllers = check_controllers(asked.controllers)
+        key = None
+        if asked.namespace is not None:
+            self.objects.check_namespace(asked.namespace)
+        if asked.job is not None:
+            key = self.objects.key(asked.job, asked.namespace)
+        found = self._whole(controllers)
+        if asked.part:
+            found = _part_of(found, asked, key)
+        if found.decided < asked.min_actions and not found.divergences:
+            raise UsageError(
+                f"{found.decided} actions could be judged, and {asked.min_actions} are asked for "
+                "at least (--min-actions): see what the trace holds with `tracekit info`"
+            )
+        return found
+
+    def about(self, kind: str, namespace: str, name: str) -> list[Judgement]:
+        """Every judgement about one Job or CronJob, of all controllers, by time."""
+        return [
+            judgement
+            for judgement in self._whole(tuple(ACTIONS)).judgements
+            if is_about(judgement, namespace, name, kind)
+        ]
+
+    def job(self, namespace: str, name: str) -> KeyJudgement | None:
+        """The replay of one Job, sync by sync, with the verdicts of the whole; None: not judged.
+
+        It costs no more than to judge the trace, and little once that is done.
+        """
+        key = (namespace, name)
+        if key not in self._kept:
+            if self._of_jobs is None:
+                self._judge_jobs(keep=key)
+            else:
+                rows = (
+                    group
+                    for group in self._reader.groups(COLUMNS, namespace=namespace)
+                    if group.job in (None, name)
+                )
+                for judged in judge_groups(rows, JobRules.of(self.era), self.run_context):
+                    self._keep(judged, key)
+        kept = self._kept.get(key)
+        if kept is None:
+            return None
+        mine = tuple(j for j in self.about("Job", *key) if j.controller == "job")
+        return replace(kept, judgements=mine)
+
+    def _keep(self, judged: KeyJudgement, key: tuple[str, str]) -> None:
+        if (judged.replay.history.namespace, judged.replay.history.name) == key:
+            self._kept = {key: judged}
+
+    def _judge_jobs(self, keep: tuple[str, str] | None = None) -> DiffReport:
+        """Judge all Jobs, and keep the replay of one."""
+        if self._of_jobs is None:
+            self._of_jobs = diff_groups(
+                self._reader.groups(COLUMNS),
+                JobRules.of(self.era),
+                self.run_context,
+                observations=self._reader.rows,
+                seen=(lambda _: None)
+                if keep is None
+                else (lambda judged: self._keep(judged, keep)),
+            )
+        return self._of_jobs
+
+    @cached_property
+    def _of_others(self) -> list[Judgement]:
+        """The judgements of the CronJob and the TTL controller."""
+        rows, around = cron_rows(self._reader)
+        rules = CronJobEra.of(self.era)
+        return [
+            *judge_cron_jobs(rows, CronRunner(rules), around),
+            *judge_ttl(rows, rules, around),
+        ]
+
+    def _whole(self, controllers: Sequence[str]) -> DiffReport:
+        report = DiffReport(self._reader.rows)
+        if "job" in controllers:
+            jobs = self._judge_jobs()
+            report.jobs += jobs.jobs
+            report.judgements += jobs.judgements
+        if {"cronjob", "ttl"} & set(controllers):
+            report.add(j for j in self._of_others if j.controller in controllers)
+        return report
+
+
+def _part_of(whole: DiffReport, asked: Asked, key: tuple[str, str] | None) -> DiffReport:
+    """What is asked for; an error if that is nothing, for nothing would never diverge."""
+
+    def wanted(judgement: Judgement) -> bool:
+        return asked.namespace in (None, judgement.object.namespace) and (
+            key is None or is_about(judgement, *key)
+        )
+
+    def within(job: tuple[str, str]) -> bool:
+        return asked.namespace in (None, job[0]) and key in (None, job)
+
+    found = whole.only(wanted, within)
+    if not found.judgements and not found.jobs:
+        raise UsageError(
+            f"there is nothing to judge of {asked.part}: no action of it was recorded, and a "
+            "replay of nothing would find no divergence"
+        )
+    return found
+
+
+def check_controllers(names: Sequence[str] | None) -> tuple[str, ...]:
+    """The controllers that are named, or all; a UsageError for none and for an unknown one."""
+    if names is None:
+        return tuple(ACTIONS)
+    for name in names or ("",):
+        if name not in ACTIONS:
+            meant = hint(name, ACTIONS, f"name some of {', '.join(ACTIONS)}")
+            raise UsageError(f"{name!r} is no controller{meant}")
+    return tuple(names)
+
+
+def is_about(judgement: Judgement, namespace: str, name: str, kind: str | None = None) -> bool:
+    """Whether a judgement is about an object: its own, or what another controller did to it."""
+    where = judgement.object
+    if where.namespace != namespace:
+        return False
+    if where.name == name and kind in (None, where.kind):
+        return True
+    acted_upon = judgement.subject if judgement.action.startswith("job-") else None
+    return kind in (None, "Job") and acted_upon == name

@@ -68,4 +68,4 @@ def test_a_cronjob_is_told_with_its_spec_and_what_changed_in_it() -> None:
         (8, "changed the CronJob", ("spec schedule: @hourly → None",)),
         (9, "is gone", ()),
     ]
-    assert account.closing == "Ticks while it was recorded: none."
+    assert account.closing == "Ticks while it was recorded: none; nothing contradicts the rules."

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tracekit.errors import TracekitError, UsageError
-from tracekit.sql.messages import closest
+from tracekit.errors import TracekitError
 from tracekit.sql.session import Session
+from tracekit.trace.objects import missing_object, split_key
 
 #: Changed fields that one report may carry, over all revisions; beyond it, diffs are left out.
 MAX_DIFF_ENTRIES = 60_000
@@ -93,14 +93,10 @@ def report_data(session: Session, key: str | None = None) -> dict[str, Any]:
 def _scope(session: Session, key: str | None) -> Scope:
     if key is None:
         return Scope()
-    namespace, slash, name = key.partition("/")
-    if not slash or not namespace or not name:
-        raise UsageError(f"{key!r} is no Job: write it like NAMESPACE/NAME")
-    known = [r["key"] for r in session.rows("SELECT namespace || '/' || job AS key FROM jobs")]
-    if key not in known:
-        close = closest(key, known)
-        hint = f"did you mean {close}?" if close else "`tracekit jobs` lists what it has"
-        raise UsageError(f"the trace has no Job {key}; {hint}")
+    namespace, name = split_key(key)
+    known = [(r["namespace"], r["job"]) for r in session.rows("SELECT namespace, job FROM jobs")]
+    if (namespace, name) not in known:
+        raise missing_object(key, known, "Job")
     return Scope(namespace, name)
 
 

@@ -1,0 +1,276 @@
+"""One answer: of every trace, replay, explain, SQL, the Python API and its parts say the same.
+
+The traces are all that are shipped, and some with a planted lie of each sort, so that there is
+something to disagree about.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import orjson
+import pytest
+from click.testing import CliRunner
+
+import tracekit
+from tests.lies import plant
+from tests.support.traces import ALL, TRACES, import_log, json_lines
+from tracekit.api import Trace
+from tracekit.cli import main as entry
+from tracekit.cli.explain import account_document
+from tracekit.errors import UsageError
+from tracekit.report.replay import judgement_document
+from tracekit.sql.session import Session
+from tracekit.verdict import Judgement
+
+INCIDENTS = sorted(path.parent.name for path in TRACES.glob("incidents/*/about.json"))
+#: Lies of each sort: different, missing, extra, early, late; of Jobs, CronJobs and TTL.
+LIES = (
+    "pod-removed",
+    "pod-extra-silent",
+    "body-image",
+    "status-failed-high-once",
+    "finalizer-early",
+    "deletion-claimed",
+    "deletion-missing-backoff",
+    "event-wrong-message",
+    "sync-late",
+    "retry-late",
+    "cron-early",
+    "cron-last-schedule",
+    "cron-tick-skipped",
+    "cron-wrong-name",
+    "ttl-late",
+    "ttl-missing",
+)
+PLACE = "v1.36.3-all"
+
+Fact = tuple[str, ...]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Where a shipped trace or a lie is, as a trace."""
+    root = tmp_path_factory.mktemp("traces")
+
+    @cache
+    def path_of(name: str) -> Path:
+        if name in INCIDENTS:
+            return TRACES / "incidents" / name
+        target = root / name
+        if name in ALL:
+            import_log(TRACES / name / "watch.jsonl.zst", target, name)
+            return target
+        rows = list(json_lines(TRACES / PLACE / "watch.jsonl.zst"))
+        lied = plant(name, rows, random.Random(crc32(name.encode())))
+        assert lied is not None, name
+        log = root / f"{name}.jsonl"
+        log.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in lied[0]))
+        import_log(log, target, PLACE)
+        return target
+
+    return path_of
+
+
+def fact(document: dict[str, Any]) -> Fact:
+    """What a divergence is, from its JSON document."""
+    where = document["object"]
+    fields = json.dumps(document["fields"], sort_keys=True)
+    revision = document["resource_version"]
+    return (
+        *(document[key] for key in ("controller", "action", "verdict")),
+        revision if revision.isdigit() else "",
+        *(where[key] for key in ("kind", "namespace", "name", "uid")),
+        document["subject"],
+        document["why"],
+        fields,
+    )
+
+
+def facts(judgements: list[Judgement]) -> Counter[Fact]:
+    return Counter(fact(judgement_document(j)) for j in judgements)
+
+
+def replayed(trace: Path, *options: str) -> Counter[Fact]:
+    result = CliRunner().invoke(
+        entry.cli,
+        ["replay", str(trace), "--diff", "-o", "json", *options],
+        standalone_mode=False,
+        catch_exceptions=False,
+    )
+    found = Counter(fact(document) for document in json.loads(result.stdout)["divergences"])
+    assert result.return_value == (1 if found else 0)
+    return found
+
+
+def in_sql(trace: Path) -> Counter[Fact]:
+    table = Session([trace]).table(
+        "SELECT controller, action, verdict, coalesce(rv::VARCHAR, '') AS rv, kind, namespace, "
+        "name, uid, subject, why, fields FROM divergences"
+    )
+    found: Counter[Fact] = Counter()
+    for row in table.to_pylist():
+        fields = [
+            {k: v if k == "path" else json.loads(v) for k, v in field.items()}
+            for field in row.pop("fields")
+        ]
+        found[(*row.values(), json.dumps(fields, sort_keys=True))] += 1
+    return found
+
+
+def explained(trace: Trace, keys: set[str]) -> Counter[Fact]:
+    found: dict[Fact, int] = {}
+    for key in sorted(keys):
+        document = account_document(trace.explain(key))
+        told = Counter(fact(d) for d in document["divergences"])  # type: ignore[attr-defined]
+        # What the CronJob controller did to a Job is told of both.
+        found |= told
+        closing = str(document["closing"])
+        assert ("nothing contradicts the rules" in closing) == (not told), closing
+        lines = trace.explain(key).text()
+        for verdict in {d[2] for d in told}:
+            assert f"[{verdict}]" in lines or f"{verdict}: " in lines, (key, verdict)
+    return Counter(found)
+
+
+@pytest.mark.parametrize("name", [*ALL, *INCIDENTS, *LIES])
+def test_all_say_the_same(name: str, place: Callable[[str], Path]) -> None:
+    path = place(name)
+    whole = replayed(path)
+    assert bool(whole) == (name in LIES)
+    trace = tracekit.open(path)
+    replay = trace.replay()
+    assert facts(replay.divergences) == whole
+    assert sum(replay.to_arrow()["divergent"].to_pylist()) == sum(whole.values())
+    assert in_sql(path) == whole
+    keys = {f"{f[5]}/{f[6]}" for f in whole}
+    some = random.Random(name).sample(trace.jobs().to_pylist(), 3) if name in ALL else []
+    assert explained(trace, keys | {f"{row['namespace']}/{row['job']}" for row in some}) == whole
+
+
+@pytest.mark.parametrize("name", LIES)
+def test_a_part_of_the_verdicts_is_a_part_of_the_same_verdicts(
+    name: str, place: Callable[[str], Path]
+) -> None:
+    trace = tracekit.open(place(name))
+    whole = facts(trace.replay().divergences)
+    keys = sorted({f"{f[5]}/{f[6]}" for f in whole})
+    of_keys: Counter[Fact] = Counter()
+    for key in keys:  # what the CronJob controller did to a Job is told of both
+        of_keys |= facts(trace.replay(job=key).divergences)
+    assert of_keys == whole
+    namespaces = {f[5] for f in whole}
+    of_namespaces = [facts(trace.replay(namespace=n).divergences) for n in sorted(namespaces)]
+    assert sum(of_namespaces, Counter()) == whole
+    controllers = {f[0] for f in whole}
+    of_controllers = [facts(trace.replay(controllers=[c]).divergences) for c in controllers]
+    assert sum(of_controllers, Counter()) == whole
+
+
+def test_a_job_is_late_in_every_view_although_its_neighbours_are_not_shown(
+    place: Callable[[str], Path],
+) -> None:
+    """The neighbours' syncs set the bound: without them this Job would pass."""
+    path = place("sync-late")
+    late = {f for f in replayed(path) if f[2] == "late"}
+    assert late
+    (key,) = {f"{f[5]}/{f[6]}" for f in late}
+    namespace = key.split("/")[0]
+    assert set(replayed(path, "-n", namespace)) >= late
+    assert set(replayed(path, "--job", key)) >= late
+    account = tracekit.open(path).explain(key)
+    assert "late" in {step.verdict for step in account.steps}
+    assert "1 divergence from the rules" in account.closing
+
+
+#### A part that is not there ####
+
+
+@pytest.mark.parametrize(
+    ("part", "said"),
+    [
+        ({"namespace": "t-indexd"}, "did you mean t-indexed"),
+        ({"namespace": ""}, "namespace ''"),
+        ({"job": "t-indexed/idxx"}, "did you mean t-indexed/idx"),
+        ({"job": "idx"}, "NAMESPACE/NAME"),
+        ({"job": "t-indexed/idx", "namespace": "t-backoff-limit"}, "leave out -n"),
+        ({"controllers": ["cronjobs"]}, "did you mean cronjob"),
+        ({"controllers": []}, "no controller"),
+        ({"controllers": ["ttl"], "namespace": "t-indexed"}, "nothing to judge"),
+        ({"min_actions": 100_000}, "100000"),
+        ({"job": "t-indexed/idx", "min_actions": 500}, "500"),
+    ],
+)
+def test_a_part_that_is_not_there_is_an_error_everywhere(
+    part: dict[str, Any], said: str, place: Callable[[str], Path]
+) -> None:
+    path = place(PLACE)
+    with pytest.raises(UsageError, match=said):
+        tracekit.open(path).replay(**part)
+    options = {
+        "namespace": "-n", "job": "--job", "controllers": "--controller",
+        "min_actions": "--min-actions",
+    }  # fmt: skip
+    words = [
+        word
+        for name, value in part.items()
+        for word in (options[name], ",".join(value) if isinstance(value, list) else str(value))
+    ]
+    result = CliRunner().invoke(entry.cli, ["replay", str(path), "--diff", *words])
+    assert isinstance(result.exception, UsageError)
+    assert said in str(result.exception)
+    assert result.stdout == ""
+
+
+def test_a_divergence_is_told_however_few_actions_there_are(
+    place: Callable[[str], Path],
+) -> None:
+    assert tracekit.open(place("pod-removed")).replay(min_actions=10**6).divergences
+
+
+@pytest.mark.parametrize("verb", [["jobs"], ["export", "--format", "jsonl"]])
+def test_other_verbs_know_no_namespace_that_is_not_there(
+    verb: list[str], place: Callable[[str], Path]
+) -> None:
+    words = [*verb, str(place(PLACE)), "-n", "t-indexd"]
+    result = CliRunner().invoke(entry.cli, words)
+    assert isinstance(result.exception, UsageError)
+    assert "did you mean t-indexed" in str(result.exception)
+    with pytest.raises(UsageError, match="t-indexed"):
+        tracekit.open(place(PLACE)).jobs("t-indexd")
+
+
+def test_a_cronjob_that_is_not_there_is_an_error(place: Callable[[str], Path]) -> None:
+    words = ["jobs", str(place(PLACE)), "--cronjob", "forbdi"]
+    result = CliRunner().invoke(entry.cli, words)
+    assert isinstance(result.exception, UsageError)
+    assert "did you mean forbid" in str(result.exception)
+
+
+def test_to_explain_one_job_judges_every_job_once(
+    place: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tracekit.diff import trace as whole  # noqa: PLC0415
+
+    seen: Counter[str] = Counter()
+    judge_key = whole.judge_key
+
+    def counted(history: Any, *rest: Any) -> Any:
+        seen[history.key] += 1
+        return judge_key(history, *rest)
+
+    monkeypatch.setattr(whole, "judge_key", counted)
+    trace = tracekit.open(place(PLACE))
+    trace.explain("t-indexed/idx")
+    assert set(seen.values()) == {1}
+    jobs = trace.jobs()
+    assert len(seen) == len({(row["namespace"], row["job"]) for row in jobs.to_pylist()})
+    trace.explain("t-backoff-limit/once")
+    assert seen == Counter({**dict.fromkeys(seen, 1), "t-backoff-limit/once": 2})
