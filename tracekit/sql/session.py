@@ -249,7 +249,11 @@ class Session:
                 self.connection.unregister("_arriving")
                 parts.append(f"{select} internal.{name}")
             if typed:
-                parts.append(f"{select} read_parquet([{', '.join(typed)}])")
+                # A trace of an older tracekit lacks columns: they are there, and empty.
+                parts.append(
+                    f"{select} (FROM internal._no_rows UNION ALL BY NAME FROM "
+                    f"read_parquet([{', '.join(typed)}], union_by_name = true))"
+                )
         empty = "SELECT ''::VARCHAR AS trace, * FROM internal._no_rows"
         rows = " UNION ALL ".join(parts) if parts else empty
         self.connection.execute(f"CREATE OR REPLACE VIEW internal._rows AS {rows}")
