@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 import yaml
 
@@ -53,10 +55,20 @@ def test_the_deployment_runs_a_command_that_parses(capsys) -> None:
     context = record_command.make_context("record", list(container["args"][1:]))
     assert context.params["keep"] == 3 * 86400
     assert context.params["append"] is True
+    assert context.params["keep_size"] == (10 << 30) * 4 // 5
     assert context.params["metrics_port"] == container["ports"][0]["containerPort"]
     mounted = {mount["name"] for mount in container["volumeMounts"]}
     assert mounted == {volume["name"] for volume in spec["volumes"]}
     assert deployment["spec"]["strategy"]["type"] == "Recreate"
+
+
+@pytest.mark.parametrize(
+    ("storage", "kept"), [("500M", 400_000_000), ("1Ti", (1 << 40) * 4 // 5), ("1e3", None)]
+)
+def test_what_is_kept_leaves_room_on_the_volume(capsys, storage: str, kept: int | None) -> None:
+    (deployment,) = printed(capsys, "-A", "--storage", storage)["Deployment"]
+    arguments = deployment["spec"]["template"]["spec"]["containers"][0]["args"]
+    assert (None if kept is None else str(kept)) == dict(pairwise(arguments)).get("--keep-size")
 
 
 def test_feature_gates_add_one_url(capsys) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -23,6 +24,7 @@ from tests.record.kills import ROOT, items_of, recorder
 from tracekit.cli.main import main
 from tracekit.errors import TracekitError
 from tracekit.record.sink import GapRow
+from tracekit.trace import header, segments
 from tracekit.trace.reader import TraceReader
 
 
@@ -324,6 +326,74 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing_flushed(
     assert TraceReader(tmp_path / "trace").gaps() == []
 
 
+class Quota:
+    """A volume of so many bytes: whatever makes a file durable fails once more is there."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder = folder
+        self.left = 10**9
+        monkeypatch.setattr(header, "sync_file", self.sync)
+        monkeypatch.setattr(segments, "sync_file", self.sync)
+
+    def used(self) -> int:
+        return sum(path.stat().st_size for path in self.folder.rglob("*") if path.is_file())
+
+    def fill(self) -> None:
+        self.left = self.used()
+
+    def sync(self, descriptor: int) -> None:
+        if self.used() > self.left:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        os.fsync(descriptor)
+
+
+def _age(trace: Path, days: int) -> None:
+    then_ns = time.time_ns() - days * 86400 * 10**9
+    for path in [*trace.rglob("*"), trace]:
+        os.utime(path, ns=(then_ns, then_ns))
+
+
+def test_a_full_volume_is_freed_of_expired_traces_before_anything_is_written(
+    tmp_path: Path, server: FakeServer, monkeypatch, capsys
+) -> None:
+    """The printed Deployment on a volume that has run full, as its container starts again."""
+    folder = tmp_path / "traces"
+    base = ("record", "-o", str(folder), "--kubeconfig", _config(tmp_path, server), "--append")
+    timing = ("--duration", "0.4s", "--rotate", "1h", "--keep", "7d")
+    assert run(*base, *timing) == 0
+    (old,) = folder.iterdir()
+    volume = Quota(folder, monkeypatch)
+    volume.fill()
+    assert run(*base, *timing) == 2, "nothing has expired"
+    assert re.search(r"The disk of .* is full; free some space, or keep less", _said(capsys))
+    assert list(folder.iterdir()) == [old], "nothing half made is left"
+    assert run("record", "-o", str(folder), "--kubeconfig", base[4], *timing) == 2
+    assert "is full" in _said(capsys)
+    assert list(folder.iterdir()) == [old], "nothing half made is left"
+    (old / ".lock").touch()  # as a recorder that was killed leaves it
+    _age(old, days=8)
+    assert run(*base, *timing) == 0, _said(capsys)
+    assert not old.exists()
+
+
+def test_a_volume_that_is_full_when_a_trace_is_rotated_is_one_sentence(
+    tmp_path: Path, server: FakeServer, monkeypatch, capsys
+) -> None:
+    folder = tmp_path / "traces"
+    volume = Quota(folder, monkeypatch)
+    timer = threading.Timer(0.6, volume.fill)
+    timer.start()
+    base = ("record", "-o", str(folder), "--kubeconfig", _config(tmp_path, server))
+    assert run(*base, "--duration", "30s", "--rotate", "900ms", "--keep", "7d") == 2
+    assert "is full" in _said(capsys)
+
+
+def _said(capsys: pytest.CaptureFixture[str]) -> str:
+    said = capsys.readouterr().err
+    assert "Traceback" not in said
+    return said
+
+
 #### What a user can get wrong ####
 
 
@@ -335,6 +405,7 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing_flushed(
         (["--context", "x"], r'context "x" does not exist; known contexts: fake'),
         (["--token", "wrong"], r"does not accept the credentials.*401"),
         (["--keep", "7d"], r"--keep .*--rotate"),
+        (["--keep-size", "1GiB"], r"--keep-size .*--rotate"),
         (["--redact", "env,secrets"], r'"secrets" cannot be redacted; choose from env, args'),
         (["--redact", "env", "--append"], r"--redact with --append needs --key-file"),
         (["--redact", "env", "--key-file", "/no/such"], r"key file /no/such cannot be read"),

@@ -14,6 +14,7 @@ from tracekit.record.known import KnownObjects
 from tracekit.record.positions import RecentFrames, is_older
 from tracekit.record.rotation import delete_expired, new_trace_path, rotated_traces
 from tracekit.record.sink import GapRow, RowQueue, Rows, SinkClosedError
+from tracekit.trace.lock import LOCK_NAME, TraceLock
 
 
 @pytest.mark.parametrize(
@@ -116,3 +117,40 @@ def test_only_expired_traces_of_ours_are_deleted(tmp_path: Path) -> None:
     assert paths[2].exists()
     assert (tmp_path / "20200101T000000Z").exists()
     assert (tmp_path / "notes").exists()
+
+
+def _rotated(folder: Path, count: int, size: int) -> list[Path]:
+    paths = []
+    for number in range(count):
+        path = new_trace_path(folder, (10**9 + number) * 10**9)
+        (path / "log").mkdir(parents=True)
+        (path / "trace.json").write_text("{}")
+        (path / "log" / "1").write_bytes(b"x" * size)
+        paths.append(path)
+    return paths
+
+
+def test_the_oldest_go_when_they_are_too_much_together(tmp_path: Path) -> None:
+    paths = _rotated(tmp_path, 4, 1000)
+
+    def left(keep_bytes: int, current: Path | None = None) -> list[Path]:
+        delete_expired(tmp_path, keep_ns=None, keep_bytes=keep_bytes, now_ns=0, current=current)
+        return rotated_traces(tmp_path)
+
+    # The folders of a trace count too, as they do on the disk.
+    total = sum(e.stat().st_size for path in paths for e in path.rglob("*"))
+    assert left(total) == paths
+    assert left(total - 1) == paths[1:]
+    assert left(1, current=paths[1]) == [paths[1], paths[3]]
+    assert left(1) == [paths[3]], "the last is what a recorder goes on with"
+
+
+def test_what_a_killed_recorder_left_expires_and_what_is_written_does_not(tmp_path: Path) -> None:
+    """The file of a lock outlives a `kill -9`; the lock does not."""
+    killed, written, _ = _rotated(tmp_path, 3, 10)
+    (killed / LOCK_NAME).touch()
+    with TraceLock(written):
+        now_ns = max(e.stat().st_mtime_ns for e in tmp_path.rglob("*")) + 100
+        gone = delete_expired(tmp_path, keep_ns=10, now_ns=now_ns, current=None)
+        assert killed in gone
+        assert rotated_traces(tmp_path) == [written]

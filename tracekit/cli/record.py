@@ -19,11 +19,13 @@ from tracekit.cli.record_status import StatusDisplay
 from tracekit.cli.units import DURATION, SIZE, format_bytes
 from tracekit.errors import ClusterError, UsageError
 from tracekit.record.compaction import compact_before_append
-from tracekit.record.kinds import Scope, plan_streams
+from tracekit.record.feed import opening_failure
+from tracekit.record.kinds import Plan, Scope, plan_streams
 from tracekit.record.kubeconfig import Connection, ConnectOptions
 from tracekit.record.metrics import MetricsServer
+from tracekit.record.positions import ResumePoint
 from tracekit.record.probe import ClusterInfo, asked, probe_cluster
-from tracekit.record.recorder import Ending, Limits, Outcome, Recorder, Target
+from tracekit.record.recorder import Ending, Limits, Outcome, Recorder, Target, expire
 from tracekit.record.redact import Redactor, parse_fields, read_key
 from tracekit.record.resume import resume_points
 from tracekit.record.rotation import rotated_traces
@@ -53,6 +55,7 @@ class _Options:
     key_file: Path | None
     rotate: float | None
     keep: float | None
+    keep_size: int | None
     max_size: int | None
     duration: float | None
     flush_interval: float
@@ -112,6 +115,9 @@ def _connection_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--max-size", type=SIZE, help="End (or rotate) at this size, for example 1GiB.")
 @click.option("--rotate", type=DURATION, help="Begin a new trace this often; -o is a folder.")
 @click.option("--keep", type=DURATION, help="With --rotate: delete traces older than this.")
+@click.option(
+    "--keep-size", type=SIZE, help="With --rotate: delete the oldest traces beyond this, together."
+)
 @click.option("--flush-interval", type=DURATION, default="1s", help="What a crash may lose.")
 @click.option("--redact", metavar="FIELDS", help="Hash env, args, annotations (comma-separated).")
 @click.option(
@@ -151,8 +157,8 @@ def _check(options: _Options) -> None:
     """Refuse what does not fit together before anything is asked of the cluster."""
     if options.namespaces and options.all_namespaces:
         raise UsageError("-n and -A exclude each other; give one of them.")
-    if options.keep is not None and options.rotate is None:
-        raise UsageError("--keep deletes rotated traces; give --rotate too.")
+    if options.rotate is None and (options.keep is not None or options.keep_size is not None):
+        raise UsageError("--keep and --keep-size delete rotated traces; give --rotate too.")
     if options.key_file is not None and options.redact is None:
         raise UsageError("--key-file is the key of --redact; give --redact too.")
     if options.redact is not None and options.append and options.key_file is None:
@@ -200,12 +206,21 @@ def _prepare(
         _say(console, f"Not recorded: {name}: {reason}")
     for note in cluster.notes:
         _say(console, f"Note: {note}")
+    limits = Limits(
+        flush_interval_s=options.flush_interval,
+        duration_s=options.duration,
+        max_bytes=options.max_size,
+        rotate_s=options.rotate,
+        keep_s=options.keep,
+        keep_bytes=options.keep_size,
+    )
+    if options.rotate is not None:
+        expire(options.output, limits)
     append_to = _trace_to_append_to(options)
     resume = {}
     if append_to is not None:
         _check_same(append_to, scope, cluster)
-        compact_before_append(append_to)
-        resume = resume_points(TraceReader(append_to), plan.specs)
+        resume = _resume(append_to, plan)
         _say(console, f"Going on with {append_to}")
     transform = None
     if options.redact is not None:
@@ -216,18 +231,20 @@ def _prepare(
         cluster,
         scope,
         Target(path=options.output, append_to=append_to, rotating=options.rotate is not None),
-        limits=Limits(
-            flush_interval_s=options.flush_interval,
-            duration_s=options.duration,
-            max_bytes=options.max_size,
-            rotate_s=options.rotate,
-            keep_s=options.keep,
-        ),
+        limits=limits,
         policy=WatchPolicy(streaming_lists=cluster.minor >= _STREAMING_LISTS_MINOR),
         resume=resume,
         transform=transform,
         session={"redacted": sorted(transform.fields)} if transform is not None else {},
     )
+
+
+def _resume(trace: Path, plan: Plan) -> dict[str, ResumePoint]:
+    try:
+        compact_before_append(trace)
+    except OSError as error:
+        raise opening_failure(error, trace) from error
+    return resume_points(TraceReader(trace), plan.specs)
 
 
 def _trace_to_append_to(options: _Options) -> Path | None:

@@ -136,6 +136,18 @@ def writing_failure(error: BaseException, trace: Path) -> TracekitError:
     return ClusterError(f"Writing {trace} failed ({type(error).__name__}: {error}).")
 
 
+def opening_failure(error: OSError, trace: Path) -> TracekitError:
+    """Put what stops a recording from beginning into a sentence."""
+    if error.errno in _FULL_DISK:
+        return ClusterError(
+            f"The disk of {trace} is full; free some space, or keep less (--rotate with --keep or "
+            "--keep-size), and start again."
+        )
+    return ClusterError(
+        f"{trace} cannot be written ({error.strerror or error}); mend that or choose another place."
+    )
+
+
 def _gap(gap: GapRow) -> Gap:
     return Gap(
         stream=gap.stream,

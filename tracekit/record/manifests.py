@@ -6,6 +6,7 @@ Secret, no ConfigMap, no write of any kind.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ _VERBS = ["get", "list", "watch"]
 _METRICS_PORT = 8080
 _USER_ID = 65532
 _TRACES = "/traces"
+_QUANTITY = re.compile(r"(\d+(?:\.\d+)?)(?:([kKMGTP])(i?))?")
 _RBAC = "rbac.authorization.k8s.io"
 
 
@@ -142,6 +144,7 @@ def _deployment(deployment: Deployment) -> dict[str, Any]:
 
 def _container(deployment: Deployment) -> dict[str, Any]:
     scope = [word for namespace in deployment.namespaces for word in ("-n", namespace)] or ["-A"]
+    kept = _kept_bytes(deployment.storage)
     probe = {"httpGet": {"path": "/healthz", "port": "metrics"}, "periodSeconds": 20}
     return {
         "name": "recorder",
@@ -151,6 +154,7 @@ def _container(deployment: Deployment) -> dict[str, Any]:
             *scope,
             *("-o", _TRACES, "--append"),
             *("--rotate", deployment.rotate, "--keep", deployment.keep),
+            *(() if kept is None else ("--keep-size", str(kept))),
             *("--metrics-port", str(_METRICS_PORT), "--metrics-address", "0.0.0.0"),  # noqa: S104 (inside a pod, for its probes)
         ],
         "ports": [{"name": "metrics", "containerPort": _METRICS_PORT}],
@@ -171,6 +175,16 @@ def _container(deployment: Deployment) -> dict[str, Any]:
             {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108 (a path in the pod)
         ],
     }
+
+
+def _kept_bytes(storage: str) -> int | None:
+    """Give four fifths of a volume: the trace being written, and its compaction, need the rest."""
+    match = _QUANTITY.fullmatch(storage)
+    if match is None:
+        return None
+    base = 1024 if match[3] else 1000
+    power = 0 if not match[2] else "kMGTP".index(match[2].replace("K", "k")) + 1
+    return int(float(match[1]) * base**power * 4 / 5)
 
 
 def _object(

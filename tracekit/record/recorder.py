@@ -7,6 +7,7 @@ returns how it went; it prints nothing, what a user sees comes from `events` and
 from __future__ import annotations
 
 import contextlib
+import shutil
 import threading
 import time
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from typing import Any
 
 from tracekit.errors import TracekitError
 from tracekit.record.compaction import Compaction
-from tracekit.record.feed import TraceFeed, trace_bytes, writing_failure
+from tracekit.record.feed import TraceFeed, opening_failure, trace_bytes, writing_failure
 from tracekit.record.kinds import Plan, Scope
 from tracekit.record.positions import ResumePoint
 from tracekit.record.probe import ClusterInfo
@@ -33,6 +34,7 @@ _NS = 1_000_000_000
 _TICK_S = 0.2
 _JOIN_S = 5.0
 _FINISH_POLL_S = 0.02
+_EXPIRE_EVERY_S = 60.0
 
 
 class Ending(StrEnum):
@@ -52,7 +54,9 @@ class Limits:
     duration_s: float | None = None
     max_bytes: int | None = None
     rotate_s: float | None = None
+    #: Retention of rotated traces, by age and by their size together.
     keep_s: float | None = None
+    keep_bytes: int | None = None
     #: A stream that is down for longer than this is called dead.
     dead_after_s: float = 120.0
 
@@ -78,6 +82,21 @@ class Outcome:
     trace_bytes: int
     dead: list[str] = field(default_factory=list)
     error: TracekitError | None = None
+
+
+def expire(folder: Path, limits: Limits, *, current: Path | None = None) -> None:
+    """Delete the rotated traces that are past their retention.
+
+    Done before anything else is written, too: they may be what fills the disk.
+    """
+    if limits.keep_s is not None or limits.keep_bytes is not None:
+        delete_expired(
+            folder,
+            keep_ns=None if limits.keep_s is None else int(limits.keep_s * _NS),
+            keep_bytes=limits.keep_bytes,
+            now_ns=time.time_ns(),
+            current=current,
+        )
 
 
 class Recorder:
@@ -129,13 +148,22 @@ class Recorder:
     def _open_first(self) -> TraceWriter:
         target = self._target
         if target.append_to is not None:
-            return TraceWriter(
-                target.append_to, None, session=self._this_session(), append=True, plain=True
-            )
-        path = target.path
+            return self._open(target.append_to, append=True)
         if target.rotating:
-            path = new_trace_path(target.path, time.time_ns())
-        return TraceWriter(path, self._header(), session=self._this_session(), plain=True)
+            return self._open(new_trace_path(target.path, time.time_ns()))
+        return self._open(target.path)
+
+    def _open(self, path: Path, *, append: bool = False) -> TraceWriter:
+        is_new = not path.exists()
+        header = None if append else self._header()
+        try:
+            return TraceWriter(
+                path, header, session=self._this_session(), append=append, plain=True
+            )
+        except OSError as error:
+            if is_new:
+                shutil.rmtree(path, ignore_errors=True)
+            raise opening_failure(error, path) from error
 
     def _header(self) -> TraceHeader:
         scope: dict[str, Any] = {
@@ -171,8 +199,7 @@ class Recorder:
 
     def _rotate(self) -> None:
         """Begin a new trace: every stream at once, each with a list of what lives now."""
-        path = new_trace_path(self._target.path, time.time_ns())
-        writer = TraceWriter(path, self._header(), session=self._this_session(), plain=True)
+        writer = self._open(new_trace_path(self._target.path, time.time_ns()))
         with contextlib.ExitStack() as stack:
             for watcher in self.watchers:
                 stack.enter_context(watcher.lock)
@@ -239,7 +266,7 @@ class Recorder:
         self.feed.trace_bytes = trace_bytes(self.feed.trace)
 
     def _supervise(self, on_tick: Callable[[], None]) -> None:
-        started_s = rotated_s = time.monotonic()
+        started_s = rotated_s = expired_s = time.monotonic()
         limits = self._limits
         while not self._stop.wait(_TICK_S):
             now_s = time.monotonic()
@@ -249,8 +276,14 @@ class Recorder:
                 self.stop(Ending.DURATION)
             elif self._rotation_is_due(now_s - rotated_s):
                 rotated_s = now_s
-                self._rotate()
-                self._delete_expired()
+                self._expire()
+                try:
+                    self._rotate()
+                except TracekitError as error:
+                    self.queue.close(error)
+            elif now_s - expired_s >= _EXPIRE_EVERY_S:
+                expired_s = now_s
+                self._expire()
             elif not self._target.rotating and self._is_full():
                 self.stop(Ending.MAX_SIZE)
             self._upkeep()
@@ -269,14 +302,9 @@ class Recorder:
         rotate_s = self._limits.rotate_s
         return (rotate_s is not None and age_s >= rotate_s) or self._is_full()
 
-    def _delete_expired(self) -> None:
-        if self._limits.keep_s is not None:
-            delete_expired(
-                self._target.path,
-                keep_ns=int(self._limits.keep_s * _NS),
-                now_ns=time.time_ns(),
-                current=self.feed.trace,
-            )
+    def _expire(self) -> None:
+        if self._target.rotating:
+            expire(self._target.path, self._limits, current=self.feed.trace)
 
     def _join(self, reading: list[threading.Thread]) -> None:
         """Wait for the streams; a read that blocks is interrupted until it returns."""
