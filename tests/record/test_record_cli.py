@@ -186,6 +186,25 @@ def test_rotated_traces_are_continued_and_expire(tmp_path: Path, server: FakeSer
     assert len(TraceReader(trace).header.sessions) == 2
 
 
+def test_a_damaged_trace_does_not_stop_a_rotating_recorder(
+    tmp_path: Path, server: FakeServer, capsys
+) -> None:
+    folder = tmp_path / "traces"
+    base = ("record", "-o", str(folder), "--kubeconfig", _config(tmp_path, server), "--append")
+    timing = ("--duration", "0.5s", "--rotate", "1h")
+    assert run(*base, *timing) == 0
+    (trace,) = folder.iterdir()
+    (segment,) = (trace / "log").iterdir()
+    segment.write_bytes(segment.read_bytes()[:-9])
+    before = segment.read_bytes()
+    assert run("record", "-o", str(trace), *base[3:], "--duration", "0.5s") == 2
+    assert "is damaged" in _said(capsys)
+    assert run(*base, *timing) == 0
+    assert re.search(r"Not going on with it: .* is damaged", _said(capsys))
+    assert len(list(folder.iterdir())) == 2
+    assert segment.read_bytes() == before
+
+
 def test_what_may_not_be_seen_is_said_and_written(
     tmp_path: Path, cluster: FakeCluster, capsys
 ) -> None:

@@ -13,6 +13,7 @@ import sys
 import click
 
 from tracekit import __version__
+from tracekit.cli.units import printable
 from tracekit.errors import TracekitError
 
 #: verb -> "module:attribute" of its click command.
@@ -57,13 +58,6 @@ class LazyGroup(click.Group):
 @click.version_option(__version__, prog_name="tracekit")
 def cli() -> None:
     """Record and replay what the Kubernetes batch controllers did, and judge it."""
-
-
-def printable(message: str) -> str:
-    """The message without characters that a terminal would obey: names in it may be hostile."""
-    return "".join(
-        c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in message
-    )
 
 
 def main(args: list[str] | None = None) -> None:

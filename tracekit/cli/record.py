@@ -16,14 +16,11 @@ import click
 from rich.console import Console
 
 from tracekit.cli.record_status import StatusDisplay
-from tracekit.cli.units import DURATION, SIZE, format_bytes
-from tracekit.errors import ClusterError, UsageError
-from tracekit.record.compaction import compact_before_append
-from tracekit.record.feed import opening_failure
-from tracekit.record.kinds import Plan, Scope, plan_streams
+from tracekit.cli.units import DURATION, SIZE, format_bytes, printable
+from tracekit.errors import ClusterError, TraceFormatError, UsageError
+from tracekit.record.kinds import Scope, plan_streams
 from tracekit.record.kubeconfig import Connection, ConnectOptions
 from tracekit.record.metrics import MetricsServer
-from tracekit.record.positions import ResumePoint
 from tracekit.record.probe import ClusterInfo, asked, probe_cluster
 from tracekit.record.recorder import Ending, Limits, Outcome, Recorder, Target, expire
 from tracekit.record.redact import Redactor, parse_fields, read_key
@@ -150,7 +147,8 @@ def record(**values: Any) -> int:
 
 
 def _say(console: Console, text: str) -> None:
-    console.print(text, highlight=False, markup=False, soft_wrap=True)
+    # What a server says may be part of it.
+    console.print(printable(text), highlight=False, markup=False, soft_wrap=True)
 
 
 def _check(options: _Options) -> None:
@@ -219,9 +217,17 @@ def _prepare(
     append_to = _trace_to_append_to(options)
     resume = {}
     if append_to is not None:
-        _check_same(append_to, scope, cluster)
-        resume = _resume(append_to, plan)
-        _say(console, f"Going on with {append_to}")
+        try:
+            _check_same(append_to, scope, cluster)
+            resume = resume_points(TraceReader(append_to), plan.specs)
+        except TraceFormatError as error:
+            if options.rotate is None:
+                raise
+            # A recorder that is always on must not be stopped by one bad file.
+            _say(console, f"Not going on with it: {error}")
+            append_to = None
+        else:
+            _say(console, f"Going on with {append_to}")
     transform = None
     if options.redact is not None:
         transform = Redactor(read_key(options.key_file), parse_fields(options.redact))
@@ -237,14 +243,6 @@ def _prepare(
         transform=transform,
         session={"redacted": sorted(transform.fields)} if transform is not None else {},
     )
-
-
-def _resume(trace: Path, plan: Plan) -> dict[str, ResumePoint]:
-    try:
-        compact_before_append(trace)
-    except OSError as error:
-        raise opening_failure(error, trace) from error
-    return resume_points(TraceReader(trace), plan.specs)
 
 
 def _trace_to_append_to(options: _Options) -> Path | None:
@@ -322,22 +320,18 @@ def _report(outcome: Outcome, console: Console) -> int:
     observations = sum(stream.observations for stream in outcome.streams)
     gaps = sum(stream.gaps for stream in outcome.streams)
     why = {Ending.DURATION: ", the duration is over", Ending.MAX_SIZE: ", the size is reached"}
-    console.print(
+    _say(
+        console,
         f"Wrote {outcome.trace}: {outcome.rows:,} rows, {observations:,} observations, {gaps} "
         f"gaps, {format_bytes(outcome.trace_bytes)}{why.get(outcome.ending, '')}",
-        highlight=False,
-        markup=False,
-        soft_wrap=True,
     )
     if not outcome.dead:
         return 0
     for stream in outcome.streams:
         if stream.name in outcome.dead:
-            console.print(
+            _say(
+                console,
                 f"tracekit: {stream.name} was not being recorded at the end: "
                 f"{stream.last_failure or 'its first list never finished'}",
-                highlight=False,
-                markup=False,
-                soft_wrap=True,
             )
     return _DEAD_STREAM

@@ -21,7 +21,7 @@ from prompt_toolkit.lexers import PygmentsLexer
 from prompt_toolkit.output import Output
 from pygments.lexers.sql import SqlLexer  # type: ignore[import-untyped]
 
-from tracekit.cli.main import printable
+from tracekit.cli.units import printable
 from tracekit.errors import TracekitError
 from tracekit.report.rows import FORMATS, write_rows
 from tracekit.sql.catalog import examples, macros, views

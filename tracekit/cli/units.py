@@ -1,4 +1,4 @@
-"""Durations and sizes as people write them: 10m, 1h30m, 7d; 512MiB, 1GiB."""
+"""Durations and sizes as people write them (10m, 7d; 512MiB), and text that is safe to print."""
 
 from __future__ import annotations
 
@@ -70,3 +70,10 @@ def format_bytes(count: float) -> str:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
         count /= 1024
     return f"{count:.1f} TiB"
+
+
+def printable(message: str) -> str:
+    """The message without characters that a terminal would obey: names in it may be hostile."""
+    return "".join(
+        c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in message
+    )

@@ -17,7 +17,6 @@ import time
 from pathlib import Path
 
 from tracekit.trace.compact import FAN_IN, Compactor
-from tracekit.trace.lock import TraceLock
 from tracekit.trace.segments import live_segments
 
 #: Smaller than an importer's segments: the process must stay small beside a recorder.
@@ -28,8 +27,6 @@ _MODULE = "tracekit.record.compaction"
 _FINISH = "--finish"
 _EVERY_S = 5.0
 _RETRY_S = 60.0
-_POLL_S = 0.02
-_SEGMENTS_BEFORE_APPEND = 64
 _NICE = 5
 _PR_SET_PDEATHSIG = 1
 
@@ -85,19 +82,6 @@ class Compaction:
             # Ctrl-C is for the recorder, which then waits for this process.
             start_new_session=True,
         )
-
-
-def compact_before_append(trace: Path) -> None:
-    """Merge what a recorder that was killed left, if it is so much that reading it takes long.
-
-    Otherwise one that is killed again and again before its first compaction would start ever later.
-    """
-    if len(live_segments(trace)) <= _SEGMENTS_BEFORE_APPEND:
-        return
-    with TraceLock(trace):
-        compaction = Compaction(trace)
-        while not compaction.is_finished():
-            time.sleep(_POLL_S)
 
 
 def _die_with(parent: int) -> None:
