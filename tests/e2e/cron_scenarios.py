@@ -33,24 +33,24 @@ def cronjobs(scene: Scene) -> None:
 
 def _create_all(scene: Scene) -> None:
     failing = {"run": 1, "exit": 1}
-    _cron(scene, "allow", {"run": 80})
-    _cron(scene, "forbid", {"run": 75}, concurrencyPolicy="Forbid")
-    _cron(scene, "replace", {"run": 90, "grace": 1}, concurrencyPolicy="Replace")
-    _cron(scene, "failing", failing, job={"backoffLimit": 0}, failedJobsHistoryLimit=1)
-    _cron(scene, "keeps-none", {"run": 1}, successfulJobsHistoryLimit=0)
-    _cron(scene, "keeps-one", {"run": 2}, successfulJobsHistoryLimit=1)
-    _cron(scene, "shortened", {"run": 1})
-    _cron(scene, "resumed", {"run": 1}, suspend=True)
-    _cron(scene, "too-late", {"run": 1}, suspend=True, startingDeadlineSeconds=20)
-    _cron(scene, "paused", {"run": 1})
-    _cron(scene, "rescheduled", {"run": 1})
-    _cron(scene, "every", {"run": 1}, schedule="@every 45s", startingDeadlineSeconds=20)
-    _cron(scene, "never", {"run": 1}, schedule="0 0 31 2 *")
-    _cron(scene, "hourly", {"run": 1}, schedule="@hourly")
-    _cron(scene, "deleted", {"run": 40})
-    _cron(scene, "orphaning", {"run": 40})
-    _cron(scene, "with-ttl", {"run": 1}, job={"ttlSecondsAfterFinished": 5})
-    _cron(
+    cron(scene, "allow", {"run": 80})
+    cron(scene, "forbid", {"run": 75}, concurrencyPolicy="Forbid")
+    cron(scene, "replace", {"run": 90, "grace": 1}, concurrencyPolicy="Replace")
+    cron(scene, "failing", failing, job={"backoffLimit": 0}, failedJobsHistoryLimit=1)
+    cron(scene, "keeps-none", {"run": 1}, successfulJobsHistoryLimit=0)
+    cron(scene, "keeps-one", {"run": 2}, successfulJobsHistoryLimit=1)
+    cron(scene, "shortened", {"run": 1})
+    cron(scene, "resumed", {"run": 1}, suspend=True)
+    cron(scene, "too-late", {"run": 1}, suspend=True, startingDeadlineSeconds=20)
+    cron(scene, "paused", {"run": 1})
+    cron(scene, "rescheduled", {"run": 1})
+    cron(scene, "every", {"run": 1}, schedule="@every 45s", startingDeadlineSeconds=20)
+    cron(scene, "never", {"run": 1}, schedule="0 0 31 2 *")
+    cron(scene, "hourly", {"run": 1}, schedule="@hourly")
+    cron(scene, "deleted", {"run": 40})
+    cron(scene, "orphaning", {"run": 40})
+    cron(scene, "with-ttl", {"run": 1}, job={"ttlSecondsAfterFinished": 5})
+    cron(
         scene,
         "parallel",
         {"run": 2},
@@ -58,16 +58,16 @@ def _create_all(scene: Scene) -> None:
         concurrencyPolicy="Forbid",
     )
     if scene.around.minor >= 22:
-        _cron(scene, "job-suspended", {"run": 1}, job={"suspend": True})
+        cron(scene, "job-suspended", {"run": 1}, job={"suspend": True})
     if scene.around.minor >= 25:
-        _cron(scene, "zoned", {"run": 1}, schedule="*/1 * * * *", timeZone="Asia/Kolkata")
-        _cron(scene, "zoned-half", {"run": 1}, schedule="*/2 * * * *", timeZone="Asia/Kathmandu")
-    _cron(scene, "taken", {"run": 1})
+        cron(scene, "zoned", {"run": 1}, schedule="*/1 * * * *", timeZone="Asia/Kolkata")
+        cron(scene, "zoned-half", {"run": 1}, schedule="*/2 * * * *", timeZone="Asia/Kathmandu")
+    cron(scene, "taken", {"run": 1})
     if scene.around.minor >= 21:
         _take_next_name(scene, "taken")
 
 
-def _cron(
+def cron(
     scene: Scene,
     name: str,
     plan: RawObject,

@@ -6,12 +6,8 @@ the API server's own audit log: nothing that was written may be missing outside 
 
 import os
 import re
-import signal
-import subprocess
-import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,8 +17,8 @@ from tests.e2e import audit
 from tests.e2e.access import RBAC, compact
 from tests.e2e.cluster import API_SERVER, CONTROLLER_MANAGER, Cluster
 from tests.e2e.kubelet import Kubelet
+from tests.e2e.recorder import Recording, tracekit, until
 from tests.e2e.scene import Scene, Surroundings
-from tracekit.errors import TracekitError
 from tracekit.trace.reader import TraceReader
 
 pytestmark = pytest.mark.e2e
@@ -52,7 +48,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 def _apply_printed_rights(cluster: Cluster, user: str, *scope: str) -> None:
     """Apply the roles that `tracekit manifests` prints, bound to a user of the token file."""
-    printed = _tracekit("manifests", *scope).stdout
+    printed = tracekit("manifests", *scope).stdout
     for document in yaml.safe_load_all(printed):
         kind, meta = document["kind"], document["metadata"]
         if not kind.startswith(("Role", "ClusterRole")):
@@ -65,69 +61,6 @@ def _apply_printed_rights(cluster: Cluster, user: str, *scope: str) -> None:
         if "namespace" in meta:
             where += f"/namespaces/{meta['namespace']}"
         cluster.api().create(f"{where}/{kind.lower()}s", document)
-
-
-def _command(*arguments: str) -> list[str]:
-    start = "from tracekit.cli.main import main; main()"
-    return [sys.executable, "-c", start, *arguments]
-
-
-def _tracekit(*arguments: str, status: int = 0) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        _command(*arguments), capture_output=True, text=True, timeout=90, check=False
-    )
-    assert done.returncode == status, done.stderr
-    assert "Traceback" not in done.stderr
-    return done
-
-
-class Recording:
-    """A recorder process; its stderr is read so that tests can wait for what it says."""
-
-    def __init__(
-        self, cluster: Cluster, out: Path, *arguments: str, user: str = "recorder"
-    ) -> None:
-        command = _command(
-            *("record", "-o", str(out), "--kubeconfig", str(cluster.kubeconfig(user))), *arguments
-        )
-        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-        self.said: list[str] = []
-        self.out = out
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
-
-    def _read(self) -> None:
-        assert self.process.stderr is not None
-        self.said.extend(self.process.stderr)
-
-    def wait_live(self, streams: int) -> None:
-        """Wait until all streams of this run have finished their list, or resumed."""
-        before = self._lists()
-        _until(lambda: self.process.poll() is not None or self._lists() >= max(before, streams))
-        assert self.process.poll() is None, self.said
-
-    def _lists(self) -> int:
-        try:
-            return TraceReader(self.out).table(("stream",), types=["LIST_END"]).num_rows
-        except TracekitError:  # not there yet
-            return 0
-
-    def kill(self) -> None:
-        self.process.send_signal(signal.SIGKILL)
-        self.process.wait(10)
-
-    def stop(self, status: int = 0) -> str:
-        self.process.send_signal(signal.SIGINT)
-        assert self.process.wait(60) == status, "".join(self.said)
-        self._reader.join(10)
-        return "".join(self.said)
-
-
-def _until(done: Callable[[], bool], seconds_max: float = 60) -> None:
-    deadline = time.monotonic() + seconds_max
-    while not done():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.1)
 
 
 def _scene(cluster: Cluster, name: str) -> Scene:
@@ -234,12 +167,12 @@ def test_kill_and_restart_lose_nothing(cluster: Cluster, tmp_path: Path) -> None
     recording = Recording(cluster, trace, "-A", "--append")
     recording.wait_live(7)
     _finish_jobs(scene, "meanwhile")
-    _until(lambda: _holds_end_of(trace, "meanwhile-three"))
+    until(lambda: _holds_end_of(trace, "meanwhile-three"))
     assert TraceReader(trace).gaps() == []
     _restart_api_server(cluster)
     _some_jobs(scene, "after")
     _finish_jobs(scene, "after")
-    _until(lambda: _holds_end_of(trace, "after-three"))
+    until(lambda: _holds_end_of(trace, "after-three"))
     time.sleep(3)
     said = recording.stop()
     assert "Going on with" in said
@@ -269,10 +202,10 @@ def test_compaction_makes_a_gap_row_and_synthesised_deletes(
     compact(cluster.etcd_url)
     _restart_api_server(cluster)
     recording = Recording(cluster, trace, "-A", "--append")
-    _until(lambda: any(gap.stream == "jobs" for gap in TraceReader(trace).gaps()))
+    until(lambda: any(gap.stream == "jobs" for gap in TraceReader(trace).gaps()))
     _some_jobs(scene, "after")
     _finish_jobs(scene, "after")
-    _until(lambda: _holds_end_of(trace, "after-three"))
+    until(lambda: _holds_end_of(trace, "after-three"))
     recording.stop()
     reader = TraceReader(trace)
     gaps = {gap.stream: gap for gap in reader.gaps()}
@@ -340,7 +273,7 @@ def test_what_a_user_can_get_wrong(
     cluster: Cluster, tmp_path: Path, user: str, arguments: list[str], expected: str
 ) -> None:
     kubeconfig = cluster.kubeconfig(user)
-    done = _tracekit(
+    done = tracekit(
         *("record", "-o", str(tmp_path / "trace"), "--kubeconfig", str(kubeconfig)),
         *arguments,
         status=2,
@@ -355,6 +288,6 @@ def test_an_unknown_certificate_is_refused(cluster: Cluster, tmp_path: Path) -> 
     kubeconfig = tmp_path / "config"
     kubeconfig.write_text(yaml.safe_dump(config))
     arguments = ["record", "-A", "-o", str(tmp_path / "trace"), "--kubeconfig", str(kubeconfig)]
-    done = _tracekit(*arguments, status=2)
+    done = tracekit(*arguments, status=2)
     assert re.search(r"TLS.*certificate-authority", done.stderr), done.stderr
-    _tracekit(*arguments, "--insecure-skip-tls-verify", "--duration", "1s")
+    tracekit(*arguments, "--insecure-skip-tls-verify", "--duration", "1s")

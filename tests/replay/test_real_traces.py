@@ -7,7 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.traces import ALL, CONTROLLERS, TRACES, audited_writes, import_log
+from tests.support.traces import (
+    ALL,
+    AUDITED_KINDS,
+    CONTROLLERS,
+    TRACES,
+    as_audited,
+    audited_writes,
+    import_log,
+)
 from tracekit.diff.trace import DiffReport
 from tracekit.trace.judged import Judge, resolve_era
 from tracekit.verdict import Verdict
@@ -38,17 +46,7 @@ def test_explained_actions_of_the_job_controller_are_those_that_the_audit_log_co
         j.action for j in report.judgements if j.controller == "job" and j.verdict in EXPLAINED
     )
     audited = audited_writes(name, CONTROLLERS["job"])
-    patches = sum(explained[kind] for kind in ("finalizer-removal", "pod-adopt", "pod-release"))
-    assert {
-        "pod-create": explained["pod-create"],
-        "pod-delete": explained["pod-delete"],
-        "pod-patch": patches,
-        "status-update": explained["status-update"],
-        "event": explained["event"],
-    } == {
-        kind: audited[kind]
-        for kind in ("pod-create", "pod-delete", "pod-patch", "status-update", "event")
-    }, name
+    assert as_audited(explained) == {kind: audited[kind] for kind in AUDITED_KINDS}, name
 
 
 def test_nothing_is_unknowable_where_everything_was_recorded(
