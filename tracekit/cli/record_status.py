@@ -98,37 +98,45 @@ class StatusDisplay:
 
     def _table(self, rates: dict[str, float]) -> Table:
         table = Table(box=None, pad_edge=False, header_style="dim")
-        for title in ("stream", "state", "obs/s", "obs", "bytes", "silent", "gaps"):
+        for title in ("stream", "state", "obs/s", "obs", "bytes", "silent", "behind", "gaps"):
             table.add_column(title, justify="left" if title in {"stream", "state"} else "right")
         now_ns = time.time_ns()
         for watcher in self._recorder.watchers:
             status = watcher.status
             last_ns = status.last_byte_ns
+            up, is_live = watcher.is_up(now_ns), status.state is StreamState.LIVE
             silent = "-" if last_ns is None else f"{(now_ns - last_ns) // _NS}s"
             table.add_row(
                 watcher.spec.name,
-                status.state.value,
+                status.state.value if up or not is_live else "silent",
                 f"{rates[watcher.spec.name]:.1f}",
                 f"{status.observations:,}",
                 format_bytes(status.received_bytes),
                 silent,
+                f"{watcher.behind_ns(now_ns) / _NS:.1f}s",
                 str(status.gaps),
             )
         feed = self._recorder.feed
-        lag = f"lag {self._recorder.queue.lag_s(now_ns):.1f}s"
-        table.caption = f"{feed.trace}: {format_bytes(feed.trace_bytes)}, {lag}; Ctrl-C ends"
+        size, lag = format_bytes(feed.trace_bytes), self._lag(now_ns)
+        table.caption = f"{feed.trace}: {size}, {lag}; Ctrl-C ends"
         table.caption_justify = "left"
         return table
+
+    def _lag(self, now_ns: int) -> str:
+        """Say how far the trace is behind the server, and by which stream."""
+        lag_s, stream = self._recorder.lag_s(now_ns)
+        return f"lag {lag_s:.1f}s" + (f" ({stream})" if stream else "")
 
     def _line(self, rates: dict[str, float]) -> str:
         feed = self._recorder.feed
         per_stream = " ".join(f"{name}={rate:.1f}/s" for name, rate in rates.items())
         gaps = sum(watcher.status.gaps for watcher in self._recorder.watchers)
-        down = [w.spec.name for w in self._recorder.watchers if w.status.down_since_ns is not None]
+        now_ns = time.time_ns()
+        down = [w.spec.name for w in self._recorder.watchers if not w.is_up(now_ns)]
         total = sum(watcher.status.observations for watcher in self._recorder.watchers)
         line = (
             f"{total} observations, {per_stream}, "
-            f"lag {self._recorder.queue.lag_s(time.time_ns()):.1f}s, "
+            f"{self._lag(now_ns)}, "
             f"{format_bytes(feed.trace_bytes)}, {gaps} gaps"
         )
-        return f"{line}, down: {', '.join(down)}" if down else line
+        return f"{line}, not up: {', '.join(down)}" if down else line

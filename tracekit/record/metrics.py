@@ -16,7 +16,6 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from tracekit.errors import UsageError
-from tracekit.record.status import StreamState
 
 if TYPE_CHECKING:
     from tracekit.record.recorder import Recorder
@@ -43,6 +42,11 @@ class RecorderCollector:
         yield GaugeMetricFamily(
             "tracekit_waiting_rows", "Rows not yet written.", self._recorder.queue.waiting
         )
+        yield GaugeMetricFamily(
+            "tracekit_lag_seconds",
+            "At most so far is the trace behind the server.",
+            self._recorder.lag_s(time.time_ns())[0],
+        )
 
     def _streams(self) -> Iterator[Metric]:
         counters = {
@@ -64,19 +68,27 @@ class RecorderCollector:
         failures = CounterMetricFamily(
             "tracekit_stream_failures", "Failures by kind.", labels=["stream", "kind"]
         )
-        up = GaugeMetricFamily("tracekit_stream_up", "1 while watched.", labels=["stream"])
+        up = GaugeMetricFamily(
+            "tracekit_stream_up", "1 while watched and not silent too long.", labels=["stream"]
+        )
+        behind = GaugeMetricFamily(
+            "tracekit_stream_behind_seconds",
+            "For at most so long the server has had what is not here yet.",
+            labels=["stream"],
+        )
         last = GaugeMetricFamily(
             "tracekit_stream_silence_seconds", "Time since the last byte.", labels=["stream"]
         )
         now_ns = time.time_ns()
         for watcher in self._recorder.watchers:
             status = watcher.status
-            up.add_metric([watcher.spec.name], float(status.state is StreamState.LIVE))
+            up.add_metric([watcher.spec.name], float(watcher.is_up(now_ns)))
+            behind.add_metric([watcher.spec.name], watcher.behind_ns(now_ns) / _NS)
             for kind, count in dict(status.failures).items():
                 failures.add_metric([watcher.spec.name, kind], count)
             if status.last_byte_ns is not None:
                 last.add_metric([watcher.spec.name], (now_ns - status.last_byte_ns) / _NS)
-        yield from (failures, up, last)
+        yield from (failures, up, behind, last)
 
 
 class MetricsServer:

@@ -19,6 +19,7 @@ from typing import Any
 from tracekit.errors import TracekitError
 from tracekit.record.compaction import Compaction
 from tracekit.record.feed import TraceFeed, opening_failure, trace_bytes, writing_failure
+from tracekit.record.horizon import Horizon
 from tracekit.record.kinds import Plan, Scope
 from tracekit.record.positions import ResumePoint
 from tracekit.record.probe import ClusterInfo
@@ -128,6 +129,8 @@ class Recorder:
         self.feed = TraceFeed(
             self.queue, self._open_first(), flush_interval_s=limits.flush_interval_s
         )
+        # Events may live in an etcd of their own, whose revisions are no measure for the others.
+        horizons = {True: Horizon(), False: Horizon()}
         self.watchers = [
             Watcher(
                 spec,
@@ -137,6 +140,7 @@ class Recorder:
                 stop=self._stop,
                 resume=(resume or {}).get(spec.name),
                 transform=transform,
+                horizon=horizons[spec.resource == "events"],
             )
             for spec in plan.specs
         ]
@@ -326,6 +330,14 @@ class Recorder:
             for w in self.watchers
             if w.fatal is not None or w.status.is_dead(now_ns, dead_after_ns)
         ]
+
+    def lag_s(self, now_ns: int) -> tuple[float, str]:
+        """Measure how far, at most, the trace is behind the server, and what is: a stream's name.
+
+        The name is empty where it is the writer that is behind.
+        """
+        streams = [(w.behind_ns(now_ns) / _NS, w.spec.name) for w in self.watchers]
+        return max([(self.queue.lag_s(now_ns), ""), *streams], key=lambda one: one[0])
 
     def is_healthy(self) -> bool:
         """Tell whether every stream lives and the writer writes."""

@@ -37,6 +37,8 @@ class StreamStatus:
     failures: dict[str, int] = field(default_factory=dict)
     last_failure: str | None = None
     last_byte_ns: int | None = None
+    #: When the watch that is open now was answered.
+    connected_ns: int | None = None
     #: Since when the stream is not live; None while it is.
     down_since_ns: int | None = None
 

@@ -30,15 +30,18 @@ from tracekit.record.failures import (
     failure,
 )
 from tracekit.record.frames import Frame, parse_frame
+from tracekit.record.horizon import Horizon
 from tracekit.record.kinds import StreamSpec
 from tracekit.record.memory import StreamMemory
-from tracekit.record.positions import ResumePoint, is_older
+from tracekit.record.positions import ResumePoint, is_older, revision_number
 from tracekit.record.sink import GapRow, Outbox, Sink, SinkClosedError
 from tracekit.record.status import StreamState, StreamStatus
 from tracekit.record.transport import ApiClient, WatchResponse
 
 #: The same garbage at the same revision this often: the server cannot serve past it.
 _BAD_FRAMES_MAX = 3
+#: Bookmarks come once a minute and a little later; a stream silent for longer may be half open.
+_SILENCE_NS_MAX = 75 * 1_000_000_000
 
 #: Turns an object before it is written (redaction): kind of stream, parsed object → parsed object.
 Transform = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
@@ -76,6 +79,7 @@ class Watcher:
         stop: threading.Event,
         resume: ResumePoint | None = None,
         transform: Transform | None = None,
+        horizon: Horizon | None = None,
         clock_ns: Callable[[], int] = time.time_ns,
     ) -> None:
         self.spec = spec
@@ -90,6 +94,8 @@ class Watcher:
         self._stop = stop
         self._transform = transform
         self._clock_ns = clock_ns
+        self._horizon = horizon or Horizon()
+        self._began_ns = clock_ns()
         self._backoff = policy.backoff()
         self._streaming_lists = policy.streaming_lists
         self._memory = StreamMemory(keeps_bodies=spec.keeps_bodies)
@@ -119,6 +125,21 @@ class Watcher:
             reason = self._client.connection.credentials.clean(str(error))
             self.status.failed("Fatal", reason or type(error).__name__, self._clock_ns())
         self._finish()
+
+    def is_up(self, now_ns: int) -> bool:
+        """Tell whether the stream is being watched, and not silent for too long."""
+        status = self.status
+        if self.fatal is not None or status.state is not StreamState.LIVE:
+            return False
+        return now_ns - max(status.last_byte_ns or 0, status.connected_ns or 0) <= _SILENCE_NS_MAX
+
+    def behind_ns(self, now_ns: int) -> int:
+        """Tell for how long, at most, the server has had what is not here yet."""
+        position = revision_number(self._position) if self._position is not None else None
+        found = 0 if position is None else self._horizon.behind_ns(position, now_ns)
+        if position is None or not self.is_up(now_ns):
+            found = max(found, now_ns - (self.status.last_byte_ns or self._began_ns))
+        return found
 
     def interrupt(self) -> None:
         """Make a blocking read return, so that `run` sees that it should stop."""
@@ -225,6 +246,7 @@ class Watcher:
         except (RequestFailed, KeyError, TypeError):
             return  # the watch that follows will tell
         if self._position is not None and is_older(revision, self._position):
+            self._horizon.forget()
             self._lose_position(f"the server went back to revision {revision}")
 
     def _close_gap(self, next_rv: str | None) -> None:
@@ -331,6 +353,7 @@ class Watcher:
                     else:
                         self._take(frame, recv_ns)
                         seen.add(frame.uid)
+            self._saw(recv_ns)
         if not listed and not self._stop.is_set():
             raise failure(500, "the streaming list ended early")
 
@@ -348,6 +371,7 @@ class Watcher:
                     self._outbox.send_one("DELETED", body, recv_ns, synthesized=True)
         self._position = revision
         self._memory.met(revision)
+        self._saw(recv_ns)
 
     def _write_bound(self, kind: str, revision: str | None, recv_ns: int) -> None:
         body = {"resourceVersion": revision}
@@ -374,7 +398,14 @@ class Watcher:
                 take = self._take
                 for line in lines:
                     take(parse_frame(line), recv_ns)
+            self._saw(recv_ns)
         self.status.reconnects += 1
+
+    def _saw(self, recv_ns: int) -> None:
+        """Tell the others how far the server has got."""
+        revision = revision_number(self._position) if self._position is not None else None
+        if revision is not None:
+            self._horizon.saw(revision, recv_ns)
 
     def _open(self, params: dict[str, str]) -> Iterator[list[bytes]]:
         """Open a watch and yield its lines; `interrupt` ends it."""
@@ -382,6 +413,7 @@ class Watcher:
             self.spec.path, params, idle_timeout_s=self._policy.idle_timeout_s
         )
         self._response = response
+        self.status.connected_ns = self._clock_ns()
         try:
             if self._stop.is_set():
                 response.close()
