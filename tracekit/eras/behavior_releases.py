@@ -45,6 +45,8 @@ _UTILS: Final = "pkg/controller/controller_utils.go"
 _POLL: Final = "pkg/controller/cronjob/cronjob_controller.go"
 _CRON: Final = "pkg/controller/cronjob/cronjob_controllerv2.go"
 _CRON_UTILS: Final = "pkg/controller/cronjob/utils.go"
+_VALIDATION: Final = "pkg/apis/batch/validation/validation.go"
+_STRATEGY: Final = "pkg/registry/batch/job/strategy.go"
 
 _JOB_SHIPPED: Final[dict[Behavior, Shipped]] = {
     Behavior.DEADLINE_TIMER_REARMED_ON_JOB_UPDATE: _shipped(
@@ -141,12 +143,17 @@ _JOB_SHIPPED: Final[dict[Behavior, Shipped]] = {
         "pkg/controller/job/indexed_job_utils.go:podGenerateNameWithIndex",
         certain=False,
     ),
+    Behavior.ONLY_INDEXED_JOBS_PUT_INDEX_IN_NAMES: _shipped(
+        "1.23",
+        "pods of Jobs that are not Indexed are named after the Job alone (matters from 1.22 on; "
+        "before: with the index that they do not have, NAME--1-)",
+        f"{_JOB}:manageJob",
+        first_patch={"1.22": 10},
+    ),
     Behavior.STATUS_WRITTEN_FROM_CACHED_REVISION: _shipped(
         "1.23",
         "the status PUT carries the cached revision (before: read again, up to four attempts)",
         f"{_JOB}:updateJobStatus",
-        first_patch={"1.22": 3},
-        certain=False,
     ),
     Behavior.DELETES_EXCLUDE_CREATES: _shipped(
         "1.22",
@@ -155,11 +162,9 @@ _JOB_SHIPPED: Final[dict[Behavior, Shipped]] = {
         certain=False,
     ),
     Behavior.ORPHAN_PODS_LOSE_FINALIZER: _shipped(
-        "1.23",
-        "a second queue takes the finalizer off pods whose Job is gone or finished",
+        "1.22",
+        "a second queue takes the finalizer off pods whose Job is gone",
         f"{_JOB}:syncOrphanPod",
-        first_patch={"1.22": 3},
-        certain=False,
     ),
     Behavior.STATUS_CONFLICT_REQUEUES_WITHOUT_ERROR: _shipped(
         "1.25",
@@ -197,10 +202,9 @@ _JOB_SHIPPED: Final[dict[Behavior, Shipped]] = {
         f"{_JOB}:syncJob",
     ),
     Behavior.CONDITION_UPDATE_RENEWS_PROBE_TIME: _shipped(
-        "1.26",
+        "1.25",
         "a condition that turns over gets a new lastProbeTime with its new lastTransitionTime",
         f"{_JOB}:ensureJobConditionStatus",
-        certain=False,
     ),
     Behavior.ENDING_EVENT_FOLLOWS_STATUS: _shipped(
         "1.26",
@@ -223,6 +227,25 @@ _JOB_SHIPPED: Final[dict[Behavior, Shipped]] = {
         "1.27",
         "pods are replaced after a delay computed from the finish times of the failed ones",
         "pkg/controller/job/backoff_utils.go:getRemainingTime",
+    ),
+    Behavior.FINISH_TIME_READ_FROM_POD_STATUS: _shipped(
+        "1.28",
+        "a pod without ended containers finished when it was no longer ready, else when it was "
+        "deleted, else when it was created (before: in the moment of the sync that counts it)",
+        "pkg/controller/job/backoff_utils.go:getFinishedTime",
+        first_patch={"1.27": 5},
+    ),
+    Behavior.FINISH_TIME_COVERS_SIDECARS: _shipped(
+        "1.31",
+        "a pod has finished when its sidecars have ended as well",
+        "pkg/controller/job/backoff_utils.go:getFinishTimeFromContainers",
+    ),
+    Behavior.IGNORED_FAILURES_DELAY_REPLACEMENTS: _shipped(
+        "1.28",
+        "failed pods that the pod failure policy ignores count towards the delay of replacements, "
+        "as they do not towards backoffLimit",
+        f"{_JOB}:getNewFinishedPods",
+        first_patch={"1.27": 5},
     ),
     Behavior.JOB_STATUS_UPDATES_BATCHED: _shipped(
         "1.28",
@@ -252,19 +275,6 @@ _JOB_SHIPPED: Final[dict[Behavior, Shipped]] = {
         "with JobSuccessPolicy, reaching the completions has the reason CompletionsReached",
         f"{_JOB}:newSuccessCondition",
     ),
-    Behavior.RESUMED_START_TIME_REFUSED: _shipped(
-        "1.30",
-        "with JobManagedBy, the API server answers 422 to a status that moves startTime of a Job "
-        "that is not suspended: resumed Jobs run without a status until they end",
-        "pkg/apis/batch/validation/validation.go:ValidateJobStatusUpdate",
-        gone="1.31",
-    ),
-    Behavior.READY_ABOVE_ACTIVE_REFUSED: _shipped(
-        "1.31",
-        "with JobManagedBy, the API server answers 422 to a status with more ready pods than "
-        "active ones",
-        "pkg/apis/batch/validation/validation.go:ValidateJobStatusUpdate",
-    ),
     Behavior.SIDECAR_RESTARTS_RANK_PODS: _shipped(
         "1.32",
         "of two pods whose regular containers restarted equally often, the one whose sidecars "
@@ -285,6 +295,45 @@ _JOB_SHIPPED: Final[dict[Behavior, Shipped]] = {
         f"{_JOB}:manageJob",
         first_patch={"1.33": 13, "1.34": 9, "1.35": 6, "1.36": 3},
         certain=False,
+    ),
+}
+
+_STATUS_SHIPPED: Final[dict[Behavior, Shipped]] = {
+    Behavior.STATUS_TRANSITIONS_VALIDATED: _shipped(
+        "1.30",
+        "with JobManagedBy, the API server answers 422 to a status that contradicts itself, the "
+        "spec or the status before it",
+        f"{_VALIDATION}:ValidateJobStatusUpdate",
+    ),
+    Behavior.ENDING_WITHOUT_INTERIM_CONDITION_REFUSED: _shipped(
+        "1.31",
+        "with JobManagedBy, Failed without FailureTarget is refused, and so is Complete without "
+        "SuccessCriteriaMet",
+        f"{_VALIDATION}:validateJobStatus",
+    ),
+    Behavior.READY_ABOVE_ACTIVE_REFUSED: _shipped(
+        "1.31",
+        "with JobManagedBy, a status with more ready pods than active ones is refused",
+        f"{_VALIDATION}:validateJobStatus",
+    ),
+    Behavior.FINISHED_JOB_WITH_TERMINATING_PODS_REFUSED: _shipped(
+        "1.31",
+        "with JobManagedBy, an ending is refused while pods terminate",
+        f"{_VALIDATION}:validateJobStatus",
+    ),
+    Behavior.SUSPENDED_EMPTY_JOB_ENDS_WITHOUT_START: _shipped(
+        "1.34",
+        "a suspended Job with completions 0 may end without a startTime (before, with "
+        "JobManagedBy: refused for ever)",
+        f"{_STRATEGY}:getStatusValidationOptions",
+        first_patch={"1.32": 7, "1.33": 3},
+    ),
+    Behavior.RESUMED_START_TIME_ACCEPTED: _shipped(
+        "1.35",
+        "a Job's startTime may move in the status that turns Suspended to False (before, with "
+        "JobManagedBy: refused, so that a resumed Job has no status until it ends)",
+        f"{_STRATEGY}:getStatusValidationOptions",
+        first_patch={"1.32": 10, "1.33": 6, "1.34": 2},
     ),
 }
 
@@ -433,7 +482,7 @@ _CRON_SHIPPED: Final[dict[Behavior, Shipped]] = {
     ),
 }
 
-SHIPPED: Final[dict[Behavior, Shipped]] = {**_JOB_SHIPPED, **_CRON_SHIPPED}
+SHIPPED: Final[dict[Behavior, Shipped]] = {**_JOB_SHIPPED, **_STATUS_SHIPPED, **_CRON_SHIPPED}
 
 
 def behaviors_of(version: KubeVersion) -> frozenset[Behavior]:

@@ -33,6 +33,7 @@ class Behavior(Enum):
     COMPLETION_WAITS_FOR_ACTIVE_PODS = auto()
     INDEXES_BEYOND_COMPLETIONS_IGNORED = auto()
     INDEX_IN_POD_NAME = auto()
+    ONLY_INDEXED_JOBS_PUT_INDEX_IN_NAMES = auto()
     STATUS_WRITTEN_FROM_CACHED_REVISION = auto()
     DELETES_EXCLUDE_CREATES = auto()
     ORPHAN_PODS_LOSE_FINALIZER = auto()
@@ -46,16 +47,24 @@ class Behavior(Enum):
     TRACKING_NEEDS_NO_ANNOTATION = auto()
     PREFIXED_JOB_LABELS = auto()
     BACKOFF_FROM_POD_FINISH_TIMES = auto()
+    FINISH_TIME_READ_FROM_POD_STATUS = auto()
+    FINISH_TIME_COVERS_SIDECARS = auto()
+    IGNORED_FAILURES_DELAY_REPLACEMENTS = auto()
     JOB_STATUS_UPDATES_BATCHED = auto()
     TERMINAL_CONDITION_WAITS_FOR_TERMINATING_PODS = auto()
     TERMINATING_PODS_PUSH_ACTIVE_ONES_OUT = auto()
     READY_AND_TERMINATING_FOLLOW_DELETIONS = auto()
     COMPLETION_NAMES_ITS_REASON = auto()
-    RESUMED_START_TIME_REFUSED = auto()
-    READY_ABOVE_ACTIVE_REFUSED = auto()
     SIDECAR_RESTARTS_RANK_PODS = auto()
     FINISHED_JOB_AWAITS_ITS_UPDATE = auto()
     ACTIVE_KEPT_DURING_CREATION_BACKOFF = auto()
+    # Job, the API server's validation of status updates
+    STATUS_TRANSITIONS_VALIDATED = auto()
+    ENDING_WITHOUT_INTERIM_CONDITION_REFUSED = auto()
+    READY_ABOVE_ACTIVE_REFUSED = auto()
+    FINISHED_JOB_WITH_TERMINATING_PODS_REFUSED = auto()
+    SUSPENDED_EMPTY_JOB_ENDS_WITHOUT_START = auto()
+    RESUMED_START_TIME_ACCEPTED = auto()
     # CronJob, both controllers
     CRON_JOB_API_V1 = auto()
     CRON_GRAMMAR_WITH_ZONES = auto()
@@ -111,6 +120,7 @@ class BehaviorFlags:
     completion_waits_for_active_pods: bool
     indexes_beyond_completions_ignored: bool
     index_in_pod_name: bool
+    only_indexed_jobs_put_index_in_names: bool
     status_written_from_cached_revision: bool
     deletes_exclude_creates: bool
     orphan_pods_lose_finalizer: bool
@@ -124,16 +134,23 @@ class BehaviorFlags:
     tracking_needs_no_annotation: bool
     prefixed_job_labels: bool
     backoff_from_pod_finish_times: bool
+    finish_time_read_from_pod_status: bool
+    finish_time_covers_sidecars: bool
+    ignored_failures_delay_replacements: bool
     job_status_updates_batched: bool
     terminal_condition_waits_for_terminating_pods: bool
     terminating_pods_push_active_ones_out: bool
     ready_and_terminating_follow_deletions: bool
     completion_names_its_reason: bool
-    resumed_start_time_refused: bool
-    ready_above_active_refused: bool
     sidecar_restarts_rank_pods: bool
     finished_job_awaits_its_update: bool
     active_kept_during_creation_backoff: bool
+    status_transitions_validated: bool
+    ending_without_interim_condition_refused: bool
+    ready_above_active_refused: bool
+    finished_job_with_terminating_pods_refused: bool
+    suspended_empty_job_ends_without_start: bool
+    resumed_start_time_accepted: bool
     cron_job_api_v1: bool
     cron_grammar_with_zones: bool
     polling_deletes_in_background: bool

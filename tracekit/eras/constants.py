@@ -72,7 +72,7 @@ CHANGES: Final[tuple[tuple[Boundary, dict[str, int], str], ...]] = (
         "pkg/controller/job/job_controller.go:MaxUncountedPods, MaxPodCreateDeletePerSync",
     ),
     (
-        Boundary("1.23", (("1.22", 3),)),
+        Boundary("1.23"),
         {"status_write_attempts": 1},
         "pkg/controller/job/job_controller.go:updateJobStatus",
     ),

@@ -12,8 +12,9 @@ from typing import Any
 
 from tracekit.eras.era import Era
 from tracekit.eras.job_counting import CountingRules
+from tracekit.eras.job_status import StatusValidation
 from tracekit.kube.timestamps import NS_PER_S
-from tracekit.kube.views import JOB_TRACKING_ANNOTATION, JobStatus, JobView
+from tracekit.kube.views import JOB_TRACKING_ANNOTATION, JobView
 
 MANAGED_BY_JOB_CONTROLLER = "kubernetes.io/job-controller"
 
@@ -30,6 +31,7 @@ class JobRules:
     backoff_limit_per_index: bool = True
     pod_replacement_policy: bool = True
     pod_index_label: bool = True
+    plain_names_carry_index: bool = False  # -1, in the pod names of Jobs that are not Indexed
     success_policy: bool = True
     managed_by: bool = True
     delayed_terminal: bool = True  # interim condition first, terminal when nothing terminates
@@ -37,8 +39,6 @@ class JobRules:
     counts_deleted: bool = True  # ready and terminating follow the deletions of the same sync
     terminating_counts_as_excess: bool = False  # pods that terminate push active pods out
     hides_active_in_backoff: bool = False  # a Job that waits for its back-off reports active 0
-    rejects_ready_above_active: bool = True  # the API server's answer to such a status is 422
-    rejects_moved_start: bool = False  # so it does to a startTime that moves while not suspended
     resets_start_on_suspend: bool = True
     ending_event_follows_status: bool = True  # else it comes first, and again after a conflict
     renews_probe_time: bool = True  # of a condition that turns over
@@ -52,9 +52,14 @@ class JobRules:
     queue_delays_failures: bool = False  # failed pods wait in the work queue (up to 1.27)
     pod_backoff_base_ns: int = 10 * NS_PER_S  # 0: failed pods are replaced at once
     pod_backoff_limit_ns: int = 600 * NS_PER_S
+    finish_time_from_pod_status: bool = True  # else from ended containers, or now
+    finish_time_covers_sidecars: bool = True
+    ignored_failures_delay: bool = True  # pods that the policy ignores count for the back-off
+    backoff_waits_for_batch: bool = True  # the timer of a back-off is no shorter than a batch
     max_uncounted: int = 500
     max_pods_per_sync: int = 500
     counting: CountingRules = field(default_factory=CountingRules)
+    status_validation: StatusValidation = field(default_factory=StatusValidation)
 
     @classmethod
     def of(cls, era: Era) -> JobRules:
@@ -80,8 +85,6 @@ class JobRules:
             counts_deleted=behaviors.ready_and_terminating_follow_deletions,
             terminating_counts_as_excess=behaviors.terminating_pods_push_active_ones_out,
             hides_active_in_backoff=not behaviors.active_kept_during_creation_backoff,
-            rejects_ready_above_active=gates.JobManagedBy and behaviors.ready_above_active_refused,
-            rejects_moved_start=gates.JobManagedBy and behaviors.resumed_start_time_refused,
             resets_start_on_suspend=gates.MutableSchedulingDirectivesForSuspendedJobs,
             ranks_by_sidecars=behaviors.sidecar_restarts_rank_pods,
             awaits_finished_update=behaviors.finished_job_awaits_its_update,
@@ -91,6 +94,12 @@ class JobRules:
             queue_delays_failures=not behaviors.backoff_from_pod_finish_times,
             pod_backoff_base_ns=constants.pod_failure_backoff_ns_base or 0,
             pod_backoff_limit_ns=constants.pod_failure_backoff_ns_max or 0,
+            finish_time_from_pod_status=behaviors.finish_time_read_from_pod_status,
+            finish_time_covers_sidecars=behaviors.finish_time_covers_sidecars,
+            ignored_failures_delay=behaviors.ignored_failures_delay_replacements,
+            backoff_waits_for_batch=behaviors.job_status_updates_batched,
+            plain_names_carry_index=behaviors.index_in_pod_name
+            and not behaviors.only_indexed_jobs_put_index_in_names,
             max_uncounted=constants.uncounted_pods_max or 500,
             max_pods_per_sync=constants.pods_per_sync_max or 500,
             ending_event_follows_status=behaviors.ending_event_follows_status,
@@ -98,6 +107,7 @@ class JobRules:
             backoff_limit_ignores_active_pods=behaviors.backoff_limit_ignores_active_pods,
             overwrites_status=not behaviors.status_written_from_cached_revision,
             counting=CountingRules.of(era),
+            status_validation=StatusValidation.of(era),
         )
 
     def tracks(self, job: JobView) -> bool:
@@ -135,13 +145,6 @@ class JobRules:
             and job.spec.managed_by is not None
             and job.spec.managed_by != MANAGED_BY_JOB_CONTROLLER
         )
-
-    def refuses_status(self, job: JobView, status: JobStatus) -> bool:
-        """Whether the API server answers 422 to a PUT of this status over the Job's."""
-        if self.rejects_ready_above_active and (status.ready or 0) > status.active:
-            return True
-        moved = job.status.start_ns not in (None, status.start_ns)
-        return self.rejects_moved_start and moved and not job.spec.suspend
 
     def success_rules(self, job: JobView) -> Sequence[Mapping[str, Any]] | None:
         """The rules of the Job's success policy, None where it has none or the gate is off."""

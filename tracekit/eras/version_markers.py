@@ -143,10 +143,10 @@ RULES: Final[dict[Sign, SignRule]] = {
     Sign.SUCCESS_POLICY: _since("a Job has a successPolicy", 30, 31),
     Sign.MANAGED_BY: _since("a Job has managedBy", 30, 32),
     Sign.TRACKING_ANNOTATION: _within(
-        "a new Job has the annotation batch.kubernetes.io/job-tracking", 22, 26
+        "a new Job has the annotation batch.kubernetes.io/job-tracking", 22, 27
     ),
     Sign.TRACKED_WITHOUT_ANNOTATION: _since(
-        "a new Job is tracked with finalizers without being annotated for it", 27
+        "a new Job is tracked with finalizers without being annotated for it", 28
     ),
     Sign.PREFIXED_LABELS: _since("the label batch.kubernetes.io/job-name is set", 27),
     Sign.NO_PREFIXED_LABELS: _until(

@@ -16,6 +16,7 @@ from tracekit.compare.pod_body import owner_differences, pod_body_differences
 from tracekit.compare.status import Interval, status_differences
 from tracekit.controllers.actions import Created, CreatePod, Outcome
 from tracekit.controllers.job.context import SyncClock
+from tracekit.controllers.job.status_validation import status_refusals
 from tracekit.eras.job import JobRules
 from tracekit.kube.views import JobStatus, JobView, PodView
 from tracekit.replay.history import History, Revision, Write, WriteKind
@@ -152,7 +153,7 @@ class RecordedApi:
             return self._overwrite_status(job, status)
         if status == job.status:
             return Outcome.OK, job
-        if self.rules.refuses_status(job, status):
+        if status_refusals(job, status, self.rules.status_validation):
             return Outcome.REFUSED, job
         position = self._next_status()
         writes = self.history.writes

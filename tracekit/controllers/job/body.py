@@ -19,6 +19,7 @@ from tracekit.kube.views import (
     INDEX_FAILURE_COUNT_ANNOTATION,
     INDEX_IGNORED_FAILURE_COUNT_ANNOTATION,
     JOB_TRACKING_FINALIZER,
+    UNKNOWN_COMPLETION_INDEX,
     JobView,
     PodView,
     failure_count,
@@ -44,6 +45,8 @@ def new_pod(
     if rules.tracks(job) and JOB_TRACKING_FINALIZER not in finalizers:
         finalizers = (*finalizers, JOB_TRACKING_FINALIZER)
     generate_name = f"{job.name}-"
+    if rules.plain_names_carry_index:
+        generate_name = _generate_name_with_index(job.name, UNKNOWN_COMPLETION_INDEX)
     if job.spec.indexed:
         spec = _with_index_env(spec, by_label=rules.pod_index_label)
     if index is not None:

@@ -113,7 +113,8 @@ def _create_pods(ctx: SyncContext, api: JobApi, active: int, lacking: int) -> in
 
 def _wait_for_backoff(ctx: SyncContext, active: int, until_ns: int) -> int:
     ctx.note("backoff", failures=ctx.backoff.failures_after_last_success, until_ns=until_ns)
-    ctx.arm(max(until_ns - ctx.clock.now_ns, ctx.rules.sync_batch_ns))
+    left_ns = until_ns - ctx.clock.now_ns
+    ctx.arm(max(left_ns, ctx.rules.sync_batch_ns) if ctx.rules.backoff_waits_for_batch else left_ns)
     return 0 if ctx.rules.hides_active_in_backoff else active
 
 
@@ -135,6 +136,7 @@ def _indexes_past_backoff(ctx: SyncContext, indexes: list[int]) -> tuple[list[in
             ctx.delayed_per_index.get(index),
             base_ns=ctx.rules.pod_backoff_base_ns,
             limit_ns=ctx.rules.pod_backoff_limit_ns,
+            sidecars=ctx.rules.finish_time_covers_sidecars,
         )
         if until_ns is None or ctx.clock.reached(until_ns):
             ready.append(index)

@@ -12,6 +12,7 @@ from tracekit.controllers.actions import JobApi, Outcome
 from tracekit.controllers.job.backoff import (
     absolute_failure_count,
     finish_time_ns,
+    finish_time_of_containers_ns,
     index_failure_count,
     new_backoff_record,
 )
@@ -120,9 +121,16 @@ def _count(ctx: SyncContext) -> JobStatus:
         ctx.terminating = sum(1 for pod in ctx.pods if pod.terminating)
     succeeded, failed = _new_finished_pods(ctx)
     ctx.succeeded = status.succeeded + len(succeeded) + len(status.uncounted_succeeded)
-    counting = sum(1 for pod in failed if ctx.policy(pod).counts)
-    ctx.failed = status.failed + counting + len(status.uncounted_failed)
-    ctx.backoff = new_backoff_record(ctx.memory.backoff, succeeded, failed)
+    counting = [pod for pod in failed if ctx.policy(pod).counts]
+    ctx.failed = status.failed + len(counting) + len(status.uncounted_failed)
+    ctx.backoff = new_backoff_record(
+        ctx.memory.backoff,
+        [_finish_time_ns(ctx, pod) for pod in succeeded],
+        [
+            _finish_time_ns(ctx, pod)
+            for pod in (failed if rules.ignored_failures_delay else counting)
+        ],
+    )
     ctx.note(
         "counted",
         active=ctx.active,
@@ -153,6 +161,12 @@ def _new_finished_pods(ctx: SyncContext) -> tuple[list[PodView], list[PodView]]:
         elif pod.uid not in counted_failed and ctx.pod_failed(pod):
             failed.append(pod)
     return succeeded, failed
+
+
+def _finish_time_ns(ctx: SyncContext, pod: PodView) -> int:
+    if ctx.rules.finish_time_from_pod_status:
+        return finish_time_ns(pod, sidecars=ctx.rules.finish_time_covers_sidecars)
+    return finish_time_of_containers_ns(pod, ctx.clock.now_ns)
 
 
 def _decide_ending(ctx: SyncContext, status: JobStatus) -> None:
@@ -306,7 +320,7 @@ def _pods_with_delayed_deletion(ctx: SyncContext, failed: Intervals) -> dict[int
         last = kept.get(index)
         if last is None or (
             absolute_failure_count(last) <= absolute_failure_count(pod)
-            and finish_time_ns(pod) >= finish_time_ns(last)
+            and _finish_time_ns(ctx, pod) >= _finish_time_ns(ctx, last)
         ):
             kept[index] = pod
     return kept

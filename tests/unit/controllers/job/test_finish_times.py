@@ -19,6 +19,7 @@ from tracekit.controllers.job.backoff import (
     absolute_failure_count,
     backoff_end_ns,
     finish_time_ns,
+    finish_time_of_containers_ns,
     index_backoff_end_ns,
     index_failure_count,
     new_backoff_record,
@@ -114,10 +115,46 @@ def test_finish_time(fields: dict[str, Any], expected: int) -> None:
     assert finish_time_ns(pod("a", "Failed", **fields)) == expected
 
 
-def ended(*seconds: float) -> list[PodView]:
-    return [
-        pod(f"at-{second}", containers=[container(finished_ns=at(second))]) for second in seconds
-    ]
+#: What the releases before 1.27.5 make of some of the same pods.
+FINISH_TIMES_OF_CONTAINERS: dict[str, tuple[dict[str, Any], int]] = {
+    "the latest end of all containers": FINISH_TIMES["the latest end of all containers"],
+    "one container still runs: now": (
+        {"containers": [container(finished_ns=at(-1)), RUNNING], "deleted_ns": at(-5)},
+        at(7),
+    ),
+    "an end without a time, no longer ready: now": (
+        {"containers": [NO_END], "conditions": [condition("Ready", "False", at_ns=at(-3))]},
+        at(7),
+    ),
+    "one of two ends has a time": ({"containers": [NO_END, container(finished_ns=at(-2))]}, at(-2)),
+    "no containers at all: now": ({"containers": [], "created_ns": at(-60)}, at(7)),
+    "a sidecar that still runs does not matter": (
+        {
+            "containers": [container(finished_ns=at(-1))],
+            "init_containers": [container("proxy")],
+            "sidecars": ["proxy"],
+        },
+        at(-1),
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    FINISH_TIMES_OF_CONTAINERS.values(),
+    ids=FINISH_TIMES_OF_CONTAINERS.keys(),
+)
+def test_finish_time_of_containers(fields: dict[str, Any], expected: int) -> None:
+    assert finish_time_of_containers_ns(pod("a", "Failed", **fields), at(7)) == expected
+
+
+def test_up_to_1_30_sidecars_do_not_hold_the_finish_time_up() -> None:
+    fields, _ = FINISH_TIMES["a sidecar still runs: the deletion"]
+    assert finish_time_ns(pod("a", "Failed", **fields), sidecars=False) == at(-1)
+
+
+def ended(*seconds: float) -> list[int]:
+    return [at(second) for second in seconds]
 
 
 RECORDS: dict[str, tuple[BackoffRecord, list[float], list[float], BackoffRecord]] = {

@@ -9,7 +9,16 @@ from __future__ import annotations
 import pytest
 
 from tests.support.fake_api import Bench, FakeApi
-from tests.support.objects import LONG_AGO_NS, at, indexed_pods, job, pod, pods, rules
+from tests.support.objects import (
+    LONG_AGO_NS,
+    at,
+    container,
+    indexed_pods,
+    job,
+    pod,
+    pods,
+    rules,
+)
 from tracekit.controllers.actions import Outcome
 from tracekit.controllers.job.backoff import BackoffRecord
 from tracekit.controllers.job.context import Choices
@@ -253,3 +262,47 @@ def test_parallelism_scaled_down_spares_the_pod_that_is_ready() -> None:
     )
     bench.sync()
     assert sorted(bench.api.deleted) == ["cold", "new"]
+
+
+DYING = {"deleted_ns": at(-1), "grace_s": 30, "containers": [container()]}
+
+
+@pytest.mark.parametrize(
+    ("version", "last_failure_ns"),
+    [("1.27.4", at(0)), ("1.27.5", at(-31)), ("1.28.0", at(-31))],
+)
+def test_a_pod_without_ended_containers_once_failed_in_the_moment_of_the_sync(
+    version: str, last_failure_ns: int
+) -> None:
+    """Witnessed by traces/v1.27.4-churn606: replacements of deleted pods wait for 10 s there."""
+    bench = Bench.of(job(), rules(version), [pod("a", "Running", **DYING)])
+    bench.sync()
+    assert bench.memory.backoff == BackoffRecord(1, last_failure_ns)
+    replaced = bool(bench.api.batches)
+    assert replaced is (last_failure_ns < at(-10))
+
+
+IGNORE = {"rules": [{"action": "Ignore", "onExitCodes": {"operator": "In", "values": [3]}}]}
+
+
+@pytest.mark.parametrize(("version", "failures"), [("1.27.4", 0), ("1.27.5", 1), ("1.36.3", 1)])
+def test_ignored_failures_count_for_the_back_off_from_1_27_5_on(
+    version: str, failures: int
+) -> None:
+    """Unwitnessed: no trace of 1.27.0 to 1.27.4 has a pod failure policy."""
+    ended = container(exit_code=3, finished_ns=at(-1))
+    failed = pod("a", "Failed", containers=[ended])
+    bench = Bench.of(job(podFailurePolicy=IGNORE), rules(version), [failed])
+    bench.sync()
+    assert bench.memory.backoff.failures_after_last_success == failures
+    assert bench.status.failed == 0
+    assert bool(bench.api.batches) is (failures == 0)
+
+
+@pytest.mark.parametrize(("version", "seconds"), [("1.27.16", 0.25), ("1.28.0", 1)])
+def test_the_timer_of_a_back_off_is_no_shorter_than_a_batch_from_1_28_on(
+    version: str, seconds: float
+) -> None:
+    failed = pod("a", "Failed", containers=[container(exit_code=1, finished_ns=at(-9.75))])
+    result = Bench.of(job(), rules(version), [failed]).sync()
+    assert result.wake_after_ns == at(seconds) - at(0)

