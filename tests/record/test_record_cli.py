@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from tests.record.fakecluster import FakeCluster
-from tests.record.fakeserver import FakeServer
+from tests.record.fakeserver import FakeServer, Faults
 from tests.record.harness import Row, write_kubeconfig
 from tests.record.kills import ROOT, items_of, recorder
 from tracekit.cli.main import main
@@ -291,6 +291,42 @@ def test_ctrl_c_ends_cleanly_and_the_trace_is_whole(tmp_path: Path, server: Fake
     types = {item.type for item in items_of(tmp_path / "trace") if isinstance(item, Row)}
     assert "LIST_END" in types
     assert not any(isinstance(item, GapRow) for item in items_of(tmp_path / "trace"))
+
+
+def test_a_recording_is_redacted_in_all_that_it_writes(
+    tmp_path: Path, cluster: FakeCluster
+) -> None:
+    """Objects, and what the server says: in NOTE, ERROR and GAP rows, and in the header."""
+    secret = "Hunter2Planted"  # noqa: S105
+    cluster.create(
+        "pods",
+        spec={"containers": [{"name": "c", "env": [{"name": "X", "value": secret}]}]},
+        status={"message": secret},
+    )
+    faults = Faults(3, budget=9, watch_faults=("error-410", "error-500"))
+    faults.answer_faults, faults.answer_probability = ("http-500",), 0.1
+    server = FakeServer(cluster, faults)
+    stop = threading.Event()
+
+    def churn() -> None:
+        while not stop.wait(0.02):
+            cluster.create("jobs")
+            cluster.create("pods", status={"message": secret})
+            cluster.create("events", message=secret)
+
+    threading.Thread(target=churn, daemon=True).start()
+    faulty = server._status
+    server._status = lambda c, code, message, extra="": faulty(c, code, secret + message, extra)
+    server.forbidden = frozenset({"leases"})
+    assert record(tmp_path, server, "--redact", "all", "--duration", "4s") in {0, 1}
+    stop.set()
+    server.close()
+    rows = TraceReader(tmp_path / "trace").table(("type", "raw", "gap_reason")).to_pylist()
+    said = json.dumps(rows) + (tmp_path / "trace" / "trace.json").read_text()
+    assert {"NOTE", "ERROR"} <= {row["type"] for row in rows}
+    assert secret not in said
+    assert "list is forbidden" in said
+    assert run("redact", str(tmp_path / "trace"), "--check") == 0
 
 
 def test_two_recorders_on_one_trace_are_refused(tmp_path: Path, server: FakeServer, capsys) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from tests.record.fakecluster import FakeCluster
 from tests.record.fakeserver import FakeServer, Faults
 from tests.record.harness import SPECS, ListSink, Row, fast_policy, violations, write_kubeconfig
 from tracekit.record.kubeconfig import Connection, ConnectOptions
+from tracekit.record.redact import Redactor
 from tracekit.record.sink import GapRow
 from tracekit.record.status import StreamState
 from tracekit.record.transport import ApiClient
@@ -253,15 +254,16 @@ def test_a_line_nested_too_deep_does_not_end_the_stream(
 def test_an_error_of_ours_is_tried_again_and_then_left_out(
     tmp_path: Path, cluster: FakeCluster, server: FakeServer
 ) -> None:
-    def fails_once(stream: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
-        del stream
-        if body["metadata"]["name"] == "bad" and not failed:
-            failed.append(1)
-            raise KeyError("bad")
-        return body
+    class FailsOnce(Redactor):
+        failed = False
 
-    failed: list[int] = []
-    running = Running(tmp_path, server, transform=fails_once)
+        def row(self, stream: str, kind: str, body: Any) -> Any:
+            if body.get("metadata", {}).get("name") == "bad" and not self.failed:
+                self.failed = True
+                raise KeyError("bad")
+            return super().row(stream, kind, body)
+
+    running = Running(tmp_path, server, transform=FailsOnce(b"k" * 16, frozenset({"env"})))
     running.live()
     uid = cluster.create("jobs", name="bad")
     running.until(lambda: any(uid.encode() in getattr(i, "raw", b"") for i in running.sink.items))

@@ -116,7 +116,7 @@ def _connection_options(command: Callable[..., Any]) -> Callable[..., Any]:
     "--keep-size", type=SIZE, help="With --rotate: delete the oldest traces beyond this, together."
 )
 @click.option("--flush-interval", type=DURATION, default="1s", help="What a crash may lose.")
-@click.option("--redact", metavar="FIELDS", help="Hash env, args, annotations (comma-separated).")
+@click.option("--redact", metavar="FIELDS", help="Hash env, args, … (see docs), all, or strict.")
 @click.option(
     "--key-file", type=click.Path(path_type=Path), help="Key of the hashes; random without it."
 )

@@ -123,6 +123,7 @@ class Recorder:
         self._target = target
         self._limits = limits
         self._session = session or {}
+        self._transform = transform
         self._stop = threading.Event()
         self._ending = Ending.INTERRUPTED
         self.queue = RowQueue()
@@ -183,7 +184,7 @@ class Recorder:
             for spec in self._plan.specs
         }
         for name, reason in self._plan.unseen.items():
-            streams[name] = {"recorded": False, "reason": reason}
+            streams[name] = self._written({"recorded": False, "reason": reason})
         return TraceHeader(
             kubernetes_version=self._cluster.version,
             feature_gates=self._cluster.controller_gates,
@@ -192,14 +193,18 @@ class Recorder:
         )
 
     def _this_session(self) -> dict[str, Any]:
+        said = {"unseen": dict(self._plan.unseen), "notes": list(self._cluster.notes)}
         return {
             "source": "record",
             "started_ns": time.time_ns(),
-            "unseen": dict(self._plan.unseen),
-            "notes": list(self._cluster.notes),
+            **self._written(said),
             "apiserver_feature_gates": self._cluster.feature_gates,
             **self._session,
         }
+
+    def _written(self, said: dict[str, Any]) -> dict[str, Any]:
+        """Give what is to stand in the header of what servers said."""
+        return said if self._transform is None else self._transform.header(said)
 
     def _rotate(self) -> None:
         """Begin a new trace: every stream at once, each with a list of what lives now."""

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import orjson
 
@@ -43,8 +43,18 @@ _BAD_FRAMES_MAX = 3
 #: Bookmarks come once a minute and a little later; a stream silent for longer may be half open.
 _SILENCE_NS_MAX = 75 * 1_000_000_000
 
-#: Turns an object before it is written (redaction): kind of stream, parsed object → parsed object.
-Transform = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
+
+class Transform(Protocol):
+    """Turns what is written (redaction)."""
+
+    def row(self, stream: str, kind: str, body: Any, /) -> Any:
+        """Give what a row of a type is to hold."""
+
+    def words(self, text: str, /) -> str:
+        """Give the reason of a gap."""
+
+    def header(self, document: Mapping[str, Any], /) -> dict[str, Any]:
+        """Give a part of a trace's header."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -253,6 +263,8 @@ class Watcher:
         if self._lost is None:
             return
         last_rv, from_ns, reason = self._lost
+        if self._transform is not None:
+            reason = self._transform.words(reason)
         self._lost = None
         self.status.gaps += 1
         self._outbox.send_gap(
@@ -434,7 +446,7 @@ class Watcher:
         """Write one frame and move on past it; what a recorder spends its time on."""
         if frame.type == "ERROR":
             raw = self._client.connection.credentials.cleaned_bytes(frame.raw)
-            self._outbox.add("ERROR", raw, recv_ns)
+            self._write("ERROR", raw, recv_ns)
             raise failure(frame.code or 500, frame.message)
         if frame.type != "BOOKMARK" and self._memory.is_news(frame):
             self.status.observations += 1
@@ -470,12 +482,14 @@ class Watcher:
     def _write(self, kind: str, raw: bytes, recv_ns: int) -> bytes:
         """Put an object with what goes to the sink next; returns the text that is written."""
         if self._transform is not None:
-            raw = orjson.dumps(self._transform(self.spec.resource, orjson.loads(raw)))
+            raw = orjson.dumps(self._transform.row(self.spec.resource, kind, orjson.loads(raw)))
         self._outbox.add(kind, raw, recv_ns)
         return raw
 
     def _write_own(self, kind: str, body: Mapping[str, Any], recv_ns: int) -> None:
         """Send a row that is the recorder's own on its way."""
+        if self._transform is not None:
+            body = self._transform.row(self.spec.resource, kind, dict(body))
         self._outbox.send_one(kind, orjson.dumps(body), recv_ns)
 
     #### Rotation ####
