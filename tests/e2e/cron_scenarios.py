@@ -15,17 +15,17 @@ EVERY_MINUTE = "* * * * *"
 def cronjobs(scene: Scene) -> None:
     ends_at = time.monotonic() + scene.around.seconds
     _create_all(scene)
-    _await_tick(scene, after_seconds=35)  # 35 s past a tick: later than a startingDeadline of 20 s
+    await_tick(scene, after_seconds=35)  # 35 s past a tick: later than a startingDeadline of 20 s
     _edit(scene, "resumed", suspend=False)
     _edit(scene, "too-late", suspend=False)
     _edit(scene, "rescheduled", schedule="*/2 * * * *")
     _edit(scene, "shortened", successfulJobsHistoryLimit=0, failedJobsHistoryLimit=0)
     _delete_child(scene, "forbid")
-    _await_tick(scene, after_seconds=8)
+    await_tick(scene, after_seconds=8)
     _edit(scene, "paused", suspend=True)
     _edit(scene, "allow", concurrencyPolicy="Forbid")
     if time.monotonic() + 70 < ends_at:
-        _await_tick(scene, after_seconds=20)
+        await_tick(scene, after_seconds=20)
     _delete(scene, "deleted", "Background")
     _delete(scene, "orphaning", "Orphan")
     time.sleep(max(0.0, ends_at - time.monotonic()))
@@ -96,7 +96,7 @@ def _take_next_name(scene: Scene, name: str) -> None:
     scene.job(f"{name}-{minutes}", {"run": 1}, completions=1)
 
 
-def _await_tick(scene: Scene, *, after_seconds: int) -> None:
+def await_tick(scene: Scene, *, after_seconds: int) -> None:
     """Sleep to the next moment that is `after_seconds` past a minute, a tick ahead at least."""
     now = time.time()
     wait = 60 - now % 60 + after_seconds

@@ -19,6 +19,7 @@ from tests.e2e.policy_scenarios import (
     success_policy,
 )
 from tests.e2e.scene import Scene, Surroundings
+from tests.e2e.version_scenarios import cron_conflicts, orphans_refused
 
 LONG_JOB_NAME = "a-long-job-name-that-fills-the-limit-of-sixty-three-characters"
 LONG_INDEXED_NAME = "a-long-indexed-job-name-that-nearly-fills-the-sixty-three-ch"
@@ -354,6 +355,8 @@ SCENARIOS: dict[str, Entry] = {
     "success-policy": Entry(run=success_policy, minor=31, gate="JobSuccessPolicy"),
     "managed-by": Entry(run=managed_by, minor=32, gate="JobManagedBy"),
     "cronjobs": Entry(run=cronjobs),
+    "cron-conflicts": Entry(run=cron_conflicts, minor=21),
+    "orphans-refused": Entry(run=orphans_refused, minor=30),
     "churn": Entry(run=churn, in_all=False),
 }
 

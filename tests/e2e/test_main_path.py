@@ -26,8 +26,8 @@ from tracekit.trace.header import read_header
 
 pytestmark = pytest.mark.e2e
 
-#: The newest that is known and one from long before; TRACEKIT_E2E_VERSION names others.
-VERSIONS = os.environ.get("TRACEKIT_E2E_VERSION", "v1.30.14,v1.36.3").split(",")
+#: The newest that are known and one from long before; TRACEKIT_E2E_VERSION names others.
+VERSIONS = os.environ.get("TRACEKIT_E2E_VERSION", "v1.30.14,v1.36.3,v1.37.1").split(",")
 STREAMS = 7
 SECONDS = 50.0  # of which the churn leaves the last 25 quiet
 JOBS = 25

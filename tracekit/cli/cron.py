@@ -47,7 +47,7 @@ def cron() -> None:
 )
 @click.option(
     "--kubernetes-version",
-    default="v1.36.0",
+    default="v1.37.0",
     show_default=True,
     help="Release whose cron library and time zone rules count.",
 )

@@ -296,6 +296,19 @@ _JOB_SHIPPED: Final[dict[Behavior, Shipped]] = {
         first_patch={"1.33": 13, "1.34": 9, "1.35": 6, "1.36": 3},
         certain=False,
     ),
+    Behavior.ONLY_REPLACEMENT_POLICY_HOLDS_REPLACEMENTS_BACK: _shipped(
+        "1.37",
+        "replacements wait for terminating pods where podReplacementPolicy is Failed (before: also "
+        "where a Job of before the field has a podFailurePolicy)",
+        f"{_JOB}:onlyReplaceFailedPods",
+    ),
+    Behavior.ORPHAN_FINALIZER_RETRIED: _shipped(
+        "1.37",
+        "taking the finalizer off an orphan is tried again with a back-off when it failed (before: "
+        "at the pod's next change)",
+        f"{_JOB}:syncOrphanPodsMatchingPodKey",
+        first_patch={"1.37": 1},
+    ),
 }
 
 _STATUS_SHIPPED: Final[dict[Behavior, Shipped]] = {
@@ -414,6 +427,12 @@ _CRON_SHIPPED: Final[dict[Behavior, Shipped]] = {
         first_patch={"1.21": 11, "1.22": 8, "1.23": 5},
         certain=False,
     ),
+    Behavior.CHILDREN_BY_OWNER_UID: _shipped(
+        "1.37",
+        "children are found by the owner's uid (before: by its name, so that the Jobs of a deleted "
+        "CronJob count as those of its namesake)",
+        f"{_CRON}:getCronJobJobsByIndexer",
+    ),
     Behavior.LAST_SUCCESSFUL_TIME_WRITTEN: _shipped(
         "1.22", "status.lastSuccessfulTime is written", f"{_CRON}:syncCronJob"
     ),
@@ -454,10 +473,11 @@ _CRON_SHIPPED: Final[dict[Behavior, Shipped]] = {
         certain=False,
     ),
     Behavior.ALREADY_EXISTS_RECOVERS: _shipped(
-        "1.29",
-        "a Job of that name which is the CronJob's own is taken into status.active",
+        "1.37",
+        "a Job of that name which is the CronJob's own is taken into status.active (before: an "
+        "error each time; the first attempt at it, in 1.29, 1.28.3, 1.27.7, 1.26.10 and 1.25.15, "
+        "looks the Job up without a namespace, which client-go refuses)",
         f"{_CRON}:syncCronJob",
-        first_patch={"1.25": 15, "1.26": 10, "1.27": 7, "1.28": 3},
     ),
     Behavior.QUEUED_ERROR_IN_TERMINATING_NAMESPACE: _shipped(
         "1.28",
@@ -479,6 +499,12 @@ _CRON_SHIPPED: Final[dict[Behavior, Shipped]] = {
     ),
     Behavior.SCHEDULE_PARSER_PANIC_CAUGHT: _shipped(
         "1.35", "a schedule that makes the parser panic is an invalid one", f"{_CRON}:syncCronJob"
+    ),
+    Behavior.KEY_FORGOTTEN_WITHOUT_REQUEUE: _shipped(
+        "1.37",
+        "a sync without error that arms no timer forgets the key's failures (before: the next "
+        "error goes on with the old back-off)",
+        f"{_CRON}:processNextWorkItem",
     ),
 }
 

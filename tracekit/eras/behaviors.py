@@ -58,6 +58,8 @@ class Behavior(Enum):
     SIDECAR_RESTARTS_RANK_PODS = auto()
     FINISHED_JOB_AWAITS_ITS_UPDATE = auto()
     ACTIVE_KEPT_DURING_CREATION_BACKOFF = auto()
+    ONLY_REPLACEMENT_POLICY_HOLDS_REPLACEMENTS_BACK = auto()
+    ORPHAN_FINALIZER_RETRIED = auto()
     # Job, the API server's validation of status updates
     STATUS_TRANSITIONS_VALIDATED = auto()
     ENDING_WITHOUT_INTERIM_CONDITION_REFUSED = auto()
@@ -84,6 +86,7 @@ class Behavior(Enum):
     MISSED_RUNS_WALKED_NEAR_END = auto()
     MISSED_RUNS_REQUEUE_FROM_NOW = auto()
     CHILDREN_BY_OWNER_ONLY = auto()
+    CHILDREN_BY_OWNER_UID = auto()
     LAST_SUCCESSFUL_TIME_WRITTEN = auto()
     JOB_REQUEST_CARRIES_SCHEDULED_TIME = auto()
     UNSUPPORTED_ZONE_IN_SCHEDULE_WARNED = auto()
@@ -97,6 +100,7 @@ class Behavior(Enum):
     LAST_SUCCESSFUL_TIME_IN_SAME_SYNC = auto()
     COMPLETED_JOB_EVENT_SAYS_CONDITION = auto()
     SCHEDULE_PARSER_PANIC_CAUGHT = auto()
+    KEY_FORGOTTEN_WITHOUT_REQUEUE = auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +149,8 @@ class BehaviorFlags:
     sidecar_restarts_rank_pods: bool
     finished_job_awaits_its_update: bool
     active_kept_during_creation_backoff: bool
+    only_replacement_policy_holds_replacements_back: bool
+    orphan_finalizer_retried: bool
     status_transitions_validated: bool
     ending_without_interim_condition_refused: bool
     ready_above_active_refused: bool
@@ -167,6 +173,7 @@ class BehaviorFlags:
     missed_runs_walked_near_end: bool
     missed_runs_requeue_from_now: bool
     children_by_owner_only: bool
+    children_by_owner_uid: bool
     last_successful_time_written: bool
     job_request_carries_scheduled_time: bool
     unsupported_zone_in_schedule_warned: bool
@@ -180,6 +187,7 @@ class BehaviorFlags:
     last_successful_time_in_same_sync: bool
     completed_job_event_says_condition: bool
     schedule_parser_panic_caught: bool
+    key_forgotten_without_requeue: bool
 
 
 _FLAG_NAMES: Final = tuple(field.name for field in fields(BehaviorFlags))

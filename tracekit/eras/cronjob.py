@@ -104,6 +104,7 @@ class CronJobEra:
     shell: Shell = Shell.WRITES_ALWAYS
     arithmetic: Arithmetic = Arithmetic.LIST_ALL
     children_need_labels: bool = True
+    children_by_uid: bool = False
     exists: Exists = Exists.FALLS_THROUGH
     namespace_terminating_is_error: bool = False
     success_time: SuccessTime = SuccessTime.NEVER
@@ -114,6 +115,7 @@ class CronJobEra:
     completed_word: str = "status"
     too_many_count: str = "count"  # "count", "zero" (a mistake of 1.21) or "none"
     stale_after_create: bool = False
+    forgets_idle_key: bool = False
     guards_panic: bool = False
     quotes_unparseable: bool = False
     invalid_text: str = "invalid schedule"
@@ -141,6 +143,7 @@ class CronJobEra:
             shell=_shell(b),
             arithmetic=_arithmetic(b),
             children_need_labels=not b.children_by_owner_only,
+            children_by_uid=b.children_by_owner_uid,
             exists=_exists(b),
             namespace_terminating_is_error=b.queued_error_in_terminating_namespace,
             success_time=_success_time(b),
@@ -149,6 +152,7 @@ class CronJobEra:
             scheduled_annotation=gates.CronJobsScheduledAnnotation,
             request_has_creation_time=b.job_request_carries_scheduled_time,
             completed_word="condition" if b.completed_job_event_says_condition else "status",
+            forgets_idle_key=b.key_forgotten_without_requeue,
             stale_after_create=not b.cleanup_sees_own_status_write,
             guards_panic=b.schedule_parser_panic_caught,
             quotes_unparseable=b.unparseable_schedule_quoted,

@@ -26,7 +26,7 @@ from tracekit.eras.version import PATCH_MAX, KubeVersion
 from tracekit.errors import UnsupportedVersionError
 
 OLDEST: Final = KubeVersion.parse("1.11.0")
-NEWEST: Final = KubeVersion.parse("1.36.0")
+NEWEST: Final = KubeVersion.parse("1.37.0")
 ALL_ALPHA: Final = "AllAlpha"
 ALL_BETA: Final = "AllBeta"
 

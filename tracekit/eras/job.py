@@ -38,6 +38,7 @@ class JobRules:
     completions_reached: bool = True  # the success condition has a reason and a message
     counts_deleted: bool = True  # ready and terminating follow the deletions of the same sync
     terminating_counts_as_excess: bool = False  # pods that terminate push active pods out
+    failure_policy_holds_replacements: bool = False  # as podReplacementPolicy Failed does
     hides_active_in_backoff: bool = False  # a Job that waits for its back-off reports active 0
     resets_start_on_suspend: bool = True
     ending_event_follows_status: bool = True  # else it comes first, and again after a conflict
@@ -84,6 +85,9 @@ class JobRules:
             completions_reached=gates.JobSuccessPolicy and behaviors.completion_names_its_reason,
             counts_deleted=behaviors.ready_and_terminating_follow_deletions,
             terminating_counts_as_excess=behaviors.terminating_pods_push_active_ones_out,
+            failure_policy_holds_replacements=(
+                not behaviors.only_replacement_policy_holds_replacements_back
+            ),
             hides_active_in_backoff=not behaviors.active_kept_during_creation_backoff,
             resets_start_on_suspend=gates.MutableSchedulingDirectivesForSuspendedJobs,
             ranks_by_sidecars=behaviors.sidecar_restarts_rank_pods,
@@ -128,7 +132,7 @@ class JobRules:
         """Whether a terminating pod keeps its place until it has failed (KEP-3939)."""
         if self.pod_replacement_policy and job.spec.pod_replacement_policy == "Failed":
             return True
-        return self.failure_rules(job) is not None
+        return self.failure_policy_holds_replacements and self.failure_rules(job) is not None
 
     def tracks_terminating(self, job: JobView) -> bool:
         """Whether terminating pods are counted for the Job."""

@@ -103,9 +103,9 @@ class DutyCheck:
         """Check one trigger; whether the controller is sure to come back at the next slot."""
         early, woken = self._left_to_do(rest, trigger_ns + NS_PER_S)
         retry_ns = self._retry_ns(rest, trigger_ns)
-        if woken.error is None:
+        if woken.forgets:
             self._failing_since_ns = None
-        elif self._failing_since_ns is None:
+        elif woken.error is not None and self._failing_since_ns is None:
             self._failing_since_ns = trigger_ns
         armed = self.runner.polls or woken.requeue_after_ns is not None or woken.error is not None
         deadline_ns = trigger_ns + self._bound_ns(trigger_ns) + retry_ns

@@ -54,5 +54,5 @@ def test_gates_set_by_hand_count():
 @pytest.mark.parametrize("args", [("1.40",), ("1.40", "-o", "json")])
 def test_a_newer_version_warns_on_stderr_and_still_answers(args):
     result = run(*args)
-    assert "newer than v1.36" in result.stderr
+    assert "newer than v1.37" in result.stderr
     assert "newer" not in result.stdout.splitlines()[0]

@@ -75,6 +75,7 @@ def test_setting_a_locked_gate_to_its_default_is_allowed():
     [
         ("1.26.0", {"JobTrackingWithFinalizers": False}, "is locked on"),
         ("1.30.0", {"JobTrackingWithFinalizers": True}, "was removed in v1.29"),
+        ("1.37.1", {"JobSuccessPolicy": True}, "was removed in v1.37"),
         ("1.20.0", {"IndexedJob": True}, "came with v1.21"),
         ("1.30.0", {"NoSuchGate": True}, "no feature gate of the batch controllers"),
     ],

@@ -126,6 +126,8 @@ class SyncResult:
     intents: tuple[Intent, ...]
     requeue_after_ns: int | None = None
     error: str | None = None
+    #: Whether the worker forgets the key's failures; an error never does.
+    forgets: bool = False
     #: The slot that was due, whether or not a Job was started for it.
     due_ns: int | None = None
     #: Why nothing was started, in a few words; empty where a Job was, or where nothing was due.

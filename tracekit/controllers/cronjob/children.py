@@ -1,6 +1,7 @@
-"""Which Jobs belong to a CronJob: by uid for the polling controller, by name for the other.
+"""Which Jobs belong to a CronJob: by uid for the polling controller, by name or uid for the other.
 
-Upstream: pkg/controller/cronjob/utils.go, cronjob_controllerv2.go:getJobsToBeReconciled.
+Upstream: pkg/controller/cronjob/utils.go, cronjob_controllerv2.go:getJobsToBeReconciled (to 1.36),
+getCronJobJobsByIndexer (from 1.37).
 """
 
 from __future__ import annotations
@@ -31,11 +32,16 @@ def group_by_owner_uid(jobs: Iterable[JobView]) -> dict[str, list[JobView]]:
 def children_of(
     cron_job: CronJobView, jobs: Iterable[JobView], era: CronJobEra
 ) -> Sequence[JobView]:
-    """The queue-based controller's choice: the owner's name counts, its uid and kind do not.
+    """The queue-based controller's choice, from 1.37 on by the owner's uid.
 
-    Jobs of a deleted CronJob therefore become children of one created later under its name. Early
-    releases also wanted every label of the Job template on the Job.
+    Before, the owner's name counts and its uid and kind do not: Jobs of a deleted CronJob become
+    children of one created later under its name. Early releases also wanted every label of the Job
+    template on the Job.
     """
+    if era.children_by_uid:
+        return [
+            job for job in jobs if job.controller is not None and job.controller.uid == cron_job.uid
+        ]
     return [
         job
         for job in jobs

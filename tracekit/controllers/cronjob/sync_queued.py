@@ -4,14 +4,14 @@ Three outer shapes exist (`Shell`): status written in every sync with the clean-
 one write where something changed (1.24), and the clean-up before scheduling (1.29 and backports).
 The steps inside are numbered as in the specification, part D.3.
 
-Upstream: pkg/controller/cronjob/cronjob_controllerv2.go:sync, syncCronJob, v1.20 to v1.36.
+Upstream: pkg/controller/cronjob/cronjob_controllerv2.go:sync, syncCronJob, v1.20 to v1.37.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
 
 from tracekit.controllers.cronjob.actions import (
     CronJobApi,
@@ -53,20 +53,17 @@ def sync(
 ) -> SyncResult:
     """Sync one key: the cached CronJob (None where the cache has none) and its cached children.
 
-    The worker adds the key back with `requeue_after_ns` and forgets its failures, adds it
-    rate-limited on an error, and does neither where both are None.
+    The worker adds the key back rate-limited on an error, with `requeue_after_ns` where that is
+    not None, and not at all where both are None; `forgets` says whether its failures are forgotten.
     """
     recorder = Recorder(api)
-    if cron_job is None:
-        return recorder.result()
-    ctx = SyncContext(now_ns, era, recorder, process_zone)
-    match era.shell:
-        case Shell.WRITES_ALWAYS:
-            return _sync_writing_always(cron_job, jobs, ctx)
-        case Shell.WRITES_CHANGES:
-            return _sync_cleaning_last(cron_job, jobs, ctx)
-        case Shell.CLEANS_FIRST:
-            return _sync_cleaning_first(cron_job, jobs, ctx)
+    result = recorder.result()
+    if cron_job is not None:
+        result = _SHELLS[era.shell](
+            cron_job, jobs, SyncContext(now_ns, era, recorder, process_zone)
+        )
+    idle = result.requeue_after_ns is None
+    return replace(result, forgets=result.error is None and (era.forgets_idle_key or not idle))
 
 
 def _sync_writing_always(
@@ -153,3 +150,10 @@ def _sync_cron_job(cron_job: CronJobView, jobs: Sequence[JobView], ctx: SyncCont
         requeue_after_ns=outcome.requeue_after_ns,
         cached=books.cached,
     )
+
+
+_SHELLS: Final[dict[Shell, Callable[[CronJobView, Sequence[JobView], SyncContext], SyncResult]]] = {
+    Shell.WRITES_ALWAYS: _sync_writing_always,
+    Shell.WRITES_CHANGES: _sync_cleaning_last,
+    Shell.CLEANS_FIRST: _sync_cleaning_first,
+}

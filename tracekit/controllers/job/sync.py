@@ -1,6 +1,6 @@
 """One pass over one Job that is tracked with finalizers.
 
-Upstream: pkg/controller/job/job_controller.go:syncJob, v1.28 to v1.36.
+Upstream: pkg/controller/job/job_controller.go:syncJob, v1.28 to v1.37.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ from tracekit.controllers.cronjob.sync_queued import sync
 from tracekit.cron import load_zone
 from tracekit.eras.cronjob import Controller
 
-NEW = "1.36.3"
+NEW = "1.37.1"
 SLOT_9, SLOT_10 = "cj-24394140", "cj-24394200"
 RUNNING = job(SLOT_9)
 DONE = job(SLOT_9, state="Complete", completed="09:30:00")
@@ -230,7 +230,7 @@ def test_one_sync(sentence: str) -> None:
 
 def test_a_key_without_object_is_done() -> None:
     world = World()
-    assert sync(None, (), at("10:00:00"), era(NEW), world) == SyncResult(())
+    assert sync(None, (), at("10:00:00"), era(NEW), world) == SyncResult((), forgets=True)
 
 
 # Which writes, in which order, in the three shapes of a sync.
@@ -380,18 +380,12 @@ def test_an_own_job_that_exists_is_taken_into_the_status_without_an_event() -> N
     assert result.requeue_after_ns is not None
 
 
-@pytest.mark.parametrize("version", ["1.21.14", "1.24.17", "1.26.9", "1.28.2"])
+@pytest.mark.parametrize("version", ["1.21.14", "1.24.17", "1.26.10", "1.28.15", "1.36.4"])
 def test_before_the_recovery_an_existing_job_is_an_error(version: str) -> None:
+    """From 1.25.15 on it is looked up without a namespace, which client-go refuses."""
     result, world = run(version, world=own_existing())
     assert result.error == EXISTS.message
     assert "FailedCreate" not in world.events
-
-
-@pytest.mark.parametrize("version", ["1.25.15", "1.26.10", "1.27.7", "1.28.3", "1.29.0"])
-def test_the_recovery_was_carried_back_to_patches(version: str) -> None:
-    result, world = run(version, world=own_existing())
-    assert result.error is None
-    assert len(world.statuses) == 1
 
 
 def test_a_foreign_job_of_that_name_is_left_alone_and_no_timer_is_set() -> None:
@@ -414,6 +408,14 @@ def test_1_20_falls_through_with_an_empty_job() -> None:
     assert world.statuses[-1].active[0].name == ""
 
 
+@pytest.mark.parametrize(("version", "idle"), [("1.36.4", False), ("1.37.0", True)])
+def test_what_a_worker_forgets(version: str, idle: bool) -> None:
+    """A timer is armed and an error is none: both as ever; neither: from 1.37 on forgotten."""
+    assert run(version, suspend=True)[0].forgets is idle
+    assert run(version, now="09:59:30")[0].forgets
+    assert not run(version, world=World(fail={CreateJob: [REFUSED]}))[0].forgets
+
+
 def test_a_terminating_namespace_is_a_quiet_error_in_new_releases() -> None:
     result, world = run(world=World(fail={CreateJob: [TERMINATING]}))
     assert (result.error, world.events, world.statuses) == (TERMINATING.message, [], [])
@@ -428,7 +430,12 @@ def test_a_terminating_namespace_leaves_a_ghost_in_1_21() -> None:
 # Children and bookkeeping.
 
 
-def test_children_are_chosen_by_the_owner_name_alone() -> None:
+@pytest.mark.parametrize(
+    ("version", "found"), [("1.36.4", ["a", "e"]), ("1.37.0", ["a", "c", "d"])]
+)
+def test_children_are_chosen_by_the_owner_name_and_later_by_its_uid(
+    version: str, found: list[str]
+) -> None:
     jobs = [
         job("a"),
         job("b", owner=None),
@@ -436,7 +443,7 @@ def test_children_are_chosen_by_the_owner_name_alone() -> None:
         job("d", namespace="other"),
         job("e", owner_uid="an earlier cj", owner_kind="Other"),
     ]
-    assert [j.name for j in children_of(cron_job(), jobs, era(NEW))] == ["a", "e"]
+    assert [j.name for j in children_of(cron_job(), jobs, era(version))] == found
 
 
 @pytest.mark.parametrize(
