@@ -47,6 +47,8 @@ tracekit sql 's3://bucket/night-*' "SELECT trace, count(*) FROM jobs GROUP BY AL
 - Times are `TIMESTAMP` in UTC with microseconds; columns that end in `_s` are seconds, in `_ns`
   nanoseconds since 1970. What the API server wrote has whole seconds; what was received
   (`seen_at`, `from_at`, …) is exact, on the recorder's clock.
+- Columns with a closed set of values (`outcome`, `phase`, `verdict`, `deleted_by`, …) compare
+  without regard to case; a value that one never has is refused: `outcome = 'faild'` is a slip.
 - `divergences`, `verdicts` and `cron_ticks` are computed when a query names them. Verdicts take a
   replay of the trace and are kept in `cache/` inside the trace until it grows or the rules change.
 - DuckDB's own words work as well: `SHOW TABLES`, `DESCRIBE jobs`, `SUMMARIZE attempts`.
@@ -72,6 +74,12 @@ def _sql_lines() -> Iterator[str]:
     yield SQL_HEAD
     yield "## Views\n"
     public = [view for view in views() if view.public]
+    yield "Questions of a postmortem, each answered by one view:\n"
+    yield "| question | query |\n|---|---|"
+    yield from (
+        f"| {_cell(v.question)} | [`FROM {v.name}`](#{v.name}) |" for v in public if v.question
+    )
+    yield "\nAll of them:\n"
     yield from (f"- [`{view.name}`](#{view.name}): {view.text}" for view in public)
     with TemporaryDirectory() as folder:
         TraceWriter(Path(folder) / "t", TraceHeader(kubernetes_version="v1.36.3")).close()
@@ -90,7 +98,8 @@ def _sql_lines() -> Iterator[str]:
 
 
 def _view_lines(view: View, session: Session) -> Iterator[str]:
-    yield f"\n### {view.name}\n\n{view.text}\n"
+    question = f"**{view.question}** " if view.question else ""
+    yield f"\n### {view.name}\n\n{question}{view.text}\n"
     yield "| column | type | source | null |\n|---|---|---|---|"
     rows = session.rows(f"DESCRIBE {view.name}")
     types = {row["column_name"]: row["column_type"] for row in rows}

@@ -1,27 +1,39 @@
 """The shipped views, macros and examples: one .sql file each, with its documentation inside.
 
-A view's file begins with `---` lines (what the view is) and one `--@ column | source | null` line
-per column; a macro's file documents each of its public macros as `--- signature: what it is`. The
-docs and the completion are made from these, so that they cannot tell another story than the code.
+A view's file begins with `---` lines (what the view is), a `--?` line where it answers a question
+of a postmortem, one `--@ column | source | null` line per column, and a `--= column | A, B` line
+where a column has a closed set of values; a macro's file documents each of its public macros as
+`--- signature: what it is`. The docs and the completion are made from these, so that they cannot
+tell another story than the code.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 
 #: Views in an order in which each one only needs those before it.
 VIEWS = (
-    "_states", "observations", "objects", "_pods", "attempts", "jobs",
-    "job_history", "pod_phases", "conditions", "k8s_events", "actions", "finalizers",
+    "_states", "observations", "objects", "_pods", "_deletions", "attempts", "jobs", "_cron_runs",
+    "cronjobs", "job_history", "pod_phases", "conditions", "k8s_events", "actions", "finalizers",
     "leaders", "gaps", "cron_ticks", "divergences", "verdicts",
+    # Each the answer to one question of a postmortem.
+    "failures", "start_latency", "missed_ticks", "backoffs", "retries", "accounting",
+    "controller_lag", "deletions", "node_pods", "count_jumps", "job_concurrency", "wasted_pods",
+    "costs", "outliving_pods", "last_success",
 )  # fmt: skip
 
-#: Views whose rows are computed by tracekit when a query asks for them.
-COMPUTED = {"cron_ticks": "_cron_ticks", "divergences": "_verdicts", "verdicts": "_verdicts"}
+#: Views whose rows are computed by tracekit when a query asks for them, or that read such a view.
+COMPUTED = {
+    "cron_ticks": "_cron_ticks",
+    "missed_ticks": "_cron_ticks",
+    "divergences": "_verdicts",
+    "verdicts": "_verdicts",
+    "controller_lag": "_verdicts",
+}
 
 _MACRO_DOC = re.compile(r"^--- (?P<call>(?P<name>\w+)\([^)]*\)): (?P<text>.*)$", re.MULTILINE)
 
@@ -43,6 +55,10 @@ class View:
     text: str
     columns: tuple[ColumnDoc, ...]
     sql: str
+    #: Of columns with a closed set of values: which these are.
+    values: Mapping[str, tuple[str, ...]]
+    #: The question of a postmortem that it answers by itself; empty for the others.
+    question: str = ""
 
     @property
     def public(self) -> bool:
@@ -107,13 +123,27 @@ def _read(folder: str, name: str) -> str:
 
 
 def _view(name: str, script: str) -> View:
-    return View(name, " ".join(_texts(script)), tuple(_columns(script)), _sql(script))
+    question = " ".join(_marked(script, "--? "))
+    return View(
+        name,
+        " ".join(_marked(script, "--- ")),
+        tuple(_columns(script)),
+        _sql(script),
+        dict(_values(script)),
+        question,
+    )
 
 
-def _texts(script: str) -> Iterator[str]:
+def _marked(script: str, mark: str) -> Iterator[str]:
     for line in script.splitlines():
-        if line.startswith("--- "):
-            yield line[4:]
+        if line.startswith(mark):
+            yield line.removeprefix(mark)
+
+
+def _values(script: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    for line in _marked(script, "--= "):
+        name, _, values = line.partition(" | ")
+        yield name, tuple(values.split(", "))
 
 
 def _columns(script: str) -> Iterator[ColumnDoc]:

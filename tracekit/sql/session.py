@@ -23,6 +23,7 @@ from tracekit.sql.catalog import COMPUTED, macro_scripts, macros, views
 from tracekit.sql.guard import check_read_only
 from tracekit.sql.messages import QueryError, explain_error
 from tracekit.sql.sources import Source, drop_unreadable, find_sources, refresh
+from tracekit.sql.values import check_values
 from tracekit.trace.files import plain_rows
 from tracekit.trace.model import LOG_DIR
 from tracekit.trace.objects import Objects
@@ -132,6 +133,7 @@ class Session:
                     f"these are {len(statements)} queries: ask one at a time, or all of them at "
                     "the prompt"
                 )
+        check_values(self.connection, statements[-1], views())
         wanted = {COMPUTED[name.lower()] for name in _COMPUTED_NAMES.findall(query)}
         for table in sorted(wanted - self._computed):
             self._computed.add(table)

@@ -1,6 +1,67 @@
 CREATE MACRO utc(ns) AS make_timestamp(ns // 1000);
 
+--- trace_end(): when the last row of the traces was received (UTC): the end of what is known.
+CREATE MACRO trace_end() AS (SELECT make_timestamp(max(recv_ns) // 1000) FROM internal._rows);
+
 CREATE MACRO seconds_between(from_ns, until_ns) AS (until_ns - from_ns) / 1e9;
+
+-- By receipt where both ends were watched, else between the API's whole seconds.
+CREATE MACRO waited_s(from_seen_ns, until_seen_ns, from_ns, until_ns) AS (
+  CASE WHEN until_ns IS NULL THEN NULL
+       WHEN until_seen_ns > from_seen_ns THEN (until_seen_ns - from_seen_ns) / 1e9
+       ELSE (until_ns - from_ns) / 1e9 END
+);
+
+-- `1,3-5` as the status writes sets of completion indexes.
+CREATE MACRO holds_index(indexes, i) AS (
+  list_bool_or(list_transform(
+    string_split(indexes, ','),
+    lambda part: i BETWEEN try_cast(split_part(part, '-', 1) AS BIGINT)
+      AND coalesce(try_cast(nullif(split_part(part, '-', 2), '') AS BIGINT),
+                   try_cast(part AS BIGINT))
+  ))
+);
+
+-- A quantity of the API, like 250m, 1.5, 64Mi or 1e3, as a number.
+CREATE MACRO quantity(amount) AS (
+  try_cast(regexp_extract(amount, '^([+-]?[0-9.]+([eE][+-]?[0-9]+)?)([numkMGTPE]|[KMGTPE]i)?$', 1)
+           AS DOUBLE)
+  * CASE regexp_extract(amount, '([A-Za-z]*)$', 1)
+      WHEN 'n' THEN 1e-9 WHEN 'u' THEN 1e-6 WHEN 'm' THEN 1e-3 WHEN 'k' THEN 1e3
+      WHEN 'M' THEN 1e6 WHEN 'G' THEN 1e9 WHEN 'T' THEN 1e12 WHEN 'P' THEN 1e15 WHEN 'E' THEN 1e18
+      WHEN 'Ki' THEN 1024.0 WHEN 'Mi' THEN 1024.0 ** 2 WHEN 'Gi' THEN 1024.0 ** 3
+      WHEN 'Ti' THEN 1024.0 ** 4 WHEN 'Pi' THEN 1024.0 ** 5 WHEN 'Ei' THEN 1024.0 ** 6
+      ELSE 1 END
+);
+
+-- Of each init container what it requests, and whether it stays (restartPolicy Always).
+CREATE MACRO init_requests(spec, resource) AS (
+  list_transform(json_extract(spec, '$.initContainers[*]'), lambda c: {
+    'amount': coalesce(quantity(c->>('$.resources.requests."' || resource || '"')), 0),
+    'stays': coalesce(c->>'$.restartPolicy', '') = 'Always'
+  })
+);
+
+-- What a pod requests as the scheduler counts it: at pod level where it says so; else the regular
+-- and staying containers together, or an init container with those that stay before it, whichever
+-- is more; and the overhead of its runtime class. NULL: nothing is requested.
+CREATE MACRO requested(spec, resource) AS (
+  nullif(coalesce(
+    quantity(spec->>('$.resources.requests."' || resource || '"')),
+    greatest(
+      coalesce(list_sum(list_transform(
+        json_extract(spec, '$.containers[*]'),
+        lambda c: quantity(c->>('$.resources.requests."' || resource || '"')))), 0)
+      + coalesce(list_sum(list_transform(
+          list_filter(init_requests(spec, resource), lambda c: c.stays), lambda c: c.amount)), 0),
+      coalesce(list_max(list_transform(
+        init_requests(spec, resource),
+        lambda c, i: c.amount + coalesce(list_sum(list_transform(
+          list_filter(init_requests(spec, resource)[1:i - 1], lambda b: b.stays),
+          lambda b: b.amount)), 0))), 0)
+    )
+  ) + coalesce(quantity(spec->>('$.overhead."' || resource || '"')), 0), 0)
+);
 
 -- Of the terminated regular containers: the greatest exit code with its signal and reason.
 CREATE MACRO worst_exit(containers) AS (
@@ -8,6 +69,16 @@ CREATE MACRO worst_exit(containers) AS (
     list_filter(containers, lambda c: c.state = 'terminated' AND NOT coalesce(c.init, false)),
     lambda c: {'exit_code': c.exit_code, 'signal': c.signal, 'reason': c.reason}
   ))
+);
+
+-- The termination message of that container, out of the raw object: it has no column.
+CREATE MACRO worst_message(raw) AS (
+  nullif(list_max(list_transform(
+    list_filter(json_extract(try_cast(raw AS JSON), '$.status.containerStatuses[*].state.terminated'),
+                lambda t: t IS NOT NULL),
+    lambda t: {'exit_code': try_cast(t->>'$.exitCode' AS BIGINT),
+               'message': coalesce(t->>'$.message', '')}
+  )).message, '')
 );
 
 CREATE MACRO last_finish_ns(containers) AS (
@@ -19,6 +90,16 @@ CREATE MACRO last_finish_ns(containers) AS (
 
 CREATE MACRO finished_condition(conditions) AS (
   list_filter(conditions, lambda c: c.status = 'True' AND c.type IN ('Complete', 'Failed'))[1]
+);
+
+-- The condition by which the controller wants no pods to run any more.
+CREATE MACRO ending_condition(conditions) AS (
+  list_filter(conditions, lambda c: c.status = 'True'
+              AND c.type IN ('Failed', 'FailureTarget', 'Complete', 'SuccessCriteriaMet'))[1]
+);
+
+CREATE MACRO condition_text(c) AS (
+  c.type || CASE WHEN coalesce(c.reason, '') = '' THEN '' ELSE ' (' || c.reason || ')' END
 );
 
 CREATE MACRO finished_ns(completion_ns, finish) AS (

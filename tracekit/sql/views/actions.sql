@@ -11,8 +11,10 @@
 --@ object | its name | never
 --@ uid | its uid | absent in the object
 --@ rv | the revision that the write made | absent or not a number
---@ actor | job-controller, cronjob-controller, or the field manager that wrote | the record does not tell
+--@ actor | job-controller, cronjob-controller, or the field manager that wrote; of a deletion as in `deletions` | the record does not tell
 --@ evidence | from what the actor is known | the record does not tell
+--= action | pod-create, pod-delete, finalizer-removal, pod-adopt, pod-release, status-update, job-create, job-delete, job-update, cronjob-create, cronjob-delete, cronjob-update, cronjob-status
+--= kind | CronJob, Job, Pod
 CREATE VIEW actions AS
 WITH
 orphans AS (
@@ -134,16 +136,21 @@ told AS (
   GROUP BY ALL
 ),
 known AS (
-  SELECT writes.*, told.component, told.reason AS told_by
+  SELECT writes.*, told.component, told.reason AS told_by, deletions.deleted_by,
+         deletions.delete_evidence
   FROM writes
   LEFT JOIN told
     ON told.trace = writes.trace AND told.namespace = writes.namespace
     AND told.action = writes.action AND told.object = writes.name
+  LEFT JOIN internal._deletions AS deletions
+    ON deletions.trace = writes.trace AND deletions.uid = writes.uid
+    AND writes.action IN ('pod-delete', 'job-delete', 'cronjob-delete')
 )
-SELECT trace, seq, utc(recv_ns) AS seen_at, action, namespace, job, cronjob,
-       kind, name AS object, uid, rv,
+SELECT trace, seq, utc(recv_ns) AS seen_at, action COLLATE NOCASE AS action, namespace, job, cronjob,
+       kind COLLATE NOCASE AS kind, name AS object, uid, rv,
        CASE
          WHEN component IS NOT NULL THEN component
+         WHEN deleted_by IS NOT NULL THEN deleted_by
          WHEN is_controller_manager(manager) THEN CASE
            WHEN kind = 'CronJob' OR action = 'job-create' THEN 'cronjob-controller'
            ELSE 'job-controller' END
@@ -152,6 +159,7 @@ SELECT trace, seq, utc(recv_ns) AS seen_at, action, namespace, job, cronjob,
        END AS actor,
        CASE
          WHEN component IS NOT NULL THEN 'Event ' || told_by
+         WHEN deleted_by IS NOT NULL THEN delete_evidence
          WHEN manager IS NOT NULL THEN 'managedFields: ' || manager
          WHEN action = 'finalizer-removal' THEN 'inferred: the finalizer is the Job controller''s'
        END AS evidence

@@ -13,6 +13,7 @@
 --@ created_at | `.metadata.creationTimestamp`, UTC | absent in the object
 --@ bound_at | when the pod was first seen with a node | it was never seen bound
 --@ started_at | `.status.startTime`: the kubelet took the pod | it never was
+--@ running_at | when it was first seen in the phase Running, or ended | it never was
 --@ ready_at | first `lastTransitionTime` of the condition Ready while it was True | it never was ready
 --@ finished_at | when the last container ended, else when the phase Succeeded or Failed was first seen | it was not seen to end
 --@ deletion_at | when it was first seen with a deletionTimestamp, or gone | nobody deleted it
@@ -20,10 +21,20 @@
 --@ exit_code | greatest exit code of its terminated regular containers | none had terminated
 --@ signal | signal of the container with that exit code | none was reported
 --@ reason | `.status.reason`, else the reason of the terminated container with the greatest exit code | nothing was reported
+--@ message | `.status.message`, else the termination message of that container | nothing was reported
 --@ restarts | container restarts inside the pod | no container statuses
---@ ended_by | container (it ended by itself), kubelet (deadline, eviction by the node), eviction (condition DisruptionTarget), job-controller (Event SuccessfulDelete), garbage-collector (its Job was being deleted or gone), somebody (another deletion) | still alive at the end
---@ queue_s | from creation to startTime, seconds | it never started
+--@ index_failed | whether the Job counts its completion index as failed (`.status.failedIndexes`) | pods of NonIndexed Jobs
+--@ ended_by | container (it ended by itself), kubelet (deadline, eviction by the node), else as deleted_by | still alive at the end
+--@ deleted_by | who deleted it: job-controller, garbage-collector, eviction (through its API), kube-scheduler (preemption), taint-eviction-controller, pod-garbage-collector, namespace-controller, user | nobody deleted it
+--@ delete_evidence | from what that is known, with the rule | nobody deleted it
+--@ queue_s | from creation to the start by the kubelet, seconds: exact, by receipt, where both were watched; else between the API's whole seconds | it never started
 --@ run_s | from startTime to finished_at, seconds | one of the two is null
+--@ pod_s | seconds in which it held its node: from the first sight of the binding to its end, or to the end of the trace | it was never bound
+--@ cpu_request | cores that it requests, as the scheduler counts them | it requests none
+--@ memory_request | bytes that it requests | it requests none
+--= phase | Pending, Running, Succeeded, Failed, Unknown
+--= ended_by | container, kubelet, job-controller, garbage-collector, namespace-controller, eviction, kube-scheduler, taint-eviction-controller, pod-garbage-collector, user
+--= deleted_by | job-controller, garbage-collector, namespace-controller, eviction, kube-scheduler, taint-eviction-controller, pod-garbage-collector, user
 CREATE VIEW attempts AS
 WITH
 pods AS (
@@ -37,6 +48,11 @@ pods AS (
          min(created_ns) AS created_ns,
          min(recv_ns) FILTER (node_name IS NOT NULL) AS bound_ns,
          max(start_ns) AS start_ns,
+         min(recv_ns) FILTER (type = 'ADDED') AS added_ns,
+         min(recv_ns) FILTER (start_ns IS NOT NULL AND type <> 'LIST') AS start_seen_ns,
+         min(recv_ns) FILTER (phase IN ('Running', 'Succeeded', 'Failed')) AS running_ns,
+         any_value(spec) AS spec,
+         arg_max(message, _order) AS message,
          min(pod_ready_since_ns) FILTER (pod_ready) AS ready_ns,
          min(recv_ns) FILTER (phase IN ('Succeeded', 'Failed')) AS ended_ns,
          min(recv_ns) FILTER (type = 'DELETED' OR deleted_ns IS NOT NULL) AS deletion_ns,
@@ -53,53 +69,46 @@ pods AS (
 ends AS (
   SELECT trace, seq, worst_exit(containers) AS last_exit,
          last_finish_ns(containers) AS last_finish_ns,
-         list_contains(list_transform(conditions, lambda c: c.type || c.status),
-                       'DisruptionTargetTrue') AS disrupted
+         worst_message(raw) AS last_message
   FROM internal._states
   WHERE stream = 'pods'
     AND (phase IN ('Succeeded', 'Failed') OR type = 'DELETED')
-    AND (containers IS NOT NULL OR conditions IS NOT NULL)
+    AND containers IS NOT NULL
 ),
-deletions AS (
-  SELECT trace, involved_namespace AS namespace,
-         substr(message, 14) AS pod
-  FROM internal._rows
-  WHERE stream = 'events' AND reason = 'SuccessfulDelete' AND involved_kind = 'Job'
-    AND starts_with(message, 'Deleted pod: ')
-  GROUP BY ALL
-),
-job_ends AS (
-  SELECT trace, namespace, uid AS job_uid,
-         min(recv_ns) FILTER (type = 'DELETED' OR deleted_ns IS NOT NULL) AS job_deletion_ns
+failed_indexes AS (
+  SELECT trace, namespace, uid AS job_uid, arg_max(failed_indexes, _order) AS failed_indexes
   FROM internal._states
-  WHERE stream = 'jobs'
+  WHERE stream = 'jobs' AND failed_indexes IS NOT NULL
   GROUP BY ALL
-  HAVING job_deletion_ns IS NOT NULL
+),
+ends_of_traces AS (
+  SELECT trace, max(recv_ns) AS trace_end_ns FROM internal._rows GROUP BY ALL
 ),
 joined AS (
-  SELECT pods.*, ends.last_exit,
-         coalesce(ends.disrupted, false) AS disrupted,
-         deletions.pod IS NOT NULL AS by_controller, job_ends.job_deletion_ns,
+  SELECT pods.*, ends.last_exit, ends.last_message, deletions.deleted_by, deletions.delete_evidence,
+         failed_indexes.failed_indexes, trace_end_ns,
          coalesce(ends.last_finish_ns, pods.ended_ns) AS finished_ns,
          pods.ended_ns IS NOT NULL
            AND (pods.deletion_ns IS NULL OR pods.ended_ns < pods.deletion_ns) AS by_itself
   FROM pods
   LEFT JOIN ends ON ends.trace = pods.trace AND ends.seq = pods.last_seq
-  LEFT JOIN deletions
+  LEFT JOIN internal._deletions AS deletions
     ON deletions.trace = pods.trace AND deletions.namespace = pods.namespace
-    AND deletions.pod = pods.pod
-  LEFT JOIN job_ends
-    ON job_ends.trace = pods.trace AND job_ends.namespace = pods.namespace
-    AND job_ends.job_uid = pods.job_uid
+    AND deletions.uid = pods.pod_uid AND deletions.stream = 'pods'
+  LEFT JOIN failed_indexes
+    ON failed_indexes.trace = pods.trace AND failed_indexes.namespace = pods.namespace
+    AND failed_indexes.job_uid = pods.job_uid
+  LEFT JOIN ends_of_traces ON ends_of_traces.trace = pods.trace
 )
 SELECT trace, namespace, job, job_uid, index,
        row_number() OVER (
          PARTITION BY trace, namespace, job_uid, index ORDER BY created_ns, first_seq
        ) AS attempt,
-       pod, pod_uid, node, phase,
+       pod, pod_uid, node, phase COLLATE NOCASE AS phase,
        utc(created_ns) AS created_at,
        utc(bound_ns) AS bound_at,
        utc(start_ns) AS started_at,
+       utc(running_ns) AS running_at,
        utc(ready_ns) AS ready_at,
        utc(finished_ns) AS finished_at,
        utc(deletion_ns) AS deletion_at,
@@ -107,16 +116,20 @@ SELECT trace, namespace, job, job_uid, index,
        last_exit.exit_code AS exit_code,
        last_exit.signal AS signal,
        coalesce(reason, last_exit.reason) AS reason,
+       coalesce(message, last_message) AS message,
        restarts,
-       CASE
-         WHEN disrupted THEN 'eviction'
+       CASE WHEN index IS NOT NULL THEN coalesce(holds_index(failed_indexes, index), false) END
+         AS index_failed,
+       (CASE
          WHEN by_itself AND reason IS NOT NULL THEN 'kubelet'
          WHEN by_itself THEN 'container'
-         WHEN deletion_ns IS NULL THEN NULL
-         WHEN by_controller THEN 'job-controller'
-         WHEN job_deletion_ns <= deletion_ns THEN 'garbage-collector'
-         ELSE 'somebody'
-       END AS ended_by,
-       seconds_between(created_ns, start_ns) AS queue_s,
-       seconds_between(start_ns, finished_ns) AS run_s
+         ELSE deleted_by
+       END) COLLATE NOCASE AS ended_by,
+       deleted_by COLLATE NOCASE AS deleted_by,
+       delete_evidence,
+       waited_s(added_ns, start_seen_ns, created_ns, start_ns) AS queue_s,
+       seconds_between(start_ns, finished_ns) AS run_s,
+       seconds_between(bound_ns, coalesce(ended_ns, gone_ns, trace_end_ns)) AS pod_s,
+       requested(spec, 'cpu') AS cpu_request,
+       requested(spec, 'memory') AS memory_request
 FROM joined;

@@ -12,6 +12,8 @@
 --@ message | `message` of the condition | none was given
 --@ transition_at | `lastTransitionTime`, UTC | absent in the object
 --@ rv | revision of the object that brought the change | absent or not a number
+--= kind | Job, Pod
+--= status | True, False, Unknown, gone
 CREATE VIEW conditions AS
 WITH
 states AS (
@@ -39,7 +41,7 @@ changes AS (
   FROM states
   WHERE job IS NOT NULL AND conditions IS DISTINCT FROM before
 )
-SELECT trace, utc(recv_ns) AS seen_at, kind, namespace, name, uid, job, c.type AS condition,
-       c.status AS status, nullif(c.reason, '') AS reason, nullif(c.message, '') AS message,
+SELECT trace, utc(recv_ns) AS seen_at, kind COLLATE NOCASE AS kind, namespace, name, uid, job, c.type COLLATE NOCASE AS condition,
+       c.status COLLATE NOCASE AS status, nullif(c.reason, '') AS reason, nullif(c.message, '') AS message,
        utc(c.last_transition_ns) AS transition_at, rv
 FROM changes;

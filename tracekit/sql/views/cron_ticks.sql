@@ -11,7 +11,10 @@
 --@ delay_s | from due_at to the Job's creation, seconds | it was not started
 --@ schedule | the schedule in force, with its time zone | never
 --@ why | the same in words, with the numbers | never
+--= outcome | started, skipped, suspended, missed, pending, unknown
+--= policy | Allow, Forbid, Replace, suspend, startingDeadlineSeconds, most-recent-only, no-leader, too-many-missed, gap
 CREATE VIEW cron_ticks AS
-SELECT trace, namespace, cronjob, cronjob_uid, utc(due_ns) AS due_at, outcome, policy, job,
+SELECT trace, namespace, cronjob, cronjob_uid, utc(due_ns) AS due_at,
+       outcome COLLATE NOCASE AS outcome, policy COLLATE NOCASE AS policy, job,
        utc(started_ns) AS started_at, seconds_between(due_ns, started_ns) AS delay_s, schedule, why
 FROM internal._cron_ticks;

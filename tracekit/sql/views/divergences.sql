@@ -12,8 +12,10 @@
 --@ subject | what was acted upon: a pod's name, a status, an Event's reason and message | never
 --@ why | the rule that fired, with its numbers and the cut that was tried | never
 --@ fields | differences: path, expected and observed (JSON text) | never; empty unless different
+--= verdict | different, missing, extra, early, late
 CREATE VIEW divergences AS
-SELECT trace, controller, kind, namespace, name, uid, action, verdict, utc(time_ns) AS seen_at,
+SELECT trace, controller, kind, namespace, name, uid,
+       action COLLATE NOCASE AS action, verdict COLLATE NOCASE AS verdict, utc(time_ns) AS seen_at,
        try_cast(resource_version AS BIGINT) AS rv, subject, why, fields
 FROM internal._verdicts
 WHERE divergent;

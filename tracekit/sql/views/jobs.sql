@@ -11,9 +11,12 @@
 --@ started_at | `.status.startTime` (a resume sets it anew) | not started
 --@ finished_at | `.status.completionTime`, else `lastTransitionTime` of the condition Failed | not finished
 --@ gone_at | when its DELETED was received | it was there at the end
---@ queue_s | from creation to the startTime of its first pod, seconds | no pod started
+--@ queue_s | from creation to the start of its first pod, seconds: exact, by receipt, where both were watched | no pod started
 --@ run_s | from the startTime of its first pod to finished_at, seconds | no pod started, or not finished
 --@ duration_s | from started_at to finished_at, seconds | one of the two is null
+--@ duration | the same as an interval | one of the two is null
+--@ last_pod_end_at | when its last pod was seen to end, or gone | no pod ended
+--@ accounting_s | from then to the first sight of the condition Complete or Failed, seconds: exact, by receipt | not finished, or a pod outlived it
 --@ backoff_s | time lost to back-off: seconds in which a failed pod had no successor yet but got one later, exact, summed over indexes | 0 when no failed pod was replaced
 --@ retries | pods that failed and were followed by a later pod of the same Job (and index) | 0 when there were none
 --@ pods | pods of the Job that were seen | 0 when there were none
@@ -34,21 +37,31 @@
 --@ suspended | `.spec.suspend` | absent in the object
 --@ managed_by | `.spec.managedBy` | absent in the object
 --@ restart_policy | restartPolicy of the pod template | absent in the object
+--@ cpu_request | cores that one pod of its template requests | none are requested
+--@ memory_request | bytes that one pod of its template requests | none are requested
+--@ pod_s | seconds in which its pods held nodes, together | 0 when there were none
+--@ labels | `.metadata.labels` as a MAP: `labels['team']` | absent in the object
+--@ annotations | `.metadata.annotations` as a MAP | absent in the object
+--@ completed_indexes | last `.status.completedIndexes` | absent in the object
+--@ failed_indexes | last `.status.failedIndexes` | absent in the object
 --@ image | image of the first container of the pod template | absent in the object
 --@ revisions | revisions of the Job that were seen | never
+--= outcome | Complete, Failed, Deleted, Suspended, Running, Pending
 CREATE VIEW jobs AS
 WITH
 seen AS (
   SELECT trace, namespace, uid,
          arg_max(seq, _order) AS last_seq,
          count(DISTINCT rv) AS revisions,
+         min(recv_ns) FILTER (type = 'ADDED') AS added_ns,
+         min(recv_ns) FILTER (finished_condition(conditions) IS NOT NULL) AS finish_seen_ns,
          max(recv_ns) FILTER (type = 'DELETED') AS gone_ns
   FROM internal._states
   WHERE stream = 'jobs'
   GROUP BY ALL
 ),
 last AS (
-  SELECT seen.revisions, seen.gone_ns, states.*,
+  SELECT seen.revisions, seen.gone_ns, seen.added_ns, seen.finish_seen_ns, states.*,
          finished_condition(states.conditions) AS finish
   FROM seen
   JOIN internal._states AS states
@@ -63,8 +76,15 @@ pods AS (
          count(*) FILTER (phase = 'Succeeded') AS pods_succeeded,
          count(*) FILTER (phase = 'Failed') AS pods_failed,
          sum(restarts)::BIGINT AS restarts,
-         min(start_ns) AS first_start_ns
+         min(start_ns) AS first_start_ns,
+         min(start_seen_ns) AS first_start_seen_ns,
+         max(coalesce(ended_ns, gone_ns)) AS last_end_ns,
+         count(*) FILTER (coalesce(ended_ns, gone_ns) IS NULL) AS unended,
+         sum(coalesce(ended_ns, gone_ns, trace_end_ns) - bound_ns) / 1e9 AS pod_s
   FROM all_pods
+  LEFT JOIN (
+    SELECT trace, max(recv_ns) AS trace_end_ns FROM internal._rows GROUP BY ALL
+  ) AS ends_of_traces USING (trace)
   GROUP BY ALL
 ),
 changes AS (
@@ -96,22 +116,26 @@ waits AS (
   GROUP BY ALL
 )
 SELECT last.trace, last.namespace, last.name AS job, last.uid AS job_uid, last.cronjob,
-       CASE
+       (CASE
          WHEN finish IS NOT NULL THEN finish.type
          WHEN gone_ns IS NOT NULL THEN 'Deleted'
          WHEN spec->>'$.suspend' = 'true' THEN 'Suspended'
          WHEN last.start_ns IS NULL THEN 'Pending'
          ELSE 'Running'
-       END AS outcome,
+       END) COLLATE NOCASE AS outcome,
        nullif(finish.reason, '') AS reason,
        nullif(finish.message, '') AS message,
        utc(created_ns) AS created_at,
        utc(last.start_ns) AS started_at,
        utc(finished_ns(last.completion_ns, finish)) AS finished_at,
        utc(gone_ns) AS gone_at,
-       seconds_between(created_ns, first_start_ns) AS queue_s,
+       waited_s(added_ns, first_start_seen_ns, created_ns, first_start_ns) AS queue_s,
        seconds_between(first_start_ns, finished_ns(last.completion_ns, finish)) AS run_s,
        seconds_between(last.start_ns, finished_ns(last.completion_ns, finish)) AS duration_s,
+       utc(finished_ns(last.completion_ns, finish)) - utc(last.start_ns) AS duration,
+       utc(last_end_ns) AS last_pod_end_at,
+       CASE WHEN unended = 0 AND last_end_ns <= finish_seen_ns
+            THEN (finish_seen_ns - last_end_ns) / 1e9 END AS accounting_s,
        coalesce(waits.backoff_s, 0) AS backoff_s,
        coalesce(waits.retries, 0) AS retries,
        coalesce(pods.pods, 0) AS pods,
@@ -132,6 +156,13 @@ SELECT last.trace, last.namespace, last.name AS job, last.uid AS job_uid, last.c
        try_cast(spec->>'$.suspend' AS BOOLEAN) AS suspended,
        spec->>'$.managedBy' AS managed_by,
        spec->>'$.template.spec.restartPolicy' AS restart_policy,
+       requested(spec->'$.template.spec', 'cpu') AS cpu_request,
+       requested(spec->'$.template.spec', 'memory') AS memory_request,
+       coalesce(pod_s, 0) AS pod_s,
+       try_cast(try_cast(labels AS JSON) AS MAP(VARCHAR, VARCHAR)) AS labels,
+       try_cast(try_cast(annotations AS JSON) AS MAP(VARCHAR, VARCHAR)) AS annotations,
+       completed_indexes,
+       failed_indexes,
        spec->>'$.template.spec.containers[0].image' AS image,
        revisions
 FROM last

@@ -15,6 +15,7 @@
 --@ first_at | first time that it tells of, UTC | absent in the object
 --@ last_at | last time that it tells of, UTC | absent in the object
 --@ component | who reported it, for example job-controller | absent in the object
+--= event_type | Normal, Warning
 CREATE VIEW k8s_events AS
 SELECT trace, utc(min(recv_ns)) AS seen_at, namespace, any_value(name) AS name,
        arg_max(involved_kind, _order) AS kind,
@@ -22,7 +23,7 @@ SELECT trace, utc(min(recv_ns)) AS seen_at, namespace, any_value(name) AS name,
        arg_max(involved_uid, _order) AS object_uid,
        arg_max(job, _order) AS job,
        arg_max(cronjob, _order) AS cronjob,
-       arg_max(event_type, _order) AS event_type,
+       arg_max(event_type, _order) COLLATE NOCASE AS event_type,
        arg_max(reason, _order) AS reason,
        arg_max(message, _order) AS message,
        max(count) AS count,

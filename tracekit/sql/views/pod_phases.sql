@@ -9,6 +9,7 @@
 --@ from_at | when it was first seen in this phase, UTC | no time was known yet
 --@ until_at | when it was first seen in the next phase, or gone | it was in this phase at the end
 --@ duration_s | between the two, seconds | until_at is null
+--= phase | Pending, Scheduled, Running, Ready, Succeeded, Failed, Unknown, Terminating
 CREATE VIEW pod_phases AS
 WITH
 states AS (
@@ -38,7 +39,7 @@ spans AS (
   ) AS until_ns
   FROM changes
 )
-SELECT trace, namespace, last_job AS job, pod, pod_uid, index, phase,
+SELECT trace, namespace, last_job AS job, pod, pod_uid, index, phase COLLATE NOCASE AS phase,
        utc(recv_ns) AS from_at, utc(until_ns) AS until_at,
        seconds_between(recv_ns, until_ns) AS duration_s
 FROM spans

@@ -19,8 +19,10 @@
 --@ ambiguous | whether somebody else may have done the same just as well | never
 --@ silent_syncs | syncs without a visible write that the explanation needs | never
 --@ assumptions | what the verdict takes for granted: kind, from_ns, until_ns, evidence | never; mostly empty
+--= verdict | match, match-lagged, different, missing, extra, early, late, foreign, unknowable
 CREATE VIEW verdicts AS
-SELECT trace, controller, kind, namespace, name, uid, action, verdict, divergent,
+SELECT trace, controller, kind, namespace, name, uid,
+       action COLLATE NOCASE AS action, verdict COLLATE NOCASE AS verdict, divergent,
        utc(time_ns) AS seen_at, try_cast(resource_version AS BIGINT) AS rv, subject, why,
        lag_observations, lag_ns / 1e9 AS lag_s,
        reason, forced, ambiguous, silent_syncs, assumptions

@@ -1,0 +1,118 @@
+--- One row per pod of a Job, Job or CronJob that was deleted: by whom, by which rule, known from what.
+--- A watch does not name who deletes. What controllers do follows from the objects around: order is
+--- that of revisions, for the streams of a watch come at different times.
+CREATE VIEW internal._deletions AS
+WITH
+going AS (
+  SELECT trace, stream, namespace, name, uid,
+         max(job) AS job, max(cronjob) AS cronjob,
+         arg_max_null(owner_uid, _order) AS owner_uid,
+         min(recv_ns) FILTER (type = 'DELETED' OR deleted_ns IS NOT NULL) AS deletion_ns,
+         min(rv) FILTER (type = 'DELETED' OR deleted_ns IS NOT NULL) AS deletion_rv,
+         max(recv_ns) FILTER (type = 'DELETED') AS gone_ns,
+         min(rv) FILTER (phase IN ('Succeeded', 'Failed')) AS ended_rv,
+         arg_max(conditions, _order) FILTER (stream = 'pods') AS pod_conditions
+  FROM internal._states
+  WHERE stream IN ('pods', 'jobs', 'cronjobs')
+  GROUP BY trace, stream, namespace, name, uid
+  HAVING deletion_rv IS NOT NULL AND (stream <> 'pods' OR max(job) IS NOT NULL)
+),
+told AS (
+  SELECT trace, involved_namespace AS namespace,
+         CASE involved_kind WHEN 'Job' THEN 'pods' ELSE 'jobs' END AS stream,
+         regexp_extract(message, '^Deleted \w+:? (\S+)$', 1) AS name,
+         any_value(component) AS component
+  FROM internal._rows
+  WHERE stream = 'events' AND reason = 'SuccessfulDelete'
+    AND component IN ('job-controller', 'cronjob-controller')
+  GROUP BY ALL
+),
+-- What a Job was like at each of its revisions; a pod's deletion is looked up in it both ways.
+job_states AS (
+  SELECT trace, uid, rv, try_cast(spec->>'$.suspend' AS BOOLEAN) AS suspended,
+         try_cast(spec->>'$.ttlSecondsAfterFinished' AS BIGINT) AS ttl_s,
+         completion_ns, finished_condition(conditions) AS finish, ending_condition(conditions) AS ending
+  FROM internal._states
+  WHERE stream = 'jobs' AND rv IS NOT NULL
+),
+before AS (
+  SELECT going.*, told.component, job_states.suspended, job_states.ttl_s, job_states.ending,
+         finished_ns(job_states.completion_ns, job_states.finish) AS finished_ns
+  FROM going
+  LEFT JOIN told USING (trace, stream, namespace, name)
+  ASOF LEFT JOIN job_states
+    ON job_states.trace = going.trace AND going.deletion_rv >= job_states.rv
+    AND job_states.uid = CASE going.stream WHEN 'jobs' THEN going.uid ELSE going.owner_uid END
+),
+-- Pods are deleted before the status that says why.
+afterwards AS (
+  SELECT before.*, job_states.ending AS next_ending
+  FROM before
+  ASOF LEFT JOIN job_states
+    ON job_states.trace = before.trace AND before.deletion_rv < job_states.rv
+    AND job_states.uid = before.owner_uid
+),
+owners AS (
+  SELECT trace, uid, deletion_rv, stream FROM going WHERE stream <> 'pods'
+),
+namespaces AS (
+  SELECT trace, name, min(rv) AS rv
+  FROM internal._states
+  WHERE stream = 'namespaces' AND (deleted_ns IS NOT NULL OR type = 'DELETED')
+  GROUP BY ALL
+),
+facts AS (
+  SELECT afterwards.*,
+         coalesce(list_filter(pod_conditions, lambda c: c.type = 'DisruptionTarget' AND c.status = 'True')[1].reason, '')
+           AS disruption,
+         ended_rv IS NOT NULL AND ended_rv < afterwards.deletion_rv AS had_ended,
+         owners.deletion_rv <= afterwards.deletion_rv AS owner_gone,
+         namespaces.rv <= afterwards.deletion_rv AS namespace_gone,
+         coalesce(ending, next_ending) AS over,
+         (deletion_ns - finished_ns) / 1e9 AS after_finish_s
+  FROM afterwards
+  LEFT JOIN owners
+    ON owners.trace = afterwards.trace AND owners.uid = afterwards.owner_uid
+    AND owners.stream <> afterwards.stream
+  LEFT JOIN namespaces
+    ON namespaces.trace = afterwards.trace AND namespaces.name = afterwards.namespace
+),
+judged AS (
+  SELECT *,
+         CASE
+           WHEN component IS NOT NULL THEN component
+           WHEN disruption = 'EvictionByEvictionAPI' THEN 'eviction'
+           WHEN disruption = 'PreemptionByScheduler' THEN 'kube-scheduler'
+           WHEN disruption = 'DeletionByTaintManager' THEN 'taint-eviction-controller'
+           WHEN disruption = 'DeletionByPodGC' THEN 'pod-garbage-collector'
+           WHEN owner_gone THEN 'garbage-collector'
+           WHEN namespace_gone THEN 'namespace-controller'
+           WHEN stream = 'jobs' AND after_finish_s >= ttl_s THEN 'ttl-after-finished-controller'
+           -- Without an Event an end that follows counts only if it cannot be this deletion's doing.
+           WHEN stream = 'pods' AND NOT had_ended
+             AND (suspended OR ending IS NOT NULL OR next_ending.reason = 'DeadlineExceeded'
+                  OR next_ending.type = 'SuccessCriteriaMet') THEN 'job-controller'
+           ELSE 'user'
+         END AS deleted_by
+  FROM facts
+)
+SELECT trace, stream, namespace, name, uid, job, cronjob, deletion_ns, deletion_rv, gone_ns, deleted_by,
+       CASE deleted_by
+         WHEN 'job-controller' THEN
+           CASE WHEN component IS NULL THEN 'inferred: ' ELSE 'Event SuccessfulDelete: ' END ||
+           CASE WHEN suspended THEN 'the Job is suspended'
+                WHEN over IS NOT NULL THEN 'the Job is ' || condition_text(over)
+                ELSE 'more pods were active than wanted' END
+         WHEN 'cronjob-controller' THEN
+           'Event SuccessfulDelete: ' ||
+           CASE WHEN finished_ns IS NULL THEN 'concurrencyPolicy Replace'
+                ELSE 'history limit of ' || CASE WHEN ending.type = 'Failed' THEN 'failed' ELSE 'successful' END || ' Jobs' END
+         WHEN 'garbage-collector' THEN
+           'inferred: its ' || CASE stream WHEN 'pods' THEN 'Job' ELSE 'CronJob' END || ' was deleted before'
+         WHEN 'namespace-controller' THEN 'inferred: its namespace was deleted before'
+         WHEN 'ttl-after-finished-controller' THEN
+           'inferred: ' || round(after_finish_s, 1) || ' s after its end, ttlSecondsAfterFinished is ' || ttl_s
+         WHEN 'user' THEN 'inferred: no rule of a controller leads to it'
+         ELSE 'condition DisruptionTarget: ' || disruption
+       END AS delete_evidence
+FROM judged;
