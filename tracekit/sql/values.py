@@ -14,7 +14,8 @@ import duckdb
 import orjson
 
 from tracekit.sql.catalog import View
-from tracekit.sql.messages import QueryError, closest
+from tracekit.sql.messages import QueryError
+from tracekit.suggest import closest
 
 _COMPARISONS = {
     "COMPARE_EQUAL",
