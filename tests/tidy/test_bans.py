@@ -146,6 +146,7 @@ def test_no_module_is_dead() -> None:
 
 #: Modules that nothing in the package imports: why they are there.
 NOT_DEAD = {
+    "tracekit.__main__": "an entry point",
     "tracekit.cli.main": "the entry point",
     "tracekit.pytest_plugin": "an entry point",
     "tracekit.controllers.job.wake": "which deltas wake a Job: for a schedule that runs freely",
