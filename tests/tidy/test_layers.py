@@ -22,6 +22,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("tracekit.report",),
     ("tracekit.api",),
     ("tracekit.cli", "tracekit.pytest_plugin", "tracekit"),
+    ("tracekit.__main__",),
 )
 
 
