@@ -1,4 +1,4 @@
-"""Lines out of a file that may be compressed and may be cut off: plain, gzip, Zstandard, stdin.
+"""Lines out of a file that may be compressed and may be cut off: plain, gzip, bzip2, Zstandard.
 
 Decompression is incremental, so that everything before a cut is delivered and the cut is noticed:
 the usual stream readers either raise before the last good bytes or say nothing at all.
@@ -6,6 +6,7 @@ the usual stream readers either raise before the last good bytes or say nothing 
 
 from __future__ import annotations
 
+import bz2
 import sys
 import zlib
 from collections.abc import Callable, Iterator
@@ -19,6 +20,7 @@ from tracekit.errors import TraceFormatError
 _CHUNK_BYTES = 256 * 1024
 _GZIP_MAGIC = b"\x1f\x8b"
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+_BZIP2_MAGIC = b"BZh"
 #: A line longer than this is not an object of an API server (etcd takes 1.5 MiB).
 _LINE_BYTES_MAX = 64 * 1024 * 1024
 
@@ -41,17 +43,43 @@ class LineSource:
         self.problem: str | None = None
         #: The part of a line that the cut left.
         self.fragment = b""
-        self._path = None if name == "-" else Path(name)
+        #: The file's own name, None for standard input.
+        self.path = None if name == "-" else Path(name)
         self._advance = advance or (lambda _: None)
+        self._begun: Iterator[bytes] | None = None
+        self._peeked: list[bytes] = []
+
+    def peek(self, size: int) -> bytes:
+        """What the file begins with, decompressed, without taking it."""
+        while sum(map(len, self._peeked)) < size:
+            chunk = next(self._rest(), None)
+            if chunk is None:
+                break
+            self._peeked.append(chunk)
+        return b"".join(self._peeked)[:size]
+
+    def chunks(self) -> Iterator[bytes]:
+        """The whole content, decompressed."""
+        while self._peeked:
+            yield self._peeked.pop(0)
+        yield from self._rest()
 
     def lines(self) -> Iterator[bytes]:
         """Every whole line, without its line break."""
+        yield from self._split()
+
+    def _rest(self) -> Iterator[bytes]:
+        if self._begun is None:
+            self._begun = self._opened()
+        return self._begun
+
+    def _opened(self) -> Iterator[bytes]:
         try:
-            if self._path is None:
-                yield from self._split(sys.stdin.buffer)
+            if self.path is None:
+                yield from self._chunks(sys.stdin.buffer)
             else:
-                with self._path.open("rb") as file:
-                    yield from self._split(file)
+                with self.path.open("rb") as file:
+                    yield from self._chunks(file)
         except FileNotFoundError:
             raise TraceFormatError(f"{self.name} does not exist: name a watch log") from None
         except IsADirectoryError:
@@ -61,10 +89,10 @@ class LineSource:
         except OSError as error:
             raise TraceFormatError(f"{self.name} cannot be read: {error.strerror}") from error
 
-    def _split(self, file: BinaryIO) -> Iterator[bytes]:
+    def _split(self) -> Iterator[bytes]:
         rest: list[bytes] = []
         size = 0
-        for chunk in self._chunks(file):
+        for chunk in self.chunks():
             head, *lines = chunk.split(b"\n")
             rest.append(head)
             size += len(head)
@@ -95,6 +123,8 @@ class LineSource:
             )
         elif chunk.startswith(_GZIP_MAGIC):
             yield from self._decompressed(file, chunk, lambda: zlib.decompressobj(wbits=31))
+        elif chunk.startswith(_BZIP2_MAGIC):
+            yield from self._decompressed(file, chunk, bz2.BZ2Decompressor)
         else:
             while chunk:
                 self._advance(len(chunk))
@@ -115,7 +145,7 @@ class LineSource:
                     decompressor = make()
                 try:
                     yield decompressor.decompress(chunk)
-                except (zlib.error, zstandard.ZstdError) as error:
+                except (zlib.error, zstandard.ZstdError, OSError, EOFError) as error:
                     self.problem = f"its compressed data is damaged ({error})"
                     return
                 chunk = decompressor.unused_data if decompressor.eof else b""

@@ -1,0 +1,30 @@
+"""Who is behind a request: the user name, or what the client adds to its user agent.
+
+kube-controller-manager gives every controller a client of its own. With
+--use-service-account-credentials (what kubeadm and the providers set) each has a user; without it
+all share one and only the end of the user agent tells them apart.
+
+Upstream: cmd/kube-controller-manager/app (rootClientBuilder, clientBuilder),
+k8s.io/controller-manager/pkg/clientbuilder.
+"""
+
+from __future__ import annotations
+
+_SERVICE_ACCOUNT = "system:serviceaccount:kube-system:"
+_MANAGER_USERS = frozenset({"system:kube-controller-manager"})
+_MANAGER_AGENTS = ("kube-controller-manager/", "hyperkube/", "k3s/", "rke2/", "kubelite/")
+
+
+def controller_of(user: str | None, agent: str | None) -> str | None:
+    """The controller's name, like `job-controller`; "" if it is certainly none; None if unknown."""
+    if user is None:
+        return None
+    if user.startswith(_SERVICE_ACCOUNT):
+        return user.removeprefix(_SERVICE_ACCOUNT)
+    agent = agent or ""
+    if user not in _MANAGER_USERS and not agent.startswith(_MANAGER_AGENTS):
+        return ""
+    last = agent.rpartition("/")[2].removeprefix(_SERVICE_ACCOUNT)
+    if last.endswith("-controller") or last in ("generic-garbage-collector", "cronjob-controller"):
+        return last
+    return None if not last or last[0].isalnum() else ""

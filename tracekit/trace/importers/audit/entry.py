@@ -1,0 +1,175 @@
+"""One entry of an API server's audit log, read as far as an import needs it.
+
+Bodies stay text until something asks for them: most entries of a log are of no interest, and their
+bodies are most of its bytes. Fields: k8s.io/apiserver/pkg/apis/audit/v1 (audit.k8s.io/v1).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import orjson
+
+from tracekit.kube.timestamps import parse_rfc3339
+
+#: Streams of a trace, by API group and resource.
+STREAMS = {
+    ("", "pods"): "pods",
+    ("batch", "jobs"): "jobs",
+    ("batch", "cronjobs"): "cronjobs",
+    ("", "namespaces"): "namespaces",
+    ("", "resourcequotas"): "resourcequotas",
+    ("", "events"): "events",
+    ("events.k8s.io", "events"): "events",
+    ("coordination.k8s.io", "leases"): "leases",
+}
+WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
+LOOKS = frozenset({"get", "list"})
+#: The stage at which the answer is known.
+COMPLETE = "ResponseComplete"
+PANIC = "Panic"
+_NONE = msgspec.Raw(b"")
+
+
+class User(msgspec.Struct, gc=False):
+    """Who asked."""
+
+    username: str = ""
+
+
+class ObjectRef(msgspec.Struct, gc=False, omit_defaults=True):
+    """What was asked about."""
+
+    resource: str = ""
+    namespace: str | None = None
+    name: str | None = None
+    uid: str | None = None
+    api_group: str = msgspec.field(default="", name="apiGroup")
+    subresource: str = ""
+
+
+class Details(msgspec.Struct, gc=False):
+    """`details` of a Status."""
+
+    name: str | None = None
+    uid: str | None = None
+    kind: str | None = None
+
+
+class Answer(msgspec.Struct, gc=False):
+    """The Status of the answer."""
+
+    code: int | None = None
+    reason: str | None = None
+    message: str | None = None
+    details: Details | None = None
+
+
+class Metadata(msgspec.Struct, gc=False):
+    """The metadata that tells objects and revisions apart."""
+
+    name: str | None = None
+    namespace: str | None = None
+    uid: str | None = None
+    resource_version: str | None = msgspec.field(default=None, name="resourceVersion")
+    deleted: str | None = msgspec.field(default=None, name="deletionTimestamp")
+
+
+class Body(msgspec.Struct, gc=False):
+    """The outermost fields of a body."""
+
+    kind: str | None = None
+    metadata: Metadata | None = None
+    details: Details | None = None
+
+
+class Entry(msgspec.Struct, gc=False, omit_defaults=True):
+    """One audit event."""
+
+    kind: str | None = None
+    level: str = ""
+    audit_id: str = msgspec.field(default="", name="auditID")
+    stage: str = ""
+    request_uri: str = msgspec.field(default="", name="requestURI")
+    verb: str = ""
+    user: User | None = None
+    impersonated: User | None = msgspec.field(default=None, name="impersonatedUser")
+    agent: str | None = msgspec.field(default=None, name="userAgent")
+    ref: ObjectRef | None = msgspec.field(default=None, name="objectRef")
+    answer: Answer | None = msgspec.field(default=None, name="responseStatus")
+    request: msgspec.Raw = msgspec.field(default=_NONE, name="requestObject")
+    response: msgspec.Raw = msgspec.field(default=_NONE, name="responseObject")
+    received: str | None = msgspec.field(default=None, name="requestReceivedTimestamp")
+    at: str | None = msgspec.field(default=None, name="stageTimestamp")
+    #: Before audit.k8s.io/v1 (Kubernetes 1.11) the only time.
+    timestamp: str | None = None
+
+    @property
+    def stream(self) -> str | None:
+        """The stream that the entry belongs to, if any."""
+        ref = self.ref
+        return None if ref is None else STREAMS.get((ref.api_group, ref.resource))
+
+    @property
+    def code(self) -> int | None:
+        """The HTTP status of the answer."""
+        return self.answer.code if self.answer is not None else None
+
+    @property
+    def at_ns(self) -> int | None:
+        """When the answer was complete, Unix ns."""
+        return parse_time(self.at) or parse_time(self.timestamp)
+
+    @property
+    def received_ns(self) -> int | None:
+        """When the request had come, Unix ns."""
+        return parse_time(self.received) or parse_time(self.timestamp)
+
+    @property
+    def username(self) -> str:
+        """Who acted: the impersonated user if there is one."""
+        user = self.impersonated or self.user
+        return user.username if user is not None else ""
+
+    @property
+    def dry_run(self) -> bool:
+        """Whether the request was to change nothing."""
+        return "dryRun=All" in self.request_uri
+
+    def body(self) -> Body | None:
+        """The outermost fields of the answer's body."""
+        return _outer(self.response)
+
+
+decode_entry = msgspec.json.Decoder(Entry).decode
+_decode_body = msgspec.json.Decoder(Body).decode
+_encode = msgspec.json.Encoder().encode
+
+
+def parse_time(text: str | None) -> int | None:
+    """An RFC 3339 time in Unix ns, None for anything else."""
+    return parse_rfc3339(text) if text is not None else None
+
+
+def _outer(text: msgspec.Raw) -> Body | None:
+    if not len(memoryview(text)):
+        return None
+    try:
+        return _decode_body(text)
+    except msgspec.DecodeError:
+        return None
+
+
+def document(text: msgspec.Raw) -> dict[str, Any] | None:
+    """A body, parsed; None where there is none, or nothing that is an object."""
+    view = memoryview(text)
+    if not len(view):
+        return None
+    value = orjson.loads(view)
+    return value if type(value) is dict else None
+
+
+def as_logged(entry: Entry) -> bytes:
+    """The entry as JSON again: of all its fields those that an import reads."""
+    return _encode(entry)

@@ -1,0 +1,304 @@
+"""`tracekit import audit`: an API server's audit log becomes a trace.
+
+Three passes, each bounded in memory however long the log is: entries that matter are sorted by
+object; each object's states are worked out; rows are sorted by time and handed on. Entries may come
+in any order, from several servers, and more than once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from zlib import crc32
+
+import msgspec
+import orjson
+
+from tracekit.errors import TraceFormatError
+from tracekit.trace.extract import number_of
+from tracekit.trace.importers.audit.calls import call_of
+from tracekit.trace.importers.audit.entry import (
+    COMPLETE,
+    LOOKS,
+    PANIC,
+    WRITES,
+    Entry,
+    decode_entry,
+    document,
+)
+from tracekit.trace.importers.audit.objects import Step, placed, steps_of
+from tracekit.trace.importers.audit.revisions import RevisionClock
+from tracekit.trace.importers.audit.wrappers import unwrap
+from tracekit.trace.importers.observation import Observation, pack, unpack
+from tracekit.trace.importers.report import ImportResult
+from tracekit.trace.importers.spill import Spill
+from tracekit.trace.model import STREAM_KINDS, Call, Gap, RowType
+
+_ObjectKey = tuple[str, str, str, int, str]
+_TimeKey = tuple[int, int, int]
+_BAD_REQUEST = 400
+#: Unseen writes so close together are one gap.
+_GAP_NS = 1_000_000_000
+#: From this minor version on the answer to a DELETE has the deletion's revision.
+_TELLS_DELETION_MINOR = 27
+#: Streams of which an audit log can hold states at all.
+_BATCH = ("jobs", "cronjobs", "pods")
+
+
+class AuditReader:
+    """Reads audit logs and hands out rows in order of time."""
+
+    def __init__(self, scratch: Path, result: ImportResult) -> None:
+        self.result = result
+        self._entries: Spill[_ObjectKey] = Spill(scratch, "entries", _ObjectKey)  # type: ignore[arg-type]
+        self._rows: Spill[_TimeKey] = Spill(scratch, "rows", _TimeKey)  # type: ignore[arg-type]
+        self._clock = RevisionClock()
+        self._levels: Counter[str] = Counter()
+        self._agents: Counter[str] = Counter()
+        self._written: Counter[str] = Counter()
+        self._number = 0
+        self._unseen: dict[str, list[tuple[int, int]]] = {}
+        self.entries = 0
+        self.first_ns: int | None = None
+        self.last_ns: int | None = None
+
+    @property
+    def kubernetes_version(self) -> str | None:
+        """The version that the control plane's own requests name most often."""
+        return next((version for version, _ in self._agents.most_common(1)), None)
+
+    # First pass.
+
+    def take(self, line: bytes) -> bool:
+        """Take what a line or document holds; whether it held an audit entry."""
+        found = False
+        for shape, text in unwrap(line):
+            try:
+                entry = decode_entry(text)
+            except msgspec.ValidationError as error:
+                self.result.problems[f"audit entries of an unknown form ({error})"] += 1
+                found = True
+                continue
+            self.result.shapes[shape] += 1
+            found = True
+            self._entry(entry, text)
+        return found
+
+    def _entry(self, entry: Entry, text: bytes) -> None:
+        self.entries += 1
+        if entry.stage not in (COMPLETE, PANIC):
+            self.result.calls[f"at stage {entry.stage}, left out"] += 1
+            return
+        self._agent(entry.agent)
+        at_ns = entry.at_ns
+        if at_ns is None:
+            self.result.problems["audit entries without a time, left out"] += 1
+            return
+        self.first_ns = at_ns if self.first_ns is None else min(self.first_ns, at_ns)
+        self.last_ns = at_ns if self.last_ns is None else max(self.last_ns, at_ns)
+        stream = entry.stream
+        wanted = entry.verb in WRITES or (entry.verb in LOOKS and len(memoryview(entry.response)))
+        if stream is None or not wanted or entry.ref is None:
+            return
+        if entry.dry_run:
+            self.result.calls["dry runs, left out"] += 1
+            return
+        if entry.verb in WRITES:
+            self._levels[entry.level] += 1
+            self._written[stream] += 1
+        if stream == "events":
+            self._event(entry)
+        elif entry.verb in ("list", "deletecollection"):
+            self._collection(stream, entry)
+        else:
+            self._object(stream, entry, text)
+
+    def _agent(self, agent: str | None) -> None:
+        for name in ("kube-controller-manager/v", "kube-apiserver/v"):
+            if agent is not None and agent.startswith(name):
+                self._agents["v" + agent[len(name) :].partition(" ")[0]] += 1
+
+    def _object(self, stream: str, entry: Entry, text: bytes) -> None:
+        body = entry.body()
+        meta = body.metadata if body is not None else None
+        ref = entry.ref
+        assert ref is not None  # noqa: S101 - the caller looked
+        name = ref.name or (meta.name if meta is not None and meta.resource_version else None)
+        namespace = ref.namespace or (meta.namespace if meta is not None else None) or ""
+        if stream == "namespaces":
+            namespace = ""
+        at_ns = entry.at_ns or 0
+        if not name:
+            self._call(stream, entry, None, "refused" if entry.code else "without a name")
+            return
+        if body is not None and meta is not None and (entry.code or 0) < _BAD_REQUEST:
+            revision = number_of(meta.resource_version)
+            if revision is not None and entry.verb in WRITES and body.kind in _WITH_REVISION:
+                received_ns = entry.received_ns or at_ns
+                self._clock.learn(revision, received_ns, at_ns, crc32((meta.uid or name).encode()))
+        self._entries.add((stream, namespace, name, at_ns, entry.audit_id), bytes(text))
+
+    def _collection(self, stream: str, entry: Entry) -> None:
+        """A list that was read or deleted: one entry for each object that it names."""
+        listed = document(entry.response)
+        items = listed.get("items") if listed is not None else None
+        if type(items) is not list:
+            if entry.verb != "list":
+                self._call(stream, entry, None, "a deletion of many, logged without their names")
+                self._unseen_write(stream, entry)
+            return
+        kind = STREAM_KINDS[stream]
+        for item in items:
+            meta = item.get("metadata") if type(item) is dict else None
+            if type(meta) is not dict or type(meta.get("name")) is not str:
+                continue
+            verb = "get" if entry.verb == "list" else "delete"
+            answer = {**item, "kind": kind}
+            if verb == "delete":
+                details = {"uid": meta.get("uid"), "name": meta["name"]}
+                answer = {"kind": "DeletedItem", "details": details}
+            ref = {**msgspec.to_builtins(entry.ref), "name": meta["name"]}
+            one = orjson.dumps(
+                {
+                    **orjson.loads(msgspec.json.encode(entry)),
+                    "verb": verb,
+                    "objectRef": ref,
+                    "responseObject": answer,
+                }
+            )
+            at_ns = entry.at_ns or 0
+            namespace = str(meta.get("namespace") or "")
+            self._entries.add((stream, namespace, meta["name"], at_ns, entry.audit_id), one)
+
+    def _event(self, entry: Entry) -> None:
+        """Events tell themselves where their bodies are logged; nothing has to be worked out."""
+        obj = document(entry.response)
+        meta = obj.get("metadata") if obj is not None else None
+        if obj is None or obj.get("kind") != "Event" or type(meta) is not dict:
+            return
+        row_type = RowType.ADDED if entry.verb == "create" else RowType.MODIFIED
+        raw = bytes(memoryview(entry.response))
+        rv = number_of(meta.get("resourceVersion"))
+        self._put(Observation("events", row_type, entry.at_ns or 0, obj, raw, rv))
+
+    # Second pass.
+
+    def rows(self) -> Iterator[Observation | Call | Gap]:
+        """Everything that the log tells, in order of time."""
+        clash = self._clock.settle()
+        if clash:
+            raise TraceFormatError(
+                f"the logs are of two clusters, or of one whose etcd was restored in between: "
+                f"revision {clash} is that of two objects; import each into a trace of its own"
+            )
+        for (stream, _, _), group in groupby(self._entries.sorted(), lambda item: item[0][:3]):
+            self._states(stream, list(self._once(group)))
+        self._judge_levels()
+        gaps = sorted(self._gaps(), key=lambda gap: gap.until_ns or 0)
+        for (at_ns, _, _), data in self._rows.sorted():
+            while gaps and (gaps[0].until_ns or 0) <= at_ns:
+                yield gaps.pop(0)
+            yield unpack(data)
+        yield from gaps
+
+    def _once(self, group: Iterable[tuple[_ObjectKey, bytes]]) -> Iterator[Entry]:
+        last: tuple[int, str] | None = None
+        for (_, _, _, at_ns, audit_id), data in group:
+            if last == (at_ns, audit_id):
+                self.result.calls["logged twice, left out"] += 1
+                continue
+            last = (at_ns, audit_id)
+            yield decode_entry(data)
+
+    def _states(self, stream: str, entries: Sequence[Entry]) -> None:
+        steps = steps_of(stream, entries, tells_deletion=self._tells_deletion())
+        for found in placed(steps, self._clock.bounds, self._clock.choose, stream):
+            if isinstance(found, Step):
+                self._call(stream, found.entry, found, found.why)
+                if found.why.startswith("logged without"):
+                    self._unseen_write(stream, found.entry)
+                continue
+            if found.origin.derived_from is not None:
+                self.result.derived[found.origin.derived_from] += 1
+            self._put(found)
+
+    def _tells_deletion(self) -> bool:
+        minor = (self.kubernetes_version or "").split(".")[1:2]
+        return not minor or not minor[0].isdigit() or int(minor[0]) >= _TELLS_DELETION_MINOR
+
+    def _put(self, row: Observation) -> None:
+        self.result.streams[row.stream] += 1
+        self._number += 1
+        self._rows.add((row.recv_ns, row.rv or 0, self._number), pack(row))
+
+    def _call(self, stream: str, entry: Entry, step: Step | None, why: str) -> None:
+        call = call_of(stream, entry, step.obj if step is not None else None, why)
+        self.result.calls[why if why != "refused" else f"refused with {entry.code}"] += 1
+        self._number += 1
+        self._rows.add((call.recv_ns, 0, self._number), pack(call))
+
+    def _unseen_write(self, stream: str, entry: Entry) -> None:
+        at_ns = entry.at_ns or 0
+        self._unseen.setdefault(stream, []).append((entry.received_ns or at_ns, at_ns))
+
+    # What the log does not hold.
+
+    def _gaps(self) -> Iterator[Gap]:
+        for stream, times in self._unseen.items():
+            if self.result.streams[stream] == 0:
+                continue  # said for the whole stream
+            begin: int | None = None
+            end = 0
+            count = 0
+            for from_ns, until_ns in sorted(times):
+                if begin is not None and from_ns - end > _GAP_NS:
+                    yield _gap(stream, begin, end, count)
+                    begin, count = None, 0
+                begin = from_ns if begin is None else begin
+                end, count = max(end, until_ns), count + 1
+            if begin is not None:
+                yield _gap(stream, begin, end, count)
+
+    def _judge_levels(self) -> None:
+        result = self.result
+        levels = ", ".join(f"{n} at {level or 'no'} level" for level, n in self._levels.items())
+        if not result.streams["jobs"]:
+            if not self.entries:
+                return
+            if self._written["jobs"]:
+                raise TraceFormatError(
+                    f"this log was written at {_least(self._levels)} level: it names who wrote "
+                    "which Job when, not what; the bodies of the answers are needed "
+                    "(RequestResponse), which `tracekit manifests --audit-policy` turns on"
+                )
+            raise TraceFormatError(
+                f"the log has {self.entries:,} entries and no write to a Job: its policy leaves "
+                "the API group batch out, or it is of another server or time; "
+                "`tracekit manifests --audit-policy` prints a policy that has it"
+            )
+        for stream in STREAM_KINDS:
+            if result.streams[stream]:
+                continue
+            reason = "the log's policy leaves them out, or nobody wrote any"
+            if self._written[stream]:
+                reason = f"the log has {self._written[stream]} writes of them without bodies"
+            result.not_recorded[stream] = reason
+        if len(self._levels) > 1:
+            result.remarks.append(f"writes that matter: {levels}")
+
+
+def _least(levels: Counter[str]) -> str:
+    order = ("RequestResponse", "Request", "Metadata")
+    found = [level for level in order if levels[level]]
+    return found[-1] if found else "an unknown"
+
+
+def _gap(stream: str, from_ns: int, until_ns: int, count: int) -> Gap:
+    reason = f"{count} writes are logged without the answer's body"
+    return Gap(stream, reason, from_ns=from_ns, until_ns=until_ns)
+
+
+_WITH_REVISION = frozenset({*STREAM_KINDS.values(), "PartialObjectMetadata"}) - {"Event"}

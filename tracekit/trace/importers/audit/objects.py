@@ -1,0 +1,390 @@
+"""The states of one object, from the requests that were made about it.
+
+Most writes are answered with the whole object. Four are not, and are put together from what was
+known before and what the request says; each such row says what it was derived from:
+
+| request | answer | the state |
+|---|---|---|
+| a pod's binding | a Status | the pod before, on the node that the request names |
+| PATCH for metadata only | PartialObjectMetadata | the object before, with the metadata of the answer |
+| DELETE at once | the last state, or a Status | a pod's mark of deletion, then its end |
+| the last finalizer taken off | the object, at the revision before | its end |
+
+Upstream: apiserver/pkg/registry/generic/registry/store.go (Delete, updateForGracefulDeletion-
+AndFinalizers, deleteWithoutFinalizers), pkg/registry/core/pod/storage (BindingREST, EvictionREST).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tracekit.kube.timestamps import NS_PER_S, floor_second, format_rfc3339
+from tracekit.trace.extract import number_of
+from tracekit.trace.importers.audit.entry import LOOKS, Entry, document
+from tracekit.trace.importers.observation import Observation
+from tracekit.trace.model import STREAM_KINDS, Origin, RowType
+
+Raw = dict[str, Any]
+
+BINDING = "binding"
+MARK = "deletion mark"
+DELETION = "deletion"
+METADATA = "metadata"
+
+_GRACE_S = 30
+_ENDED = frozenset({"Succeeded", "Failed"})
+#: Subresources of which a write answers with the whole object.
+_PARTS = frozenset({"", "status", "ephemeralcontainers", "resize", "finalize"})
+_BAD_REQUEST = 400
+
+
+@dataclass(slots=True)
+class Step:
+    """A row to come: a state, or a request that made none that is known."""
+
+    entry: Entry
+    type: RowType
+    obj: Raw | None = None
+    raw: bytes | None = None
+    rv: int | None = None
+    derived_from: str | None = None
+    #: Choose the revision close to the following one, not to the one before.
+    latest: bool = False
+    #: Why a CALL made no state.
+    why: str = ""
+
+
+@dataclass(slots=True)
+class _State:
+    obj: Raw | None = None
+    rv: int | None = None
+    uid: str | None = None
+    #: A write happened of which the log has no body: what is known is older than the object.
+    stale: bool = False
+    steps: list[Step] = field(default_factory=list)
+
+
+def steps_of(stream: str, entries: Sequence[Entry], *, tells_deletion: bool) -> list[Step]:
+    """What the entries about one name in one namespace say, in order of their answers.
+
+    `tells_deletion`: the answer to a DELETE has the deletion's own revision (Kubernetes 1.27 on),
+    not that of the last state.
+    """
+    state = _State()
+    bodies = [_Parsed.of(stream, entry) for entry in entries]
+    for index, body in enumerate(bodies):
+        _take(stream, state, body, bodies[index + 1 :], tells_deletion=tells_deletion)
+    return state.steps
+
+
+@dataclass(slots=True)
+class _Parsed:
+    """An entry with its answer, if that is a state of the object."""
+
+    entry: Entry
+    obj: Raw | None
+    kind: str | None
+    rv: int | None
+    uid: str | None
+
+    @classmethod
+    def of(cls, stream: str, entry: Entry) -> _Parsed:
+        obj = document(entry.response)
+        kind = obj.get("kind") if obj is not None else None
+        meta = _meta(obj)
+        rv, uid = number_of(meta.get("resourceVersion")), meta.get("uid")
+        if kind == "Status" and obj is not None:
+            details = obj.get("details")
+            uid = details.get("uid") if isinstance(details, dict) else None
+        elif kind not in (STREAM_KINDS[stream], "PartialObjectMetadata"):
+            obj = None
+        return cls(entry, obj, kind, rv, uid if isinstance(uid, str) else None)
+
+    @property
+    def whole(self) -> bool:
+        """Whether the answer is the object."""
+        return self.obj is not None and self.rv is not None and self.kind not in _PARTIAL
+
+
+_PARTIAL = frozenset({"Status", "PartialObjectMetadata"})
+
+
+def _meta(obj: Raw | None) -> Raw:
+    meta = obj.get("metadata") if obj is not None else None
+    return meta if isinstance(meta, dict) else {}
+
+
+def _take(
+    stream: str,
+    state: _State,
+    body: _Parsed,
+    later: Sequence[_Parsed],
+    *,
+    tells_deletion: bool,
+) -> None:
+    entry = body.entry
+    if entry.code is None or entry.code >= _BAD_REQUEST:
+        _call(state, entry, "refused")
+        return
+    if entry.verb in LOOKS:
+        _look(state, body)
+        return
+    subresource = entry.ref.subresource if entry.ref is not None else ""
+    if subresource == "binding":
+        _bind(state, entry)
+    elif subresource == "eviction":
+        _marked(state, entry, later)
+    elif entry.verb in ("delete", "deletecollection"):
+        _delete(stream, state, body, later, tells_deletion=tells_deletion)
+    elif subresource not in _PARTS:
+        _call(state, entry, f"{subresource} of an object changes nothing of it")
+    elif body.whole or body.kind == "PartialObjectMetadata":
+        _write(state, body)
+    else:
+        state.stale = True
+        _call(state, entry, f"logged without its answer ({entry.level} level)")
+
+
+def _call(state: _State, entry: Entry, why: str) -> None:
+    state.steps.append(Step(entry, RowType.CALL, obj=state.obj, why=why))
+
+
+def _state(
+    state: _State,
+    entry: Entry,
+    row_type: RowType,
+    obj: Raw,
+    *,
+    rv: int | None,
+    raw: bytes | None = None,
+    derived_from: str | None = None,
+    latest: bool = False,
+) -> None:
+    uid = _meta(obj).get("uid")
+    if state.obj is not None and state.uid != uid and row_type is not RowType.DELETED:
+        # The name was given again: the object before must have gone, unseen by the log.
+        gone = Step(entry, RowType.DELETED, state.obj, None, None, DELETION)
+        state.steps.append(gone)
+    state.steps.append(Step(entry, row_type, obj, raw, rv, derived_from, latest))
+    if row_type is RowType.DELETED:
+        state.obj, state.rv, state.uid = None, None, None
+    else:
+        state.obj, state.rv, state.uid = obj, rv, uid
+    state.stale = False
+
+
+def _look(state: _State, body: _Parsed) -> None:
+    """Somebody read the object: a state whose write the log need not have."""
+    if body.whole and body.obj is not None and (body.uid, body.rv) != (state.uid, state.rv):
+        raw = bytes(memoryview(body.entry.response))
+        _state(state, body.entry, RowType.LIST, body.obj, rv=body.rv, raw=raw)
+
+
+def _write(state: _State, body: _Parsed) -> None:
+    """A create, update or patch that was answered with an object."""
+    entry, obj = body.entry, body.obj
+    assert obj is not None  # noqa: S101 - the caller looked
+    raw: bytes | None = bytes(memoryview(entry.response))
+    derived_from = None
+    known = state.obj is not None and body.uid == state.uid
+    if body.kind == "PartialObjectMetadata":
+        if not known or state.obj is None or state.stale:
+            state.stale = True
+            _call(state, entry, "only the metadata of an object of which no more is known")
+            return
+        obj, raw, derived_from = {**state.obj, "metadata": obj.get("metadata")}, None, METADATA
+    meta = _meta(obj)
+    if known and body.rv == state.rv:
+        gone = "deletionTimestamp" in meta and not meta.get("finalizers")
+        if gone and not meta.get("deletionGracePeriodSeconds") and _meta(state.obj) != meta:
+            assert state.obj is not None  # noqa: S101 - known
+            _end(state, entry, state.obj)
+        else:
+            _call(state, entry, "without effect")
+        return
+    row_type = RowType.MODIFIED
+    if entry.verb == "create":
+        row_type = RowType.ADDED
+    elif not known or state.stale:
+        row_type = RowType.LIST  # what led to it was not seen
+    if known and state.rv is not None and body.rv is not None and body.rv < state.rv:
+        # Answered later than it was made: it stands before what is known, which stays.
+        state.steps.append(Step(entry, row_type, obj, raw, body.rv, derived_from))
+        return
+    _state(state, entry, row_type, obj, rv=body.rv, raw=raw, derived_from=derived_from)
+
+
+def _bind(state: _State, entry: Entry) -> None:
+    request = document(entry.request)
+    target = request.get("target") if request is not None else None
+    node = target.get("name") if isinstance(target, dict) else None
+    spec = state.obj.get("spec") if state.obj is not None else None
+    if state.obj is None or not isinstance(spec, dict) or not isinstance(node, str):
+        state.stale = state.obj is not None
+        _call(state, entry, "the binding of a pod of which no more is known")
+        return
+    status = state.obj.get("status")
+    status = dict(status) if isinstance(status, dict) else {}
+    scheduled = {
+        "type": "PodScheduled",
+        "status": "True",
+        "lastProbeTime": None,
+        "lastTransitionTime": format_rfc3339(floor_second(entry.received_ns or 0)),
+    }
+    conditions = status.get("conditions")
+    others = [
+        condition
+        for condition in (conditions if isinstance(conditions, list) else ())
+        if not (isinstance(condition, dict) and condition.get("type") == "PodScheduled")
+    ]
+    status["conditions"] = [*others, scheduled]
+    obj = {**state.obj, "spec": {**spec, "nodeName": node}, "status": status}
+    _state(state, entry, RowType.MODIFIED, obj, rv=None, derived_from=BINDING)
+
+
+def _delete(
+    stream: str,
+    state: _State,
+    body: _Parsed,
+    later: Sequence[_Parsed],
+    *,
+    tells_deletion: bool,
+) -> None:
+    entry, obj = body.entry, body.obj
+    if not body.whole or obj is None:
+        if state.obj is None or (body.uid is not None and body.uid != state.uid):
+            _call(state, entry, "the deletion of an object of which no more is known")
+        elif body.kind == "Status" and stream != "pods":
+            _end(state, entry, state.obj)  # a Status is the answer when nothing is left
+        else:
+            _marked(state, entry, later)
+        return
+    meta = _meta(obj)
+    raw = bytes(memoryview(entry.response))
+    known = state.uid == body.uid and state.obj is not None
+    marked = known and _meta(state.obj).get("deletionTimestamp") is not None
+    stays = bool(meta.get("finalizers")) or bool(meta.get("deletionGracePeriodSeconds"))
+    if known and body.rv == state.rv:
+        _call(state, entry, "without effect: it was being deleted already")
+    elif stays or "deletionTimestamp" not in meta:
+        row_type = RowType.MODIFIED if known and not state.stale else RowType.LIST
+        _state(state, entry, row_type, obj, rv=body.rv, raw=raw)
+    elif tells_deletion:
+        if stream == "pods" and not _same_mark(state.obj if marked else None, meta):
+            before = _without_rv(obj)
+            row_type = RowType.MODIFIED if known and not state.stale else RowType.LIST
+            _state(state, entry, row_type, before, rv=None, derived_from=MARK, latest=True)
+        _state(state, entry, RowType.DELETED, obj, rv=body.rv, raw=raw)
+    else:
+        row_type = RowType.MODIFIED if known and not state.stale else RowType.LIST
+        _state(state, entry, row_type, obj, rv=body.rv, raw=raw)
+        _end(state, entry, obj)
+
+
+def _same_mark(obj: Raw | None, meta: Raw) -> bool:
+    """Whether the object bears this very mark of deletion already."""
+    names = ("deletionTimestamp", "deletionGracePeriodSeconds")
+    return obj is not None and all(_meta(obj).get(name) == meta.get(name) for name in names)
+
+
+def _end(state: _State, entry: Entry, obj: Raw) -> None:
+    _state(state, entry, RowType.DELETED, _without_rv(obj), rv=None, derived_from=DELETION)
+
+
+def _without_rv(obj: Raw) -> Raw:
+    return {**obj, "metadata": {**_meta(obj), "resourceVersion": ""}}
+
+
+def _marked(state: _State, entry: Entry, later: Sequence[_Parsed]) -> None:
+    """A deletion whose outcome the answer does not tell: what came later does, else the rules."""
+    obj = state.obj
+    if obj is None:
+        _call(state, entry, "the deletion of an object of which no more is known")
+        return
+    meta, now_ns = _meta(obj), entry.received_ns or 0
+    if "deletionTimestamp" in meta:
+        _call(state, entry, "it was being deleted already")
+        return
+    following = next((b for b in later if b.whole and b.uid == state.uid), None)
+    spec, status = obj.get("spec"), obj.get("status")
+    spec = spec if isinstance(spec, dict) else {}
+    status = status if isinstance(status, dict) else {}
+    at_once = status.get("phase") in _ENDED or not spec.get("nodeName")
+    grace_s = 0 if at_once else spec.get("terminationGracePeriodSeconds", _GRACE_S)
+    mark: Raw = {
+        "deletionTimestamp": format_rfc3339(floor_second(now_ns) + grace_s * NS_PER_S),
+        "deletionGracePeriodSeconds": grace_s,
+    }
+    shown = _meta(following.obj) if following is not None else {}
+    if "deletionTimestamp" in shown and shown.get("deletionGracePeriodSeconds"):
+        mark = {name: shown.get(name) for name in mark}
+    marked = {**obj, "metadata": {**meta, **mark}}
+    if following is not None and following.obj is not None:
+        marked = _with_disruption(marked, following.obj)
+    _state(state, entry, RowType.MODIFIED, _without_rv(marked), rv=None, derived_from=MARK)
+    if following is None and at_once and not meta.get("finalizers"):
+        _end(state, entry, marked)
+
+
+def _with_disruption(obj: Raw, later: Raw) -> Raw:
+    """An eviction says so in the pod's conditions before it marks the pod."""
+    wanted = [c for c in _conditions(later) if c.get("type") == "DisruptionTarget"]
+    if not wanted or any(c.get("type") == "DisruptionTarget" for c in _conditions(obj)):
+        return obj
+    status = obj.get("status")
+    status = status if isinstance(status, dict) else {}
+    return {**obj, "status": {**status, "conditions": [*wanted, *_conditions(obj)]}}
+
+
+def _conditions(obj: Raw) -> list[Raw]:
+    status = obj.get("status")
+    found = status.get("conditions") if isinstance(status, dict) else None
+    return [c for c in found if isinstance(c, dict)] if isinstance(found, list) else []
+
+
+def placed(
+    steps: Sequence[Step],
+    bounds: Callable[[int, int], tuple[int, int | None]],
+    choose: Callable[..., int],
+    stream: str,
+) -> Iterator[Observation | Step]:
+    """The rows with a revision each; requests without a state pass as they are."""
+    last_rv = 0
+    for index, step in enumerate(steps):
+        if step.type is RowType.CALL or step.obj is None:
+            yield step
+            continue
+        entry = step.entry
+        at_ns = entry.at_ns or 0
+        received_ns = entry.received_ns or at_ns
+        low: int | None = None
+        high: int | None = None
+        rv, obj = step.rv, step.obj
+        if rv is None:
+            following = next((s.rv for s in steps[index + 1 :] if s.rv is not None), None)
+            low, high = bounds(received_ns, at_ns)
+            low = max(low, last_rv)
+            high = min(h for h in (high, following) if h is not None) if high or following else None
+            if high is not None and high <= low:
+                low, high = last_rv, following  # the clocks of several API servers disagree
+            rv = choose(low, high, latest=step.latest)
+            obj = {**obj, "metadata": {**_meta(obj), "resourceVersion": str(rv)}}
+        last_rv = max(last_rv, rv)
+        origin = Origin(
+            derived_from=step.derived_from,
+            rv_after=low,
+            rv_before=high,
+            not_before_ns=received_ns,
+            actor=entry.username or None,
+            actor_agent=entry.agent,
+            verb=verb_of(entry),
+        )
+        yield Observation(stream, step.type, at_ns, obj, step.raw, rv, origin)
+
+
+def verb_of(entry: Entry) -> str:
+    """The verb, with the subresource if there is one."""
+    sub = entry.ref.subresource if entry.ref is not None else ""
+    return f"{entry.verb}/{sub}" if sub else entry.verb

@@ -1,0 +1,84 @@
+"""What importers hand to the writer: one state of an object or one request, with how it is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+import orjson
+
+from tracekit.trace.model import Call, Origin, RowType
+
+
+@dataclass(slots=True)
+class Observation:
+    """One state of one object."""
+
+    stream: str
+    type: RowType
+    #: When it had happened at the latest, Unix ns.
+    recv_ns: int
+    obj: dict[str, Any]
+    #: The object's text as it came; None where it was put together.
+    raw: bytes | None = None
+    rv: int | None = None
+    origin: Origin = field(default_factory=Origin)
+
+    @property
+    def uid(self) -> str | None:
+        """The object's uid."""
+        meta = self.obj.get("metadata")
+        uid = meta.get("uid") if isinstance(meta, dict) else None
+        return uid if isinstance(uid, str) else None
+
+
+class _Packed(msgspec.Struct, array_like=True):
+    """An observation or a call, as it waits in a file."""
+
+    tag: str
+    type: str
+    stream: str
+    recv_ns: int
+    rv: int | None
+    synthesized: bool
+    raw: bytes
+    origin: tuple[Any, ...]
+    rest: tuple[Any, ...] = ()
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(_Packed).decode
+_CALL = ("namespace", "name", "uid", "job", "cronjob", "code", "reason", "message")
+
+
+def pack(row: Observation | Call) -> bytes:
+    """The row as bytes."""
+    origin = tuple(getattr(row.origin, name) for name in Origin.__slots__)
+    if isinstance(row, Call):
+        rest = tuple(getattr(row, name) for name in _CALL)
+        packed = _Packed("call", "CALL", row.stream, row.recv_ns, None, False, row.raw, origin, rest)
+        return _encode(packed)
+    raw = row.raw if row.raw is not None else orjson.dumps(row.obj)
+    derived = row.raw is None
+    return _encode(
+        _Packed("state", row.type.value, row.stream, row.recv_ns, row.rv, derived, raw, origin)
+    )
+
+
+def unpack(data: bytes) -> Observation | Call:
+    """The row again; an observation's object is parsed."""
+    packed = _decode(data)
+    origin = Origin(*packed.origin)
+    if packed.tag == "call":
+        fields = dict(zip(_CALL, packed.rest, strict=True))
+        return Call(packed.stream, packed.recv_ns, packed.raw, origin, **fields)
+    return Observation(
+        packed.stream,
+        RowType(packed.type),
+        packed.recv_ns,
+        orjson.loads(packed.raw),
+        packed.raw,
+        packed.rv,
+        origin,
+    )

@@ -1,0 +1,49 @@
+"""What an import found, put together and lost: said at its end, stored in the trace."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(slots=True)
+class ImportResult:
+    """What an import found; the closing lines on stderr and `info` are made from it."""
+
+    #: The kind of source, in the words of the command line.
+    kind: str = ""
+    #: Shapes that were recognised, with how many documents each had.
+    shapes: Counter[str] = field(default_factory=Counter)
+    rows: int = 0
+    streams: Counter[str] = field(default_factory=Counter)
+    #: Problems by their words, with how often each was seen.
+    problems: Counter[str] = field(default_factory=Counter)
+    gaps: int = 0
+    #: Deletions found by comparing a relist with what was known.
+    synthesized: int = 0
+    #: States that were put together, by what from.
+    derived: Counter[str] = field(default_factory=Counter)
+    #: Requests kept as such, by what became of them.
+    calls: Counter[str] = field(default_factory=Counter)
+    unparsed: int = 0
+    #: Streams of which the source holds nothing, and why.
+    not_recorded: dict[str, str] = field(default_factory=dict)
+    #: What is worth knowing of it besides, as sentences.
+    remarks: list[str] = field(default_factory=list)
+
+    def document(self) -> Mapping[str, Any]:
+        """As it stands in the trace's header."""
+        return {
+            "kind": self.kind,
+            "shapes": dict(self.shapes),
+            "rows": self.rows,
+            "streams": dict(self.streams),
+            "derived": dict(self.derived),
+            "calls": dict(self.calls),
+            "gaps": self.gaps,
+            "unparsed": self.unparsed,
+            "problems": dict(self.problems),
+            "remarks": list(self.remarks),
+        }
