@@ -1,11 +1,11 @@
-"""`tracekit import`: traces from what other recorders wrote."""
+"""`tracekit import`: traces from what others wrote, when nobody was recording too."""
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
@@ -19,100 +19,89 @@ from rich.progress import (
 )
 
 from tracekit.cli.trace_options import parse_feature_gates, parse_flags, parse_version
-from tracekit.errors import UsageError
-from tracekit.trace.importers.source import LineSource
-from tracekit.trace.importers.watch import ImportResult, WatchImporter
-from tracekit.trace.lock import TraceLock
-from tracekit.trace.model import HEADER_NAME, TraceHeader
-from tracekit.trace.writer import TraceWriter
+from tracekit.trace.importers.kinds import KINDS
+from tracekit.trace.importers.report import ImportResult
+from tracekit.trace.importers.run import ImportRequest, check_output, import_files
+from tracekit.trace.model import TraceHeader
+
+_PROBLEMS_SHOWN = 20
+_AUTO = "any"
 
 
-@click.group("import")
+class KindGroup(click.Group):
+    """`import KIND FILE…`, and `import FILE…` for files that tell their kind themselves."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take `import FILE…` as `import any FILE…`."""
+        if args and args[0] not in self.commands and args[0] != "--help":
+            args = [_AUTO, *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group("import", cls=KindGroup)
 def import_() -> None:
-    """Make a trace from what another recorder wrote."""
+    """Make a trace from what others wrote: logs, snapshots, dumps.
 
-
-@import_.command("watch")
-@click.argument("files", nargs=-1, required=True, metavar="FILE…")
-@click.option("-o", "--output", required=True, metavar="TRACE", help="Directory to write.")
-@click.option("--kubernetes-version", metavar="V", help="Version of the cluster, like v1.36.3.")
-@click.option("--feature-gates", metavar="A=true,…", help="Gates that were set by hand.")
-@click.option("--controller-flags", metavar="FLAGS", help="The controller manager's flags.")
-@click.option("--force", is_flag=True, help="Replace the trace if it exists.")
-def import_watch(
-    *,
-    files: tuple[str, ...],
-    output: str,
-    kubernetes_version: str | None,
-    feature_gates: str | None,
-    controller_flags: str | None,
-    force: bool,
-) -> None:
-    """Import list and watch results, one JSON object a line.
-
-    Several FILEs are taken as rotations of one log, in the order given; each may be plain, .gz or
-    .zst, and - is standard input.
+    `tracekit import FILE…` recognises each file; `tracekit import KIND FILE…` says of which kind
+    they are. FILE is a file, plain or .gz, .bz2, .zst, a directory with all below it, or - for
+    standard input. docs/rescue.md says which source proves what.
     """
-    header = TraceHeader(
-        kubernetes_version=parse_version(kubernetes_version),
-        feature_gates=parse_feature_gates(feature_gates),
-        controller_flags=parse_flags(controller_flags),
+
+
+def _command(name: str, about: str, kind: str | None, *, hidden: bool = False) -> None:
+    @import_.command(name, help=about, hidden=hidden)
+    @click.argument("files", nargs=-1, required=True, metavar="FILE…")
+    @click.option("-o", "--output", required=True, metavar="TRACE", help="Directory to write.")
+    @click.option(
+        "--with",
+        "others",
+        multiple=True,
+        metavar="OTHER",
+        help="Another source or trace of the same cluster and time, to be combined; repeatable.",
     )
-    target = Path(output)
-    check_output(target, force=force)
-    result = _import(files, target, header)
-    report(result, target)
+    @click.option("--kubernetes-version", metavar="V", help="Version of the cluster, like v1.36.3.")
+    @click.option("--feature-gates", metavar="A=true,…", help="Gates that were set by hand.")
+    @click.option("--controller-flags", metavar="FLAGS", help="The controller manager's flags.")
+    @click.option("--force", is_flag=True, help="Replace the trace if it exists.")
+    def run(
+        *,
+        files: tuple[str, ...],
+        output: str,
+        others: tuple[str, ...],
+        kubernetes_version: str | None,
+        feature_gates: str | None,
+        controller_flags: str | None,
+        force: bool,
+    ) -> None:
+        header = TraceHeader(
+            kubernetes_version=parse_version(kubernetes_version),
+            feature_gates=parse_feature_gates(feature_gates),
+            controller_flags=parse_flags(controller_flags),
+        )
+        target = Path(output)
+        check_output(target, force=force)
+        with _progress((*files, *others)) as advance:
+            results = import_files(ImportRequest(files, target, header, kind, others, advance))
+        report(results, target, recognised=kind is None)
 
 
-def check_output(target: Path, *, force: bool) -> None:
-    """Refuse to overwrite; even with --force only a trace is ever replaced."""
-    if not target.exists():
-        return
-    if not (target / HEADER_NAME).is_file():
-        raise UsageError(f"{target} exists and is not a trace: choose another name for the output")
-    if not force:
-        raise UsageError(f"{target} exists: choose another name, or add --force to replace it")
+_WATCH_HELP = """Import list and watch results, one JSON object a line.
 
+Several FILEs are taken as rotations of one log, in the order given; each may be plain, .gz, .bz2 or
+.zst, and - is standard input."""
 
-def _import(files: tuple[str, ...], target: Path, header: TraceHeader) -> ImportResult:
-    """Write beside the target and rename, so that a trace under its name is always whole."""
-    partial = target.with_name(f".{target.name}.importing")
-    session = {"source": "import watch"}
-    importer = WatchImporter(lambda: TraceWriter(partial, header, session=session))
-    try:
-        _discard(partial)
-        with _progress(files) as advance:
-            result = importer.run([LineSource(name, advance) for name in files])
-        _replace(target, partial)
-    except OSError as error:
-        raise UsageError(
-            f"{target} cannot be written ({error.strerror or error}): make room, or choose "
-            "another place for the output"
-        ) from error
-    finally:
-        importer.abandon()
-        shutil.rmtree(partial, ignore_errors=True)
-    return result
-
-
-def _discard(partial: Path) -> None:
-    """Remove what an import that was killed left; refuse if it is still running."""
-    if partial.exists():
-        TraceLock(partial).release()
-        shutil.rmtree(partial)
-
-
-def _replace(target: Path, finished: Path) -> None:
-    """Put the finished trace in the place of an older one, if there is one."""
-    if not target.exists():
-        finished.rename(target)
-        return
-    TraceLock(target).release()
-    old = target.with_name(f".{target.name}.replaced")
-    shutil.rmtree(old, ignore_errors=True)
-    target.rename(old)
-    finished.rename(target)
-    shutil.rmtree(old)
+_command(
+    _AUTO,
+    "Import files that tell their kind themselves; the same as `tracekit import FILE…`.",
+    None,
+    hidden=True,
+)
+for _kind in KINDS:
+    _command(
+        _kind.name,
+        _WATCH_HELP if _kind.name == "watch" else f"Import {_kind.about}.",
+        _kind.name,
+    )
 
 
 @contextmanager
@@ -121,7 +110,7 @@ def _progress(files: tuple[str, ...]) -> Iterator[Callable[[int], None]]:
     if not console.is_terminal:
         yield lambda _: None
         return
-    sizes = [Path(name).stat().st_size for name in files if Path(name).is_file()]
+    sizes = [_size(Path(name)) for name in files]
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -131,28 +120,65 @@ def _progress(files: tuple[str, ...]) -> Iterator[Callable[[int], None]]:
     )
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task(
-            "Importing", total=sum(sizes) if len(sizes) == len(files) else None
+            "Importing", total=sum(s for s in sizes if s) if None not in sizes else None
         )
         yield lambda size: progress.advance(task, size)
 
 
-def report(result: ImportResult, target: Path) -> None:
+def _size(path: Path) -> int | None:
+    """Bytes of a file, or of all below a directory; None where that is not known before."""
+    if path.is_file():
+        return path.stat().st_size
+    if path.is_dir():
+        return sum(found.stat().st_size for found in path.rglob("*") if found.is_file())
+    return None
+
+
+def report(results: Sequence[ImportResult], target: Path, *, recognised: bool = False) -> None:
     """The closing lines on stderr: what was written, and all that looked wrong."""
+    for result in results:
+        _report(result, recognised=recognised)
+    last = results[-1]
+    gaps = sum(result.gaps for result in results)
+    click.echo(
+        f"Wrote {target}: {last.rows:,} rows of {len(last.streams)} streams"
+        + (f", {gaps} gaps" if gaps else ""),
+        err=True,
+    )
+
+
+def _report(result: ImportResult, *, recognised: bool) -> None:
+    if recognised and result.kind != "combined":
+        shapes = ", ".join(f"{count:,} of shape {name}" for name, count in result.shapes.items())
+        _say(f"recognised as {result.kind}" + (f" ({shapes})" if shapes else ""))
     if result.unparsed:
-        click.echo(
-            f"tracekit: {result.unparsed} lines could not be read and are kept as they are "
-            "(rows of type UNPARSED)",
-            err=True,
+        _say(
+            f"{result.unparsed} lines could not be read and are kept as they are "
+            "(rows of type UNPARSED)"
         )
     if result.synthesized:
-        click.echo(
-            f"tracekit: {result.synthesized} objects were missing when their stream was listed "
-            "again; their deletion is marked as synthesized",
-            err=True,
+        _say(
+            f"{result.synthesized} objects were missing when their stream was listed "
+            "again; their deletion is marked as synthesized"
         )
-    for problem, count in result.problems.items():
-        click.echo(f"tracekit: {problem}" + (f" ({count} times)" if count > 1 else ""), err=True)
-    gaps = f", {result.gaps} gaps" if result.gaps else ""
-    click.echo(
-        f"Wrote {target}: {result.rows:,} rows of {len(result.streams)} streams{gaps}", err=True
-    )
+    if result.derived:
+        _say(f"put together, marked as synthesized: {_counts(result.derived)}")
+    if result.calls:
+        _say(f"requests that made no state: {_counts(result.calls)}")
+    for stream, reason in result.not_recorded.items():
+        _say(f"{stream} are not recorded: {reason}")
+    for remark in result.remarks:
+        _say(remark)
+    problems = result.problems.most_common()
+    for problem, count in problems[:_PROBLEMS_SHOWN]:
+        _say(problem + (f" ({count} times)" if count > 1 else ""))
+    if len(problems) > _PROBLEMS_SHOWN:
+        _say(f"{len(problems) - _PROBLEMS_SHOWN} more problems are in the trace's report")
+
+
+def _counts(counts: Any) -> str:
+    return ", ".join(f"{count:,} {name}" for name, count in counts.most_common())
+
+
+def _say(sentence: str) -> None:
+    click.echo(f"tracekit: {sentence}", err=True)

@@ -20,6 +20,19 @@ from tracekit.replay.history import (
     WriteKind,
 )
 
+JOB_CONTROLLER = "job-controller"
+
+
+def named_writes(history: History) -> dict[int, str]:
+    """Indexes of the writes that the record says somebody else made, with who."""
+    found: dict[int, str] = {}
+    for write in history.writes:
+        actor = write.actor
+        if write.hidden or actor is None or actor.controller in (JOB_CONTROLLER, None):
+            continue
+        found[write.index] = f"the audit log names {actor} as the writer"
+    return found
+
 
 def foreign_writes(
     history: History, rules: JobRules, managers: Collection[str] = CONTROLLER_MANAGERS
@@ -27,7 +40,8 @@ def foreign_writes(
     """Indexes of the writes that are certainly not the Job controller's, with the evidence."""
     found: dict[int, str] = {}
     for write in history.writes:
-        if write.hidden:
+        actor = write.actor
+        if write.hidden or (actor is not None and actor.controller == JOB_CONTROLLER):
             continue
         evidence = _managed_elsewhere(history, write, rules) or _evidence(history, write, managers)
         if evidence is not None:
@@ -99,8 +113,11 @@ def _lost(entry: Manager, entries: Collection[Manager]) -> bool:
     )
 
 
-def deletion_evidence(history: History, write: Write) -> str:
-    """Who may have deleted a pod that no sync of the Job controller deletes."""
+def deletion_evidence(history: History, write: Write, *, events_recorded: bool) -> str | None:
+    """Who may have deleted a pod that no sync of the Job controller deletes; None if unknown.
+
+    Where Events are recorded, the lack of one that owns up is evidence.
+    """
     assert write.pod is not None  # noqa: S101 - pod writes have one
     pod: PodView = write.pod.view
     for condition in pod.conditions:
@@ -113,6 +130,8 @@ def deletion_evidence(history: History, write: Write) -> str:
         return "its Job is being deleted: the garbage collector deletes the pod"
     if job.view.status.finished is not None:
         return "its Job has finished: the Job controller deletes nothing any more"
+    if not events_recorded:
+        return None
     return (
         "no Event SuccessfulDelete of the Job controller names the pod, and none of its rules asks "
         "for the deletion: a user's or another controller's"

@@ -7,10 +7,15 @@ Upstream rules decide what must happen (`tracekit.controllers`), the walk finds 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tracekit.diff.events import explain_events
-from tracekit.diff.foreign import deletion_evidence, foreign_writes
+from tracekit.diff.foreign import (
+    JOB_CONTROLLER,
+    deletion_evidence,
+    foreign_writes,
+    named_writes,
+)
 from tracekit.diff.job_verdicts import CONTROLLER, judge_missing, judge_write, object_of
 from tracekit.diff.lone_events import may_be_lone, of_unseen_sync
 from tracekit.diff.odd_bodies import odd_bodies
@@ -27,7 +32,7 @@ from tracekit.replay.recorded_api import Problem
 from tracekit.replay.run_context import RunContext
 from tracekit.replay.search import KeyWalker
 from tracekit.replay.search_state import Apart, Explanation, KeyReplay
-from tracekit.verdict import Judgement, Verdict
+from tracekit.verdict import Judgement, Reason, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +47,7 @@ class KeyJudgement:
 def judge_key(history: History, rules: JobRules, run_context: RunContext) -> KeyJudgement:
     """Replay one key under the observed schedule and judge every action."""
     facts = KeyFacts(history, rules, run_context)
-    walker = KeyWalker(facts, lambda: foreign_writes(history, rules))
+    walker = KeyWalker(facts, lambda: foreign_writes(history, rules), named_writes(history))
     replay = walker.run()
     judgements = [
         *(
@@ -51,7 +56,7 @@ def judge_key(history: History, rules: JobRules, run_context: RunContext) -> Key
         ),
         *_syncs(facts, replay),
         *_orphan_removals(replay),
-        *_foreign_deletions(replay),
+        *_foreign_deletions(replay, events_recorded="events" not in run_context.not_recorded),
         *_unknowable(facts, replay),
         *_events(facts, walker.search, replay),
         *owed(facts, walker.search, replay.final),
@@ -116,7 +121,10 @@ def _divergence(history: History, sync: Explanation, problem: Problem) -> Judgem
         + (f" ({'; '.join(rules)})" if rules else "")
         + f"; nearest cut tried: {describe_cut(sync)}"
     )
-    if problem.kind is WriteKind.FINALIZER_REMOVAL and problem.verdict == "extra":
+    actor = problem.write.actor if problem.write is not None else None
+    if actor is not None:
+        why += f"; the audit log names {actor} as the writer"
+    elif problem.kind is WriteKind.FINALIZER_REMOVAL and problem.verdict == "extra":
         why += "; a watch does not tell who removes a finalizer: it may be another's work"
     if problem.write is None:
         first = sync.writes[0]
@@ -136,8 +144,8 @@ def _orphan_removals(replay: KeyReplay) -> Iterator[Judgement]:
         yield judge_write(replay.history, write, Verdict.MATCH, why)
 
 
-def _foreign_deletions(replay: KeyReplay) -> Iterator[Judgement]:
-    """Deletions that no rule asks for: others', unless an Event of the controller owns up."""
+def _foreign_deletions(replay: KeyReplay, *, events_recorded: bool) -> Iterator[Judgement]:
+    """Deletions that no rule asks for: others', unless the controller's own by Event or log."""
     history = replay.history
     told = {e.message for e in history.events if e.reason == "SuccessfulDelete"}
     explained = {
@@ -148,14 +156,23 @@ def _foreign_deletions(replay: KeyReplay) -> Iterator[Judgement]:
     }
     for _, write, _ in replay.of(Apart.FOREIGN):
         assert write.pod is not None  # noqa: S101 - pod writes have one
-        if f"Deleted pod: {write.pod.view.name}" in told - explained:
+        actor = write.actor
+        if actor is not None and actor.controller == JOB_CONTROLLER:
+            why = f"no cut makes a sync delete the pod, and the audit log names {actor}"
+            yield judge_write(history, write, Verdict.EXTRA, why)
+        elif f"Deleted pod: {write.pod.view.name}" in told - explained:
             why = (
                 "the controller's Event SuccessfulDelete names the pod, and no cut makes a sync "
                 "delete it"
             )
             yield judge_write(history, write, Verdict.EXTRA, why)
         else:
-            yield judge_write(history, write, Verdict.FOREIGN, deletion_evidence(history, write))
+            found = deletion_evidence(history, write, events_recorded=events_recorded)
+            unknown = "no rule asks for the deletion, and the Events that would tell whether the "
+            unknown += "controller made it are not in the record"
+            verdict = Verdict.FOREIGN if found is not None else Verdict.UNKNOWABLE
+            judged = judge_write(history, write, verdict, found or unknown)
+            yield judged if found is not None else replace(judged, reason=Reason.NOT_RECORDED)
 
 
 def _unknowable(facts: KeyFacts, replay: KeyReplay) -> Iterator[Judgement]:

@@ -102,7 +102,9 @@ def delays_of(
 ) -> list[Delay]:
     """The delay of every sync of a key that is explained."""
     found: list[Delay] = []
-    held_up = any(event.reason in ("FailedCreate", "FailedDelete") for event in history.events)
+    held_up = any(event.reason in ("FailedCreate", "FailedDelete") for event in history.events) or (
+        any(call.verb in ("create", "delete") and call.stream == "pods" for call in history.refused)
+    )
     before: Explanation | None = None
     for sync in syncs:
         if sync.job is None:

@@ -32,7 +32,15 @@ from tracekit.kube.views import (
     sidecar_restarts_max,
     sidecars_of,
 )
-from tracekit.replay.history import EventRow, History, Manager, Revision, build_history
+from tracekit.replay.history import (
+    Actor,
+    EventRow,
+    History,
+    Manager,
+    RefusedCall,
+    Revision,
+    build_history,
+)
 
 #: The columns that a replay of the Job controller reads.
 COLUMNS: Final = (
@@ -170,13 +178,17 @@ class _Window:
         self.table = table
         rows: dict[str, list[int]] = {"jobs": [], "pods": [], "events": []}
         columns = (table.column(name).to_pylist() for name in ("stream", "type", "rv", "uid"))
+        calls: list[int] = []
         for row, (stream, kind, rv, uid) in enumerate(zip(*columns, strict=True)):
+            if kind == "CALL":
+                calls.append(row)
             wanted = rows.get(stream)
             if wanted is not None and kind in _STATES and rv is not None and uid is not None:
                 wanted.append(row)
         self.jobs = _Stream(rows["jobs"], list(_jobs(table, rows["jobs"])))
         self.pods = _Stream(rows["pods"], list(_pods(table, rows["pods"])))
         self.events = _Stream(rows["events"], list(_events(table, rows["events"])))
+        self.refused = _Stream(calls, list(_refused(table, calls)))
 
 
 def histories(groups: Iterable[RowGroup]) -> Iterator[History]:
@@ -208,6 +220,7 @@ def histories(groups: Iterable[RowGroup]) -> Iterator[History]:
             jobs,
             (revision for revisions in pods.values() for revision in revisions),
             (event for event in window.events.of(group) if event is not None),
+            (call for call in window.refused.of(group) if call is not None),
         )
 
 
@@ -236,6 +249,7 @@ def _copy(revision: Revision[PodView]) -> Revision[PodView]:
         revision.view,
         revision.evidence,
         revision.synthesized,
+        revision.actor,
     )
 
 
@@ -258,7 +272,8 @@ def _structs(
     return [entries[ends[row] : ends[row + 1]] for row in range(len(rows))]
 
 
-_REVISION: Final = ("rv", "recv_ns", "seq", "type", "synthesized", "derived_from")
+_REVISION: Final = ("rv", "recv_ns", "seq", "type", "synthesized", "derived_from", "actor",
+                    "actor_agent")  # fmt: skip
 _OBJECT: Final = (
     "namespace", "name", "uid", "labels", "annotations", "finalizers", "created_ns", "deleted_ns",
     "owner_kind", "owner_name", "owner_uid", "owner_api_version",
@@ -314,7 +329,7 @@ def _jobs(table: Any, rows: list[int]) -> Iterator[Revision[JobView]]:
     conditions = _structs(table, rows, "conditions", _CONDITION)
     cells = _scalars(table, rows, (*_REVISION, *_OBJECT, *_JOB))
     for row, listed, (
-        rv, recv_ns, seq, kind, synthesized, derived_from,
+        rv, recv_ns, seq, kind, synthesized, derived_from, user, agent,
         namespace, name, uid, labels, annotation_text, finalizers, created_ns, deleted_ns,
         owner_kind, owner_name, owner_uid, owner_api,
         generation, spec, active, ready, succeeded, failed, terminating, start_ns,
@@ -352,7 +367,8 @@ def _jobs(table: Any, rows: list[int]) -> Iterator[Revision[JobView]]:
         )
         evidence = RowEvidence(table, row)
         vanished = bool(synthesized) and derived_from is None
-        yield Revision(rv, recv_ns or 0, seq, kind, view, evidence, vanished)
+        by = None if user is None else Actor(user, agent or "")
+        yield Revision(rv, recv_ns or 0, seq, kind, view, evidence, vanished, by)
 
 
 def _pods(table: Any, rows: list[int]) -> Iterator[Revision[PodView]]:
@@ -361,7 +377,7 @@ def _pods(table: Any, rows: list[int]) -> Iterator[Revision[PodView]]:
     details = _pod_details(table, rows)
     cells = _scalars(table, rows, (*_REVISION, *_OBJECT, *_POD))
     for row, (
-        rv, recv_ns, seq, kind, synthesized, derived_from,
+        rv, recv_ns, seq, kind, synthesized, derived_from, user, agent,
         namespace, name, uid, labels, annotation_text, finalizers, created_ns, deleted_ns,
         owner_kind, owner_name, owner_uid, owner_api,
         grace_s, phase, node_name, ready, ready_since_ns, restarts, restarts_max,
@@ -394,7 +410,8 @@ def _pods(table: Any, rows: list[int]) -> Iterator[Revision[PodView]]:
         )
         evidence = RowEvidence(table, row)
         vanished = bool(synthesized) and derived_from is None
-        yield Revision(rv, recv_ns or 0, seq, kind, view, evidence, vanished)
+        by = None if user is None else Actor(user, agent or "")
+        yield Revision(rv, recv_ns or 0, seq, kind, view, evidence, vanished, by)
 
 
 _Details = tuple[tuple[Condition, ...], tuple[ContainerStatus, ...], frozenset[str], int]
@@ -434,6 +451,22 @@ def _sidecar_names(spec: str | None) -> frozenset[str]:
     if spec is None or '"initContainers"' not in spec:
         return frozenset()
     return _sidecars(spec)
+
+
+_CALL: Final = ("recv_ns", "verb", "stream", "code", "message", "actor", "actor_agent")
+_REFUSED: Final = 400
+
+
+def _refused(table: Any, rows: list[int]) -> Iterator[RefusedCall | None]:
+    """Requests that were refused; None for those that were not."""
+    if not rows:
+        return
+    for recv_ns, verb, stream, code, message, user, agent in _scalars(table, rows, _CALL):
+        if code is None or code < _REFUSED:
+            yield None
+            continue
+        by = None if user is None else Actor(user, agent or "")
+        yield RefusedCall(recv_ns or 0, verb or "", stream, code, message or "", by)
 
 
 def _events(table: Any, rows: list[int]) -> Iterator[EventRow | None]:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
+from tracekit.kube.actors import controller_of
 from tracekit.kube.views import JobView, OwnerRef, PodView
 
 V = TypeVar("V", JobView, PodView)
@@ -64,6 +65,34 @@ class Evidence(Protocol):
         ...
 
 
+class Actor(NamedTuple):
+    """Who made a write, where the record tells: an audit log does, a watch does not."""
+
+    user: str
+    agent: str
+
+    @property
+    def controller(self) -> str | None:
+        """The controller of the controller manager that it is; "" if none, None if unknown."""
+        return controller_of(self.user, self.agent)
+
+    def __str__(self) -> str:
+        """As the audit log names it."""
+        client = self.agent.partition(" ")[0]
+        return f"{self.user} ({client})" if client else self.user
+
+
+class RefusedCall(NamedTuple):
+    """A request about the Job or its pods that the API server refused."""
+
+    recv_ns: int
+    verb: str
+    stream: str
+    code: int
+    message: str
+    actor: Actor | None
+
+
 @dataclass(slots=True, eq=False)
 class Revision(Generic[V]):
     """One observed state of one object."""
@@ -75,6 +104,7 @@ class Revision(Generic[V]):
     view: V
     evidence: Evidence
     synthesized: bool = False  # a deletion that a relist told, not the watch
+    actor: Actor | None = None
     previous: Revision[V] | None = None
     position: int = 0  # in its list of the history
 
@@ -122,6 +152,12 @@ class Write:
     #: It happened while the record could not see: only its result was listed.
     hidden: bool = False
 
+    @property
+    def actor(self) -> Actor | None:
+        """Who made it, where the record tells."""
+        revision = self.pod or self.job
+        return revision.actor if revision is not None else None
+
 
 @dataclass(slots=True)
 class History:
@@ -133,6 +169,7 @@ class History:
     pods: list[Revision[PodView]] = field(default_factory=list)
     writes: list[Write] = field(default_factory=list)
     events: list[EventRow] = field(default_factory=list)
+    refused: list[RefusedCall] = field(default_factory=list)
     jobs_rv: list[int] = field(default_factory=list)
     pods_rv: list[int] = field(default_factory=list)
 
@@ -161,6 +198,7 @@ def build_history(
     jobs: Iterable[Revision[JobView]],
     pods: Iterable[Revision[PodView]],
     events: Iterable[EventRow],
+    refused: Iterable[RefusedCall] = (),
 ) -> History:
     """Order the revisions, link each to the one before it, and derive the writes."""
     history = History(namespace, name)
@@ -171,6 +209,7 @@ def build_history(
     history.jobs_rv = [revision.rv for revision in history.jobs]
     history.pods_rv = [revision.rv for revision in history.pods]
     history.events = _as_arrived(events)
+    history.refused = sorted(refused)
     uids = {revision.view.uid for revision in history.jobs}
     writes = [*_job_writes(history.jobs), *_pod_writes(history.pods, uids)]
     writes.sort(key=lambda write: (write.rv, write.kind.value, write.uid))

@@ -21,7 +21,9 @@ class KeyFacts:
         self.history = history
         self.rules = rules
         self.run_context = run_context
-        self.failed_creates = any(event.reason == "FailedCreate" for event in history.events)
+        self.failed_creates = any(event.reason == "FailedCreate" for event in history.events) or (
+            any(call.stream == "pods" and call.verb == "create" for call in history.refused)
+        )
         #: Ends of the times in the key's life that the record did not see.
         self.blind_until_ns = [
             *(revision.recv_ns for revision in history.listings()),

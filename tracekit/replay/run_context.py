@@ -26,6 +26,8 @@ class RunContext:
     gaps: tuple[Outage, ...] = ()
     #: namespace -> the revision at which its deletion was first seen; it takes no new objects.
     namespaces_ending: Mapping[str, int] = field(default_factory=dict)
+    #: Streams that the source does not hold -> why; nothing follows from their having no rows.
+    not_recorded: Mapping[str, str] = field(default_factory=dict)
     #: A write so close to the end of the trace may have a rest that was not recorded.
     end_slack_ns: int = 15 * NS_PER_S
 

@@ -28,15 +28,21 @@ from tracekit.replay.search_state import Apart, KeyReplay, State, Trail, WriteAp
 class KeyWalker:
     """Walks through the writes of one key."""
 
-    def __init__(self, facts: KeyFacts, find_foreign: Callable[[], Mapping[int, str]]) -> None:
+    def __init__(
+        self,
+        facts: KeyFacts,
+        find_foreign: Callable[[], Mapping[int, str]],
+        named: Mapping[int, str] | None = None,
+    ) -> None:
         """`find_foreign` names the writes that somebody else made, by index, with the evidence.
 
-        It is asked only when something cannot be explained: evidence is dear to read.
+        It is asked only when something cannot be explained: evidence is dear to read. `named` are
+        those of which the record itself says so.
         """
         self.facts = facts
         self.history = facts.history
         self.search = CutSearch(facts)
-        self.foreign: Mapping[int, str] = {}
+        self.foreign: Mapping[int, str] = named or {}
         self._find_foreign = find_foreign
 
     def run(self) -> KeyReplay:
@@ -44,8 +50,9 @@ class KeyWalker:
         found = self._walk()
         if found is None:
             # Something is not explained: perhaps because it is somebody else's work.
-            self.foreign = self._find_foreign()
-            found = self._walk() if self.foreign else None
+            found_foreign = self._find_foreign()
+            self.foreign = {**found_foreign, **self.foreign}
+            found = self._walk() if found_foreign else None
         if found is None:
             # Rare enough to be no reason for a cut as long as any other is left.
             found = self._walk(handlers_lag=True)

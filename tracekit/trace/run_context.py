@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+from tracekit.kube.timestamps import NS_PER_S
 from tracekit.replay.run_context import Outage, RunContext
+from tracekit.trace.model import RowType
 from tracekit.trace.reader import TraceReader
 
 _LEASE = "kube-controller-manager"
 _LEASE_NAMESPACE = "kube-system"
+#: Renewals come every --leader-elect-retry-period (2 s); a longer pause may be a change of leader.
+_RETRY_NS = 3 * NS_PER_S
+_REFUSED = 400
 
 
 def run_context_of(reader: TraceReader) -> RunContext:
@@ -17,7 +25,51 @@ def run_context_of(reader: TraceReader) -> RunContext:
         for gap in reader.gaps()
         if gap.stream in ("jobs", "pods")
     )
-    return RunContext(max(last, default=0), _restarts(reader), gaps, _namespaces_ending(reader))
+    return RunContext(
+        max(last, default=0),
+        (*_restarts(reader), *_successions(reader)),
+        gaps,
+        _namespaces_ending(reader),
+        not_recorded(reader.header.streams),
+    )
+
+
+def not_recorded(streams: Mapping[str, Any]) -> dict[str, str]:
+    """Streams of which a trace says that it does not have them, and why."""
+    return {
+        name: str(about.get("reason") or "not recorded")
+        for name, about in streams.items()
+        if isinstance(about, Mapping) and about.get("recorded") is False
+    }
+
+
+def _successions(reader: TraceReader) -> tuple[Outage, ...]:
+    """Times between the last renewal of one leader and the Event that another tells itself by.
+
+    For logs that name the requests for the lease and the Event, without their bodies.
+    """
+    rows = reader.table(
+        ("recv_ns", "stream", "name", "verb", "code"),
+        streams=["leases", "events"],
+        types=[RowType.CALL],
+        namespace=_LEASE_NAMESPACE,
+    ).to_pylist()
+    found: list[Outage] = []
+    renewed_ns: int | None = None
+    since_ns: int | None = None  # when the renewals were last interrupted
+    for row in sorted(rows, key=lambda row: row["recv_ns"]):
+        at_ns, name = row["recv_ns"], row["name"] or ""
+        if (row["code"] or 0) >= _REFUSED:
+            continue
+        if row["stream"] == "leases" and name == _LEASE:
+            if renewed_ns is not None and at_ns - renewed_ns > _RETRY_NS:
+                since_ns = renewed_ns
+            renewed_ns = at_ns
+        elif row["verb"] == "create" and name.startswith(f"{_LEASE}.") and since_ns is not None:
+            why = "the controller manager's lease was not renewed, then one said that it leads"
+            found.append(Outage(since_ns, at_ns, why))
+            since_ns = None
+    return tuple(found)
 
 
 def _restarts(reader: TraceReader) -> tuple[Outage, ...]:

@@ -1,4 +1,4 @@
-"""What importers hand to the writer: one state of an object or one request, with how it is known."""
+"""What importers hand to the writer: a state of an object or a request, and how it is known."""
 
 from __future__ import annotations
 
@@ -41,7 +41,6 @@ class _Packed(msgspec.Struct, array_like=True):
     stream: str
     recv_ns: int
     rv: int | None
-    synthesized: bool
     raw: bytes
     origin: tuple[Any, ...]
     rest: tuple[Any, ...] = ()
@@ -57,13 +56,10 @@ def pack(row: Observation | Call) -> bytes:
     origin = tuple(getattr(row.origin, name) for name in Origin.__slots__)
     if isinstance(row, Call):
         rest = tuple(getattr(row, name) for name in _CALL)
-        packed = _Packed("call", "CALL", row.stream, row.recv_ns, None, False, row.raw, origin, rest)
+        packed = _Packed("call", "CALL", row.stream, row.recv_ns, None, row.raw, origin, rest)
         return _encode(packed)
     raw = row.raw if row.raw is not None else orjson.dumps(row.obj)
-    derived = row.raw is None
-    return _encode(
-        _Packed("state", row.type.value, row.stream, row.recv_ns, row.rv, derived, raw, origin)
-    )
+    return _encode(_Packed("state", row.type.value, row.stream, row.recv_ns, row.rv, raw, origin))
 
 
 def unpack(data: bytes) -> Observation | Call:

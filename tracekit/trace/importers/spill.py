@@ -26,7 +26,9 @@ _LEVEL = 1
 class Spill(Generic[Key]):
     """Records that come in any order and go out sorted by key."""
 
-    def __init__(self, directory: Path, name: str, kind: type[Key], run_bytes: int = _RUN_BYTES):
+    def __init__(
+        self, directory: Path, name: str, kind: type[Key], run_bytes: int = _RUN_BYTES
+    ) -> None:
         self._directory = directory
         self._name = name
         self._decode = msgspec.msgpack.Decoder(tuple[kind, bytes]).decode  # type: ignore[valid-type]

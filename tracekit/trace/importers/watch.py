@@ -7,14 +7,13 @@ as it is, a cut is marked by gap rows, and everything that looks wrong is counte
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from tracekit.errors import TraceFormatError
 from tracekit.trace.frames import Frame, split_frame
 from tracekit.trace.importers.relist import LiveObjects
+from tracekit.trace.importers.report import ImportResult
 from tracekit.trace.importers.source import LineSource
 from tracekit.trace.importers.watchdog import Place, Watchdog
 from tracekit.trace.model import WATCH_LOG_TYPES, Gap, RowType
@@ -24,20 +23,6 @@ _TYPES = {str(row_type): row_type for row_type in WATCH_LOG_TYPES}
 #: A file whose first lines hold nothing that a watch log has is something else.
 _PROBE_LINES = 1000
 _PROBE_BYTES = 8 * 1024 * 1024
-
-
-@dataclass(slots=True)
-class ImportResult:
-    """What an import found; the closing line on stderr is made from it."""
-
-    rows: int = 0
-    streams: Counter[str] = field(default_factory=Counter)
-    #: Problems by their words, with how often each was seen.
-    problems: Counter[str] = field(default_factory=Counter)
-    gaps: int = 0
-    #: Deletions found by comparing a relist with what was known.
-    synthesized: int = 0
-    unparsed: int = 0
 
 
 class WatchImporter:

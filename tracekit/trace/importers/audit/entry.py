@@ -153,7 +153,7 @@ def parse_time(text: str | None) -> int | None:
 
 
 def _outer(text: msgspec.Raw) -> Body | None:
-    if not len(memoryview(text)):
+    if not memoryview(text):
         return None
     try:
         return _decode_body(text)
@@ -164,7 +164,7 @@ def _outer(text: msgspec.Raw) -> Body | None:
 def document(text: msgspec.Raw) -> dict[str, Any] | None:
     """A body, parsed; None where there is none, or nothing that is an object."""
     view = memoryview(text)
-    if not len(view):
+    if not view:
         return None
     value = orjson.loads(view)
     return value if type(value) is dict else None

@@ -8,8 +8,7 @@ in any order, from several servers, and more than once.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from zlib import crc32
@@ -32,11 +31,14 @@ from tracekit.trace.importers.audit.entry import (
 from tracekit.trace.importers.audit.objects import Step, placed, steps_of
 from tracekit.trace.importers.audit.revisions import RevisionClock
 from tracekit.trace.importers.audit.wrappers import unwrap
+from tracekit.trace.importers.documents import documents
 from tracekit.trace.importers.observation import Observation, pack, unpack
 from tracekit.trace.importers.report import ImportResult
+from tracekit.trace.importers.source import LineSource
 from tracekit.trace.importers.spill import Spill
 from tracekit.trace.model import STREAM_KINDS, Call, Gap, RowType
 
+_LEADER = "kube-controller-manager"
 _ObjectKey = tuple[str, str, str, int, str]
 _TimeKey = tuple[int, int, int]
 _BAD_REQUEST = 400
@@ -71,6 +73,18 @@ class AuditReader:
         return next((version for version, _ in self._agents.most_common(1)), None)
 
     # First pass.
+
+    def read(self, source: LineSource) -> None:
+        """Take every document of a file; what is no audit entry is counted."""
+        strange = 0
+        for _, text in documents(source.lines(), source.name):
+            try:
+                if not self.take(text):
+                    strange += 1
+            except ValueError:
+                strange += 1
+        if strange:
+            self.result.problems[f"lines of {source.name} without an audit entry"] += strange
 
     def take(self, line: bytes) -> bool:
         """Take what a line or document holds; whether it held an audit entry."""
@@ -178,6 +192,9 @@ class AuditReader:
         obj = document(entry.response)
         meta = obj.get("metadata") if obj is not None else None
         if obj is None or obj.get("kind") != "Event" or type(meta) is not dict:
+            name = entry.ref.name if entry.ref is not None else None
+            if name is not None and name.startswith(_LEADER + "."):
+                self._call("events", entry, None, "an Event about who leads, without its body")
             return
         row_type = RowType.ADDED if entry.verb == "create" else RowType.MODIFIED
         raw = bytes(memoryview(entry.response))
@@ -217,6 +234,8 @@ class AuditReader:
         steps = steps_of(stream, entries, tells_deletion=self._tells_deletion())
         for found in placed(steps, self._clock.bounds, self._clock.choose, stream):
             if isinstance(found, Step):
+                if stream == "leases" and not _leader(found.entry):
+                    continue
                 self._call(stream, found.entry, found, found.why)
                 if found.why.startswith("logged without"):
                     self._unseen_write(stream, found.entry)
@@ -299,6 +318,11 @@ def _least(levels: Counter[str]) -> str:
 def _gap(stream: str, from_ns: int, until_ns: int, count: int) -> Gap:
     reason = f"{count} writes are logged without the answer's body"
     return Gap(stream, reason, from_ns=from_ns, until_ns=until_ns)
+
+
+def _leader(entry: Entry) -> bool:
+    """Whether this is about the lease that says who leads: the others are too many to keep."""
+    return entry.ref is not None and entry.ref.name == _LEADER
 
 
 _WITH_REVISION = frozenset({*STREAM_KINDS.values(), "PartialObjectMetadata"}) - {"Event"}

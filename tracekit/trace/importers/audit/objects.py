@@ -6,7 +6,7 @@ known before and what the request says; each such row says what it was derived f
 | request | answer | the state |
 |---|---|---|
 | a pod's binding | a Status | the pod before, on the node that the request names |
-| PATCH for metadata only | PartialObjectMetadata | the object before, with the metadata of the answer |
+| PATCH of metadata | PartialObjectMetadata | the object before, with that metadata |
 | DELETE at once | the last state, or a Status | a pod's mark of deletion, then its end |
 | the last finalizer taken off | the object, at the revision before | its end |
 
@@ -32,6 +32,7 @@ BINDING = "binding"
 MARK = "deletion mark"
 DELETION = "deletion"
 METADATA = "metadata"
+REQUEST = "request"
 
 _GRACE_S = 30
 _ENDED = frozenset({"Succeeded", "Failed"})
@@ -254,6 +255,13 @@ def _delete(
 ) -> None:
     entry, obj = body.entry, body.obj
     if not body.whole or obj is None:
+        if stream == "namespaces" and state.obj is None and entry.ref is not None:
+            # All that anybody asks of a namespace is when it began to go.
+            meta = {"name": entry.ref.name, "resourceVersion": ""}
+            meta["deletionTimestamp"] = format_rfc3339(floor_second(entry.received_ns or 0))
+            mark = {"kind": "Namespace", "apiVersion": "v1", "metadata": meta}
+            _state(state, entry, RowType.MODIFIED, mark, rv=None, derived_from=REQUEST)
+            return
         if state.obj is None or (body.uid is not None and body.uid != state.uid):
             _call(state, entry, "the deletion of an object of which no more is known")
         elif body.kind == "Status" and stream != "pods":

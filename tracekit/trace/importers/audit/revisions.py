@@ -48,9 +48,11 @@ class RevisionClock:
         order = pc.sort_indices(answered)
         self._starts = _array(answered.take(order))
         self._start_floor = _array(pc.cumulative_max(revisions.take(order)))
-        order = pc.sort_indices(received, sort_keys=[("", "descending")])
+        real = pa.array(self._real_writes(), pa.bool_())
+        received, made = received.filter(real), revisions.filter(real)
+        order = pc.sort_indices(pc.negate(received))
         self._ends = _array(pc.negate(received.take(order)))
-        self._end_ceiling = _array(pc.cumulative_min(revisions.take(order)))
+        self._end_ceiling = _array(pc.cumulative_min(made.take(order)))
         order = pc.sort_indices(revisions)
         ordered, owners = revisions.take(order), pa.array(self._objects, pa.int64()).take(order)
         same = pc.equal(ordered[1:], ordered[:-1])
@@ -58,6 +60,17 @@ class RevisionClock:
         self._revisions = _array(pc.unique(ordered))
         self._received = self._answered = self._objects = array("q")
         return clash[0].as_py() if len(clash) else None
+
+    def _real_writes(self) -> list[bool]:
+        """Which answers tell a new revision: one that was there before the request is an old one's.
+
+        A write without effect is answered with the revision that the object had.
+        """
+        found = []
+        for revision, received_ns in zip(self._revisions, self._received, strict=True):
+            before = bisect_left(self._starts, received_ns)
+            found.append(not before or revision > self._start_floor[before - 1])
+        return found
 
     def bounds(self, received_ns: int, answered_ns: int) -> tuple[int, int | None]:
         """Revisions below and above that of a write between these instants, as far as is known."""

@@ -6,7 +6,9 @@
 | `EventList` with `items` | kube-apiserver's webhook and batch backends (audit.k8s.io/v1) |
 | `NODE {…}` | `oc adm node-logs --path=kube-apiserver/audit.log` |
 | `TIME {…}` | CloudWatch's export to S3 |
-| `events[].message`, `logEvents[].message`, `results[][]` | CloudWatch: filter-log-events, subscriptions, Logs Insights |
+| `events[].message` | CloudWatch's filter-log-events |
+| `logEvents[].message` | CloudWatch's subscriptions |
+| `results[][]` | CloudWatch's Logs Insights |
 | `protoPayload` | Cloud Logging (google.cloud.audit.AuditLog), as GKE writes it |
 | `properties.log`, also in `records` | Azure Monitor's resource logs, category kube-audit |
 | `AuditId`, `ObjectRef`, … | Azure's Log Analytics tables AKSAudit and AKSAuditAdmin |
@@ -150,7 +152,7 @@ _SHAPES: tuple[tuple[str, str, Callable[[Raw], Iterator[Any]]], ...] = (
 
 
 def from_cloud_logging(value: Mapping[str, Any]) -> Raw | None:
-    """An entry of Cloud Logging as the audit entry that it was made of; None if it is of another API.
+    """An entry of Cloud Logging as the audit entry that it was made of; None for other APIs.
 
     `methodName` is `io.k8s.GROUP.VERSION.RESOURCE[.SUBRESOURCE].VERB`, `resourceName` is
     `GROUP/VERSION/namespaces/NAMESPACE/RESOURCE/NAME[/SUBRESOURCE]`, `status.code` is a code of
@@ -183,7 +185,7 @@ def from_cloud_logging(value: Mapping[str, Any]) -> Raw | None:
         "auditID": operation.get("id") if type(operation) is dict else value.get("insertId"),
         "stage": "ResponseComplete",
         "requestURI": "",
-        "verb": {"deletecollection": "deletecollection"}.get(verb, verb),
+        "verb": verb,
         "user": {"username": _str(who, "principalEmail")},
         "userAgent": _str(caller, "callerSuppliedUserAgent"),
         "objectRef": {

@@ -1,0 +1,207 @@
+"""Several traces of one cluster into one: the same revision is the same observation.
+
+The rows of the best source stay; of the others comes what it does not have. Of a revision that both
+have, the other one's origin (who wrote it, when at the earliest) goes to the row that stays. States
+that were put together are told by what they are of: the pod's node, its mark, its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tracekit.errors import TraceFormatError
+from tracekit.trace.model import STATE_TYPES, Call, Gap, Origin, RowType
+from tracekit.trace.reader import TraceReader
+from tracekit.trace.writer import TraceWriter
+
+_ORIGIN = tuple(Origin.__slots__)
+_COLUMNS = (
+    "seq", "stream", "type", "recv_ns", "synthesized", *_ORIGIN, "raw", "raw_bytes", "namespace",
+    "name", "uid", "rv", "job", "cronjob", "code", "reason", "message", "gap_last_rv",
+    "gap_next_rv", "gap_from_ns", "gap_until_ns", "gap_reason", "node_name", "deleted_ns",
+    "deletion_grace_s",
+)  # fmt: skip
+_STATES = frozenset(str(t) for t in STATE_TYPES)
+_WINDOW_ROWS = 65536
+
+Raw = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Combined:
+    """What combining found."""
+
+    #: Revisions that two sources tell.
+    shared: int = 0
+    #: Rows that only another source had.
+    added: int = 0
+    #: Rows that learned who wrote them.
+    named: int = 0
+
+
+@dataclass(slots=True)
+class _Index:
+    """Where the revisions of the best source are, by stream and revision, and by object."""
+
+    rows: dict[tuple[str, int, bool], Raw] = field(default_factory=dict)
+    objects: dict[str, list[Raw]] = field(default_factory=dict)
+    origins: dict[int, Origin] = field(default_factory=dict)  # by seq
+
+    @classmethod
+    def of(cls, reader: TraceReader) -> _Index:
+        index = cls()
+        columns = ("seq", "stream", "type", "uid", "rv", "node_name", "deleted_ns", "name",
+                   "deletion_grace_s", "actor")  # fmt: skip
+        for table in reader.batches(columns, types=sorted(_STATES)):
+            for row in table.to_pylist():
+                if row["rv"] is None or row["uid"] is None:
+                    continue
+                key = (row["stream"], row["rv"], row["type"] == "DELETED")
+                index.rows.setdefault(key, row)
+                index.objects.setdefault(row["uid"], []).append(row)
+        for rows in index.objects.values():
+            rows.sort(key=lambda row: (row["rv"], row["seq"]))
+        return index
+
+    def counterpart(self, row: Raw) -> Raw | None:
+        """The row of the best source that tells the same write."""
+        if row["derived_from"] is not None and row["rv_after"] is not None:
+            return self._derived(row)
+        gone = row["type"] == "DELETED"
+        found = self.rows.get((row["stream"], row["rv"], gone))
+        if found is None:
+            found = self.rows.get((row["stream"], row["rv"], not gone))
+        if found is not None and found["uid"] != row["uid"]:
+            raise TraceFormatError(
+                f"the sources are of two clusters: revision {row['rv']} is of {found['name']} in "
+                f"one and of {row['name']} in another; import each into a trace of its own"
+            )
+        return found
+
+    def _derived(self, row: Raw) -> Raw | None:
+        """A state that was put together: the one of its object that shows the same change."""
+        known = self.objects.get(row["uid"] or "", [])
+        if row["type"] == "DELETED":
+            return next((r for r in known if r["type"] == "DELETED"), None)
+        for before, after in zip([None, *known], known, strict=False):
+            if not row["rv_after"] < after["rv"] or (
+                row["rv_before"] is not None and after["rv"] >= row["rv_before"]
+            ):
+                continue
+            if row["derived_from"] == "binding":
+                if after["node_name"] and (before is None or not before["node_name"]):
+                    return after
+            elif (after["deleted_ns"], after["deletion_grace_s"]) == (
+                row["deleted_ns"],
+                row["deletion_grace_s"],
+            ) or (before is not None and before["deleted_ns"] is None and after["deleted_ns"]):
+                return after
+        return None
+
+
+def combine(writer: TraceWriter, traces: Sequence[TraceReader]) -> Combined:
+    """Write the rows of all traces, the best one first in `traces`."""
+    best, *others = traces
+    index = _Index.of(best)
+    found = Combined()
+    added: list[Iterator[Raw]] = []
+    kept: list[list[int]] = []
+    for other in others:
+        mine: list[int] = []
+        for row in _rows(other):
+            if row["type"] in _STATES:
+                same = index.counterpart(row)
+                if same is not None:
+                    found.shared += 1
+                    if row["actor"] is not None and same["actor"] is None:
+                        index.origins[same["seq"]] = replace(
+                            _origin(row), derived_from=None, rv_after=None, rv_before=None
+                        )
+                    continue
+            elif row["type"] != "CALL":
+                continue  # bounds of lists, notes and gaps are of that source only
+            mine.append(row["seq"])
+        kept.append(mine)
+        added.append(_only(other, set(mine)))
+    found.named = len(index.origins)
+    found.added = sum(map(len, kept))
+    for row in _merged(_rows(best), added):
+        _write(writer, row, index.origins.get(row["seq"]) if row["of"] == 0 else None)
+    return found
+
+
+def _rows(reader: TraceReader, of: int = 0) -> Iterator[Raw]:
+    for first in range(0, reader.end_seq, _WINDOW_ROWS):
+        table = reader.table(_COLUMNS, first_seq=first, last_seq=first + _WINDOW_ROWS - 1)
+        for batch in table.to_batches(4096):
+            for row in batch.to_pylist():
+                row["of"] = of
+                yield row
+
+
+def _only(reader: TraceReader, seqs: set[int]) -> Iterator[Raw]:
+    return (row for row in _rows(reader, 1) if row["seq"] in seqs)
+
+
+def _merged(best: Iterator[Raw], others: Sequence[Iterator[Raw]]) -> Iterator[Raw]:
+    """The rows of the best in their order, the others' where their time comes."""
+    heads = [next(other, None) for other in others]
+    for row in best:
+        at_ns = row["recv_ns"] if row["recv_ns"] is not None else 0
+        yield from _due(others, heads, at_ns)
+        yield row
+    yield from _due(others, heads, None)
+
+
+def _due(
+    others: Sequence[Iterator[Raw]], heads: list[Raw | None], until_ns: int | None
+) -> Iterator[Raw]:
+    while True:
+        waiting = [
+            (head["recv_ns"] or 0, i)
+            for i, head in enumerate(heads)
+            if head is not None and (until_ns is None or (head["recv_ns"] or 0) < until_ns)
+        ]
+        if not waiting:
+            return
+        _, which = min(waiting)
+        head = heads[which]
+        assert head is not None  # noqa: S101 - it is waiting
+        yield head
+        heads[which] = next(others[which], None)
+
+
+def _origin(row: Raw) -> Origin:
+    return Origin(**{name: row[name] for name in _ORIGIN})
+
+
+def _write(writer: TraceWriter, row: Raw, origin: Origin | None) -> None:
+    stream, kind, recv_ns = row["stream"], RowType(row["type"]), row["recv_ns"]
+    raw = row["raw"].encode() if row["raw"] is not None else row["raw_bytes"]
+    if kind is RowType.GAP:
+        writer.gap(
+            Gap(
+                stream,
+                row["gap_reason"],
+                row["gap_last_rv"],
+                row["gap_next_rv"],
+                row["gap_from_ns"],
+                row["gap_until_ns"],
+            ),
+            recv_ns,
+        )
+    elif kind is RowType.CALL:
+        names = ("namespace", "name", "uid", "job", "cronjob", "code", "reason", "message")
+        fields = {name: row[name] for name in names}
+        writer.call(Call(stream, recv_ns, raw or b"", _origin(row), **fields))
+    elif kind is RowType.UNPARSED:
+        writer.unparsed(raw or b"", recv_ns, row["reason"] or "", stream=stream)
+    else:
+        own = _origin(row)
+        if origin is not None:
+            own = replace(origin, derived_from=own.derived_from)
+        writer.append(
+            stream, kind, recv_ns, raw or b"{}", synthesized=row["synthesized"], origin=own
+        )

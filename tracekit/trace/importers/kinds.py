@@ -1,0 +1,119 @@
+"""The kinds of source that an import knows: how each is recognised, and who reads it.
+
+A kind is told by what a file begins with, never by its name: names lie, and standard input has
+none. Kinds are asked in order; the first that says yes reads the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from tracekit.errors import TraceFormatError
+from tracekit.trace.frames import Frame
+from tracekit.trace.importers.audit.importer import AuditReader
+from tracekit.trace.importers.audit.wrappers import unwrap
+from tracekit.trace.importers.documents import documents
+from tracekit.trace.importers.observation import Observation
+from tracekit.trace.importers.report import ImportResult
+from tracekit.trace.importers.source import LineSource
+from tracekit.trace.importers.watch import read_line
+from tracekit.trace.model import Call, Gap
+
+#: What of a file is looked at to tell its kind.
+SAMPLE_BYTES = 256 * 1024
+_SAMPLE_DOCUMENTS = 20
+
+Row = Observation | Call | Gap
+
+
+class Reader(Protocol):
+    """Reads files of one kind and hands out rows in order of time."""
+
+    result: ImportResult
+
+    @property
+    def kubernetes_version(self) -> str | None:
+        """The cluster's version, as far as the files tell."""
+
+    def read(self, source: LineSource) -> None:
+        """Take what a file holds."""
+
+    def rows(self) -> Iterator[Row]:
+        """All rows, once every file was read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of source."""
+
+    name: str
+    #: In the words of a help text: what such a file is.
+    about: str
+    recognises: Callable[[bytes], bool]
+    #: Makes a reader, with a directory for temporary files; None: the watch importer writes itself.
+    reader: Callable[[Path, ImportResult], Reader] | None
+    #: Of two sources that tell the same revision, the lower one's row is kept.
+    rank: int = 5
+
+
+def sample_documents(sample: bytes) -> list[bytes]:
+    """The first whole documents of a sample."""
+    lines = sample.split(b"\n")
+    if len(sample) >= SAMPLE_BYTES and len(lines) > 1:
+        lines = lines[:-1]
+    found = []
+    for _, document in documents(lines, "sample"):
+        found.append(document)
+        if len(found) >= _SAMPLE_DOCUMENTS:
+            break
+    return found
+
+
+def _is_watch(sample: bytes) -> bool:
+    return any(isinstance(read_line(line), Frame) for line in sample_documents(sample))
+
+
+def _is_audit(sample: bytes) -> bool:
+    for document in sample_documents(sample):
+        try:
+            if next(unwrap(document), None) is not None:
+                return True
+        except ValueError:
+            continue
+    return False
+
+
+KINDS: tuple[Kind, ...] = (
+    Kind("watch", "list and watch results, one JSON object a line", _is_watch, None, 0),
+    Kind(
+        "audit",
+        "an API server's audit log: its own lines, or as GKE, EKS, AKS, OpenShift, Rancher keep it",
+        _is_audit,
+        AuditReader,
+        4,
+    ),
+)
+BY_NAME = {kind.name: kind for kind in KINDS}
+
+
+def recognise(source: LineSource) -> Kind | None:
+    """The kind of a file, None if it is of none."""
+    sample = source.peek(SAMPLE_BYTES)
+    for kind in KINDS:
+        if kind.recognises(sample):
+            return kind
+    return None
+
+
+def wrong_kind(source: LineSource, kind: Kind) -> TraceFormatError:
+    """The error for a file that is not what the command line says it is."""
+    found = recognise(source)
+    if found is not None and found is not kind:
+        return TraceFormatError(
+            f"{source.name} is no {kind.name} source but {found.name} ({found.about}): import it "
+            f"with `tracekit import {found.name}`"
+        )
+    return TraceFormatError(f"{source.name} is not {kind.about}: name such a file")

@@ -1,0 +1,300 @@
+"""The face of the importers: files of any kind, alone or together, become one trace."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from tracekit.errors import TraceFormatError, UsageError
+from tracekit.trace.header import write_header
+from tracekit.trace.importers.assemble import write_rows
+from tracekit.trace.importers.combine import combine
+from tracekit.trace.importers.kinds import BY_NAME, KINDS, Kind, recognise, wrong_kind
+from tracekit.trace.importers.report import ImportResult
+from tracekit.trace.importers.source import LineSource
+from tracekit.trace.importers.watch import WatchImporter
+from tracekit.trace.lock import TraceLock
+from tracekit.trace.model import HEADER_NAME, TraceHeader
+from tracekit.trace.place import is_url
+from tracekit.trace.reader import TraceReader
+from tracekit.trace.writer import TraceWriter
+
+Advance = Callable[[int], None]
+
+
+@dataclass(slots=True)
+class ImportRequest:
+    """What is to be imported, and into what."""
+
+    names: Sequence[str]
+    target: Path
+    header: TraceHeader = field(default_factory=TraceHeader)
+    #: The kind of all files; None: recognise each.
+    kind: str | None = None
+    #: Further files or traces of the same cluster.
+    others: Sequence[str] = ()
+    #: Told of bytes that were read.
+    advance: Advance = lambda _: None
+
+
+@dataclass(slots=True)
+class _Part:
+    """The files of one kind, or a trace that is there already."""
+
+    kind: Kind | None
+    sources: list[LineSource] = field(default_factory=list)
+    trace: Path | None = None
+
+
+def import_files(request: ImportRequest) -> list[ImportResult]:
+    """Write the trace beside its place and rename it, so that what has the name is whole."""
+    target = request.target
+    partial = target.with_name(f".{target.name}.importing")
+    try:
+        _discard(partial)
+        results = _import(request, partial)
+        _replace(target, partial / "trace")
+    except OSError as error:
+        raise UsageError(
+            f"{target} cannot be written ({error.strerror or error}): make room, or choose "
+            "another place for the output"
+        ) from error
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return results
+
+
+def _import(request: ImportRequest, partial: Path) -> list[ImportResult]:
+    skipped: list[str] = []
+    parts = _parts(request, skipped)
+    results: list[ImportResult] = []
+    traces: list[Path] = []
+    alone = len(parts) == 1
+    for number, part in enumerate(parts):
+        if part.trace is not None:
+            traces.append(part.trace)
+            continue
+        assert part.kind is not None  # noqa: S101 - a part is files of a kind, or a trace
+        place = partial / ("trace" if alone else f"part-{number}")
+        result = _one(part, place, partial / "scratch", request.header)
+        if skipped:
+            result.remarks.append(_skipped(skipped))
+            skipped = []
+        _tell(place, result)
+        results.append(result)
+        traces.append(place)
+    if not alone:
+        results.append(_combined(request, traces, partial / "trace"))
+    return results
+
+
+def _skipped(names: Sequence[str]) -> str:
+    return f"{len(names)} files of no known kind were left out, for example {names[0]}"
+
+
+def _parts(request: ImportRequest, skipped: list[str]) -> list[_Part]:
+    """The sources, sorted by how much each kind tells, the best first."""
+    parts: dict[str, _Part] = {}
+    traces: list[_Part] = []
+    stdin = [name for name in (*request.names, *request.others) if name == "-"]
+    if len(stdin) > 1:
+        raise UsageError("standard input can be read once only: name - once")
+    for name, kind in chain(
+        ((name, request.kind) for name in request.names),
+        ((name, None) for name in request.others),
+    ):
+        if is_url(name) or (name != "-" and (Path(name) / HEADER_NAME).is_file()):
+            traces.append(_Part(None, trace=TraceReader(name).path))
+            continue
+        before = sum(len(part.sources) for part in parts.values())
+        unknown: list[str] = []
+        for path in _files(name):
+            source = LineSource(path, request.advance)
+            found = BY_NAME[kind] if kind is not None else recognise(source)
+            if found is None:
+                unknown.append(source.name)
+                continue
+            parts.setdefault(found.name, _Part(found)).sources.append(source)
+        if sum(len(part.sources) for part in parts.values()) == before:
+            raise _unknown(name, unknown)
+        skipped += unknown
+    ordered = sorted(
+        parts.values(), key=lambda part: part.kind.rank if part.kind is not None else 0
+    )
+    return [*traces, *ordered]
+
+
+def _unknown(name: str, unknown: Sequence[str]) -> TraceFormatError:
+    shown = "stdin" if name == "-" else name
+    kinds = ", ".join(kind.name for kind in KINDS)
+    if Path(name).is_dir() and not unknown:
+        return TraceFormatError(f"{shown} is an empty directory: name files")
+    what = (
+        f"none of the {len(unknown)} files in {shown} is"
+        if Path(name).is_dir()
+        else (f"{shown} is not")
+    )
+    return TraceFormatError(
+        f"{what} of a kind that can be imported ({kinds}): if you know its kind, say it with "
+        "`tracekit import KIND`, which tells what is wrong"
+    )
+
+
+def _files(name: str) -> Iterator[str]:
+    """The file itself, or all files below a directory, by name."""
+    path = Path(name)
+    if name == "-" or not path.is_dir():
+        yield name
+        return
+    for found in sorted(path.rglob("*")):
+        if found.is_file() and not found.name.startswith("."):
+            yield str(found)
+
+
+def _one(part: _Part, place: Path, scratch: Path, header: TraceHeader) -> ImportResult:
+    """Import the files of one kind."""
+    kind = part.kind
+    assert kind is not None  # noqa: S101 - the caller looked
+    session = {"source": f"import {kind.name}"}
+    if kind.reader is None:
+        importer = WatchImporter(lambda: TraceWriter(place, header, session=session))
+        try:
+            result = importer.run(part.sources)
+        finally:
+            importer.abandon()
+        result.kind = kind.name
+        return result
+    result = ImportResult(kind.name)
+    reader = kind.reader(scratch, result)
+    for source in part.sources:
+        before = _taken(result)
+        reader.read(source)
+        if source.problem is not None:
+            result.problems[f"{source.name} is cut off: {source.problem}"] += 1
+        if _taken(result) == before:
+            raise wrong_kind(LineSource(str(source.path or "-")), kind)
+    rows = reader.rows()
+    first = next(rows, None)
+    if first is None:
+        raise TraceFormatError(
+            f"{', '.join(s.name for s in part.sources[:3])} holds nothing about Jobs, CronJobs or "
+            "Pods: name the log of the cluster and time that you look for"
+        )
+    if header.kubernetes_version is None:
+        header = replace(header, kubernetes_version=reader.kubernetes_version)
+    with TraceWriter(place, header, session=session) as writer:
+        write_rows(writer, chain((first,), rows), result)
+        writer.close(compact=True)
+        result.rows = writer.next_seq
+    return result
+
+
+def _taken(result: ImportResult) -> int:
+    return sum(result.shapes.values())
+
+
+def _tell(place: Path, result: ImportResult) -> None:
+    """Put what was found and lost into the trace itself."""
+    reader = TraceReader(place)
+    streams = {
+        name: {"recorded": False, "reason": reason} for name, reason in result.not_recorded.items()
+    }
+    last = {**reader.header.sessions[-1], "report": result.document()}
+    write_header(
+        place,
+        replace(
+            reader.header,
+            sessions=(*reader.header.sessions[:-1], last),
+            streams={**reader.header.streams, **streams},
+        ),
+    )
+
+
+def _combined(request: ImportRequest, traces: Sequence[Path], place: Path) -> ImportResult:
+    readers = [TraceReader(trace) for trace in traces]
+    result = ImportResult("combined")
+    headers = [reader.header for reader in readers]
+    header = replace(
+        request.header,
+        kubernetes_version=request.header.kubernetes_version
+        or next((h.kubernetes_version for h in headers if h.kubernetes_version), None),
+        feature_gates={
+            **{k: v for h in reversed(headers) for k, v in h.feature_gates.items()},
+            **request.header.feature_gates,
+        },
+        controller_flags=request.header.controller_flags
+        or next((h.controller_flags for h in headers if h.controller_flags), ()),
+        sessions=tuple(session for h in headers for session in h.sessions),
+        streams=_streams(readers),
+    )
+    with TraceWriter(place, header, session={"source": "import combined"}) as writer:
+        found = combine(writer, readers)
+        writer.close(compact=True)
+        result.rows = writer.next_seq
+    write_header(place, replace(header, sessions=(*header.sessions, _session(found))))
+    result.remarks.append(
+        f"{found.shared:,} revisions were in several sources, {found.named:,} of them learned who "
+        f"wrote them, {found.added:,} rows came from one of the lesser sources only"
+    )
+    result.streams.update({s.stream: s.rows for s in TraceReader(place).streams() if s.stream})
+    return result
+
+
+def _session(found: Any) -> dict[str, Any]:
+    report = {"shared": found.shared, "named": found.named, "added": found.added}
+    return {"source": "import combined", "first_seq": 0, "report": report}
+
+
+def _streams(readers: Iterable[TraceReader]) -> dict[str, Any]:
+    """What is said about streams: that one is not recorded only if no source has it."""
+    notes: dict[str, Any] = {}
+    has: set[str] = set()
+    for reader in readers:
+        missing = {
+            name
+            for name, note in reader.header.streams.items()
+            if isinstance(note, dict) and note.get("recorded") is False
+        }
+        has |= {stream.stream for stream in reader.streams()} - missing
+        for name, note in reader.header.streams.items():
+            notes.setdefault(name, note)
+    return {
+        name: note
+        for name, note in notes.items()
+        if not (isinstance(note, dict) and note.get("recorded") is False and name in has)
+    }
+
+
+def check_output(target: Path, *, force: bool) -> None:
+    """Refuse to overwrite; even with --force only a trace is ever replaced."""
+    if not target.exists():
+        return
+    if not (target / HEADER_NAME).is_file():
+        raise UsageError(f"{target} exists and is not a trace: choose another name for the output")
+    if not force:
+        raise UsageError(f"{target} exists: choose another name, or add --force to replace it")
+
+
+def _discard(partial: Path) -> None:
+    """Remove what an import that was killed left; refuse if it is still running."""
+    if partial.exists():
+        if (partial / "trace").exists():
+            TraceLock(partial / "trace").release()
+        shutil.rmtree(partial)
+
+
+def _replace(target: Path, finished: Path) -> None:
+    """Put the finished trace in the place of an older one, if there is one."""
+    if not target.exists():
+        finished.rename(target)
+        return
+    TraceLock(target).release()
+    old = target.with_name(f".{target.name}.replaced")
+    shutil.rmtree(old, ignore_errors=True)
+    target.rename(old)
+    finished.rename(target)
+    shutil.rmtree(old)
