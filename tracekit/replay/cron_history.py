@@ -17,6 +17,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from tracekit.controllers.cronjob.children import OWNER_KIND
 from tracekit.kube.cronjob_views import CronJobView
 from tracekit.kube.views import JobView, job_from_raw
+from tracekit.replay.history import Actor
 
 V = TypeVar("V", CronJobView, JobView)
 
@@ -35,6 +36,7 @@ class WatchRow(NamedTuple):
     resource: str
     type: str
     object: Mapping[str, Any]
+    actor: Actor | None = None  # who made it, where the record tells
 
 
 @dataclass(slots=True, eq=False)
@@ -46,6 +48,7 @@ class CronRevision(Generic[V]):
     type: str
     view: V
     raw: Mapping[str, Any]
+    actor: Actor | None = None
     previous: CronRevision[V] | None = None  # of the same uid
 
     @property
@@ -72,6 +75,12 @@ class CronWrite:
     recv_ns: int
     job: CronRevision[JobView] | None = None
     cron_job: CronRevision[CronJobView] | None = None
+
+    @property
+    def actor(self) -> Actor | None:
+        """Who made it, where the record tells."""
+        revision = self.job or self.cron_job
+        return revision.actor if revision is not None else None
 
     @property
     def subject(self) -> str:
@@ -243,12 +252,14 @@ class _Builder:
         if row.resource == "cronjobs":
             view = CronJobView.from_raw(row.object)
             if self._is_new(row, view.uid, view.rv):
-                self._add_cron_job(CronRevision(view.rv, row.recv_ns, row.type, view, row.object))
+                self._add_cron_job(
+                    CronRevision(view.rv, row.recv_ns, row.type, view, row.object, row.actor)
+                )
         elif row.resource == "jobs":
             job = job_from_raw(row.object)
             if not self._is_new(row, job.uid, job.rv):
                 return
-            revision = CronRevision(job.rv, row.recv_ns, row.type, job, row.object)
+            revision = CronRevision(job.rv, row.recv_ns, row.type, job, row.object, row.actor)
             if job.controller is not None and job.controller.kind == OWNER_KIND:
                 self._add_job(revision)
             elif SLOT_NAME.fullmatch(job.name):

@@ -42,6 +42,8 @@ from tracekit.replay.cron_walk import CronExplanation, CronWalk
 from tracekit.verdict import Judgement, ObjectRef, Verdict
 
 CONTROLLER = "cronjob"
+#: What the controller is called by its user name or agent.
+CONTROLLER_NAME = "cronjob-controller"
 #: Streams arrive this far apart at most.
 ARRIVAL_NS = 5 * NS_PER_S
 
@@ -107,6 +109,11 @@ class _Judge:
     def _foreign(self) -> Iterator[tuple[int, str]]:
         for write in self.history.writes:
             evidence = None
+            actor = write.actor
+            if actor is not None and actor.controller is not None:
+                if actor.controller != CONTROLLER_NAME:
+                    yield write.index, f"the audit log names {actor} as the writer"
+                continue
             if write.kind is WriteKind.JOB_CREATE:
                 evidence = foreign_creation(write)
             elif write.kind is WriteKind.STATUS_UPDATE and write.cron_job is not None:
@@ -157,7 +164,8 @@ class _Judge:
         self._add(write, verdict, why, fields=fields, explanation=explanation)
 
     def _unexplained(self, write: CronWrite, diagnosis: CronExplanation | None) -> None:
-        if write.kind is WriteKind.JOB_DELETE:
+        own = write.actor is not None and write.actor.controller == CONTROLLER_NAME
+        if write.kind is WriteKind.JOB_DELETE and not own:
             evidence = self._deletion_evidence(write)
             if evidence is not None:
                 self._add(write, Verdict.FOREIGN, evidence)

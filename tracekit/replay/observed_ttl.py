@@ -19,9 +19,12 @@ from tracekit.kube.timestamps import NS_PER_S
 from tracekit.kube.views import JobView, job_from_raw
 from tracekit.replay.cron_history import STATE_TYPES, VANISHED, WatchRow
 from tracekit.replay.cron_run_context import BlindTime, CronRunContext
+from tracekit.replay.history import Actor
 from tracekit.verdict import Judgement, ObjectRef, Verdict
 
 CONTROLLER = "ttl"
+#: What the controller is called by its user name or agent.
+CONTROLLER_NAME = "ttl-after-finished-controller"
 FOREGROUND = "foregroundDeletion"
 #: How late a deletion may come: queue, throttle and cache lag together.
 BOUND_NS = 5 * NS_PER_S
@@ -40,6 +43,7 @@ class _State:
     recv_ns: int
     type: str
     job: JobView
+    actor: Actor | None = None
 
     @property
     def going(self) -> bool:
@@ -67,7 +71,7 @@ def judge_ttl(
         key = (job.rv, row.type in {"DELETED", VANISHED})
         if key not in history.known:
             history.known.add(key)
-            history.states.append(_State(job.rv, row.recv_ns, row.type, job))
+            history.states.append(_State(job.rv, row.recv_ns, row.type, job, row.actor))
     for history in histories.values():
         history.states.sort(key=lambda state: state.rv)
     if not era.ttl and any(_shows_controller(h.states) for h in histories.values()):
@@ -194,6 +198,10 @@ def _foreign(
     states: Sequence[_State], state: _State, era: CronJobEra, run_context: CronRunContext
 ) -> str | None:
     """Who else deleted the Job, None where it was this controller."""
+    if state.actor is not None and state.actor.controller is not None:
+        if state.actor.controller == CONTROLLER_NAME:
+            return None
+        return f"the audit log names {state.actor} as the writer"
     if FOREGROUND not in state.job.finalizers:
         return (
             f"deleted without the finalizer {FOREGROUND}, which this controller's deletion sets: "

@@ -17,11 +17,12 @@ import pyarrow.compute as pc
 from tracekit.controllers.cronjob.children import OWNER_KIND
 from tracekit.replay.cron_history import SLOT_NAME, VANISHED, WatchRow
 from tracekit.replay.cron_run_context import CronRunContext, cron_run_context_of
+from tracekit.replay.history import Actor
 from tracekit.trace.reader import TraceReader
 
 _COLUMNS = (
     "seq", "recv_ns", "stream", "type", "name", "uid", "owner_kind", "involved_kind", "synthesized",
-    "derived_from", "raw",
+    "derived_from", "actor", "actor_agent", "raw",
 )  # fmt: skip
 _STREAMS = ("cronjobs", "events", "jobs", "leases", "namespaces")
 _TTL_FIELD = '"ttlSecondsAfterFinished"'
@@ -78,7 +79,9 @@ def _decoded(table: pa.Table) -> Iterator[WatchRow]:
     for row in table.to_pylist():
         vanished = row["synthesized"] and row["derived_from"] is None
         row_type = VANISHED if vanished else row["type"]
-        yield WatchRow(row["recv_ns"] or 0, row["stream"], row_type, _object(row["raw"]))
+        user = row["actor"]
+        actor = None if user is None else Actor(user, row["actor_agent"] or "")
+        yield WatchRow(row["recv_ns"] or 0, row["stream"], row_type, _object(row["raw"]), actor)
 
 
 def _object(raw: str | None) -> dict[str, Any]:

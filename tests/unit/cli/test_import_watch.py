@@ -200,7 +200,7 @@ def test_files_that_are_no_watch_log(run, tmp_path, name, content, said):
 
 def test_files_that_are_not_there(run, tmp_path):
     assert "does not exist" in run(tmp_path / "nothing")[1]
-    assert "is a directory" in run(tmp_path)[1]
+    assert "is an empty directory" in run(tmp_path)[1]
     good = write_log(tmp_path / "log", small_log())
     code, err = run(good, tmp_path / "nothing")
     assert code == 2

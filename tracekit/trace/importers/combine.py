@@ -93,6 +93,9 @@ class _Index:
             if row["derived_from"] == "binding":
                 if after["node_name"] and (before is None or not before["node_name"]):
                     return after
+            elif row["derived_from"] == "disruption":
+                if after["deleted_ns"] is None and after["node_name"] == row["node_name"]:
+                    return after
             elif (after["deleted_ns"], after["deletion_grace_s"]) == (
                 row["deleted_ns"],
                 row["deletion_grace_s"],

@@ -162,7 +162,7 @@ def not_a_watch_log(source: LineSource, held: Sequence[tuple[bytes, str]]) -> Tr
         return TraceFormatError(f"{source.name} is empty: there is nothing to import")
     line, reason = held[0]
     if b'"audit.k8s.io/' in line[:4096]:
-        reason = "it is an API server audit log; import the list and watch stream instead"
+        reason = "it is an audit log of an API server: `tracekit import audit` reads it"
     elif b"\0" in line[:4096]:
         reason = "it is binary data"
     return TraceFormatError(

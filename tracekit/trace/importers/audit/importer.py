@@ -61,7 +61,6 @@ class AuditReader:
         self._levels: Counter[str] = Counter()
         self._agents: Counter[str] = Counter()
         self._written: Counter[str] = Counter()
-        self._number = 0
         self._unseen: dict[str, list[tuple[int, int]]] = {}
         self.entries = 0
         self.first_ns: int | None = None
@@ -215,7 +214,12 @@ class AuditReader:
             self._states(stream, list(self._once(group)))
         self._judge_levels()
         gaps = sorted(self._gaps(), key=lambda gap: gap.until_ns or 0)
+        last = b""
         for (at_ns, _, _), data in self._rows.sorted():
+            if data == last:
+                self.result.calls["logged twice, left out"] += 1
+                continue
+            last = data
             while gaps and (gaps[0].until_ns or 0) <= at_ns:
                 yield gaps.pop(0)
             yield unpack(data)
@@ -250,14 +254,14 @@ class AuditReader:
 
     def _put(self, row: Observation) -> None:
         self.result.streams[row.stream] += 1
-        self._number += 1
-        self._rows.add((row.recv_ns, row.rv or 0, self._number), pack(row))
+        data = pack(row)
+        self._rows.add((row.recv_ns, row.rv or 0, crc32(data)), data)
 
     def _call(self, stream: str, entry: Entry, step: Step | None, why: str) -> None:
         call = call_of(stream, entry, step.obj if step is not None else None, why)
         self.result.calls[why if why != "refused" else f"refused with {entry.code}"] += 1
-        self._number += 1
-        self._rows.add((call.recv_ns, 0, self._number), pack(call))
+        data = pack(call)
+        self._rows.add((call.recv_ns, 0, crc32(data)), data)
 
     def _unseen_write(self, stream: str, entry: Entry) -> None:
         at_ns = entry.at_ns or 0

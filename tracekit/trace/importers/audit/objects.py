@@ -33,6 +33,7 @@ MARK = "deletion mark"
 DELETION = "deletion"
 METADATA = "metadata"
 REQUEST = "request"
+DISRUPTION = "disruption"
 
 _GRACE_S = 30
 _ENDED = frozenset({"Succeeded", "Failed"})
@@ -197,13 +198,14 @@ def _write(state: _State, body: _Parsed) -> None:
             return
         obj, raw, derived_from = {**state.obj, "metadata": obj.get("metadata")}, None, METADATA
     meta = _meta(obj)
-    if known and body.rv == state.rv:
+    if known and state.rv is not None and body.rv is not None and body.rv <= state.rv:
         gone = "deletionTimestamp" in meta and not meta.get("finalizers")
         if gone and not meta.get("deletionGracePeriodSeconds") and _meta(state.obj) != meta:
             assert state.obj is not None  # noqa: S101 - known
             _end(state, entry, state.obj)
-        else:
-            _call(state, entry, "without effect")
+            return
+    if known and body.rv == state.rv:
+        _call(state, entry, "without effect")
         return
     row_type = RowType.MODIFIED
     if entry.verb == "create":
@@ -328,9 +330,12 @@ def _marked(state: _State, entry: Entry, later: Sequence[_Parsed]) -> None:
     shown = _meta(following.obj) if following is not None else {}
     if "deletionTimestamp" in shown and shown.get("deletionGracePeriodSeconds"):
         mark = {name: shown.get(name) for name in mark}
-    marked = {**obj, "metadata": {**meta, **mark}}
     if following is not None and following.obj is not None:
-        marked = _with_disruption(marked, following.obj)
+        told = _with_disruption(obj, following.obj)
+        if told is not obj:
+            obj = _without_rv(told)
+            _state(state, entry, RowType.MODIFIED, obj, rv=None, derived_from=DISRUPTION)
+    marked = {**obj, "metadata": {**meta, **mark}}
     _state(state, entry, RowType.MODIFIED, _without_rv(marked), rv=None, derived_from=MARK)
     if following is None and at_once and not meta.get("finalizers"):
         _end(state, entry, marked)

@@ -1,0 +1,254 @@
+"""Traces out of audit logs alone, beside what a watch of the same time saw."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+import pytest
+
+from tests.support.watchlog import job, pod
+from tests.unit.trace.importers.audit_logs import TRACES, entry, shipped, write
+from tracekit.errors import TraceFormatError
+from tracekit.trace.importers.run import ImportRequest, import_files
+from tracekit.trace.judged import resolve_era, run_diff
+from tracekit.trace.model import TraceHeader
+from tracekit.trace.reader import TraceReader
+from tracekit.verdict import Verdict
+
+SAMPLES = ("v1.17.17-all", "v1.23.17-all", "v1.36.3-all", "v1.36.3-restart")
+
+
+def header_of(name):
+    about = json.loads((TRACES / name / "about.json").read_text())
+    gates = about.get("feature_gates") or ""
+    return TraceHeader(
+        feature_gates={
+            g: v == "true" for g, _, v in (p.partition("=") for p in gates.split(",")) if g
+        }
+    )
+
+
+def imported(tmp_path, *names, kind=None, others=(), header=None):
+    target = tmp_path / "trace"
+    results = import_files(
+        ImportRequest([str(n) for n in names], target, header or TraceHeader(), kind, others)
+    )
+    return TraceReader(target), results
+
+
+@pytest.fixture(scope="module", params=SAMPLES)
+def both(request, tmp_path_factory):
+    """The trace of an audit log alone, and that of the watch of the same cluster and time."""
+    place, name = tmp_path_factory.mktemp("audit"), request.param
+    traces = []
+    for kind in ("audit", "watch"):
+        header = header_of(name)
+        import_files(
+            ImportRequest([str(TRACES / name / f"{kind}.jsonl.zst")], place / kind, header, kind)
+        )
+        traces.append(TraceReader(place / kind))
+    return traces
+
+
+def states(reader, stream, *types):
+    rows = reader.table(("uid", "rv", "type", "raw", "derived_from"), streams=[stream], types=types)
+    return rows.to_pylist()
+
+
+class TestBesideTheWatch:
+    def test_every_job_and_cronjob_revision_is_there_and_the_same(self, both):
+        audit, watch = both
+        for stream in ("jobs", "cronjobs"):
+            seen = {
+                r["rv"]: json.loads(r["raw"]) for r in states(watch, stream, "ADDED", "MODIFIED")
+            }
+            told = {
+                r["rv"]: json.loads(r["raw"]) for r in states(audit, stream, "ADDED", "MODIFIED")
+            }
+            assert told.keys() == seen.keys()
+            for rv, obj in seen.items():
+                assert told[rv]["spec"] == obj["spec"]
+                told[rv]["metadata"].pop("selfLink", None)  # names the path that was asked for
+                obj["metadata"].pop("selfLink", None)
+                assert told[rv]["metadata"] == obj["metadata"]
+                assert told[rv].get("status", {}) == obj.get("status", {})
+
+    def test_the_same_objects_come_and_go(self, both):
+        audit, watch = both
+        for stream in ("jobs", "cronjobs", "pods"):
+            for kind in ("ADDED", "DELETED"):
+                told = sorted(r["uid"] for r in states(audit, stream, kind))
+                assert told == sorted(r["uid"] for r in states(watch, stream, kind))
+
+    def test_what_is_put_together_is_marked_and_bounds_the_truth(self, both):
+        audit, watch = both
+        columns = ("uid", "rv", "type", "node_name", "rv_after", "rv_before", "synthesized",
+                   "derived_from", "deletion_grace_s")  # fmt: skip
+        seen = {}
+        for row in watch.table(columns, streams=["pods"]).to_pylist():
+            seen.setdefault(row["uid"], []).append(row)
+        kinds = Counter()
+        for row in audit.table(columns, streams=["pods"]).to_pylist():
+            assert row["synthesized"] == (row["derived_from"] is not None)
+            if row["rv_after"] is None:
+                continue
+            kinds[row["derived_from"]] += 1
+            low, high = row["rv_after"], row["rv_before"]
+            assert low < row["rv"]
+            between = [
+                r for r in seen[row["uid"]] if low < r["rv"] and (high is None or r["rv"] < high)
+            ]
+            assert between, row
+            if row["derived_from"] == "binding":
+                assert any(r["node_name"] == row["node_name"] for r in between)
+        assert kinds["binding"] > 50
+
+    def test_no_divergence_and_nearly_all_explained(self, both):
+        audit, _ = both
+        report = run_diff(audit, resolve_era(audit, None, None))
+        assert report.divergences == []
+        verdicts = Counter(j.verdict for j in report.judgements)
+        unknowable = verdicts[Verdict.UNKNOWABLE]
+        assert unknowable <= 0.05 * sum(verdicts.values())
+        assert verdicts[Verdict.MATCH] > 300
+
+    def test_who_did_it_is_said(self, both):
+        audit, _ = both
+        report = run_diff(audit, resolve_era(audit, None, None))
+        foreign = [j for j in report.judgements if j.verdict is Verdict.FOREIGN]
+        assert foreign
+        assert all("the audit log names " in j.why for j in foreign)
+
+    def test_the_version_and_what_is_missing_are_said(self, both):
+        audit, watch = both
+        known = watch.header.kubernetes_version
+        assert audit.header.kubernetes_version is not None
+        assert known in (None, audit.header.kubernetes_version)
+        assert audit.header.streams["events"]["recorded"] is False
+        assert audit.header.sessions[-1]["report"]["kind"] == "audit"
+
+
+def test_with_the_watch_every_row_learns_who_wrote_it(tmp_path):
+    place = TRACES / "v1.28.15-all"
+    reader, _ = imported(
+        tmp_path, place / "watch.jsonl.zst", others=[str(place / "audit.jsonl.zst")]
+    )
+    columns = ("stream", "type", "actor", "rv", "uid", "verb")
+    rows = reader.table(columns, streams=["jobs", "pods", "cronjobs"]).to_pylist()
+    written = [r for r in rows if r["type"] in ("ADDED", "MODIFIED", "DELETED")]
+    evicted = {r["uid"] for r in written if r["verb"] == "create/eviction"}
+    nameless = [r for r in written if not r["actor"]]
+    # An eviction writes the pod's condition first; its answer tells neither of its two writes.
+    assert [r["uid"] for r in nameless] == list(evicted)
+    keys = [(r["stream"], r["rv"], r["type"]) for r in written]
+    assert len(keys) == len(set(keys)), "the same revision is one observation"
+    report = run_diff(reader, resolve_era(reader, None, None))
+    assert report.divergences == []
+    assert "events" not in reader.header.streams
+
+
+@pytest.fixture
+def log(tmp_path):
+    return lambda *entries: write(tmp_path / "audit.log", list(entries))
+
+
+def created(at_s=0.0, rv=10):
+    return entry("create", "jobs", "three", at_s=at_s, response=job(rv=rv), code=201, user="admin")
+
+
+def test_any_order_and_twice_is_the_same_trace(tmp_path):
+    lines = shipped("v1.36.3-restart")
+    first, second = tmp_path / "a.log", tmp_path / "b.log"
+    first.write_bytes(b"\n".join(reversed(lines[500:])) + b"\n")
+    second.write_bytes(b"\n".join(lines[:900]) + b"\n")
+    whole = tmp_path / "whole.log"
+    whole.write_bytes(b"\n".join(lines) + b"\n")
+    columns = ("stream", "type", "rv", "uid", "recv_ns", "actor")
+    (tmp_path / "1").mkdir()
+    (tmp_path / "2").mkdir()
+    mixed, results = imported(tmp_path / "1", first, second, kind="audit")
+    plain, _ = imported(tmp_path / "2", whole, kind="audit")
+    key = lambda r: [str(r[c]) for c in columns]  # noqa: E731
+    assert sorted(mixed.table(columns).to_pylist(), key=key) == sorted(
+        plain.table(columns).to_pylist(), key=key
+    )
+    assert results[0].calls["logged twice, left out"] > 0
+
+
+def test_refused_calls_are_kept_and_explain_what_is_not_there(tmp_path, log):
+    refused = entry("create", "pods", None, at_s=1, code=403, request=pod())
+    reader, _ = imported(tmp_path, log(created(), refused))
+    (call,) = reader.table(("job", "code", "actor", "verb", "stream"), types=["CALL"]).to_pylist()
+    assert call == {
+        "job": "three", "code": 403, "actor": refused["user"]["username"], "verb": "create",
+        "stream": "pods",
+    }  # fmt: skip
+
+
+def test_dry_runs_and_other_stages_make_nothing(tmp_path, log):
+    dry = entry("create", "jobs", "dry", at_s=1, response=job("dry", 11), uri="/x?dryRun=All")
+    begun = entry("create", "jobs", "two", at_s=2, response=job("two", 12), stage="RequestReceived")
+    reader, results = imported(tmp_path, log(created(), dry, begun))
+    assert [r["name"] for r in reader.table(("name",), streams=["jobs"]).to_pylist()] == ["three"]
+    assert results[0].calls["dry runs, left out"] == 1
+
+
+def test_a_name_that_is_given_again_ends_the_object_before(tmp_path, log):
+    again = job(rv=20)
+    again["metadata"]["uid"] = "another"
+    reader, _ = imported(
+        tmp_path, log(created(), entry("create", "jobs", "three", at_s=5, response=again, code=201))
+    )
+    rows = reader.table(("uid", "type", "rv"), streams=["jobs"]).to_pylist()
+    assert [(r["uid"], r["type"]) for r in sorted(rows, key=lambda r: r["rv"])] == [
+        ("uid-three", "ADDED"),
+        ("uid-three", "DELETED"),
+        ("another", "ADDED"),
+    ]
+
+
+def test_writes_without_a_body_are_a_gap_and_the_next_state_is_a_look(tmp_path, log):
+    unseen = entry("patch", "jobs", "three", at_s=5, level="Metadata")
+    seen = entry("update", "jobs", "three", at_s=9, subresource="status", response=job(rv=30))
+    reader, results = imported(tmp_path, log(created(), unseen, seen))
+    types = [r["type"] for r in reader.table(("type",), streams=["jobs"]).to_pylist()]
+    assert types == ["ADDED", "GAP", "CALL", "LIST"]
+    assert results[0].gaps == 1
+
+
+def test_a_log_that_begins_late_shows_looks(tmp_path, log):
+    reader, _ = imported(
+        tmp_path,
+        log(entry("update", "jobs", "three", subresource="status", response=job(rv=30))),
+    )
+    assert [r["type"] for r in reader.table(("type",)).to_pylist()] == ["LIST"]
+
+
+@pytest.mark.parametrize(
+    ("entries", "words"),
+    [
+        ([entry("create", "jobs", "three", level="Metadata")], "written at Metadata level"),
+        ([entry("create", "pods", "x", response=pod())], "no write to a Job"),
+        (
+            [created(), entry("create", "jobs", "b", at_s=1, response=job("b", 10), code=201)],
+            "of two clusters",
+        ),
+    ],
+)
+def test_logs_that_tell_nothing_are_refused_in_a_sentence(tmp_path, log, entries, words):
+    with pytest.raises(TraceFormatError, match=words):
+        imported(tmp_path, log(*entries), kind="audit")
+
+
+def test_a_half_line_is_said(tmp_path, log):
+    path = log(created())
+    path.write_bytes(path.read_bytes() + b'{"kind":"Event","auditID":"x","stage":"Resp')
+    _, results = imported(tmp_path, path, kind="audit")
+    assert any("is cut off" in problem for problem in results[0].problems)
+
+
+def test_of_another_kind_is_said(tmp_path):
+    watch = TRACES / "v1.36.3-restart" / "watch.jsonl.zst"
+    with pytest.raises(TraceFormatError, match="is no audit source but watch"):
+        imported(tmp_path, watch, kind="audit")
