@@ -25,8 +25,9 @@ _ORIGIN = tuple(Origin.__slots__)
 _COLUMNS = (
     *("seq", "stream", "type", "recv_ns", "synthesized", "raw", "raw_bytes", "reason", "message"),
     *("gap_last_rv", "gap_next_rv", "gap_from_ns", "gap_until_ns", "gap_reason"),
-    *("namespace", "name", "uid", "job", "code", *_ORIGIN),
+    *("namespace", "name", "uid", "job", "cronjob", "code", *_ORIGIN),
 )
+_CALL = ("namespace", "name", "uid", "job", "cronjob", "code", "reason")
 _SHOWN_EXAMPLES = 3
 
 
@@ -139,7 +140,7 @@ def _call(row: dict[str, Any], redactor: Redactor) -> Call:
         raw=orjson.dumps(redactor.call(orjson.loads(row["raw"]))),
         origin=_origin(row, redactor) or Origin(),
         message=message,
-        **{name: row[name] for name in ("namespace", "name", "uid", "job", "code", "reason")},
+        **{name: row[name] for name in _CALL},
     )
 
 

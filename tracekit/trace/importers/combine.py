@@ -12,17 +12,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tracekit.errors import TraceFormatError
-from tracekit.trace.model import STATE_TYPES, Call, Gap, Origin, RowType
+from tracekit.trace.copying import COPIED_COLUMNS, call_of, gap_of, origin_of
+from tracekit.trace.model import STATE_TYPES, Origin, RowType
 from tracekit.trace.reader import TraceReader
 from tracekit.trace.writer import TraceWriter
 
-_ORIGIN = tuple(Origin.__slots__)
-_COLUMNS = (
-    "seq", "stream", "type", "recv_ns", "synthesized", *_ORIGIN, "raw", "raw_bytes", "namespace",
-    "name", "uid", "rv", "job", "cronjob", "code", "reason", "message", "gap_last_rv",
-    "gap_next_rv", "gap_from_ns", "gap_until_ns", "gap_reason", "node_name", "deleted_ns",
-    "deletion_grace_s",
-)  # fmt: skip
+_COLUMNS = (*COPIED_COLUMNS, "rv", "node_name", "deleted_ns", "deletion_grace_s")
 _STATES = frozenset(str(t) for t in STATE_TYPES)
 _WINDOW_ROWS = 65536
 
@@ -120,7 +115,7 @@ def combine(writer: TraceWriter, traces: Sequence[TraceReader]) -> Combined:
                     found.shared += 1
                     if row["actor"] is not None and same["actor"] is None:
                         index.origins[same["seq"]] = replace(
-                            _origin(row), derived_from=None, rv_after=None, rv_before=None
+                            origin_of(row), derived_from=None, rv_after=None, rv_before=None
                         )
                     continue
             elif row["type"] != "CALL":
@@ -176,33 +171,17 @@ def _due(
         heads[which] = next(others[which], None)
 
 
-def _origin(row: Raw) -> Origin:
-    return Origin(**{name: row[name] for name in _ORIGIN})
-
-
 def _write(writer: TraceWriter, row: Raw, origin: Origin | None) -> None:
     stream, kind, recv_ns = row["stream"], RowType(row["type"]), row["recv_ns"]
     raw = row["raw"].encode() if row["raw"] is not None else row["raw_bytes"]
     if kind is RowType.GAP:
-        writer.gap(
-            Gap(
-                stream,
-                row["gap_reason"],
-                row["gap_last_rv"],
-                row["gap_next_rv"],
-                row["gap_from_ns"],
-                row["gap_until_ns"],
-            ),
-            recv_ns,
-        )
+        writer.gap(gap_of(row), recv_ns)
     elif kind is RowType.CALL:
-        names = ("namespace", "name", "uid", "job", "cronjob", "code", "reason", "message")
-        fields = {name: row[name] for name in names}
-        writer.call(Call(stream, recv_ns, raw or b"", _origin(row), **fields))
+        writer.call(call_of(row, raw or b""))
     elif kind is RowType.UNPARSED:
         writer.unparsed(raw or b"", recv_ns, row["reason"] or "", stream=stream)
     else:
-        own = _origin(row)
+        own = origin_of(row)
         if origin is not None:
             own = replace(origin, derived_from=own.derived_from)
         writer.append(
