@@ -11,7 +11,7 @@ from tests.support.watchlog import job, pod
 from tests.unit.trace.importers.audit_logs import TRACES, entry, shipped, write
 from tracekit.errors import TraceFormatError
 from tracekit.trace.importers.run import ImportRequest, import_files
-from tracekit.trace.judged import resolve_era, run_diff
+from tracekit.trace.judged import Judge, resolve_era
 from tracekit.trace.model import TraceHeader
 from tracekit.trace.reader import TraceReader
 from tracekit.verdict import Verdict
@@ -106,7 +106,7 @@ class TestBesideTheWatch:
 
     def test_no_divergence_and_nearly_all_explained(self, both):
         audit, _ = both
-        report = run_diff(audit, resolve_era(audit, None, None))
+        report = Judge(audit, resolve_era(audit, None, None)).report()
         assert report.divergences == []
         verdicts = Counter(j.verdict for j in report.judgements)
         unknowable = verdicts[Verdict.UNKNOWABLE]
@@ -115,7 +115,7 @@ class TestBesideTheWatch:
 
     def test_who_did_it_is_said(self, both):
         audit, _ = both
-        report = run_diff(audit, resolve_era(audit, None, None))
+        report = Judge(audit, resolve_era(audit, None, None)).report()
         foreign = [j for j in report.judgements if j.verdict is Verdict.FOREIGN]
         assert foreign
         assert all("the audit log names " in j.why for j in foreign)
@@ -143,7 +143,7 @@ def test_with_the_watch_every_row_learns_who_wrote_it(tmp_path):
     assert [r["uid"] for r in nameless] == list(evicted)
     keys = [(r["stream"], r["rv"], r["type"]) for r in written]
     assert len(keys) == len(set(keys)), "the same revision is one observation"
-    report = run_diff(reader, resolve_era(reader, None, None))
+    report = Judge(reader, resolve_era(reader, None, None)).report()
     assert report.divergences == []
     assert "events" not in reader.header.streams
 
