@@ -86,6 +86,11 @@ class Trace:
         """Sentences about what of the trace cannot be read."""
         return list(dict.fromkeys([*self._reader.problems, *self._session.problems]))
 
+    @property
+    def is_damaged(self) -> bool:
+        """Whether any of it cannot be believed, or its end is lost: it gets no verdicts then."""
+        return self._reader.is_damaged or self._session.is_damaged
+
     @cached_property
     def _session(self) -> Session:
         return Session([self.path])
@@ -136,8 +141,8 @@ class Trace:
         return Replay(str(judge.era.version), report)
 
     def _require_whole(self) -> None:
-        """Judge nothing by a record that has lost a part: that would count as never done."""
-        if self.problems:
+        """Judge nothing by a record that cannot be believed; rows missing between are a gap."""
+        if self.is_damaged:
             raise TraceFormatError(f"{self.problems[0]}; until then it gets no verdicts")
 
     def explain(

@@ -13,8 +13,10 @@ import pytest
 import tracekit
 from tracekit.errors import TraceFormatError, TracekitError
 from tracekit.report.html.data import report_data
+from tracekit.sql import computed
 from tracekit.sql.messages import QueryError
 from tracekit.sql.session import Session
+from tracekit.trace.judged import Judge
 from tracekit.trace.model import TraceHeader
 from tracekit.trace.segments import live_segments
 from tracekit.trace.writer import TraceWriter
@@ -192,20 +194,30 @@ def test_a_session_survives_compaction(tmp_path: Path) -> None:
     assert session.problems == []
 
 
-def test_verdicts_are_cached_beside_the_log_and_made_again_when_the_trace_grows(
-    tmp_path: Path,
+def test_verdicts_are_kept_outside_the_trace_and_made_again_when_it_grows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("TRACEKIT_CACHE_DIR", str(tmp_path / "cache"))
+    kept = tmp_path / "cache" / "verdicts"
     path = write_jobs(tmp_path / "t", "job-0")
-    cache = path / "cache" / "verdicts.parquet"
+    before = sorted(path.rglob("*"))
     Session([path]).table("SELECT * FROM verdicts")
-    assert cache.exists()
-    stamp = cache.stat().st_mtime_ns
-    assert Session([path]).table("SELECT * FROM divergences").num_rows == 0
-    assert cache.stat().st_mtime_ns == stamp
+    (first,) = kept.iterdir()
+    assert first.stat().st_mode & 0o077 == 0
+    assert sorted(path.rglob("*")) == before
+    with monkeypatch.context() as patch:
+        patch.setattr(computed, "Judge", None)  # whoever judges again fails
+        assert Session([path]).table("SELECT * FROM divergences").num_rows == 0
+        copy = shutil.copytree(path, tmp_path / "copy")
+        assert Session([copy]).table("SELECT * FROM divergences").num_rows == 0
     write_jobs(path, "job-1", append=True)
     Session([path]).table("SELECT * FROM verdicts")
-    assert cache.stat().st_mtime_ns > stamp
-    assert len(live_segments(path)) == 2
+    assert len(list(kept.iterdir())) == 2
+    first.write_bytes(first.read_bytes()[:-1] + b"!")
+    calls = []
+    monkeypatch.setattr(computed, "Judge", lambda *a: calls.append(1) or Judge(*a))
+    Session([copy]).table("SELECT * FROM verdicts")
+    assert calls == [1]  # a file that rotted is no verdict
 
 
 def test_other_rules_are_not_served_from_the_cache(trace: Path) -> None:

@@ -10,7 +10,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from tracekit.cli.damage import note_damage
 from tracekit.cli.trace_options import output_option
+from tracekit.errors import TraceFormatError
 from tracekit.kube.timestamps import format_rfc3339
 from tracekit.trace.header import header_document
 from tracekit.trace.model import Gap
@@ -23,16 +25,39 @@ _GAPS_SHOWN_MAX = 20
 
 @click.command("info")
 @click.argument("trace")
+@click.option("--verify", is_flag=True, help="Only compare every byte with its checksum.")
 @output_option
-def info(trace: str, output: str) -> None:
-    """Say what a trace holds: versions, streams, gaps, jobs by outcome, leaders."""
-    summary = summarize(TraceReader(trace, on_damage="skip"))
+def info(trace: str, *, verify: bool, output: str) -> None:
+    """Say what a trace holds: versions, streams, gaps, jobs by outcome, leaders.
+
+    Damaged files are left out and named, and the exit status is 2.
+    """
+    reader = TraceReader(trace, on_damage="skip")
+    if verify:
+        _verify(trace, reader)
+        return
+    summary = summarize(reader)
+    if reader.is_damaged:
+        note_damage()
     if output == "json":
         click.echo(json.dumps(document(trace, summary), indent=2, ensure_ascii=False))
     else:
         render(trace, summary, _console())
     for problem in summary.problems:
         click.echo(f"tracekit: {problem}", err=True)
+
+
+def _verify(trace: str, reader: TraceReader) -> None:
+    if reader.problems:
+        raise TraceFormatError("; ".join(reader.problems))
+    if not reader.is_verifiable:
+        raise TraceFormatError(
+            f"{trace} cannot be verified: it, or a part of it, was written before traces had "
+            "checksums; import or record it anew"
+        )
+    click.echo(
+        f"{trace}: {reader.rows:,} rows, {reader.size_bytes:,} bytes, all as they were written"
+    )
 
 
 def document(trace: str, summary: TraceSummary) -> dict[str, Any]:
@@ -76,6 +101,7 @@ def document(trace: str, summary: TraceSummary) -> dict[str, Any]:
             }
             for leader in summary.leaders
         ],
+        "verified": summary.verified,
         "problems": summary.problems,
     }
 
@@ -110,6 +136,7 @@ def render(trace: str, summary: TraceSummary, console: Console) -> None:
         ("Sessions", ", ".join(str(s.get("source", "?")) for s in header.sessions) or "none"),
         ("Time", _span(summary.first_ns, summary.last_ns)),
         ("Size", f"{summary.rows:,} rows, {_size(summary)}"),
+        ("Checksums", "compared, all fit" if summary.verified else _unverified(summary)),
     )
     for name, value in rows:
         facts.add_row(f"[bold]{name}[/bold]", escape(value))
@@ -124,6 +151,12 @@ def render(trace: str, summary: TraceSummary, console: Console) -> None:
         _heading("Leaders", console)
         console.print(_leaders(summary))
     _print_gaps(summary.gaps, console)
+
+
+def _unverified(summary: TraceSummary) -> str:
+    if summary.problems:
+        return "some do not fit, or files are gone"
+    return "none: written before there were any, so damage may go unnoticed"
 
 
 def _heading(text: str, console: Console) -> None:

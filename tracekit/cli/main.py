@@ -13,6 +13,7 @@ import sys
 import click
 
 from tracekit import __version__
+from tracekit.cli.damage import damage_noted
 from tracekit.cli.units import printable
 from tracekit.errors import TracekitError
 
@@ -52,6 +53,11 @@ class LazyGroup(click.Group):
         module_name, attribute = target.split(":")
         command: click.Command = getattr(importlib.import_module(module_name), attribute)
         return command
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the verb; an answer that lacks a damaged part of a trace has exit status 2."""
+        status = super().invoke(ctx)
+        return 2 if damage_noted(ctx) else status
 
 
 @click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

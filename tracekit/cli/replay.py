@@ -42,6 +42,11 @@ from tracekit.trace.reader import TraceReader
     default="table",
     help="How to print.",
 )
+@click.option(
+    "--around-damage",
+    is_flag=True,
+    help="Judge what can be read of a damaged trace; the rest is a gap.",
+)
 @click.option("--exit-zero", is_flag=True, help="Exit 0 although there are divergences.")
 def replay(
     trace: str,
@@ -54,6 +59,7 @@ def replay(
     kubernetes_version: str | None,
     feature_gates: str | None,
     output: str,
+    around_damage: bool,
     exit_zero: bool,
 ) -> int:
     """Feed TRACE through the ported controllers.
@@ -63,7 +69,9 @@ def replay(
 
     The trace is judged as a whole; -n, --job and --controller choose what is shown of it.
     """
-    reader = TraceReader(trace)
+    reader = TraceReader(trace, on_damage="skip" if around_damage else "raise")
+    for problem in reader.problems:
+        click.echo(f"tracekit: {problem}", err=True)
     era = resolve_era(reader, kubernetes_version, feature_gates)
     tell_warnings(era)
     names = None if controllers is None else [name.strip() for name in controllers.split(",")]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tracekit.cli.damage import note_damage
 from tracekit.cli.trace_options import parse_feature_gates, parse_version
 from tracekit.errors import UsageError
 from tracekit.report.rows import FORMATS, write_rows
@@ -98,7 +99,12 @@ def split_words(words: Sequence[str]) -> tuple[list[str], str | None]:
 
 
 def tell_problems(told_by: Session | Trace, told: set[str]) -> set[str]:
-    """Say on stderr what is left out of the answers, each thing once."""
+    """Say on stderr what is left out of the answers, each thing once.
+
+    A trace that is damaged makes the exit status 2, whatever could be answered.
+    """
+    if told_by.is_damaged:
+        note_damage()
     problems = told_by.problems
     for problem in problems:
         if problem not in told:

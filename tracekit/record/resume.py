@@ -23,7 +23,6 @@ import pyarrow.compute as pc
 
 from tracekit.record.kinds import StreamSpec
 from tracekit.record.positions import ResumePoint, revision_number
-from tracekit.trace.files import SegmentFile
 from tracekit.trace.reader import TraceReader
 from tracekit.trace.segments import Segment
 
@@ -137,7 +136,7 @@ def _note(scan: _Scan, row: _Row) -> None:
 
 def _rows(reader: TraceReader, streams: list[str], *, have_parts: bool) -> Iterator[_Row]:
     """Go through the rows of some streams in order of arrival."""
-    for is_plain, segments in groupby(reader.segments, key=_is_plain):
+    for is_plain, segments in groupby(reader.segments, key=reader.is_plain):
         for segment in segments if is_plain else _joined(segments):
             selection = {
                 "streams": streams,
@@ -158,13 +157,6 @@ def _rows(reader: TraceReader, streams: list[str], *, have_parts: bool) -> Itera
                         row["seq"]: orjson.loads(row["raw"]).get("namespace") for row in found
                     }
                 yield from _typed_rows(reader.table(_COLUMNS, **selection), bounds)
-
-
-def _is_plain(segment: Segment) -> bool:
-    try:
-        return SegmentFile(segment).is_plain
-    except (pa.ArrowException, OSError):
-        return False  # gone or damaged: the reader knows what to do
 
 
 def _joined(segments: Iterable[Segment]) -> Iterator[Segment]:

@@ -1,8 +1,7 @@
 """Rows that SQL cannot make: verdicts by replaying the trace, cron ticks by the schedule.
 
-Verdicts are kept in `cache/` beside the trace's log: a file that names what it was computed from
-(the trace's files and header, the rules, the code of the replay) and is made again when any of it
-changed. A trace that cannot be written to just goes without.
+Verdicts are kept on this machine (`tracekit.sql.kept`) under a digest of all that they follow from:
+the trace's content, the rules, the code. Nothing that a trace brings along is taken for a verdict.
 """
 
 from __future__ import annotations
@@ -10,30 +9,21 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import lru_cache
-from importlib.resources import files
-from importlib.resources.abc import Traversable
-from pathlib import Path
 
 import duckdb
 import orjson
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from tracekit.eras.era import Era
+from tracekit.sql.kept import code_digest, load, store
 from tracekit.sql.sources import Source
 from tracekit.sql.ticks import TICK_SCHEMA, ticks_of
 from tracekit.trace.header import header_document
 from tracekit.trace.judged import Judge, resolve_era
 from tracekit.trace.reader import TraceReader
+from tracekit.trace.snapshot import Snapshot
 from tracekit.verdict import Judgement
-
-CACHE_DIR = "cache"
-_KEY = b"tracekit.computed_from"
-#: Packages whose code decides what a verdict is.
-_ENGINE = ("cli", "controllers", "cron", "diff", "eras", "kube", "replay", "trace")
 
 _FIELDS = pa.list_(
     pa.struct([("path", pa.string()), ("expected", pa.string()), ("observed", pa.string())])
@@ -96,33 +86,29 @@ def era_of(reader: TraceReader, options: ReplayOptions) -> Era:
 
 
 def verdicts(source: Source, options: ReplayOptions) -> pa.Table:
-    """Every judgement of the trace, from the cache if nothing changed since.
+    """Every judgement of the trace, from the cache if it was judged before.
 
-    None where a part of the trace is lost: what it held would count as never done.
+    None where a part of the trace cannot be believed: what it held would count as never done.
     """
-    if source.problems:
+    snapshot = source.snapshot
+    if snapshot is None or source.is_damaged:
         return _none(source)
     if not source.files:
         return VERDICT_SCHEMA.empty_table()
-    key = _key(source, options)
-    path = source.path / CACHE_DIR / "verdicts.parquet"
-    with suppress(OSError, pa.ArrowException):
-        if (pq.read_metadata(path).metadata or {}).get(_KEY) == key:
-            return _named(pq.read_table(path, schema=VERDICT_SCHEMA), source.name)
-    reader = TraceReader(source.path, on_damage="skip")
-    report = Judge(reader, era_of(reader, options)).report()
-    if reader.problems:
-        source.problems += reader.problems
-        return _none(source)
-    table = verdict_table(report.judgements, source.name)
-    _store(table, key, path)
-    return table
+    key = _key(snapshot, options)
+    table = load(key, VERDICT_SCHEMA)
+    if table is None:
+        reader = TraceReader(snapshot)
+        report = Judge(reader, era_of(reader, options)).report()
+        table = verdict_table(report.judgements, source.name)
+        store(key, table)
+    return _named(table, source.name)
 
 
 def _none(source: Source) -> pa.Table:
-    source.problems.append(
-        f"{source.path} gets no verdicts: what it has lost would count as never done"
-    )
+    note = f"{source.path} gets no verdicts: what it has lost would count as never done"
+    if note not in source.notes:
+        source.notes.append(note)
     return VERDICT_SCHEMA.empty_table()
 
 
@@ -131,40 +117,19 @@ def _named(table: pa.Table, name: str) -> pa.Table:
     return table.set_column(0, "trace", pa.array([name] * table.num_rows, pa.string()))
 
 
-def _store(table: pa.Table, key: bytes, path: Path) -> None:
-    temporary = path.with_name(f".tmp-{path.name}")
-    with suppress(OSError):
-        path.parent.mkdir(exist_ok=True)
-        pq.write_table(table.replace_schema_metadata({_KEY: key}), temporary, compression="zstd")
-        temporary.replace(path)
-
-
-def _key(source: Source, options: ReplayOptions) -> bytes:
+def _key(snapshot: Snapshot, options: ReplayOptions) -> str:
+    """What the verdicts follow from: the content of the trace, the rules, the code."""
     parts = {
-        "files": [(path.name, path.stat().st_size) for path in source.files],
-        "header": header_document(source.header),
+        "segments": [
+            (file.segment.first, file.segment.last, file.content_digest) for file in snapshot.files
+        ],
+        "lost": [(loss.first, loss.last) for loss in snapshot.losses],
+        "header": header_document(snapshot.header),
         "version": options.kubernetes_version,
         "gates": options.gates_text,
-        "engine": _engine_digest(),
+        "code": code_digest(),
     }
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest().encode()
-
-
-@lru_cache(maxsize=1)
-def _engine_digest() -> str:
-    """A digest of the code that computes verdicts."""
-    digest = hashlib.sha256()
-
-    def add(folder: Traversable) -> None:
-        for entry in sorted(folder.iterdir(), key=lambda item: item.name):
-            if entry.is_dir():
-                add(entry)
-            elif entry.name.endswith(".py"):
-                digest.update(entry.name.encode() + b"\0" + entry.read_bytes())
-
-    for package in _ENGINE:
-        add(files("tracekit") / package)
-    return digest.hexdigest()
+    return hashlib.blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=32).hexdigest()
 
 
 def verdict_table(judgements: list[Judgement], trace: str) -> pa.Table:

@@ -1,8 +1,9 @@
 """One DuckDB connection with the views over one or several traces.
 
-The traces' Parquet files are read where they lie. Each session sees the files that counted when it
-was opened; when compaction replaced one meanwhile, the files are listed again and the query runs
-again, and when a file breaks in the middle, it is left out, named, and the rest still answers.
+The traces' Parquet files are read where they lie: the very files that were opened and verified when
+the session began, by their descriptors, so nothing that happens to their names can be seen in an
+answer, and no name is a pattern or leads elsewhere. Files without checksums may still break in the
+middle: one that does is left out, named, and the rest answers.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ import pyarrow.compute as pc
 from tracekit.sql import computed
 from tracekit.sql.catalog import COMPUTED, macro_scripts, macros, views
 from tracekit.sql.guard import check_read_only
+from tracekit.sql.handles import Handles
 from tracekit.sql.messages import QueryError, explain_error
-from tracekit.sql.sources import Source, drop_unreadable, find_sources, refresh
+from tracekit.sql.sources import Source, drop_unreadable, find_sources
 from tracekit.sql.values import check_values
-from tracekit.trace.files import plain_rows
-from tracekit.trace.model import LOG_DIR
+from tracekit.trace.losses import lost_files
 from tracekit.trace.objects import Objects
 from tracekit.trace.schema import NAMES, SCHEMA
 
@@ -61,18 +62,28 @@ class Session:
         self.connection.execute("SET TimeZone = 'UTC'")
         # Segments never change once in place; their footers need no second reading.
         self.connection.execute("SET parquet_metadata_cache = true")
+        self._handles = Handles([file for source in self.sources for file in source.files])
+        if not write:
+            self._restrict()
+        self._handles.open()
         self._make()
         if not write:
-            self._lock()
+            self.connection.execute("SET lock_configuration = true")
 
     @property
     def problems(self) -> list[str]:
         """Sentences about what of the traces is left out of all answers."""
         return [problem for source in self.sources for problem in source.problems]
 
+    @property
+    def is_damaged(self) -> bool:
+        """Whether anything of the traces could not be believed or has lost its end."""
+        return any(source.is_damaged for source in self.sources)
+
     def close(self) -> None:
         """Give the memory free."""
         self.connection.close()
+        self._handles.close()
 
     #### Queries ####
 
@@ -154,14 +165,9 @@ class Session:
             self.connection.unregister("_arriving")
 
     def _repair(self) -> bool:
-        """List the files again, or leave out the broken ones; whether anything changed."""
-        before = [tuple(source.files) for source in self.sources]
-        for source in self.sources:
-            gone = any(not path.exists() for path in source.files)
-            if gone:
-                refresh(source)
-            drop_unreadable(source, NAMES)
-        if before == [tuple(source.files) for source in self.sources]:
+        """Leave out the files that turn out to be broken; whether there were any."""
+        dropped = [drop_unreadable(source) for source in self.sources]
+        if not any(dropped):
             return False
         self._make_rows()
         return True
@@ -237,19 +243,17 @@ class Session:
         for source in self.sources:
             select = f"SELECT {_text(source.name)} AS trace, {columns} FROM"
             typed = []
-            for path in source.files:
-                rows = plain_rows(path)
-                if rows is None:
-                    typed.append(_text(str(path)))
+            for file in source.files:
+                if not file.is_plain:
+                    typed.append(_text(self._handles.name(file)))
                     continue
                 # What a recorder has stored and not typed yet (`tracekit.trace.plain`).
-                name = f"_plain_{len(parts)}"
-                self.connection.register("_arriving", rows)
-                self.connection.execute(
-                    f"CREATE OR REPLACE TABLE internal.{name} AS SELECT * FROM _arriving"  # noqa: S608
-                )
-                self.connection.unregister("_arriving")
-                parts.append(f"{select} internal.{name}")
+                rows = file.unsorted().cast(SCHEMA)
+                parts.append(f"{select} internal.{self._stored(rows, len(parts))}")
+            if source.snapshot is not None:
+                for lost in lost_files(source.snapshot):
+                    rows = lost.read(0, NAMES).cast(SCHEMA)
+                    parts.append(f"{select} internal.{self._stored(rows, len(parts))}")
             if typed:
                 # A trace of an older tracekit lacks columns: they are there, and empty.
                 parts.append(
@@ -260,11 +264,20 @@ class Session:
         rows = " UNION ALL ".join(parts) if parts else empty
         self.connection.execute(f"CREATE OR REPLACE VIEW internal._rows AS {rows}")
 
-    def _lock(self) -> None:
-        folders = ", ".join(_text(f"{source.path / LOG_DIR}/") for source in self.sources)
-        self.connection.execute(f"SET allowed_directories = [{folders}]")
+    def _stored(self, rows: pa.Table, number: int) -> str:
+        """Put rows into a table of their own; gives its name."""
+        name = f"_stored_{number}"
+        self.connection.register("_arriving", rows)
+        self.connection.execute(
+            f"CREATE OR REPLACE TABLE internal.{name} AS SELECT * FROM _arriving"  # noqa: S608
+        )
+        self.connection.unregister("_arriving")
+        return name
+
+    def _restrict(self) -> None:
+        names = ", ".join(_text(name) for name in self._handles.allowed())
+        self.connection.execute(f"SET allowed_paths = [{names}]")
         self.connection.execute("SET enable_external_access = false")
-        self.connection.execute("SET lock_configuration = true")
 
 
 def _text(value: str) -> str:

@@ -12,26 +12,48 @@ from dataclasses import dataclass, field
 from glob import glob, has_magic
 from pathlib import Path
 
-import pyarrow as pa
-
 from tracekit.errors import TraceFormatError
 from tracekit.trace.files import SegmentFile
-from tracekit.trace.header import read_header
 from tracekit.trace.model import HEADER_NAME, TraceHeader
 from tracekit.trace.place import expand_url, is_url, local_trace
-from tracekit.trace.segments import live_segments, missing_ranges
+from tracekit.trace.snapshot import Snapshot, open_snapshot
 
 
 @dataclass(slots=True)
 class Source:
-    """One trace as a query reads it: the files that counted when it was opened."""
+    """One trace as a query reads it: the rows that were there when it was opened."""
 
     name: str
     path: Path
-    header: TraceHeader
-    files: list[Path] = field(default_factory=list)
-    #: Sentences about what of the trace is left out, because it cannot be read.
-    problems: list[str] = field(default_factory=list)
+    #: None if not even the header could be read.
+    snapshot: Snapshot | None
+    #: Why there is no snapshot.
+    unreadable: list[str] = field(default_factory=list)
+    #: Why something that is computed from the trace is not there.
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def header(self) -> TraceHeader:
+        """What is known of the trace as a whole."""
+        return self.snapshot.header if self.snapshot is not None else TraceHeader()
+
+    @property
+    def files(self) -> list[SegmentFile]:
+        """The files that are read."""
+        return self.snapshot.files if self.snapshot is not None else []
+
+    @property
+    def problems(self) -> list[str]:
+        """Sentences about what of the trace is left out, because it cannot be read."""
+        losses = self.snapshot.losses if self.snapshot is not None else ()
+        return [*self.unreadable, *(loss.sentence for loss in losses), *self.notes]
+
+    @property
+    def is_damaged(self) -> bool:
+        """Whether what is left out is more than a gap."""
+        if self.snapshot is None:
+            return True
+        return any(loss.damage for loss in self.snapshot.losses)
 
 
 def find_sources(words: Sequence[str | Path]) -> list[Source]:
@@ -54,7 +76,7 @@ def find_sources(words: Sequence[str | Path]) -> list[Source]:
                 raise  # no trace at all: a slip in the command, not damage
             unreadable.append(error)
             problem = f"{error}; this trace is left out"
-            sources.append(Source(names[resolved], path, TraceHeader(), problems=[problem]))
+            sources.append(Source(names[resolved], path, None, [problem]))
     if unreadable and len(unreadable) == len(sources):
         raise unreadable[0]
     return sources
@@ -89,54 +111,19 @@ def _names(paths: Sequence[Path]) -> dict[Path, str]:
 
 
 def _open(path: Path, name: str) -> Source:
-    source = Source(name, path, read_header(path))
-    refresh(source)
-    return source
+    snapshot = open_snapshot(path)
+    # Before DuckDB reads any of it: it knows nothing of checksums.
+    snapshot.verify(decode=False)
+    return Source(name, path, snapshot)
 
 
-def refresh(source: Source) -> None:
-    """List the files anew and leave out those that cannot be opened, each with its sentence."""
-    source.files.clear()
-    source.problems.clear()
-    segments = live_segments(source.path)
-    for first, last in missing_ranges(segments):
-        source.problems.append(
-            f"{source.path} has lost its rows {first} to {last}: a file of its log directory is "
-            "missing; restore it from a copy of the trace"
-        )
-    for segment in segments:
-        try:
-            SegmentFile(segment)
-        except FileNotFoundError:
-            continue  # compacted just now: the caller lists again when reading fails
-        except (pa.ArrowException, OSError) as error:
-            source.problems.append(
-                f"{segment.path} is damaged ({_first_line(error)}): it is left out; restore it "
-                "from a copy of the trace"
-            )
-            continue
-        source.files.append(segment.path)
+def drop_unreadable(source: Source) -> int:
+    """Decode the files to their end and leave out those that break; how many that were.
 
-
-def drop_unreadable(source: Source, columns: Sequence[str]) -> int:
-    """Read the files to their end and leave out those that break; how many that were."""
-    broken = 0
-    for segment in live_segments(source.path):
-        if segment.path not in source.files:
-            continue
-        try:
-            file = SegmentFile(segment)
-            for group in range(file.row_groups):
-                file.read(group, columns)
-        except (pa.ArrowException, OSError) as error:
-            broken += 1
-            source.files.remove(segment.path)
-            source.problems.append(
-                f"{segment.path} is damaged ({_first_line(error)}): it is left out; restore it "
-                "from a copy of the trace"
-            )
-    return broken
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().split("\n", 1)[0].rstrip(".")
+    Only files without checksums can: the others were verified when they were opened.
+    """
+    if source.snapshot is None:
+        return 0
+    before = len(source.files)
+    source.snapshot.verify()
+    return before - len(source.files)

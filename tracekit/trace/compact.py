@@ -17,6 +17,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from tracekit.trace.files import SegmentFile
+from tracekit.trace.seal import DamageError
 from tracekit.trace.segments import (
     SEGMENT_RAW_BYTES,
     SEGMENT_ROWS,
@@ -29,6 +30,7 @@ from tracekit.trace.segments import (
 #: Neighbours of one size class that are merged together.
 FAN_IN = 8
 _LEVEL = 9
+_NEVER_FITS = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,8 @@ class _Sized:
     raw_bytes: int
     #: Its typed columns are still to be filled.
     plain: bool = False
+    #: What its seal names as its trace.
+    identity: str | None = None
 
 
 class Compactor:
@@ -55,6 +59,8 @@ class Compactor:
         self._raw_bytes_max = raw_bytes_max
         self._level = level
         self._known: dict[Segment, _Sized] = {}
+        #: Never merged: what is damaged must keep its broken checksum.
+        self._damaged: set[Segment] = set()
 
     def step(self) -> bool:
         """One merge of neighbours of like size, if there are enough; whether there were."""
@@ -87,7 +93,7 @@ class Compactor:
         live, covered = split_covered(all_segments(self._trace))
         for segment in covered:
             segment.path.unlink(missing_ok=True)
-        self._known = {segment: self._known.get(segment) or _look(segment) for segment in live}
+        self._known = {segment: self._known.get(segment) or self._look(segment) for segment in live}
         return list(self._known.values())
 
     def _runs(self, live: Sequence[_Sized], may: Callable[[int], bool]) -> list[list[Segment]]:
@@ -113,24 +119,45 @@ class Compactor:
             runs.append(open_run)
         return runs
 
+    def _identity(self) -> str | None:
+        """What the seals of this trace name; None if no segment is sealed yet."""
+        known = (sized.identity for sized in self._known.values())
+        return next((identity for identity in known if identity is not None), None)
+
     def _merge(self, run: Sequence[Segment]) -> None:
+        rows = self._read(run)
+        if rows is None:
+            return
         merged = write_segment(
             self._trace,
-            _read(run),
+            rows,
             first=run[0].first,
             last=run[-1].last,
             level=self._level,
+            identity=self._identity(),
         )
         for segment in run:
             self._known.pop(segment, None)
             if segment != merged:  # a plain segment that was typed alone keeps its name
                 segment.path.unlink(missing_ok=True)
 
+    def _look(self, segment: Segment) -> _Sized:
+        if segment not in self._damaged:
+            try:
+                file = SegmentFile(segment)
+                return _Sized(segment, file.raw_bytes, plain=file.is_plain, identity=file.identity)
+            except DamageError:
+                self._damaged.add(segment)
+        return _Sized(segment, _NEVER_FITS)
 
-def _look(segment: Segment) -> _Sized:
-    file = SegmentFile(segment)
-    return _Sized(segment, file.raw_bytes, plain=file.is_plain)
-
-
-def _read(run: Sequence[Segment]) -> pa.Table:
-    return pa.concat_tables([SegmentFile(s).unsorted() for s in run]).unify_dictionaries()
+    def _read(self, run: Sequence[Segment]) -> pa.Table | None:
+        """The rows of some neighbours; None if one of them turns out to be damaged."""
+        parts = []
+        for segment in run:
+            try:
+                parts.append(SegmentFile(segment).unsorted())
+            except DamageError:
+                self._damaged.add(segment)
+                self._known.pop(segment, None)
+                return None
+        return pa.concat_tables(parts).unify_dictionaries()

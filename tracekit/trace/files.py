@@ -1,25 +1,43 @@
-"""One opened segment: which of its row groups may hold wanted rows, and reading them."""
+"""One opened segment: which of its row groups may hold wanted rows, and reading them.
+
+Nothing of a segment is believed before its checksum was compared (`seal.py`): the footer when it is
+opened, a row group when it is read. Segments from before there were checksums are read too; then
+every error of Parquet, Arrow and the compression is a `DamageError` all the same.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tracekit.errors import TraceFormatError
 from tracekit.trace.migrate import migrate_table
-from tracekit.trace.model import FORMAT_VERSION
+from tracekit.trace.model import FORMAT_VERSION, LOG_DIR
+from tracekit.trace.opening import open_inside
 from tracekit.trace.plain import PLAIN_KEY, typed
 from tracekit.trace.rows import MEMORY_SCHEMA
-from tracekit.trace.schema import FILE_ORDER, NAMES, SCHEMA, TEXT_COLUMNS
+from tracekit.trace.schema import FILE_ORDER, NAMES, TEXT_COLUMNS
+from tracekit.trace.seal import (
+    DamageError,
+    footer_metadata,
+    read_footer,
+    verify_part,
+    whole_digest,
+)
 from tracekit.trace.segments import FORMAT_KEY, sorted_order
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tracekit.trace.segments import Segment
+
+#: What pyarrow raises at bytes that are not what they should be.
+_READ_ERRORS = (pa.ArrowException, OSError, ValueError, LookupError, OverflowError, MemoryError)
 
 
 class RowFilter(Protocol):
@@ -32,33 +50,105 @@ class RowFilter(Protocol):
         """Columns that must lie between two values, both included."""
 
 
-class SegmentFile:
-    """A segment's file; once opened it stays readable even when compaction deletes it."""
+@dataclass(frozen=True, slots=True)
+class Vouched:
+    """What header and manifest say that the segments of a trace must show."""
 
-    def __init__(self, segment: Segment) -> None:
+    #: Segments that begin here or later have a seal; None: none need one.
+    sealed_from: int | None = None
+    #: The name that all seals of the trace bear, if it is known.
+    trace: str | None = None
+
+
+class SegmentFile:
+    """A segment's file; once opened it stays readable even when compaction deletes it.
+
+    `FileNotFoundError` if it is gone, `DamageError` if it cannot be believed.
+    """
+
+    def __init__(self, segment: Segment, vouched: Vouched | None = None) -> None:
         self.segment = segment
-        source = pa.PythonFile(segment.path.open("rb"), mode="r")
-        metadata = pq.read_metadata(source)
-        present = set(metadata.schema.names)
-        self._parquet = pq.ParquetFile(
-            source,
-            metadata=metadata,
-            # A plain segment has none of them, and Arrow refuses what is not there.
-            read_dictionary=[name for name in TEXT_COLUMNS if name in present],
-        )
-        self.row_groups: int = metadata.num_row_groups
-        schema = metadata.schema
-        self._leaves = {schema.column(i).path: i for i in range(metadata.num_columns)}
-        self._names = set(self._parquet.schema_arrow.names)
-        self._version = self._format_version()
-        self.is_plain = PLAIN_KEY in (metadata.metadata or {})
+        trace = segment.path.parent.parent
+        with _damage():
+            self._file = open_inside(trace, LOG_DIR, segment.path.name)
+            self._footer = read_footer(self.fileno())
+            self._require(vouched or Vouched())
+            source = pa.PythonFile(self._file, mode="r")
+            metadata = footer_metadata(self._footer)
+            present = set(metadata.schema.names)
+            self._parquet = pq.ParquetFile(
+                source,
+                metadata=metadata,
+                # A plain segment has none of them, and Arrow refuses what is not there.
+                read_dictionary=[name for name in TEXT_COLUMNS if name in present],
+            )
+            self.row_groups: int = metadata.num_row_groups
+            schema = metadata.schema
+            self._leaves = {schema.column(i).path: i for i in range(metadata.num_columns)}
+            self._names = set(self._parquet.schema_arrow.names)
+            self._version = self._format_version()
+            self.is_plain = PLAIN_KEY in (metadata.metadata or {})
+        self._verified: set[int] = set()
         if metadata.num_rows != segment.rows:
-            raise pa.ArrowInvalid(f"it has {metadata.num_rows} rows, its name says {segment.rows}")
+            raise DamageError(f"it has {metadata.num_rows} rows, its name says {segment.rows}")
+        seal = self._footer.seal
+        if seal is not None and len(seal.groups) != self.row_groups:
+            raise DamageError("its checksums are those of another file")
+
+    def _require(self, vouched: Vouched) -> None:
+        seal = self._footer.seal
+        if seal is None:
+            if vouched.sealed_from is not None and self.segment.first >= vouched.sealed_from:
+                raise DamageError("it has lost its checksums")
+        elif vouched.trace is not None and seal.trace != vouched.trace:
+            raise DamageError("it belongs to another trace")
+
+    @property
+    def is_sealed(self) -> bool:
+        """Whether its content can be verified."""
+        return self._footer.seal is not None
+
+    @property
+    def identity(self) -> str | None:
+        """The name that the seals of its trace bear; None if it has no seal."""
+        return self._footer.seal.trace if self._footer.seal is not None else None
+
+    @property
+    def content_digest(self) -> str:
+        """What tells this content from any other; of an unsealed file the digest of all of it."""
+        if self._footer.seal is not None:
+            return self._footer.digest
+        with _damage():
+            return whole_digest(self.fileno())
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the file."""
+        return os.fstat(self.fileno()).st_size
+
+    def fileno(self) -> int:
+        """The descriptor of the open file."""
+        return self._file.fileno()
+
+    def verify(self) -> None:
+        """Compare all of the file with its checksums; one without any is decoded instead."""
+        for group in range(self.row_groups):
+            if self.is_sealed:
+                self._verify(group)
+            else:
+                self.read(group, NAMES)
+
+    def _verify(self, group: int) -> None:
+        seal = self._footer.seal
+        if seal is not None and group not in self._verified:
+            with _damage():
+                verify_part(self.fileno(), seal.groups[group], f"its row group {group}")
+            self._verified.add(group)
 
     def _format_version(self) -> int:
         text = (self._parquet.metadata.metadata or {}).get(FORMAT_KEY, b"")
         if not text.isdigit():
-            raise pa.ArrowInvalid("it does not say which trace format it has")
+            raise DamageError("it does not say which trace format it has")
         version = int(text)
         if version > FORMAT_VERSION:
             raise TraceFormatError(
@@ -107,9 +197,27 @@ class SegmentFile:
 
     def read(self, group: int, columns: Sequence[str]) -> pa.Table:
         """The columns of one row group; columns that the file does not know are null."""
+        self._verify(group)
+        with _damage():
+            table = self._read(group, columns)
+            # Texts that are no UTF-8, indices that lead nowhere: Parquet itself checks neither.
+            table.validate(full=True)
+            self._check_positions(table)
+        return table
+
+    def _check_positions(self, table: pa.Table) -> None:
+        if "seq" not in table.schema.names or not table.num_rows:
+            return
+        bounds = pc.min_max(table["seq"]).as_py()
+        inside = self.segment.first <= (bounds["min"] or 0) and (
+            (bounds["max"] or 0) <= self.segment.last
+        )
+        if table["seq"].null_count or not inside:
+            raise DamageError("it has rows that its name does not tell of")
+
+    def _read(self, group: int, columns: Sequence[str]) -> pa.Table:
         if self.is_plain and not self._names.issuperset(columns):
-            whole = self._parquet.read_row_group(group, use_threads=False)
-            rows = typed(whole)
+            rows = self._typed(group)
             return conform(rows, columns).take(sorted_order(rows, FILE_ORDER))
         present = [name for name in columns if name in self._names]
         if self._version != FORMAT_VERSION:
@@ -118,33 +226,49 @@ class SegmentFile:
         table = migrate_table(table, self._version)
         return conform(table, columns)
 
+    def _typed(self, group: int) -> pa.Table:
+        whole = self._parquet.read_row_group(group, use_threads=False)
+        whole.validate(full=True)
+        return typed(whole)
+
     def unsorted(self) -> pa.Table:
         """All columns of all rows, in any order: what a compaction sorts anyway."""
         if self.is_plain:
-            whole = typed(self._parquet.read_row_group(0, use_threads=False))
-            return conform(whole, NAMES)
+            self._verify(0)
+            with _damage():
+                table = conform(self._typed(0), NAMES)
+                self._check_positions(table)
+                return table
         return pa.concat_tables([self.read(group, NAMES) for group in range(self.row_groups)])
 
-    def damage(self, error: Exception) -> str:
-        """The sentence for a file that turned out to be unreadable."""
-        return (
-            f"{self.segment.path} is damaged ({error}): restore it from a copy of the trace, or "
-            "move it away to read the rest"
-        )
+    def close(self) -> None:
+        """Give the file back; it cannot be read any more."""
+        self._file.close()
 
 
-def plain_rows(path: Path) -> pa.Table | None:
-    """All rows of a segment file with their typed columns if it is plain, else nothing.
-
-    For readers that go to the files by themselves: a plain file has only some of the columns.
-    """
+@contextmanager
+def _damage() -> Iterator[None]:
+    """Make every complaint about the bytes of a segment one kind of error."""
     try:
-        metadata = pq.read_metadata(path).metadata or {}
-    except (OSError, pa.ArrowException):
-        return None  # gone or damaged: whoever opens it next will say so
-    if PLAIN_KEY not in metadata:
-        return None
-    return typed(pq.read_table(path, partitioning=None)).cast(SCHEMA)
+        yield
+    except (FileNotFoundError, DamageError):
+        raise
+    except _READ_ERRORS as error:
+        raise DamageError(_first_line(error)) from error
+
+
+def _first_line(error: Exception) -> str:
+    """What pyarrow says, without its traces of C++ and the like."""
+    text = str(error).strip().split("\n", 1)[0].rstrip(". ")
+    return text or type(error).__name__
+
+
+def damaged_segment(segment: Segment, error: Exception) -> str:
+    """The sentence for a segment that cannot be believed."""
+    return (
+        f"{segment.path} is damaged ({error}): restore it from a copy of the trace, or move it "
+        "away to read the rest"
+    )
 
 
 def conform(table: pa.Table, columns: Sequence[str]) -> pa.Table:

@@ -15,11 +15,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import pyarrow as pa
 
-from tracekit.trace.files import SegmentFile
 from tracekit.trace.schema import SORT_KEYS
 from tracekit.trace.segments import sorted_order
 
@@ -46,6 +45,20 @@ class Group:
         return self.window.slice(self.start, self.count)
 
 
+class RowFile(Protocol):
+    """What of a segment's file is needed to go through its groups."""
+
+    @property
+    def row_groups(self) -> int:
+        """How many parts it is read in."""
+
+    def rows_in(self, group: int) -> int:
+        """Rows of one part."""
+
+    def read(self, group: int, columns: Sequence[str]) -> pa.Table:
+        """The columns of one part."""
+
+
 class _Run(NamedTuple):
     """Where one segment has the rows of one group."""
 
@@ -62,7 +75,7 @@ class _Run(NamedTuple):
 
 
 def iterate_groups(
-    files: Sequence[SegmentFile],
+    files: Sequence[RowFile],
     columns: Sequence[str],
     *,
     namespace: str | None = None,
@@ -87,7 +100,7 @@ def iterate_groups(
             start += count
 
 
-def _runs(number: int, file: SegmentFile) -> Iterator[_Run]:
+def _runs(number: int, file: RowFile) -> Iterator[_Run]:
     """The runs of equal keys of a segment, whose rows are sorted by key."""
     position = 0
     open_run: _Run | None = None
@@ -126,7 +139,7 @@ def _windows(runs: Iterable[_Run]) -> Iterator[list[_Run]]:
 class _RowGroups:
     """Reads row ranges of segments, keeping the row groups read last."""
 
-    def __init__(self, files: Sequence[SegmentFile], columns: Sequence[str]) -> None:
+    def __init__(self, files: Sequence[RowFile], columns: Sequence[str]) -> None:
         self._files = files
         self._columns = columns
         self._cache: OrderedDict[tuple[int, int], pa.Table] = OrderedDict()
@@ -159,7 +172,7 @@ class _RowGroups:
         return table
 
 
-def _row_group_starts(file: SegmentFile) -> list[int]:
+def _row_group_starts(file: RowFile) -> list[int]:
     starts = [0]
     for group in range(file.row_groups):
         starts.append(starts[-1] + file.rows_in(group))

@@ -29,10 +29,11 @@ from tracekit.replay.run_context import RunContext
 from tracekit.suggest import hint
 from tracekit.trace.cron_rows import cron_rows
 from tracekit.trace.detected import detected_gates, detected_version
+from tracekit.trace.losses import LostTime
 from tracekit.trace.objects import Objects, objects_of
 from tracekit.trace.reader import TraceReader
 from tracekit.trace.run_context import run_context_of
-from tracekit.verdict import Judgement
+from tracekit.verdict import Judgement, Reason, Verdict
 
 
 def resolve_era(
@@ -244,7 +245,28 @@ class Judge:
             report.judgements += jobs.judgements
         if {"cronjob", "ttl"} & set(controllers):
             report.add(j for j in self._of_others if j.controller in controllers)
+        if self._reader.losses:
+            report.judgements = [self._but_for_losses(j) for j in report.judgements]
         return report
+
+    def _but_for_losses(self, judgement: Judgement) -> Judgement:
+        """The judgement, unless what contradicts the rules may follow from rows that are lost."""
+        if not judgement.divergent:
+            return judgement
+        loss = self._lost_time.hiding(judgement)
+        if loss is None:
+            return judgement
+        return replace(
+            judgement,
+            verdict=Verdict.UNKNOWABLE,
+            reason=Reason.GAP,
+            why=f"rows {loss.first} to {loss.last} of the trace are lost, and this "
+            f"{judgement.object.kind} lived then; without them: {judgement.why}",
+        )
+
+    @cached_property
+    def _lost_time(self) -> LostTime:
+        return LostTime(self._reader)
 
 
 def _part_of(whole: DiffReport, asked: Asked, key: tuple[str, str] | None) -> DiffReport:

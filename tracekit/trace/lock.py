@@ -22,7 +22,7 @@ class TraceLock:
         self._path = trace / LOCK_NAME
         self._descriptor: int | None = None
         while self._descriptor is None:
-            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            descriptor = self._opened()
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
@@ -35,6 +35,18 @@ class TraceLock:
                 self._descriptor = descriptor
             else:  # its last holder deleted the file between our open and our lock
                 os.close(descriptor)
+
+    def _opened(self) -> int:
+        try:
+            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+            return os.open(self._path, flags, 0o644)
+        except OSError as error:
+            if self._path.is_symlink():
+                raise TraceFormatError(
+                    f"{self._path} is a link, and nothing in a trace is written through one: "
+                    "delete it"
+                ) from error
+            raise
 
     def _still_named(self, descriptor: int) -> bool:
         try:

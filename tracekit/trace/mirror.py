@@ -25,13 +25,13 @@ from pyarrow import fs
 
 from tracekit.errors import TraceFormatError
 from tracekit.trace.header import replace_file
-from tracekit.trace.model import HEADER_NAME, LOG_DIR
+from tracekit.trace.model import HEADER_NAME, LOG_DIR, MANIFEST_NAME
+from tracekit.trace.place import CACHE_VARIABLE, cache_folder
 from tracekit.trace.segments import TEMPORARY_PREFIX, all_segments, named_segments, split_covered
 from tracekit.trace.stores import Address, Store, complaints, open_store
 
 #: What is known of the fetched files: name -> size and time of the object.
 STATE_NAME = ".mirror.json"
-_CACHE_VARIABLE = "TRACEKIT_CACHE_DIR"
 _AT_ONCE = 8
 _ROUNDS = 5
 _CHUNK = 1 << 20
@@ -92,13 +92,9 @@ def _is_file(store: Store, path: str) -> bool:
 
 def folder_of(address: Address) -> Path:
     """The copy's directory: the URL's own parts, so that its name and messages tell the trace."""
-    root = os.environ.get(_CACHE_VARIABLE)
-    if root is None:
-        root = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-        root = str(Path(root) / "tracekit")
     scheme = f"{address.scheme}@{address.place}" if address.place else address.scheme
     parts = [scheme, *address.path.split("/")]
-    return Path(root, "traces", *(_safe(part) for part in parts if part))
+    return Path(cache_folder(), "traces", *(_safe(part) for part in parts if part))
 
 
 def _safe(part: str) -> str:
@@ -123,7 +119,7 @@ def _brought_up_to_date(store: Store) -> Path:
         except OSError as error:
             raise TraceFormatError(
                 f"{url} cannot be copied to {target} ({error.strerror}): name a directory that can "
-                f"be written to in {_CACHE_VARIABLE}"
+                f"be written to in {CACHE_VARIABLE}"
             ) from error
         try:
             _fetch_trace(store, target)
@@ -136,6 +132,8 @@ def _brought_up_to_date(store: Store) -> Path:
 
 
 def _fetch_trace(store: Store, target: Path) -> None:
+    # Before the log is listed: what the manifest promises is in place by then.
+    manifest = _content(store, MANIFEST_NAME)
     log = f"{store.path}/{LOG_DIR}"
     listing = store.listed(log)
     live, _ = split_covered(named_segments(listing, target / LOG_DIR))
@@ -149,12 +147,27 @@ def _fetch_trace(store: Store, target: Path) -> None:
         for one in fetched:
             one.result()
     # After the segments: a header never tells of sessions whose rows are not there yet.
-    with store.files.open_input_stream(f"{store.path}/{HEADER_NAME}") as source:
-        replace_file(target / HEADER_NAME, source.read())
+    header = _content(store, HEADER_NAME)
+    if header is None:
+        raise FileNotFoundError(f"{store.address.url}/{HEADER_NAME}")
+    if manifest is not None:
+        replace_file(target / MANIFEST_NAME, manifest)
+    else:
+        (target / MANIFEST_NAME).unlink(missing_ok=True)
+    replace_file(target / HEADER_NAME, header)
     replace_file(target / STATE_NAME, json.dumps(wanted).encode())
     for segment in all_segments(target):
         if segment.path.name not in wanted:
             segment.path.unlink(missing_ok=True)
+
+
+def _content(store: Store, name: str) -> bytes | None:
+    """One of the small files of the trace; None if it has none of that name."""
+    if name not in store.listed(store.path):
+        return None
+    with store.files.open_input_stream(f"{store.path}/{name}") as source:
+        content: bytes = source.read()
+    return content
 
 
 def _fetch(store: Store, path: str, target: Path) -> None:

@@ -1,7 +1,8 @@
 """What a trace is made of: row types, gaps and the header. Pure data, no I/O.
 
-A trace is a directory: `trace.json` (the header below) and `log/<first>-<last>.parquet` segments,
-one row per thing that came in. `docs/trace-format.md` is the contract; `schema.py` has the columns.
+A trace is a directory: `trace.json` (the header below), `manifest.json` (`manifest.py`) and
+`log/<first>-<last>.parquet` segments, one row per thing that came in. `docs/trace-format.md` is the
+contract; `schema.py` has the columns.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 FORMAT_VERSION = 1
 
 HEADER_NAME = "trace.json"
+MANIFEST_NAME = "manifest.json"
 LOG_DIR = "log"
 SEGMENT_SUFFIX = ".parquet"
 SEQ_DIGITS = 16
@@ -128,6 +130,9 @@ class TraceHeader:
     sessions: tuple[Mapping[str, Any], ...] = ()
     #: What a writer says about its streams (for example which ones were forbidden), by stream.
     streams: Mapping[str, Any] = field(default_factory=dict)
+    #: Segments that begin at this row or later can be verified; None: written before there were
+    #: checksums.
+    sealed_from: int | None = None
     format_version: int = FORMAT_VERSION
     tracekit_version: str | None = None
 

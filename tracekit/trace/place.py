@@ -5,9 +5,11 @@ Every reader of traces passes here, so that a URL does wherever a directory does
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
+CACHE_VARIABLE = "TRACEKIT_CACHE_DIR"
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://.+", re.IGNORECASE)
 
 
@@ -30,6 +32,14 @@ def expand_url(pattern: str) -> list[str]:
     from tracekit.trace.mirror import matching  # noqa: PLC0415 - slow to import
 
     return matching(pattern)
+
+
+def cache_folder() -> Path:
+    """Where this user's tracekit keeps what can be made again; it need not be there yet."""
+    root = os.environ.get(CACHE_VARIABLE)
+    if root:
+        return Path(root)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tracekit"
 
 
 def known_copy(url: str) -> Path:

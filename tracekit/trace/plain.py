@@ -20,8 +20,10 @@ import pyarrow.parquet as pq
 
 from tracekit.trace.extract import Row, extract
 from tracekit.trace.model import FORMAT_VERSION, LOG_DIR, RowType
+from tracekit.trace.opening import new_file
 from tracekit.trace.rows import MEMORY_SCHEMA, RowBuffer
 from tracekit.trace.schema import SCHEMA
+from tracekit.trace.seal import SEAL_KEY, seal_file, unsealed
 from tracekit.trace.segments import (
     FORMAT_KEY,
     Segment,
@@ -51,7 +53,11 @@ _OTHER_NAMES = (
 )
 PLAIN_NAMES = (*_OBJECT_NAMES, *_OTHER_NAMES)
 _PLAIN_SCHEMA = pa.schema([SCHEMA.field(name) for name in PLAIN_NAMES])
-_METADATA = {FORMAT_KEY: str(FORMAT_VERSION).encode(), PLAIN_KEY: b"1"}
+_METADATA = {
+    FORMAT_KEY: str(FORMAT_VERSION).encode(),
+    PLAIN_KEY: b"1",
+    SEAL_KEY: unsealed(groups=1),
+}
 _UNTYPED = frozenset({RowType.GAP.value, RowType.UNPARSED.value})
 
 
@@ -146,13 +152,15 @@ class PlainBuffer:
         return pa.Array.from_buffers(pa.string(), len(lengths), buffers)
 
 
-def write_plain_segment(trace: Path, table: pa.Table, *, first: int, last: int) -> Segment:
+def write_plain_segment(
+    trace: Path, table: pa.Table, *, first: int, last: int, identity: str | None = None
+) -> Segment:
     """Write the rows as they are under a temporary name, and put the file in place durably."""
     log = trace / LOG_DIR
     name = segment_name(first, last)
     temporary = temporary_path(log / name)
     with (
-        temporary.open("wb") as file,
+        new_file(temporary) as file,
         pq.ParquetWriter(
             file,
             _PLAIN_SCHEMA,
@@ -166,6 +174,7 @@ def write_plain_segment(trace: Path, table: pa.Table, *, first: int, last: int) 
     ):
         writer.write_table(table, row_group_size=max(1, table.num_rows))
         writer.add_key_value_metadata(_METADATA)
+    seal_file(temporary, identity)
     put_in_place(temporary, log / name)
     return Segment(first, last, log / name)
 

@@ -1,8 +1,7 @@
 """Reading a trace: the header, what it covers, and its rows as Arrow data.
 
-Files are opened one by one and never changed once in place; when compaction replaced one between
-listing and opening, the directory is listed again and reading goes on at the same row. So a trace
-can be read while it is being written: one reader sees the rows that were flushed when it was made.
+A trace can be read while it is being written: one reader sees the rows that were flushed when it
+was made (`tracekit.trace.snapshot`).
 """
 
 from __future__ import annotations
@@ -17,15 +16,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tracekit.errors import TraceFormatError
-from tracekit.trace.files import SegmentFile, empty
+from tracekit.trace.files import SegmentFile, damaged_segment, empty
 from tracekit.trace.groups import Group, iterate_groups
-from tracekit.trace.header import read_header
+from tracekit.trace.losses import LostFile, lost_files
 from tracekit.trace.model import Gap, RowType, StreamSummary
 from tracekit.trace.place import local_trace
 from tracekit.trace.schema import NAMES, TYPED_COLUMNS
-from tracekit.trace.segments import Segment, live_segments, missing_ranges
-
-_RETRIES = 100
+from tracekit.trace.seal import DamageError
+from tracekit.trace.segments import Segment
+from tracekit.trace.snapshot import Loss, Snapshot, open_snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,52 +82,72 @@ class Selection:
 
 
 class TraceReader:
-    """A trace as it is when the reader is made.
+    """A trace as it is when the reader is made, whatever happens to its files later.
 
-    The path is a directory, or the URL of one in object storage (`tracekit.trace.mirror`).
-    `on_damage="skip"` reads around files that cannot be read and names them in `problems`.
+    The path is a directory, or the URL of one in object storage (`tracekit.trace.mirror`), or a
+    snapshot. `on_damage="skip"` verifies all of it first, leaves out the files that cannot be
+    believed, and says so in `problems`. Rows that are lost are a gap of every stream (`losses.py`);
+    those that are merely missing between others do not make a trace damaged.
     """
 
-    def __init__(self, path: str | Path, *, on_damage: Literal["raise", "skip"] = "raise") -> None:
-        self.path = local_trace(path)
-        self.header = read_header(self.path)
-        self._skip_damage = on_damage == "skip"
-        self.segments: list[Segment] = live_segments(self.path)
-        #: Sentences about what of the trace cannot be read.
-        self.problems: list[str] = []
-        for first, last in missing_ranges(self.segments):
-            self._damaged(
-                f"{self.path} has lost its rows {first} to {last}: a file of its log directory is "
-                "missing; restore it from a copy of the trace"
-            )
+    def __init__(
+        self, path: str | Path | Snapshot, *, on_damage: Literal["raise", "skip"] = "raise"
+    ) -> None:
+        snapshot = path if isinstance(path, Snapshot) else open_snapshot(local_trace(path))
+        self.path = snapshot.path
+        self.header = snapshot.header
+        if on_damage == "skip":
+            snapshot.verify()
+        for loss in snapshot.losses:
+            if loss.damage and on_damage == "raise":
+                raise TraceFormatError(loss.sentence)
+        self._snapshot = snapshot
+        files: list[SegmentFile | LostFile] = [*snapshot.files, *lost_files(snapshot)]
+        self._files = sorted(files, key=lambda file: file.segment)
+
+    @property
+    def losses(self) -> list[Loss]:
+        """Ranges of rows that the trace should have and that cannot be had."""
+        return list(self._snapshot.losses)
+
+    @property
+    def problems(self) -> list[str]:
+        """Sentences about what of the trace cannot be read."""
+        return [loss.sentence for loss in self._snapshot.losses]
+
+    @property
+    def is_damaged(self) -> bool:
+        """Whether something was left out that is there and cannot be believed, or the end."""
+        return any(loss.damage for loss in self._snapshot.losses)
+
+    @property
+    def is_verifiable(self) -> bool:
+        """Whether all of the trace has checksums; one from before there were any has not."""
+        return self._snapshot.is_verifiable
+
+    @property
+    def segments(self) -> list[Segment]:
+        """The files that are read, in order of their rows."""
+        return [file.segment for file in self._snapshot.files]
+
+    def is_plain(self, segment: Segment) -> bool:
+        """Whether the typed columns of one of the files are still to be filled (`plain.py`)."""
+        return next(file.is_plain for file in self._snapshot.files if file.segment == segment)
 
     @property
     def rows(self) -> int:
-        """How many rows the trace has."""
-        return sum(segment.rows for segment in self.segments)
+        """How many rows can be read."""
+        return sum(file.segment.rows for file in self._snapshot.files)
 
     @property
     def end_seq(self) -> int:
         """Position after the last row."""
-        return self.segments[-1].last + 1 if self.segments else 0
+        return self._files[-1].segment.last + 1 if self._files else 0
 
     @property
     def size_bytes(self) -> int:
-        """Bytes on disk of all files that count."""
-        total = 0
-        for segment in self.segments:
-            try:
-                total += segment.path.stat().st_size
-            except FileNotFoundError:
-                continue
-        return total
-
-    def _damaged(self, sentence: str) -> None:
-        sentence = " ".join(sentence.splitlines())  # as pyarrow's own messages may have several
-        if not self._skip_damage:
-            raise TraceFormatError(sentence)
-        if sentence not in self.problems:
-            self.problems.append(sentence)
+        """Bytes of all files that count."""
+        return sum(file.size_bytes for file in self._snapshot.files)
 
     #### Rows ####
 
@@ -172,18 +191,19 @@ class TraceReader:
         if unknown:
             raise TraceFormatError(f"a trace has no column {unknown[0]}: see docs/trace-format.md")
         wanted = list(dict.fromkeys([*columns, *sorted(selection.columns()), "seq"]))
-        for file, after_seq in self._open_files(selection):
+        for file in self._files:
+            segment = file.segment
+            if selection.last_seq is not None and segment.first > selection.last_seq:
+                return
+            if selection.first_seq is not None and segment.last < selection.first_seq:
+                continue
             for group in range(file.row_groups):
                 if not file.may_match(group, selection):
                     continue
                 try:
-                    table = file.read(group, wanted)
-                except (pa.ArrowException, OSError) as error:
-                    self._damaged(file.damage(error))
-                    break
-                if after_seq > file.segment.first:
-                    table = table.filter(pc.greater_equal(table["seq"], after_seq))
-                table = selection.filter(table)
+                    table = selection.filter(file.read(group, wanted))
+                except DamageError as error:
+                    raise TraceFormatError(damaged_segment(segment, error)) from error
                 if table.num_rows:
                     yield table.select(list(columns))
 
@@ -208,50 +228,12 @@ class TraceReader:
         Rows of no job come before the jobs of their namespace, rows of no namespace first. Memory
         is bounded by the largest group, not by the trace.
         """
-        files = [file for file, _ in self._open_files(Selection())]
         try:
-            yield from iterate_groups(files, columns, namespace=namespace, job=job)
-        except pa.ArrowException as error:
+            yield from iterate_groups(self._files, columns, namespace=namespace, job=job)
+        except DamageError as error:
             raise TraceFormatError(
-                f"{self.path} is damaged ({error}): `tracekit info` names the file"
+                f"{self.path} is damaged ({error}): `tracekit info --verify` names the file"
             ) from error
-
-    def _open_files(self, selection: Selection) -> Iterator[tuple[SegmentFile, int]]:
-        """Each segment, opened, and the first row of it that was not in the one before."""
-        pending = list(reversed(self.segments))
-        next_seq = 0
-        retries = 0
-        while pending:
-            segment = pending.pop()
-            if segment.last < max(next_seq, selection.first_seq or 0):
-                continue
-            if selection.last_seq is not None and segment.first > selection.last_seq:
-                return
-            try:
-                file = SegmentFile(segment)
-            except FileNotFoundError:
-                retries += 1
-                if retries > _RETRIES:
-                    raise TraceFormatError(
-                        f"{self.path} changes too fast to be read: run again when its recorder is "
-                        "less busy"
-                    ) from None
-                end = self.end_seq
-                pending = [s for s in reversed(live_segments(self.path)) if s.first < end]
-                if not any(s.first <= segment.first <= s.last for s in pending):
-                    self._damaged(
-                        f"{segment.path} is gone and nothing holds its rows: restore it from a "
-                        "copy of the trace"
-                    )
-                continue
-            except (pa.ArrowException, OSError) as error:
-                self._damaged(
-                    f"{segment.path} is damaged ({error}): restore it from a copy of the trace, "
-                    "or move it away to read the rest"
-                )
-                continue
-            yield file, next_seq
-            next_seq = segment.last + 1
 
     #### What the trace covers ####
 

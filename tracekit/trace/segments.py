@@ -1,8 +1,8 @@
 """The files under `log/`: names, which of them count, and how one is put in place.
 
-A segment is named by the positions of its first and last row. There is no manifest: a segment
-whose range lies inside a larger one's is ignored, so that compaction can put the merged file in
-place first and delete the covered ones afterwards. Files under a temporary name never count.
+A segment is named by the positions of its first and last row. A segment whose range lies inside a
+larger one's is ignored, so that compaction can put the merged file in place first and delete the
+covered ones afterwards. Files under a temporary name never count.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ import pyarrow.parquet as pq
 from tracekit.errors import TraceFormatError
 from tracekit.trace.header import sync_directory, sync_file
 from tracekit.trace.model import FORMAT_VERSION, LOG_DIR, SEGMENT_SUFFIX, SEQ_DIGITS
+from tracekit.trace.opening import names_inside, new_file
 from tracekit.trace.schema import COLUMNS, FILE_ORDER, SCHEMA, SORT_KEYS, STRING, Storage
+from tracekit.trace.seal import SEAL_KEY, seal_file, unsealed
 
 #: A row group is what a reader that wants one job must at least decode; it ends at either.
 ROW_GROUP_ROWS = 16_384
@@ -68,8 +70,8 @@ def segment_name(first: int, last: int) -> str:
 def all_segments(trace: Path) -> list[Segment]:
     """Every segment file there is, covered ones too, by first row and then the largest first."""
     try:
-        names = [entry.name for entry in (trace / LOG_DIR).iterdir()]
-    except FileNotFoundError:
+        names = names_inside(trace, LOG_DIR)
+    except (FileNotFoundError, NotADirectoryError):
         return []
     return named_segments(names, trace / LOG_DIR)
 
@@ -160,15 +162,19 @@ def _all_leaves() -> Iterator[str]:
 
 
 @contextmanager
-def _open_writer(path: Path, schema: pa.Schema, level: int) -> Iterator[pq.ParquetWriter]:
+def _open_writer(
+    path: Path, schema: pa.Schema, level: int, *, groups: int
+) -> Iterator[pq.ParquetWriter]:
     # Beside the raw text the other columns are little to do, and it pays to press them harder.
     levels = dict.fromkeys(_all_leaves(), level + _TYPED_LEVEL_MORE) | {"raw": level}
     with (
-        path.open("wb") as file,
+        new_file(path) as file,
         pq.ParquetWriter(file, schema, compression_level=levels, **_writer_options()) as writer,
     ):
         yield writer
-        writer.add_key_value_metadata({FORMAT_KEY: str(FORMAT_VERSION).encode()})
+        writer.add_key_value_metadata(
+            {FORMAT_KEY: str(FORMAT_VERSION).encode(), SEAL_KEY: unsealed(groups)}
+        )
 
 
 def sorted_order(table: pa.Table, by: Sequence[str] = SORT_KEYS) -> pa.Array:
@@ -183,8 +189,19 @@ def sorted_order(table: pa.Table, by: Sequence[str] = SORT_KEYS) -> pa.Array:
     return pc.sort_indices(keys, sort_keys=[(key, "ascending") for key in by])
 
 
-def write_segment(trace: Path, table: pa.Table, *, first: int, last: int, level: int) -> Segment:
-    """Sort the rows, write them under a temporary name, and put the file in place durably."""
+def write_segment(
+    trace: Path,
+    table: pa.Table,
+    *,
+    first: int,
+    last: int,
+    level: int,
+    identity: str | None = None,
+) -> Segment:
+    """Sort the rows, write them under a temporary name, and put the file in place durably.
+
+    `identity` is what the seals of the trace name (`tracekit.trace.seal`), None for its first.
+    """
     if table.num_rows != last - first + 1:
         raise AssertionError((table.num_rows, first, last))
     log = trace / LOG_DIR
@@ -198,8 +215,9 @@ def write_segment(trace: Path, table: pa.Table, *, first: int, last: int, level:
     order = sorted_order(table, FILE_ORDER)
     groups = max(-(-len(raw) // ROW_GROUP_ROWS), -(-raw.nbytes // ROW_GROUP_RAW_BYTES))
     group_rows = -(-len(raw) // groups)
-    with _open_writer(temporary, table.schema, level) as writer:
-        for start in range(0, table.num_rows, group_rows):
+    starts = range(0, table.num_rows, group_rows)
+    with _open_writer(temporary, table.schema, level, groups=len(starts)) as writer:
+        for start in starts:
             part = _own_dictionaries(table.take(order.slice(start, group_rows)))
             texts = [
                 _gather(raw, order.slice(start + at, min(_ROWS_AT_ONCE, part.num_rows - at)))
@@ -207,6 +225,7 @@ def write_segment(trace: Path, table: pa.Table, *, first: int, last: int, level:
             ]
             part = part.set_column(raw_at, "raw", pa.chunked_array(texts, STRING))
             writer.write_table(part, row_group_size=group_rows)
+    seal_file(temporary, identity)
     put_in_place(temporary, log / name)
     return Segment(first, last, log / name)
 

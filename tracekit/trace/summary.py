@@ -54,6 +54,8 @@ class TraceSummary:
     jobs: JobOutcomes
     leaders: list[LeaderSession]
     problems: list[str]
+    #: Whether all of it has checksums, and they fit.
+    verified: bool
 
     @property
     def first_ns(self) -> int | None:
@@ -78,6 +80,7 @@ def summarize(reader: TraceReader) -> TraceSummary:
         jobs=job_outcomes(reader),
         leaders=leader_sessions(reader),
         problems=list(reader.problems),
+        verified=reader.is_verifiable and not reader.problems,
     )
 
 

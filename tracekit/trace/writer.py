@@ -19,8 +19,10 @@ from tracekit import __version__
 from tracekit.errors import TraceFormatError
 from tracekit.trace.compact import Compactor
 from tracekit.trace.extract import Row, extract
+from tracekit.trace.files import SegmentFile
 from tracekit.trace.header import read_header, write_header
 from tracekit.trace.lock import TraceLock
+from tracekit.trace.manifest import Manifest, read_manifest, write_manifest
 from tracekit.trace.model import (
     HEADER_NAME,
     LOG_DIR,
@@ -30,6 +32,7 @@ from tracekit.trace.model import (
     RowType,
     TraceHeader,
 )
+from tracekit.trace.opening import require_folder
 from tracekit.trace.plain import (
     PLAIN_RAW_BYTES,
     PLAIN_ROWS,
@@ -95,6 +98,7 @@ class TraceWriter:
         path.mkdir(parents=True, exist_ok=True)
         self._lock = TraceLock(path)
         try:
+            require_folder(path / LOG_DIR)
             (path / LOG_DIR).mkdir(exist_ok=True)
             remove_temporaries(path)
             self._start(header, session or {}, exists=exists)
@@ -106,14 +110,33 @@ class TraceWriter:
         self, header: TraceHeader | None, session: Mapping[str, Any], *, exists: bool
     ) -> None:
         segments = live_segments(self.path)
-        self._next_seq = segments[-1].last + 1 if segments else 0
-        self._stream_next = stream_positions(segments) if segments else {}
         old = read_header(self.path) if exists else None
+        sealed_from = old.sealed_from if old is not None else None
+        known = (
+            read_manifest(self.path, sealed=sealed_from is not None) if old is not None else None
+        ) or Manifest()
+        # Rows that were lost at the end are not given to others: they stay known as lost.
+        self._next_seq = max(segments[-1].last + 1 if segments else 0, known.rows)
+        self._stream_next = stream_positions(segments) if segments else {}
+        self._identity = known.trace or self._identity_of(segments)
+        if sealed_from is None:
+            sealed_from = self._next_seq
         base = header or old or TraceHeader()
         earlier = old.sessions if old is not None else ()
         this = {"source": "unknown", **session, "first_seq": self._next_seq}
-        self.header = replace(base, sessions=(*earlier, this), tracekit_version=__version__)
+        self.header = replace(
+            base,
+            sessions=(*earlier, this),
+            tracekit_version=__version__,
+            sealed_from=sealed_from,
+        )
+        # The manifest first: a header that tells of checksums promises it.
+        write_manifest(self.path, Manifest(self._next_seq, self._identity))
         write_header(self.path, self.header)
+
+    @staticmethod
+    def _identity_of(segments: Sequence[Segment]) -> str | None:
+        return next((found for s in segments if (found := SegmentFile(s).identity)), None)
 
     @property
     def next_seq(self) -> int:
@@ -252,17 +275,25 @@ class TraceWriter:
         if rows == 0:
             return None
         last = self._next_seq - 1
+        first, identity = last - rows + 1, self._identity
         if self._plain:
             table = self._buffer.take()
-            return write_plain_segment(self.path, table, first=last - rows + 1, last=last)
-        return write_segment(
-            # Not held in a variable here: `write_segment` frees it as soon as it can.
-            self.path,
-            self._buffer.take(),
-            first=last - rows + 1,
-            last=last,
-            level=level,
-        )
+            segment = write_plain_segment(
+                self.path, table, first=first, last=last, identity=identity
+            )
+        else:
+            segment = write_segment(
+                # Not held in a variable here: `write_segment` frees it as soon as it can.
+                self.path,
+                self._buffer.take(),
+                first=first,
+                last=last,
+                level=level,
+                identity=identity,
+            )
+        self._identity = identity or SegmentFile(segment).identity
+        write_manifest(self.path, Manifest(last + 1, self._identity))
+        return segment
 
     def compact(self) -> bool:
         """Merge some small segments of the flushes so far; whether there was something to merge.

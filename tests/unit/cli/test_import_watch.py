@@ -71,7 +71,11 @@ def test_plain_and_compressed_files(run, tmp_path, suffix):
     code, err = run(log)
     assert (code, err) == (0, f"Wrote {tmp_path / 'out'}: 12 rows of 3 streams\n")
     assert raw_lines(tmp_path / "out") == small_log()
-    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["log", "trace.json"]
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == [
+        "log",
+        "manifest.json",
+        "trace.json",
+    ]
 
 
 def test_standard_input(tmp_path):

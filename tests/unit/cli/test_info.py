@@ -120,7 +120,7 @@ def test_a_damaged_file_is_named_and_the_rest_is_told(run, trace):
     (segment,) = TraceReader(trace).segments
     segment.path.write_bytes(b"PAR1")
     code, out, err = run("info", trace, "-o", "json")
-    assert code == 0
+    assert code == 2
     assert segment.path.name in err
     assert json.loads(out)["streams"] == []
 

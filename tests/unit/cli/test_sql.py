@@ -174,7 +174,7 @@ def test_what_an_answer_leaves_out_is_said_once(run, tmp_path: Path, words) -> N
     broken.write_bytes(broken.read_bytes()[:100])
     places = {"TRACE": trace, "OUT": tmp_path / "out"}
     code, _, err = run(*(places.get(word, word) for word in words))
-    assert code == 0
+    assert code == 2
     assert err.count(f"{broken} is damaged") == 1
 
 

@@ -58,7 +58,7 @@ def test_each_flush_is_a_segment_that_a_reader_sees_at_once(tmp_path):
     assert [r["seq"] for r in rows(path, "seq")] == [0, 1, 2, 3, 4]
     assert writer.flush() is None
     writer.close()
-    assert sorted(p.name for p in path.iterdir()) == ["log", "trace.json"]
+    assert sorted(p.name for p in path.iterdir()) == ["log", "manifest.json", "trace.json"]
 
 
 def test_segments_are_cut_by_rows_and_by_bytes(tmp_path):
@@ -184,7 +184,7 @@ def test_same_rows_give_the_same_bytes(tmp_path):
         for n in "ab"
     )
     assert first == second
-    assert len(first) == 4
+    assert len(first) == 5
 
 
 VALUE = st.recursive(

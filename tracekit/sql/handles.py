@@ -1,0 +1,96 @@
+"""Names under which DuckDB opens the very files that were verified, and no others.
+
+DuckDB opens files by name; a name in a trace may be deleted by a compaction at any moment, may hold
+characters that DuckDB takes for a pattern, may lead elsewhere the next time. The system's folder of
+open descriptors has a name for each open file that stands for that file alone.
+
+A session that only reads tells DuckDB the names that are allowed. DuckDB resolves them at that
+moment, to the name in the trace, which would no longer do once the file is deleted: so each
+descriptor gets a number that is still free when its name is told, and is put there afterwards.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Sequence
+from io import FileIO
+from pathlib import Path
+
+from tracekit.errors import TracekitError
+from tracekit.trace.files import SegmentFile
+from tracekit.trace.opening import more_files
+
+#: Where the system shows this process's open files.
+_FOLDER = Path("/proc/self/fd") if Path("/proc/self/fd").exists() else Path("/dev/fd")
+#: Ordinary files get the lowest free number: none of theirs lies up here.
+_NUMBERS_FROM = 500
+
+
+class Handles:
+    """Names for the files of a session."""
+
+    def __init__(self, files: Sequence[SegmentFile]) -> None:
+        self._files = list(files)
+        self._numbers = _free_numbers(self._files)
+        self._open: list[FileIO] = []
+
+    def allowed(self) -> list[str]:
+        """What DuckDB must be told, before `open`.
+
+        The names while they lead nowhere, and what they lead to as long as that has its name.
+        """
+        return [
+            name
+            for file, number in zip(self._files, self._numbers, strict=True)
+            for name in (str(_FOLDER / str(number)), str(file.segment.path.resolve()))
+        ]
+
+    def open(self) -> None:
+        """Make the names lead to the files."""
+        for file, number in zip(self._files, self._numbers, strict=True):
+            try:
+                os.fstat(number)
+            except OSError:
+                os.dup2(file.fileno(), number, inheritable=False)
+                self._open.append(FileIO(number, "rb"))
+                continue
+            raise TracekitError(
+                "another part of this program opened so many files just now that the trace could "
+                "not be opened: run again"
+            )
+
+    def name(self, file: SegmentFile) -> str:
+        """The name of one of the files."""
+        return str(_FOLDER / str(self._numbers[self._files.index(file)]))
+
+    def close(self) -> None:
+        """Give the files back."""
+        for file in self._open:
+            file.close()
+        self._open.clear()
+
+
+def _free_numbers(files: Sequence[SegmentFile]) -> list[int]:
+    taken: list[int] = []
+    try:
+        for file in files:
+            taken.append(_high_number(file))  # noqa: PERF401 - what was taken must be given back
+    except OSError as error:
+        raise TracekitError(
+            f"{len(files):,} files cannot be open at once ({error.strerror}): allow more with "
+            "`ulimit -n`, or name fewer traces"
+        ) from error
+    finally:
+        for number in taken:
+            os.close(number)
+    return taken
+
+
+def _high_number(file: SegmentFile) -> int:
+    try:
+        return fcntl.fcntl(file.fileno(), fcntl.F_DUPFD_CLOEXEC, _NUMBERS_FROM)
+    except OSError:
+        if not more_files():
+            raise
+    return fcntl.fcntl(file.fileno(), fcntl.F_DUPFD_CLOEXEC, _NUMBERS_FROM)
