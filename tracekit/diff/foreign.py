@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from tracekit.eras.job import JobRules
+from tracekit.kube.field_managers import CONTROLLER_MANAGERS
 from tracekit.kube.views import JobView, PodView
 from tracekit.replay.history import (
-    CONTROLLER_MANAGERS,
     History,
     Manager,
     Revision,

@@ -20,6 +20,7 @@ from typing import Any, Final
 from tracekit.eras.era import NEWEST, OLDEST
 from tracekit.eras.version import PATCH_MAX, KubeVersion
 from tracekit.eras.version_markers import RULES, Bounds, Sign
+from tracekit.kube.field_managers import is_certainly_foreign
 
 REASONS_TOLD: Final = 4
 MANAGED_BY_JOB_CONTROLLER: Final = "kubernetes.io/job-controller"
@@ -267,7 +268,10 @@ _JOB_FIELDS: Final = (
 
 
 def _cron_child_signs(meta: Mapping[str, Any]) -> Iterator[Sign]:
-    """Of a new Job whose controller is a CronJob and whose name the controller chose."""
+    """Of a new Job whose controller is a CronJob and whose name the controller chose.
+
+    Somebody else may have made it: `kubectl create job --from` names the CronJob as its controller.
+    """
     owner = next(
         (
             ref
@@ -277,7 +281,7 @@ def _cron_child_signs(meta: Mapping[str, Any]) -> Iterator[Sign]:
         None,
     )
     suffix = _SLOT_IN_NAME.search(str(meta.get("name", "")))
-    if owner is None or suffix is None:
+    if owner is None or suffix is None or is_certainly_foreign(meta):
         return
     if len(suffix[1]) == _DIGITS_OF_SECONDS:
         yield Sign.NAME_IN_SECONDS

@@ -9,11 +9,11 @@ from tracekit.compare.fields import FieldDifference
 from tracekit.controllers.cronjob.actions import CreateJob, DeleteJob, Intent, UpdateCronJobStatus
 from tracekit.cron.gotime import rfc3339
 from tracekit.kube.cronjob_views import CronJobStatus
+from tracekit.kube.field_managers import CONTROLLER_MANAGERS
 from tracekit.kube.timestamps import NS_PER_S, format_rfc3339
 from tracekit.replay.cron_duties import Duty
 from tracekit.replay.cron_history import CronWrite
 from tracekit.replay.cron_walk import CronExplanation
-from tracekit.replay.history import CONTROLLER_MANAGERS
 
 _MANUAL = "cronjob.kubernetes.io/instantiate"
 

@@ -22,19 +22,6 @@ from tracekit.kube.views import JobView, OwnerRef, PodView
 
 V = TypeVar("V", JobView, PodView)
 
-#: Field managers under which distributions run the controller manager.
-CONTROLLER_MANAGERS = frozenset(
-    {
-        "kube-controller-manager",
-        "hyperkube",
-        "k3s",
-        "rke2",
-        "kubelite",
-        "controller-manager",
-        "cluster-policy-controller",
-    }
-)
-
 
 class Manager(NamedTuple):
     """One entry of metadata.managedFields: who wrote, and when last."""

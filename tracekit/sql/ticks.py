@@ -3,8 +3,9 @@
 The schedules in force come from the recorded revisions of the CronJob; a Job belongs to the tick
 that its annotation names (1.28 and later) or its name ends with (minutes since 1970, seconds under
 the polling controller). What was not started is explained by the first of these that holds:
-suspended, inside a gap, Forbid with a Job still running, too late for startingDeadlineSeconds, no
-leader, the controller gave up (Event FailedNeedsStart), a later tick started instead.
+suspended, inside a gap, the Job's name taken, Forbid with a Job still running, too late for
+startingDeadlineSeconds, no leader, the controller gave up (Event FailedNeedsStart), a later tick
+started instead, no timer since a name was taken by somebody else's Job (from 1.37 on).
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ import pyarrow as pa
 from tracekit.cron import CronSpecError, Generation, Schedule, parse
 from tracekit.cron.parser import CronPanicError
 from tracekit.cron.zones import UTC, UnknownZoneError, Zone, load_zone
-from tracekit.eras.cronjob import CronJobEra
-from tracekit.eras.era import Era
+from tracekit.eras.cronjob import Controller, CronJobEra, Exists
+from tracekit.eras.era import NEWEST, Era
 from tracekit.eras.version import KubeVersion
 from tracekit.errors import TracekitError
 from tracekit.kube.timestamps import NS_PER_S, parse_rfc3339
@@ -65,6 +66,13 @@ SELECT namespace, cronjob, owner_uid, name, any_value(uid) AS uid,
        max(recv_ns) FILTER (type = 'DELETED') AS gone_ns
 FROM internal._states WHERE trace = $trace AND stream = 'jobs' AND cronjob IS NOT NULL
 GROUP BY namespace, cronjob, owner_uid, name, uid
+"""
+_OTHERS = """
+SELECT namespace, name, min(created_ns) AS created_ns,
+       max(recv_ns) FILTER (type = 'DELETED') AS gone_ns
+FROM internal._states
+WHERE trace = $trace AND stream = 'jobs' AND cronjob IS NULL AND regexp_matches(name, '-[0-9]+$')
+GROUP BY namespace, name, uid
 """
 _BLIND = """
 SELECT coalesce(gap_from_ns, 0) AS from_ns, coalesce(gap_until_ns, 1 << 62) AS until_ns
@@ -128,6 +136,8 @@ class _Surroundings:
     gaps: Sequence[tuple[int, int]]
     leaderless: Sequence[tuple[int, int]]
     gave_up: Mapping[tuple[str, str], Sequence[tuple[int, int]]]
+    #: When a Job of no CronJob was there, by namespace and name.
+    others: Mapping[tuple[str, str], tuple[int, int]]
 
 
 def ticks_of(
@@ -138,7 +148,7 @@ def ticks_of(
     rows = _rows(cursor, _CRONJOBS, trace=trace)
     if not rows:
         return TICK_SCHEMA.empty_table()
-    generation = _generation(kubernetes_version)
+    era = _era(kubernetes_version)
     around = _surroundings(cursor, trace)
     jobs: defaultdict[tuple[str, str], list[_Started]] = defaultdict(list)
     for row in _rows(cursor, _JOBS, trace=trace, annotation=f'$."{SCHEDULED_AT}"'):
@@ -148,7 +158,7 @@ def ticks_of(
         by_uid[row["namespace"], row["name"], row["uid"]].append(row)
     found: list[dict[str, Any]] = []
     for (namespace, name, uid), revisions in by_uid.items():
-        cron = _CronJob(revisions, jobs[namespace, uid], around, generation)
+        cron = _CronJob(revisions, jobs[namespace, uid], around, era)
         where = {"trace": trace, "namespace": namespace, "cronjob": name, "cronjob_uid": uid}
         found += [{**where, **tick} for tick in cron.ticks()]
     found.sort(key=lambda tick: (tick["due_ns"], tick["namespace"] or "", tick["cronjob"] or ""))
@@ -161,12 +171,12 @@ def _rows(cursor: Any, query: str, **values: str) -> list[dict[str, Any]]:
     return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
-def _generation(version: str | None) -> Generation:
+def _era(version: str | None) -> CronJobEra:
+    """The rules of the recorded version, of the newest known one where that cannot be told."""
     try:
-        era = Era.resolve(KubeVersion.parse(version)) if version else None
+        return CronJobEra.of(Era.resolve(KubeVersion.parse(version) if version else NEWEST))
     except (TracekitError, ValueError):
-        era = None
-    return CronJobEra.of(era).generation if era is not None else Generation.GEN3
+        return CronJobEra.of(Era.resolve(NEWEST))
 
 
 def _surroundings(cursor: Any, trace: str) -> _Surroundings:
@@ -178,7 +188,11 @@ def _surroundings(cursor: Any, trace: str) -> _Surroundings:
     gave_up: defaultdict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
     for row in _rows(cursor, _GAVE_UP, trace=trace):
         gave_up[row["namespace"], row["cronjob"]].append((row["from_ns"], row["until_ns"]))
-    return _Surroundings(end or 0, gaps, pauses, gave_up)
+    others = {
+        (row["namespace"], row["name"]): (row["created_ns"] or 0, row["gone_ns"] or 1 << 62)
+        for row in _rows(cursor, _OTHERS, trace=trace)
+    }
+    return _Surroundings(end or 0, gaps, pauses, gave_up, others)
 
 
 def _started(row: dict[str, Any]) -> _Started:
@@ -202,13 +216,17 @@ class _CronJob:
         revisions: Sequence[dict[str, Any]],
         jobs: Sequence[_Started],
         around: _Surroundings,
-        generation: Generation,
+        era: CronJobEra,
     ) -> None:
         self.revisions = revisions
+        self.era = era
+        self.key = (revisions[0]["namespace"], revisions[0]["name"])
+        #: Somebody else's Job that stood under a wanted name, since when no timer is armed.
+        self.stopped_by: str | None = None
         self.jobs = sorted(jobs, key=lambda job: job.created_ns)
         self.around = around
-        self.gave_up = around.gave_up.get((revisions[0]["namespace"], revisions[0]["name"]), ())
-        self.rules = [_rule(row, generation) for row in revisions if row["type"] != "DELETED"]
+        self.gave_up = around.gave_up.get(self.key, ())
+        self.rules = [_rule(row, era.generation) for row in revisions if row["type"] != "DELETED"]
         self.by_due = {job.due_ns: job for job in self.jobs if job.due_ns is not None}
         self.by_minute = {job.due_minute: job for job in self.jobs if job.due_minute is not None}
 
@@ -223,16 +241,17 @@ class _CronJob:
             laters[place] = later
             later = matched[place] or later
         for (at_ns, rule), job, next_job in zip(due, matched, laters, strict=True):
-            if job is not None:
+            if job is not None and job.created_ns >= at_ns:
                 fate = self._started(at_ns, rule, job)
+                self.stopped_by = None
             else:
                 fate = self._not_started(at_ns, rule, next_job)
             yield {
                 "due_ns": at_ns,
                 "outcome": fate.outcome,
                 "policy": fate.policy,
-                "job": job.name if job else None,
-                "started_ns": job.created_ns if job else None,
+                "job": job.name if job and fate.outcome == "started" else None,
+                "started_ns": job.created_ns if job and fate.outcome == "started" else None,
                 "schedule": rule.text,
                 "why": fate.why,
             }
@@ -295,6 +314,9 @@ class _CronJob:
             return _Fate("suspended", "suspend", "spec.suspend was true")
         if _inside(self.around.gaps, at_ns, before_ns=END_SLACK_NS) is not None:
             return _Fate("unknown", "gap", "the recorder could not see Jobs or CronJobs then")
+        taken = self._name_taken(at_ns)
+        if taken is not None:
+            return taken
         running = [job.name for job in self.jobs if job.running_at(at_ns)]
         if rule.policy == "Forbid" and running:
             why = f"{', '.join(running)} still ran, and concurrencyPolicy is Forbid"
@@ -329,7 +351,31 @@ class _CronJob:
         if later is not None:
             why = f"only the most recent due time is started: {later.name} was started instead"
             return _Fate("missed", "most-recent-only", why)
-        return _Fate("missed", None, "nothing in the record explains why it was not started")
+        if self.stopped_by is not None:
+            why = (
+                f"the controller armed no timer when it met {self.stopped_by}, which is not its "
+                "own: it comes back when the CronJob or a Job of it changes"
+            )
+        else:
+            why = "nothing in the record explains why it was not started"
+        return _Fate("missed", "name-taken" if self.stopped_by else None, why)
+
+    def _name_taken(self, at_ns: int) -> _Fate | None:
+        """A Job of the wanted name that was there before, the CronJob's own or another's."""
+        namespace, cron_job = self.key
+        number = at_ns // (NS_PER_S if self.era.controller is Controller.POLLING else _MINUTE_NS)
+        name = f"{cron_job}-{number}"
+        own = next((job for job in self.jobs if job.name == name), None)
+        if own is not None and own.created_ns < at_ns < (own.gone_ns or 1 << 62):
+            why = f"{name}, which names the CronJob as its owner, was there already"
+            return _Fate("missed", "name-taken", why)
+        created_ns, gone_ns = self.around.others.get((namespace, name), (1 << 62, 0))
+        if not created_ns < at_ns < gone_ns:
+            return None
+        if self.era.exists is Exists.RECOVER:
+            self.stopped_by = name
+        why = f"{name}, which is not the CronJob's, was there already"
+        return _Fate("missed", "name-taken", why)
 
 
 def _inside(

@@ -204,6 +204,19 @@ def cron_child(name, api_version, annotations=None):
     }
 
 
+@pytest.mark.parametrize(
+    ("manager", "tells"), [("kubectl", False), ("kube-controller-manager", True)]
+)
+def test_a_job_that_a_user_made_under_a_cron_job_tells_nothing_of_its_controller(manager, tells):
+    """As `kubectl create job --from` does; its status is the Job controller's all the same."""
+    raw = cron_child("c-24394200", "batch/v1")
+    raw["metadata"]["managedFields"] = [
+        {"manager": manager},
+        {"manager": "kube-controller-manager", "subresource": "status"},
+    ]
+    assert (Sign.NO_SCHEDULED_ANNOTATION in signs_of("Job", raw)) is tells
+
+
 def test_a_cron_jobs_job_tells_its_controller_by_its_name_and_owner():
     old = signs_of("Job", cron_child("c-1463652000", "batch/v1beta1"))
     assert {Sign.NAME_IN_SECONDS, Sign.OWNED_BY_V1BETA1, Sign.NO_SCHEDULED_ANNOTATION} <= old
