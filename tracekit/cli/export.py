@@ -14,6 +14,7 @@ from tracekit.cli.trace_options import namespace_option
 from tracekit.errors import UsageError
 from tracekit.report.export.happenings import Happenings, happenings
 from tracekit.report.export.text import write_chrome, write_csv, write_jsonl, write_otlp
+from tracekit.report.table import counted
 from tracekit.sql.session import Session
 
 _TEXT: dict[str, Callable[[Happenings, TextIO], None]] = {
@@ -64,7 +65,8 @@ def export(trace: str, kind: str, namespace: str | None, output: str, force: boo
         ) from error
     if target is not None:
         click.echo(
-            f"Wrote {target}: {len(found.jobs):,} Jobs, {target.stat().st_size:,} bytes", err=True
+            f"Wrote {target}: {counted(len(found.jobs), 'Job')}, {target.stat().st_size:,} bytes",
+            err=True,
         )
 
 

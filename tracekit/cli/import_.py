@@ -19,6 +19,7 @@ from rich.progress import (
 )
 
 from tracekit.cli.trace_options import parse_feature_gates, parse_flags, parse_version
+from tracekit.report.table import counted
 from tracekit.trace.importers.kinds import KINDS
 from tracekit.trace.importers.report import ImportResult
 from tracekit.trace.importers.run import ImportRequest, check_output, import_files
@@ -141,8 +142,8 @@ def report(results: Sequence[ImportResult], target: Path, *, recognised: bool = 
     last = results[-1]
     gaps = sum(result.gaps for result in results)
     click.echo(
-        f"Wrote {target}: {last.rows:,} rows of {len(last.streams)} streams"
-        + (f", {gaps} gaps" if gaps else ""),
+        f"Wrote {target}: {counted(last.rows, 'row')} of {counted(len(last.streams), 'stream')}"
+        + (f", {counted(gaps, 'gap')}" if gaps else ""),
         err=True,
     )
 

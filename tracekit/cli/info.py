@@ -14,6 +14,7 @@ from tracekit.cli.damage import note_damage
 from tracekit.cli.trace_options import output_option
 from tracekit.errors import TraceFormatError
 from tracekit.kube.timestamps import format_rfc3339
+from tracekit.report.table import counted
 from tracekit.trace.header import header_document
 from tracekit.trace.model import Gap
 from tracekit.trace.reader import TraceReader
@@ -135,7 +136,7 @@ def render(trace: str, summary: TraceSummary, console: Console) -> None:
         ("Scope", _scope(header.scope)),
         ("Sessions", ", ".join(str(s.get("source", "?")) for s in header.sessions) or "none"),
         ("Time", _span(summary.first_ns, summary.last_ns)),
-        ("Size", f"{summary.rows:,} rows, {_size(summary)}"),
+        ("Size", f"{counted(summary.rows, 'row')}, {_size(summary)}"),
         ("Checksums", "compared, all fit" if summary.verified else _unverified(summary)),
     )
     for name, value in rows:

@@ -8,14 +8,27 @@ import click
 
 from tracekit.cli.sql import tell_problems
 from tracekit.cli.trace_options import namespace_option
-from tracekit.report.rows import FORMATS, write_rows
+from tracekit.report.rows import FORMATS, write_listing, write_rows
 from tracekit.sql.session import Session
 
-_SHORT = (
+#: What `table` shows fits 80 columns; what each heading is made from. Every Job that completed has
+#: the same reason, and of a trace of one day the hours are enough.
+_SHORT = {
+    "job": "namespace || '/' || job",
+    "outcome": "concat_ws(' ', outcome, CASE WHEN outcome = 'Failed' THEN reason END)",
+    "created": (
+        "CASE WHEN min(created_at::DATE) OVER () = max(created_at::DATE) OVER () "
+        "THEN strftime(created_at, '%H:%M:%S') ELSE strftime(created_at, '%m-%d %H:%M:%S') END"
+    ),
+    "duration": "duration",
+    "pods": "pods",
+    "failed": "pods_failed",
+}
+_WIDE = (
     "namespace", "job", "cronjob", "outcome", "reason", "created_at", "duration_s", "pods",
-    "pods_failed", "retries",
+    "pods_failed", "retries", "queue_s", "run_s", "backoff_s", "succeeded", "failed", "restarts",
+    "message",
 )  # fmt: skip
-_WIDE = (*_SHORT, "queue_s", "run_s", "backoff_s", "succeeded", "failed", "restarts", "message")
 OUTCOMES = ("Complete", "Failed", "Running", "Pending", "Suspended", "Deleted")
 
 
@@ -52,10 +65,21 @@ def jobs(
         session.objects.check_namespace(namespace)
     if cronjob is not None:
         session.objects.check_cronjob(cronjob, namespace)
-    columns = {"table": _SHORT, "wide": _WIDE}.get(output)
-    chosen = ", ".join(columns) if columns else "*"
-    if columns and len(session.sources) > 1:
-        chosen = f"trace, {chosen}"
-    rows = session.table(f"SELECT {chosen} FROM jobs ORDER BY created_at, namespace, job")  # noqa: S608
-    rows = session.matching(rows, namespace=namespace, outcome=outcome, cronjob=cronjob)
-    write_rows(rows, "table" if columns else output, sys.stdout)
+    rows = session.table(
+        f"SELECT namespace AS _namespace, cronjob AS _cronjob, outcome AS _outcome, "  # noqa: S608
+        f"{_columns(output, len(session.sources))} FROM jobs ORDER BY created_at, namespace, job"
+    )
+    rows = session.matching(rows, _namespace=namespace, _outcome=outcome, _cronjob=cronjob)
+    rows = rows.drop_columns(["_namespace", "_cronjob", "_outcome"])
+    if output in ("table", "wide"):
+        write_listing(rows, sys.stdout)
+    else:
+        write_rows(rows, output, sys.stdout)
+
+
+def _columns(output: str, traces: int) -> str:
+    if output not in ("table", "wide"):
+        return "*"
+    short = ", ".join(f"{source} AS {name}" for name, source in _SHORT.items())
+    chosen = short if output == "table" else ", ".join(_WIDE)
+    return f"trace, {chosen}" if traces > 1 else chosen

@@ -28,6 +28,7 @@ from tracekit.record.resume import resume_points
 from tracekit.record.rotation import rotated_traces
 from tracekit.record.transport import ApiClient
 from tracekit.record.watcher import WatchPolicy
+from tracekit.report.table import counted
 from tracekit.trace.header import read_header
 from tracekit.trace.model import HEADER_NAME
 from tracekit.trace.reader import TraceReader
@@ -322,8 +323,9 @@ def _report(outcome: Outcome, console: Console) -> int:
     why = {Ending.DURATION: ", the duration is over", Ending.MAX_SIZE: ", the size is reached"}
     _say(
         console,
-        f"Wrote {outcome.trace}: {outcome.rows:,} rows, {observations:,} observations, {gaps} "
-        f"gaps, {format_bytes(outcome.trace_bytes)}{why.get(outcome.ending, '')}",
+        f"Wrote {outcome.trace}: {counted(outcome.rows, 'row')}, "
+        f"{counted(observations, 'observation')}, {counted(gaps, 'gap')}, "
+        f"{format_bytes(outcome.trace_bytes)}{why.get(outcome.ending, '')}",
     )
     if not outcome.dead:
         return 0

@@ -15,6 +15,7 @@ from tracekit.cli.units import printable
 from tracekit.errors import UsageError
 from tracekit.record.redact import FIELDS, STRICT, Redactor, parse_fields, read_key
 from tracekit.record.secrets import suspicions
+from tracekit.report.table import counted
 from tracekit.trace.header import header_document
 from tracekit.trace.model import STATE_TYPES, Call, Gap, Origin, RowType
 from tracekit.trace.reader import TraceReader
@@ -71,7 +72,8 @@ def redact(
     redactor = Redactor(read_key(key_file), chosen)
     rows = _copy(TraceReader(trace), output, redactor)
     click.echo(
-        f"Wrote {output}: {rows:,} rows, {', '.join(sorted(redactor.fields))} hashed", err=True
+        f"Wrote {output}: {counted(rows, 'row')}, {', '.join(sorted(redactor.fields))} hashed",
+        err=True,
     )
     return 0
 

@@ -6,20 +6,28 @@ one `schema_version`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TextIO
 
 import orjson
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from tracekit.diff.trace import DiffReport
 from tracekit.eras.era import Era
 from tracekit.kube.timestamps import NS_PER_S, format_rfc3339
+from tracekit.report.table import (
+    counted,
+    table_width,
+    terminal_width,
+    write_indented,
+    write_table,
+)
 from tracekit.verdict import Judgement, Verdict
 
 SCHEMA_VERSION = 1
+#: A line of a pipe is as long as its sentence.
+_NO_WIDTH = 1 << 16
 _STYLES = {
     Verdict.MATCH: "green",
     Verdict.MATCH_LAGGED: "green",
@@ -95,12 +103,13 @@ def render_diff(report: DiffReport, era: Era, output: str, out: TextIO) -> None:
         _write_lines((judgement_document(j) for j in report.judgements), out)
     else:
         console = _console(out)
-        console.print(_summary_table(report))
+        _write_summary(report, out)
         for judgement in report.divergences:
             _print_divergence(console, judgement)
         console.print(_closing_line(report, era))
         if output == "wide":
-            console.print(_judgement_table(report.judgements, why=True))
+            console.print()
+            _write_judgements(report.judgements, out, why=True)
 
 
 def render_actions(report: DiffReport, era: Era, output: str, out: TextIO) -> None:
@@ -118,7 +127,7 @@ def render_actions(report: DiffReport, era: Era, output: str, out: TextIO) -> No
     elif output == "jsonl":
         _write_lines((action_document(j) for j in actions), out)
     else:
-        _console(out).print(_judgement_table(actions, why=output == "wide"))
+        _write_judgements(actions, out, why=output == "wide")
 
 
 def _by_the_port(judgement: Judgement) -> bool:
@@ -134,24 +143,48 @@ def _write_lines(documents: Iterable[Any], out: TextIO) -> None:
 
 
 def _console(out: TextIO) -> Console:
-    # Not a terminal: let a table have the width that it needs.
-    return Console(file=out, width=None if out.isatty() else 200, highlight=False)
+    # Not a terminal: each sentence on a line of its own, however long.
+    return Console(file=out, width=terminal_width(out) or _NO_WIDTH, highlight=False)
 
 
-def _summary_table(report: DiffReport) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("CONTROLLER", "ACTION"):
-        table.add_column(heading)
-    for verdict in Verdict:
-        table.add_column(verdict.value.upper(), justify="right")
-    for controller, actions in report.summary().items():
-        for action, counts in actions.items():
-            cells = [
-                Text(str(counts[v.value]), style=_style(v) if counts[v.value] else "dim")
-                for v in Verdict
-            ]
-            table.add_row(controller, action, *cells)
-    return table
+def _write_summary(report: DiffReport, out: TextIO) -> None:
+    """Counts by action and verdict, without rows and columns that are all zero."""
+    rows = [
+        (controller, action, counts)
+        for controller, actions in report.summary().items()
+        for action, counts in actions.items()
+        if any(counts.values())
+    ]
+    shown = [v for v in Verdict if any(counts[v.value] for _, _, counts in rows)]
+    if not rows:
+        return
+    headings = ["CONTROLLER", "ACTION", *(verdict.value.upper() for verdict in shown)]
+    table: list[list[str | Text]] = [
+        [controller, action, *(_count(counts[verdict.value], verdict) for verdict in shown)]
+        for controller, action, counts in rows
+    ]
+    width = terminal_width(out)
+    if width is None or table_width(headings, table) <= width:
+        write_table(headings, table, out, right=range(2, len(headings)))
+        return
+    # Too many verdicts for the terminal: each action with the counts that it has, in words.
+    words: list[list[str | Text]] = [
+        [controller, action, _in_words(counts, shown)] for controller, action, counts in rows
+    ]
+    write_table(["CONTROLLER", "ACTION", "VERDICTS"], words, out, fold={2})
+
+
+def _count(number: int, verdict: Verdict) -> Text:
+    return Text(str(number), style=_style(verdict) if number else "dim")
+
+
+def _in_words(counts: Mapping[str, int], shown: Sequence[Verdict]) -> Text:
+    parts = [
+        Text(f"{counts[verdict.value]} {verdict.value}", style=_style(verdict))
+        for verdict in shown
+        if counts[verdict.value]
+    ]
+    return Text(", ").join(parts)
 
 
 def _style(verdict: Verdict) -> str:
@@ -168,20 +201,13 @@ def _print_divergence(console: Console, judgement: Judgement) -> None:
             f"{judgement.subject}",
         )
     )
-    console.print(
-        Text(
-            f"  at {format_rfc3339(judgement.time_ns)}, "
-            f"resourceVersion {judgement.resource_version}"
-        )
-    )
-    console.print(Text(f"  {judgement.why}"))
+    at = f"at {format_rfc3339(judgement.time_ns)}, resourceVersion {judgement.resource_version}"
+    write_indented(Text(at), console)
+    write_indented(Text(judgement.why), console)
     for difference in judgement.fields:
-        console.print(
-            Text(
-                f"  {difference.path}: expected {_short(difference.expected)}, "
-                f"observed {_short(difference.observed)}"
-            )
-        )
+        expected, observed = _short(difference.expected), _short(difference.observed)
+        text = f"{difference.path}: expected {expected}, observed {observed}"
+        write_indented(Text(text), console)
 
 
 def _short(value: Any) -> str:
@@ -193,30 +219,30 @@ def _closing_line(report: DiffReport, era: Era) -> Text:
     explained = sum(
         1 for j in report.judgements if j.verdict in (Verdict.MATCH, Verdict.MATCH_LAGGED)
     )
-    verdict = "no divergence" if not found else f"{found} divergence{'s' if found > 1 else ''}"
+    verdict = counted(found, "divergence") if found else "no divergence"
     return Text(
-        f"\n{era.version}: {len(report.jobs)} Jobs, {report.observations} observations, "
-        f"{explained} actions explained (longest lag {report.longest_lag_ns / NS_PER_S:.3f} s), "
-        f"{verdict}",
+        f"\n{era.version}: {counted(len(report.jobs), 'Job')}, "
+        f"{counted(report.observations, 'observation')}, "
+        f"{counted(explained, 'action')} explained "
+        f"(longest lag {report.longest_lag_ns / NS_PER_S:.3f} s), {verdict}",
         style="bold red" if found else "bold green",
     )
 
 
-def _judgement_table(judgements: Sequence[Judgement], *, why: bool) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("TIME", "NAMESPACE", "NAME", "ACTION", "SUBJECT", "REVISION", "VERDICT"):
-        table.add_column(heading)
-    if why:
-        table.add_column("WHY")
-    for judgement in judgements:
-        cells: list[str | Text] = [
+def _write_judgements(judgements: Sequence[Judgement], out: TextIO, *, why: bool) -> None:
+    headings = ["TIME", "OBJECT", "ACTION", "SUBJECT", "REVISION", "VERDICT"]
+    rows: list[list[str | Text]] = [
+        [
             format_rfc3339(judgement.time_ns) or "",
-            judgement.object.namespace,
-            judgement.object.name,
+            f"{judgement.object.namespace}/{judgement.object.name}",
             judgement.action,
-            Text(judgement.subject),
+            judgement.subject,
             judgement.resource_version,
             Text(judgement.verdict.value, style=_style(judgement.verdict)),
+            *([judgement.why] if why else []),
         ]
-        table.add_row(*cells, *([Text(judgement.why)] if why else []))
-    return table
+        for judgement in judgements
+    ]
+    write_table(
+        [*headings, "WHY"] if why else headings, rows, out, fold={1, 3, 6} if why else {1, 3}
+    )

@@ -1,4 +1,4 @@
-"""Rows of a query as a table, CSV, JSON, JSON lines, Parquet or Markdown.
+"""Rows of a query as a table, records, CSV, JSON, JSON lines, Parquet or Markdown.
 
 Whatever is in the trace is data: control characters are shown, not sent to the terminal, and bars
 in Markdown cells are escaped. Times are written as RFC 3339 in UTC where a machine reads them.
@@ -12,20 +12,24 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import redirect_stdout
 from datetime import date, datetime, time, timedelta
-from typing import IO, Any, TextIO
+from io import StringIO
+from typing import IO, TYPE_CHECKING, Any, TextIO
 
 import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
-from rich.cells import cell_len, set_cell_size
 
 from tracekit.errors import UsageError
+from tracekit.report.table import counted, terminal_width, write_facts, write_table
 
-FORMATS = ("table", "csv", "json", "jsonl", "parquet", "markdown")
+if TYPE_CHECKING:
+    import duckdb
+
+FORMATS = ("table", "line", "csv", "json", "jsonl", "parquet", "markdown")
 #: A terminal shows that many rows of a table; a pipe and every other format get them all.
 TERMINAL_ROWS = 500
-_WIDEST_CELL = 200
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
@@ -48,42 +52,68 @@ def _write_parquet(rows: pa.Table, out: TextIO) -> None:
 
 
 def _write_table(rows: pa.Table, out: TextIO) -> None:
-    terminal = out.isatty()
-    shown = rows.slice(0, TERMINAL_ROWS) if terminal else rows
-    names = [_shown(name) for name in rows.column_names]
-    cells = [[_cell(value) for value in column.to_pylist()] for column in shown.columns]
-    right = [_is_number(field.type) for field in rows.schema]
-    widths = [
-        max(cell_len(name), *(cell_len(cell) for cell in column), 0)
-        for name, column in zip(names, cells, strict=True)
-    ]
-    lines = [names, *map(list, zip(*cells, strict=True))]
-    out.writelines(_aligned(line, widths, right) + "\n" for line in lines)
-    count = f"{rows.num_rows:,} row{'' if rows.num_rows == 1 else 's'}"
+    """DuckDB's box on a terminal, one line a row elsewhere."""
+    shown = rows.slice(0, TERMINAL_ROWS) if out.isatty() else rows
+    if out.isatty():
+        _write_box(shown, out)
+    else:
+        write_table(
+            [_shown(name) for name in rows.column_names], _cells(shown), out, right=_numbers(rows)
+        )
+    count = counted(rows.num_rows, "row")
     if shown.num_rows < rows.num_rows:
         count += f", {shown.num_rows:,} of them shown: -o csv has all"
     out.write(f"({count})\n")
 
 
-def _aligned(cells: list[str], widths: list[int], right: list[bool]) -> str:
-    parts = [
-        " " * max(0, width - cell_len(cell)) + cell if is_right else set_cell_size(cell, width)
-        for cell, width, is_right in zip(cells, widths, right, strict=True)
-    ]
-    return "  ".join(parts).rstrip()
+def _write_box(rows: pa.Table, out: TextIO) -> None:
+    """As DuckDB's own shell shows them: fitted to the terminal, which cuts what is too wide."""
+    import duckdb  # noqa: PLC0415 - only a terminal needs it
+
+    with duckdb.connect() as connection:
+        box = _box(connection.from_arrow(rows), out)
+    lines = box.splitlines()
+    # The foot tells rows and columns; the rows are told for all formats alike.
+    out.writelines(_shown(line) + "\n" for line in lines if line and not line.startswith("  "))
+    if "…" in box or "columns (" in box:
+        out.write("Too wide for this terminal: -o line shows all of it\n")
+
+
+def _box(relation: duckdb.DuckDBPyRelation, out: TextIO) -> str:
+    text = StringIO()
+    with redirect_stdout(text):
+        relation.show(max_width=terminal_width(out) or 0, max_rows=TERMINAL_ROWS, null_value="")
+    return text.getvalue()
+
+
+def _write_records(rows: pa.Table, out: TextIO) -> None:
+    """Each row as a block, one value a line, nothing cut."""
+    names = [_shown(name) for name in rows.column_names]
+    for number, cells in enumerate(_cells(rows)):
+        if number:
+            out.write("\n")
+        write_facts(zip(names, cells, strict=True), out)
+
+
+def write_listing(rows: pa.Table, out: TextIO) -> None:
+    """Rows as all verbs but `sql` show them; columns without a value are left out."""
+    used = [name for name in rows.column_names if rows[name].null_count < rows.num_rows]
+    rows = rows.select(used)
+    write_table([_shown(name).upper() for name in used], _cells(rows), out, right=_numbers(rows))
+
+
+def _cells(rows: pa.Table) -> Iterator[list[str]]:
+    return ([_shown(_text(value)) for value in row] for row in _values(rows))
+
+
+def _numbers(rows: pa.Table) -> set[int]:
+    return {place for place, field in enumerate(rows.schema) if _is_number(field.type)}
 
 
 def _is_number(kind: pa.DataType) -> bool:
     return bool(
         pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
     )
-
-
-def _cell(value: Any) -> str:
-    text = _shown(_text(value))
-    if cell_len(text) > _WIDEST_CELL:
-        text = set_cell_size(text, _WIDEST_CELL - 1) + "…"
-    return text
 
 
 def _text(value: Any) -> str:  # noqa: PLR0911 - one return per type
@@ -102,6 +132,22 @@ def _text(value: Any) -> str:  # noqa: PLR0911 - one return per type
     if isinstance(value, list | dict):
         return json.dumps(plain(value), ensure_ascii=False)
     return str(plain(value))
+
+
+def interval_text(value: pa.MonthDayNano) -> str:
+    """An interval as DuckDB writes it, like `1 day 00:00:04.5`; never a part that is zero."""
+    months, days, nanoseconds = value
+    parts = [
+        counted(count, word)
+        for count, word in ((months // 12, "year"), (months % 12, "month"), (days, "day"))
+        if count
+    ]
+    if nanoseconds or not parts:
+        seconds, rest = divmod(abs(nanoseconds) // 1000, 1_000_000)
+        clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+        fraction = f".{rest:06}".rstrip("0") if rest else ""
+        parts.append(f"{'-' if nanoseconds < 0 else ''}{clock}{fraction}")
+    return " ".join(parts)
 
 
 def int_or_none(value: float) -> int | None:
@@ -162,12 +208,14 @@ def _documents(rows: pa.Table) -> Iterator[Mapping[str, Any]]:
         yield {name: plain(value) for name, value in zip(names, row, strict=True)}
 
 
-def plain(value: Any) -> Any:  # noqa: PLR0911 - one return per type
+def plain(value: Any) -> Any:  # noqa: C901, PLR0911 - one return per type
     """The value as JSON has it."""
     if isinstance(value, datetime):
         return value.isoformat().removesuffix("+00:00") + "Z"
     if isinstance(value, date | time):
         return value.isoformat()
+    if isinstance(value, pa.MonthDayNano):
+        return interval_text(value)
     if isinstance(value, timedelta):
         return value.total_seconds()
     if isinstance(value, bytes):
@@ -187,15 +235,17 @@ def plain(value: Any) -> Any:  # noqa: PLR0911 - one return per type
 
 def _values(rows: pa.Table) -> Iterator[tuple[Any, ...]]:
     for batch in rows.to_batches(max_chunksize=4096):
-        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+        columns = (column.to_pylist(maps_as_pydicts="lossy") for column in batch.columns)
+        yield from zip(*columns, strict=True)
 
 
 _WRITERS: Mapping[str, Callable[[pa.Table, TextIO], None]] = {
     "table": _write_table,
+    "line": _write_records,
     "csv": _write_csv,
     "json": _write_json,
     "jsonl": _write_lines,
     "markdown": _write_markdown,
 }
 
-__all__ = ["FORMATS", "plain", "write_rows"]
+__all__ = ["FORMATS", "plain", "write_listing", "write_rows"]

@@ -1,0 +1,97 @@
+"""The one table: rows on one line in a pipe, folded on a terminal, never cut."""
+
+from __future__ import annotations
+
+import io
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from tracekit.report.rows import interval_text
+from tracekit.report.table import counted, write_facts, write_table
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def columns(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("TERM", "dumb")
+    return lambda width: monkeypatch.setenv("COLUMNS", str(width))
+
+
+LONG = "a-long-indexed-job-name-that-nearly-fills-the-sixty-three-ch"
+
+
+def test_a_pipe_gets_each_row_on_one_line() -> None:
+    out = io.StringIO()
+    write_table(["JOB", "PODS"], [[LONG, "3"], ["short", "12"]], out, right={1})
+    assert out.getvalue().splitlines() == [
+        f"JOB{' ' * 57}  PODS",
+        f"{LONG}     3",
+        f"short{' ' * 55}    12",
+    ]
+
+
+def test_a_terminal_gets_cells_that_go_on_below_themselves(columns) -> None:
+    columns(40)
+    out = Terminal()
+    write_table(["JOB", "OUTCOME", "PODS"], [[LONG, "Complete", "3"]], out, right={2})
+    lines = out.getvalue().splitlines()
+    assert max(map(len, lines)) <= 40
+    assert "".join(line[:24].rstrip() for line in lines[1:]) == LONG
+    assert lines[1].split()[1:] == ["Complete", "3"]
+
+
+def test_too_many_columns_become_records(columns) -> None:
+    columns(40)
+    out = Terminal()
+    write_table([f"C{n}" for n in range(9)], [[f"value-of-{n}" for n in range(9)]], out)
+    assert out.getvalue().splitlines() == [f"C{n}  value-of-{n}" for n in range(9)]
+
+
+@given(
+    rows=st.lists(
+        st.lists(st.text(st.characters(categories=["L", "N", "P"]), max_size=120), min_size=3, max_size=3),
+        max_size=4,
+    ),
+    width=st.integers(40, 120),
+)  # fmt: skip
+def test_nothing_is_cut_and_nothing_is_wider_than_the_terminal(rows, width) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", str(width))
+        patch.setenv("TERM", "dumb")
+        out = Terminal()
+        write_table(["A", "B", "C"], rows, out)
+        facts = Terminal()
+        write_facts((("name", cell) for row in rows for cell in row), facts)
+    said = Counter(c for row in rows for cell in row for c in cell if not c.isspace())
+    for text in (out.getvalue(), facts.getvalue()):
+        assert said <= Counter(text)
+        assert all(cell_len(line) <= width for line in text.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("interval", "text"),
+    [
+        ((0, 0, 4 * 10**9), "00:00:04"),
+        ((0, 1, 90_500_000_000), "1 day 00:01:30.5"),
+        ((14, 0, 0), "1 year 2 months"),
+        ((0, 0, -4 * 10**9), "-00:00:04"),
+        ((0, 0, 0), "00:00:00"),
+    ],
+)
+def test_intervals_are_written_as_duckdb_writes_them(interval, text) -> None:
+    assert interval_text(interval) == text
+
+
+def test_a_number_has_its_noun() -> None:
+    assert counted(1, "Job") == "1 Job"
+    assert counted(2445, "row") == "2,445 rows"
+    assert counted(2, "query", "queries") == "2 queries"
