@@ -71,6 +71,18 @@ def test_what_is_kept_leaves_room_on_the_volume(capsys, storage: str, kept: int 
     assert (None if kept is None else str(kept)) == dict(pairwise(arguments)).get("--keep-size")
 
 
+@pytest.mark.parametrize("scope", [("-A",), ("-n", "a")])
+def test_logs_are_a_right_only_where_they_are_recorded(capsys, scope: tuple[str, ...]) -> None:
+    kind = "ClusterRole" if scope == ("-A",) else "Role"
+    right = {"apiGroups": [""], "resources": ["pods/log"], "verbs": ["get"]}
+    assert right not in printed(capsys, *scope)[kind][0]["rules"]
+    found = printed(capsys, *scope, "--logs", "failed")
+    assert right in found[kind][0]["rules"]
+    (container,) = found["Deployment"][0]["spec"]["template"]["spec"]["containers"]
+    context = record_command.make_context("record", list(container["args"][1:]))
+    assert context.params["logs"] == "failed"
+
+
 def test_feature_gates_add_one_url(capsys) -> None:
     (role,) = printed(capsys, "-A", "--feature-gates")["ClusterRole"]
     assert {"nonResourceURLs": ["/metrics"], "verbs": ["get"]} in role["rules"]

@@ -20,6 +20,11 @@ from tracekit.record.manifests import Deployment, manifests
 @click.option("--rotate", default="1h", show_default=True, help="A new trace this often.")
 @click.option("--keep", default="7d", show_default=True, help="How long traces are kept.")
 @click.option(
+    "--logs",
+    type=click.Choice(["failed", "all"]),
+    help="Record logs of containers that ended, and let it read pods/log.",
+)
+@click.option(
     "--feature-gates", is_flag=True, help="Let it read the API server's /metrics too (with -A)."
 )
 def manifests_command(
@@ -31,6 +36,7 @@ def manifests_command(
     storage: str,
     rotate: str,
     keep: str,
+    logs: str | None,
     feature_gates: bool,
 ) -> None:
     """Print Role or ClusterRole, ServiceAccount, volume and Deployment of a recorder as YAML.
@@ -48,6 +54,7 @@ def manifests_command(
         storage=storage,
         rotate=rotate,
         keep=keep,
+        logs=logs,
         reads_gates=feature_gates,
     )
     # Through JSON, so that a mapping used twice is written twice and not as a YAML alias.

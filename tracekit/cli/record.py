@@ -7,7 +7,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -18,13 +18,14 @@ from rich.console import Console
 from tracekit.cli.record_status import StatusDisplay
 from tracekit.cli.units import DURATION, SIZE, format_bytes, printable
 from tracekit.errors import ClusterError, TraceFormatError, UsageError
-from tracekit.record.kinds import Scope, plan_streams
+from tracekit.record.kinds import Plan, Scope, log_refusal, plan_streams
 from tracekit.record.kubeconfig import Connection, ConnectOptions
+from tracekit.record.logs import LogMode, LogOptions
 from tracekit.record.metrics import MetricsServer
 from tracekit.record.probe import ClusterInfo, asked, probe_cluster
 from tracekit.record.recorder import Ending, Limits, Outcome, Recorder, Target, expire
 from tracekit.record.redact import Redactor, parse_fields, read_key
-from tracekit.record.resume import resume_points
+from tracekit.record.resume import known_logs, resume_points
 from tracekit.record.rotation import rotated_traces
 from tracekit.record.transport import ApiClient
 from tracekit.record.watcher import WatchPolicy
@@ -34,6 +35,7 @@ from tracekit.trace.model import HEADER_NAME
 from tracekit.trace.reader import TraceReader
 
 _ABORTED = 130
+_LOG_TAIL = 200
 _DEAD_STREAM = 1
 #: Streaming lists are on by default in the API server from here on.
 _STREAMING_LISTS_MINOR = 34
@@ -48,6 +50,8 @@ class _Options:
     all_namespaces: bool
     selector: str | None
     pods: str
+    logs: str | None
+    log_tail: int | None
     append: bool
     redact: str | None
     key_file: Path | None
@@ -108,6 +112,17 @@ def _connection_options(command: Callable[..., Any]) -> Callable[..., Any]:
     default="all",
     help="job: only pods that jobs made (by their job-name label), for large clusters.",
 )
+@click.option(
+    "--logs",
+    type=click.Choice([mode.value for mode in LogMode]),
+    help="Also the last lines that containers said: of those that failed, or of all that ended.",
+)
+@click.option(
+    "--log-tail",
+    type=click.IntRange(1, 100_000),
+    metavar="LINES",
+    help="With --logs: so many lines of each.  [default: 200]",
+)
 @click.option("--append", is_flag=True, help="Go on with TRACE from its last revisions.")
 @click.option("--duration", type=DURATION, help="End after this time, for example 10m.")
 @click.option("--max-size", type=SIZE, help="End (or rotate) at this size, for example 1GiB.")
@@ -158,12 +173,18 @@ def _check(options: _Options) -> None:
         raise UsageError("-n and -A exclude each other; give one of them.")
     if options.rotate is None and (options.keep is not None or options.keep_size is not None):
         raise UsageError("--keep and --keep-size delete rotated traces; give --rotate too.")
+    if options.log_tail is not None and options.logs is None:
+        raise UsageError("--log-tail says how much of each log; give --logs failed or all too.")
     if options.key_file is not None and options.redact is None:
         raise UsageError("--key-file is the key of --redact; give --redact too.")
     if options.redact is not None and options.append and options.key_file is None:
         raise UsageError(
             "--redact with --append needs --key-file, or values would not equal the earlier ones."
         )
+    _check_output(options)
+
+
+def _check_output(options: _Options) -> None:
     output = options.output
     if options.rotate is not None:
         if output.exists() and not output.is_dir():
@@ -201,6 +222,7 @@ def _prepare(
 ) -> Recorder:
     """Plan the streams, open the trace, and say what will not be seen."""
     plan = asked(client, "look at its streams", lambda: plan_streams(client, scope))
+    logs = _log_options(options, client, scope, plan)
     for name, reason in plan.unseen.items():
         _say(console, f"Not recorded: {name}: {reason}")
     for note in cluster.notes:
@@ -228,6 +250,8 @@ def _prepare(
             _say(console, f"Not going on with it: {error}")
             append_to = None
         else:
+            if logs is not None:
+                logs = replace(logs, known=known_logs(TraceReader(append_to)))
             _say(console, f"Going on with {append_to}")
     transform = None
     if options.redact is not None:
@@ -243,7 +267,23 @@ def _prepare(
         resume=resume,
         transform=transform,
         session={"redacted": sorted(transform.fields)} if transform is not None else {},
+        logs=logs,
     )
+
+
+def _log_options(
+    options: _Options, client: ApiClient, scope: Scope, plan: Plan
+) -> LogOptions | None:
+    """Say what of logs is recorded; what may not be read is put with what is not seen."""
+    if options.logs is None:
+        return None
+    refusal = asked(client, "look at its logs", lambda: log_refusal(client, scope))
+    if refusal is None and not any(spec.resource == "pods" for spec in plan.specs):
+        refusal = "pods are not recorded"
+    if refusal is not None:
+        plan.unseen["logs"] = refusal
+        return None
+    return LogOptions(LogMode(options.logs), options.log_tail or _LOG_TAIL)
 
 
 def _trace_to_append_to(options: _Options) -> Path | None:
@@ -327,6 +367,9 @@ def _report(outcome: Outcome, console: Console) -> int:
         f"{counted(observations, 'observation')}, {counted(gaps, 'gap')}, "
         f"{format_bytes(outcome.trace_bytes)}{why.get(outcome.ending, '')}",
     )
+    if outcome.logs is not None:
+        said, missing = outcome.logs
+        _say(console, f"Logs of {said:,} containers that ended; {missing:,} could not be had")
     if not outcome.dead:
         return 0
     for stream in outcome.streams:

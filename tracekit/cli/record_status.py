@@ -139,4 +139,7 @@ class StatusDisplay:
             f"{self._lag(now_ns)}, "
             f"{format_bytes(feed.trace_bytes)}, {gaps} gaps"
         )
+        if self._recorder.logs is not None:
+            status = self._recorder.logs.status
+            line += f", {status.observations} logs ({status.gaps} could not be had)"
         return f"{line}, not up: {', '.join(down)}" if down else line

@@ -197,6 +197,22 @@ def _refusal(client: ApiClient, spec: StreamSpec) -> str | None:
     return None
 
 
+def log_refusal(client: ApiClient, scope: Scope) -> str | None:
+    """Say why containers' logs cannot be read in a scope, None if they can."""
+    for namespace in scope.namespaces or ("",):
+        attributes = {
+            "verb": "get",
+            "group": "",
+            "resource": "pods",
+            "subresource": "log",
+            "namespace": namespace,
+        }
+        if not _is_allowed(client, attributes):
+            where = f" in {namespace}" if namespace else ""
+            return f"get of pods/log is forbidden{where}"
+    return None
+
+
 def _may_watch(client: ApiClient, spec: StreamSpec) -> bool:
     attributes: dict[str, Any] = {
         "verb": "watch",
@@ -206,6 +222,10 @@ def _may_watch(client: ApiClient, spec: StreamSpec) -> bool:
     }
     if (spec.field_selector or "").startswith("metadata.name="):
         attributes["name"] = (spec.field_selector or "").removeprefix("metadata.name=")
+    return _is_allowed(client, attributes)
+
+
+def _is_allowed(client: ApiClient, attributes: dict[str, Any]) -> bool:
     review = {
         "apiVersion": "authorization.k8s.io/v1",
         "kind": "SelfSubjectAccessReview",

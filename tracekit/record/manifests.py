@@ -1,7 +1,7 @@
 """What an in-cluster recorder needs, as Kubernetes objects: rights, volume, deployment.
 
 The rights are the streams of `kinds` and nothing else: get, list and watch on named kinds. No
-Secret, no ConfigMap, no write of any kind.
+Secret, no ConfigMap, no write of any kind; containers' logs only where they are recorded.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ class Deployment:
     storage: str = "10Gi"
     keep: str = "7d"
     rotate: str = "1h"
+    #: `failed` or `all`: also let it read the logs of containers that ended.
+    logs: str | None = None
     #: Also let it read the API server's /metrics, for the feature gates.
     reads_gates: bool = False
 
@@ -43,6 +45,8 @@ def rules(deployment: Deployment) -> list[dict[str, Any]]:
         {"apiGroups": ["batch"], "resources": ["jobs", "cronjobs"], "verbs": _VERBS},
         {"apiGroups": [""], "resources": ["pods", "events", "resourcequotas"], "verbs": _VERBS},
     ]
+    if deployment.logs is not None:
+        found.append({"apiGroups": [""], "resources": ["pods/log"], "verbs": ["get"]})
     if deployment.namespaces:
         return found
     found += [
@@ -155,6 +159,7 @@ def _container(deployment: Deployment) -> dict[str, Any]:
             *("-o", _TRACES, "--append"),
             *("--rotate", deployment.rotate, "--keep", deployment.keep),
             *(() if kept is None else ("--keep-size", str(kept))),
+            *(() if deployment.logs is None else ("--logs", deployment.logs)),
             *("--metrics-port", str(_METRICS_PORT), "--metrics-address", "0.0.0.0"),  # noqa: S104 (inside a pod, for its probes)
         ],
         "ports": [{"name": "metrics", "containerPort": _METRICS_PORT}],

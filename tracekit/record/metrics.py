@@ -48,6 +48,22 @@ class RecorderCollector:
             self._recorder.lag_s(time.time_ns())[0],
         )
 
+        yield from self._logs()
+
+    def _logs(self) -> Iterator[Metric]:
+        logs = self._recorder.logs
+        if logs is None:
+            return
+        said = CounterMetricFamily(
+            "tracekit_logs", "Logs of containers that ended.", labels=["result"]
+        )
+        said.add_metric(["written"], logs.status.observations - logs.status.gaps)
+        said.add_metric(["missing"], logs.status.gaps)
+        yield said
+        yield GaugeMetricFamily(
+            "tracekit_logs_waiting", "Logs that are being read, or wait for it.", logs.pending
+        )
+
     def _streams(self) -> Iterator[Metric]:
         counters = {
             "observations": "Watch events recorded.",

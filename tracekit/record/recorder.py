@@ -21,6 +21,8 @@ from tracekit.record.compaction import Compaction
 from tracekit.record.feed import TraceFeed, opening_failure, trace_bytes, writing_failure
 from tracekit.record.horizon import Horizon
 from tracekit.record.kinds import Plan, Scope
+from tracekit.record.logs import RESUMED, LastWords, LogOptions
+from tracekit.record.logs import STREAM as LOG_STREAM
 from tracekit.record.positions import ResumePoint
 from tracekit.record.probe import ClusterInfo
 from tracekit.record.rotation import delete_expired, new_trace_path
@@ -82,6 +84,8 @@ class Outcome:
     trace: Path
     trace_bytes: int
     dead: list[str] = field(default_factory=list)
+    #: Logs of containers, and how many of them could not be had; None when none were wanted.
+    logs: tuple[int, int] | None = None
     error: TracekitError | None = None
 
 
@@ -116,6 +120,7 @@ class Recorder:
         resume: dict[str, ResumePoint] | None = None,
         transform: Transform | None = None,
         session: dict[str, Any] | None = None,
+        logs: LogOptions | None = None,
     ) -> None:
         self._plan = plan
         self._cluster = cluster
@@ -124,12 +129,17 @@ class Recorder:
         self._limits = limits
         self._session = session or {}
         self._transform = transform
+        self._log_options = logs
         self._stop = threading.Event()
         self._ending = Ending.INTERRUPTED
         self.queue = RowQueue()
         self.feed = TraceFeed(
             self.queue, self._open_first(), flush_interval_s=limits.flush_interval_s
         )
+        self.logs: LastWords | None = None
+        if logs is not None:
+            redact = None if transform is None else transform.row
+            self.logs = LastWords(client, self.queue, options=logs, redact=redact)
         # Events may live in an etcd of their own, whose revisions are no measure for the others.
         horizons = {True: Horizon(), False: Horizon()}
         self.watchers = [
@@ -142,9 +152,17 @@ class Recorder:
                 resume=(resume or {}).get(spec.name),
                 transform=transform,
                 horizon=horizons[spec.resource == "events"],
+                observer=self.logs.see
+                if self.logs is not None and spec.resource == "pods"
+                else None,
             )
             for spec in plan.specs
         ]
+        for spec in plan.specs:
+            point = (resume or {}).get(spec.name)
+            if self.logs is not None and spec.resource == "pods" and point is not None:
+                for _, body in point.objects.values():
+                    self.logs.see(RESUMED, body)
         self._compaction = Compaction(self.feed.trace)
         self._finishing: list[tuple[Compaction, TraceWriter]] = []
 
@@ -183,6 +201,13 @@ class Recorder:
             spec.name: {"recorded": True, "group_version": spec.group_version}
             for spec in self._plan.specs
         }
+        if self._log_options is not None:
+            about = self._log_options
+            streams[LOG_STREAM] = {
+                "recorded": True,
+                "mode": about.mode.value,
+                "tail_lines": about.tail_lines,
+            }
         for name, reason in self._plan.unseen.items():
             streams[name] = self._written({"recorded": False, "reason": reason})
         return TraceHeader(
@@ -230,6 +255,8 @@ class Recorder:
             threading.Thread(target=watcher.run, name=watcher.spec.name, daemon=True)
             for watcher in self.watchers
         ]
+        if self.logs is not None:
+            threading.Thread(target=self.logs.run, name="logs", daemon=True).start()
         writing.start()
         for thread in reading:
             thread.start()
@@ -238,6 +265,8 @@ class Recorder:
         finally:
             self._stop.set()
             self._join(reading)
+            if self.logs is not None:
+                self.logs.finish(_JOIN_S)
             self.feed.end()
             writing.join()
             self._finish(on_tick)
@@ -364,5 +393,8 @@ class Recorder:
             trace=self.feed.trace,
             trace_bytes=self.feed.trace_bytes,
             dead=dead,
+            logs=None
+            if self.logs is None
+            else (self.logs.status.observations, self.logs.status.gaps),
             error=error,
         )

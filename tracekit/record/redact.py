@@ -66,6 +66,8 @@ _OWN = (
     r"the Kubernetes version is unknown",
     r"the feature gates are unknown",
     r"the server's certificate is not checked",
+    r"the (?:pod|container|recording) [a-z ]+",
+    r"more than \d+ logs were waiting",
     r"the stream [a-z ]+",
     r"the input [a-z ]+",
 )
@@ -146,7 +148,9 @@ class Redactor:
         result = dict(body)
         _replace(result, "metadata", self._metadata)
         _replace(result, "spec", self._spec)
-        if "messages" in self.fields:
+        if stream == "logs":
+            self._log(result)
+        elif "messages" in self.fields:
             if stream == "events":
                 self._event(result)
             elif stream not in {"jobs", "cronjobs"}:
@@ -307,6 +311,15 @@ class Redactor:
                 # The controller's words, and then those of the API server, which may quote a pod.
                 head, colon, tail = text.partition(": ")
                 event[name] = head + colon + self.text(tail)
+
+    def _log(self, log: dict[str, Any]) -> None:
+        """Take known values and known shapes out of what a container said."""
+        if isinstance(log.get("text"), str):
+            log["text"] = self.text(log["text"])
+        if "messages" in self.fields:
+            if isinstance(log.get("gap"), str):
+                log["gap"] = self.words(log["gap"])
+            _replace(log, "terminated", lambda state: self._text_of(state, "message"))
 
     #### Leaves ####
 

@@ -25,6 +25,7 @@ _KEPT = frozenset(
         *("lastObservedTime", "component", "reportingComponent", "reportingController"),
         *("deprecatedFirstTimestamp", "deprecatedLastTimestamp", "acquireTime", "renewTime"),
         *("operator", "effect", "action", "containerName", "key", "hostname"),
+        *("container", "podUID", "gap"),
     }
 )
 #: What stands under these is hashed, whatever its name.

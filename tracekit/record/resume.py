@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tracekit.record.kinds import StreamSpec
+from tracekit.record.logs import STREAM as LOG_STREAM
 from tracekit.record.positions import ResumePoint, revision_number
 from tracekit.trace.reader import TraceReader
 from tracekit.trace.segments import Segment
@@ -107,6 +108,16 @@ def resume_points(reader: TraceReader, specs: Iterable[StreamSpec]) -> dict[str,
             objects={uid: (str(rv), bodies.get(seq, b"")) for uid, (rv, seq) in scan.live.items()},
         )
     return points
+
+
+def known_logs(reader: TraceReader) -> frozenset[str]:
+    """List the runs of containers whose logs a trace has."""
+    return frozenset(
+        uid
+        for table in reader.batches(("uid",), streams=[LOG_STREAM])
+        for uid in table["uid"].to_pylist()
+        if uid is not None
+    )
 
 
 def _note(scan: _Scan, row: _Row) -> None:

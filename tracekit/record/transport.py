@@ -32,6 +32,7 @@ from tracekit.record.failures import (
 from tracekit.record.kubeconfig import Connection
 
 _READ_BYTES = 1 << 18
+_LOG_READ_BYTES = 1 << 16
 _CONNECT_TIMEOUT_S = 10.0
 _MESSAGE_CHARS = 300
 _OK = 200
@@ -59,7 +60,7 @@ class ApiClient:
             try:
                 yield from _lines(response)
             except RequestFailed as error:
-                raise self._cleaned(error) from None
+                raise self.cleaned(error) from None
 
     def watch(
         self, path: str, params: Mapping[str, str], *, idle_timeout_s: float
@@ -67,6 +68,11 @@ class ApiClient:
         """Open a watch; no byte for `idle_timeout_s` ends it with `StreamIdle`."""
         response = self._request("GET", path, params, None, read_timeout_s=idle_timeout_s)
         return WatchResponse(response)
+
+    def log(self, path: str, params: Mapping[str, str], *, idle_timeout_s: float) -> LogResponse:
+        """Open a container's log."""
+        response = self._request("GET", path, params, None, read_timeout_s=idle_timeout_s)
+        return LogResponse(response, self)
 
     def reload_credentials(self, generation: int) -> None:
         """Read the configuration anew after a 401 seen with `generation`."""
@@ -81,7 +87,7 @@ class ApiClient:
         try:
             data = response.read(decode_content=True)
         except (HTTPError, OSError) as error:
-            raise self._cleaned(_connection_failure(error)) from None
+            raise self.cleaned(_connection_failure(error)) from None
         finally:
             response.release_conn()
         try:
@@ -118,17 +124,42 @@ class ApiClient:
                 timeout=urllib3.Timeout(connect=_CONNECT_TIMEOUT_S, read=read_timeout_s),
             )
         except (HTTPError, OSError, ValueError) as error:
-            raise self._cleaned(_connection_failure(error)) from None
+            raise self.cleaned(_connection_failure(error)) from None
         if not _OK <= response.status < _OK + 100:
             with contextlib.closing(response):
-                raise self._cleaned(_status_failure(response))
+                raise self.cleaned(_status_failure(response))
         return response
 
-    def _cleaned(self, error: RequestFailed) -> RequestFailed:
+    def cleaned(self, error: RequestFailed) -> RequestFailed:
         """Take credentials out of what a library or the server says: both quote what they got."""
         error.reason = self.connection.credentials.clean(error.reason)
         error.args = (error.reason,)
         return error
+
+
+class LogResponse:
+    """An open log: bytes as they come, to the last one; `close` may be called from any thread."""
+
+    def __init__(self, response: urllib3.BaseHTTPResponse, client: ApiClient) -> None:
+        self._response = response
+        self._client = client
+        self._closed = threading.Event()
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield what arrives until the log ends."""
+        try:
+            yield from self._response.stream(_LOG_READ_BYTES)
+        except (HTTPError, OSError, ValueError, AttributeError) as error:
+            if not self._closed.is_set():
+                raise self._client.cleaned(_connection_failure(error)) from None
+        finally:
+            self._response.close()
+
+    def close(self) -> None:
+        """End it."""
+        self._closed.set()
+        with contextlib.suppress(Exception):
+            self._response.shutdown()
 
 
 class WatchResponse:

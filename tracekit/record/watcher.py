@@ -37,6 +37,7 @@ from tracekit.record.positions import ResumePoint, is_older, revision_number
 from tracekit.record.sink import GapRow, Outbox, Sink, SinkClosedError
 from tracekit.record.status import StreamState, StreamStatus
 from tracekit.record.transport import ApiClient, WatchResponse
+from tracekit.trace.model import STATE_TYPES
 
 #: The same garbage at the same revision this often: the server cannot serve past it.
 _BAD_FRAMES_MAX = 3
@@ -90,6 +91,7 @@ class Watcher:
         resume: ResumePoint | None = None,
         transform: Transform | None = None,
         horizon: Horizon | None = None,
+        observer: Callable[[str, bytes], None] | None = None,
         clock_ns: Callable[[], int] = time.time_ns,
     ) -> None:
         self.spec = spec
@@ -105,6 +107,8 @@ class Watcher:
         self._transform = transform
         self._clock_ns = clock_ns
         self._horizon = horizon or Horizon()
+        #: Told of every state of an object, as it came.
+        self._observer = observer
         self._began_ns = clock_ns()
         self._backoff = policy.backoff()
         self._streaming_lists = policy.streaming_lists
@@ -381,6 +385,8 @@ class Watcher:
                 if self.spec.keeps_bodies:
                     self.status.synthesized_deletes += 1
                     self._outbox.send_one("DELETED", body, recv_ns, synthesized=True)
+                    if self._observer is not None:
+                        self._observer("DELETED", body)
         self._position = revision
         self._memory.met(revision)
         self._saw(recv_ns)
@@ -481,9 +487,12 @@ class Watcher:
 
     def _write(self, kind: str, raw: bytes, recv_ns: int) -> bytes:
         """Put an object with what goes to the sink next; returns the text that is written."""
+        seen = raw
         if self._transform is not None:
             raw = orjson.dumps(self._transform.row(self.spec.resource, kind, orjson.loads(raw)))
         self._outbox.add(kind, raw, recv_ns)
+        if self._observer is not None and kind in STATE_TYPES:
+            self._observer(kind, seen)
         return raw
 
     def _write_own(self, kind: str, body: Mapping[str, Any], recv_ns: int) -> None:

@@ -19,7 +19,7 @@ from importlib.resources import files
 VIEWS = (
     "_states", "observations", "objects", "_pods", "_deletions", "attempts", "jobs", "_cron_runs",
     "cronjobs", "job_history", "pod_phases", "conditions", "k8s_events", "actions", "finalizers",
-    "leaders", "gaps", "cron_ticks", "divergences", "verdicts",
+    "leaders", "gaps", "logs", "cron_ticks", "divergences", "verdicts",
     # Each the answer to one question of a postmortem.
     "failures", "start_latency", "missed_ticks", "backoffs", "retries", "accounting",
     "controller_lag", "deletions", "node_pods", "count_jumps", "job_concurrency", "wasted_pods",

@@ -276,6 +276,13 @@ def _cronjob(obj: Raw, row: Row) -> None:
     row["observed_status"] = _other_fields(status, _CRONJOB_STATUS_FIELDS)
 
 
+def _log(obj: Raw, row: Row) -> None:
+    """Put a container's log with the Job of its pod; all else about it is in `raw`."""
+    del obj
+    if row.get("owner_kind") == "Job":
+        row["job"] = row["owner_name"]
+
+
 def _pod(obj: Raw, row: Row) -> None:
     if row.get("owner_kind") == "Job":
         row["job"] = row["owner_name"]
@@ -399,6 +406,7 @@ def _quota(obj: Raw, row: Row) -> None:
 
 _READERS: Mapping[str, Callable[[Raw, Row], None]] = {
     "jobs": _job,
+    "logs": _log,
     "cronjobs": _cronjob,
     "pods": _pod,
     "events": _event,
