@@ -85,10 +85,10 @@ def etcd_path() -> Path:
 
 def generated_go_mod(version: str) -> str:
     """Return the text of a go.mod for `version`, from the go.mod that Kubernetes publishes."""
-    download = json.loads(_go("mod", "download", "-json", f"k8s.io/kubernetes@{version}"))
+    download = json.loads(run_go("mod", "download", "-json", f"k8s.io/kubernetes@{version}"))
     if "Error" in download:
         raise BuildError(f"The Go module proxy refuses {version}: {download['Error']}.")
-    published = json.loads(_go("mod", "edit", "-json", download["GoMod"]))
+    published = json.loads(run_go("mod", "edit", "-json", download["GoMod"]))
     staging_tag = re.sub(r"^v1\.", "v0.", version)
     lines = [f"module {MODULE_NAME}", "", f"go {_go_directive(published)}", ""]
     lines += [f"godebug {g['Key']}={g['Value']}" for g in published.get("Godebug") or []]
@@ -134,7 +134,7 @@ def _pinned(published: dict[str, Any], *, without: Collection[str]) -> list[str]
 def write_template() -> None:
     """Write the committed go.mod and go.sum anew, after a change of DEFAULT_VERSION."""
     (TEMPLATE_DIR / "go.mod").write_text(generated_go_mod(DEFAULT_VERSION))
-    _go("mod", "tidy", cwd=TEMPLATE_DIR)
+    run_go("mod", "tidy", cwd=TEMPLATE_DIR)
 
 
 def _build(version: str, target: Path) -> None:
@@ -142,7 +142,7 @@ def _build(version: str, target: Path) -> None:
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{version}-") as scratch:
         module_dir, out_dir = Path(scratch) / "module", Path(scratch) / "bin"
         recipe, further = recipe_of(version), []
-        go = partial(_go, environment=recipe.environment)
+        go = partial(run_go, environment=recipe.environment)
         shutil.copytree(TEMPLATE_DIR, module_dir)
         if recipe.makes_openapi:
             (module_dir / "generator.go").write_text(GENERATOR_IMPORT)
@@ -204,9 +204,10 @@ def _require_go() -> None:
         )
 
 
-def _go(
+def run_go(
     *arguments: str, cwd: Path | None = None, environment: Mapping[str, str] | None = None
 ) -> str:
+    """Run the go command at low priority and return what it prints; BuildError says what failed."""
     _require_go()
     always = {"CGO_ENABLED": "0", "GOWORK": "off", "GOFLAGS": "-buildvcs=false"}
     done = subprocess.run(

@@ -32,7 +32,7 @@ def go(monkeypatch: pytest.MonkeyPatch) -> None:
         assert cwd is None
         return json.dumps({"GoMod": "x"} if arguments[1] == "download" else PUBLISHED)
 
-    monkeypatch.setattr(build, "_go", fake)
+    monkeypatch.setattr(build, "run_go", fake)
 
 
 @pytest.mark.usefixtures("go")
@@ -49,7 +49,7 @@ def test_only_unpublished_kubernetes_modules_are_replaced_by_their_tag() -> None
 
 def test_a_refusal_of_the_proxy_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     refused = json.dumps({"Path": "k8s.io/kubernetes", "Error": "unknown revision v1.99.0"})
-    monkeypatch.setattr(build, "_go", lambda *_args, **_kwargs: refused)
+    monkeypatch.setattr(build, "run_go", lambda *_args, **_kwargs: refused)
     with pytest.raises(build.BuildError, match=r"refuses v1\.99\.0: unknown revision"):
         build.generated_go_mod("v1.99.0")
 

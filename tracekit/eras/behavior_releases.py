@@ -306,7 +306,7 @@ _JOB_SHIPPED: Final[dict[Behavior, Shipped]] = {
         "1.37",
         "taking the finalizer off an orphan is tried again with a back-off when it failed (before: "
         "at the pod's next change)",
-        f"{_JOB}:syncOrphanPodsMatchingPodKey",
+        f"{_JOB}:syncOrphanPodsBySelector",
         first_patch={"1.37": 1},
     ),
 }
