@@ -168,8 +168,13 @@ def _report(result: ImportResult, *, recognised: bool) -> None:
         _say(f"requests that made no state: {_counts(result.calls)}")
     for stream, reason in result.not_recorded.items():
         _say(f"{stream} are not recorded: {reason}")
-    for remark in result.remarks:
+    times = [f"{result.times}; what depends on times will be unknowable"] if result.times else []
+    for remark in (*times, *result.remarks):
         _say(remark)
+    _tell_problems(result)
+
+
+def _tell_problems(result: ImportResult) -> None:
     problems = result.problems.most_common()
     for problem, count in problems[:_PROBLEMS_SHOWN]:
         _say(problem + (f" ({count} times)" if count > 1 else ""))

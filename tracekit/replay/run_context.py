@@ -28,6 +28,8 @@ class RunContext:
     namespaces_ending: Mapping[str, int] = field(default_factory=dict)
     #: Streams that the source does not hold -> why; nothing follows from their having no rows.
     not_recorded: Mapping[str, str] = field(default_factory=dict)
+    #: Why the times of rows are not those at which things happened; empty where they are.
+    times_unknown: str = ""
     #: A write so close to the end of the trace may have a rest that was not recorded.
     end_slack_ns: int = 15 * NS_PER_S
 

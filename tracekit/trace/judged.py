@@ -12,6 +12,7 @@ from functools import cached_property
 
 from tracekit.diff.judge import KeyJudgement
 from tracekit.diff.trace import ACTIONS, DiffReport, diff_groups, judge_groups
+from tracekit.diff.unrecorded import as_far_as_recorded
 from tracekit.eras.cronjob import CronJobEra
 from tracekit.eras.detect import Detection
 from tracekit.eras.era import Era, nearest_known
@@ -247,6 +248,11 @@ class Judge:
             report.add(j for j in self._of_others if j.controller in controllers)
         if self._reader.losses:
             report.judgements = [self._but_for_losses(j) for j in report.judgements]
+        context = self.run_context
+        report.judgements = [
+            as_far_as_recorded(judgement, context.times_unknown, context.not_recorded)
+            for judgement in report.judgements
+        ]
         return report
 
     def _but_for_losses(self, judgement: Judgement) -> Judgement:

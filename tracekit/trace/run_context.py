@@ -31,6 +31,7 @@ def run_context_of(reader: TraceReader) -> RunContext:
         gaps,
         _namespaces_ending(reader),
         not_recorded(reader.header.streams),
+        str(reader.header.scope.get("times") or ""),
     )
 
 

@@ -16,7 +16,14 @@ from tracekit.trace.frames import Frame
 from tracekit.trace.importers.audit.importer import AuditReader
 from tracekit.trace.importers.audit.wrappers import unwrap
 from tracekit.trace.importers.documents import documents
+from tracekit.trace.importers.kubectl import KubectlLines, is_kubectl
 from tracekit.trace.importers.observation import Observation
+from tracekit.trace.importers.recorders import (
+    KshrkLines,
+    SchedulerLines,
+    is_kshrk,
+    is_scheduler,
+)
 from tracekit.trace.importers.report import ImportResult
 from tracekit.trace.importers.source import LineSource
 from tracekit.trace.importers.watch import read_line
@@ -45,6 +52,17 @@ class Reader(Protocol):
         """All rows, once every file was read."""
 
 
+class LineMaker(Protocol):
+    """Makes the lines of a watch log out of files of one kind."""
+
+    #: How many rows have a time that only the objects tell.
+    guessed: int
+    kubernetes_version: str | None
+
+    def lines(self, source: LineSource) -> Iterator[bytes]:
+        """The lines for one file."""
+
+
 @dataclass(frozen=True, slots=True)
 class Kind:
     """One kind of source."""
@@ -53,8 +71,10 @@ class Kind:
     #: In the words of a help text: what such a file is.
     about: str
     recognises: Callable[[bytes], bool]
-    #: Makes a reader, with a directory for temporary files; None: the watch importer writes itself.
-    reader: Callable[[Path, ImportResult], Reader] | None
+    #: Makes a reader, with a directory for temporary files; None: the watch importer reads it.
+    reader: Callable[[Path, ImportResult], Reader] | None = None
+    #: Makes a watch log of it; None: it is one.
+    lines: Callable[[ImportResult], LineMaker] | None = None
     #: Of two sources that tell the same revision, the lower one's row is kept.
     rank: int = 5
 
@@ -87,13 +107,33 @@ def _is_audit(sample: bytes) -> bool:
 
 
 KINDS: tuple[Kind, ...] = (
-    Kind("watch", "list and watch results, one JSON object a line", _is_watch, None, 0),
+    Kind("watch", "list and watch results, one JSON object a line", _is_watch, rank=0),
     Kind(
         "audit",
         "an API server's audit log: its own lines, or as GKE, EKS, AKS, OpenShift, Rancher keep it",
         _is_audit,
         AuditReader,
-        4,
+        rank=4,
+    ),
+    Kind(
+        "kshrk",
+        "a k8shark archive (kshrk capture)",
+        lambda sample: is_kshrk(sample, sample_documents(sample)),
+        lines=KshrkLines,
+        rank=3,
+    ),
+    Kind(
+        "sched-recorder",
+        "a record of kube-scheduler-simulator's sched-recorder",
+        lambda sample: is_scheduler(sample, sample_documents(sample)),
+        lines=SchedulerLines,
+        rank=3,
+    ),
+    Kind(
+        "kubectl",
+        "what kubectl prints: get -w, lists as JSON or YAML, cluster-info dump",
+        is_kubectl,
+        lines=KubectlLines,
     ),
 )
 BY_NAME = {kind.name: kind for kind in KINDS}

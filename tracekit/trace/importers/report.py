@@ -30,6 +30,8 @@ class ImportResult:
     unparsed: int = 0
     #: Streams of which the source holds nothing, and why.
     not_recorded: dict[str, str] = field(default_factory=dict)
+    #: Why the times of the rows are not those at which things happened; empty if they are.
+    times: str = ""
     #: What is worth knowing of it besides, as sentences.
     remarks: list[str] = field(default_factory=list)
 

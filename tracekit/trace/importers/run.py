@@ -13,12 +13,19 @@ from tracekit.errors import TraceFormatError, UsageError
 from tracekit.trace.header import write_header
 from tracekit.trace.importers.assemble import write_rows
 from tracekit.trace.importers.combine import combine
-from tracekit.trace.importers.kinds import BY_NAME, KINDS, Kind, recognise, wrong_kind
+from tracekit.trace.importers.kinds import (
+    BY_NAME,
+    KINDS,
+    Kind,
+    LineMaker,
+    recognise,
+    wrong_kind,
+)
 from tracekit.trace.importers.report import ImportResult
 from tracekit.trace.importers.source import LineSource
 from tracekit.trace.importers.watch import WatchImporter
 from tracekit.trace.lock import TraceLock
-from tracekit.trace.model import HEADER_NAME, TraceHeader
+from tracekit.trace.model import HEADER_NAME, STREAM_KINDS, TraceHeader
 from tracekit.trace.place import is_url
 from tracekit.trace.reader import TraceReader
 from tracekit.trace.writer import TraceWriter
@@ -160,15 +167,10 @@ def _one(part: _Part, place: Path, scratch: Path, header: TraceHeader) -> Import
     kind = part.kind
     assert kind is not None  # noqa: S101 - the caller looked
     session = {"source": f"import {kind.name}"}
-    if kind.reader is None:
-        importer = WatchImporter(lambda: TraceWriter(place, header, session=session))
-        try:
-            result = importer.run(part.sources)
-        finally:
-            importer.abandon()
-        result.kind = kind.name
-        return result
     result = ImportResult(kind.name)
+    if kind.reader is None:
+        _watch(part, place, header, result)
+        return result
     reader = kind.reader(scratch, result)
     for source in part.sources:
         before = _taken(result)
@@ -193,6 +195,57 @@ def _one(part: _Part, place: Path, scratch: Path, header: TraceHeader) -> Import
     return result
 
 
+def _watch(part: _Part, place: Path, header: TraceHeader, result: ImportResult) -> None:
+    """Import a watch log, or what can be made into one."""
+    kind = part.kind
+    assert kind is not None  # noqa: S101 - the caller looked
+    session = {"source": f"import {kind.name}"}
+    maker = kind.lines(result) if kind.lines is not None else None
+    sources: list[Any] = list(part.sources)
+    if maker is not None:
+        sources = [_Made(source, maker, kind) for source in part.sources]
+    importer = WatchImporter(lambda: TraceWriter(place, header, session=session), result)
+    try:
+        importer.run(sources)
+    finally:
+        importer.abandon()
+    if maker is None:
+        return
+    for stream in STREAM_KINDS:
+        if not result.streams[stream]:
+            result.not_recorded[stream] = f"{kind.name} sources have what was asked for only"
+    if header.kubernetes_version is None and maker.kubernetes_version is not None:
+        written = TraceReader(place).header
+        write_header(place, replace(written, kubernetes_version=maker.kubernetes_version))
+    if maker.guessed:
+        result.times = (
+            "the source has no receive times: each row has the latest that an object tells"
+        )
+
+
+class _Made:
+    """A source of watch log lines that are made of another file."""
+
+    def __init__(self, source: LineSource, maker: LineMaker, kind: Kind) -> None:
+        self.name = source.name
+        self.fragment = b""
+        self._source, self._maker, self._kind = source, maker, kind
+
+    @property
+    def problem(self) -> str | None:
+        """How the file ended too early, if it did."""
+        return self._source.problem
+
+    def lines(self) -> Iterator[bytes]:
+        """The lines; an error if there are none."""
+        nothing = True
+        for line in self._maker.lines(self._source):
+            nothing = False
+            yield line
+        if nothing:
+            raise wrong_kind(self._source, self._kind)
+
+
 def _taken(result: ImportResult) -> int:
     return sum(result.shapes.values())
 
@@ -210,6 +263,7 @@ def _tell(place: Path, result: ImportResult) -> None:
             reader.header,
             sessions=(*reader.header.sessions[:-1], last),
             streams={**reader.header.streams, **streams},
+            scope={**reader.header.scope, **({"times": result.times} if result.times else {})},
         ),
     )
 

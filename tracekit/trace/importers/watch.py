@@ -28,12 +28,14 @@ _PROBE_BYTES = 8 * 1024 * 1024
 class WatchImporter:
     """Feeds the lines of several files, in their order, to one writer."""
 
-    def __init__(self, open_writer: Callable[[], TraceWriter]) -> None:
+    def __init__(
+        self, open_writer: Callable[[], TraceWriter], result: ImportResult | None = None
+    ) -> None:
         self._open_writer = open_writer
         self._writer: TraceWriter | None = None
         self._watchdog = Watchdog()
         self._objects = LiveObjects()
-        self.result = ImportResult()
+        self.result = result or ImportResult()
         #: Streams that a cut interrupted -> why; the gap row is due when they come back.
         self._interrupted: dict[str, str] = {}
 

@@ -62,6 +62,7 @@ class AuditReader:
         self._agents: Counter[str] = Counter()
         self._written: Counter[str] = Counter()
         self._unseen: dict[str, list[tuple[int, int]]] = {}
+        self._renewals = 0
         self.entries = 0
         self.first_ns: int | None = None
         self.last_ns: int | None = None
@@ -240,6 +241,7 @@ class AuditReader:
             if isinstance(found, Step):
                 if stream == "leases" and not _leader(found.entry):
                     continue
+                self._renewals += stream == "leases"
                 self._call(stream, found.entry, found, found.why)
                 if found.why.startswith("logged without"):
                     self._unseen_write(stream, found.entry)
@@ -303,7 +305,7 @@ class AuditReader:
                 "`tracekit manifests --audit-policy` prints a policy that has it"
             )
         for stream in STREAM_KINDS:
-            if result.streams[stream]:
+            if result.streams[stream] or (stream == "leases" and self._renewals):
                 continue
             reason = "the log's policy leaves them out, or nobody wrote any"
             if self._written[stream]:

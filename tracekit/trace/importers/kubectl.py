@@ -1,0 +1,203 @@
+"""`kubectl`: what somebody's terminal shows: `kubectl get … -w`, lists as JSON or YAML, dumps.
+
+`-w -o json --output-watch-events` prints one document for each event, `-w -o json` one for each
+state, without its type; `ts` (moreutils) may stand before each line. A list is one look. The
+objects that a watch begins with are printed as ADDED too: until something else comes, they count as
+looks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Any
+
+import orjson
+import yaml
+
+from tracekit.errors import TraceFormatError
+from tracekit.kube.timestamps import NS_PER_S, parse_rfc3339
+from tracekit.trace.importers.documents import documents
+from tracekit.trace.importers.frames import frame, latest_stamp, listed, split_list, stream_of
+from tracekit.trace.importers.report import ImportResult
+from tracekit.trace.importers.source import LineSource
+
+Raw = dict[str, Any]
+
+_ISO = re.compile(
+    rb"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?)\s(.*)$",
+    re.DOTALL,
+)
+_TS = re.compile(rb"^([A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?)\s(.*)$", re.DOTALL)
+_TYPES = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"})
+_DOCUMENTS_LOOKED_AT = 20
+_YAML_BYTES_MAX = 64 * 1024 * 1024
+
+
+class Stamps:
+    """Takes the time stamps of `ts` off the lines, and remembers the last."""
+
+    def __init__(self) -> None:
+        self.last: bytes | None = None
+
+    def strip(self, lines: Iterator[bytes]) -> Iterator[bytes]:
+        """The lines without their stamps."""
+        for line in lines:
+            found = _ISO.match(line) or _TS.match(line)
+            if found is None:
+                yield line
+            else:
+                self.last = found.group(1)
+                yield found.group(2)
+
+    def at_ns(self, near_ns: int | None) -> int | None:
+        """The last stamp in Unix ns; `near_ns` gives the year to those that have none."""
+        if self.last is None:
+            return None
+        text = self.last.decode()
+        if text[0].isdigit():
+            return parse_rfc3339(text if text[-1] == "Z" or text[-6] in "+-" else f"{text}Z")
+        year = datetime.fromtimestamp((near_ns or 0) / NS_PER_S, tz=UTC).year
+        whole, _, rest = text.partition(".")
+        try:
+            at = datetime.strptime(f"{year} {whole}", "%Y %b %d %H:%M:%S").replace(tzinfo=UTC)
+        except ValueError:
+            return None
+        return int(at.timestamp()) * NS_PER_S + int((rest + "0" * 9)[:9])
+
+
+class KubectlLines:
+    """Makes a watch log of what kubectl printed."""
+
+    def __init__(self, result: ImportResult) -> None:
+        self._result = result
+        self._begun: set[str] = set()
+        self._seen: set[str] = set()
+        self._known: set[tuple[str, str]] = set()
+        self._latest_ns: int | None = None
+        self.guessed = 0
+        self.kubernetes_version: str | None = None
+
+    def lines(self, source: LineSource) -> Iterator[bytes]:
+        """The lines of the watch log for one file."""
+        stamps = Stamps()
+        if _is_yaml(source.peek(4096)):
+            for document in _yaml(source):
+                yield from self._document(document, stamps)
+            return
+        for number, text in documents(stamps.strip(source.lines()), source.name):
+            try:
+                document = orjson.loads(text)
+            except orjson.JSONDecodeError:
+                self._result.problems[f"what is no JSON in {source.name}, left out"] += 1
+                if number == 1:
+                    self._result.problems[f"{source.name} begins with something else"] += 1
+                continue
+            if isinstance(document, dict):
+                yield from self._document(document, stamps)
+
+    def _document(self, document: Raw, stamps: Stamps) -> Iterator[bytes]:
+        obj = document.get("object")
+        kind = document.get("type")
+        if isinstance(obj, dict) and kind in _TYPES:
+            self._result.shapes["watch event"] += 1
+            yield from self._state(obj, str(kind), stamps)
+            return
+        lists = split_list(document)
+        if lists is None:
+            self._result.shapes["object"] += 1
+            yield from self._state(document, "", stamps)
+            return
+        self._result.shapes["list"] += 1
+        items, revision = lists
+        at_ns = self._time({"items": list(items.values())}, stamps)
+        if not items:
+            self._result.problems["lists of kinds that are not recorded, left out"] += 1
+        for stream, found in items.items():
+            yield from listed(stream, found, revision, at_ns)
+
+    def _state(self, obj: Raw, kind: str, stamps: Stamps) -> Iterator[bytes]:
+        stream = stream_of(obj)
+        if stream is None:
+            name = str(obj.get("kind"))[:60]
+            self._result.problems[f"objects of the kind {name}, left out"] += 1
+            return
+        meta = obj.get("metadata")
+        uid = str(meta.get("uid")) if isinstance(meta, dict) else ""
+        known = (stream, uid) in self._known
+        self._known.add((stream, uid))
+        if kind != "ADDED":
+            self._begun.add(stream)
+        if (kind == "ADDED" and stream not in self._begun) or (not kind and not known):
+            kind = "LIST"
+        yield frame(stream, kind or "MODIFIED", obj, self._time(obj, stamps))
+
+    def _time(self, obj: Raw, stamps: Stamps) -> int | None:
+        """When it was received: the stamp, else no earlier than what the object tells itself."""
+        own = latest_stamp(obj)
+        at_ns = stamps.at_ns(own)
+        if at_ns is not None:
+            return at_ns
+        self.guessed += 1
+        if own is not None and (self._latest_ns is None or own > self._latest_ns):
+            self._latest_ns = own
+        return self._latest_ns
+
+
+def _is_yaml(sample: bytes) -> bool:
+    head = sample.lstrip()
+    return head.startswith((b"apiVersion:", b"---", b"items:", b"kind:"))
+
+
+def _yaml(source: LineSource) -> Iterator[Raw]:
+    text = b""
+    for chunk in source.chunks():
+        text += chunk
+        if len(text) > _YAML_BYTES_MAX:
+            raise TraceFormatError(
+                f"{source.name} is YAML of more than {_YAML_BYTES_MAX >> 20} MiB: ask kubectl for "
+                "-o json, which is read piece by piece"
+            )
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        for document in yaml.load_all(text, Loader=_untimed(loader)):
+            if isinstance(document, dict):
+                yield document
+    except yaml.YAMLError as error:
+        where = getattr(error, "problem_mark", None)
+        line = f" in line {where.line + 1}" if where is not None else ""
+        raise TraceFormatError(
+            f"{source.name} is no YAML{line}: ask kubectl for -o json instead"
+        ) from error
+
+
+def _untimed(loader: Any) -> Any:
+    """The loader, with time stamps left as the text that they are in the API."""
+    made: Any = type("UntimedLoader", (loader,), {})
+    made.yaml_implicit_resolvers = {
+        first: [(tag, pattern) for tag, pattern in found if not tag.endswith(":timestamp")]
+        for first, found in loader.yaml_implicit_resolvers.items()
+    }
+    return made
+
+
+def is_kubectl(sample: bytes) -> bool:
+    """Whether a file that begins so holds what kubectl prints."""
+    if _is_yaml(sample):
+        return b"apiVersion:" in sample and b"kind:" in sample
+    lines = Stamps().strip(iter(sample.split(b"\n")))
+    for _, text in islice(documents(lines, "sample"), _DOCUMENTS_LOOKED_AT):
+        try:
+            document = orjson.loads(text)
+        except orjson.JSONDecodeError:
+            continue
+        if not isinstance(document, dict):
+            continue
+        obj = document.get("object")
+        if document.get("type") in _TYPES and isinstance(obj, dict) and "resource" not in document:
+            return True
+        if isinstance(document.get("apiVersion"), str) and isinstance(document.get("kind"), str):
+            return "auditID" not in document
+    return False

@@ -1,0 +1,211 @@
+"""Other tools' records of a cluster: kshrk, kube-scheduler-simulator, etcd-druid.
+
+| kind | format | source |
+|---|---|---|
+| `kshrk` | ZIP of Zstandard entries: `metadata.json`, `records/…` (format versions 1 and 2); or JSON lines | k8shark, docs/archive-format.md, internal/archive |
+| `sched-recorder` | JSON lines `{"time", "event", "resource"}` | kube-scheduler-simulator, simulator/recorder |
+| `etcd-delta` | JSON array of `{"etcdEvent", "time"}` | etcd-backup-restore, pkg/snapshot/snapshotter |
+"""  # noqa: E501
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import orjson
+import zstandard
+
+from tracekit.errors import TraceFormatError
+from tracekit.kube.timestamps import parse_rfc3339
+from tracekit.trace.importers.documents import documents
+from tracekit.trace.importers.frames import frame, listed, split_list, stream_of
+from tracekit.trace.importers.report import ImportResult
+from tracekit.trace.importers.source import LineSource
+
+Raw = dict[str, Any]
+
+ZIP_MAGIC = b"PK\x03\x04"
+_AGE_MAGIC = b"age-encryption.org/"
+_ENTRY_BYTES_MAX = 512 * 1024 * 1024
+_RECORD = re.compile(r"k8shark-capture/records/[0-9a-f]+/\d+\.json(\.zst)?")
+_OK = 200
+_SCHEDULER_TYPES = {"Add": "ADDED", "Update": "MODIFIED", "Delete": "DELETED"}
+
+
+class KshrkLines:
+    """Makes a watch log of a k8shark archive: polls are lists, watch events are events."""
+
+    def __init__(self, result: ImportResult) -> None:
+        self._result = result
+        self.kubernetes_version: str | None = None
+        self.guessed = 0
+
+    def lines(self, source: LineSource) -> Iterator[bytes]:
+        """The lines of the watch log for one archive."""
+        if source.peek(len(_AGE_MAGIC)) == _AGE_MAGIC:
+            raise TraceFormatError(f"{source.name} is encrypted: decrypt it first (kshrk decrypt)")
+        if source.peek(4) == ZIP_MAGIC:
+            records: Iterable[Raw] = self._archive(source)
+        else:
+            records = (
+                record
+                for _, text in documents(source.lines(), source.name)
+                if isinstance(record := _json(text), dict)
+            )
+        ordered = sorted(
+            ((parse_rfc3339(str(r.get("captured_at"))) or 0, i, r) for i, r in enumerate(records)),
+            key=lambda item: item[:2],
+        )
+        yield from self._frames(ordered)
+
+    def _archive(self, source: LineSource) -> Iterator[Raw]:
+        try:
+            archive = zipfile.ZipFile(io.BytesIO(b"".join(source.chunks())))
+        except zipfile.BadZipFile:
+            raise TraceFormatError(
+                f"{source.name} is a broken archive: it was cut off, or its capture was; copy it "
+                "again"
+            ) from None
+        names = archive.namelist()
+        if "k8shark-capture/metadata.json" in names:
+            about = _json(archive.read("k8shark-capture/metadata.json"))
+            if isinstance(about, dict) and isinstance(about.get("kubernetes_version"), str):
+                self.kubernetes_version = about["kubernetes_version"]
+        for name in names:
+            if not _RECORD.fullmatch(name):
+                continue
+            record = _json(_entry(archive, name, source.name))
+            if isinstance(record, dict):
+                yield record
+
+    def _frames(self, records: Iterable[tuple[int, int, Raw]]) -> Iterator[bytes]:
+        """Polls of the namespaces of one kind in one round are one list."""
+        rounds: dict[str, dict[str, tuple[int, list[Raw], str | None]]] = {}
+        for at_ns, _, record in records:
+            body, path = record.get("response_body"), str(record.get("api_path"))
+            if record.get("response_code") != _OK or not isinstance(body, dict):
+                continue
+            event = record.get("event_type")
+            if event in ("ADDED", "MODIFIED", "DELETED"):
+                stream = stream_of(body)
+                if stream is not None:
+                    self._result.shapes["watch event"] += 1
+                    yield frame(stream, str(event), body, at_ns)
+                continue
+            lists = split_list(body)
+            if lists is None or "?" in path:
+                continue
+            self._result.shapes["poll"] += 1
+            for stream, items in lists[0].items():
+                now = rounds.setdefault(stream, {})
+                if path in now:
+                    yield from _round(stream, now)
+                    now.clear()
+                now[path] = (at_ns, items, lists[1])
+        for stream, last in rounds.items():
+            yield from _round(stream, last)
+
+
+def _round(stream: str, polls: dict[str, tuple[int, list[Raw], str | None]]) -> Iterator[bytes]:
+    items = [item for _, found, _ in polls.values() for item in found]
+    revisions = [int(rv) for _, _, rv in polls.values() if rv is not None and rv.isdigit()]
+    at_ns = max(at for at, _, _ in polls.values())
+    yield from listed(stream, items, str(min(revisions)) if revisions else None, at_ns)
+
+
+def _json(text: bytes) -> Any:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+
+
+def _entry(archive: zipfile.ZipFile, name: str, where: str) -> bytes:
+    data = archive.read(name)
+    if name.endswith(".zst"):
+        reader = zstandard.ZstdDecompressor().stream_reader(data)
+        try:
+            data = reader.read(_ENTRY_BYTES_MAX + 1)
+        except zstandard.ZstdError as error:
+            raise TraceFormatError(
+                f"{where} is damaged: its entry {name} cannot be read ({error}); copy it again"
+            ) from error
+    if len(data) > _ENTRY_BYTES_MAX:
+        raise TraceFormatError(
+            f"{where} has an entry of more than {_ENTRY_BYTES_MAX >> 20} MiB: it is no capture"
+        )
+    return data
+
+
+class SchedulerLines:
+    """Makes a watch log of what kube-scheduler-simulator's sched-recorder wrote."""
+
+    def __init__(self, result: ImportResult) -> None:
+        self._result = result
+        self._known: dict[tuple[str, str, str], Raw] = {}
+        self.kubernetes_version: str | None = None
+        self.guessed = 0
+
+    def lines(self, source: LineSource) -> Iterator[bytes]:
+        """The lines of the watch log for one file."""
+        for _, text in documents(source.lines(), source.name):
+            record = _json(text)
+            obj = record.get("resource") if isinstance(record, dict) else None
+            kind = _SCHEDULER_TYPES.get(str(record.get("event"))) if obj is not None else None
+            if not isinstance(obj, dict) or kind is None:
+                self._result.problems[f"lines of {source.name} that are no records"] += 1
+                continue
+            stream = stream_of(obj)
+            if stream is None:
+                continue
+            self._result.shapes["record"] += 1
+            yield frame(stream, *self._state(stream, kind, obj), _time(record))
+
+    def _state(self, stream: str, kind: str, obj: Raw) -> tuple[str, Raw]:
+        """A deletion has the name only: the last state known is what is gone."""
+        meta = obj.get("metadata")
+        meta = meta if isinstance(meta, dict) else {}
+        key = (stream, str(meta.get("namespace")), str(meta.get("name")))
+        if kind == "DELETED":
+            return kind, self._known.pop(key, obj)
+        listed_first = kind == "ADDED" and key not in self._known and not _is_new(obj)
+        self._known[key] = obj
+        return ("LIST" if listed_first else kind), obj
+
+
+def _is_new(obj: Raw) -> bool:
+    """Whether an informer's first sight of an object can be its creation: nothing happened yet."""
+    status, spec = obj.get("status"), obj.get("spec")
+    started = isinstance(status, dict) and bool(set(status) - {"phase", "qosClass"})
+    return not started and not (isinstance(spec, dict) and spec.get("nodeName"))
+
+
+def _time(record: Any) -> int | None:
+    at = record.get("time") if isinstance(record, dict) else None
+    return parse_rfc3339(at) if isinstance(at, str) else None
+
+
+def is_kshrk(sample: bytes, found: list[bytes]) -> bool:
+    """Whether a file is a k8shark archive."""
+    if sample.startswith(_AGE_MAGIC):
+        return True
+    if sample.startswith(ZIP_MAGIC):
+        return b"k8shark-capture/" in sample
+    return any(
+        isinstance(r := _json(text), dict) and "api_path" in r and "captured_at" in r
+        for text in found
+    )
+
+
+def is_scheduler(sample: bytes, found: list[bytes]) -> bool:
+    """Whether a file is of sched-recorder."""
+    del sample
+    return any(
+        isinstance(r := _json(text), dict)
+        and r.get("event") in _SCHEDULER_TYPES
+        and "resource" in r
+        for text in found
+    )
