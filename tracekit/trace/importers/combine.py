@@ -34,6 +34,8 @@ class Combined:
     added: int = 0
     #: Rows that learned who wrote them.
     named: int = 0
+    #: Whether every row about Jobs has a time of its own.
+    timed: bool = True
 
 
 @dataclass(slots=True)
@@ -43,6 +45,7 @@ class _Index:
     rows: dict[tuple[str, int, bool], Raw] = field(default_factory=dict)
     objects: dict[str, list[Raw]] = field(default_factory=dict)
     origins: dict[int, Origin] = field(default_factory=dict)  # by seq
+    times: dict[int, int] = field(default_factory=dict)  # by seq
 
     @classmethod
     def of(cls, reader: TraceReader) -> _Index:
@@ -106,13 +109,17 @@ def combine(writer: TraceWriter, traces: Sequence[TraceReader]) -> Combined:
     found = Combined()
     added: list[Iterator[Raw]] = []
     kept: list[list[int]] = []
+    best_timed = not best.header.scope.get("times")
     for other in others:
+        timed = not other.header.scope.get("times")
         mine: list[int] = []
         for row in _rows(other):
             if row["type"] in _STATES:
                 same = index.counterpart(row)
                 if same is not None:
                     found.shared += 1
+                    if not best_timed and timed:
+                        index.times[same["seq"]] = row["recv_ns"]
                     if row["actor"] is not None and same["actor"] is None:
                         index.origins[same["seq"]] = replace(
                             origin_of(row), derived_from=None, rv_after=None, rv_before=None
@@ -126,7 +133,11 @@ def combine(writer: TraceWriter, traces: Sequence[TraceReader]) -> Combined:
     found.named = len(index.origins)
     found.added = sum(map(len, kept))
     for row in _merged(_rows(best), added):
+        if row["of"] == 0:
+            row["recv_ns"] = index.times.get(row["seq"], row["recv_ns"])
         _write(writer, row, index.origins.get(row["seq"]) if row["of"] == 0 else None)
+    judged = [r for r in index.rows.values() if r["stream"] in ("jobs", "pods", "cronjobs")]
+    found.timed = best_timed or all(row["seq"] in index.times for row in judged)
     return found
 
 

@@ -16,6 +16,13 @@ from tracekit.trace.frames import Frame
 from tracekit.trace.importers.audit.importer import AuditReader
 from tracekit.trace.importers.audit.wrappers import unwrap
 from tracekit.trace.importers.documents import documents
+from tracekit.trace.importers.etcd.bbolt import is_bbolt
+from tracekit.trace.importers.etcd.importer import (
+    SQLITE_MAGIC,
+    DeltaReader,
+    EtcdReader,
+    KineReader,
+)
 from tracekit.trace.importers.kubectl import KubectlLines, is_kubectl
 from tracekit.trace.importers.observation import Observation
 from tracekit.trace.importers.recorders import (
@@ -114,6 +121,27 @@ KINDS: tuple[Kind, ...] = (
         _is_audit,
         AuditReader,
         rank=4,
+    ),
+    Kind(
+        "etcd",
+        "a snapshot of etcd, or the db file of its data directory",
+        is_bbolt,
+        EtcdReader,
+        rank=2,
+    ),
+    Kind(
+        "kine",
+        "the SQLite database of kine (k3s: server/db/state.db)",
+        lambda sample: sample.startswith(SQLITE_MAGIC),
+        KineReader,
+        rank=2,
+    ),
+    Kind(
+        "etcd-delta",
+        "a delta snapshot of etcd-backup-restore (Gardener, etcd-druid)",
+        lambda sample: sample.lstrip()[:1] == b"[" and b'"etcdEvent"' in sample,
+        DeltaReader,
+        rank=1,
     ),
     Kind(
         "kshrk",

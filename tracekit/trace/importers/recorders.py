@@ -1,10 +1,9 @@
-"""Other tools' records of a cluster: kshrk, kube-scheduler-simulator, etcd-druid.
+"""Other tools' records of a cluster: kshrk, kube-scheduler-simulator.
 
 | kind | format | source |
 |---|---|---|
-| `kshrk` | ZIP of Zstandard entries: `metadata.json`, `records/…` (format versions 1 and 2); or JSON lines | k8shark, docs/archive-format.md, internal/archive |
+| `kshrk` | ZIP of Zstandard entries: `metadata.json`, `records/…` (format versions 1 and 2); or JSON lines | phenixblue/k8shark, internal/archive |
 | `sched-recorder` | JSON lines `{"time", "event", "resource"}` | kube-scheduler-simulator, simulator/recorder |
-| `etcd-delta` | JSON array of `{"etcdEvent", "time"}` | etcd-backup-restore, pkg/snapshot/snapshotter |
 """  # noqa: E501
 
 from __future__ import annotations

@@ -289,6 +289,8 @@ def _combined(request: ImportRequest, traces: Sequence[Path], place: Path) -> Im
         found = combine(writer, readers)
         writer.close(compact=True)
         result.rows = writer.next_seq
+    if not found.timed:
+        header = replace(header, scope={**header.scope, "times": headers[0].scope["times"]})
     write_header(place, replace(header, sessions=(*header.sessions, _session(found))))
     result.remarks.append(
         f"{found.shared:,} revisions were in several sources, {found.named:,} of them learned who "
