@@ -57,6 +57,7 @@ class Run:
     kcm_flags: str
     feature_gates: str
     restarts_after: dict[str, list[float]]  # program → when it gets kill -9
+    away_seconds: float
     out: Path
     note: str
 
@@ -169,7 +170,7 @@ def _restart(run: Run, cluster: Cluster, program: str) -> None:
     started = time.monotonic()
     for after in run.restarts_after[program]:
         time.sleep(max(0.0, started + after - time.monotonic()))
-        cluster.restart(program, away_seconds=2)
+        cluster.restart(program, away_seconds=run.away_seconds)
 
 
 def _settle(run: Run, scenes: list[Scene]) -> None:
@@ -252,6 +253,7 @@ def _options(arguments: Sequence[str] | None) -> Run:
         "--restart-after", default="", help="seconds, comma separated; controllers get kill -9"
     )
     parser.add_argument("--api-restart-after", default="", help="the same for the API server")
+    parser.add_argument("--away-seconds", type=float, default=2, help="until it is started again")
     parser.add_argument("--note", default="")
     parser.add_argument("-o", "--out", type=Path, required=True)
     options = parser.parse_args(arguments)
@@ -273,6 +275,7 @@ def _options(arguments: Sequence[str] | None) -> Run:
             CONTROLLER_MANAGER: _moments(options.restart_after),
             API_SERVER: _moments(options.api_restart_after),
         },
+        away_seconds=options.away_seconds,
         out=options.out.resolve(),
         note=options.note,
     )

@@ -223,7 +223,24 @@ class Kubelet:
             "target": {"apiVersion": "v1", "kind": "Node", "name": NODE},
         }
         self._api.create(namespaced("pods", pod.namespace, pod.name, "binding"), body)
-        self._after(pod.plan.start_seconds, pod, self._run)
+        if pod.plan.waiting:
+            self._after(0.05, pod, self._wait)
+        if not pod.plan.waiting or pod.plan.run_seconds is not None:
+            self._after(pod.plan.start_seconds, pod, self._run)
+
+    def _wait(self, pod: _Pod) -> None:
+        pod.started_at = pod.started_at or _now()
+        state = {"waiting": {"reason": pod.plan.waiting}}
+        statuses = [_container(pod, name, state, ready=False) for name in pod.containers]
+        self._patch(
+            pod,
+            {
+                "phase": "Pending",
+                "startTime": pod.started_at,
+                "conditions": _conditions(ready=False),
+                "containerStatuses": statuses,
+            },
+        )
 
     def _refuse(self, pod: _Pod) -> None:
         self._patch(
@@ -231,7 +248,8 @@ class Kubelet:
         )
 
     def _run(self, pod: _Pod) -> None:
-        pod.started_at = pod.run_started_at = _now()
+        pod.run_started_at = _now()
+        pod.started_at = pod.started_at or pod.run_started_at
         pod.started = True
         ready = pod.plan.ready_seconds <= 0
         self._patch(pod, self._running_status(pod, ready=ready))
@@ -254,7 +272,8 @@ class Kubelet:
             self._after(spell, pod, self._end)
 
     def _restart(self, pod: _Pod) -> None:
-        failed = _terminated(pod.plan.exit_code or 1, pod.run_started_at, _now())
+        code = pod.plan.exit_code or 1
+        failed = _terminated(code, pod.run_started_at, _now(), pod.plan.exit_reason)
         again = replace(
             pod,
             last_state={"terminated": failed},
@@ -321,7 +340,11 @@ class Kubelet:
                 _container(
                     pod,
                     name,
-                    {"terminated": _terminated(code, pod.run_started_at, now)},
+                    {
+                        "terminated": _terminated(
+                            code, pod.run_started_at, now, pod.plan.exit_reason
+                        )
+                    },
                     ready=False,
                 )
                 for name, code in codes.items()
@@ -341,10 +364,10 @@ def _container(pod: _Pod, name: str, state: RawObject, *, ready: bool) -> RawObj
     }
 
 
-def _terminated(code: int, started_at: str, finished_at: str) -> RawObject:
+def _terminated(code: int, started_at: str, finished_at: str, why: str) -> RawObject:
     return {
         "exitCode": code,
-        "reason": "Error" if code else "Completed",
+        "reason": why if code else "Completed",
         "startedAt": started_at,
         "finishedAt": finished_at,
     }

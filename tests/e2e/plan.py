@@ -9,6 +9,8 @@
 | `run` | from Running to the end; without it the pod runs until it is deleted |
 | `exit` | exit code at the end; default 0. With restartPolicy OnFailure a code other than 0 restarts |
 | `exits` | exit code by container name, where it differs from `exit` |
+| `exitReason` | reason of a container that ends with a code other than 0; default Error |
+| `waiting` | reason for which the containers wait before `start`, such as ImagePullBackOff; without `run` they never start |
 | `failFirst` | the first n pods (of the index in an Indexed job, else of the job) end with `exit`, default 1, the others with 0 |
 | `restarts` | times the containers fail and restart before the end, spread evenly over `run` |
 | `condition` | type of a pod condition that a failing pod also gets, such as DisruptionTarget |
@@ -41,6 +43,8 @@ class Plan:
     run_seconds: float | None = None
     exit_code: int = 0
     exit_codes: Mapping[str, int] = field(default_factory=dict)
+    exit_reason: str = "Error"
+    waiting: str = ""
     restarts: int = 0
     condition: str = ""
     reason: str = ""
@@ -72,6 +76,8 @@ def plan_of(annotations: Mapping[str, str], *, ordinal: int, attempt: int) -> Pl
         run_seconds=None if raw.get("run") is None else float(raw["run"]),
         exit_code=exit_code,
         exit_codes=raw.get("exits", {}),
+        exit_reason=str(raw.get("exitReason", "Error")),
+        waiting=str(raw.get("waiting", "")),
         restarts=int(raw.get("restarts", 0)),
         condition=str(raw.get("condition", "")),
         reason=str(raw.get("reason", "")),

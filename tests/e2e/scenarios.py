@@ -19,6 +19,7 @@ from tests.e2e.policy_scenarios import (
     success_policy,
 )
 from tests.e2e.scene import Scene, Surroundings
+from tests.e2e.trouble_scenarios import refused, troubles
 from tests.e2e.version_scenarios import cron_conflicts, orphans_refused
 
 LONG_JOB_NAME = "a-long-job-name-that-fills-the-limit-of-sixty-three-characters"
@@ -358,6 +359,8 @@ SCENARIOS: dict[str, Entry] = {
     "cron-conflicts": Entry(run=cron_conflicts, minor=21),
     "orphans-refused": Entry(run=orphans_refused, minor=30),
     "churn": Entry(run=churn, in_all=False),
+    "troubles": Entry(run=troubles, in_all=False),
+    "refused": Entry(run=refused, in_all=False),
 }
 
 
