@@ -1,4 +1,4 @@
-"""Write docs/sql.md and docs/cli.md from the code: `python docs/generate.py [--check]`.
+"""Write the pages of `PAGES` from the code: `python docs/generate.py [--check]`.
 
 With --check nothing is written; the exit status is 1 if a page tells another story than the code.
 """
@@ -13,6 +13,8 @@ from tempfile import TemporaryDirectory
 import click
 
 from tracekit.cli.main import VERBS, cli
+from tracekit.findings import divergences
+from tracekit.findings.diagnosis import RULES
 from tracekit.sql.catalog import View, examples, macros, views
 from tracekit.sql.session import Session
 from tracekit.trace.model import TraceHeader
@@ -20,6 +22,49 @@ from tracekit.trace.schema import COLUMNS
 from tracekit.trace.writer import TraceWriter
 
 DOCS = Path(__file__).resolve().parent
+REPOSITORY = "https://github.com/kubernetes/kubernetes"
+
+FINDINGS_HEAD = """\
+# Findings
+
+<!-- Made by docs/generate.py from tracekit/findings: change it there. -->
+
+`tracekit diagnose TRACE` says what went wrong, worst first: an id that stays, a severity, the
+objects, one sentence, from what that is known, what to do, the upstream thread where there is one.
+
+```
+tracekit diagnose run                          # one screen; -v: evidence for every finding
+tracekit diagnose run --since 2h -n shop       # the last two hours of one namespace
+tracekit diagnose run -o markdown              # for an issue: with numbers of threads
+tracekit diagnose run --fail-on warning -o junit > findings.xml
+tracekit diagnose run --write-baseline known.json && tracekit diagnose run --baseline known.json
+tracekit replay run --diff --baseline known.json -o sarif > tracekit.sarif
+```
+
+- Each is decided from the record and its replay; the text of an Event alone decides none.
+- `error`: something that had to happen did not, or happened against the rules. `warning`: harm by
+  controllers that kept to their rules, and Jobs that failed. `info`: good to know.
+- The exit status is 0, or 1 with `--fail-on` when a finding is so bad or worse.
+- Objects in the same trouble for the same cause are one finding: *37 Jobs of CronJob shop/import*.
+- `-n`, `-l`, `--since`, `--from` and `--to` choose findings; all of the trace is looked at. What is
+  about the whole (leaders, backlog, the record) is told for every namespace.
+- `-o json` follows [diagnose.schema.json](diagnose.schema.json): within one `schema_version` keys
+  are only added. A baseline follows [baseline.schema.json](baseline.schema.json): each entry names
+  an `id` and may name `kind`, `namespace` and `name` as shell patterns, and a `reason`. What it
+  accepts and does not occur is told on stderr.
+- `replay --diff --baseline` leaves the divergences (TK1xx) out that the file accepts; `-o junit`
+  makes one test case of each object, `-o sarif` one result of each divergence.
+
+## TK1xx: divergences
+
+"""
+#: Title and start of the ids of the families below the divergences.
+FAMILIES = (
+    ("TK2xx: controllers that kept to their rules and did harm", "TK2"),
+    ("TK3xx: CronJobs", "TK3"),
+    ("TK4xx: Jobs", "TK4"),
+    ("TK9xx: the record", "TK9"),
+)
 
 SQL_HEAD = """\
 # SQL over traces
@@ -152,7 +197,38 @@ def _section(path: str, command: click.Command, context: click.Context, depth: i
     return f"\n{'#' * depth} {path}\n\n```\n{command.get_help(context)}\n```\n"
 
 
-PAGES: dict[str, Callable[[], str]] = {"sql.md": sql_page, "cli.md": cli_page}
+def findings_page() -> str:
+    """docs/findings.md."""
+    return FINDINGS_HEAD + "\n".join(_finding_lines()) + "\n"
+
+
+def _finding_lines() -> Iterator[str]:
+    ours = {rule.id for rule in divergences.RULES}
+    yield "| controller | action | different | missing | extra | early | late |"
+    yield "|---|---|---|---|---|---|---|"
+    for block, (controller, action) in enumerate(divergences.ACTIONS):
+        ids = [rule.id for rule in divergences.RULES[block * 5 : block * 5 + 5]]
+        yield f"| {controller} | {action} | {' | '.join(ids)} |"
+    first = divergences.RULES[0]
+    yield f"\nAlways `error`. {first.decided.replace('`different`', 'the one of its column')}"
+    yield f"\nFalse alarms: {first.false_alarms}"
+    for title, start in FAMILIES:
+        yield f"\n## {title}\n"
+        for rule in RULES:
+            if not rule.id.startswith(start) or rule.id in ours:
+                continue
+            link = f"{REPOSITORY}/issues/{rule.thread}"
+            thread = f" · [#{rule.thread}]({link})" if rule.thread else ""
+            yield f"### {rule.id}: {rule.title}\n"
+            yield f"`{rule.severity.value}`{thread}\n\n{rule.decided}\n"
+            yield f"- False alarms: {rule.false_alarms}\n- What to do: {rule.todo}\n"
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    "sql.md": sql_page,
+    "cli.md": cli_page,
+    "findings.md": findings_page,
+}
 
 
 def main() -> int:

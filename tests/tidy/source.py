@@ -24,6 +24,7 @@ PURE_ROOMS = frozenset(
         "verdict",
         "replay",
         "diff",
+        "findings",
     }
 )
 

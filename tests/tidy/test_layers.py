@@ -17,6 +17,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("tracekit.verdict",),
     ("tracekit.replay",),
     ("tracekit.diff",),
+    ("tracekit.findings",),
     ("tracekit.trace",),
     ("tracekit.record", "tracekit.sql"),
     ("tracekit.report",),

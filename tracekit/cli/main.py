@@ -19,6 +19,7 @@ from tracekit.errors import TracekitError
 
 #: verb -> "module:attribute" of its click command.
 VERBS: dict[str, str] = {
+    "diagnose": "tracekit.cli.diagnose:diagnose",
     "replay": "tracekit.cli.replay:replay",
     "record": "tracekit.cli.record:record",
     "redact": "tracekit.cli.redact:redact",

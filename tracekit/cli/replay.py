@@ -6,8 +6,11 @@ import sys
 
 import click
 
+from tracekit.cli.baselines import baseline_option, read_baseline, tell_unused
 from tracekit.cli.completion import complete_key
 from tracekit.cli.trace_options import namespace_option, tell_warnings
+from tracekit.errors import UsageError
+from tracekit.report.ci import CI_FORMATS, write_ci
 from tracekit.report.replay import render_actions, render_diff
 from tracekit.trace.judged import Asked, Judge, resolve_era
 from tracekit.trace.reader import TraceReader
@@ -38,15 +41,16 @@ from tracekit.trace.reader import TraceReader
 @click.option(
     "-o",
     "--output",
-    type=click.Choice(["table", "wide", "json", "jsonl"]),
+    type=click.Choice(["table", "wide", "json", "jsonl", "junit", "sarif"]),
     default="table",
-    help="How to print.",
+    help="How to print; junit and sarif with --diff only.",
 )
 @click.option(
     "--around-damage",
     is_flag=True,
     help="Judge what can be read of a damaged trace; the rest is a gap.",
 )
+@baseline_option
 @click.option("--exit-zero", is_flag=True, help="Exit 0 although there are divergences.")
 def replay(
     trace: str,
@@ -60,6 +64,7 @@ def replay(
     feature_gates: str | None,
     output: str,
     around_damage: bool,
+    baseline: str | None,
     exit_zero: bool,
 ) -> int:
     """Feed TRACE through the ported controllers.
@@ -76,8 +81,19 @@ def replay(
     tell_warnings(era)
     names = None if controllers is None else [name.strip() for name in controllers.split(",")]
     report = Judge(reader, era).report(Asked(namespace, job, names, min_actions))
+    if not diff and (output in CI_FORMATS or baseline):
+        raise UsageError("-o junit, -o sarif and --baseline are about verdicts: add --diff")
     if diff:
-        render_diff(report, era, output, sys.stdout)
+        if baseline:
+            accepted = read_baseline(baseline)
+            report.judgements = [
+                j for j in report.judgements if not (j.divergent and accepted.accepts_judgement(j))
+            ]
+            tell_unused(accepted, baseline)
+        if output in CI_FORMATS:
+            write_ci(report.judgements, output, trace, sys.stdout)
+        else:
+            render_diff(report, era, output, sys.stdout)
         return 1 if report.divergences and not exit_zero else 0
     render_actions(report, era, output, sys.stdout)
     return 0

@@ -5,6 +5,7 @@ Upstream: apimachinery/pkg/apis/meta/v1/helpers.go:LabelSelectorAsSelector.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -37,3 +38,36 @@ def _requirement_matches(requirement: Mapping[str, Any], labels: Mapping[str, st
         case "DoesNotExist":
             return key not in labels
     return False
+
+
+_REQUIREMENT = re.compile(
+    r"\s*(?:(?P<key>[\w./-]+)\s+(?P<verb>in|notin)\s*\((?P<values>[^()]*)\)"
+    r"|(?P<name>[\w./-]+)\s*(?P<sign>==|=|!=)\s*(?P<value>[\w.-]*)"
+    r"|(?P<absent>!)?\s*(?P<there>[\w./-]+))\s*(?:,|$)"
+)
+
+
+def selector_from_text(text: str) -> dict[str, Any]:
+    """A selector as kubectl's `-l` takes it, as a LabelSelector: `a=b,c!=d,e in (f,g),!h`.
+
+    Raises:
+        ValueError: Where it is none; the message is what cannot be read.
+    """
+    found: list[dict[str, Any]] = []
+    place = 0
+    while place < len(text):
+        match = _REQUIREMENT.match(text, place)
+        if match is None:
+            raise ValueError(text[place:])
+        place = match.end()
+        if match["key"]:
+            values = [value.strip() for value in match["values"].split(",")]
+            operator = "In" if match["verb"] == "in" else "NotIn"
+            found.append({"key": match["key"], "operator": operator, "values": values})
+        elif match["name"]:
+            operator = "NotIn" if match["sign"] == "!=" else "In"
+            found.append({"key": match["name"], "operator": operator, "values": [match["value"]]})
+        else:
+            operator = "DoesNotExist" if match["absent"] else "Exists"
+            found.append({"key": match["there"], "operator": operator})
+    return {"matchExpressions": found}

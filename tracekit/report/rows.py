@@ -58,7 +58,7 @@ def _write_table(rows: pa.Table, out: TextIO) -> None:
         _write_box(shown, out)
     else:
         write_table(
-            [_shown(name) for name in rows.column_names], _cells(shown), out, right=_numbers(rows)
+            [visible(name) for name in rows.column_names], _cells(shown), out, right=_numbers(rows)
         )
     count = counted(rows.num_rows, "row")
     if shown.num_rows < rows.num_rows:
@@ -74,7 +74,7 @@ def _write_box(rows: pa.Table, out: TextIO) -> None:
         box = _box(connection.from_arrow(rows), out)
     lines = box.splitlines()
     # The foot tells rows and columns; the rows are told for all formats alike.
-    out.writelines(_shown(line) + "\n" for line in lines if line and not line.startswith("  "))
+    out.writelines(visible(line) + "\n" for line in lines if line and not line.startswith("  "))
     if "…" in box or "columns (" in box:
         out.write("Too wide for this terminal: -o line shows all of it\n")
 
@@ -88,7 +88,7 @@ def _box(relation: duckdb.DuckDBPyRelation, out: TextIO) -> str:
 
 def _write_records(rows: pa.Table, out: TextIO) -> None:
     """Each row as a block, one value a line, nothing cut."""
-    names = [_shown(name) for name in rows.column_names]
+    names = [visible(name) for name in rows.column_names]
     for number, cells in enumerate(_cells(rows)):
         if number:
             out.write("\n")
@@ -99,11 +99,11 @@ def write_listing(rows: pa.Table, out: TextIO) -> None:
     """Rows as all verbs but `sql` show them; columns without a value are left out."""
     used = [name for name in rows.column_names if rows[name].null_count < rows.num_rows]
     rows = rows.select(used)
-    write_table([_shown(name).upper() for name in used], _cells(rows), out, right=_numbers(rows))
+    write_table([visible(name).upper() for name in used], _cells(rows), out, right=_numbers(rows))
 
 
 def _cells(rows: pa.Table) -> Iterator[list[str]]:
-    return ([_shown(_text(value)) for value in row] for row in _values(rows))
+    return ([visible(_text(value)) for value in row] for row in _values(rows))
 
 
 def _numbers(rows: pa.Table) -> set[int]:
@@ -155,22 +155,27 @@ def int_or_none(value: float) -> int | None:
     return int(value) if math.isfinite(value) and value.is_integer() and abs(value) < 1e15 else None  # noqa: PLR2004
 
 
-def _shown(text: str) -> str:
-    return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+def visible(text: str, *, keep: str = "") -> str:
+    """The text with control characters shown, so that no terminal obeys them; but for `keep`."""
+    return _CONTROL.sub(
+        lambda match: match[0] if match[0] in keep else match[0].encode("unicode_escape").decode(),
+        text,
+    )
 
 
 def _write_markdown(rows: pa.Table, out: TextIO) -> None:
-    names = [_markdown(name) for name in rows.column_names]
+    names = [markdown_cell(name) for name in rows.column_names]
     out.write(f"| {' | '.join(names)} |\n")
     rule = ["---:" if _is_number(field.type) else "---" for field in rows.schema]
     out.write(f"| {' | '.join(rule)} |\n")
     out.writelines(
-        f"| {' | '.join(_markdown(_text(value)) for value in row)} |\n" for row in _values(rows)
+        f"| {' | '.join(markdown_cell(_text(value)) for value in row)} |\n" for row in _values(rows)
     )
 
 
-def _markdown(text: str) -> str:
-    text = _shown(text).replace("\\", "\\\\").replace("|", "\\|")
+def markdown_cell(text: str) -> str:
+    """The text as one cell of a Markdown table."""
+    text = visible(text).replace("\\", "\\\\").replace("|", "\\|")
     return text.replace("&", "&amp;").replace("<", "&lt;").replace("`", "\\`")
 
 
@@ -248,4 +253,4 @@ _WRITERS: Mapping[str, Callable[[pa.Table, TextIO], None]] = {
     "markdown": _write_markdown,
 }
 
-__all__ = ["FORMATS", "plain", "write_listing", "write_rows"]
+__all__ = ["FORMATS", "markdown_cell", "plain", "visible", "write_listing", "write_rows"]

@@ -80,6 +80,11 @@ class Session:
         """Whether anything of the traces could not be believed or has lost its end."""
         return any(source.is_damaged for source in self.sources)
 
+    @property
+    def rules(self) -> computed.ReplayOptions:
+        """What the user said of the rules to judge by."""
+        return self._replay
+
     def close(self) -> None:
         """Give the memory free."""
         self.connection.close()

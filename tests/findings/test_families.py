@@ -1,0 +1,116 @@
+"""Each kind of finding: a trace outside the incidents that shows it, and a near miss."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pytest
+
+from tests.findings.conftest import Traces
+from tracekit.findings.diagnosis import RULES
+
+T, ALL, CHURN = "v1.36.3-troubles", "v1.36.3-all", "v1.36.3-churn7"
+RECORD = "the record"
+LEASE = "kube-system/kube-controller-manager"
+
+
+class Shown(NamedTuple):
+    """Where a finding shows, and an object that looks like it and is not."""
+
+    trace: str
+    about: str
+    near_trace: str
+    near: str
+
+
+def _trouble(about: str, near: str) -> Shown:
+    return Shown(T, f"t-troubles/{about}", T, f"t-troubles/{near}")
+
+
+SHOWN = {
+    "TK201": Shown("deaf", "t-troubles/overrun", T, "t-troubles/overrun"),
+    "TK202": Shown("duplicate-pod", "t-duplicate-pod/import", ALL, "t-orphans/adopter"),
+    "TK203": Shown("counted-twice", "t-counted-twice/import", ALL, "t-work-queue/queue"),
+    "TK204": Shown("finalizer-left", "t-finalizer-left/import", "counted-twice", "t-counted-twice/import"),
+    "TK205": Shown(T, "t-refused/never-admitted", ALL, "t-quota/squeezed"),
+    "TK206": Shown(T, "t-troubles/sleeps", "v1.30.14-all", "t-elastic-indexed/shrink"),
+    "TK207": Shown(CHURN, "the Job controller", T, "the Job controller"),
+    "TK208": Shown("v1.36.3-restart", LEASE, ALL, LEASE),
+    "TK301": _trouble("strict", "in-time"),
+    "TK302": _trouble("sleeps", "edited"),
+    "TK303": Shown("without-run", "t-troubles/strict", T, "t-troubles/every"),
+    "TK304": _trouble("hangs", "in-time"),
+    "TK305": _trouble("paused", "strict"),
+    "TK306": Shown("v1.30.14-all", "t-cronjobs/taken", T, "t-troubles/in-time"),
+    "TK307": Shown(T, "t-troubles/edited", ALL, "t-cronjobs/replace"),
+    "TK308": _trouble("every", "thirteenth"),
+    "TK309": _trouble("friday-13th", "thirteenth"),
+    "TK310": Shown(ALL, "t-cronjobs/suspended", T, "t-troubles/edited"),
+    "TK311": _trouble("forgets", "remembers"),
+    "TK401": _trouble("other-exits", "same-exit"),
+    "TK402": _trouble("oom", "oom-once"),
+    "TK403": _trouble("evicted", "same-exit"),
+    "TK404": _trouble("no-image", "slow-image"),
+    "TK405": Shown(T, "t-refused/never-admitted", ALL, "t-quota/squeezed"),
+    "TK406": _trouble("no-room-deadline", "too-long"),
+    "TK407": _trouble("same-exit", "other-exits"),
+    "TK408": _trouble("too-long", "no-room-deadline"),
+    "TK409": Shown("v1.30.14-all", "t-pod-killed/strict", T, "t-troubles/other-exits"),
+    "TK410": _trouble("one-index-fails", "same-exit"),
+    "TK411": _trouble("no-room", "no-room-deadline"),
+    "TK412": _trouble("held", "collected"),
+    "TK413": _trouble("suspended", "no-room"),
+    "TK414": Shown("short", "t-troubles/same-exit", T, "t-troubles/same-exit"),
+    "TK421": Shown(ALL, "t-backoff-limit/flaky", T, "t-troubles/oom"),
+    "TK422": _trouble("one-index-fails", "one-index-recovers"),
+    "TK423": _trouble("outlived", "collected"),
+    "TK424": _trouble("overrun", "too-long"),
+    "TK425": _trouble("ttl-late", "ttl-kept"),
+    "TK426": _trouble("again", "again-later"),
+    "TK427": Shown(ALL, "t-on-failure-restarts/restarts", T, "t-troubles/same-exit"),
+    "TK901": Shown("interrupted", RECORD, T, RECORD),
+    "TK903": Shown("without-streams", RECORD, T, RECORD),
+    "TK904": Shown("slow-clock", RECORD, T, RECORD),
+    "TK905": Shown("interrupted", RECORD, T, RECORD),
+}  # fmt: skip
+#: Shown by tests/findings/test_outputs.py on traces that are broken on purpose.
+ELSEWHERE = {"TK902", "TK906"}
+
+
+def test_every_kind_of_finding_is_shown() -> None:
+    kinds = {rule.id for rule in RULES if not rule.id.startswith("TK1")}
+    assert set(SHOWN) | ELSEWHERE == kinds
+
+
+@pytest.mark.parametrize("finding_id", SHOWN)
+def test_it_is_found(finding_id: str, traces: Traces) -> None:
+    shown = SHOWN[finding_id]
+    assert shown.about in traces.about(shown.trace, finding_id)
+
+
+@pytest.mark.parametrize("finding_id", SHOWN)
+def test_a_near_miss_is_not_it(finding_id: str, traces: Traces) -> None:
+    shown = SHOWN[finding_id]
+    assert shown.near not in traces.about(shown.near_trace, finding_id)
+
+
+@pytest.mark.parametrize("name", [T, ALL, CHURN, "v1.36.3-restart", "v1.30.14-all"])
+def test_a_clean_trace_has_no_divergence(name: str, traces: Traces) -> None:
+    assert [f.text for f in traces.findings(name) if f.id.startswith("TK1")] == []
+
+
+def test_the_kinds_are_named_once_and_say_how_they_are_decided() -> None:
+    assert len({rule.id for rule in RULES}) == len(RULES)
+    for rule in RULES:
+        assert rule.title
+        assert rule.decided.endswith(".")
+        assert rule.false_alarms.endswith(".")
+        assert rule.todo
+
+
+def test_only_divergences_are_always_errors_and_controllers_at_most_warn() -> None:
+    for rule in RULES:
+        if rule.id.startswith("TK1"):
+            assert rule.severity.value == "error"
+        if rule.id.startswith("TK2"):
+            assert rule.severity.value != "error"

@@ -1,0 +1,46 @@
+"""`--baseline`: files of accepted findings and divergences, for `diagnose` and `replay`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+import orjson
+
+from tracekit.errors import UsageError
+from tracekit.findings.baseline import Baseline, baseline_from
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def baseline_option(command: _Command) -> _Command:
+    """`--baseline FILE`."""
+    option = click.option(
+        "--baseline",
+        metavar="FILE",
+        type=click.Path(),
+        help="Leave out what this file accepts; `diagnose --write-baseline` makes one.",
+    )
+    return option(command)
+
+
+def read_baseline(name: str) -> Baseline:
+    """The baseline in a file."""
+    try:
+        document = orjson.loads(Path(name).read_bytes())
+    except OSError as error:
+        raise UsageError(
+            f"the baseline {name} cannot be read ({error.strerror}): name another with --baseline"
+        ) from error
+    except ValueError as error:
+        raise UsageError(f"the baseline {name} is no JSON ({error}): write it anew") from error
+    return baseline_from(document, name)
+
+
+def tell_unused(baseline: Baseline, name: str) -> None:
+    """Say on stderr which entries nothing fitted: what was mended need not be accepted."""
+    for entry in baseline.unused:
+        what = " ".join(value for key, value in entry.items() if key != "reason")
+        click.echo(f"tracekit: {name} accepts {what}, which does not occur: drop it", err=True)

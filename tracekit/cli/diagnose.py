@@ -1,0 +1,194 @@
+"""`tracekit diagnose`: what went wrong in a trace, worst first."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import click
+import orjson
+
+from tracekit.api import parse_time
+from tracekit.cli.baselines import baseline_option, read_baseline, tell_unused
+from tracekit.cli.sql import tell_problems
+from tracekit.cli.trace_options import (
+    namespace_option,
+    parse_feature_gates,
+    parse_version,
+    tell_warnings,
+)
+from tracekit.cli.units import DURATION
+from tracekit.errors import TracekitError, UsageError
+from tracekit.findings.baseline import baseline_document
+from tracekit.findings.diagnosis import RULES, Wanted
+from tracekit.findings.model import Finding, Severity
+from tracekit.kube.selectors import selector_from_text
+from tracekit.kube.timestamps import NS_PER_S
+from tracekit.report.ci import junit_of_findings, sarif_of_findings, write_json
+from tracekit.report.findings import document, markdown_lines, rule_lines, text_lines
+from tracekit.sql.diagnosed import findings_of
+from tracekit.sql.session import Session
+from tracekit.trace.judged import resolve_era
+from tracekit.trace.reader import TraceReader
+
+_WIDEST = 100
+_NARROWEST = 60
+
+
+def _list_rules(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    """`--list` needs no trace."""
+    del param
+    if value:
+        for line in rule_lines(RULES, width=_width()):
+            click.echo(line)
+        ctx.exit()
+
+
+@click.command()
+@click.argument("trace", metavar="TRACE")
+@click.option("--since", type=DURATION, metavar="2h", help="Only the end of the trace, so long.")
+@click.option("--from", "from_text", metavar="TIME", help="Only from then on; RFC 3339, or -10m.")
+@click.option("--to", "to_text", metavar="TIME", help="Only until then; RFC 3339, or -10m.")
+@namespace_option
+@click.option("-l", "--selector", metavar="SEL", help="Only objects with these labels: app=shop.")
+@click.option(
+    "--fail-on",
+    type=click.Choice(["error", "warning"]),
+    help="Exit 1 on a finding so bad or worse.",
+)
+@baseline_option
+@click.option(
+    "--write-baseline", metavar="FILE", type=click.Path(), help="Accept all that is found: a file."
+)
+@click.option("--kubernetes-version", metavar="V", help="Judge as this version, like v1.36.3.")
+@click.option("--feature-gates", metavar="A=true,…", help="Gates that differ from the defaults.")
+@click.option("-v", "--verbose", is_flag=True, help="Evidence and advice for every finding.")
+@click.option(
+    "--list",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_list_rules,
+    help="List every kind of finding, and how it is decided.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["table", "json", "markdown", "junit", "sarif"]),
+    default="table",
+    show_default=True,
+    help="How to print.",
+)
+def diagnose(trace: str, *, fail_on: str | None, output: str, **options: Any) -> int:
+    """Say what went wrong in TRACE, worst first.
+
+    Each finding has a stable id, says which objects it is about, in one sentence what happened,
+    from what that is known and what to do, and names the upstream thread where there is one. TK1xx
+    are divergences of a controller from its rules, TK2xx harm by controllers that kept to them,
+    TK3xx CronJobs, TK4xx Jobs, TK9xx the record itself. docs/findings.md tells how each is decided.
+
+    Times like -10m, and --since, count back from the end of the trace.
+    """
+    session = Session(
+        [trace],
+        kubernetes_version=parse_version(options["kubernetes_version"]),
+        feature_gates=parse_feature_gates(options["feature_gates"]),
+    )
+    if len(session.sources) > 1:
+        raise UsageError(f"{trace} names {len(session.sources)} traces: diagnose one at a time")
+    told = tell_problems(session, set())
+    wanted = _wanted(session, options)
+    baseline = read_baseline(options["baseline"]) if options["baseline"] else None
+    _tell_rules(session, options)
+    findings = findings_of(session, wanted, baseline)
+    tell_problems(session, told)
+    if baseline is not None:
+        tell_unused(baseline, options["baseline"])
+    if options["write_baseline"]:
+        _write_baseline(findings, Path(options["write_baseline"]))
+    _print(findings, session, trace, output, full=options["verbose"])
+    if fail_on is None:
+        return 0
+    limit = Severity(fail_on).rank
+    return 1 if any(finding.severity.rank <= limit for finding in findings) else 0
+
+
+def _tell_rules(session: Session, options: dict[str, Any]) -> None:
+    """Say on stderr by which rules it is judged, where the trace does not tell."""
+    with suppress(TracekitError):
+        reader = TraceReader(session.sources[0].path, on_damage="skip")
+        tell_warnings(resolve_era(reader, options["kubernetes_version"], options["feature_gates"]))
+
+
+def _wanted(session: Session, options: dict[str, Any]) -> Wanted:
+    selector = None
+    if options["selector"]:
+        try:
+            selector = selector_from_text(options["selector"])
+        except ValueError as error:
+            raise UsageError(
+                f"-l: {str(error)!r} is no requirement; write it like app=shop,tier!=test"
+            ) from error
+    end_ns = _end(session)
+    since = options["since"]
+    if since is not None and options["from_text"]:
+        raise UsageError("--since and --from both say where to begin: leave one out")
+    from_ns = None if since is None else end_ns - int(since * NS_PER_S)
+    if options["from_text"]:
+        from_ns = _moment(options["from_text"], end_ns)
+    until_ns = _moment(options["to_text"], end_ns) if options["to_text"] else None
+    if from_ns is not None and until_ns is not None and from_ns > until_ns:
+        raise UsageError("--from is after --to: swap them")
+    return Wanted(options["namespace"], selector, from_ns, until_ns)
+
+
+def _moment(text: str, end_ns: int) -> int:
+    """A time: RFC 3339, or so long before the end of the trace."""
+    if re.match(r"-\d", text):
+        return end_ns - int(DURATION.convert(text[1:], None, None) * NS_PER_S)
+    return parse_time(text)
+
+
+def _end(session: Session) -> int:
+    found = session.rows("SELECT max(recv_ns) AS at_ns FROM internal._rows")
+    return int(found[0]["at_ns"] or 0)
+
+
+def _write_baseline(findings: Sequence[Finding], target: Path) -> None:
+    text = orjson.dumps(baseline_document(findings), option=orjson.OPT_INDENT_2)
+    try:
+        target.write_bytes(text + b"\n")
+    except OSError as error:
+        raise UsageError(
+            f"{target} cannot be written ({error.strerror}): name another with --write-baseline"
+        ) from error
+    click.echo(f"Wrote {target}: it accepts what is found now", err=True)
+
+
+def _width() -> int:
+    columns = shutil.get_terminal_size((80, 24)).columns
+    return max(_NARROWEST, min(columns, _WIDEST))
+
+
+def _print(
+    findings: Sequence[Finding], session: Session, trace: str, output: str, *, full: bool
+) -> None:
+    version = session.sources[0].header.kubernetes_version
+    match output:
+        case "json":
+            write_json(document(findings, trace=trace, kubernetes_version=version), sys.stdout)
+        case "markdown":
+            for line in markdown_lines(findings):
+                click.echo(line)
+        case "junit":
+            click.echo(junit_of_findings(findings, trace), nl=False)
+        case "sarif":
+            write_json(sarif_of_findings(findings, trace), sys.stdout)
+        case _:
+            for line in text_lines(findings, width=_width(), full=full):
+                click.echo(line)

@@ -1,0 +1,122 @@
+"""All findings of a trace: cases of every family, filtered, grouped by cause, worst first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tracekit.findings import controllers, cronjobs, divergences, jobs, record
+from tracekit.findings.baseline import Baseline
+from tracekit.findings.facts import Facts
+from tracekit.findings.model import Case, Finding, Rule
+from tracekit.findings.words import counted, named
+from tracekit.kube.selectors import selector_matches
+
+_FAMILIES: tuple[Callable[[Facts], Iterator[Case]], ...] = (
+    divergences.find,
+    controllers.find,
+    cronjobs.find,
+    jobs.find,
+    record.find,
+)
+RULES: tuple[Rule, ...] = tuple(
+    sorted(
+        (
+            *divergences.RULES,
+            *controllers.RULES,
+            *cronjobs.RULES,
+            *jobs.RULES,
+            *record.RULES,
+        ),
+        key=lambda rule: rule.id,
+    )
+)
+#: Kinds that are about the whole, whatever namespace is asked for.
+_WHOLE = ("Trace", "Lease", "Controller")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which part of a trace the findings are asked about."""
+
+    namespace: str | None = None
+    selector: Mapping[str, Any] | None = None  # a metav1.LabelSelector
+    from_ns: int | None = None
+    until_ns: int | None = None
+
+    def passes(self, case: Case, labels: Mapping[tuple[str, str, str], Mapping[str, str]]) -> bool:
+        """Whether a case is in that part; what is about the whole passes unless by time."""
+        if self.from_ns is not None and case.until_ns < self.from_ns:
+            return False
+        if self.until_ns is not None and case.from_ns > self.until_ns:
+            return False
+        if case.target.kind in _WHOLE:
+            return True
+        if self.namespace is not None and case.target.namespace != self.namespace:
+            return False
+        if self.selector is None:
+            return True
+        key = (case.target.kind, case.target.namespace, case.target.name)
+        return selector_matches(self.selector, labels.get(key, {}))
+
+
+def diagnose(
+    facts: Facts,
+    wanted: Wanted = Wanted(),
+    baseline: Baseline | None = None,
+) -> list[Finding]:
+    """The findings that no baseline accepts, worst first."""
+    if baseline is not None:
+        # An accepted divergence must not hide the next one of its object.
+        left = [j for j in facts.judgements if not (j.divergent and baseline.accepts_judgement(j))]
+        facts = replace(facts, judgements=left)
+    labels = {
+        (kind, life.namespace, life.name): {k: str(v) for k, v in life.labels.items()}
+        for kind, lives in (("Job", facts.jobs), ("CronJob", facts.cronjobs))
+        for life in lives
+    }
+    cases = (case for family in _FAMILIES for case in family(facts))
+    cases = (case for case in cases if wanted.passes(case, labels))
+    if baseline is not None:
+        cases = (case for case in cases if not baseline.accepts(case.rule.id, case.target))
+    return grouped(cases)
+
+
+def grouped(cases: Iterable[Case]) -> list[Finding]:
+    """One finding for the cases of one rule, cause and CronJob; the worst ones first."""
+    groups: dict[tuple[str, str, str, str], list[Case]] = {}
+    for case in cases:
+        space = case.target.namespace if case.cronjob else ""
+        key = (case.rule.id, case.claim, case.cronjob or "", space)
+        groups.setdefault(key, []).append(case)
+    findings = [_finding(group) for group in groups.values()]
+    findings.sort(
+        key=lambda f: (
+            f.severity.rank, f.rule.rank, f.rule.id, -len(f.cases), f.from_ns, f.subject,
+        )
+    )  # fmt: skip
+    return findings
+
+
+def _finding(cases: list[Case]) -> Finding:
+    cases.sort(key=lambda c: (c.from_ns, c.target))
+    rule = cases[0].rule
+    severity = min((case.badness for case in cases), key=lambda s: s.rank)
+    thread = next((c.thread for c in cases if c.thread is not None), rule.thread)
+    return Finding(rule, severity, thread, _subject(cases), cases[0].claim, tuple(cases))
+
+
+def _subject(cases: list[Case]) -> str:
+    """What a group is about: one object, the Jobs of a CronJob, or a number of objects."""
+    targets = list(dict.fromkeys(case.target for case in cases))
+    first, cronjob = targets[0], cases[0].cronjob
+    if len(targets) == 1:
+        return str(first)
+    what = counted(len(targets), first.kind)
+    if cronjob:
+        return f"{what} of CronJob {first.namespace}/{cronjob}"
+    spaces = sorted({target.namespace for target in targets})
+    if len(spaces) == 1:
+        return f"{what} in {spaces[0]}" if spaces[0] else what
+    return f"{what} in {len(spaces)} namespaces ({named(spaces)})"

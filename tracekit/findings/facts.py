@@ -1,0 +1,465 @@
+"""What the findings look at: the record's objects with their revisions, and what replay said.
+
+Rows of the trace (its typed columns, by name) become Jobs with their pods, CronJobs, Events and
+leaders. Revisions are in the order of the store. Times are Unix ns on the recorder's clock, unless
+a name says otherwise.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from tracekit.cron import Generation
+from tracekit.findings.model import Target
+from tracekit.verdict import Judgement
+
+Row = Mapping[str, Any]
+TRACKING = "batch.kubernetes.io/job-tracking"
+#: The columns of the trace that the facts are made of.
+COLUMNS = (
+    "stream", "type", "recv_ns", "rv", "seq", "namespace", "name", "uid", "job", "cronjob",
+    "created_ns", "deleted_ns", "finalizers", "owner_kind", "owner_name", "owner_uid", "labels",
+    "annotations", "managers", "spec", "phase", "reason", "message", "start_ns", "conditions",
+    "active", "ready", "succeeded", "failed", "terminating", "completion_ns", "completed_indexes",
+    "failed_indexes", "node_name", "pod_ready", "containers", "restarts", "completion_index",
+    "involved_kind", "involved_name", "involved_uid", "event_type", "count", "first_ns", "last_ns",
+    "last_schedule_ns", "holder", "renew_ns", "acquire_ns",
+)  # fmt: skip
+STREAMS = ("jobs", "pods", "cronjobs", "events", "leases")
+
+
+@lru_cache(maxsize=4096)
+def _parsed(text: str) -> Mapping[str, Any]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """One revision of an object: its row with a few things read out of it."""
+
+    row: Row
+
+    @property
+    def at_ns(self) -> int:
+        """When it was received."""
+        return int(self.row["recv_ns"] or 0)
+
+    @property
+    def rv(self) -> int:
+        """Its revision."""
+        return int(self.row["rv"] or 0)
+
+    @property
+    def gone(self) -> bool:
+        """Whether this is the object's end."""
+        return bool(self.row["type"] == "DELETED")
+
+    @property
+    def spec(self) -> Mapping[str, Any]:
+        """`.spec`."""
+        return _parsed(self.row["spec"] or "{}")
+
+    @property
+    def annotations(self) -> Mapping[str, Any]:
+        """`.metadata.annotations`."""
+        return _parsed(self.row["annotations"] or "{}")
+
+    @property
+    def finalizers(self) -> Sequence[str]:
+        """`.metadata.finalizers`."""
+        return self.row["finalizers"] or ()
+
+    def number(self, column: str) -> int:
+        """A counter, 0 when absent."""
+        return int(self.row[column] or 0)
+
+    def true(self, kind: str) -> Mapping[str, Any] | None:
+        """The condition of that type, if it is True."""
+        found = self.condition(kind)
+        return found if found is not None and found["status"] == "True" else None
+
+    def condition(self, kind: str) -> Mapping[str, Any] | None:
+        """The condition of that type."""
+        return next((c for c in self.row["conditions"] or () if c["type"] == kind), None)
+
+
+@dataclass(slots=True)
+class Life:
+    """An object and its revisions."""
+
+    states: list[State]
+
+    @property
+    def first(self) -> State:
+        """The oldest revision that was seen."""
+        return self.states[0]
+
+    @property
+    def last(self) -> State:
+        """The newest."""
+        return self.states[-1]
+
+    @property
+    def namespace(self) -> str:
+        """Its namespace."""
+        return self.first.row["namespace"] or ""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.first.row["name"] or ""
+
+    @property
+    def uid(self) -> str:
+        """Its uid."""
+        return self.first.row["uid"] or ""
+
+    @property
+    def seen_from_birth(self) -> bool:
+        """Whether its creation was seen."""
+        return bool(self.first.row["type"] == "ADDED")
+
+    @property
+    def gone_ns(self) -> int | None:
+        """When its end was received."""
+        return next((s.at_ns for s in self.states if s.gone), None)
+
+    @property
+    def deletion_ns(self) -> int | None:
+        """When it was first seen being deleted, or gone."""
+        found = (s.at_ns for s in self.states if s.gone or s.row["deleted_ns"] is not None)
+        return next(found, None)
+
+    @property
+    def labels(self) -> Mapping[str, Any]:
+        """Its last labels."""
+        return _parsed(self.last.row["labels"] or "{}")
+
+    def first_at(self, test: Any) -> State | None:
+        """The first revision that passes a test."""
+        return next((s for s in self.states if test(s)), None)
+
+    def before(self, rv: int) -> State | None:
+        """The newest revision below one of the store."""
+        place = bisect_right(self.states, rv - 1, key=lambda s: s.rv)
+        return self.states[place - 1] if place else None
+
+    def before_ns(self, at_ns: int) -> State | None:
+        """The newest revision that had been received before a time."""
+        found = [s for s in self.states if s.at_ns < at_ns]
+        return found[-1] if found else None
+
+
+class Pod(Life):
+    """A pod of a Job."""
+
+    @property
+    def index(self) -> int | None:
+        """Completion index."""
+        found = self.last.row["completion_index"]
+        return None if found is None else int(found)
+
+    @property
+    def owner_uid(self) -> str:
+        """The uid of the Job that owned it first."""
+        return next((s.row["owner_uid"] for s in self.states if s.row["owner_uid"]), "")
+
+    @property
+    def end(self) -> State | None:
+        """The revision in which its phase was first Succeeded or Failed."""
+        return self.first_at(lambda s: s.row["phase"] in ("Succeeded", "Failed"))
+
+    @property
+    def ended_ns(self) -> int | None:
+        """When that was received."""
+        end = self.end
+        return None if end is None else end.at_ns
+
+    @property
+    def phase(self) -> str:
+        """Its last phase."""
+        return self.last.row["phase"] or "Pending"
+
+    @property
+    def ran(self) -> bool:
+        """Whether it ever got beyond Pending."""
+        return any(s.row["phase"] not in (None, "", "Pending") for s in self.states)
+
+    def live_at(self, rv: int, owner_uid: str) -> bool:
+        """Whether, just before a revision of the store, it was the owner's and had not ended."""
+        state = self.before(rv)
+        return (
+            state is not None
+            and not state.gone
+            and state.row["owner_uid"] == owner_uid
+            and state.row["deleted_ns"] is None
+            and state.row["phase"] not in ("Succeeded", "Failed")
+        )
+
+    @property
+    def born_to(self) -> str | None:
+        """The uid of the Job that it was created for; None if its creation was not seen."""
+        return self.first.row["owner_uid"] if self.seen_from_birth else None
+
+    @property
+    def ran_at_all(self) -> bool:
+        """Whether it was ever Running."""
+        return any(s.row["phase"] == "Running" for s in self.states)
+
+    @property
+    def exit(self) -> Mapping[str, Any] | None:
+        """The terminated regular container with the greatest exit code, as it was last seen."""
+        for state in reversed(self.states):
+            ended = [
+                c
+                for c in state.row["containers"] or ()
+                if c["state"] == "terminated" and not c["init"]
+            ]
+            if ended:
+                worst: Mapping[str, Any] = max(ended, key=lambda c: c["exit_code"] or 0)
+                return worst
+        return None
+
+    @property
+    def waiting(self) -> str | None:
+        """The last reason for which a container waited, while it did."""
+        for container in self.last.row["containers"] or ():
+            if container["state"] == "waiting" and container["reason"]:
+                return str(container["reason"])
+        return None
+
+    @property
+    def disruption(self) -> str | None:
+        """The reason of an eviction, preemption, lost node."""
+        if self.last.row["reason"] in ("Evicted", "NodeLost", "Preempting", "NodeShutdown"):
+            return str(self.last.row["reason"])
+        found = self.last.true("DisruptionTarget")
+        return None if found is None else str(found["reason"] or "DisruptionTarget")
+
+
+class Job(Life):
+    """A Job (one uid) with its pods."""
+
+    def __init__(self, states: list[State]) -> None:
+        """Begin without pods."""
+        super().__init__(states)
+        self.pods: list[Pod] = []
+
+    @property
+    def target(self) -> Target:
+        """It as the object of a finding."""
+        return Target("Job", self.namespace, self.name, self.uid)
+
+    @property
+    def cronjob(self) -> str | None:
+        """The CronJob that owns it."""
+        return next((s.row["cronjob"] for s in self.states if s.row["cronjob"]), None)
+
+    @property
+    def spec(self) -> Mapping[str, Any]:
+        """Its last spec."""
+        return self.last.spec
+
+    @property
+    def managed(self) -> bool:
+        """Whether the Job controller looks after it."""
+        return self.spec.get("managedBy") in (None, "kubernetes.io/job-controller")
+
+    @property
+    def end(self) -> State | None:
+        """The revision in which it was first Complete or Failed."""
+        return self.first_at(lambda s: s.true("Complete") or s.true("Failed"))
+
+    @property
+    def ended_ns(self) -> int | None:
+        """When that was received."""
+        end = self.end
+        return None if end is None else end.at_ns
+
+    @property
+    def failure(self) -> Mapping[str, Any] | None:
+        """The condition Failed."""
+        return next((c for s in self.states if (c := s.true("Failed"))), None)
+
+    @property
+    def created_ns(self) -> int:
+        """When it was created, whole seconds where its creation was not seen."""
+        if self.seen_from_birth:
+            return self.first.at_ns
+        return int(self.first.row["created_ns"] or self.first.at_ns)
+
+
+class CronJob(Life):
+    """A CronJob (one uid)."""
+
+    @property
+    def target(self) -> Target:
+        """It as the object of a finding."""
+        return Target("CronJob", self.namespace, self.name, self.uid)
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """A time in which something was not there."""
+
+    from_ns: int
+    until_ns: int
+    what: str
+
+    @property
+    def seconds(self) -> float:
+        """How long it was."""
+        return (self.until_ns - self.from_ns) / 1e9
+
+    def holds(self, at_ns: int) -> bool:
+        """Whether a time lies in it."""
+        return self.from_ns <= at_ns <= self.until_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A time in which the recorder could not see a stream."""
+
+    stream: str
+    from_ns: int
+    until_ns: int | None
+    reason: str
+
+
+@dataclass(slots=True)
+class Facts:
+    """All that findings are decided from."""
+
+    jobs: list[Job]
+    cronjobs: list[CronJob]
+    strays: list[Pod]  # pods whose Job was never seen
+    events: list[State]
+    pauses: list[Pause]  # no controller manager led
+    ticks: Sequence[Row]  # the rows of the view cron_ticks, times in ns
+    judgements: Sequence[Judgement]
+    not_judged: str | None  # why there are no verdicts
+    gaps: Sequence[Gap]
+    streams: Mapping[str, int]  # rows by stream
+    problems: Sequence[str]
+    first_ns: int
+    end_ns: int
+    generation: Generation
+    namespaces: Sequence[str] = ()  # those that the record was limited to
+    verdicts_of: Mapping[tuple[str, str, str, str], list[Judgement]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Index the judgements by namespace, name, action and subject."""
+        index: defaultdict[tuple[str, str, str, str], list[Judgement]] = defaultdict(list)
+        for judgement in self.judgements:
+            where = judgement.object
+            key = (where.namespace, where.name, judgement.action, judgement.subject)
+            index[key].append(judgement)
+        self.verdicts_of = dict(index)
+
+    def verdict(self, life: Life, action: str, subject: str, rv: int = 0) -> Judgement | None:
+        """What replay said of a write to an object, or of one of its revisions."""
+        found = self.verdicts_of.get((life.namespace, life.name, action, subject), ())
+        if rv:
+            return next((j for j in found if j.resource_version == str(rv)), None)
+        return found[0] if found else None
+
+    def pause_between(self, from_ns: int, until_ns: int) -> Pause | None:
+        """The longest pause without a leader that overlaps a time."""
+        found = [p for p in self.pauses if p.from_ns < until_ns and from_ns < p.until_ns]
+        return max(found, key=lambda p: p.seconds, default=None)
+
+    def blind(self, from_ns: int, until_ns: int) -> bool:
+        """Whether Jobs or pods could not be seen for a part of a time."""
+        return any(
+            gap.stream in ("jobs", "pods")
+            and gap.from_ns < until_ns
+            and (gap.until_ns is None or from_ns < gap.until_ns)
+            for gap in self.gaps
+        )
+
+
+def facts_of(
+    rows: Iterable[Row],
+    *,
+    ticks: Sequence[Row],
+    judgements: Sequence[Judgement],
+    not_judged: str | None,
+    gaps: Sequence[Gap],
+    streams: Mapping[str, int],
+    problems: Sequence[str],
+    generation: Generation,
+    namespaces: Sequence[str] = (),
+) -> Facts:
+    """Put the rows of a trace together; they come in any order."""
+    lives: dict[str, defaultdict[tuple[str, str, str], list[State]]] = {
+        stream: defaultdict(list) for stream in STREAMS
+    }
+    first_ns, end_ns = 1 << 62, 0
+    for row in rows:
+        if row["recv_ns"] is not None:
+            first_ns, end_ns = min(first_ns, row["recv_ns"]), max(end_ns, row["recv_ns"])
+        if row["stream"] in lives:
+            key = (row["namespace"] or "", row["name"] or "", row["uid"] or "")
+            lives[row["stream"]][key].append(State(row))
+    for stream, found in lives.items():
+        for states in found.values():
+            by_rv = stream != "leases"
+            states.sort(key=lambda s: (s.rv if by_rv else 0, s.gone, s.row["seq"]))
+    jobs = {key[2]: Job(states) for key, states in sorted(lives["jobs"].items())}
+    strays = []
+    for _, states in sorted(lives["pods"].items()):
+        pod = Pod(states)
+        if not any(s.row["job"] for s in states):
+            continue
+        owner = jobs.get(pod.owner_uid)
+        if owner is None:
+            strays.append(pod)
+        else:
+            owner.pods.append(pod)
+    for job in jobs.values():
+        job.pods.sort(key=lambda p: (p.first.rv, p.name))
+    return Facts(
+        jobs=list(jobs.values()),
+        cronjobs=[CronJob(states) for _, states in sorted(lives["cronjobs"].items())],
+        strays=strays,
+        events=[s for states in lives["events"].values() for s in states],
+        pauses=_pauses(lives["leases"]),
+        ticks=ticks,
+        judgements=judgements,
+        not_judged=not_judged,
+        gaps=gaps,
+        streams=streams,
+        problems=problems,
+        first_ns=0 if not end_ns else first_ns,
+        end_ns=end_ns,
+        generation=generation,
+        namespaces=namespaces,
+    )
+
+
+def _pauses(leases: Mapping[tuple[str, str, str], list[State]]) -> list[Pause]:
+    found = []
+    for (namespace, name, _), states in sorted(leases.items()):
+        if (namespace, name) != ("kube-system", "kube-controller-manager"):
+            continue
+        before: State | None = None
+        for state in states:
+            holder = state.row["holder"]
+            if not holder:
+                continue
+            if before is not None and before.row["holder"] != holder:
+                what = f"{before.row['holder']} was followed by {holder}"
+                from_ns = min(before.at_ns, before.row["renew_ns"] or before.at_ns)
+                found.append(Pause(from_ns, state.at_ns, what))
+            before = state
+    return found

@@ -1,0 +1,122 @@
+"""The findings of a trace: the facts that they are decided from, asked of the views."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+
+from tracekit.compare.fields import FieldDifference
+from tracekit.cron import Generation
+from tracekit.eras.cronjob import CronJobEra
+from tracekit.errors import TracekitError
+from tracekit.findings.baseline import Baseline
+from tracekit.findings.diagnosis import Wanted, diagnose
+from tracekit.findings.facts import COLUMNS, STREAMS, Facts, Gap, facts_of
+from tracekit.findings.model import Finding
+from tracekit.sql.computed import era_of
+from tracekit.sql.session import Session
+from tracekit.trace.reader import TraceReader
+from tracekit.verdict import Judgement, ObjectRef, Verdict
+
+_BATCH = 4096
+
+
+def findings_of(
+    session: Session,
+    wanted: Wanted = Wanted(),  # noqa: B008 - frozen
+    baseline: Baseline | None = None,
+) -> list[Finding]:
+    """The findings of a session's one trace, worst first."""
+    return diagnose(facts_from(session), wanted, baseline)
+
+
+def facts_from(session: Session) -> Facts:
+    """What the findings look at, out of a session over one trace."""
+    judgements, not_judged = _judgements(session)
+    return facts_of(
+        _states(session),
+        ticks=_ticks(session),
+        judgements=judgements,
+        not_judged=not_judged,
+        gaps=_gaps(session),
+        streams={
+            row["stream"]: row["n"]
+            for row in session.rows(
+                "SELECT stream, count(*) AS n FROM internal._rows WHERE stream IS NOT NULL "
+                "AND type <> 'GAP' GROUP BY stream"
+            )
+        },
+        problems=list(session.problems),
+        generation=_generation(session),
+        namespaces=(),
+    )
+
+
+def _states(session: Session) -> Iterator[dict[str, Any]]:
+    names = ", ".join(f'"{name}"' for name in COLUMNS)
+    streams = ", ".join(f"'{name}'" for name in STREAMS)
+    cursor = session.connection.cursor()
+    cursor.execute(
+        f"SELECT {names} FROM internal._states WHERE stream IN ({streams})"  # noqa: S608 - our own names
+    )
+    while found := cursor.fetchmany(_BATCH):
+        for row in found:
+            yield dict(zip(COLUMNS, row, strict=True))
+
+
+def _ticks(session: Session) -> list[dict[str, Any]]:
+    session.table("SELECT 1 FROM cron_ticks LIMIT 0")
+    return session.rows("SELECT * FROM internal._cron_ticks ORDER BY due_ns, namespace, cronjob")
+
+
+def _gaps(session: Session) -> list[Gap]:
+    return [
+        Gap(row["stream"] or "", row["gap_from_ns"] or 0, row["gap_until_ns"], row["gap_reason"])
+        for row in session.rows(
+            "SELECT stream, gap_from_ns, gap_until_ns, gap_reason FROM internal._rows "
+            "WHERE type = 'GAP' ORDER BY gap_from_ns"
+        )
+    ]
+
+
+def _judgements(session: Session) -> tuple[list[Judgement], str | None]:
+    """Every verdict; none, and why, where the trace cannot be judged."""
+    try:
+        session.table("SELECT 1 FROM verdicts LIMIT 0")
+    except TracekitError as error:
+        return [], str(error)
+    rows = session.rows("SELECT * FROM internal._verdicts ORDER BY time_ns")
+    return [_judgement(row) for row in rows], None
+
+
+def _judgement(row: dict[str, Any]) -> Judgement:
+    return Judgement(
+        row["controller"],
+        ObjectRef(row["kind"], row["namespace"], row["name"], row["uid"]),
+        row["action"],
+        Verdict(row["verdict"]),
+        row["time_ns"],
+        row["resource_version"],
+        row["subject"],
+        row["why"],
+        tuple(
+            FieldDifference(f["path"], orjson.loads(f["expected"]), orjson.loads(f["observed"]))
+            for f in row["fields"] or ()
+        ),
+        row["lag_observations"],
+        row["lag_ns"],
+    )
+
+
+def _generation(session: Session) -> Generation:
+    """Which cron library the control plane was built with; the newer one where nothing tells."""
+    if not session.sources:
+        return Generation.GEN3
+    source = session.sources[0]
+    try:
+        era = era_of(TraceReader(source.path, on_damage="skip"), session.rules)
+    except TracekitError:
+        return Generation.GEN3
+    return CronJobEra.of(era).generation
