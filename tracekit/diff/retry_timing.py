@@ -42,7 +42,7 @@ def early_retries(
             retries = before.state.memory.requeues
             failed_ns = _new_failure_ns(history, before, sync)
             if retries and failed_ns is not None:
-                wait_ns = rules.counting.backoff_ns(retries)
+                wait_ns = rules.retries.backoff_ns(retries)
                 at_ns = sync.writes[0].recv_ns
                 early = at_ns < failed_ns + wait_ns - _SLACK_NS
                 timed = any(failed_ns - _SLACK_NS <= t <= at_ns + _SLACK_NS for t in timers)
@@ -51,7 +51,7 @@ def early_retries(
                     yield sync, wait_ns
         retries = sync.state.memory.requeues
         if retries:
-            timers.append(sync.writes[-1].recv_ns + rules.counting.backoff_ns(retries))
+            timers.append(sync.writes[-1].recv_ns + rules.retries.backoff_ns(retries))
         before = sync
 
 

@@ -151,7 +151,7 @@ def _queue_ns(
     if failed:
         uids = {pod.view.uid for pod in history.pods[:first] if pod.view.phase == "Failed"}
         held_by = max(retries, len(uids)) + 1
-    return rules.counting.backoff_ns(held_by)
+    return rules.retries.backoff_ns(held_by)
 
 
 def late_syncs(delays: Iterable[Delay]) -> Iterable[tuple[Delay, int]]:

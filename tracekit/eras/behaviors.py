@@ -23,7 +23,6 @@ class Behavior(Enum):
     NOTHING_TO_CREATE_KEEPS_EXPECTATIONS = auto()
     CREATE_TIMEOUT_IS_AN_ERROR = auto()
     TERMINATING_NAMESPACE_IS_SILENT = auto()
-    RELEASE_PATCH_NAMES_UID_FIRST = auto()
     DELETE_OF_MISSING_POD_LOWERS_EXPECTATION = auto()
     COMPLETED_EVENT = auto()
     BACKOFF_LIMIT_COUNTS_FAILED_PODS = auto()
@@ -37,25 +36,42 @@ class Behavior(Enum):
     STATUS_WRITTEN_FROM_CACHED_REVISION = auto()
     DELETES_EXCLUDE_CREATES = auto()
     ORPHAN_PODS_LOSE_FINALIZER = auto()
+    FINALIZER_REMOVALS_EXPECTED = auto()
+    UNCOUNTED_PODS_LEAVE_THEIR_LIST_ONE_BY_ONE = auto()
+    ORPHANS_WITHOUT_OWNER_LOSE_FINALIZER = auto()
+    ENDING_WAITS_FOR_EXPECTATIONS = auto()
+    PODS_OF_FINISHED_JOBS_LOSE_FINALIZER = auto()
+    FAILED_POD_IS_NOT_COUNTED_AS_SUCCESS = auto()
+    STATUS_CONFLICT_IS_RETRIED = auto()
     STATUS_CONFLICT_REQUEUES_WITHOUT_ERROR = auto()
     DEADLINE_TIMER_REARMED_ON_EVERY_SYNC = auto()
     BACKOFF_LIMIT_IGNORES_ACTIVE_PODS = auto()
     ONLY_FIRST_POD_FAILURE_DELAYS_SYNC = auto()
-    FAILURE_TARGET_PRECEDES_FAILED = auto()
+    STATUS_WRITE_KEEPS_RETRIES = auto()
+    SYNC_WITHOUT_ERROR_FORGETS_RETRIES = auto()
+    COMPLETED_INDEXES_CUT_TO_COMPLETIONS = auto()
+    ENDING_WAITS_FOR_ALL_PODS = auto()
     CONDITION_UPDATE_RENEWS_PROBE_TIME = auto()
+    POD_DISRUPTION_CONDITIONS_AWAIT_PHASE = auto()
     ENDING_EVENT_FOLLOWS_STATUS = auto()
     TRACKING_NEEDS_NO_ANNOTATION = auto()
-    PREFIXED_JOB_LABELS = auto()
     BACKOFF_FROM_POD_FINISH_TIMES = auto()
     FINISH_TIME_READ_FROM_POD_STATUS = auto()
     FINISH_TIME_COVERS_SIDECARS = auto()
     IGNORED_FAILURES_DELAY_REPLACEMENTS = auto()
     JOB_STATUS_UPDATES_BATCHED = auto()
+    EVERY_SUCCEEDED_INDEX_WRITTEN = auto()
+    FAILURE_POLICY_AWAITS_PHASE = auto()
     TERMINAL_CONDITION_WAITS_FOR_TERMINATING_PODS = auto()
-    TERMINATING_PODS_PUSH_ACTIVE_ONES_OUT = auto()
+    ACTIVE_PODS_SURVIVE_TERMINATING_ONES = auto()
+    TERMINATING_ALONE_IS_WRITTEN = auto()
+    FINISHED_JOB_RELEASES_ITS_PODS = auto()
+    ORPHANS_OF_OTHER_KINDS_KEPT = auto()
+    DELETED_JOB_FORGETS_BACKOFF = auto()
     READY_AND_TERMINATING_FOLLOW_DELETIONS = auto()
     COMPLETION_NAMES_ITS_REASON = auto()
     SIDECAR_RESTARTS_RANK_PODS = auto()
+    ORPHANS_FOUND_BY_SELECTOR = auto()
     FINISHED_JOB_AWAITS_ITS_UPDATE = auto()
     ACTIVE_KEPT_DURING_CREATION_BACKOFF = auto()
     ONLY_REPLACEMENT_POLICY_HOLDS_REPLACEMENTS_BACK = auto()
@@ -114,7 +130,6 @@ class BehaviorFlags:
     nothing_to_create_keeps_expectations: bool
     create_timeout_is_an_error: bool
     terminating_namespace_is_silent: bool
-    release_patch_names_uid_first: bool
     delete_of_missing_pod_lowers_expectation: bool
     completed_event: bool
     backoff_limit_counts_failed_pods: bool
@@ -128,25 +143,42 @@ class BehaviorFlags:
     status_written_from_cached_revision: bool
     deletes_exclude_creates: bool
     orphan_pods_lose_finalizer: bool
+    finalizer_removals_expected: bool
+    uncounted_pods_leave_their_list_one_by_one: bool
+    orphans_without_owner_lose_finalizer: bool
+    ending_waits_for_expectations: bool
+    pods_of_finished_jobs_lose_finalizer: bool
+    failed_pod_is_not_counted_as_success: bool
+    status_conflict_is_retried: bool
     status_conflict_requeues_without_error: bool
     deadline_timer_rearmed_on_every_sync: bool
     backoff_limit_ignores_active_pods: bool
     only_first_pod_failure_delays_sync: bool
-    failure_target_precedes_failed: bool
+    status_write_keeps_retries: bool
+    sync_without_error_forgets_retries: bool
+    completed_indexes_cut_to_completions: bool
+    ending_waits_for_all_pods: bool
     condition_update_renews_probe_time: bool
+    pod_disruption_conditions_await_phase: bool
     ending_event_follows_status: bool
     tracking_needs_no_annotation: bool
-    prefixed_job_labels: bool
     backoff_from_pod_finish_times: bool
     finish_time_read_from_pod_status: bool
     finish_time_covers_sidecars: bool
     ignored_failures_delay_replacements: bool
     job_status_updates_batched: bool
+    every_succeeded_index_written: bool
+    failure_policy_awaits_phase: bool
     terminal_condition_waits_for_terminating_pods: bool
-    terminating_pods_push_active_ones_out: bool
+    active_pods_survive_terminating_ones: bool
+    terminating_alone_is_written: bool
+    finished_job_releases_its_pods: bool
+    orphans_of_other_kinds_kept: bool
+    deleted_job_forgets_backoff: bool
     ready_and_terminating_follow_deletions: bool
     completion_names_its_reason: bool
     sidecar_restarts_rank_pods: bool
+    orphans_found_by_selector: bool
     finished_job_awaits_its_update: bool
     active_kept_during_creation_backoff: bool
     only_replacement_policy_holds_replacements_back: bool

@@ -12,7 +12,10 @@ from typing import Any
 
 from tracekit.eras.era import Era
 from tracekit.eras.job_counting import CountingRules
+from tracekit.eras.job_handlers import HandlerRules
+from tracekit.eras.job_retries import RetryRules
 from tracekit.eras.job_status import StatusValidation
+from tracekit.eras.job_tracking import TrackingRules
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.kube.views import JOB_TRACKING_ANNOTATION, JobView
 
@@ -39,6 +42,7 @@ class JobRules:
     counts_deleted: bool = True  # ready and terminating follow the deletions of the same sync
     terminating_counts_as_excess: bool = False  # pods that terminate push active pods out
     failure_policy_holds_replacements: bool = False  # as podReplacementPolicy Failed does
+    failure_policy_awaits_phase: bool = False  # so it does for what counts as failed, 1.26 on
     hides_active_in_backoff: bool = False  # a Job that waits for its back-off reports active 0
     resets_start_on_suspend: bool = True
     ending_event_follows_status: bool = True  # else it comes first, and again after a conflict
@@ -60,6 +64,9 @@ class JobRules:
     max_uncounted: int = 500
     max_pods_per_sync: int = 500
     counting: CountingRules = field(default_factory=CountingRules)
+    tracking: TrackingRules = field(default_factory=TrackingRules)
+    retries: RetryRules = field(default_factory=RetryRules)
+    handlers: HandlerRules = field(default_factory=HandlerRules)
     status_validation: StatusValidation = field(default_factory=StatusValidation)
 
     @classmethod
@@ -84,10 +91,11 @@ class JobRules:
             delayed_terminal=delayed,
             completions_reached=gates.JobSuccessPolicy and behaviors.completion_names_its_reason,
             counts_deleted=behaviors.ready_and_terminating_follow_deletions,
-            terminating_counts_as_excess=behaviors.terminating_pods_push_active_ones_out,
-            failure_policy_holds_replacements=(
-                not behaviors.only_replacement_policy_holds_replacements_back
-            ),
+            terminating_counts_as_excess=not behaviors.active_pods_survive_terminating_ones,
+            failure_policy_holds_replacements=behaviors.failure_policy_awaits_phase
+            and not behaviors.only_replacement_policy_holds_replacements_back,
+            failure_policy_awaits_phase=gates.PodDisruptionConditions
+            and behaviors.pod_disruption_conditions_await_phase,
             hides_active_in_backoff=not behaviors.active_kept_during_creation_backoff,
             resets_start_on_suspend=gates.MutableSchedulingDirectivesForSuspendedJobs,
             ranks_by_sidecars=behaviors.sidecar_restarts_rank_pods,
@@ -111,6 +119,9 @@ class JobRules:
             backoff_limit_ignores_active_pods=behaviors.backoff_limit_ignores_active_pods,
             overwrites_status=not behaviors.status_written_from_cached_revision,
             counting=CountingRules.of(era),
+            tracking=TrackingRules.of(era),
+            retries=RetryRules.of(era),
+            handlers=HandlerRules.of(era),
             status_validation=StatusValidation.of(era),
         )
 
@@ -133,6 +144,12 @@ class JobRules:
         if self.pod_replacement_policy and job.spec.pod_replacement_policy == "Failed":
             return True
         return self.failure_policy_holds_replacements and self.failure_rules(job) is not None
+
+    def awaits_phase(self, job: JobView) -> bool:
+        """Whether a terminating pod has not failed before its phase says so."""
+        if self.only_replaces_failed(job):
+            return True
+        return self.failure_policy_awaits_phase and self.failure_rules(job) is not None
 
     def tracks_terminating(self, job: JobView) -> bool:
         """Whether terminating pods are counted for the Job."""

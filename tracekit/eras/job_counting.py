@@ -26,7 +26,6 @@ class CountingRules:
     delete_of_missing_pod_succeeds: bool = True
     delete_of_missing_pod_lowers_expectation: bool = True
     completed_event: bool = True
-    new_failure_returns_error: bool = True
     pods_beyond_completions_removed: bool = True
     deletes_exclude_creates: bool = True
     completion_waits_for_active_pods: bool = True
@@ -36,8 +35,6 @@ class CountingRules:
     indexed_job: bool = True
     suspend_job: bool = True
     pods_per_sync_max: int | None = 500
-    backoff_ns_base: int = 10_000_000_000
-    backoff_ns_max: int = 360_000_000_000
 
     @classmethod
     def of(cls, era: Era) -> CountingRules:
@@ -52,12 +49,4 @@ class CountingRules:
             indexed_job=era.gates.IndexedJob,
             suspend_job=era.gates.SuspendJob,
             pods_per_sync_max=era.constants.pods_per_sync_max,
-            backoff_ns_base=era.constants.queue_backoff_ns_base,
-            backoff_ns_max=era.constants.queue_backoff_ns_max,
         )
-
-    def backoff_ns(self, retries: int) -> int:
-        """The key's back-off: nothing before the first retry, then doubling (getBackoff)."""
-        if retries <= 0:
-            return 0
-        return min(self.backoff_ns_base << min(retries - 1, 63), self.backoff_ns_max)

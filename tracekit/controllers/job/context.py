@@ -65,6 +65,8 @@ class SyncResult(NamedTuple):
     error: bool  # the key goes back rate limited, whatever `forget` says
     wake_after_ns: int | None = None  # add_after(key, …), relative to the sync's now
     forget: bool = True  # without an error: whether the key's failures are forgotten
+    retried: bool = True  # with an error: False where the key waits for its next event instead
+    requeued: bool = False  # add_after(key, its back-off), before anything is forgotten
 
 
 DONE = SyncResult(error=False)
@@ -95,6 +97,14 @@ class SyncContext:
     ending: Condition | None = None  # what ends the Job in this sync
     wake_after_ns: int | None = None  # a timer that this sync armed, relative to now
     error: bool = False  # a create or delete failed: the key is retried, rate limited
+    suspend_changed: bool = False  # the Suspended condition turned over
+    flushed: bool = False  # the status was written before the counters were
+    enacted: bool = False  # the terminal condition was set
+
+    @property
+    def suspended(self) -> bool:
+        """Whether the Job asks to be suspended, and may (upstream: jobSuspended)."""
+        return self.rules.counting.suspend_job and self.job.spec.suspend
 
     def note(self, rule: str, **numbers: object) -> None:
         """Write down the rule that is being applied."""
@@ -122,7 +132,7 @@ class SyncContext:
         """Whether the pod counts as failed (upstream: isPodFailed)."""
         if pod.phase == "Failed":
             return True
-        if self.rules.only_replaces_failed(self.job):
+        if self.rules.awaits_phase(self.job):
             return False
         return pod.deleted_ns is not None and pod.phase != "Succeeded"
 

@@ -21,7 +21,7 @@ def manage_job(ctx: SyncContext, api: JobApi) -> int:
     """Bring the number of active pods to what the spec asks for; returns the active count."""
     active = len(ctx.active_pods)
     spec = ctx.job.spec
-    if spec.suspend:
+    if ctx.suspended:
         doomed = _pods_for_removal(ctx, active)
         ctx.note("suspended", active=active)
         ctx.memory.expect_deletions(len(doomed), ctx.clock.now_ns)

@@ -18,7 +18,7 @@ from tracekit.controllers.job.ranking import indexes_of, pods_for_removal
 from tracekit.kube.views import PodView
 
 
-def manage_job_by_count(ctx: SyncContext, api: JobApi, *, suspended: bool) -> int:
+def manage_job_by_count(ctx: SyncContext, api: JobApi) -> int:
     """Bring the number of active pods to what the spec asks for; returns the active count."""
     counting, spec = ctx.rules.counting, ctx.job.spec
     active = len(ctx.active_pods)
@@ -33,7 +33,7 @@ def manage_job_by_count(ctx: SyncContext, api: JobApi, *, suspended: bool) -> in
         succeeded=ctx.succeeded,
     )
     kept = wanted if counting.pods_beyond_completions_removed else spec.parallelism
-    if suspended:
+    if ctx.suspended:
         kept = 0
     doomed = pods_for_removal(
         ctx.active_pods,
@@ -41,11 +41,11 @@ def manage_job_by_count(ctx: SyncContext, api: JobApi, *, suspended: bool) -> in
         completions=(spec.completions or 0) if spec.indexed else None,
         preferred=ctx.choices.pods,
     )
-    if counting.pods_per_sync_max is not None and not suspended:
+    if counting.pods_per_sync_max is not None and not ctx.suspended:
         doomed = doomed[: counting.pods_per_sync_max]
-    if doomed or suspended:
+    if doomed or ctx.suspended:
         active -= _delete_pods(ctx, api, doomed)
-        if suspended or ctx.error or counting.deletes_exclude_creates:
+        if ctx.suspended or ctx.error or counting.deletes_exclude_creates:
             return active
     if active >= min(spec.parallelism, wanted) and (
         active >= spec.parallelism or counting.nothing_to_create_keeps_expectations

@@ -1,6 +1,8 @@
 """One pass over one Job that is tracked with finalizers.
 
-Upstream: pkg/controller/job/job_controller.go:syncJob, v1.28 to v1.37.
+Upstream: pkg/controller/job/job_controller.go:syncJob, v1.22 to v1.37. Not ported: the patch that
+takes the tracking annotation off a Job where the gate was turned off (1.22 to 1.25), and the
+Workloads of WorkloadWithJob.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ from tracekit.controllers.job.manage import manage_job
 from tracekit.controllers.job.memory import JobMemory
 from tracekit.controllers.job.ranking import indexes_of
 from tracekit.controllers.job.success_policy import match_success_policy
-from tracekit.controllers.job.sync_counting import sync_counting_job
+from tracekit.controllers.job.sync_counting import refusal, sync_counting_job
 from tracekit.controllers.job.tracking import track_job_status
 from tracekit.eras.job import JobRules
 from tracekit.kube.timestamps import NS_PER_S
@@ -63,8 +65,9 @@ def sync_job(
         return DONE
     if not rules.tracks(job):
         return sync_counting_job(job, pods, memory, api, clock=clock, rules=rules, choices=choices)
-    if _is_left_alone(job, memory, api, rules):
-        return DONE
+    left_alone = _left_alone(job, memory, api, rules)
+    if left_alone is not None:
+        return left_alone
     ctx = SyncContext(job, rules, memory, clock, choices)
     # Read before the pods: a pod that arrives in between only defers the work.
     ctx.satisfied = memory.satisfied(clock.now_ns)
@@ -74,40 +77,58 @@ def sync_job(
         return SyncResult(error=True)
     status = _count(ctx)
     _decide_ending(ctx, status)
-    status, suspend_changed = _act(ctx, api, status)
+    status = _act(ctx, api, status)
     ready = ctx.ready if rules.ready_pods else None
     terminating = ctx.terminating if rules.pod_replacement_policy else None
     flush = (
-        suspend_changed
+        ctx.suspend_changed
         or ctx.active != status.active
         or ready != status.ready
-        or terminating != status.terminating
+        or (rules.tracking.terminating_alone_is_written and terminating != status.terminating)
     )
     status = replace(
         status, active=ctx.active, ready=ready, terminating=terminating, tracks_uncounted=True
     )
-    written = track_job_status(ctx, api, status, flush=flush)
-    return SyncResult(error=ctx.error or not written, wake_after_ns=ctx.wake_after_ns)
+    return _result(ctx, track_job_status(ctx, api, status, flush=flush))
 
 
-def _is_left_alone(job: JobView, memory: JobMemory, api: JobApi, rules: JobRules) -> bool:
-    """Whether there is nothing to do for the Job, or nothing that this controller knows to do."""
+def _left_alone(job: JobView, memory: JobMemory, api: JobApi, rules: JobRules) -> SyncResult | None:
+    """The result where there is nothing to do, or nothing that this controller knows to do."""
     if rules.managed_elsewhere(job):
-        return True
+        return DONE
     if job.status.finished is not None:
         memory.finished_seen(job.uid)
-        return True
+        return DONE
     if rules.awaits_finished_update and job.uid in memory.finished_uids:
-        return True
-    if job.spec.completion_mode in ("Indexed", "NonIndexed"):
-        return False
-    api.record_event(
-        job,
-        "Warning",
-        "UnknownCompletionMode",
-        "Skipped Job sync because completion mode is unknown",
-    )
-    return True
+        return DONE
+    refused = refusal(job, rules)
+    if refused is None:
+        return None
+    api.record_event(job, "Warning", *refused)
+    return SyncResult(error=False, forget=rules.retries.sync_without_error_forgets_retries)
+
+
+def _result(ctx: SyncContext, answer: Outcome) -> SyncResult:
+    """What the worker does with the key after the status was tracked with this answer."""
+    retries, before = ctx.rules.retries, ctx.job.status
+    if answer is Outcome.CONFLICT and retries.conflict_requeues_without_error:
+        # The cache is stale: no reason to count a failure.
+        forget = retries.sync_without_error_forgets_retries
+        return SyncResult(
+            error=False, wake_after_ns=ctx.wake_after_ns, forget=forget, requeued=True
+        )
+    if answer is not Outcome.OK:
+        retried = answer is not Outcome.CONFLICT or retries.conflict_is_retried
+        return SyncResult(error=True, wake_after_ns=ctx.wake_after_ns, retried=retried)
+    finished = ctx.enacted and not (ctx.flushed and retries.flush_hides_the_end)
+    new_failure = ctx.failed > before.failed and not finished
+    if new_failure and retries.new_failure_returns_error:
+        ctx.note("retry")  # the retry is the back-off
+        ctx.error = True
+    forget = True
+    if retries.status_write_keeps_retries:
+        forget = before.succeeded < ctx.succeeded or ctx.suspend_changed
+    return SyncResult(error=ctx.error, wake_after_ns=ctx.wake_after_ns, forget=forget)
 
 
 def _count(ctx: SyncContext) -> JobStatus:
@@ -141,8 +162,12 @@ def _count(ctx: SyncContext) -> JobStatus:
         new_succeeded=[pod.name for pod in succeeded],
         new_failed=[pod.name for pod in failed],
     )
-    if status.start_ns is None and not job.spec.suspend:
+    if status.start_ns is None and not ctx.suspended:
         status = replace(status, start_ns=ctx.clock.now_ns)
+        deadline_s = job.spec.active_deadline_s
+        if deadline_s is not None and not rules.counting.deadline_timer_rearmed_on_every_sync:
+            # Only here, so a shorter delay of the same key swallows the deadline for good.
+            ctx.arm(deadline_s * NS_PER_S)
     return status
 
 
@@ -214,13 +239,20 @@ def _limit_or_deadline(ctx: SyncContext, status: JobStatus) -> Condition | None:
     spec = ctx.job.spec
     if _exceeds_backoff_limit(ctx) or _past_backoff_limit_on_failure(ctx):
         return _failure(ctx, "BackoffLimitExceeded", "Job has reached the specified backoff limit")
-    if spec.active_deadline_s is None or spec.suspend or status.start_ns is None:
+    if spec.active_deadline_s is None or ctx.suspended or status.start_ns is None:
         return None
     deadline_ns = status.start_ns + spec.active_deadline_s * NS_PER_S
-    ctx.note("deadline", seconds=spec.active_deadline_s, deadline_ns=deadline_ns, armed=True)
+    rearmed = ctx.rules.counting.deadline_timer_rearmed_on_every_sync
+    ctx.note(
+        "deadline",
+        seconds=spec.active_deadline_s,
+        deadline_ns=deadline_ns,
+        armed=rearmed or ctx.job.status.start_ns is None or ctx.clock.reached(deadline_ns),
+    )
     if ctx.clock.reached(deadline_ns):
         return _failure(ctx, "DeadlineExceeded", "Job was active longer than specified deadline")
-    ctx.arm(deadline_ns - ctx.clock.now_ns)
+    if rearmed:
+        ctx.arm(deadline_ns - ctx.clock.now_ns)
     return None
 
 
@@ -326,11 +358,8 @@ def _pods_with_delayed_deletion(ctx: SyncContext, failed: Intervals) -> dict[int
     return kept
 
 
-def _act(ctx: SyncContext, api: JobApi, status: JobStatus) -> tuple[JobStatus, bool]:
-    """Delete the pods of an ended Job, or manage the pods of a running one.
-
-    Returns the status and whether the Suspended condition changed.
-    """
+def _act(ctx: SyncContext, api: JobApi, status: JobStatus) -> JobStatus:
+    """Delete the pods of an ended Job, or manage the pods of a running one."""
     if ctx.ending is not None:
         ctx.note(
             "ended",
@@ -340,7 +369,7 @@ def _act(ctx: SyncContext, api: JobApi, status: JobStatus) -> tuple[JobStatus, b
             satisfied=ctx.satisfied,
         )
         _delete_active_pods(ctx, api)
-        return status, False
+        return status
     managed = ctx.note_expectations()
     if managed:
         ctx.active = manage_job(ctx, api)
@@ -356,8 +385,10 @@ def _act(ctx: SyncContext, api: JobApi, status: JobStatus) -> tuple[JobStatus, b
             reason = "CompletionsReached"
             message = "Reached expected number of succeeded pods"
         ctx.ending = ctx.condition(kind, reason, message)
-        return status, False
-    return _suspend_condition(ctx, api, status) if managed else (status, False)
+        return status
+    if managed and ctx.rules.counting.suspend_job:
+        return _suspend_condition(ctx, api, status)
+    return status
 
 
 def _delete_active_pods(ctx: SyncContext, api: JobApi) -> None:
@@ -369,7 +400,8 @@ def _delete_active_pods(ctx: SyncContext, api: JobApi) -> None:
         else:
             ctx.error = True
         ready += pod.ready
-    if deleted != ctx.active or not ctx.satisfied:
+    unmet = ctx.rules.tracking.ending_waits_for_expectations and not ctx.satisfied
+    if deleted != ctx.active or unmet:
         # Pods may be left, or not in the cache yet: too early to declare the end.
         ctx.ending = None
     ctx.active -= deleted
@@ -378,7 +410,7 @@ def _delete_active_pods(ctx: SyncContext, api: JobApi) -> None:
         ctx.ready -= ready
 
 
-def _suspend_condition(ctx: SyncContext, api: JobApi, status: JobStatus) -> tuple[JobStatus, bool]:
+def _suspend_condition(ctx: SyncContext, api: JobApi, status: JobStatus) -> JobStatus:
     if ctx.job.spec.suspend:
         wanted = ctx.condition("Suspended", "JobSuspended", "Job suspended")
     else:
@@ -387,7 +419,8 @@ def _suspend_condition(ctx: SyncContext, api: JobApi, status: JobStatus) -> tupl
         status.conditions, wanted, renew_probe=ctx.rules.renews_probe_time
     )
     if not changed:
-        return status, False
+        return status
+    ctx.suspend_changed = True
     status = replace(status, conditions=conditions)
     if wanted.status == "True":
         api.record_event(ctx.job, "Normal", "Suspended", "Job suspended")
@@ -396,4 +429,4 @@ def _suspend_condition(ctx: SyncContext, api: JobApi, status: JobStatus) -> tupl
     else:
         api.record_event(ctx.job, "Normal", "Resumed", "Job resumed")
         status = replace(status, start_ns=ctx.clock.now_ns)
-    return status, True
+    return status

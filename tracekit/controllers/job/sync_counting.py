@@ -63,7 +63,7 @@ def sync_counting_job(
     retry, whatever `forget` says; without one, `forget` clears the count.
     """
     result = _sync(job, pods, memory, api, clock=clock, rules=rules, choices=choices)
-    if result.error:
+    if result.error and result.retried:
         memory.requeues += 1
     elif result.forget:
         memory.requeues = 0
@@ -85,9 +85,9 @@ def _sync(
         return DONE
     if job.status.finished is not None:
         return DONE
-    refusal = _refusal(job, rules)
-    if refusal is not None:
-        api.record_event(job, "Warning", *refusal)
+    refused = refusal(job, rules)
+    if refused is not None:
+        api.record_event(job, "Warning", *refused)
         return SKIPPED
     ctx = SyncContext(job, rules, memory, clock, choices)
     # Read before the pods: a pod that arrives in between only defers the work.
@@ -105,18 +105,13 @@ def _sync(
     return _write(ctx, api, status, verdict)
 
 
-def _refusal(job: JobView, rules: JobRules) -> tuple[str, str] | None:
+def refusal(job: JobView, rules: JobRules) -> tuple[str, str] | None:
     """Reason and message of the event when the completion mode cannot be served."""
     if job.spec.indexed and not rules.counting.indexed_job:
         return "IndexedJobDisabled", "Skipped Indexed Job sync because feature is disabled."
     if job.spec.completion_mode not in ("Indexed", "NonIndexed"):
         return "UnknownCompletionMode", "Skipped Job sync because completion mode is unknown"
     return None
-
-
-def suspended(ctx: SyncContext) -> bool:
-    """Whether the Job asks to be suspended, and may (upstream: jobSuspended)."""
-    return ctx.rules.counting.suspend_job and ctx.job.spec.suspend
 
 
 def _count(ctx: SyncContext) -> JobStatus:
@@ -154,7 +149,7 @@ def _count(ctx: SyncContext) -> JobStatus:
         new_failed=[],
         forgotten=max(0, before.succeeded - ctx.succeeded) + max(0, before.failed - ctx.failed),
     )
-    if status.start_ns is None and not suspended(ctx):
+    if status.start_ns is None and not ctx.suspended:
         status = replace(status, start_ns=ctx.clock.now_ns)
         if spec.active_deadline_s is not None and not counting.deadline_timer_rearmed_on_every_sync:
             # Only here, so a shorter delay of the same key swallows the deadline for good.
@@ -170,7 +165,7 @@ def _decide_ending(ctx: SyncContext, status: JobStatus) -> _Verdict:
         verdict.ending = ctx.condition(
             "Failed", "BackoffLimitExceeded", "Job has reached the specified backoff limit"
         )
-    elif spec.active_deadline_s is not None and status.start_ns is not None and not suspended(ctx):
+    elif spec.active_deadline_s is not None and status.start_ns is not None and not ctx.suspended:
         deadline_ns = status.start_ns + spec.active_deadline_s * NS_PER_S
         rearmed = ctx.rules.counting.deadline_timer_rearmed_on_every_sync
         ctx.note(
@@ -240,7 +235,7 @@ def _manage(ctx: SyncContext, api: JobApi, status: JobStatus, verdict: _Verdict)
     """Create or delete pods, then see whether the Job is complete or its suspension turned over."""
     managed = ctx.note_expectations()
     if managed:
-        ctx.active = manage_job_by_count(ctx, api, suspended=suspended(ctx))
+        ctx.active = manage_job_by_count(ctx, api)
     if _complete(ctx, api):
         verdict.conditions_changed = True
         verdict.ending = ctx.condition("Complete", "", "")
@@ -293,7 +288,7 @@ def _suspend_condition(
     )
     if not changed:
         return status
-    verdict.conditions_changed = True
+    verdict.conditions_changed = ctx.suspend_changed = True
     if wanted.status == "True":
         api.record_event(ctx.job, "Normal", "Suspended", "Job suspended")
         return replace(status, conditions=conditions)
@@ -333,11 +328,13 @@ def _write(ctx: SyncContext, api: JobApi, status: JobStatus, verdict: _Verdict) 
         if ctx.job.spec.indexed:
             status = replace(status, completed_indexes=format_intervals(ctx.succeeded_indexes))
         outcome, _ = api.update_status(ctx.job, status)
+        retries = ctx.rules.retries
         if outcome is not Outcome.OK:
-            return SyncResult(error=True, wake_after_ns=ctx.wake_after_ns)
-        forget = True
+            retried = outcome is not Outcome.CONFLICT or retries.conflict_is_retried
+            return SyncResult(error=True, wake_after_ns=ctx.wake_after_ns, retried=retried)
+        forget |= ctx.suspend_changed or not retries.status_write_keeps_retries
         unfinished = status.finished is None
-        if verdict.new_failure and unfinished and ctx.rules.counting.new_failure_returns_error:
+        if verdict.new_failure and unfinished and retries.new_failure_returns_error:
             error = True  # the retry is the back-off
             ctx.note("retry")
     return SyncResult(error=error, wake_after_ns=ctx.wake_after_ns, forget=forget)

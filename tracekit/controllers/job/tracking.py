@@ -18,15 +18,18 @@ from tracekit.controllers.job.indexes import contains, format_intervals, total, 
 from tracekit.kube.views import Condition, JobStatus, JobView, PodView
 
 
-def track_job_status(ctx: SyncContext, api: JobApi, status: JobStatus, *, flush: bool) -> bool:
-    """Write the status, remove finalizers, write the counters; False if a write failed.
+def track_job_status(ctx: SyncContext, api: JobApi, status: JobStatus, *, flush: bool) -> Outcome:
+    """Write the status, remove finalizers, write the counters; the answer that stopped it, or OK.
 
     `status` is the status as the earlier phases of the sync left it, `flush` whether they changed
     something that must be written.
     """
+    tracking = ctx.rules.tracking
     with_finalizer = {pod.uid for pod in ctx.pods if ctx.uncounted_yet(pod)}
-    status, moved = _count_without_finalizer(status, with_finalizer)
-    doomed, status, added, capped = _collect_uncounted(ctx, status)
+    moved = False
+    if tracking.uncounted_pods_leave_their_list_one_by_one:
+        status, moved = _count_without_finalizer(status, with_finalizer)
+    pods_to_remove_finalizer, status, added, capped = _collect_uncounted(ctx, status)
     status, indexes_changed = _write_indexes(ctx, status)
     status, interim = _append_interim_condition(ctx, status)
     flush = flush or moved or added or indexes_changed or interim
@@ -34,18 +37,19 @@ def track_job_status(ctx: SyncContext, api: JobApi, status: JobStatus, *, flush:
     if flush:
         answer, job = api.update_status(ctx.job, status)
         if answer is not Outcome.OK:
-            return False
+            return answer
+        ctx.flushed = True
         ctx.memory.backoff = ctx.backoff
-    removed_all = _remove_finalizers(ctx, api, doomed, with_finalizer)
+    answer = _remove_finalizers(ctx, api, pods_to_remove_finalizer, with_finalizer)
     status, moved = _count_without_finalizer(job.status, with_finalizer)
-    if not removed_all:
-        if moved:
-            api.update_status(job, status)
-        return False
+    if answer is not Outcome.OK:
+        written = api.update_status(job, status)[0] if moved else Outcome.OK
+        return answer if written is Outcome.OK else written
+    capped = capped and tracking.ending_waits_for_all_pods
     finished = None if capped else _enact_finished(ctx, status)
     if finished is not None:
         return _write_finished(ctx, api, job, finished)
-    return not moved or api.update_status(job, status)[0] is Outcome.OK
+    return api.update_status(job, status)[0] if moved else Outcome.OK
 
 
 def _count_without_finalizer(
@@ -79,32 +83,35 @@ def _collect_uncounted(
     """
     indexed = ctx.job.spec.indexed
     succeeded, failed = list(status.uncounted_succeeded), list(status.uncounted_failed)
-    known_failed = frozenset(failed)
-    known = known_failed.union(succeeded)
+    known_succeeded, known_failed = frozenset(succeeded), frozenset(failed)
     before = len(succeeded) + len(failed)
-    doomed: list[PodView] = []
+    pods_to_remove_finalizer: list[PodView] = []
     new_indexes: list[int] = []
     capped = False
     for pod in _removable(ctx):
-        doomed.append(pod)
+        pods_to_remove_finalizer.append(pod)
         if pod.phase != "Succeeded":
             if pod.uid not in known_failed and _counts_as_failed(ctx, pod):
                 failed.append(pod.uid)
-        elif indexed and pod.uid not in known_failed and _is_new_success(ctx, pod):
+        elif _stays_failed(ctx, pod, known_failed):
+            pass
+        elif indexed and _is_new_success(ctx, pod):
             new_indexes.append(pod.completion_index)
-        elif not indexed and pod.uid not in known:
+        elif not indexed and pod.uid not in known_succeeded:
             succeeded.append(pod.uid)
         if len(new_indexes) + len(succeeded) + len(failed) >= ctx.rules.max_uncounted:
             capped = True
             break
     if indexed:
-        ctx.succeeded_indexes = with_indexes(ctx.succeeded_indexes, new_indexes)
+        every = ctx.rules.tracking.every_succeeded_index_written
+        listed = ctx.succeeded_indexes if every else ctx.previous_succeeded
+        ctx.succeeded_indexes = with_indexes(listed, new_indexes)
     noted = len(succeeded) + len(failed) > before
     if noted:
         status = replace(
             status, uncounted_succeeded=tuple(succeeded), uncounted_failed=tuple(failed)
         )
-    return doomed, status, noted or bool(new_indexes), capped
+    return pods_to_remove_finalizer, status, noted or bool(new_indexes), capped
 
 
 def _removable(ctx: SyncContext) -> Iterator[PodView]:
@@ -124,6 +131,11 @@ def _counts_as_failed(ctx: SyncContext, pod: PodView) -> bool:
     return failed and ctx.index_valid(pod) and ctx.policy(pod).counts
 
 
+def _stays_failed(ctx: SyncContext, pod: PodView, failed: AbstractSet[str]) -> bool:
+    """Whether a pod that succeeded is noted as failed, because it was terminating before."""
+    return ctx.rules.tracking.failed_pod_is_not_counted_as_success and pod.uid in failed
+
+
 def _is_new_success(ctx: SyncContext, pod: PodView) -> bool:
     return ctx.index_valid(pod) and not contains(ctx.previous_succeeded, pod.completion_index)
 
@@ -140,6 +152,9 @@ def _may_lose_finalizer(ctx: SyncContext, pod: PodView) -> bool:
 
 def _write_indexes(ctx: SyncContext, status: JobStatus) -> tuple[JobStatus, bool]:
     if not ctx.job.spec.indexed:
+        return status, False
+    kept = ctx.succeeded_indexes == ctx.previous_succeeded
+    if kept and not ctx.rules.tracking.completed_indexes_cut_to_completions:
         return status, False
     completed = format_intervals(ctx.succeeded_indexes)
     failed = None if ctx.failed_indexes is None else format_intervals(ctx.failed_indexes)
@@ -176,12 +191,12 @@ def _append_interim_condition(ctx: SyncContext, status: JobStatus) -> tuple[JobS
 
 def _remove_finalizers(
     ctx: SyncContext, api: JobApi, pods: list[PodView], with_finalizer: set[str]
-) -> bool:
-    """PATCH the finalizers away; those that went leave `with_finalizer`. False on any error."""
-    if not pods:
-        return True
-    ctx.memory.finalizers |= {pod.uid for pod in pods}
-    removed_all = True
+) -> Outcome:
+    """PATCH the finalizers away; what went leaves `with_finalizer`. An error's answer, or OK."""
+    if ctx.rules.tracking.finalizer_removals_expected:
+        ctx.memory.finalizers |= {pod.uid for pod in pods}
+    result = Outcome.OK
+    kept: set[str] = set()
     for pod in pods:
         answer = api.remove_finalizer(pod)
         if answer is not Outcome.OK:
@@ -189,8 +204,11 @@ def _remove_finalizers(
         if answer in (Outcome.OK, Outcome.NOT_FOUND):
             with_finalizer.discard(pod.uid)
         else:
-            removed_all = False
-    return removed_all
+            result = answer
+            kept.add(pod.uid)
+    if not ctx.rules.tracking.uncounted_pods_leave_their_list_one_by_one:
+        with_finalizer &= kept
+    return result
 
 
 def _enact_finished(ctx: SyncContext, status: JobStatus) -> JobStatus | None:
@@ -209,17 +227,18 @@ def _enact_finished(ctx: SyncContext, status: JobStatus) -> JobStatus | None:
     )
 
 
-def _write_finished(ctx: SyncContext, api: JobApi, job: JobView, status: JobStatus) -> bool:
+def _write_finished(ctx: SyncContext, api: JobApi, job: JobView, status: JobStatus) -> Outcome:
     """Write the terminal status and tell of it, in the order of the version."""
+    ctx.enacted = True
     if not ctx.rules.ending_event_follows_status:
         _record_finished(ctx, api, job, status)
     answer, job = api.update_status(job, status)
     if answer is not Outcome.OK:
-        return False
+        return answer
     ctx.memory.finished_written(job.uid)
     if ctx.rules.ending_event_follows_status:
         _record_finished(ctx, api, job, job.status)
-    return True
+    return Outcome.OK
 
 
 def _record_finished(ctx: SyncContext, api: JobApi, job: JobView, status: JobStatus) -> None:

@@ -113,10 +113,20 @@ CASES: dict[str, Case] = {
         active=1,
         terminating=5,
     ),
-    "Failed in 1.28: terminating pods push every active one out": Case(
+    "Failed in 1.28.5: terminating pods push nobody out": Case(
         {"parallelism": 1, "completions": 1, **FAILED},
         [*pods(2), *terminating(4)],
-        version="v1.28.15",
+        version="v1.28.5",
+        gates={"JobPodReplacementPolicy": True},
+        deleted=1,
+        patches=1,
+        active=1,
+        terminating=4,
+    ),
+    "Failed in 1.28.4: terminating pods push every active one out": Case(
+        {"parallelism": 1, "completions": 1, **FAILED},
+        [*pods(2), *terminating(4)],
+        version="v1.28.4",
         gates={"JobPodReplacementPolicy": True},
         deleted=2,
         patches=2,
