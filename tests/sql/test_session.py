@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import duckdb
@@ -206,7 +208,7 @@ def test_verdicts_are_kept_outside_the_trace_and_made_again_when_it_grows(
     assert first.stat().st_mode & 0o077 == 0
     assert sorted(path.rglob("*")) == before
     with monkeypatch.context() as patch:
-        patch.setattr(computed, "Judge", None)  # whoever judges again fails
+        patch.setattr("tracekit.trace.judged.Judge", None)  # whoever judges again fails
         assert Session([path]).table("SELECT * FROM divergences").num_rows == 0
         copy = shutil.copytree(path, tmp_path / "copy")
         assert Session([copy]).table("SELECT * FROM divergences").num_rows == 0
@@ -322,3 +324,33 @@ def test_a_trace_that_has_lost_a_part_gets_no_verdicts(tmp_path: Path) -> None:
     for at in (None, 10**18):
         assert "A part of the trace is lost" in api.explain("ns/a", at=at).closing
     assert report_data(Session([lossy]))["judged"] is None
+
+
+def test_a_session_makes_only_the_views_that_a_query_takes(trace_path) -> None:
+    session = Session([trace_path("empty")])
+
+    def made() -> set[str]:
+        query = "SELECT view_name FROM duckdb_views() WHERE NOT internal"
+        return {row[0] for row in session.connection.execute(query).fetchall()} - {"_rows"}
+
+    session.table("SELECT 1")
+    assert made() == set()
+    session.table("FROM gaps")
+    assert made() == {"gaps"}
+    session.table("FROM Missed_Ticks")
+    assert {"missed_ticks", "cron_ticks", "leaders", "_states"} <= made()
+    assert "jobs" not in made()
+    session.table("SHOW TABLES")
+    assert {"jobs", "costs", "last_success"} <= made()
+
+
+def test_a_query_without_verdicts_imports_neither_the_engine_nor_pandas(trace_path) -> None:
+    code = (
+        "import sys; from tracekit.cli.main import main\n"
+        "try: main(sys.argv[1:])\n"
+        "except SystemExit: pass\n"
+        "print([n for n in ('pandas', 'rich.console', 'tracekit.diff.judge') if n in sys.modules])"
+    )
+    words = [sys.executable, "-c", code, "sql", str(trace_path("empty")), "SELECT 1"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 from click.shell_completion import CompletionItem, get_completion_class
@@ -26,11 +26,27 @@ def completion(shell: str) -> None:
     zsh:   tracekit completion zsh > ~/.zfunc/_tracekit   (with ~/.zfunc in fpath)
     fish:  tracekit completion fish > ~/.config/fish/completions/tracekit.fish
     """  # noqa: D301 - \b is click's mark for lines kept as they are
-    from tracekit.cli.main import cli  # noqa: PLC0415 - main knows this module by name only
+    from tracekit.cli.main import COMPLETE_VAR, cli  # noqa: PLC0415 - main knows this module by name only
 
     kind = get_completion_class(shell)
     assert kind is not None, shell  # noqa: S101 - click has all of _SHELLS
-    click.echo(kind(cli, {}, "tracekit", "_TRACEKIT_COMPLETE").source())
+    click.echo(kind(cli, {}, "tracekit", COMPLETE_VAR).source())
+
+
+def complete_trace(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Directories: a trace is one; the shell lists them."""
+    del ctx, param
+    return [CompletionItem(incomplete, type="dir")]
+
+
+def complete_file(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Files and directories; the shell lists them."""
+    del ctx, param
+    return [CompletionItem(incomplete, type="file")]
 
 
 def complete_key(
@@ -39,9 +55,23 @@ def complete_key(
     """`NAMESPACE/NAME` of the Jobs and CronJobs of the trace that is named before."""
     del param
     names = _names(
-        _traces(ctx.params),
+        _traces(ctx),
         "SELECT DISTINCT namespace || '/' || name AS word FROM internal._states "
         "WHERE stream IN ('jobs', 'cronjobs') AND starts_with(namespace || '/' || name, $start)",
+        incomplete,
+    )
+    return [CompletionItem(name) for name in names]
+
+
+def complete_cronjob(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """CronJobs of the trace that is named before."""
+    del param
+    names = _names(
+        _traces(ctx),
+        "SELECT DISTINCT name AS word FROM internal._states "
+        "WHERE stream = 'cronjobs' AND starts_with(name, $start)",
         incomplete,
     )
     return [CompletionItem(name) for name in names]
@@ -50,33 +80,101 @@ def complete_key(
 def complete_namespace(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """Namespaces that have Jobs in the trace that is named before."""
+    """Namespaces that have Jobs or CronJobs in the trace that is named before."""
     del param
     names = _names(
-        _traces(ctx.params),
+        _traces(ctx),
         "SELECT DISTINCT namespace AS word FROM internal._states "
-        "WHERE stream = 'jobs' AND starts_with(namespace, $start)",
+        "WHERE stream IN ('jobs', 'cronjobs') AND starts_with(namespace, $start)",
         incomplete,
     )
     return [CompletionItem(name) for name in names]
 
 
+def complete_version(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Branches whose rules are known, newest first."""
+    del ctx, param
+    from tracekit.eras.era import NEWEST, OLDEST  # noqa: PLC0415 - slow to import
+
+    branches = (f"v1.{minor}" for minor in range(NEWEST.minor, OLDEST.minor - 1, -1))
+    start = incomplete if incomplete.startswith("v") else f"v{incomplete}"
+    return [CompletionItem(name) for name in branches if name.startswith(start)]
+
+
+def complete_gates(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Feature gates, `Name=true` and `Name=false`, after a comma the next one."""
+    del ctx, param
+    from tracekit.eras.gates import Gate  # noqa: PLC0415 - slow to import
+
+    before, comma, word = incomplete.rpartition(",")
+    settings = (f"{gate.value}={on}" for gate in Gate for on in ("true", "false"))
+    return [
+        CompletionItem(f"{before}{comma}{setting}")
+        for setting in settings
+        if setting.lower().startswith(word.lower())
+    ]
+
+
+def complete_controllers(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Controllers, after a comma the next one."""
+    del ctx, param
+    from tracekit.diff.trace import ACTIONS  # noqa: PLC0415 - slow to import
+
+    before, comma, word = incomplete.rpartition(",")
+    named = before.split(",")
+    return [
+        CompletionItem(f"{before}{comma}{name}")
+        for name in ACTIONS
+        if name.startswith(word) and name not in named
+    ]
+
+
+def complete_example(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """The shipped queries, with their questions."""
+    del ctx, param
+    from tracekit.sql.catalog import examples  # noqa: PLC0415 - slow to import
+
+    return [
+        CompletionItem(example.name, help=example.question)
+        for example in examples()
+        if example.name.startswith(incomplete)
+    ]
+
+
 def complete_context(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """Contexts of the kubeconfig."""
-    del ctx, param
-    try:
-        from kubernetes.config import list_kube_config_contexts  # noqa: PLC0415 - slow to import
+    """Contexts of the kubeconfig, whether or not the chosen one is whole."""
+    del param
+    default = os.environ.get("KUBECONFIG") or str(Path.home() / ".kube" / "config")
+    names: dict[str, None] = {}
+    for file in (ctx.params.get("kubeconfig") or default).split(os.pathsep):
+        names.update(dict.fromkeys(_contexts(Path(file))))
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
-        contexts, _ = list_kube_config_contexts()  # type: ignore[no-untyped-call]
+
+def _contexts(file: Path) -> list[str]:
+    import yaml  # noqa: PLC0415 - slow to import
+
+    try:
+        document = yaml.safe_load(file.read_text(encoding="utf-8"))
+        return [str(context["name"]) for context in document["contexts"]]
     except Exception:  # noqa: BLE001 - a completion must never fail
         return []
-    return [CompletionItem(c["name"]) for c in contexts if c["name"].startswith(incomplete)]
 
 
-def _traces(params: dict[str, Any]) -> Sequence[Path]:
-    value = params.get("traces") or params.get("words") or params.get("trace") or ()
+def _traces(ctx: click.Context) -> Sequence[Path]:
+    named = (ctx.params.get(name) for name in ("traces", "words", "trace"))
+    # Click leaves all arguments unread when the last option still waits for its value.
+    value = next((found for found in named if found), ctx.args)
     words = [value] if isinstance(value, str) else value
     # A completion does not wait for the network: of a URL what was fetched before will do.
     paths = (known_copy(word) if is_url(word) else Path(word) for word in words)

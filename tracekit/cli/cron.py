@@ -9,6 +9,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from tracekit.cli.completion import complete_version
 from tracekit.cli.trace_options import output_option
 from tracekit.cron import CronSpecError, UnknownZoneError, Zone, load_zone, next_activations_ns
 from tracekit.cron.gotime import rfc3339
@@ -47,6 +48,7 @@ def cron() -> None:
 )
 @click.option(
     "--kubernetes-version",
+    shell_complete=complete_version,
     default="v1.37.0",
     show_default=True,
     help="Release whose cron library and time zone rules count.",

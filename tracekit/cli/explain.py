@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from tracekit.api import Trace
-from tracekit.cli.completion import complete_key
+from tracekit.cli.completion import complete_key, complete_trace
 from tracekit.cli.sql import tell_problems
 from tracekit.report.account import Account, Step, account_lines, clock
 from tracekit.report.replay import judgement_document
@@ -19,7 +19,7 @@ _DIVERGENT = ("different", "missing", "extra", "early", "late")
 
 
 @click.command()
-@click.argument("trace", metavar="TRACE")
+@click.argument("trace", metavar="TRACE", shell_complete=complete_trace)
 @click.argument("key", metavar="NS/NAME", shell_complete=complete_key)
 @click.option("--at", metavar="TIME", help="Only what happened by then, like 2026-11-21T05:42:45Z.")
 @click.option(

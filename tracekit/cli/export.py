@@ -9,6 +9,7 @@ from typing import TextIO
 
 import click
 
+from tracekit.cli.completion import complete_trace
 from tracekit.cli.sql import tell_problems
 from tracekit.cli.trace_options import namespace_option
 from tracekit.errors import UsageError
@@ -26,7 +27,7 @@ _TEXT: dict[str, Callable[[Happenings, TextIO], None]] = {
 
 
 @click.command()
-@click.argument("trace", metavar="TRACE")
+@click.argument("trace", metavar="TRACE", shell_complete=complete_trace)
 @click.option(
     "--format",
     "kind",

@@ -18,6 +18,7 @@ from rich.progress import (
     TransferSpeedColumn,
 )
 
+from tracekit.cli.completion import complete_file, complete_gates, complete_version
 from tracekit.cli.trace_options import parse_feature_gates, parse_flags, parse_version
 from tracekit.report.table import counted
 from tracekit.trace.importers.kinds import KINDS
@@ -51,7 +52,7 @@ def import_() -> None:
 
 def _command(name: str, about: str, kind: str | None, *, hidden: bool = False) -> None:
     @import_.command(name, help=about, hidden=hidden)
-    @click.argument("files", nargs=-1, required=True, metavar="FILE…")
+    @click.argument("files", nargs=-1, required=True, metavar="FILE…", shell_complete=complete_file)
     @click.option("-o", "--output", required=True, metavar="TRACE", help="Directory to write.")
     @click.option(
         "--with",
@@ -60,8 +61,18 @@ def _command(name: str, about: str, kind: str | None, *, hidden: bool = False) -
         metavar="OTHER",
         help="Another source or trace of the same cluster and time, to be combined; repeatable.",
     )
-    @click.option("--kubernetes-version", metavar="V", help="Version of the cluster, like v1.36.3.")
-    @click.option("--feature-gates", metavar="A=true,…", help="Gates that were set by hand.")
+    @click.option(
+        "--kubernetes-version",
+        metavar="V",
+        help="Version of the cluster, like v1.36.3.",
+        shell_complete=complete_version,
+    )
+    @click.option(
+        "--feature-gates",
+        metavar="A=true,…",
+        help="Gates that were set by hand.",
+        shell_complete=complete_gates,
+    )
     @click.option("--controller-flags", metavar="FLAGS", help="The controller manager's flags.")
     @click.option("--force", is_flag=True, help="Replace the trace if it exists.")
     def run(

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from tracekit.cli.completion import complete_trace
 from tracekit.cli.damage import note_damage
 from tracekit.cli.trace_options import output_option
 from tracekit.errors import TraceFormatError
@@ -25,7 +26,7 @@ _GAPS_SHOWN_MAX = 20
 
 
 @click.command("info")
-@click.argument("trace")
+@click.argument("trace", metavar="TRACE", shell_complete=complete_trace)
 @click.option("--verify", is_flag=True, help="Only compare every byte with its checksum.")
 @output_option
 def info(trace: str, *, verify: bool, output: str) -> None:

@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from tracekit.cli.completion import complete_cronjob, complete_trace
 from tracekit.cli.sql import tell_problems
 from tracekit.cli.trace_options import namespace_option
 from tracekit.report.rows import FORMATS, write_listing, write_rows
@@ -33,14 +34,16 @@ OUTCOMES = ("Complete", "Failed", "Running", "Pending", "Suspended", "Deleted")
 
 
 @click.command()
-@click.argument("traces", nargs=-1, required=True, metavar="TRACE…")
+@click.argument("traces", nargs=-1, required=True, metavar="TRACE…", shell_complete=complete_trace)
 @namespace_option
 @click.option(
     "--outcome",
     type=click.Choice(OUTCOMES, case_sensitive=False),
     help="Only Jobs that ended (or stood at the end) like this.",
 )
-@click.option("--cronjob", metavar="NAME", help="Only Jobs of this CronJob.")
+@click.option(
+    "--cronjob", metavar="NAME", help="Only Jobs of this CronJob.", shell_complete=complete_cronjob
+)
 @click.option(
     "-o",
     "--output",

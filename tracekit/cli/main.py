@@ -37,6 +37,10 @@ VERBS: dict[str, str] = {
 }
 
 
+#: The variable by which a completion script asks; by whatever name the program was started.
+COMPLETE_VAR = "_TRACEKIT_COMPLETE"
+
+
 class LazyGroup(click.Group):
     """A click group whose commands are imported on first use."""
 
@@ -70,7 +74,7 @@ def cli() -> None:
 def main(args: list[str] | None = None) -> None:
     """Run the command line and exit: 0 clean, 1 divergences, 2 could not run."""
     try:
-        result = cli.main(args=args, standalone_mode=False)
+        result = cli.main(args=args, complete_var=COMPLETE_VAR, standalone_mode=False)
     except click.exceptions.Abort:
         sys.exit(130)
     except click.ClickException as error:

@@ -15,6 +15,7 @@ from typing import Any
 import click
 from rich.console import Console
 
+from tracekit.cli.completion import complete_context
 from tracekit.cli.record_status import StatusDisplay
 from tracekit.cli.units import DURATION, SIZE, format_bytes, printable
 from tracekit.errors import ClusterError, TraceFormatError, UsageError
@@ -71,7 +72,12 @@ def _connection_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(
         (
             click.option("--kubeconfig", metavar="FILE", help="Kubeconfig to use."),
-            click.option("--context", metavar="NAME", help="Context of the kubeconfig."),
+            click.option(
+                "--context",
+                metavar="NAME",
+                help="Context of the kubeconfig.",
+                shell_complete=complete_context,
+            ),
             click.option("--cluster", metavar="NAME", help="Cluster of the kubeconfig."),
             click.option("--user", metavar="NAME", help="User of the kubeconfig."),
             click.option("--as", "impersonate_user", metavar="USER", help="User to impersonate."),

@@ -11,6 +11,7 @@ from typing import Any
 import click
 import orjson
 
+from tracekit.cli.completion import complete_trace
 from tracekit.cli.units import printable
 from tracekit.errors import UsageError
 from tracekit.record.redact import FIELDS, STRICT, Redactor, parse_fields, read_key
@@ -33,7 +34,7 @@ _SHOWN_EXAMPLES = 3
 
 
 @click.command("redact")
-@click.argument("trace", metavar="TRACE")
+@click.argument("trace", metavar="TRACE", shell_complete=complete_trace)
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="OUT", help="New trace.")
 @click.option(
     "--fields", default=",".join(FIELDS), show_default=True, help="What to hash (comma-separated)."

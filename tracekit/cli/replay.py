@@ -7,7 +7,13 @@ import sys
 import click
 
 from tracekit.cli.baselines import baseline_option, read_baseline, tell_unused
-from tracekit.cli.completion import complete_key
+from tracekit.cli.completion import (
+    complete_controllers,
+    complete_gates,
+    complete_key,
+    complete_trace,
+    complete_version,
+)
 from tracekit.cli.trace_options import namespace_option, tell_warnings
 from tracekit.errors import UsageError
 from tracekit.report.ci import CI_FORMATS, write_ci
@@ -17,7 +23,7 @@ from tracekit.trace.reader import TraceReader
 
 
 @click.command()
-@click.argument("trace", metavar="TRACE")
+@click.argument("trace", metavar="TRACE", shell_complete=complete_trace)
 @click.option("--diff", is_flag=True, help="Judge each observed write; exit 1 on a divergence.")
 @namespace_option
 @click.option(
@@ -27,6 +33,7 @@ from tracekit.trace.reader import TraceReader
     "--controller",
     "controllers",
     metavar="A,B",
+    shell_complete=complete_controllers,
     help="Only these controllers.  [default: job,cronjob,ttl]",
 )
 @click.option(
@@ -36,8 +43,18 @@ from tracekit.trace.reader import TraceReader
     default=0,
     help="Exit 2 if fewer actions can be judged, for gates that must not pass on nothing.",
 )
-@click.option("--kubernetes-version", metavar="V", help="Replay as this version, like v1.36.3.")
-@click.option("--feature-gates", metavar="A=true,…", help="Gates that differ from the defaults.")
+@click.option(
+    "--kubernetes-version",
+    metavar="V",
+    help="Replay as this version, like v1.36.3.",
+    shell_complete=complete_version,
+)
+@click.option(
+    "--feature-gates",
+    metavar="A=true,…",
+    help="Gates that differ from the defaults.",
+    shell_complete=complete_gates,
+)
 @click.option(
     "-o",
     "--output",

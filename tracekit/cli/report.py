@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from tracekit.cli.completion import complete_key
+from tracekit.cli.completion import complete_gates, complete_key, complete_trace, complete_version
 from tracekit.cli.sql import tell_problems
 from tracekit.cli.trace_options import parse_feature_gates, parse_version
 from tracekit.errors import UsageError
@@ -17,14 +17,24 @@ from tracekit.sql.session import Session
 
 
 @click.command()
-@click.argument("trace", metavar="TRACE")
+@click.argument("trace", metavar="TRACE", shell_complete=complete_trace)
 @click.argument("key", required=False, metavar="[NS/NAME]", shell_complete=complete_key)
 @click.option(
     "-o", "--output", default="report.html", metavar="FILE", help="File to write (-: stdout)."
 )
 @click.option("--force", is_flag=True, help="Replace the file if it exists.")
-@click.option("--kubernetes-version", metavar="V", help="For verdicts: replay as this version.")
-@click.option("--feature-gates", metavar="A=true,…", help="For verdicts: gates set by hand.")
+@click.option(
+    "--kubernetes-version",
+    metavar="V",
+    help="For verdicts: replay as this version.",
+    shell_complete=complete_version,
+)
+@click.option(
+    "--feature-gates",
+    metavar="A=true,…",
+    help="For verdicts: gates set by hand.",
+    shell_complete=complete_gates,
+)
 def report(
     trace: str,
     key: str | None,

@@ -9,6 +9,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tracekit.cli.completion import (
+    complete_example,
+    complete_gates,
+    complete_trace,
+    complete_version,
+)
 from tracekit.cli.damage import note_damage
 from tracekit.cli.trace_options import parse_feature_gates, parse_version
 from tracekit.errors import UsageError
@@ -23,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("words", nargs=-1, metavar='TRACE… ["QUERY"]')
+@click.argument("words", nargs=-1, metavar='TRACE… ["QUERY"]', shell_complete=complete_trace)
 @click.option(
     "-f", "--file", "script", metavar="FILE", help="Read the query from a file (-: stdin)."
 )
@@ -34,11 +40,26 @@ if TYPE_CHECKING:
     default="table",
     help="How to print the rows.",
 )
-@click.option("--example", metavar="NAME", help="Run this one of the shipped queries.")
+@click.option(
+    "--example",
+    metavar="NAME",
+    help="Run this one of the shipped queries.",
+    shell_complete=complete_example,
+)
 @click.option("--examples", "list_examples", is_flag=True, help="Print the shipped queries.")
 @click.option("--write", is_flag=True, help="Let queries read and write other files too.")
-@click.option("--kubernetes-version", metavar="V", help="For verdicts: replay as this version.")
-@click.option("--feature-gates", metavar="A=true,…", help="For verdicts: gates set by hand.")
+@click.option(
+    "--kubernetes-version",
+    metavar="V",
+    help="For verdicts: replay as this version.",
+    shell_complete=complete_version,
+)
+@click.option(
+    "--feature-gates",
+    metavar="A=true,…",
+    help="For verdicts: gates set by hand.",
+    shell_complete=complete_gates,
+)
 def sql(
     words: tuple[str, ...],
     script: str | None,

@@ -14,6 +14,7 @@ import orjson
 from rich.console import Console
 from rich.table import Table
 
+from tracekit.cli.completion import complete_gates, complete_version
 from tracekit.cli.trace_options import output_option, parse_feature_gates, tell_warnings
 from tracekit.eras import table as versions_table
 from tracekit.eras.behavior_releases import SHIPPED
@@ -28,10 +29,11 @@ WIDTH_WITHOUT_TERMINAL = 400
 
 
 @click.command("versions")
-@click.argument("version", required=False, metavar="[V1]")
-@click.argument("other", required=False, metavar="[V2]")
+@click.argument("version", required=False, metavar="[V1]", shell_complete=complete_version)
+@click.argument("other", required=False, metavar="[V2]", shell_complete=complete_version)
 @click.option(
     "--feature-gates",
+    shell_complete=complete_gates,
     default="",
     metavar="A=true,…",
     help="Gates set on top of the defaults, in both versions.",

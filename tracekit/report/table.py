@@ -9,11 +9,13 @@ from __future__ import annotations
 import shutil
 from collections.abc import Collection, Iterable, Sequence
 from itertools import zip_longest
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from rich.cells import cell_len, set_cell_size
-from rich.console import Console
 from rich.text import Text
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 _GAP = "  "
 #: A column that has to fold is at least so wide.
@@ -56,7 +58,7 @@ def write_table(
     if width is None:
         out.writelines(_plain(line, widths, right) + "\n" for line in lines)
         return
-    console = Console(file=out, highlight=False, width=width)
+    console = _console(out, width)
     folded = [place for place in range(len(widths)) if place not in right]
     fitting = _fitting(widths, folded if fold is None else sorted(fold), width)
     if fitting is None:
@@ -94,13 +96,19 @@ def write_facts(facts: Iterable[tuple[str, str]], out: TextIO) -> None:
     if width is None:
         out.writelines(f"{set_cell_size(name, indent)}{value}\n" for name, value in rows)
         return
-    console = Console(file=out, highlight=False, width=width)
+    console = _console(out, width)
     for name, value in rows:
         parts = Text(value).wrap(console, max(_NARROWEST, width - indent)) or [Text("")]
         head = Text.assemble((set_cell_size(name, indent), "bold"))
         for part in parts:
             console.print(head + part, no_wrap=True, overflow="ignore", crop=False)
             head = Text(" " * indent)
+
+
+def _console(out: TextIO, width: int) -> Console:
+    from rich.console import Console  # noqa: PLC0415 - slow to import, and pipes need none
+
+    return Console(file=out, highlight=False, width=width)
 
 
 def _fitting(widths: Sequence[int], fold: Sequence[int], width: int) -> list[int] | None:

@@ -38,6 +38,15 @@ COMPUTED = {
 _MACRO_DOC = re.compile(r"^--- (?P<call>(?P<name>\w+)\([^)]*\)): (?P<text>.*)$", re.MULTILINE)
 
 
+_MACRO = re.compile(r"^CREATE MACRO (?P<name>\w+)\(", re.MULTILINE)
+_NAMED = re.compile(r"\w+")
+#: A query with one of these may ask for what there is.
+_CATALOG_WORDS = re.compile(
+    r"\b(show|describe|desc|summarize|pragma\w*|information_schema|duckdb_\w+|sqlite_master)\b",
+    re.IGNORECASE,
+)
+
+
 @dataclass(frozen=True, slots=True)
 class ColumnDoc:
     """What a column means."""
@@ -93,6 +102,40 @@ def views() -> tuple[View, ...]:
 def macro_scripts() -> tuple[str, str]:
     """The macros that the views need, and those that need the views."""
     return _read("macros", "base"), _read("macros", "questions")
+
+
+def parts_for(query: str) -> tuple[str, ...]:
+    """The views and macros that a query takes, those below them first.
+
+    All of them where it may ask what there is. Making them binds each view anew in every one
+    above it, and most queries name one or two.
+    """
+    if _CATALOG_WORDS.search(query):
+        return tuple(_definitions())
+    wanted: set[str] = set()
+    ahead = _NAMED.findall(query)
+    while ahead:
+        name = ahead.pop().lower()
+        if name in _definitions() and name not in wanted:
+            wanted.add(name)
+            ahead += _NAMED.findall(_definitions()[name])
+    return tuple(name for name in _definitions() if name in wanted)
+
+
+def definition(part: str) -> str:
+    """The statement that makes a view or a macro of `parts_for`."""
+    return _definitions()[part]
+
+
+@lru_cache(maxsize=1)
+def _definitions() -> Mapping[str, str]:
+    """By name, in an order in which each one only needs those before it."""
+    script = macro_scripts()[1]
+    starts = [match.start() for match in _MACRO.finditer(script)]
+    ends = [*starts[1:], len(script)]
+    macro_texts = [script[start:end] for start, end in zip(starts, ends, strict=True)]
+    named = {_MACRO.match(text)["name"]: text for text in macro_texts}  # type: ignore[index]
+    return {view.name: view.sql for view in views()} | named
 
 
 @lru_cache(maxsize=1)

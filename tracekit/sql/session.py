@@ -17,14 +17,21 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tracekit.sql import computed
-from tracekit.sql.catalog import COMPUTED, macro_scripts, macros, views
+from tracekit.sql.catalog import (
+    COMPUTED,
+    definition,
+    macro_scripts,
+    macros,
+    parts_for,
+    views,
+)
 from tracekit.sql.guard import check_read_only
 from tracekit.sql.handles import Handles
 from tracekit.sql.messages import QueryError, explain_error
 from tracekit.sql.sources import Source, drop_unreadable, find_sources
+from tracekit.sql.ticks import TICKS_READ
 from tracekit.sql.values import check_values
 from tracekit.trace.losses import lost_files
 from tracekit.trace.objects import Objects
@@ -58,6 +65,7 @@ class Session:
         self._write = write
         self._replay = computed.ReplayOptions(kubernetes_version, dict(feature_gates or {}))
         self._computed: set[str] = set()
+        self._made: set[str] = set()
         self.connection = duckdb.connect(config={} if write else dict(_CONFIG))
         self.connection.execute("SET TimeZone = 'UTC'")
         # Segments never change once in place; their footers need no second reading.
@@ -114,6 +122,7 @@ class Session:
 
     def rows(self, query: str, **values: str | int | None) -> list[dict[str, Any]]:
         """The rows of one of our own queries, with its parameters bound."""
+        self._make_parts(query)
         cursor = self.connection.cursor()
         cursor.execute(query, values)
         names = [column[0] for column in cursor.description or ()]
@@ -122,6 +131,8 @@ class Session:
     @staticmethod
     def matching(rows: pa.Table, **wanted: str | None) -> pa.Table:
         """The rows whose columns have the wanted values; None is not asked for."""
+        import pyarrow.compute as pc  # noqa: PLC0415 - slow to import
+
         for name, value in wanted.items():
             if value is not None:
                 rows = rows.filter(pc.equal(pc.utf8_lower(rows[name]), value.lower()))
@@ -149,6 +160,7 @@ class Session:
                     f"these are {len(statements)} queries: ask one at a time, or all of them at "
                     "the prompt"
                 )
+        self._make_parts(query)
         check_values(self.connection, statements[-1], views())
         wanted = {COMPUTED[name.lower()] for name in _COMPUTED_NAMES.findall(query)}
         for table in sorted(wanted - self._computed):
@@ -159,6 +171,7 @@ class Session:
         return statements[-1]
 
     def _fill(self, table: str) -> None:
+        self._make_parts(TICKS_READ if table == "_cron_ticks" else "")
         for source in self.sources:
             rows = (
                 computed.cron_ticks(self.connection, source)
@@ -227,20 +240,23 @@ class Session:
     def _make(self) -> None:
         self.connection.execute("CREATE SCHEMA internal")
         for name, schema in computed.SCHEMAS.items():
-            self.connection.register("_arriving", schema.empty_table())
+            self.connection.register("_arriving", _no_rows(schema))
             self.connection.execute(
                 f"CREATE TABLE internal.{name} AS SELECT * FROM _arriving"  # noqa: S608 - our own name
             )
             self.connection.unregister("_arriving")
-        self.connection.register("_arriving", SCHEMA.empty_table())
+        self.connection.register("_arriving", _no_rows(SCHEMA))
         self.connection.execute("CREATE TABLE internal._no_rows AS SELECT * FROM _arriving")
         self.connection.unregister("_arriving")
-        base, questions = macro_scripts()
         self._make_rows()
-        self.connection.execute(base)
-        for view in views():
-            self.connection.execute(view.sql)
-        self.connection.execute(questions)
+        self.connection.execute(macro_scripts()[0])
+
+    def _make_parts(self, query: str) -> None:
+        """Make the views and macros that the query takes, if they are not there yet."""
+        for part in parts_for(query):
+            if part not in self._made:
+                self.connection.execute(definition(part))
+                self._made.add(part)
 
     def _make_rows(self) -> None:
         columns = ", ".join(f'"{name}"' for name in NAMES)
@@ -283,6 +299,11 @@ class Session:
         names = ", ".join(_text(name) for name in self._handles.allowed())
         self.connection.execute(f"SET allowed_paths = [{names}]")
         self.connection.execute("SET enable_external_access = false")
+
+
+def _no_rows(schema: pa.Schema) -> pa.Table:
+    """`schema.empty_table()`, which imports pandas where it is there."""
+    return pa.Table.from_batches([], schema)
 
 
 def _text(value: str) -> str:

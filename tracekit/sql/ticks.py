@@ -45,6 +45,8 @@ TICK_SCHEMA = pa.schema(
     ]
 )
 SCHEDULED_AT = "batch.kubernetes.io/cronjob-scheduled-timestamp"
+#: The views that the ticks are made from.
+TICKS_READ = "leaders, internal._states"
 #: A tick so close to the end may still have been started afterwards (the polling controller looks
 #: every 10 s, the queued one starts at once).
 END_SLACK_NS = 15 * NS_PER_S
