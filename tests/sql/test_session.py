@@ -15,7 +15,6 @@ import pytest
 import tracekit
 from tracekit.errors import TraceFormatError, TracekitError
 from tracekit.report.html.data import report_data
-from tracekit.sql import computed
 from tracekit.sql.messages import QueryError
 from tracekit.sql.session import Session
 from tracekit.trace.judged import Judge
@@ -217,7 +216,7 @@ def test_verdicts_are_kept_outside_the_trace_and_made_again_when_it_grows(
     assert len(list(kept.iterdir())) == 2
     first.write_bytes(first.read_bytes()[:-1] + b"!")
     calls = []
-    monkeypatch.setattr(computed, "Judge", lambda *a: calls.append(1) or Judge(*a))
+    monkeypatch.setattr("tracekit.trace.judged.Judge", lambda *a: calls.append(1) or Judge(*a))
     Session([copy]).table("SELECT * FROM verdicts")
     assert calls == [1]  # a file that rotted is no verdict
 
