@@ -1,4 +1,4 @@
-"""`tracekit report`: one HTML file for a whole trace or one Job."""
+"""`tracekit report`: one HTML file for a whole trace, one Job or one CronJob."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ def report(
     kubernetes_version: str | None,
     feature_gates: str | None,
 ) -> None:
-    """Write a report on a trace, or on one Job of it, as one HTML file.
+    """Write a report on a trace, or on one Job or CronJob of it, as one HTML file.
 
-    It needs no network and holds everything: counts and charts, a timeline of Jobs, pods and
-    controller writes, divergences, gaps, and what changed between the revisions of each Job.
+    It needs no network and holds everything: what went wrong, a timeline of CronJobs, Jobs, pods
+    and controller writes, the account of each Job, and what changed between its revisions.
     """
     target = Path(output)
     if output != "-" and target.exists() and not force:

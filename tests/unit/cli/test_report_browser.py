@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from tests.sql.conftest import session_of, trace_path  # noqa: F401 - fixtures
 from tests.sql.test_session import HOSTILE
 from tracekit.report.html.data import PHASES, report_data
 from tracekit.report.html.page import report_page
+from tracekit.sql.session import Session
 
 webdriver = pytest.importorskip("selenium.webdriver")
 from selenium.webdriver.common.by import By  # noqa: E402
@@ -77,6 +80,17 @@ def count(browser: Any) -> str:
     return browser.find_element(By.ID, "count").text
 
 
+def choose_job(browser: Any) -> None:
+    """Open the first Job that is not folded."""
+    keys(browser, Keys.HOME)
+    details = browser.find_element(By.ID, "details")
+    for _ in range(30):
+        keys(browser, Keys.ARROW_DOWN, Keys.ENTER)
+        if details.is_displayed() and "What happened" in details.text:
+            return
+    raise AssertionError("no row opened a Job")
+
+
 @pytest.fixture(scope="module")
 def real(session_of):  # noqa: F811
     return report_data(session_of("v1.36.3-churn7"))
@@ -91,11 +105,22 @@ def test_keyboard_zoom_details_and_themes(browser, real, tmp_path: Path) -> None
     assert zoomed != whole
     keys(browser, "0")
     assert painted(browser) == whole
-    keys(browser, Keys.ARROW_DOWN, Keys.ENTER)
+    for closer, wider in (("w", "s"), ("d", "a")):
+        keys(browser, closer)
+        assert painted(browser) != whole or closer == "d"
+        keys(browser, wider)
+    keys(browser, "0")
+    assert painted(browser) == whole
+    choose_job(browser)
     details = browser.find_element(By.ID, "details")
     assert details.is_displayed()
+    assert "What happened" in details.text
+    assert "job-controller" in details.text
     assert "Revisions" in details.text
-    keys(browser, Keys.ESCAPE)
+    assert browser.execute_script("return location.hash").startswith("#job=")
+    keys(browser, "f")
+    assert painted(browser) != whole
+    keys(browser, Keys.ESCAPE, "0")
     assert not details.is_displayed()
     theme = browser.execute_script("return document.documentElement.dataset.theme")
     keys(browser, "t")
@@ -130,27 +155,46 @@ def test_nothing_is_asked_of_the_network(browser, real, tmp_path: Path) -> None:
 
 def synthetic(jobs: int, pods: int, name: str = "job") -> dict[str, Any]:
     running = PHASES.index("Running")
+    finding = {
+        "id": "TK401", "severity": "warning", "title": name, "text": f"Job {name}: failed",
+        "do": name, "thread": 1, "url": "https://example.com/1", "from": 0.0, "until": 9e4,
+        "cases": [["Job", "ns", f"{name}-0", "uid-0", name, 0.0, 9e4]], "left": 0,
+    }  # fmt: skip
+    cron = {
+        "namespace": "ns", "name": name, "schedule": "* * * * *",
+        "ticks": [[0.0, "started", "Allow", f"{name}-0", 10.0, name],
+                  [6e4, "missed", "no-leader", None, None, name]],
+    }  # fmt: skip
     return {
-        "schema_version": 1, "title": name, "version": None, "start_ns": str(10**18),
-        "span_ms": 1e6, "phases": PHASES, "gaps": [["pods", 1000, 5000, name]], "ticks": [],
-        "running": [[0, 0], [10, 3]], "judged": None, "problems": [name],
+        "schema_version": 1, "title": name, "trace": name, "version": None, "rules": None,
+        "start_ns": str(10**18), "span_ms": 1e6, "phases": PHASES, "findings": [finding],
+        "crons": [cron], "pauses": [[2e4, 4e4, name]], "edits": [[5.0, "job-create", name, name]],
+        "warnings": [[5.0, name, name, name]], "pod_diffs": {"pod-0-0": [[1.0, 2, [[name, 1, 2]]]]},
+        "gaps": [["pods", 1000, 5000, name]], "running": [[0, 0], [10, 3]], "judged": {},
+        "problems": [name],
         "jobs": [
             {
-                "trace": "t", "namespace": "ns", "job": f"{name}-{j}", "cronjob": None,
+                "trace": "t", "namespace": "ns", "job": f"{name}-{j}", "job_uid": f"uid-{j}",
+                "cronjob": name if j == 0 else None,
                 "outcome": "Failed" if j % 9 == 0 else "Complete", "reason": name, "message": name,
                 "created": j * 900.0, "started": j * 900.0, "finished": j * 900.0 + 9e4,
                 "gone": None, "queue_s": 1.0, "duration_s": 90.0, "backoff_s": 0, "retries": 0,
                 "pod_count": pods, "pods_failed": 0, "restarts": 0, "succeeded": pods, "failed": 0,
                 "parallelism": 1, "completions": 1, "backoff_limit": 6, "image": name,
                 "pods": [
-                    [f"{name}-{j}-{p}", p, 1, "n", "Succeeded", 0, name, "container", 0, 1.0, 2.0,
+                    [f"pod-{j}-{p}", f"{name}-{j}-{p}", p, 1, "n", "Succeeded", 0, name,
+                     "container", 0, 1.0, 2.0,
                      [[running, j * 900.0 + p, j * 900.0 + 9e4 - p]]]
                     for p in range(pods)
                 ],
                 "actions": [[j * 900.0, "pod-create", name, name, 1]],
                 "history": [[j * 900.0, 1, [name], name, [[name, name, {"a": name}]]]] * 2,
                 "events": [[1.0, "Normal", name, name, 1]],
-                "verdicts": [[j * 900.0, "pod-create", "extra", name, name, [[name, name, name]]]],
+                "verdicts": [[j * 900.0, "pod-create", "extra", name, name, [[name, name, name]]]]
+                if j % 9 == 0
+                else [],
+                "account": {"steps": [[j * 900.0, 1, name, name, [name], "extra"]],
+                            "closing": name},
             }
             for j in range(jobs)
         ],
@@ -158,8 +202,12 @@ def synthetic(jobs: int, pods: int, name: str = "job") -> dict[str, Any]:
 
 
 def test_ten_thousand_pods_open_and_scroll(browser, tmp_path: Path) -> None:
-    open_page(browser, synthetic(500, 20), tmp_path)
+    open_page(browser, synthetic(1000, 10), tmp_path)
     browser.find_element(By.ID, "open-all").click()
+    browser.find_element(By.ID, "fold").click()
+    assert browser.execute_script("return document.getElementById('spacer').style.height") == (
+        f"{(1000 + 10_000 + 4) * 20}px"
+    )
     top = painted(browser)
     keys(browser, Keys.END)
     assert painted(browser) != top
@@ -169,8 +217,217 @@ def test_ten_thousand_pods_open_and_scroll(browser, tmp_path: Path) -> None:
 def test_hostile_names_run_nothing(browser, tmp_path: Path) -> None:
     name = HOSTILE + "<img src=x onerror=alert(3)></script><script>document.title='owned'</script>"
     open_page(browser, synthetic(3, 2, name), tmp_path)
-    keys(browser, Keys.ARROW_DOWN, Keys.ENTER)
+    choose_job(browser)
     assert browser.find_element(By.ID, "details").is_displayed()
     assert browser.title != "owned"
-    assert browser.find_elements(By.CSS_SELECTOR, "#details img, #details script") == []
+    assert browser.find_elements(By.CSS_SELECTOR, "section img, section script") == []
     assert errors(browser) == []
+
+
+@pytest.fixture(scope="module")
+def troubles(session_of):  # noqa: F811
+    return report_data(session_of("v1.36.3-troubles"))
+
+
+def test_the_culprit_comes_first_and_leads_to_the_job(browser, troubles, tmp_path: Path) -> None:
+    open_page(browser, troubles, tmp_path)
+    first = browser.find_element(By.CSS_SELECTOR, ".finding")
+    assert first.get_attribute("data-id") == "TK302"
+    assert "480 times were due" in first.text
+    assert "What to do:" in first.text
+    assert "kubernetes/kubernetes#42649" in first.text
+    top = browser.execute_script(
+        "return ['findings', 'tiles', 'timeline'].map(id => "
+        "document.getElementById(id).getBoundingClientRect().top)"
+    )
+    assert top == sorted(top)
+    row = next(
+        box
+        for box in browser.find_elements(By.CSS_SELECTOR, ".finding")
+        if box.get_attribute("data-id") == "TK424"
+    )
+    row.find_element(By.TAG_NAME, "summary").click()
+    row.find_element(By.TAG_NAME, "a").click()
+    details = browser.find_element(By.ID, "details")
+    assert "t-troubles/overrun" in details.text
+    assert "TK424" in details.text
+    assert browser.find_elements(By.CSS_SELECTOR, ".account > li.pointed")
+    assert errors(browser) == []
+
+
+def test_a_link_opens_the_job_at_its_time(browser, troubles, tmp_path: Path) -> None:
+    open_page(browser, troubles, tmp_path)
+    browser.get(f"{(tmp_path / 'report.html').as_uri()}#job=t-troubles%2Foom&t=9000")
+    browser.refresh()
+    details = browser.find_element(By.ID, "details")
+    assert details.text.startswith("Close\nt-troubles/oom") or "t-troubles/oom" in details.text
+    diffs = details.find_elements(By.CSS_SELECTOR, ".account details.revision")
+    assert diffs
+    command = details.find_element(By.CSS_SELECTOR, ".command code").text
+    assert command.startswith("tracekit explain ")
+    assert command.endswith(" t-troubles/oom")
+    assert errors(browser) == []
+
+
+def test_a_finding_narrows_the_timeline(browser, troubles, tmp_path: Path) -> None:
+    open_page(browser, troubles, tmp_path)
+    whole = painted(browser)
+    place = next(i for i, f in enumerate(troubles["findings"]) if f["id"] == "TK402")
+    browser.execute_script(f"location.hash = 'finding={place}'")
+    assert painted(browser) != whole
+    assert count(browser) == "1 of 48 Jobs"
+    browser.find_element(By.ID, "only").click()
+    assert count(browser) == "48 of 48 Jobs"
+
+
+def test_groups_and_orders_change_the_rows(browser, troubles, tmp_path: Path) -> None:
+    open_page(browser, troubles, tmp_path)
+    seen = {painted(browser)}
+    for box, values in (
+        ("group", ("namespace", "cronjob")),
+        ("sort", ("trouble", "longest")),
+    ):
+        for value in values:
+            browser.execute_script(
+                "const box = document.getElementById(arguments[0]); box.value = arguments[1]; "
+                "box.dispatchEvent(new Event('change'))",
+                box,
+                value,
+            )
+            seen.add(painted(browser))
+    assert len(seen) == 5
+    assert errors(browser) == []
+
+
+def test_a_range_is_measured(browser, troubles, tmp_path: Path) -> None:
+    open_page(browser, troubles, tmp_path)
+    choose_job(browser)
+    keys(browser, "m")
+    told = browser.find_element(By.ID, "range").text
+    assert "Job" in told
+    assert "pods created" in told or "pod created" in told
+    assert "tracekit diagnose" in told
+    keys(browser, Keys.ESCAPE)
+    assert not browser.find_element(By.ID, "range").is_displayed()
+
+
+def test_the_brush_chooses_a_time(browser, troubles, tmp_path: Path) -> None:
+    open_page(browser, troubles, tmp_path)
+    whole = painted(browser)
+    box = browser.find_element(By.ID, "minimap")
+    from selenium.webdriver.common.action_chains import ActionChains  # noqa: PLC0415
+
+    ActionChains(browser).move_to_element_with_offset(box, -200, 0).click_and_hold().move_by_offset(
+        150, 0
+    ).release().perform()
+    assert painted(browser) != whole
+
+
+def test_local_time_stands_beside_utc(browser, troubles, tmp_path: Path) -> None:
+    browser.execute_cdp_cmd("Emulation.setTimezoneOverride", {"timezoneId": "Asia/Kolkata"})
+    try:
+        open_page(browser, troubles, tmp_path)
+        since = browser.find_element(By.CSS_SELECTOR, ".finding time")
+        utc, title = since.text, since.get_attribute("title")
+        assert "UTC" in title
+        assert "local" in title
+        keys(browser, "u")
+        assert browser.find_element(By.CSS_SELECTOR, ".finding time").text != utc
+        assert browser.find_element(By.ID, "zone").text == "local time"
+    finally:
+        browser.execute_cdp_cmd("Emulation.setTimezoneOverride", {"timezoneId": ""})
+
+
+LONG = "a-very-long-name-of-a-job-in-a-namespace-that-somebody-has-named-at-length-" * 2
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [1400, 820, 420])
+@pytest.mark.parametrize("what", ["troubles", "long"])
+def test_nothing_is_broken_at_any_width(
+    browser, troubles, tmp_path: Path, what: str, width: int, dark: bool
+) -> None:
+    size = {"width": width, "height": 1200, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
+    try:
+        open_page(browser, troubles if what == "troubles" else synthetic(20, 3, LONG), tmp_path)
+        choose_job(browser)
+        assert browser.execute_script("return document.documentElement.dataset.theme") == (
+            "dark" if dark else "light"
+        )
+        # Nothing is wider than the window, and no two texts lie on each other.
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+        assert browser.execute_script(OVERLAPS) == []
+        assert browser.execute_script(UNREADABLE) == []
+        assert errors(browser) == []
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+#: Pairs of neighbouring labels whose boxes lie on each other.
+OVERLAPS = """
+const boxes = [...document.querySelectorAll(
+  "h1, #subtitle, .tools button, .finding summary > span, .tile span, .tile b, #chips button, "
+  + "#filters > *, #keys > span, th, dt, dd")].filter(e => e.offsetParent).map(
+  e => [e, e.getBoundingClientRect()]).filter(([, r]) => r.width && r.height);
+const found = [];
+for (let i = 0; i < boxes.length; i += 1) for (let j = i + 1; j < Math.min(boxes.length, i + 12); j += 1) {
+  const [a, p] = boxes[i], [b, q] = boxes[j];
+  if (a.contains(b) || b.contains(a)) continue;
+  if (a.closest(".scroll") !== b.closest(".scroll")) continue;  // one of them is scrolled away
+  const x = Math.min(p.right, q.right) - Math.max(p.left, q.left);
+  const y = Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top);
+  if (x > 2 && y > 2) found.push(`${a.textContent.slice(0, 30)} / ${b.textContent.slice(0, 30)}`);
+}
+return found;
+"""
+#: Texts with less than 3 : 1 of contrast to the panel.
+UNREADABLE = """
+const light = (text) => { const [r, g, b] = text.match(/[\\d.]+/g).map(Number).map(
+  v => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+const back = light(getComputedStyle(document.querySelector(".tile")).backgroundColor);
+return [...document.querySelectorAll(".finding span, .tile b, .tile span, dt, dd, th, td, .account li")]
+  .filter(e => e.offsetParent && e.textContent.trim()).map(e => [e, light(getComputedStyle(e).color)])
+  .filter(([, l]) => (Math.max(l, back) + 0.05) / (Math.min(l, back) + 0.05) < 3)
+  .map(([e]) => e.className + " " + e.textContent.slice(0, 30));
+"""
+
+
+def test_it_prints_whole(browser, troubles, tmp_path: Path) -> None:
+    open_page(browser, troubles, tmp_path)
+    choose_job(browser)
+    printed = browser.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"]
+    pdf = base64.b64decode(printed)
+    assert pdf.startswith(b"%PDF")
+    # Ink on paper, whatever the screen has; and the screen gets its colours back.
+    browser.execute_script("document.documentElement.dataset.theme = 'dark'")
+    panel = "return getComputedStyle(document.querySelector('.tile')).backgroundColor"
+    browser.execute_script("dispatchEvent(new Event('beforeprint'))")
+    assert browser.execute_script(panel) == "rgb(255, 255, 255)"
+    assert len(browser.find_elements(By.CSS_SELECTOR, ".finding[open]")) == len(
+        troubles["findings"]
+    )
+    browser.execute_script("dispatchEvent(new Event('afterprint'))")
+    assert browser.execute_script(panel) != "rgb(255, 255, 255)"
+    assert len(re.findall(rb"/Type\s*/Page\b", pdf)) >= 3
+    assert errors(browser) == []
+
+
+def test_a_cronjob_and_a_what_if_can_be_reported_on(
+    session_of,  # noqa: F811
+    trace_path,  # noqa: F811
+    browser,
+    tmp_path: Path,
+) -> None:
+    data = report_data(session_of("v1.36.3-troubles"), "t-troubles/hangs")
+    assert [cron["name"] for cron in data["crons"]] == ["hangs"]
+    assert {job["cronjob"] for job in data["jobs"]} == {"hangs"}
+    assert {"TK304"} <= {finding["id"] for finding in data["findings"]}
+    other = Session([trace_path("v1.36.3-troubles")], kubernetes_version="v1.30.14")
+    data = report_data(other)
+    open_page(browser, data, tmp_path)
+    assert "by the rules of v1.30.14" in browser.find_element(By.ID, "subtitle").text

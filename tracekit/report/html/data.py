@@ -1,7 +1,7 @@
 """What a report shows, as plain data: the browser draws it, the tests look at it.
 
 Times are milliseconds since the start of the trace, so that a page with tens of thousands of pods
-stays small; lists of values stand for objects, in the order that report.js names.
+stays small; lists of values stand for objects, in the order that the scripts name.
 """
 
 from __future__ import annotations
@@ -13,6 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from tracekit.errors import TracekitError
+from tracekit.findings.diagnosis import diagnose
+from tracekit.report.html.accounts import Accounts
+from tracekit.report.html.lanes import cron_lanes, finding_row, pod_diffs
+from tracekit.sql.diagnosed import facts_from
 from tracekit.sql.session import Session
 from tracekit.trace.objects import missing_object, split_key
 
@@ -37,25 +41,41 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What the report is about: all of the trace, or one Job."""
+    """What the report is about: all of the trace, one Job, or one CronJob with its Jobs."""
 
     namespace: str | None = None
-    job: str | None = None
+    name: str | None = None
+    jobs: tuple[str, ...] = ()
+    cronjob: str | None = None
 
-    def where(self, job_column: str = "job") -> str:
-        """The condition of a query; the values are bound."""
+    def where(self) -> str:
+        """The condition of a query over rows of Jobs; the values are bound."""
         if self.namespace is None:
-            return "($namespace::VARCHAR IS NULL AND $job::VARCHAR IS NULL)"
-        return f"(namespace = $namespace AND {job_column} = $job)"
+            return "($namespace::VARCHAR IS NULL AND $jobs::VARCHAR[] IS NULL)"
+        return "(namespace = $namespace AND list_contains($jobs, job))"
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """What `where` binds."""
+        return {
+            "namespace": self.namespace,
+            "jobs": None if self.namespace is None else list(self.jobs),
+        }
+
+    def holds(self, kind: str, namespace: str, name: str) -> bool:
+        """Whether an object is a part of it; what is of the whole is a part of everything."""
+        if self.namespace is None or kind not in ("Job", "CronJob"):
+            return True
+        wanted = (self.cronjob,) if kind == "CronJob" else self.jobs
+        return namespace == self.namespace and name in wanted
 
 
 def report_data(session: Session, key: str | None = None) -> dict[str, Any]:
     """Everything that the page needs."""
     scope = _scope(session, key)
-    values = {"namespace": scope.namespace, "job": scope.job}
 
     def ask(query: str) -> list[Row]:
-        return session.rows(query.replace("{where}", scope.where()), **values)
+        return session.rows(query.replace("{where}", scope.where()), **scope.values)
 
     start_ns, end_ns = _span(session, ask)
 
@@ -64,46 +84,84 @@ def report_data(session: Session, key: str | None = None) -> dict[str, Any]:
 
     problems = list(session.problems)
     verdicts = _verdicts(session, scope, problems)
+    facts = facts_from(session)
+    found = [f for f in diagnose(facts) if any(scope.holds(*t[:3]) for t in f.objects)]
     jobs = _jobs(ask, ms)
     _attach(jobs, "pods", _pods(ask, ms))
     _attach(jobs, "actions", _actions(ask, ms))
     _attach(jobs, "history", _history(ask, ms, problems))
     _attach(jobs, "events", _events(ask, ms))
     _attach(jobs, "verdicts", _divergences(verdicts, ms))
+    told = None if scope.namespace is None else {(scope.namespace, job) for job in scope.jobs}
+    accounts = Accounts(session, facts, found, told)
+    for job in jobs.values():
+        job["account"] = accounts.of_job(job["namespace"], job["job"], ms)
     header = session.sources[0].header
     return {
         "schema_version": 1,
         "title": key or ", ".join(source.name for source in session.sources),
+        "trace": ", ".join(str(source.path) for source in session.sources),
         "version": header.kubernetes_version,
+        "rules": _other_rules(session),
         "start_ns": str(start_ns),
         "span_ms": ms(end_ns) or 1,
         "phases": PHASES,
+        "findings": [finding_row(finding, ms) for finding in found],
         "jobs": list(jobs.values()),
+        "crons": cron_lanes(session, scope.holds, ms),
+        "pauses": [[ms(p.from_ns), ms(p.until_ns), p.what] for p in facts.pauses],
+        "edits": _edits(session, scope, ms),
+        "warnings": _warnings(session, scope, ms),
+        "pod_diffs": pod_diffs(
+            session, found, None if told is None else list(scope.jobs), ms, flatten
+        ),
         "gaps": [
             [r["stream"], ms(r["from_ns"]) or 0, ms(r["until_ns"]), r["reason"]]
             for r in session.rows(_GAPS)
         ],
-        "ticks": _ticks(session, scope, ms),
         "running": _running(jobs.values()),
         "judged": None if verdicts is None else _counts(verdicts),
         "problems": problems,
     }
 
 
+def _other_rules(session: Session) -> str | None:
+    """The version whose rules were asked for, where it is not the trace's own."""
+    asked = session.rules.kubernetes_version
+    own = session.sources[0].header.kubernetes_version
+    return asked if asked is not None and own is not None and asked != own else None
+
+
 def _scope(session: Session, key: str | None) -> Scope:
     if key is None:
         return Scope()
     namespace, name = split_key(key)
-    known = [(r["namespace"], r["job"]) for r in session.rows("SELECT namespace, job FROM jobs")]
-    if (namespace, name) not in known:
-        raise missing_object(key, known, "Job")
-    return Scope(namespace, name)
+    jobs = [
+        (r["namespace"], r["job"], r["cronjob"])
+        for r in session.rows("SELECT namespace, job, cronjob FROM jobs")
+    ]
+    if (namespace, name) in [job[:2] for job in jobs]:
+        return Scope(namespace, name, (name,))
+    crons = {
+        (r["namespace"], r["name"])
+        for r in session.rows(
+            "SELECT DISTINCT namespace, name FROM internal._states WHERE stream = 'cronjobs'"
+        )
+    }
+    if (namespace, name) not in crons:
+        raise missing_object(key, [*(job[:2] for job in jobs), *crons], "Job or CronJob")
+    own = tuple(job for space, job, owner in jobs if (space, owner) == (namespace, name))
+    return Scope(namespace, name, own, cronjob=name)
 
 
 def _span(session: Session, ask: Any) -> tuple[int, int]:
     rows = ask(
         "SELECT min(recv_ns) AS first, max(recv_ns) AS last FROM internal._states WHERE {where}"
     )
+    if rows[0]["first"] is None:  # no Job: all of the trace
+        rows = session.rows(
+            "SELECT min(recv_ns) AS first, max(recv_ns) AS last FROM internal._rows"
+        )
     if rows[0]["first"] is None or not session.sources:
         return 0, 1
     return rows[0]["first"], max(rows[0]["last"], rows[0]["first"] + 1)
@@ -131,7 +189,7 @@ FROM gaps ORDER BY from_at
 def _jobs(ask: Any, ms: Any) -> dict[tuple[str, str, str], Row]:
     found = {}
     for row in ask(_JOBS):
-        key = (row["trace"], row["namespace"], row.pop("job_uid"))
+        key = (row["trace"], row["namespace"], row["job_uid"])
         for name in ("created", "started", "finished", "gone"):
             row[name] = ms(row[name])
         found[key] = row
@@ -157,7 +215,7 @@ def _pods(ask: Any, ms: Any) -> dict[Any, list[Any]]:
     ):
         pods[row["trace"], row["namespace"], row["job_uid"]].append(
             [
-                row["pod"], row["index"], row["attempt"], row["node"], row["phase"],
+                row["pod_uid"], row["pod"], row["index"], row["attempt"], row["node"], row["phase"],
                 row["exit_code"], row["reason"], row["ended_by"], row["restarts"], row["queue_s"],
                 row["run_s"], spans[row["trace"], row["namespace"], row["pod_uid"]],
             ]
@@ -268,10 +326,9 @@ def flatten(obj: Any, path: str = "") -> dict[str, Any]:
 
 def _verdicts(session: Session, scope: Scope, problems: list[str]) -> list[Row] | None:
     """Every verdict, or None with a problem told where the trace cannot be replayed."""
-    query = (  # the condition is one of two constants
-        "SELECT trace, namespace, uid, action, verdict, divergent, time_ns AS at_ns, subject, why, "  # noqa: S608
-        "fields FROM internal._verdicts WHERE kind = 'Job'"
-        + (" AND namespace = $namespace AND name = $job" if scope.job else "")
+    query = (
+        "SELECT trace, namespace, name, uid, action, verdict, divergent, time_ns AS at_ns, "
+        "subject, why, fields FROM internal._verdicts WHERE kind = 'Job'"
     )
     try:
         session.table("SELECT 1 FROM verdicts LIMIT 0")
@@ -281,8 +338,8 @@ def _verdicts(session: Session, scope: Scope, problems: list[str]) -> list[Row] 
     if session.problems:  # of a trace that has lost a part nothing is judged
         problems += [text for text in session.problems if text not in problems]
         return None
-    values = {"namespace": scope.namespace, "job": scope.job} if scope.job else {}
-    return session.rows(query, **values)
+    rows = session.rows(query)
+    return [row for row in rows if scope.holds("Job", row["namespace"], row["name"])]
 
 
 def _divergences(verdicts: list[Row] | None, ms: Any) -> dict[Any, list[Any]]:
@@ -311,22 +368,6 @@ def _counts(verdicts: list[Row]) -> dict[str, dict[str, int]]:
     return counts
 
 
-def _ticks(session: Session, scope: Scope, ms: Any) -> list[Any]:
-    if scope.job:
-        return []
-    session.table("SELECT 1 FROM cron_ticks LIMIT 0")
-    return [
-        [
-            r["namespace"], r["cronjob"], ms(r["due"]), r["outcome"], r["policy"], r["job"],
-            r["delay_s"], r["why"],
-        ]
-        for r in session.rows(
-            "SELECT namespace, cronjob, epoch_ns(due_at) AS due, outcome, policy, job, delay_s, "
-            "why FROM cron_ticks ORDER BY due_at, namespace, cronjob LIMIT 20000"
-        )
-    ]  # fmt: skip
-
-
 def _running(jobs: Iterable[Row]) -> list[list[float]]:
     """How many pods were Running or Ready, one point per change (at most some thousands)."""
     running = {PHASES.index("Running"), PHASES.index("Ready")}
@@ -345,3 +386,32 @@ def _running(jobs: Iterable[Row]) -> list[list[float]]:
         points.append([at_ms, total])
     step = max(1, len(points) // 4000)
     return points[::step] if step > 1 else points
+
+
+def _edits(session: Session, scope: Scope, ms: Any) -> list[Any]:
+    """What users wrote to Jobs and CronJobs, with the one who did where it is known."""
+    rows = session.rows(
+        "SELECT namespace, kind, object, epoch_ns(seen_at) AS at_ns, action, actor FROM actions "
+        "WHERE kind IN ('Job', 'CronJob') AND action IN ('job-create', 'job-update', 'job-delete', "
+        "'cronjob-create', 'cronjob-update', 'cronjob-delete') AND (actor IS NULL OR actor NOT IN "
+        "('job-controller', 'cronjob-controller', 'ttl-after-finished-controller')) "
+        "ORDER BY seen_at LIMIT 5000"
+    )
+    return [
+        [ms(r["at_ns"]), r["action"], f"{r['namespace']}/{r['object']}", r["actor"]]
+        for r in rows
+        if scope.holds(r["kind"], r["namespace"], r["object"])
+    ]
+
+
+def _warnings(session: Session, scope: Scope, ms: Any) -> list[Any]:
+    """Events of type Warning."""
+    rows = session.rows(
+        "SELECT namespace, kind, object, epoch_ns(seen_at) AS at_ns, reason, message FROM "
+        "k8s_events WHERE event_type = 'Warning' ORDER BY seen_at LIMIT 5000"
+    )
+    return [
+        [ms(r["at_ns"]), r["reason"], f"{r['namespace']}/{r['object']}", r["message"]]
+        for r in rows
+        if scope.holds(r["kind"], r["namespace"], r["object"])
+    ]

@@ -16,11 +16,15 @@ from typing import Any
 import orjson
 
 _FOLDER = files("tracekit.report.html")
+#: The script in its parts, in order: one function around all of them.
+SCRIPTS = (
+    "core.js", "overview.js", "rows.js", "timeline.js", "details.js", "hands.js",
+)  # fmt: skip
 
 
 def report_page(data: Mapping[str, Any]) -> str:
     """The whole page."""
-    style, script = _read("report.css"), _read("report.js")
+    style, script = _read("report.css"), "".join(_read(name) for name in SCRIPTS)
     policy = (
         "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; "
         f"style-src '{_hash(style)}'; script-src '{_hash(script)}'"

@@ -1,0 +1,99 @@
+"""The accounts of Jobs that a report carries: of those in trouble first, as many as have room."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from tracekit.diff.trace import judge_groups
+from tracekit.eras.job import JobRules
+from tracekit.errors import TracekitError
+from tracekit.findings.facts import Facts
+from tracekit.findings.model import Finding
+from tracekit.replay.feed import COLUMNS
+from tracekit.report.account import Account, account_of_job
+from tracekit.report.account_others import add_judgements, add_restarts
+from tracekit.sql.computed import era_of
+from tracekit.sql.session import Session
+from tracekit.trace.reader import TraceReader
+from tracekit.trace.run_context import run_context_of
+from tracekit.verdict import Judgement
+
+#: So many Jobs get an account, and so many steps are in all of them together.
+MAX_ACCOUNTS = 400
+MAX_STEPS = 12_000
+
+Milliseconds = Callable[[int | None], float | None]
+Key = tuple[str, str]
+
+
+class Accounts:
+    """The accounts of the Jobs of one report."""
+
+    def __init__(
+        self, session: Session, facts: Facts, found: Sequence[Finding], jobs: set[Key] | None
+    ) -> None:
+        """`jobs` are those that the report is about; None: all."""
+        self._accounts: dict[Key, Account] = {}
+        if facts.not_judged is None and not session.problems and session.sources:
+            wanted = _wanted(facts, found, jobs)
+            self._judge(session, facts, wanted)
+
+    def of_job(self, namespace: str, name: str, ms: Milliseconds) -> Mapping[str, Any] | None:
+        """One Job's account as plain data; None where it had no room."""
+        account = self._accounts.get((namespace, name))
+        if account is None:
+            return None
+        return {
+            "steps": [
+                [ms(step.at_ns), step.rv, step.who, step.what, list(step.details), step.verdict]
+                for step in account.steps
+            ],
+            "closing": account.closing,
+        }
+
+    def _judge(self, session: Session, facts: Facts, wanted: set[Key]) -> None:
+        about: dict[Key, list[Judgement]] = {}
+        for judgement in facts.judgements:
+            name = judgement.object.name
+            if judgement.object.kind != "Job":
+                name = judgement.subject
+            about.setdefault((judgement.object.namespace, name), []).append(judgement)
+        reader = TraceReader(session.sources[0].path, on_damage="skip")
+        around = run_context_of(reader)
+        try:
+            rules = JobRules.of(era_of(reader, session.rules))
+        except TracekitError:
+            return
+        spaces = {namespace for namespace, _ in wanted}
+        only = next(iter(spaces)) if len(spaces) == 1 else None
+        groups = (
+            group
+            for group in reader.groups(COLUMNS, namespace=only)
+            if group.job is None or (group.namespace or "", group.job) in wanted
+        )
+        steps = 0
+        for judged in judge_groups(groups, rules, around):
+            key = (judged.replay.history.namespace, judged.replay.history.name)
+            if key not in wanted or steps > MAX_STEPS:
+                continue
+            mine = about.get(key, [])
+            ours = tuple(j for j in mine if j.controller == "job")
+            account = account_of_job(replace(judged, judgements=ours), mine)
+            add_judgements(account, [j for j in mine if j.controller != "job"])
+            add_restarts(account, around.restarts)
+            steps += len(account.steps)
+            self._accounts[key] = account
+
+
+def _wanted(facts: Facts, found: Sequence[Finding], jobs: set[Key] | None) -> set[Key]:
+    """The Jobs whose accounts are told: those of findings, then those that failed, then others."""
+    order: dict[Key, None] = {}
+    for finding in found:
+        for target in finding.objects:
+            if target.kind == "Job":
+                order[target.namespace, target.name] = None
+    for job in sorted(facts.jobs, key=lambda j: (j.failure is None, j.created_ns)):
+        order[job.namespace, job.name] = None
+    return set([key for key in order if jobs is None or key in jobs][:MAX_ACCOUNTS])

@@ -1,0 +1,92 @@
+"use strict";
+(() => {
+  const D = JSON.parse(document.getElementById("data").textContent);
+  const $ = (id) => document.getElementById(id);
+  // Elements are made from names and text only: nothing of a trace is ever parsed as markup.
+  const el = (tag, props = {}, ...children) => {
+    const node = document.createElement(tag);
+    for (const [key, value] of Object.entries(props)) {
+      if (value === null || value === undefined) continue;
+      if (key === "class") node.className = value;
+      else if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
+      else if (key === "style") Object.assign(node.style, value);
+      else node.setAttribute(key, value);
+    }
+    for (const child of children) if (child !== null && child !== undefined) node.append(child instanceof Node ? child : String(child));
+    return node;
+  };
+  const P = { UID: 0, NAME: 1, INDEX: 2, ATTEMPT: 3, NODE: 4, PHASE: 5, EXIT: 6, REASON: 7, ENDED: 8, RESTARTS: 9, QUEUE: 10, RUN: 11, SPANS: 12 };
+  const T = { DUE: 0, OUTCOME: 1, POLICY: 2, JOB: 3, STARTED: 4, WHY: 5 };
+  const START = Number(BigInt(D.start_ns)) / 1e6;
+  const OUTCOMES = ["Complete", "Failed", "Running", "Pending", "Suspended", "Deleted"];
+  const COLOUR = { Complete: "--p5", Failed: "--p6", Running: "--p3", Pending: "--p0", Suspended: "--p1", Deleted: "--p7" };
+  const TICKS = { started: "--p5", missed: "--p6", skipped: "--p1", suspended: "--p7", pending: "--p0", unknown: "--p0" };
+  let css = {};
+  const readColours = () => {
+    const style = getComputedStyle(document.documentElement), read = (name) => style.getPropertyValue(name).trim();
+    css = {};
+    for (const name of ["bg", "panel", "line", "text", "dim", "grid", "select", "gap", "accent", "wait", "bad"]) css[name] = read(`--${name}`);
+    css.phases = D.phases.map((_, code) => read(`--p${code}`));
+    css.outcome = Object.fromEntries(OUTCOMES.map((o) => [o, read(COLOUR[o])]));
+    css.tick = Object.fromEntries(Object.entries(TICKS).map(([outcome, name]) => [outcome, read(name)]));
+    css.severity = { error: css.bad, warning: read("--p1"), info: css.accent };
+  };
+
+  //// Times: one switch between UTC and the reader's own
+
+  let local = false;
+  const utc = (ms) => new Date(Math.round(START + ms)).toISOString().replace("T", " ").replace("Z", "");
+  const pad = (n, width = 2) => String(n).padStart(width, "0");
+  const own = (ms) => {
+    const d = new Date(Math.round(START + ms));
+    return `${d.getFullYear()}-${pad(d.getMonth() + 1)}-${pad(d.getDate())} ${pad(d.getHours())}:${pad(d.getMinutes())}:${pad(d.getSeconds())}.${pad(d.getMilliseconds(), 3)}`;
+  };
+  const iso = (ms) => ms === null || ms === undefined ? "" : local ? own(ms) : utc(ms);
+  const both = (ms) => `${utc(ms)} UTC · ${own(ms).slice(11, 19)} local`;
+  const clock = (ms, step) => {
+    const text = iso(ms);
+    return step < 1000 ? text.slice(11, 23) : step < 86400000 ? text.slice(11, 19) : text.slice(0, 10);
+  };
+  const rfc = (ms) => `${utc(ms).replace(" ", "T")}Z`;
+  const time = (ms) => el("time", { datetime: ms === null ? null : rfc(ms), title: ms === null ? null : both(ms) }, iso(ms));
+  const seconds = (s) => s === null || s === undefined ? "" : s < 60 ? `${Math.round(s * 1000) / 1000} s` : s < 3600 ? `${Math.floor(s / 60)} min ${Math.round(s % 60)} s` : `${Math.floor(s / 3600)} h ${Math.round((s % 3600) / 60)} min`;
+  const number = (n) => n.toLocaleString("en");
+  const count = (n, noun) => `${number(n)} ${noun}${n === 1 ? "" : "s"}`;
+  const show = (value) => value === null || value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value);
+  const tally = (values) => [...values.reduce((map, value) => map.set(value, (map.get(value) || 0) + 1), new Map())].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
+
+  //// What belongs together
+
+  const keyOf = (job) => `${job.namespace}/${job.job}`;
+  const byUid = new Map(D.jobs.map((job) => [job.job_uid, job]));
+  const byKey = new Map();
+  for (const job of D.jobs) if (!byKey.has(keyOf(job))) byKey.set(keyOf(job), job);
+  const cronByKey = new Map(D.crons.map((cron) => [`${cron.namespace}/${cron.name}`, cron]));
+  for (const thing of [...D.jobs, ...D.crons]) thing.findings = [];
+  D.findings.forEach((finding) => {
+    finding.jobs = new Set();
+    for (const [kind, namespace, name, uid] of finding.cases) {
+      const thing = kind === "Job" ? byUid.get(uid) || byKey.get(`${namespace}/${name}`) : kind === "CronJob" ? cronByKey.get(`${namespace}/${name}`) : null;
+      if (!thing) continue;
+      finding.jobs.add(thing);
+      if (!thing.findings.includes(finding)) thing.findings.push(finding);
+    }
+  });
+  const RANK = { error: 0, warning: 1, info: 2 };
+  const trouble = (thing) => thing.findings.reduce((worst, finding) => Math.min(worst, RANK[finding.severity]), thing.verdicts && thing.verdicts.length ? 0 : 3);
+
+  //// Commands to copy
+
+  const quoted = (text) => /^[\w./:=@%+,-]+$/.test(text) ? text : `'${text.replace(/'/g, "'\\''")}'`;
+  const command = (...words) => {
+    const text = ["tracekit", ...words].map(quoted).join(" ");
+    const code = el("code", {}, text);
+    return el("span", { class: "command" }, code, el("button", { type: "button", title: "Copy", onclick: (event) => copy(text, code, event.currentTarget) }, "copy"));
+  };
+  const copy = (text, node, button) => {
+    const done = () => { button.textContent = "copied"; setTimeout(() => { button.textContent = "copy"; }, 1200); };
+    const select = () => { getSelection().selectAllChildren(node); document.execCommand("copy"); done(); };
+    if (navigator.clipboard) navigator.clipboard.writeText(text).then(done, select); else select();
+  };
+  const table = (heads, lines, kind = "") => el("div", { class: "scroll" }, el("table", { class: kind }, el("thead", {}, el("tr", {}, ...heads.map((head) => el("th", {}, head)))), el("tbody", {}, ...lines.map((cells) => el("tr", {}, ...cells.map((cell, place) => el("td", { class: place === 0 ? "n" : "", title: cell instanceof Node ? null : show(cell) }, cell instanceof Node ? cell : show(cell))))))));
+

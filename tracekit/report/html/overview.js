@@ -1,0 +1,75 @@
+  //// What went wrong, then how much there is
+
+  const sum = (key) => D.jobs.reduce((total, job) => total + (job[key] || 0), 0);
+  const divergences = D.jobs.reduce((n, job) => n + job.verdicts.length, 0);
+  const heads = () => {
+    $("title").textContent = D.title;
+    $("title").title = D.title;
+    const rules = D.rules ? ` · judged by the rules of ${D.rules}, which are not the record's own` : "";
+    $("subtitle").textContent = `${D.version ? `Kubernetes ${D.version} · ` : ""}${iso(0).slice(0, 19)} to ${iso(D.span_ms).slice(0, 19)} ${local ? "local" : "UTC"} (${seconds(Math.round(D.span_ms / 1000))})${rules}`;
+    $("zone").textContent = local ? "local time" : "UTC";
+  };
+  const findings = () => {
+    const list = $("finding-list");
+    list.replaceChildren();
+    if (D.problems.length) {
+      $("problems").hidden = false;
+      $("problems").replaceChildren(...D.problems.map((text) => el("p", {}, text)));
+    }
+    if (!D.findings.length) list.append(el("p", { class: "none" }, D.judged === null ? "Nothing was judged; the reason stands above." : "Nothing was found: the controllers kept to their rules, and no Job or CronJob is in trouble."));
+    D.findings.forEach((finding, place) => list.append(findingRow(finding, place)));
+    const more = D.findings.length - SHOWN;
+    if (more > 0) {
+      const button = el("button", { type: "button", class: "more", onclick: () => { list.classList.add("all"); button.remove(); } }, `${more} more`);
+      list.append(button);
+    }
+  };
+  const SHOWN = 8;
+  const findingRow = (finding, place) => {
+    const cases = finding.cases.map(([kind, namespace, name, uid, detail, from]) => {
+      const job = kind === "Job" ? byUid.get(uid) || byKey.get(`${namespace}/${name}`) : null;
+      const cron = kind === "CronJob" ? cronByKey.get(`${namespace}/${name}`) : null;
+      const label = namespace ? `${namespace}/${name}` : name;
+      const goal = job || cron;
+      return el("li", {}, goal ? el("a", { href: job ? `#job=${encodeURIComponent(label)}&t=${Math.round(from || 0)}` : `#cron=${encodeURIComponent(label)}&t=${Math.round(from || 0)}` }, label) : el("b", {}, label), " ", detail);
+    });
+    if (finding.left) cases.push(el("li", {}, `and ${number(finding.left)} more`));
+    const box = el("details", { class: `finding ${finding.severity}${place < SHOWN ? "" : " extra"}`, "data-id": finding.id },
+      el("summary", {}, el("span", { class: "severity" }, finding.severity), el("span", { class: "id" }, finding.id), el("span", { class: "text" }, finding.text), el("span", { class: "since" }, "since ", el("time", { datetime: rfc(finding.from), title: both(finding.from) }, iso(finding.from).slice(0, 19)))),
+      el("ul", {}, ...cases),
+      el("p", { class: "do" }, el("b", {}, "What to do: "), finding.do),
+      el("p", { class: "links" },
+        el("button", { type: "button", onclick: () => { location.hash = `finding=${place}`; } }, "show on the timeline"),
+        finding.url ? el("a", { href: finding.url, rel: "noreferrer noopener", target: "_blank" }, `kubernetes/kubernetes#${finding.thread}`) : null));
+    if (place === 0) box.open = true;
+    return box;
+  };
+  const tiles = () => {
+    const tile = (value, label, kind = "") => el("div", { class: `tile ${kind}` }, el("b", {}, value), el("span", {}, label));
+    const failed = D.jobs.filter((job) => job.outcome === "Failed").length;
+    const missed = D.crons.reduce((n, cron) => n + cron.ticks.filter((tick) => tick[T.OUTCOME] === "missed").length, 0);
+    $("tiles").replaceChildren(
+      tile(number(D.jobs.length), D.jobs.length === 1 ? "Job" : "Jobs"),
+      tile(number(failed), "failed", failed ? "bad" : ""),
+      tile(number(sum("pod_count")), "pods"),
+      tile(number(sum("pods_failed")), "failed pods", sum("pods_failed") ? "bad" : ""),
+      tile(number(sum("retries")), "retries"),
+      tile(seconds(Math.round(sum("backoff_s"))) || "0 s", "lost to back-off"),
+      D.crons.length ? tile(number(missed), "missed ticks", missed ? "bad" : "good") : "",
+      D.judged === null ? tile("–", "not judged") : tile(number(divergences), "divergences", divergences ? "bad" : "good"),
+      tile(number(D.gaps.length), "gaps", D.gaps.length ? "bad" : ""),
+    );
+    const bars = (target, rows, colour) => {
+      const most = Math.max(1, ...rows.map((row) => row[1]));
+      target.replaceChildren(...rows.map(([label, n]) => el("div", { class: "bar" }, el("span", { title: label }, label), el("i", { style: { width: `${(100 * n) / most}%`, background: colour(label) } }), el("b", {}, number(n)))));
+      if (!rows.length) target.append(el("p", {}, "nothing"));
+    };
+    bars($("outcomes"), tally(D.jobs.map((job) => job.outcome)), (label) => `var(${COLOUR[label] || "--p7"})`);
+    const why = [];
+    for (const job of D.jobs) {
+      if (job.outcome === "Failed") why.push(`Job: ${job.reason || "no reason"}`);
+      for (const pod of job.pods) if (pod[P.PHASE] === "Failed") why.push(`Pod: ${pod[P.REASON] || "no reason"}${pod[P.EXIT] === null ? "" : ` (${pod[P.EXIT]})`}`);
+    }
+    bars($("reasons"), tally(why).slice(0, 9), () => "var(--p6)");
+  };
+

@@ -1,0 +1,97 @@
+  //// Rows: lanes of the whole, CronJobs, groups, Jobs, pods
+
+  const FOLD_FROM = 40;
+  const state = { from: 0, to: D.span_ms, chosen: -1, open: new Set(), shut: new Set(), wanted: new Set(OUTCOMES), text: "", namespace: "", group: "", sort: "created", all: D.jobs.length === 1, fold: D.jobs.length > FOLD_FROM, unfolded: new Set(), finding: null, range: null };
+  let rows = [], shownJobs = 0;
+  const haystack = new Map(D.jobs.map((job) => [job, [job.namespace, job.job, job.cronjob, job.outcome, job.reason, job.message, job.image, ...job.pods.map((pod) => `${pod[P.NAME]} ${pod[P.REASON] || ""} ${pod[P.NODE] || ""}`), ...job.verdicts.map((v) => `${v[1]} ${v[2]}`), ...job.findings.map((f) => f.id)].join(" ").toLowerCase()]));
+  for (const cron of D.crons) haystack.set(cron, `${cron.namespace} ${cron.name} ${cron.schedule} ${cron.findings.map((f) => f.id).join(" ")}`.toLowerCase());
+  const lasted = (job) => (job.finished ?? job.gone ?? D.span_ms) - (job.created ?? 0);
+  const ORDERS = {
+    created: () => 0,
+    trouble: (a, b) => trouble(a) - trouble(b),
+    failed: (a, b) => (b.outcome === "Failed") - (a.outcome === "Failed"),
+    divergent: (a, b) => b.verdicts.length - a.verdicts.length,
+    longest: (a, b) => lasted(b) - lasted(a),
+    retries: (a, b) => b.retries - a.retries,
+  };
+  const quiet = (job) => job.outcome === "Complete" && !job.verdicts.length && !job.findings.some((finding) => finding.severity !== "info");
+  const passes = (thing) => {
+    if (state.namespace && thing.namespace !== state.namespace) return false;
+    if (state.finding && !state.finding.jobs.has(thing)) return false;
+    const words = state.text.toLowerCase().split(/\s+/).filter(Boolean);
+    return words.every((word) => haystack.get(thing).includes(word));
+  };
+  const addJobs = (jobs, name) => {
+    const folded = state.fold && !state.finding && !state.text ? jobs.filter(quiet) : [];
+    for (const job of folded.length > 1 ? jobs.filter((job) => !quiet(job)) : jobs) addJob(job);
+    if (folded.length > 1) {
+      const opened = state.unfolded.has(name);
+      rows.push({ kind: "quiet", jobs: folded, name, opened });
+      if (opened) folded.forEach(addJob);
+    }
+  };
+  const addJob = (job) => {
+    rows.push({ kind: "job", job });
+    if (state.all || state.open.has(job)) for (const pod of job.pods) rows.push({ kind: "pod", job, pod });
+  };
+  const filter = () => {
+    const before = rows[state.chosen], jobs = D.jobs.filter((job) => state.wanted.has(job.outcome) && passes(job));
+    const crons = D.crons.filter(passes);
+    shownJobs = jobs.length;
+    jobs.sort(ORDERS[state.sort]);
+    rows = [];
+    if (!state.text) {
+      if (D.pauses.length) rows.push({ kind: "leader" });
+      if (D.edits.length) rows.push({ kind: "edits" });
+      if (D.warnings.length) rows.push({ kind: "warnings" });
+    }
+    if (state.group === "cronjob") {
+      for (const cron of crons) { rows.push({ kind: "cron", cron }); addJobs(jobs.filter((job) => job.namespace === cron.namespace && job.cronjob === cron.name), `${cron.namespace}/${cron.name}`); }
+      const rest = jobs.filter((job) => !job.cronjob || !crons.some((cron) => cron.namespace === job.namespace && cron.name === job.cronjob));
+      if (rest.length) { if (crons.length) rows.push({ kind: "group", name: "without a CronJob", jobs: rest }); addJobs(rest, ""); }
+    } else if (state.group === "namespace") {
+      for (const name of [...new Set([...jobs, ...crons].map((thing) => thing.namespace))].sort()) {
+        const mine = jobs.filter((job) => job.namespace === name);
+        rows.push({ kind: "group", name, jobs: mine });
+        if (state.shut.has(name)) continue;
+        for (const cron of crons) if (cron.namespace === name) rows.push({ kind: "cron", cron });
+        addJobs(mine, name);
+      }
+    } else {
+      for (const cron of crons) rows.push({ kind: "cron", cron });
+      addJobs(jobs, "");
+    }
+    state.chosen = before ? rows.findIndex((row) => same(row, before)) : -1;
+    $("spacer").style.height = `${rows.length * ROW}px`;
+    frame.style.height = `${Math.max(150, Math.min(Math.round(innerHeight * 0.66), 680, rows.length * ROW + TOP + 14))}px`;
+    $("count").textContent = `${number(shownJobs)} of ${number(D.jobs.length)} Jobs`;
+    $("only").hidden = !state.finding;
+    $("only").textContent = state.finding ? `only ${state.finding.id} ✕` : "";
+    draw();
+  };
+  const same = (a, b) => a.kind === b.kind && a.job === b.job && a.pod === b.pod && a.cron === b.cron && a.name === b.name;
+  const controls = () => {
+    const spaces = [...new Set([...D.jobs, ...D.crons].map((thing) => thing.namespace))].sort();
+    $("namespace").append(el("option", { value: "" }, `all namespaces (${spaces.length})`), ...spaces.map((name) => el("option", { value: name }, name)));
+    for (const outcome of OUTCOMES) {
+      const n = D.jobs.filter((job) => job.outcome === outcome).length;
+      if (!n) continue;
+      $("chips").append(el("button", { type: "button", "aria-pressed": "true", onclick: (event) => {
+        const on = state.wanted.delete(outcome) ? false : Boolean(state.wanted.add(outcome));
+        event.currentTarget.setAttribute("aria-pressed", String(on)); filter();
+      } }, `${outcome} ${number(n)}`));
+    }
+    let timer = 0;
+    $("search").addEventListener("input", (event) => { clearTimeout(timer); timer = setTimeout(() => { state.text = event.target.value; filter(); }, 80); });
+    for (const name of ["namespace", "group", "sort"]) $(name).addEventListener("change", (event) => { state[name] = event.target.value; filter(); });
+    $("open-all").checked = state.all;
+    $("open-all").addEventListener("change", (event) => { state.all = event.target.checked; filter(); });
+    $("fold").checked = state.fold;
+    $("fold").addEventListener("change", (event) => { state.fold = event.target.checked; filter(); });
+    $("only").addEventListener("click", () => { state.finding = null; filter(); });
+    const key = (colour, text) => el("span", {}, el("i", { style: { background: colour } }), text);
+    $("keys").append(...D.phases.map((phase, code) => key(`var(--p${code})`, phase)), el("span", {}, "│ controller write"), el("span", { class: "bad" }, "◆ divergence"), el("span", {}, "▒ gap: not seen"));
+    if (D.crons.length) $("keys").append(el("span", { class: "good" }, "● started"), el("span", { class: "bad" }, "✕ missed"), el("span", { class: "late" }, "▲ skipped"), el("span", {}, "○ suspended"));
+    if (D.pauses.length) $("keys").append(key("var(--pause)", "nobody led"));
+  };
+

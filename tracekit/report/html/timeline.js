@@ -1,0 +1,194 @@
+  //// Timeline
+
+  const ROW = 20, TOP = 26, NAMES = 270, FONT = "12px system-ui, sans-serif";
+  const frame = $("frame"), gantt = $("gantt"), scroller = $("scroller"), tip = $("tip");
+  let width = 0, height = 0, queued = false;
+  const left = () => Math.round(Math.min(NAMES, width * 0.35));
+  const x = (ms) => left() + ((ms - state.from) / (state.to - state.from)) * (width - left() - 12);
+  const at = (px) => state.from + ((px - left()) / (width - left() - 12)) * (state.to - state.from);
+  const draw = () => { if (!queued) { queued = true; requestAnimationFrame(paint); } };
+  const sized = (canvas, box) => {
+    const scale = devicePixelRatio || 1, w = Math.round(box.width * scale), h = Math.round(box.height * scale);
+    if (canvas.width !== w || canvas.height !== h) { canvas.width = w; canvas.height = h; }
+    const g = canvas.getContext("2d");
+    g.setTransform(scale, 0, 0, scale, 0, 0);
+    return g;
+  };
+  const fitted = (g, text, room) => {
+    if (g.measureText(text).width <= room) return text;
+    let low = 0, high = text.length;
+    while (low < high) { const middle = (low + high + 1) >> 1; if (g.measureText(`${text.slice(0, middle)}…`).width <= room) low = middle; else high = middle - 1; }
+    return `${text.slice(0, low)}…`;
+  };
+  const paint = () => {
+    queued = false;
+    const box = frame.getBoundingClientRect();
+    width = box.width; height = box.height;
+    const g = sized(gantt, box);
+    g.fillStyle = css.panel; g.fillRect(0, 0, width, height);
+    g.font = FONT; g.textBaseline = "middle";
+    const first = Math.max(0, Math.floor(scroller.scrollTop / ROW)), last = Math.min(rows.length, Math.ceil((scroller.scrollTop + height - TOP) / ROW));
+    g.save(); g.beginPath(); g.rect(left(), 0, width - left(), height); g.clip();
+    axis(g);
+    bands(g, TOP, height);
+    g.restore();
+    for (let place = first; place < last; place += 1) row(g, rows[place], TOP + place * ROW - scroller.scrollTop, place === state.chosen);
+    g.fillStyle = css.panel; g.fillRect(0, 0, left(), TOP);
+    g.fillStyle = css.dim; g.fillText(local ? "local time" : "UTC", 8, TOP / 2);
+    g.strokeStyle = css.line; g.beginPath(); g.moveTo(left() - 0.5, 0); g.lineTo(left() - 0.5, height); g.moveTo(0, TOP - 0.5); g.lineTo(width, TOP - 0.5); g.stroke();
+    if (!rows.length) { g.fillStyle = css.dim; g.fillText("Nothing fits the filter.", 12, TOP + 20); }
+    minimap();
+  };
+  const bands = (g, top, bottom) => {
+    const span = (from, until, colour) => { const a = x(from ?? 0), b = until === null ? width : x(until); g.fillStyle = colour; g.fillRect(a, top, Math.max(2, b - a), bottom - top); };
+    for (const [from, until] of D.pauses) span(from, until, css.wait);
+    for (const [, from, until] of D.gaps) span(from, until, css.gap);
+    if (state.finding) span(state.finding.from, Math.max(state.finding.until, state.finding.from), css.select);
+    if (state.range) span(state.range[0], state.range[1], css.select);
+  };
+  const axis = (g) => {
+    const span = state.to - state.from, steps = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 15e3, 3e4, 6e4, 12e4, 3e5, 6e5, 9e5, 18e5, 36e5, 72e5, 216e5, 432e5, 864e5, 6048e5];
+    const step = steps.find((ms) => span / ms <= (width - left()) / 95) || 2592e6;
+    const first = Math.ceil((START + state.from) / step) * step - START;
+    for (let ms = first; ms <= state.to; ms += step) {
+      g.fillStyle = css.grid; g.fillRect(x(ms), TOP, 1, height);
+      const text = clock(ms, step), px = x(ms) + 3;
+      if (px + g.measureText(text).width > width) continue;
+      g.fillStyle = css.dim; g.fillText(text, px, TOP / 2);
+    }
+  };
+  const LABELS = { leader: () => "kube-controller-manager", edits: () => "users' edits", warnings: () => "Events: warnings" };
+  const label = (entry) => {
+    const { kind, job, pod, cron, name, jobs, opened } = entry;
+    if (LABELS[kind]) return LABELS[kind]();
+    if (kind === "cron") return `     ${cron.namespace}/${cron.name}`;
+    if (kind === "group") return `${state.shut.has(name) ? "▸" : "▾"} ${name} (${number(jobs.length)})`;
+    if (kind === "quiet") return `${opened ? "▾" : "▸"} ${number(jobs.length)} that completed`;
+    if (kind === "pod") return `      ${pod[P.INDEX] === null ? "" : `[${pod[P.INDEX]}] `}${pod[P.NAME]}`;
+    return `${state.all || state.open.has(job) ? "▾" : "▸"} ${job.namespace}/${job.job}`;
+  };
+  const row = (g, entry, y, chosen) => {
+    const { kind, job, pod, cron } = entry, thing = job && !pod ? job : cron;
+    if (chosen) { g.fillStyle = css.select; g.fillRect(0, y, width, ROW); }
+    else if (kind === "group") { g.fillStyle = css.grid; g.fillRect(0, y, width, ROW); }
+    g.save(); g.beginPath(); g.rect(0, Math.max(TOP, y), left() - 6, ROW); g.clip();
+    const worst = thing ? thing.findings.find((finding) => finding.severity !== "info") : null;
+    if (worst) { g.fillStyle = css.severity[worst.severity]; g.fillRect(0, y + 3, 3, ROW - 6); }
+    g.fillStyle = pod || LABELS[kind] || kind === "quiet" ? css.dim : css.text;
+    g.fillText(fitted(g, label(entry), left() - 16), 8, y + ROW / 2);
+    if (kind === "cron") { g.strokeStyle = css.dim; g.beginPath(); g.arc(13, y + ROW / 2, 4.5, 0, 7); g.moveTo(13, y + ROW / 2 - 3); g.lineTo(13, y + ROW / 2); g.lineTo(15.5, y + ROW / 2); g.stroke(); }
+    g.restore();
+    g.save(); g.beginPath(); g.rect(left(), Math.max(TOP, y), width - left(), ROW); g.clip();
+    if (pod) spans(g, pod, y + 4, ROW - 8);
+    else if (kind === "job") bar(g, job, y);
+    else if (kind === "cron") ticks(g, cron, y);
+    else if (kind === "quiet" || kind === "group") crowd(g, entry.jobs, y);
+    else if (kind === "leader") for (const [from, until] of D.pauses) { g.fillStyle = css.phases[1]; g.fillRect(x(from ?? 0), y + 5, Math.max(2, x(until) - x(from ?? 0)), ROW - 10); }
+    else marks(g, kind === "edits" ? D.edits : D.warnings, y, kind === "edits" ? css.accent : css.severity.warning);
+    g.restore();
+  };
+  const marks = (g, list, y, colour) => {
+    g.fillStyle = colour;
+    let last = -9;
+    for (const [ms] of list) { const px = Math.round(x(ms)); if (px - last >= 1 && px >= left() && px <= width) { g.fillRect(px, y + 5, 2, ROW - 10); last = px; } }
+  };
+  const crowd = (g, jobs, y) => {
+    g.globalAlpha = Math.max(0.12, Math.min(0.8, 4 / Math.max(1, jobs.length)));
+    for (const job of jobs) { const a = x(job.created ?? 0), b = x(job.finished ?? job.gone ?? D.span_ms); if (b < left() || a > width) continue; g.fillStyle = css.outcome[job.outcome] || css.dim; g.fillRect(a, y + 6, Math.max(2, b - a), ROW - 12); }
+    g.globalAlpha = 1;
+  };
+  const ticks = (g, cron, y) => {
+    const middle = y + ROW / 2;
+    for (const tick of cron.ticks) {
+      const px = x(tick[T.DUE]);
+      if (px < left() - 6 || px > width + 6) continue;
+      const colour = css.tick[tick[T.OUTCOME]] || css.dim;
+      g.fillStyle = colour; g.strokeStyle = colour; g.lineWidth = 2;
+      g.beginPath();
+      if (tick[T.OUTCOME] === "missed") { g.moveTo(px - 4, middle - 4); g.lineTo(px + 4, middle + 4); g.moveTo(px + 4, middle - 4); g.lineTo(px - 4, middle + 4); g.stroke(); }
+      else if (tick[T.OUTCOME] === "skipped") { g.moveTo(px, middle - 5); g.lineTo(px + 5, middle + 4); g.lineTo(px - 5, middle + 4); g.fill(); }
+      else if (tick[T.OUTCOME] === "started") { if (tick[T.STARTED] !== null) g.fillRect(px, middle - 1, Math.max(0, x(tick[T.STARTED]) - px), 2); g.arc(px, middle, 4, 0, 7); g.fill(); }
+      else { g.lineWidth = 1.5; g.arc(px, middle, 3.5, 0, 7); g.stroke(); }
+    }
+    g.lineWidth = 1;
+  };
+  const spans = (g, pod, y, h) => {
+    for (const [code, since, until] of pod[P.SPANS]) {
+      if (since === null) continue;
+      const a = x(since), ended = code === 5 || code === 6;
+      const b = until === null ? (ended ? a + 5 : x(D.span_ms)) : ended ? Math.min(x(until), a + 5) : x(until);
+      if (b < left() || a > width) continue;
+      g.fillStyle = css.phases[code]; g.fillRect(a, y, Math.max(ended ? 5 : 1, b - a), h);
+    }
+  };
+  const bar = (g, job, y) => {
+    const end = job.finished ?? job.gone ?? D.span_ms, a = x(job.created ?? 0), b = x(Math.max(end, job.created ?? 0));
+    g.fillStyle = css.grid; g.fillRect(a, y + 3, Math.max(3, b - a), ROW - 6);
+    if (job.pods.length <= 400) for (const pod of job.pods) spans(g, pod, y + 6, ROW - 12);
+    g.fillStyle = css.outcome[job.outcome] || css.dim; g.fillRect(b - 1, y + 3, 4, ROW - 6);
+    g.fillStyle = css.text;
+    for (const action of job.actions) { const px = x(action[0]); if (px >= left() && px <= width) g.fillRect(px, y + 3, 1, 4); }
+    g.fillStyle = css.bad;
+    for (const verdict of job.verdicts) { const px = x(verdict[0]); g.beginPath(); g.moveTo(px, y + 3); g.lineTo(px + 6, y + ROW / 2); g.lineTo(px, y + ROW - 3); g.lineTo(px - 6, y + ROW / 2); g.fill(); }
+  };
+
+  //// The whole record at a glance, with a brush
+
+  const map = $("minimap");
+  const minimap = () => {
+    const box = map.getBoundingClientRect();
+    if (!box.width) return;
+    const g = sized(map, box), w = box.width, h = box.height - 15, most = Math.max(1, ...D.running.map((point) => point[1])), px = (ms) => (ms / D.span_ms) * w;
+    g.clearRect(0, 0, w, box.height);
+    g.fillStyle = css.panel; g.fillRect(0, 0, w, h);
+    for (const [from, until] of D.pauses) { g.fillStyle = css.wait; g.fillRect(px(from ?? 0), 0, Math.max(2, px(until) - px(from ?? 0)), h); }
+    for (const [, from, until] of D.gaps) { g.fillStyle = css.gap; g.fillRect(px(from), 0, Math.max(2, (until === null ? w : px(until)) - px(from)), h); }
+    g.beginPath(); g.moveTo(0, h);
+    let last = 0;
+    for (const [ms, n] of D.running) { g.lineTo(px(ms), h - (h - 12) * (last / most)); g.lineTo(px(ms), h - (h - 12) * (n / most)); last = n; }
+    g.lineTo(w, h - (h - 12) * (last / most)); g.lineTo(w, h); g.closePath();
+    g.fillStyle = css.phases[2]; g.fill();
+    for (const finding of [...D.findings].reverse()) for (const item of finding.cases) { g.fillStyle = css.severity[finding.severity]; g.fillRect(px(item[5] ?? 0) - 1, 0, 3, 8); }
+    g.fillStyle = css.shade || "rgba(120,120,120,.25)"; g.fillRect(0, 0, px(state.from), h); g.fillRect(px(state.to), 0, w - px(state.to), h);
+    g.strokeStyle = css.accent; g.strokeRect(px(state.from) + 0.5, 0.5, Math.max(2, px(state.to) - px(state.from) - 1), h - 1);
+    g.font = "11px system-ui, sans-serif"; g.textBaseline = "alphabetic"; g.fillStyle = css.dim; g.textAlign = "left";
+    const text = `pods running, most at once ${number(most)}`, ends = [clock(0, 1000), clock(D.span_ms, 1000)];
+    g.fillText(ends[0], 0, box.height - 3);
+    g.textAlign = "right"; g.fillText(ends[1], w, box.height - 3);
+    g.textAlign = "center"; if (w > 380) g.fillText(text, w / 2, box.height - 3);
+    g.textAlign = "left";
+  };
+  const brush = () => {
+    let from = null;
+    const where = (event) => { const box = map.getBoundingClientRect(); return Math.max(0, Math.min(1, (event.clientX - box.left) / box.width)) * D.span_ms; };
+    map.addEventListener("pointerdown", (event) => { from = where(event); map.setPointerCapture(event.pointerId); });
+    map.addEventListener("pointermove", (event) => {
+      if (from === null) return;
+      const to = where(event);
+      if (Math.abs(to - from) > D.span_ms / 300) { state.from = Math.min(from, to); state.to = Math.max(from, to); clamp(); }
+    });
+    map.addEventListener("pointerup", (event) => {
+      if (from !== null && Math.abs(where(event) - from) <= D.span_ms / 300) { const span = state.to - state.from; state.from = from - span / 2; state.to = from + span / 2; clamp(); }
+      from = null;
+    });
+  };
+
+  //// Zoom
+
+  const zoom = (factor, centre) => {
+    const span = Math.min(D.span_ms, Math.max(1, (state.to - state.from) * factor)), share = (centre - state.from) / (state.to - state.from);
+    state.from = centre - span * share; state.to = state.from + span; clamp();
+  };
+  const move = (by) => { state.from += by; state.to += by; clamp(); };
+  const clamp = () => {
+    const span = Math.max(1, Math.min(state.to - state.from, D.span_ms));
+    if (state.from < 0) state.from = 0;
+    if (state.from + span > D.span_ms) state.from = D.span_ms - span;
+    state.to = state.from + span; draw();
+  };
+  const around = (from, to, share = 0.05) => {
+    const room = Math.max(50, (to - from) * share);
+    state.from = Math.max(0, from - room); state.to = Math.min(D.span_ms, to + room); clamp();
+  };
+  const fit = (job) => around(job.created ?? 0, job.finished ?? job.gone ?? D.span_ms);
+
