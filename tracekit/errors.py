@@ -7,6 +7,9 @@
 class TracekitError(Exception):
     """Something the user can mend; the message is one whole sentence."""
 
+    #: Whether the message has lines of its own; in all others a line feed comes from some name.
+    has_lines = False
+
 
 class UsageError(TracekitError):
     """The command line asks for something that does not fit together."""

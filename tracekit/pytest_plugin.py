@@ -93,6 +93,7 @@ def check_no_divergence(
     __tracebackhide__ = True
     import tracekit  # noqa: PLC0415 - only for tests that ask for it
     from tracekit.errors import TracekitError  # noqa: PLC0415
+    from tracekit.foreign import for_terminal  # noqa: PLC0415
 
     try:
         replay = tracekit.open(trace).replay(
@@ -104,7 +105,7 @@ def check_no_divergence(
             min_actions=min_actions,
         )
     except TracekitError as error:
-        pytest.fail(f"{trace} gets no verdict: {error}", pytrace=False)
+        pytest.fail(for_terminal(f"{trace} gets no verdict: {error}", lines=True), pytrace=False)
     found = replay.divergences
     if not found:
         return
@@ -121,4 +122,4 @@ def check_no_divergence(
         ]
     if len(found) > _SHOWN:
         lines.append(f"  … and {len(found) - _SHOWN} more: tracekit replay --diff {trace}")
-    pytest.fail("\n".join(lines), pytrace=False)
+    pytest.fail(for_terminal("\n".join(lines), lines=True), pytrace=False)

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 import orjson
 
+from tracekit.cli.talk import tell
 from tracekit.errors import UsageError
 from tracekit.findings.baseline import Baseline, baseline_from
 
@@ -43,4 +44,4 @@ def tell_unused(baseline: Baseline, name: str) -> None:
     """Say on stderr which entries nothing fitted: what was mended need not be accepted."""
     for entry in baseline.unused:
         what = " ".join(value for key, value in entry.items() if key != "reason")
-        click.echo(f"tracekit: {name} accepts {what}, which does not occur: drop it", err=True)
+        tell(f"{name} accepts {what}, which does not occur: drop it")

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem, get_completion_class
 
+from tracekit.foreign import is_shell_word
 from tracekit.trace.model import HEADER_NAME
 from tracekit.trace.place import is_url, known_copy
 
@@ -190,4 +191,4 @@ def _names(traces: Sequence[Path], query: str, start: str) -> list[str]:
         rows = Session(traces).rows(f"{query} ORDER BY word LIMIT {_MOST}", start=start)
     except Exception:  # noqa: BLE001 - a completion must never fail
         return []
-    return [row["word"] for row in rows]
+    return [row["word"] for row in rows if is_shell_word(row["word"])]

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import time
 
 import click
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from tracekit.cli.completion import complete_version
+from tracekit.cli.talk import say
 from tracekit.cli.trace_options import output_option
 from tracekit.cron import CronSpecError, UnknownZoneError, Zone, load_zone, next_activations_ns
 from tracekit.cron.gotime import rfc3339
 from tracekit.eras.cron_spec import KubernetesSpec, TimeZoneError, kubernetes_spec
 from tracekit.eras.version import KubeVersion
 from tracekit.errors import UsageError
+from tracekit.foreign import for_terminal
 from tracekit.kube.timestamps import NS_PER_S, format_rfc3339, parse_rfc3339
+from tracekit.report.documents import json_text
 
 _COUNT_MAX = 10_000
 
@@ -143,14 +146,15 @@ def _json(
         "neverAgain": len(found) < count,
         "notes": list(full.notes),
     }
-    return json.dumps(document, indent=2)
+    return json_text(document, indented=True)
 
 
 def _table(
     version: KubeVersion, full: KubernetesSpec, zone: Zone, found: list[int], count: int
 ) -> None:
     console = Console(highlight=False)
-    table = Table(title=f"{full.spec}  ({full.generation.value}, Kubernetes {version})")
+    title = f"{full.spec}  ({full.generation.value}, Kubernetes {version})"
+    table = Table(title=Text(for_terminal(title), style="table.title"))
     table.add_column("UTC")
     table.add_column(zone.name)
     for at_ns in found:
@@ -159,4 +163,4 @@ def _table(
     if len(found) < count:
         console.print("Nothing later: the library finds no activation within five years.")
     for note in full.notes:
-        click.echo(f"note: {note}", err=True)
+        say(f"note: {note}")

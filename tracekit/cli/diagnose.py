@@ -16,6 +16,7 @@ import orjson
 from tracekit.api import parse_time
 from tracekit.cli.baselines import baseline_option, read_baseline, tell_unused
 from tracekit.cli.sql import tell_problems
+from tracekit.cli.talk import say
 from tracekit.cli.trace_options import (
     namespace_option,
     parse_feature_gates,
@@ -29,7 +30,8 @@ from tracekit.findings.diagnosis import RULES, Wanted
 from tracekit.findings.model import Finding, Severity
 from tracekit.kube.selectors import selector_from_text
 from tracekit.kube.timestamps import NS_PER_S
-from tracekit.report.ci import junit_of_findings, sarif_of_findings, write_json
+from tracekit.report.ci import junit_of_findings, sarif_of_findings
+from tracekit.report.documents import write_document
 from tracekit.report.findings import document, markdown_lines, rule_lines, text_lines
 from tracekit.sql.diagnosed import findings_of
 from tracekit.sql.session import Session
@@ -167,7 +169,7 @@ def _write_baseline(findings: Sequence[Finding], target: Path) -> None:
         raise UsageError(
             f"{target} cannot be written ({error.strerror}): name another with --write-baseline"
         ) from error
-    click.echo(f"Wrote {target}: it accepts what is found now", err=True)
+    say(f"Wrote {target}: it accepts what is found now")
 
 
 def _width() -> int:
@@ -181,14 +183,14 @@ def _print(
     version = session.sources[0].header.kubernetes_version
     match output:
         case "json":
-            write_json(document(findings, trace=trace, kubernetes_version=version), sys.stdout)
+            write_document(document(findings, trace=trace, kubernetes_version=version), sys.stdout)
         case "markdown":
             for line in markdown_lines(findings):
                 click.echo(line)
         case "junit":
             click.echo(junit_of_findings(findings, trace), nl=False)
         case "sarif":
-            write_json(sarif_of_findings(findings, trace), sys.stdout)
+            write_document(sarif_of_findings(findings, trace), sys.stdout)
         case _:
             for line in text_lines(findings, width=_width(), full=full):
                 click.echo(line)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import sys
 
 import click
-import orjson
 from rich.console import Console
 from rich.text import Text
 
 from tracekit.api import Trace
 from tracekit.cli.completion import complete_key, complete_trace
 from tracekit.cli.sql import tell_problems
+from tracekit.foreign import for_terminal
 from tracekit.report.account import Account, Step, account_lines, clock
+from tracekit.report.documents import write_document
 from tracekit.report.replay import judgement_document
 
 _DIVERGENT = ("different", "missing", "extra", "early", "late")
@@ -40,13 +41,12 @@ def explain(trace: str, key: str, at: str | None, output: str) -> None:
     if not told:  # a file that breaks only when it is read; others are named already
         tell_problems(opened, told)
     if output == "json":
-        document = orjson.dumps(account_document(account), option=orjson.OPT_INDENT_2)
-        click.echo(document.decode())
+        write_document(account_document(account), sys.stdout)
     elif sys.stdout.isatty():
         _render(account)
     else:
         for line in account_lines(account):
-            click.echo(_safe(line))
+            click.echo(line)
 
 
 def account_document(account: Account) -> dict[str, object]:
@@ -75,15 +75,15 @@ def account_document(account: Account) -> dict[str, object]:
 
 def _render(account: Account) -> None:
     console = Console(highlight=False)
-    console.print(Text(_safe(f"{account.kind} {account.key}"), style="bold"))
+    console.print(Text(for_terminal(f"{account.kind} {account.key}"), style="bold"))
     for step in account.steps:
         console.print()
         console.print(_headline(step))
         for detail in step.details:
-            console.print(Text(_safe(f"    {detail}"), style="dim"), overflow="fold")
+            console.print(Text(for_terminal(f"    {detail}"), style="dim"), overflow="fold")
     if account.closing:
         console.print()
-        console.print(Text(_safe(account.closing), style="bold"))
+        console.print(Text(for_terminal(account.closing), style="bold"))
 
 
 def _headline(step: Step) -> Text:
@@ -91,11 +91,6 @@ def _headline(step: Step) -> Text:
     rv = f"  rv {step.rv}" if step.rv is not None else ""
     verdict = f"  [{step.verdict}]" if step.verdict else ""
     return Text.assemble(
-        (clock(step.at_ns), "cyan"), (rv, "dim"), "  ", _safe(f"{step.who} {step.what}"),
+        (clock(step.at_ns), "cyan"), (rv, "dim"), "  ", for_terminal(f"{step.who} {step.what}"),
         (verdict, style),
     )  # fmt: skip
-
-
-def _safe(text: str) -> str:
-    """The text without characters that a terminal would obey."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

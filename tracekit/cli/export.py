@@ -11,6 +11,7 @@ import click
 
 from tracekit.cli.completion import complete_trace
 from tracekit.cli.sql import tell_problems
+from tracekit.cli.talk import say
 from tracekit.cli.trace_options import namespace_option
 from tracekit.errors import UsageError
 from tracekit.report.export.happenings import Happenings, happenings
@@ -60,15 +61,15 @@ def export(trace: str, kind: str, namespace: str | None, output: str, force: boo
     tell_problems(session, told)
     try:
         _write(found, kind, target)
+    except BrokenPipeError:
+        raise
     except OSError as error:
         raise UsageError(
             f"{output} cannot be written ({error}): name another file with -o"
         ) from error
     if target is not None:
-        click.echo(
-            f"Wrote {target}: {counted(len(found.jobs), 'Job')}, {target.stat().st_size:,} bytes",
-            err=True,
-        )
+        size = target.stat().st_size
+        say(f"Wrote {target}: {counted(len(found.jobs), 'Job')}, {size:,} bytes")
 
 
 def _write(found: Happenings, kind: str, target: Path | None) -> None:

@@ -19,6 +19,7 @@ from rich.progress import (
 )
 
 from tracekit.cli.completion import complete_file, complete_gates, complete_version
+from tracekit.cli.talk import say, tell
 from tracekit.cli.trace_options import parse_feature_gates, parse_flags, parse_version
 from tracekit.report.table import counted
 from tracekit.trace.importers.kinds import KINDS
@@ -152,50 +153,45 @@ def report(results: Sequence[ImportResult], target: Path, *, recognised: bool = 
         _report(result, recognised=recognised)
     last = results[-1]
     gaps = sum(result.gaps for result in results)
-    click.echo(
+    say(
         f"Wrote {target}: {counted(last.rows, 'row')} of {counted(len(last.streams), 'stream')}"
-        + (f", {counted(gaps, 'gap')}" if gaps else ""),
-        err=True,
+        + (f", {counted(gaps, 'gap')}" if gaps else "")
     )
 
 
 def _report(result: ImportResult, *, recognised: bool) -> None:
     if recognised and result.kind != "combined":
         shapes = ", ".join(f"{count:,} of shape {name}" for name, count in result.shapes.items())
-        _say(f"recognised as {result.kind}" + (f" ({shapes})" if shapes else ""))
+        tell(f"recognised as {result.kind}" + (f" ({shapes})" if shapes else ""))
     if result.unparsed:
-        _say(
+        tell(
             f"{result.unparsed} lines could not be read and are kept as they are "
             "(rows of type UNPARSED)"
         )
     if result.synthesized:
-        _say(
+        tell(
             f"{result.synthesized} objects were missing when their stream was listed "
             "again; their deletion is marked as synthesized"
         )
     if result.derived:
-        _say(f"put together, marked as synthesized: {_counts(result.derived)}")
+        tell(f"put together, marked as synthesized: {_counts(result.derived)}")
     if result.calls:
-        _say(f"requests that made no state: {_counts(result.calls)}")
+        tell(f"requests that made no state: {_counts(result.calls)}")
     for stream, reason in result.not_recorded.items():
-        _say(f"{stream} are not recorded: {reason}")
+        tell(f"{stream} are not recorded: {reason}")
     times = [f"{result.times}; what depends on times will be unknowable"] if result.times else []
     for remark in (*times, *result.remarks):
-        _say(remark)
+        tell(remark)
     _tell_problems(result)
 
 
 def _tell_problems(result: ImportResult) -> None:
     problems = result.problems.most_common()
     for problem, count in problems[:_PROBLEMS_SHOWN]:
-        _say(problem + (f" ({count} times)" if count > 1 else ""))
+        tell(problem + (f" ({count} times)" if count > 1 else ""))
     if len(problems) > _PROBLEMS_SHOWN:
-        _say(f"{len(problems) - _PROBLEMS_SHOWN} more problems are in the trace's report")
+        tell(f"{len(problems) - _PROBLEMS_SHOWN} more problems are in the trace's report")
 
 
 def _counts(counts: Any) -> str:
     return ", ".join(f"{count:,} {name}" for name, count in counts.most_common())
-
-
-def _say(sentence: str) -> None:
-    click.echo(f"tracekit: {sentence}", err=True)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import json
+import sys
 from typing import Any
 
 import click
 from rich.console import Console
-from rich.markup import escape
+from rich.markup import escape as escape_markup
 from rich.table import Table
 
 from tracekit.cli.completion import complete_trace
 from tracekit.cli.damage import note_damage
+from tracekit.cli.talk import tell_all
 from tracekit.cli.trace_options import output_option
 from tracekit.errors import TraceFormatError
+from tracekit.foreign import for_terminal
 from tracekit.kube.timestamps import format_rfc3339
+from tracekit.report.documents import write_document
 from tracekit.report.table import counted
 from tracekit.trace.header import header_document
 from tracekit.trace.model import Gap
@@ -42,11 +45,10 @@ def info(trace: str, *, verify: bool, output: str) -> None:
     if reader.is_damaged:
         note_damage()
     if output == "json":
-        click.echo(json.dumps(document(trace, summary), indent=2, ensure_ascii=False))
+        write_document(document(trace, summary), sys.stdout)
     else:
         render(trace, summary, _console())
-    for problem in summary.problems:
-        click.echo(f"tracekit: {problem}", err=True)
+    tell_all(summary.problems, set())
 
 
 def _verify(trace: str, reader: TraceReader) -> None:
@@ -57,9 +59,8 @@ def _verify(trace: str, reader: TraceReader) -> None:
             f"{trace} cannot be verified: it, or a part of it, was written before traces had "
             "checksums; import or record it anew"
         )
-    click.echo(
-        f"{trace}: {reader.rows:,} rows, {reader.size_bytes:,} bytes, all as they were written"
-    )
+    what = f"{reader.rows:,} rows, {reader.size_bytes:,} bytes, all as they were written"
+    click.echo(for_terminal(f"{trace}: {what}"))
 
 
 def document(trace: str, summary: TraceSummary) -> dict[str, Any]:
@@ -159,6 +160,11 @@ def _unverified(summary: TraceSummary) -> str:
     if summary.problems:
         return "some do not fit, or files are gone"
     return "none: written before there were any, so damage may go unnoticed"
+
+
+def escape(text: str) -> str:
+    """Text of the trace as a cell: neither markup of rich nor anything else that is obeyed."""
+    return escape_markup(for_terminal(text))
 
 
 def _heading(text: str, console: Console) -> None:

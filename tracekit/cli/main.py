@@ -7,15 +7,24 @@ that `tracekit --help` stays quick. Errors become one sentence on stderr and exi
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import click
 
 from tracekit import __version__
 from tracekit.cli.damage import damage_noted
-from tracekit.cli.units import printable
+from tracekit.cli.talk import say, tell, tell_error
 from tracekit.errors import TracekitError
+
+COULD_NOT_RUN = 2
+INTERRUPTED = 130
+#: 128 + SIGPIPE: the output was cut off, so it is neither "no divergence" nor "a divergence".
+READER_GONE = 141
 
 #: verb -> "module:attribute" of its click command.
 VERBS: dict[str, str] = {
@@ -41,8 +50,30 @@ VERBS: dict[str, str] = {
 COMPLETE_VAR = "_TRACEKIT_COMPLETE"
 
 
+class ReaderGoneError(Exception):
+    """Whoever read the output went away: an error of no verb, and never a verdict."""
+
+
+@contextmanager
+def _watching_the_pipe() -> Iterator[None]:
+    """Tell a broken pipe as what it is: click and rich would each exit 1, as for a divergence."""
+    try:
+        yield
+    except BrokenPipeError as error:
+        raise ReaderGoneError from error
+    except SystemExit as left:
+        if isinstance(left.__context__, BrokenPipeError):
+            raise ReaderGoneError from left.__context__
+        raise
+
+
 class LazyGroup(click.Group):
     """A click group whose commands are imported on first use."""
+
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        """Read the command line; this prints help, too."""
+        with _watching_the_pipe():
+            return super().make_context(*args, **kwargs)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Name every verb, in the order of the table."""
@@ -61,8 +92,9 @@ class LazyGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> object:
         """Run the verb; an answer that lacks a damaged part of a trace has exit status 2."""
-        status = super().invoke(ctx)
-        return 2 if damage_noted(ctx) else status
+        with _watching_the_pipe():
+            status = super().invoke(ctx)
+        return COULD_NOT_RUN if damage_noted(ctx) else status
 
 
 @click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
@@ -72,19 +104,43 @@ def cli() -> None:
 
 
 def main(args: list[str] | None = None) -> None:
-    """Run the command line and exit: 0 clean, 1 divergences, 2 could not run."""
+    """Run the command line and exit.
+
+    0: done, no divergence; 1: divergences; 2: it could not run; 130: interrupted; 141: whoever read
+    the output went away (`| head`), as other tools say it that a broken pipe stops.
+    """
+    try:
+        with _watching_the_pipe():
+            status = _run(args)
+            sys.stdout.flush()
+    except ReaderGoneError:
+        status = READER_GONE
+        # What is left in the buffers has nowhere to go; Python would complain of it at its end.
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for stream in (sys.__stdout__, sys.__stderr__):
+            if stream is not None:
+                os.dup2(nowhere, stream.fileno())
+    sys.exit(status)
+
+
+def _run(args: list[str] | None) -> int:
+    """The status of the verb; each error becomes one sentence."""
     try:
         result = cli.main(args=args, complete_var=COMPLETE_VAR, standalone_mode=False)
     except click.exceptions.Abort:
-        sys.exit(130)
+        return INTERRUPTED
     except click.ClickException as error:
-        error.show()
-        sys.exit(2)
+        usage = io.StringIO()
+        error.show(usage)
+        say(usage.getvalue().rstrip())
+        return COULD_NOT_RUN
     except TracekitError as error:
-        click.echo(f"tracekit: {printable(str(error))}", err=True)
-        sys.exit(2)
+        tell_error(error)
+        return COULD_NOT_RUN
     except BrokenPipeError:
-        # The reader of a pipe went away (`| head`): not an error, but nothing more can be said.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
-    sys.exit(result if isinstance(result, int) else 0)
+        raise
+    except OSError as error:
+        what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        tell(f"{what}; name another file or directory, or mend this one")
+        return COULD_NOT_RUN
+    return result if isinstance(result, int) else 0

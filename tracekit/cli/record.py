@@ -17,8 +17,9 @@ from rich.console import Console
 
 from tracekit.cli.completion import complete_context
 from tracekit.cli.record_status import StatusDisplay
-from tracekit.cli.units import DURATION, SIZE, format_bytes, printable
+from tracekit.cli.units import DURATION, SIZE, format_bytes
 from tracekit.errors import ClusterError, TraceFormatError, UsageError
+from tracekit.foreign import for_terminal
 from tracekit.record.kinds import Plan, Scope, log_refusal, plan_streams
 from tracekit.record.kubeconfig import Connection, ConnectOptions
 from tracekit.record.logs import LogMode, LogOptions
@@ -170,7 +171,7 @@ def record(**values: Any) -> int:
 
 def _say(console: Console, text: str) -> None:
     # What a server says may be part of it.
-    console.print(printable(text), highlight=False, markup=False, soft_wrap=True)
+    console.print(for_terminal(text, lines=True), highlight=False, markup=False, soft_wrap=True)
 
 
 def _check(options: _Options) -> None:

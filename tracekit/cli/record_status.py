@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Self
 from rich.live import Live
 from rich.table import Table
 
-from tracekit.cli.units import format_bytes, printable
+from tracekit.cli.units import format_bytes
+from tracekit.foreign import for_terminal
 from tracekit.record.status import StreamState
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ class StatusDisplay:
             self._known_state[name] = now
             if now is StreamState.RETRYING:
                 self._console.print(
-                    printable(f"{name}: {status.last_failure}; retrying"),
+                    for_terminal(f"{name}: {status.last_failure}; retrying"),
                     highlight=False,
                     markup=False,
                     soft_wrap=True,

@@ -12,8 +12,8 @@ import click
 import orjson
 
 from tracekit.cli.completion import complete_trace
-from tracekit.cli.units import printable
 from tracekit.errors import UsageError
+from tracekit.foreign import for_terminal
 from tracekit.record.redact import FIELDS, STRICT, Redactor, parse_fields, read_key
 from tracekit.record.secrets import suspicions
 from tracekit.report.table import counted
@@ -164,7 +164,8 @@ def _check(reader: TraceReader) -> int:
     for key in sorted(found):
         stream, path, why = key
         shown = ", ".join(examples[key])
-        click.echo(printable(f"{stream} {path}: {why} ({found[key]} times, for example {shown})"))
+        line = f"{stream} {path}: {why} ({found[key]} times, for example {shown})"
+        click.echo(for_terminal(line))
     if not found:
         click.echo("Nothing looks like a secret.", err=True)
     return 1 if found else 0

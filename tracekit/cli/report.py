@@ -9,6 +9,7 @@ import click
 
 from tracekit.cli.completion import complete_gates, complete_key, complete_trace, complete_version
 from tracekit.cli.sql import tell_problems
+from tracekit.cli.talk import say
 from tracekit.cli.trace_options import parse_feature_gates, parse_version
 from tracekit.errors import UsageError
 from tracekit.report.html.data import report_data
@@ -68,4 +69,4 @@ def report(
         raise UsageError(
             f"{target} cannot be written ({error}): name another file with -o"
         ) from error
-    click.echo(f"Wrote {target}: {len(page.encode()):,} bytes", err=True)
+    say(f"Wrote {target}: {len(page.encode()):,} bytes")

@@ -16,6 +16,7 @@ from tracekit.cli.completion import (
     complete_version,
 )
 from tracekit.cli.damage import note_damage
+from tracekit.cli.talk import tell_all
 from tracekit.cli.trace_options import parse_feature_gates, parse_version
 from tracekit.errors import UsageError
 from tracekit.report.rows import FORMATS, write_rows
@@ -110,13 +111,20 @@ def split_words(words: Sequence[str]) -> tuple[list[str], str | None]:
         raise UsageError("name a trace, like: tracekit sql TRACE 'SELECT * FROM jobs'")
     last = words[-1]
     one_word = bool(last.strip(" \t\n;")) and not any(c.isspace() for c in last.strip())
-    if one_word or (last and (Path(last) / HEADER_NAME).exists()):
+    if one_word or (last and _is_trace(last)):
         return list(words), None
     if len(words) == 1:
         raise UsageError(
             "name the trace before the query, like: tracekit sql TRACE 'SELECT * FROM jobs'"
         )
     return list(words[:-1]), last
+
+
+def _is_trace(word: str) -> bool:
+    try:
+        return (Path(word) / HEADER_NAME).exists()
+    except (OSError, ValueError):  # a query need not be possible as a path: too long, say
+        return False
 
 
 def tell_problems(told_by: Session | Trace, told: set[str]) -> set[str]:
@@ -126,11 +134,7 @@ def tell_problems(told_by: Session | Trace, told: set[str]) -> set[str]:
     """
     if told_by.is_damaged:
         note_damage()
-    problems = told_by.problems
-    for problem in problems:
-        if problem not in told:
-            click.echo(f"tracekit: {problem}", err=True)
-    return told | set(problems)
+    return tell_all(told_by.problems, told)
 
 
 def _only_one(query: str | None, other: str, option: str) -> str:

@@ -21,7 +21,7 @@ from prompt_toolkit.lexers import PygmentsLexer
 from prompt_toolkit.output import Output
 from pygments.lexers.sql import SqlLexer  # type: ignore[import-untyped]
 
-from tracekit.cli.units import printable
+from tracekit.cli.talk import say, tell_all, tell_error
 from tracekit.errors import TracekitError
 from tracekit.report.rows import FORMATS, write_rows
 from tracekit.sql.catalog import examples, macros, views
@@ -135,7 +135,7 @@ def prompt(
         output=terminal_output,
     )
     names = ", ".join(source.name for source in session.sources)
-    click.echo(f"{names}: type a query, or .help", err=True)
+    say(f"{names}: type a query, or .help")
     answering = Prompt(session, output)
     while not answering.left:
         try:
@@ -168,7 +168,7 @@ class Prompt:
             for statement in self._statements(text):
                 self._query(statement)
         except TracekitError as error:
-            click.echo(printable(str(error)), err=True)
+            tell_error(error)
         except KeyboardInterrupt:
             click.echo("interrupted", err=True)
 
@@ -181,10 +181,7 @@ class Prompt:
     def _query(self, query: str) -> None:
         start = time.perf_counter()
         rows = self.session.table(query)
-        for problem in self.session.problems:
-            if problem not in self._told:
-                self._told.add(problem)
-                click.echo(f"tracekit: {problem}", err=True)
+        self._told = tell_all(self.session.problems, self._told)
         write_rows(rows, self.output, sys.stdout)
         click.echo(f"{time.perf_counter() - start:.3f} s", err=True)
 
@@ -193,7 +190,7 @@ class Prompt:
         if command is None:
             close = closest(name, _COMMANDS)
             hint = f"did you mean {close}?" if close else ".help lists the commands"
-            click.echo(f"there is no command {name}; {hint}", err=True)
+            say(f"there is no command {name}; {hint}")
             return
         command(self, argument.strip())
 
@@ -216,7 +213,7 @@ class Prompt:
                 click.echo(f"{column.name:<18}{column.source} [null: {column.null}]")
         else:
             close = closest(name, known)
-            click.echo(f"there is no view {name}" + (f"; did you mean {close}?" if close else ""))
+            say(f"there is no view {name}" + (f"; did you mean {close}?" if close else ""))
 
     def macros(self, _: str) -> None:
         """List the macros."""
@@ -233,9 +230,7 @@ class Prompt:
         known = {example.name: example.sql for example in examples()}
         if name not in known:
             close = closest(name, known)
-            click.echo(
-                f"there is no example {name}" + (f"; did you mean {close}?" if close else "")
-            )
+            say(f"there is no example {name}" + (f"; did you mean {close}?" if close else ""))
             return
         click.echo(known[name] + "\n")
         self._query(known[name])

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from tracekit.cli.completion import complete_namespace
+from tracekit.cli.talk import tell_all
 from tracekit.eras.era import Era
 from tracekit.eras.texts import parse_feature_gates, parse_version
 from tracekit.errors import UsageError
@@ -62,5 +63,4 @@ def parse_flags(text: str | None) -> tuple[str, ...]:
 
 def tell_warnings(era: Era) -> None:
     """Say on stderr what there is to know about the rules that were chosen."""
-    for warning in era.warnings:
-        click.echo(f"tracekit: {warning}", err=True)
+    tell_all(era.warnings, set())

@@ -6,11 +6,11 @@ what differs between them.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import asdict, fields
 from typing import Any
 
 import click
-import orjson
 from rich.console import Console
 from rich.table import Table
 
@@ -22,6 +22,7 @@ from tracekit.eras.behaviors import Behavior
 from tracekit.eras.constants import Constants
 from tracekit.eras.era import Era
 from tracekit.eras.gates import GATES, Gate
+from tracekit.report.documents import write_document
 
 SCHEMA_VERSION = 1
 #: Wide enough that no row wraps: a pipe is read by line.
@@ -67,7 +68,7 @@ def versions(version: str | None, other: str | None, feature_gates: str, output:
         columns["about"] = ""
     if output == "json":
         document = {"schema_version": SCHEMA_VERSION, **body}
-        click.echo(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode())
+        write_document(document, sys.stdout)
     else:
         _write_table(list(body.values())[-1], columns)
 

@@ -17,6 +17,7 @@ from typing import Any
 from tracekit.controllers.job.context import Note
 from tracekit.diff.judge import KeyJudgement
 from tracekit.diff.why import describe, describe_cut
+from tracekit.foreign import for_terminal
 from tracekit.kube.timestamps import NS_PER_S, format_rfc3339
 from tracekit.kube.views import JobView, PodView
 from tracekit.replay.history import History, Revision, Write, WriteKind
@@ -104,6 +105,10 @@ def in_order(steps: Iterable[Step]) -> list[Step]:
 
 def account_lines(account: Account) -> Iterator[str]:
     """The account as a terminal shows it."""
+    return map(for_terminal, _lines(account))
+
+
+def _lines(account: Account) -> Iterator[str]:
     yield f"{account.kind} {account.key}"
     for step in account.steps:
         where = f"  rv {step.rv}" if step.rv is not None else ""

@@ -6,14 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TextIO
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-import orjson
-
 from tracekit import __version__
 from tracekit.findings.divergences import rule_of
 from tracekit.findings.model import Finding, Rule, Severity
+from tracekit.foreign import for_terminal
 from tracekit.kube.timestamps import format_rfc3339
+from tracekit.report.documents import write_document
 from tracekit.report.findings import advice, thread_url
-from tracekit.report.rows import visible
 from tracekit.verdict import Judgement
 
 CI_FORMATS = ("junit", "sarif")
@@ -25,13 +24,7 @@ def write_ci(judgements: Iterable[Judgement], output: str, trace: str, out: Text
     if output == "junit":
         out.write(junit_of_judgements(judgements, trace))
     else:
-        write_json(sarif_of_judgements(judgements, trace), out)
-
-
-def write_json(document: Mapping[str, Any], out: TextIO) -> None:
-    """Write one document, indented."""
-    text = orjson.dumps(document, option=orjson.OPT_INDENT_2)
-    out.write(text.decode() + "\n")
+        write_document(sarif_of_judgements(judgements, trace), out)
 
 
 #### JUnit ####
@@ -45,7 +38,7 @@ def junit_of_findings(findings: Sequence[Finding], trace: str) -> str:
         case = _case(suite, finding.id, finding.text)
         text = "\n".join([*(c.detail for c in finding.cases), f"do: {advice(finding)}"])
         if finding.severity is Severity.INFO:
-            SubElement(case, "system-out").text = visible(text, keep="\n")
+            SubElement(case, "system-out").text = for_terminal(text, lines=True)
         else:
             failures += 1
             _fail(case, finding.severity.value, finding.text, text)
@@ -81,16 +74,16 @@ def _judged(judgement: Judgement) -> str:
 
 
 def _suite(name: str, tests: int) -> Element:
-    return Element("testsuite", name=visible(name), tests=str(tests))
+    return Element("testsuite", name=for_terminal(name), tests=str(tests))
 
 
 def _case(suite: Element, group: str, name: str) -> Element:
-    return SubElement(suite, "testcase", classname=visible(group), name=visible(name))
+    return SubElement(suite, "testcase", classname=for_terminal(group), name=for_terminal(name))
 
 
 def _fail(case: Element, kind: str, message: str, text: str) -> None:
-    failure = SubElement(case, "failure", type=kind, message=visible(message))
-    failure.text = visible(text, keep="\n")
+    failure = SubElement(case, "failure", type=kind, message=for_terminal(message))
+    failure.text = for_terminal(text, lines=True)
 
 
 def _xml(suite: Element, failures: int) -> str:

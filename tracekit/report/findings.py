@@ -9,8 +9,8 @@ from typing import Any
 
 from tracekit.findings.model import Case, Finding, Rule, Severity
 from tracekit.findings.words import clock, counted
+from tracekit.foreign import for_markdown, for_terminal
 from tracekit.kube.timestamps import format_rfc3339
-from tracekit.report.rows import markdown_cell, visible
 
 SCHEMA_VERSION = 1
 REPOSITORY = "kubernetes/kubernetes"
@@ -78,7 +78,7 @@ def advice(finding: Finding) -> str:
 
 def _wrapped(line: str, width: int) -> list[str]:
     return textwrap.wrap(
-        visible(line),
+        for_terminal(line),
         width,
         subsequent_indent=" " * _INDENT,
         break_long_words=False,
@@ -105,7 +105,7 @@ def markdown_lines(findings: Sequence[Finding]) -> Iterator[str]:
             advice(finding),
             thread,
         )
-        yield f"| {' | '.join(markdown_cell(cell) for cell in cells)} |"
+        yield f"| {' | '.join(for_markdown(cell) for cell in cells)} |"
     yield ""
     yield closing(findings)
 

@@ -6,7 +6,7 @@ one `schema_version`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
 
 import orjson
@@ -15,7 +15,9 @@ from rich.text import Text
 
 from tracekit.diff.trace import DiffReport
 from tracekit.eras.era import Era
+from tracekit.foreign import for_terminal
 from tracekit.kube.timestamps import NS_PER_S, format_rfc3339
+from tracekit.report.documents import write_document, write_lines
 from tracekit.report.table import (
     counted,
     table_width,
@@ -98,9 +100,9 @@ def action_document(judgement: Judgement) -> dict[str, Any]:
 def render_diff(report: DiffReport, era: Era, output: str, out: TextIO) -> None:
     """Print the verdicts."""
     if output == "json":
-        _write_json(diff_document(report, era), out)
+        write_document(diff_document(report, era), out)
     elif output == "jsonl":
-        _write_lines((judgement_document(j) for j in report.judgements), out)
+        write_lines((judgement_document(j) for j in report.judgements), out)
     else:
         console = _console(out)
         _write_summary(report, out)
@@ -123,23 +125,15 @@ def render_actions(report: DiffReport, era: Era, output: str, out: TextIO) -> No
             "observations": report.observations,
             "actions": [action_document(j) for j in actions],
         }
-        _write_json(document, out)
+        write_document(document, out)
     elif output == "jsonl":
-        _write_lines((action_document(j) for j in actions), out)
+        write_lines((action_document(j) for j in actions), out)
     else:
         _write_judgements(actions, out, why=output == "wide")
 
 
 def _by_the_port(judgement: Judgement) -> bool:
     return judgement.verdict not in (Verdict.FOREIGN, Verdict.UNKNOWABLE, Verdict.EXTRA)
-
-
-def _write_json(document: Any, out: TextIO) -> None:
-    out.write(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode() + "\n")
-
-
-def _write_lines(documents: Iterable[Any], out: TextIO) -> None:
-    out.writelines(orjson.dumps(document).decode() + "\n" for document in documents)
 
 
 def _console(out: TextIO) -> Console:
@@ -197,8 +191,10 @@ def _print_divergence(console: Console, judgement: Judgement) -> None:
     console.print(
         Text.assemble(
             (judgement.verdict.value.upper(), "bold red"),
-            f" {judgement.action} of {where.kind} {where.namespace}/{where.name}: "
-            f"{judgement.subject}",
+            for_terminal(
+                f" {judgement.action} of {where.kind} {where.namespace}/{where.name}: "
+                f"{judgement.subject}"
+            ),
         )
     )
     at = f"at {format_rfc3339(judgement.time_ns)}, resourceVersion {judgement.resource_version}"

@@ -10,18 +10,18 @@ import base64
 import csv
 import json
 import math
-import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import redirect_stdout
 from datetime import date, datetime, time, timedelta
 from io import StringIO
 from typing import IO, TYPE_CHECKING, Any, TextIO
 
-import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tracekit.errors import UsageError
+from tracekit.foreign import for_csv, for_markdown, for_terminal
+from tracekit.report.documents import write_document, write_lines
 from tracekit.report.table import counted, terminal_width, write_facts, write_table
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 FORMATS = ("table", "line", "csv", "json", "jsonl", "parquet", "markdown")
 #: A terminal shows that many rows of a table; a pipe and every other format get them all.
 TERMINAL_ROWS = 500
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 def write_rows(rows: pa.Table, output: str, out: TextIO) -> None:
@@ -57,9 +56,7 @@ def _write_table(rows: pa.Table, out: TextIO) -> None:
     if out.isatty():
         _write_box(shown, out)
     else:
-        write_table(
-            [visible(name) for name in rows.column_names], _cells(shown), out, right=_numbers(rows)
-        )
+        write_table(rows.column_names, _cells(shown), out, right=_numbers(rows))
     count = counted(rows.num_rows, "row")
     if shown.num_rows < rows.num_rows:
         count += f", {shown.num_rows:,} of them shown: -o csv has all"
@@ -72,9 +69,11 @@ def _write_box(rows: pa.Table, out: TextIO) -> None:
 
     with duckdb.connect() as connection:
         box = _box(connection.from_arrow(rows), out)
-    lines = box.splitlines()
+    lines = box.split("\n")  # and not at what else a value may hold that ends a line
     # The foot tells rows and columns; the rows are told for all formats alike.
-    out.writelines(visible(line) + "\n" for line in lines if line and not line.startswith("  "))
+    out.writelines(
+        for_terminal(line) + "\n" for line in lines if line and not line.startswith("  ")
+    )
     if "…" in box or "columns (" in box:
         out.write("Too wide for this terminal: -o line shows all of it\n")
 
@@ -88,7 +87,7 @@ def _box(relation: duckdb.DuckDBPyRelation, out: TextIO) -> str:
 
 def _write_records(rows: pa.Table, out: TextIO) -> None:
     """Each row as a block, one value a line, nothing cut."""
-    names = [visible(name) for name in rows.column_names]
+    names = rows.column_names
     for number, cells in enumerate(_cells(rows)):
         if number:
             out.write("\n")
@@ -99,11 +98,11 @@ def write_listing(rows: pa.Table, out: TextIO) -> None:
     """Rows as all verbs but `sql` show them; columns without a value are left out."""
     used = [name for name in rows.column_names if rows[name].null_count < rows.num_rows]
     rows = rows.select(used)
-    write_table([visible(name).upper() for name in used], _cells(rows), out, right=_numbers(rows))
+    write_table([name.upper() for name in used], _cells(rows), out, right=_numbers(rows))
 
 
 def _cells(rows: pa.Table) -> Iterator[list[str]]:
-    return ([visible(_text(value)) for value in row] for row in _values(rows))
+    return ([_text(value) for value in row] for row in _values(rows))
 
 
 def _numbers(rows: pa.Table) -> set[int]:
@@ -155,28 +154,14 @@ def int_or_none(value: float) -> int | None:
     return int(value) if math.isfinite(value) and value.is_integer() and abs(value) < 1e15 else None  # noqa: PLR2004
 
 
-def visible(text: str, *, keep: str = "") -> str:
-    """The text with control characters shown, so that no terminal obeys them; but for `keep`."""
-    return _CONTROL.sub(
-        lambda match: match[0] if match[0] in keep else match[0].encode("unicode_escape").decode(),
-        text,
-    )
-
-
 def _write_markdown(rows: pa.Table, out: TextIO) -> None:
-    names = [markdown_cell(name) for name in rows.column_names]
+    names = [for_markdown(name) for name in rows.column_names]
     out.write(f"| {' | '.join(names)} |\n")
     rule = ["---:" if _is_number(field.type) else "---" for field in rows.schema]
     out.write(f"| {' | '.join(rule)} |\n")
     out.writelines(
-        f"| {' | '.join(markdown_cell(_text(value)) for value in row)} |\n" for row in _values(rows)
+        f"| {' | '.join(for_markdown(_text(value)) for value in row)} |\n" for row in _values(rows)
     )
-
-
-def markdown_cell(text: str) -> str:
-    """The text as one cell of a Markdown table."""
-    text = visible(text).replace("\\", "\\\\").replace("|", "\\|")
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace("`", "\\`")
 
 
 #### For machines ####
@@ -184,7 +169,7 @@ def markdown_cell(text: str) -> str:
 
 def _write_csv(rows: pa.Table, out: TextIO) -> None:
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(rows.column_names)
+    writer.writerow([for_csv(name) for name in rows.column_names])
     for row in _values(rows):
         writer.writerow([_csv(value) for value in row])
 
@@ -192,19 +177,20 @@ def _write_csv(rows: pa.Table, out: TextIO) -> None:
 def _csv(value: Any) -> Any:
     value = plain(value)
     if isinstance(value, list | dict):
-        return json.dumps(value, ensure_ascii=False)
+        value = json.dumps(value, ensure_ascii=False)
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, str):
+        return for_csv(value)
     return "" if value is None else value
 
 
 def _write_json(rows: pa.Table, out: TextIO) -> None:
-    documents = list(_documents(rows))
-    out.write(orjson.dumps(documents, option=orjson.OPT_INDENT_2).decode() + "\n")
+    write_document(list(_documents(rows)), out)
 
 
 def _write_lines(rows: pa.Table, out: TextIO) -> None:
-    out.writelines(orjson.dumps(document).decode() + "\n" for document in _documents(rows))
+    write_lines(_documents(rows), out)
 
 
 def _documents(rows: pa.Table) -> Iterator[Mapping[str, Any]]:
@@ -253,4 +239,4 @@ _WRITERS: Mapping[str, Callable[[pa.Table, TextIO], None]] = {
     "markdown": _write_markdown,
 }
 
-__all__ = ["FORMATS", "markdown_cell", "plain", "visible", "write_listing", "write_rows"]
+__all__ = ["FORMATS", "plain", "write_listing", "write_rows"]

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, TextIO
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
+from tracekit.foreign import for_terminal
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -46,13 +48,13 @@ def write_table(
 
     Args:
         headings: One for each column.
-        rows: Cells that are safe to print; a Text's styles are for terminals.
+        rows: Cells of any text, which is made safe here; a Text's styles are for terminals.
         out: A terminal's width is kept; anything else gets each row on one line.
         right: Columns of numbers, by index, which are set flush right.
         fold: Columns that may go on below themselves; None: all that are not `right`.
     """
-    lines = [[Text(name, style="bold") for name in headings]]
-    lines += [[cell if isinstance(cell, Text) else Text(cell) for cell in row] for row in rows]
+    lines = [[Text(for_terminal(name), style="bold") for name in headings]]
+    lines += [[_safe(cell) for cell in row] for row in rows]
     widths = [max(cell_len(row[place].plain) for row in lines) for place in range(len(headings))]
     width = terminal_width(out)
     if width is None:
@@ -71,6 +73,13 @@ def write_table(
             )
 
 
+def _safe(cell: Cell) -> Text:
+    """The cell with nothing in it that a terminal would obey."""
+    if isinstance(cell, str):
+        return Text(for_terminal(cell))
+    return cell if cell.plain.isprintable() else Text(for_terminal(cell.plain), style=cell.style)
+
+
 def table_width(headings: Sequence[str], rows: Iterable[Sequence[Cell]]) -> int:
     """The columns that the table takes when nothing is folded."""
     lines = [headings, *rows]
@@ -80,6 +89,7 @@ def table_width(headings: Sequence[str], rows: Iterable[Sequence[Cell]]) -> int:
 
 def write_indented(text: Text, console: Console, by: int = 2) -> None:
     """Write a paragraph below a headline: on a terminal every line of it is indented."""
+    text = _safe(text)
     room = " " * by
     parts = (
         text.wrap(console, max(_NARROWEST, console.width - by)) if console.is_terminal else [text]
@@ -90,7 +100,7 @@ def write_indented(text: Text, console: Console, by: int = 2) -> None:
 
 def write_facts(facts: Iterable[tuple[str, str]], out: TextIO) -> None:
     """Write names and values, one below the other; a long value goes on below itself."""
-    rows = list(facts)
+    rows = [(for_terminal(name), for_terminal(value)) for name, value in facts]
     indent = max((cell_len(name) for name, _ in rows), default=0) + len(_GAP)
     width = terminal_width(out)
     if width is None:

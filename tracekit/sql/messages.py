@@ -21,6 +21,8 @@ _HINTS = re.compile(r"^(Did you mean|Candidate (bindings|tables|functions))", re
 class QueryError(TracekitError):
     """A query that cannot run; the message has the line with a caret where DuckDB knows it."""
 
+    has_lines = True
+
 
 def explain_error(error: Exception, names: Mapping[str, Iterable[str]]) -> QueryError:
     """DuckDB's error as one for users, with names that were meant, out of `names` by kind."""

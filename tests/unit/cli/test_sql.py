@@ -55,7 +55,7 @@ def test_json_jsonl_and_csv_say_the_same(run, trace: Path) -> None:
 
 def test_markdown_escapes_what_would_be_markup(run, trace: Path) -> None:
     _, out, _ = run("sql", trace, "SELECT 'a|b' AS x, '<b>' AS y, 'c\nd' AS z", "-o", "markdown")
-    assert out.splitlines()[2] == "| a\\|b | &lt;b> | c\\\\nd |"
+    assert out.splitlines()[2] == "| a\\|b | &lt;b&gt; | c\\nd |"
 
 
 def test_parquet_goes_to_a_pipe(trace: Path, tmp_path: Path, capfdbinary) -> None:

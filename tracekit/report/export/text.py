@@ -8,9 +8,9 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, TextIO
 
-import orjson
-
 from tracekit import __version__
+from tracekit.foreign import for_csv
+from tracekit.report.documents import json_text
 from tracekit.report.export.happenings import Happenings, Job, Mark, Pod, Span, flat
 from tracekit.report.rows import plain
 
@@ -191,8 +191,12 @@ def write_csv(found: Happenings, out: TextIO) -> None:
     for row in flat(found):
         cells = [row[name] for name in _COLUMNS[:-1]]
         attributes = json.dumps(plain(row["attributes"]), ensure_ascii=False, sort_keys=True)
-        writer.writerow(["" if cell is None else cell for cell in cells] + [attributes])
+        writer.writerow([_cell(cell) for cell in (*cells, attributes)])
+
+
+def _cell(value: Any) -> Any:
+    return for_csv(value) if isinstance(value, str) else "" if value is None else value
 
 
 def _json(value: Any) -> str:
-    return orjson.dumps(plain(value)).decode()
+    return json_text(plain(value))

@@ -15,6 +15,8 @@ from typing import Any
 
 import orjson
 
+from tracekit.foreign import for_script
+
 _FOLDER = files("tracekit.report.html")
 #: The script in its parts, in order: one function around all of them.
 SCRIPTS = (
@@ -46,10 +48,7 @@ def report_page(data: Mapping[str, Any]) -> str:
 
 def embedded_json(data: Any) -> str:
     """JSON that can stand inside a script element."""
-    text = orjson.dumps(data, default=str).decode()
-    for character in ("<", ">", "&", "\u2028", "\u2029"):
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return text
+    return for_script(orjson.dumps(data, default=str).decode())
 
 
 def _hash(text: str) -> str:

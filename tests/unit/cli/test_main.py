@@ -1,0 +1,105 @@
+"""How commands end: with which status, whatever happens to their output or their files."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.sql.conftest import trace_path  # noqa: F401 - a fixture
+from tests.support.traces import ROOT
+from tests.unit.cli.test_sql import run  # noqa: F401 - a fixture
+from tracekit.cli.main import READER_GONE
+
+NAME = "v1.36.3-restart"
+#: Longer than any path may be, and than any name in a directory.
+LONG = "x" * 5000
+MANY = "SELECT repeat('x', 3000) AS a, random() AS b FROM range(500)"
+
+
+def piped(words: list[str], *, wait: bool) -> tuple[int, bytes]:
+    """The status and stderr of a command whose reader takes a byte, or nothing, and goes."""
+    code = "from tracekit.cli.main import main; main()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=ROOT,
+        env={k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"},
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    if wait:
+        process.stdout.read(1)
+    process.stdout.close()
+    said = process.stderr.read()
+    return process.wait(), said
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(["sql", MANY, "-o", kind] for kind in ("table", "csv", "jsonl", "json", "parquet")),
+        ["replay", "-o", "jsonl"],
+        ["replay", "--diff", "-o", "wide"],
+        ["export", "--format", "csv"],
+        ["export", "--format", "perfetto"],
+        ["report", "-o", "-"],
+    ],
+    ids=lambda words: f"{words[0]} {words[-1]}",
+)
+def test_a_reader_that_goes_is_neither_a_divergence_nor_an_error(
+    words: list[str],
+    trace_path,  # noqa: F811
+) -> None:
+    status, said = piped([words[0], str(trace_path(NAME)), *words[1:]], wait=True)
+    assert (status, said) == (READER_GONE, b"")
+
+
+@pytest.mark.parametrize("words", [["--help"], ["versions"], ["sql", "--examples"]])
+def test_a_reader_that_never_reads(words: list[str]) -> None:
+    assert piped(words, wait=False) == (READER_GONE, b"")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["info", LONG],
+        ["replay", LONG],
+        ["jobs", LONG],
+        ["explain", LONG, "a/b"],
+        ["sql", LONG, "SELECT 1"],
+        ["sql", "TRACE", "SELECT 1", "-f", LONG],
+        ["report", "TRACE", "-o", LONG],
+        ["export", "TRACE", "--format", "csv", "-o", LONG],
+        ["import", "watch", LONG, "-o", "OUT"],
+        ["import", "watch", os.devnull, "-o", LONG],
+        ["redact", "TRACE", "-o", LONG],
+        ["record", "-o", LONG, "--kubeconfig", LONG],
+    ],
+    ids=lambda words: " ".join(word if word != LONG else "LONG" for word in words),
+)
+def test_a_name_that_no_file_can_have_is_one_sentence(
+    words: list[str],
+    run,  # noqa: F811
+    trace_path,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    places = {"TRACE": trace_path(NAME), "OUT": tmp_path / "out"}
+    code, out, err = run(*(places.get(word, word) for word in words))
+    assert (code, out) == (2, "")
+    assert err.startswith(("tracekit: ", "Usage"))
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("length", [200, 245, 260, 4096, 100_000])
+def test_a_query_may_be_as_long_as_it_likes(
+    length: int,
+    run,  # noqa: F811
+    trace_path,  # noqa: F811
+) -> None:
+    query = f"SELECT length('{'x' * length}') AS n"
+    assert run("sql", trace_path(NAME), query, "-o", "csv")[:2] == (0, f"n\n{length}\n")

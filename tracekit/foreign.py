@@ -1,0 +1,83 @@
+"""Foreign text made safe for what it is printed to.
+
+Names, messages and everything else that a trace, a server or a query brings may be made by somebody
+hostile: an escape sequence that rewrites the terminal, a cell that a spreadsheet runs, markup. All
+output passes through here, and each function says what its target would obey.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Final
+
+#: What some spreadsheet takes for the beginning of a formula.
+_FORMULA = re.compile("[=+\\-@\n\uff1d\uff0b\uff0d\uff20]")
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+_MARKUP = re.compile(r"[\\`*_\[\]<>|~&$]|(?<=:)//|(?<=\bwww)\.", re.IGNORECASE)
+_AS_ENTITY: Final = {
+    "<": "&lt;", ">": "&gt;", "&": "&amp;", "//": "&#47;&#47;", ".": "&#46;",
+}  # fmt: skip
+#: A word that every shell takes for itself, as the names of Kubernetes are.
+_SHELL_WORD = re.compile(r"[A-Za-z0-9_.:/@%+,-]+")
+_NOT_ASCII = re.compile(r"[^\x20-\x7e\n]")
+
+
+def for_terminal(text: str, *, lines: bool = False) -> str:
+    """The text with all that a terminal would obey, or that hides or reorders text, written out.
+
+    Args:
+        text: Text from anywhere.
+        lines: Whether line feeds may stay; elsewhere they would forge lines of their own.
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if _is_plain(c) or (lines and c == "\n") else _written_out(c) for c in text)
+
+
+def _is_plain(character: str) -> bool:
+    """Whether it only shows itself; spaces of any width do."""
+    return character.isprintable() or unicodedata.category(character) == "Zs"
+
+
+def _written_out(character: str) -> str:
+    return character.encode("unicode_escape").decode()
+
+
+def for_csv(text: str) -> str:
+    """The text as a cell that no spreadsheet runs: an apostrophe before what looks like a formula.
+
+    Numbers stay as they are; what a terminal would obey is written out, but for line feeds.
+    """
+    text = for_terminal(text, lines=True)
+    if _FORMULA.match(text) and not _NUMBER.fullmatch(text):
+        return f"'{text}"
+    return text
+
+
+def for_markdown(text: str) -> str:
+    """The text as a cell of a table: nothing in it is markup, a link or HTML."""
+    text = _MARKUP.sub(lambda match: _AS_ENTITY.get(match[0], f"\\{match[0]}"), text)
+    return for_terminal(text)
+
+
+def for_json(document: str) -> str:
+    """A JSON document with what a terminal would obey as escapes; it stays the same document."""
+    return _NOT_ASCII.sub(
+        lambda match: match[0] if _is_plain(match[0]) else _json_escape(match[0]), document
+    )
+
+
+def for_script(document: str) -> str:
+    """A JSON document that can stand inside the script element of a page."""
+    return re.sub("[<>&]", lambda match: _json_escape(match[0]), for_json(document))
+
+
+def _json_escape(character: str) -> str:
+    units = character.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2))
+
+
+def is_shell_word(text: str) -> bool:
+    """Whether a shell takes the text as one word, of which it expands and runs nothing."""
+    return _SHELL_WORD.fullmatch(text) is not None and not text.startswith("-")
