@@ -36,9 +36,9 @@ def junit_of_findings(findings: Sequence[Finding], trace: str) -> str:
     failures = 0
     for finding in findings:
         case = _case(suite, finding.id, finding.text)
-        text = "\n".join([*(c.detail for c in finding.cases), f"do: {advice(finding)}"])
+        text = _text([*(c.detail for c in finding.cases), f"do: {advice(finding)}"])
         if finding.severity is Severity.INFO:
-            SubElement(case, "system-out").text = for_terminal(text, lines=True)
+            SubElement(case, "system-out").text = text
         else:
             failures += 1
             _fail(case, finding.severity.value, finding.text, text)
@@ -60,7 +60,7 @@ def junit_of_judgements(judgements: Iterable[Judgement], trace: str) -> str:
         if bad:
             failures += 1
             first = bad[0]
-            text = "\n".join(_judged(j) for j in bad)
+            text = _text(_judged(j) for j in bad)
             _fail(case, first.verdict.value, f"{first.verdict.value} {first.action}", text)
     return _xml(suite, failures)
 
@@ -73,6 +73,10 @@ def _judged(judgement: Judgement) -> str:
     )
 
 
+def _text(lines: Iterable[str]) -> str:
+    return "\n".join(for_terminal(line) for line in lines)
+
+
 def _suite(name: str, tests: int) -> Element:
     return Element("testsuite", name=for_terminal(name), tests=str(tests))
 
@@ -83,7 +87,7 @@ def _case(suite: Element, group: str, name: str) -> Element:
 
 def _fail(case: Element, kind: str, message: str, text: str) -> None:
     failure = SubElement(case, "failure", type=kind, message=for_terminal(message))
-    failure.text = for_terminal(text, lines=True)
+    failure.text = text
 
 
 def _xml(suite: Element, failures: int) -> str:
