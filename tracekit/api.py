@@ -8,12 +8,13 @@ print(trace.explain("shop/import").text())
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -21,6 +22,7 @@ from tracekit.diff.trace import DiffReport
 from tracekit.errors import TraceFormatError, UsageError
 from tracekit.kube.timestamps import parse_rfc3339
 from tracekit.report.account import Account, account_of_job
+from tracekit.report.account_logs import add_last_words
 from tracekit.report.account_others import account_of_cronjob, add_judgements, add_restarts
 from tracekit.sql.computed import ReplayOptions, verdict_table
 from tracekit.sql.session import Session
@@ -184,6 +186,7 @@ class Trace:
         if judged is not None:
             about = judge.about("Job", namespace, name)
             account = account_of_job(judged, about)
+            add_last_words(account, self._logs(namespace, name))
             others = [judgement for judgement in about if judgement.controller != "job"]
         elif (namespace, name) in judge.objects.cronjobs:
             others = judge.about("CronJob", namespace, name)
@@ -195,6 +198,14 @@ class Trace:
         add_judgements(account, others)
         add_restarts(account, judge.run_context.restarts)
         return account
+
+    def _logs(self, namespace: str, job: str) -> Iterator[tuple[int, dict[str, Any]]]:
+        """What containers of a Job's pods had said, as far as it was recorded."""
+        table = self._reader.table(
+            ("recv_ns", "raw"), streams=["logs"], namespace=namespace, job=job
+        )
+        for at_ns, raw in zip(table["recv_ns"].to_pylist(), table["raw"].to_pylist(), strict=True):
+            yield at_ns or 0, orjson.loads(raw)
 
     def _cronjob(self, namespace: str, name: str, about: list[Judgement]) -> Account:
         query = (

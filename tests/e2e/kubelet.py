@@ -21,6 +21,7 @@ import orjson
 import urllib3
 
 from tests.e2e.api import STRATEGIC_MERGE_PATCH, Api, ApiError, RawObject, namespaced
+from tests.e2e.kubelet_logs import ContainerLogs
 from tests.e2e.plan import INDEX_ANNOTATION, Plan, plan_of
 
 NODE = "node-1"
@@ -53,8 +54,10 @@ class _Pod:
 class Kubelet:
     """Runs every pod of the cluster on one node."""
 
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: Api, logs: ContainerLogs | None = None) -> None:
+        """`logs` serves what containers say: the lines `say` of their pod's plan."""
         self._api = api
+        self._logs = logs
         self._pods: dict[str, _Pod] = {}
         self._ordinals: Counter[str] = Counter()
         self._attempts: Counter[tuple[str, str]] = Counter()
@@ -88,8 +91,14 @@ class Kubelet:
             if error.status != 409:
                 raise
         ready = {"type": "Ready", "status": "True", "reason": "KubeletReady"}
+        reached = {}
+        if self._logs is not None:
+            reached = {
+                "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
+                "daemonEndpoints": {"kubeletEndpoint": {"Port": self._logs.port}},
+            }
         capacity = {"cpu": "1000", "memory": "1Ti", "pods": "10000"}
-        status = {"conditions": [ready], "capacity": capacity, "allocatable": capacity}
+        status = {"conditions": [ready], "capacity": capacity, "allocatable": capacity, **reached}
         self._api.patch(
             f"/api/v1/nodes/{NODE}/status", {"status": status}, kind=STRATEGIC_MERGE_PATCH
         )
@@ -121,7 +130,9 @@ class Kubelet:
                     return ""
                 version = seen["metadata"]["resourceVersion"]
                 if kind == "DELETED":
-                    self._pods.pop(seen["metadata"]["uid"], None)
+                    gone = self._pods.pop(seen["metadata"]["uid"], None)
+                    if gone is not None and self._logs is not None:
+                        self._logs.forget(gone.namespace, gone.name)
                 elif kind != "BOOKMARK":
                     self._see(seen)
         return version
@@ -251,6 +262,7 @@ class Kubelet:
         pod.run_started_at = _now()
         pod.started_at = pod.started_at or pod.run_started_at
         pod.started = True
+        self._log(pod, starts=True)
         ready = pod.plan.ready_seconds <= 0
         self._patch(pod, self._running_status(pod, ready=ready))
         if not ready:
@@ -271,6 +283,19 @@ class Kubelet:
         else:
             self._after(spell, pod, self._end)
 
+    def _log(self, pod: _Pod, *, starts: bool = False, ends: str = "") -> None:
+        """Have the pod's containers say what their plan says at their start, or their last words."""
+        if self._logs is None:
+            return
+        for name in pod.containers:
+            where = (pod.namespace, pod.name, name)
+            if starts:
+                self._logs.start(*where)
+                self._logs.say(*where, *pod.plan.say)
+            if ends:
+                self._logs.say(*where, ends)
+                self._logs.end(*where)
+
     def _restart(self, pod: _Pod) -> None:
         code = pod.plan.exit_code or 1
         failed = _terminated(code, pod.run_started_at, _now(), pod.plan.exit_reason)
@@ -280,6 +305,8 @@ class Kubelet:
             restart_count=pod.restart_count + 1,
             run_started_at=_now(),
         )
+        self._log(pod, ends=f"run {pod.restart_count} failed")
+        self._log(pod, starts=True)
         self._patch(again, self._running_status(again, ready=True))
         pod.last_state, pod.restart_count = again.last_state, again.restart_count
         pod.run_started_at = again.run_started_at
@@ -287,6 +314,7 @@ class Kubelet:
 
     def _end(self, pod: _Pod) -> None:
         pod.ended = True
+        self._log(pod, ends=f"{pod.name} ends")
         codes = {name: pod.plan.exit_of(name) for name in pod.containers}
         failed = any(codes.values())
         status = self._ended_status(pod, codes)
@@ -300,6 +328,8 @@ class Kubelet:
         self._patch(pod, status)
 
     def _end_deleted(self, pod: _Pod) -> None:
+        if not pod.ended:
+            self._log(pod, ends=f"{pod.name} was told to stop")
         if not pod.ended and not pod.plan.silent:
             codes = dict.fromkeys(pod.containers, pod.plan.term_exit_code)
             self._patch(pod, self._ended_status(pod, codes))

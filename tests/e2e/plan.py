@@ -18,6 +18,7 @@
 | `grace` | from deletion to the end; default 0.3 |
 | `termExit` | exit code after deletion; default 137, and 0 makes the pod succeed |
 | `silent` | true: a deleted pod goes away without a last status, as when its node is lost |
+| `say` | list of lines that its containers write when they start |
 | `byOrdinal` | overrides for the n-th pod of the job, counted from 0 in order of creation |
 | `byIndex` | overrides for a completion index |
 """
@@ -51,6 +52,7 @@ class Plan:
     grace_seconds: float = 0.3
     term_exit_code: int = 137
     silent: bool = False
+    say: tuple[str, ...] = ()
 
     def exit_of(self, container: str) -> int:
         """Return the exit code of one container."""
@@ -84,4 +86,5 @@ def plan_of(annotations: Mapping[str, str], *, ordinal: int, attempt: int) -> Pl
         grace_seconds=float(raw.get("grace", 0.3)),
         term_exit_code=int(raw.get("termExit", 137)),
         silent=bool(raw.get("silent", False)),
+        say=tuple(map(str, raw.get("say", ()))),
     )

@@ -21,6 +21,8 @@ from tracekit.record.log_tail import Tail, TailReader
 from tracekit.record.logs import RESUMED, LastWords, LogMode, LogOptions
 from tracekit.record.redact import Redactor
 from tracekit.record.transport import ApiClient
+from tracekit.report.html.data import report_data
+from tracekit.sql.session import Session
 from tracekit.trace.reader import TraceReader
 
 _HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -262,13 +264,15 @@ def test_what_could_not_be_had_is_a_gap(tmp_path: Path, server: LogServer) -> No
     running.until(lambda: any(a["pod"] == "never" for a in server.asked))
     running.until(lambda: running.words.pending == 0)
     running.see("DELETED", name="never", state=RUNNING, leaving=True)
+    running.see("DELETED", name="at-once", state=RUNNING)
     running.see(name="old", state=RUNNING, run_id="c", last=ended(1, "b"), restarts=2)
-    running.until(lambda: len(running.sink.items) >= 4)
+    running.until(lambda: len(running.sink.items) >= 5)
     gaps = {row["metadata"]["name"]: row["gap"] for row in running.end()}
     assert gaps["gone"] == "the pod was gone"
     assert gaps["refused"] == "400 X: no log of refused"
     assert "gone before" in gaps["never"]
-    assert running.words.status.gaps == 4
+    assert "gone before" in gaps["at-once"]
+    assert running.words.status.gaps == len(gaps) == 5
     assert all("text" not in row for row in running.rows())
 
 
@@ -431,10 +435,10 @@ def _recorded(tmp_path: Path, server: LogServer) -> Path:
     """Record a trace with one log and one gap."""
     cluster = server.cluster
     cluster.create("namespaces", name="ns")
-    cluster.create("jobs", name="j")
+    job = cluster.create("jobs", name="j", spec={"template": {"spec": {"containers": []}}})
     for name in ("p", "gone"):
         pod = make_pod(name, state=ended(1))
-        owners = pod["metadata"]["ownerReferences"]
+        owners = [{**pod["metadata"]["ownerReferences"][0], "uid": job}]
         with cluster.changed:
             uid = cluster.create("pods", name=name, status=pod["status"])
             cluster.objects["pods"][uid]["metadata"]["ownerReferences"] = owners
@@ -461,6 +465,19 @@ def test_a_recording_with_logs(tmp_path: Path, server: LogServer, capsys) -> Non
         'p,main,1,"2026-01-01T00:00:01.5Z it broke',
         '",1,',
     ]
+    capsys.readouterr()
+    assert run("explain", str(recorded), "ns/j") == 0
+    told = capsys.readouterr().out
+    assert "container main of p ended with exit code 1 (Error)" in told
+    assert "      2026-01-01T00:00:01.5Z it broke" in told
+    assert "its log could not be had: the pod was gone" in told
+    (job,) = report_data(Session([recorded]))["jobs"]
+    assert [one[1:] for one in sorted(job["logs"], key=lambda one: one[1])] == [
+        ["gone", "main", 0, 1, "Error", "its log could not be had: the pod was gone"],
+        ["p", "main", 0, 1, "Error", "2026-01-01T00:00:01.5Z it broke"],
+    ]
+    assert run("report", str(recorded), "-o", str(tmp_path / "page.html")) == 0
+    assert "it broke" in (tmp_path / "page.html").read_text()
     assert run("replay", str(recorded), "--diff", "--kubernetes-version", "v1.36.3") == 0
     config = str(recorded.parent / "config")
     base = ("record", "-o", str(recorded), "--kubeconfig", config, "--append", "--duration", "1s")

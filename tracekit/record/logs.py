@@ -210,7 +210,7 @@ class LastWords:
                 pod = _Pod(meta.get("namespace") or "", meta["name"], uid, owners)
                 self._pods[uid] = pod
             pod.is_resumed = kind == RESUMED
-            is_leaving = "deletionTimestamp" in meta
+            is_leaving = "deletionTimestamp" in meta or kind == "DELETED"
             for field_name in _TELLING:
                 for one in status.get(field_name) or ():
                     is_init = field_name == "initContainerStatuses"

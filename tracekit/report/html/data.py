@@ -22,6 +22,9 @@ from tracekit.trace.objects import missing_object, split_key
 
 #: Changed fields that one report may carry, over all revisions; beyond it, diffs are left out.
 MAX_DIFF_ENTRIES = 60_000
+#: Of each log; the trace has more.
+SHOWN_LOG_LINES = 20
+SHOWN_LOG_CHARS = 4000
 _MS = 1_000_000
 PHASES = (
     "Pending",
@@ -91,6 +94,7 @@ def report_data(session: Session, key: str | None = None) -> dict[str, Any]:
     _attach(jobs, "actions", _actions(ask, ms))
     _attach(jobs, "history", _history(ask, ms, problems))
     _attach(jobs, "events", _events(ask, ms))
+    _attach(jobs, "logs", _logs(ask, ms))
     _attach(jobs, "verdicts", _divergences(verdicts, ms))
     told = None if scope.namespace is None else {(scope.namespace, job) for job in scope.jobs}
     accounts = Accounts(session, facts, found, told)
@@ -251,6 +255,23 @@ def _events(ask: Any, ms: Any) -> dict[Any, list[Any]]:
     ):
         found[row["trace"], row["namespace"], row["object_uid"]].append(
             [ms(row["at_ns"]), row["event_type"], row["reason"], row["message"], row["count"]]
+        )
+    return found
+
+
+def _logs(ask: Any, ms: Any) -> dict[Any, list[Any]]:
+    """The last lines of containers that ended, or why there are none."""
+    found: defaultdict[Any, list[Any]] = defaultdict(list)
+    for row in ask(
+        "SELECT trace, namespace, job_uid, epoch_ns(coalesce(finished_at, seen_at)) AS at_ns, pod, "
+        "container, restart, exit_code, reason, text, gap FROM logs "
+        "WHERE {where} ORDER BY at_ns, pod, container, restart"
+    ):
+        said = [f"its log could not be had: {row['gap']}"] if row["gap"] else []
+        said += (row["text"] or "").splitlines()[-SHOWN_LOG_LINES:]
+        names = ("pod", "container", "restart", "exit_code", "reason")
+        found[row["trace"], row["namespace"], row["job_uid"]].append(
+            [ms(row["at_ns"]), *(row[name] for name in names), "\n".join(said)[-SHOWN_LOG_CHARS:]]
         )
     return found
 

@@ -48,6 +48,7 @@
     return list;
   };
   const found = (thing) => thing.findings.length ? el("div", {}, ...thing.findings.map((finding) => el("p", { class: `mine ${finding.severity}` }, el("b", {}, finding.id), " ", finding.text, ". ", (finding.cases.find((item) => item[0] === "Job" ? item[3] === thing.job_uid : item[1] === thing.namespace && item[2] === thing.name) || [])[4] || ""))) : null;
+  const lastWords = (job) => job.logs.length ? [el("h3", {}, `Last words (${job.logs.length})`), ...job.logs.map(([ms, pod, container, restart, code, reason, text]) => el("div", {}, time(ms), ` ${pod} ${container}${restart ? `, run ${restart + 1}` : ""}${code === null ? "" : `: exit code ${code}`}${reason ? ` (${reason})` : ""}`, el("pre", {}, text || "it said nothing")))] : [];
   const open = (job) => {
     const divergent = job.verdicts.map(([ms, action, verdict, subject, why, fields]) => el("div", { class: "divergence" }, el("b", {}, `${verdict} ${action}`), ` ${subject} at `, time(ms), el("div", {}, why), fields.length ? table(["field", "expected", "observed"], fields) : null));
     const took = job.duration_s === null ? "" : `${seconds(job.duration_s)}${job.backoff_s ? `, ${seconds(Math.round(job.backoff_s))} of it in back-off` : ""}`;
@@ -57,6 +58,7 @@
       divergent.length ? el("h3", { class: "bad" }, "Divergences from the rules") : null, ...divergent,
       el("h3", {}, "What happened"), account(job),
       el("h3", {}, `Pods (${job.pods.length})`), pods(job),
+      ...lastWords(job),
       el("h3", {}, `Revisions (${job.history.length}): choose two to see what differs`), history(job),
       el("h3", {}, `Writes (${job.actions.length})`), table(["time", "what", "object", "by", "revision"], job.actions.map(([ms, action, object, actor, rv]) => [time(ms), action, object, actor, rv])),
       job.events.length ? el("h3", {}, `Events (${job.events.length})`) : null, job.events.length ? table(["time", "type", "reason", "message", "count"], job.events.map(([ms, type, reason, message, n]) => [time(ms), type, reason, message, n])) : null);

@@ -3,6 +3,7 @@
 --@ seen_at | when the log was read, UTC | never
 --@ namespace | the pod's namespace | never
 --@ job | the Job that the pod belongs to | it belongs to none
+--@ job_uid | uid of that Job | it belongs to none
 --@ pod | the pod's name | never
 --@ pod_uid | its uid | never
 --@ container | the container's name | never
@@ -17,7 +18,8 @@
 --@ followed | read while it ran, since its pod was being deleted | the log could not be had
 --@ gap | why the log could not be had | it could
 CREATE VIEW logs AS
-SELECT trace, utc(recv_ns) AS seen_at, namespace, job, name AS pod,
+SELECT trace, utc(recv_ns) AS seen_at, namespace, job,
+       CASE WHEN owner_kind = 'Job' THEN owner_uid END AS job_uid, name AS pod,
        raw ->> '$.podUID' AS pod_uid,
        raw ->> '$.container' AS container,
        (raw ->> '$.init')::BOOLEAN AS init,
