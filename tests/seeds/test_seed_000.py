@@ -23,11 +23,17 @@ from tests.support.objects import (
 )
 from tracekit.controllers.actions import Outcome
 from tracekit.controllers.cronjob.actions import Answer
+from tracekit.controllers.job.context import DONE, SyncResult
 from tracekit.controllers.job.memory import JobMemory, PodExpectations
 from tracekit.controllers.job.ranking import rank_active_pods
+from tracekit.controllers.job.worker import process_next_work_item
 from tracekit.controllers.ttl.controller import DeleteExpiredJob, TtlResult, job_seen, process
+from tracekit.eras.era import Era
 from tracekit.kube.timestamps import NS_PER_S, format_rfc3339
 from tracekit.kube.views import JobView
+from tracekit.sim.clock import VirtualClock
+from tracekit.workqueue.rate_limiters import job_rate_limiter
+from tracekit.workqueue.rate_limiting import RateLimitingQueue
 
 VERSION = "v1.16.4"
 RULES = rules(VERSION)
@@ -271,3 +277,44 @@ def test_ttl_gate() -> None:
     """Seed 000, TTLAfterFinished: alpha and off at first, on with its gate."""
     assert not cron_era("1.16.4").ttl
     assert cron_era("1.16.4", TTLAfterFinished=True).ttl
+
+
+def test_nothing_to_create_returns_early() -> None:
+    """Seed 000, manageJob: with nothing lacking no ExpectCreations(0) wipes what is expected."""
+    for version, left in (("v1.15.12", 0), (VERSION, 1)):
+        memory = JobMemory(PodExpectations(0, 1, at(-301)))
+        view = job(parallelism=3, completions=2)
+        Bench.of(view, rules(version), pods(2, **PLAIN), memory=memory).sync()
+        assert memory.expectations is not None
+        assert memory.expectations.deletions == left
+
+
+def test_the_worker_forgets_a_key_or_tries_it_again() -> None:
+    """Seed 000, processNextWorkItem: Forget where the sync says so, AddRateLimited on an error."""
+    clock = VirtualClock(NOW_NS)
+    queue = RateLimitingQueue(clock, job_rate_limiter(Era.resolve(VERSION).constants))
+    results = [SyncResult(error=True), SyncResult(error=False, forget=False), DONE]
+    counted = []
+    for result in results:
+        queue.add("default/demo")
+        assert process_next_work_item(queue, lambda _, result=result: result, RULES.retries)
+        counted.append(queue.num_requeues("default/demo"))
+    assert counted == [1, 1, 0]
+    assert queue.next_ready_ns() == NOW_NS + 10 * NS_PER_S
+
+
+def test_too_many_pods_are_told() -> None:
+    """Seed 000, syncJob: Events TooManyActivePods and TooManySucceededPods at completions."""
+    done = bench(job(parallelism=2, completions=1), [*pods(1), *pods(2, "Succeeded")])
+    done.sync()
+    assert [reason for _, reason, _ in done.api.events] == [
+        "TooManyActivePods",
+        "TooManySucceededPods",
+    ]
+
+
+def test_ttl_cascades_in_the_foreground() -> None:
+    """Seed 000, processJob: the deletion takes the Job's pods along, before the Job goes."""
+    view = finished_job("j", state="Complete", ttl=0)
+    intent = DeleteExpiredJob(view.namespace, view.name, view.uid)
+    assert intent.propagation == "Foreground"

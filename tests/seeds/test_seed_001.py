@@ -6,26 +6,27 @@ from dataclasses import replace
 from typing import Any
 
 from tests.support.fake_api import Bench
-from tests.support.objects import JOB_UID, LABELS, NOW_NS, at, condition, job, pod, pods, rules
-from tracekit.cache.pods import PodCache
-from tracekit.controllers.job.memory import JobMemory, PodExpectations
-from tracekit.controllers.job.wake import (
+from tests.support.handlers import (
+    Controller,
     Wake,
-    WakeRules,
     job_updated,
     pod_added,
     pod_deleted,
+    pod_observed,
     pod_updated,
 )
+from tests.support.objects import LABELS, NOW_NS, at, condition, job, pod, pods, rules
+from tracekit.cache.pods import PodCache
+from tracekit.controllers.job.memory import JobMemory, PodExpectations
 from tracekit.eras.era import Era
+from tracekit.eras.job import JobRules
 from tracekit.kube.timestamps import NS_PER_S, format_rfc3339
 from tracekit.kube.views import PodView
-from tracekit.replay.handlers import pod_observed
 from tracekit.replay.history import Revision, build_history
 
 VERSION = "v1.12.10"
 RULES = rules(VERSION)
-WAKE = WakeRules.of(Era.resolve(VERSION, {}))
+WAKE = JobRules.of(Era.resolve(VERSION, {}))
 JOB = job()
 OTHER = replace(job("other"), uid="other-uid")
 JOBS = {view.key: view for view in (JOB, OTHER)}
@@ -35,7 +36,7 @@ KEY = JOB.key
 
 
 def observe(memory: JobMemory, old: PodView | None, new: PodView, *, deleted: bool = False) -> None:
-    pod_observed(memory, old, new, deleted=deleted, job_uid=JOB_UID)
+    pod_observed(memory, old, new, JOB, RULES, deleted=deleted)
 
 
 def counts(memory: JobMemory) -> tuple[int, int]:
@@ -208,3 +209,35 @@ def test_a_job_that_failed_loses_its_pods_and_says_why() -> None:
     done.sync()
     assert len(done.api.deleted) == 2
     assert [reason for _, reason, _ in done.api.events] == ["DeadlineExceeded"]
+
+
+def test_an_added_and_a_deleted_job_are_enqueued_at_once() -> None:
+    """Seed 001, NewJobController: AddFunc and DeleteFunc enqueue immediately."""
+    controller = Controller(RULES, JOBS)
+    assert controller.woken(lambda handlers: handlers.add_job(JOB)) == (Wake(KEY, 0),)
+    assert controller.woken(lambda handlers: handlers.delete_job(JOB)) == (Wake(KEY, 0),)
+    assert controller.requests.orphans == []
+
+
+def test_expectations_are_raised_and_lowered() -> None:
+    """Seed 001, ControllerExpectations: Raise/LowerExpectations move the counts of a row."""
+    memory = JobMemory(PodExpectations(2, 0, NOW_NS))
+    memory.raise_expectations(0, 1)
+    memory.lower_expectations(1, 0)
+    assert counts(memory) == (1, 1)
+
+
+def test_back_off_limit_and_ranking_are_those_of_1_12() -> None:
+    """Seed 001, syncJob and ActivePods: retries against the limit; who is deleted first."""
+    failed = [*pods(3, **PLAIN), pod("gone", "Failed", **PLAIN)]
+    for requeues, ended in ((1, False), (2, True)):
+        memory = JobMemory(requeues=requeues)
+        done = Bench.of(job(parallelism=4, backoff_limit=2), RULES, failed, memory=memory)
+        done.sync()
+        assert [found.reason for found in done.status.conditions] == (
+            ["BackoffLimitExceeded"] if ended else []
+        )
+    waiting_pod, running = pod("waiting", "Pending", **PLAIN), pod("running", **PLAIN)
+    done = Bench.of(job(parallelism=1, completions=5), RULES, [running, waiting_pod])
+    done.sync()
+    assert done.api.deleted == ["waiting"]

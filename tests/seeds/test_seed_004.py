@@ -5,22 +5,27 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from tests.support.fake_api import Bench
-from tests.support.objects import JOB_UID, LABELS, NOW_NS, at, job, pod, pods, raw_job, rules
-from tracekit.controllers.actions import Outcome
-from tracekit.controllers.job.memory import JobMemory, PodExpectations
-from tracekit.controllers.job.wake import (
+from tests.support.fake_api import Bench, FakeApi
+from tests.support.handlers import (
+    Controller,
+    Jobs,
+    Pods,
     Wake,
-    WakeRules,
     job_updated,
     pod_added,
     pod_deleted,
+    pod_observed,
     pod_updated,
 )
+from tests.support.objects import LABELS, NOW_NS, at, job, pod, pods, raw_job, rules
+from tracekit.controllers.actions import Outcome
+from tracekit.controllers.job.memory import JobMemory, PodExpectations
+from tracekit.controllers.job.orphans import sync_orphan_pod
+from tracekit.controllers.job.worker import process_next_orphan_pod
 from tracekit.eras.era import Era
+from tracekit.eras.job import JobRules
 from tracekit.kube.timestamps import NS_PER_S, format_rfc3339
 from tracekit.kube.views import JobView, PodView, job_from_raw
-from tracekit.replay.handlers import pod_observed
 from tracekit.replay.history import Revision, build_history
 from tracekit.replay.key_facts import KeyFacts
 from tracekit.replay.run_context import RunContext
@@ -33,7 +38,7 @@ from tracekit.workqueue.rate_limiting import RateLimitingQueue
 VERSION = "v1.23.0"
 ERA = Era.resolve(VERSION, {})
 RULES = rules(VERSION)
-WAKE = WakeRules.of(ERA)
+WAKE = JobRules.of(ERA)
 
 
 def tracked(**fields: Any) -> JobView:
@@ -51,7 +56,7 @@ DYING = pod("a", deleted_ns=at(30))
 
 
 def observe(memory: JobMemory, old: PodView | None, new: PodView, *, deleted: bool = False) -> None:
-    pod_observed(memory, old, new, deleted=deleted, job_uid=JOB_UID)
+    pod_observed(memory, old, new, JOB, RULES, deleted=deleted)
 
 
 def waiting(creations: int = 0, deletions: int = 0) -> JobMemory:
@@ -211,3 +216,18 @@ def test_the_orphan_queue_takes_finalizers_off() -> None:
 def _revision(rv: int, kind: str, view: JobView | PodView) -> Any:
     evidence: Any = None
     return Revision(rv, NOW_NS + rv * NS_PER_S, rv, kind, replace(view, rv=rv), evidence)
+
+
+def test_the_orphan_worker_patches_and_retries() -> None:
+    """Seed 004, orphanWorker: a deleted pod of a Job that is gone is freed, errors come again."""
+    controller = Controller(RULES, {})
+    controller.handlers.delete_pod(DYING, final=False)
+    (key,) = controller.requests.orphans
+    for answer, error in ((Outcome.OK, False), (Outcome.REFUSED, True)):
+        api = FakeApi(patch_answers={"a": answer})
+        failed = sync_orphan_pod(key, Jobs(), Pods([DYING]), api, controller.requests, RULES)
+        assert (failed, api.finalizers_removed) == (error, ["a"])
+    queue = RateLimitingQueue(VirtualClock(NOW_NS), job_rate_limiter(ERA.constants))
+    queue.add("default/a")
+    assert process_next_orphan_pod(queue, lambda _: True)
+    assert queue.pending_ns("default/a") == NOW_NS + 10 * NS_PER_S

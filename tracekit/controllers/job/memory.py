@@ -55,17 +55,25 @@ class JobMemory:
         """Set the row, forgetting what was outstanding."""
         self.expectations = PodExpectations(0, count, now_ns)
 
-    def creation_observed(self) -> None:
-        """One creation seen or given up; no row, no effect."""
+    def raise_expectations(self, creations: int, deletions: int) -> None:
+        """Expect so many more; no row, no effect, and the row stays as old as it is."""
         row = self.expectations
         if row is not None:
-            self.expectations = PodExpectations(row.creations - 1, row.deletions, row.set_at_ns)
+            self.expectations = PodExpectations(
+                row.creations + creations, row.deletions + deletions, row.set_at_ns
+            )
+
+    def lower_expectations(self, creations: int, deletions: int) -> None:
+        """Expect so many less; counts may go below zero."""
+        self.raise_expectations(-creations, -deletions)
+
+    def creation_observed(self) -> None:
+        """One creation seen or given up."""
+        self.lower_expectations(1, 0)
 
     def deletion_observed(self) -> None:
         """One deletion seen or given up; every update of a terminating pod counts."""
-        row = self.expectations
-        if row is not None:
-            self.expectations = PodExpectations(row.creations, row.deletions - 1, row.set_at_ns)
+        self.lower_expectations(0, 1)
 
     def finalizer_removal_observed(self, uid: str) -> None:
         """The informer showed the pod without its finalizer, or the pod is gone."""
@@ -80,6 +88,13 @@ class JobMemory:
         """The cache shows the Job with its terminal status."""
         self.finished_uids -= {uid}
         self.backoff = NO_FAILURES
+
+    def job_deleted(self, uid: str, *, finish: bool, backoff: bool) -> None:
+        """The informer showed the deletion; what the version clears at once."""
+        if finish:
+            self.finished_uids -= {uid}
+        if backoff:
+            self.backoff = NO_FAILURES
 
     def forget_key(self) -> None:
         """The Job is gone from the lister."""

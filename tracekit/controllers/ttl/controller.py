@@ -9,6 +9,7 @@ Upstream: pkg/controller/ttlafterfinished/ttlafterfinished_controller.go, v1.12 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -20,11 +21,12 @@ from tracekit.kube.views import JobView
 
 @dataclass(frozen=True, slots=True)
 class DeleteExpiredJob:
-    """DELETE of a Job with foreground propagation and its uid as precondition."""
+    """DELETE of a Job with its uid as precondition; its pods go first, in the foreground."""
 
     namespace: str
     name: str
     uid: str
+    propagation: str = "Foreground"
 
 
 class TtlApi(Protocol):
@@ -35,6 +37,28 @@ class TtlApi(Protocol):
 
     def delete_job(self, intent: DeleteExpiredJob) -> Answer:
         """DELETE a Job."""
+
+
+class TtlQueue(Protocol):
+    """What is asked of the controller's queue (client-go: RateLimitingInterface)."""
+
+    def add(self, key: str) -> None:
+        """Add a key."""
+
+    def add_after(self, key: str, delay_ns: int) -> None:
+        """Add a key once the delay has passed; the earliest of several wins."""
+
+    def add_rate_limited(self, key: str) -> None:
+        """Add a key once the limiter lets it through; counts one failure."""
+
+    def forget(self, key: str) -> None:
+        """Stop counting the key's failures."""
+
+    def get(self) -> str | None:
+        """Hand out the oldest key, or None when nothing waits; end it with `done`."""
+
+    def done(self, key: str) -> None:
+        """End the processing of a key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +82,41 @@ def needs_cleanup(job: JobView) -> bool:
 def job_seen(job: JobView) -> bool:
     """Whether an added or updated Job is put into the queue; deletions are not watched."""
     return job.deleted_ns is None and needs_cleanup(job)
+
+
+def add_job(job: JobView, queue: TtlQueue) -> None:
+    """A Job that the informer shows for the first time."""
+    if job_seen(job):
+        queue.add(job.key)
+
+
+def update_job(old: JobView, new: JobView, queue: TtlQueue) -> None:
+    """A new revision of a Job, resyncs included: what it was before does not matter."""
+    del old
+    add_job(new, queue)
+
+
+def process_next_work_item(queue: TtlQueue, process_job: Callable[[str], TtlResult]) -> bool:
+    """Take a key, look at it and settle it with the queue; False if nothing waits.
+
+    `process_job` looks at the Job of a key at the present time, with `process`.
+    """
+    key = queue.get()
+    if key is None:
+        return False
+    settle(queue, key, process_job(key))
+    queue.done(key)
+    return True
+
+
+def settle(queue: TtlQueue, key: str, result: TtlResult) -> None:
+    """What one look at a key asks of the queue (upstream: enqueueAfter, handleErr)."""
+    if result.rearm_after_ns is not None:
+        queue.add_after(key, result.rearm_after_ns)
+    if result.error is None:
+        queue.forget(key)
+    else:
+        queue.add_rate_limited(key)
 
 
 def finished_at_ns(job: JobView) -> int:

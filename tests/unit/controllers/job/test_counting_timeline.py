@@ -9,12 +9,13 @@ from dataclasses import dataclass, field, replace
 import pytest
 from counting_world import NOW, Api, S, job, pod, rules
 
+from tests.support.handlers import job_updated, pod_added, pod_updated
 from tracekit.controllers.actions import Created, Outcome
 from tracekit.controllers.job.context import Choices, SyncClock
 from tracekit.controllers.job.memory import JobMemory
 from tracekit.controllers.job.sync_counting import sync_counting_job
-from tracekit.controllers.job.wake import WakeRules, job_updated, pod_added, pod_updated
 from tracekit.eras.era import Era
+from tracekit.eras.job import JobRules
 from tracekit.sim.clock import VirtualClock
 from tracekit.workqueue.rate_limiters import job_rate_limiter
 from tracekit.workqueue.rate_limiting import RateLimitingQueue
@@ -35,7 +36,7 @@ class World(Api):
         era = Era.resolve(self.version)
         self.clock = VirtualClock(NOW)
         self.queue = RateLimitingQueue(self.clock, job_rate_limiter(era.constants))
-        self.wake_rules = WakeRules.of(era)
+        self.wake_rules = JobRules.of(era)
         self.rules = rules(self.version)
         self.job = job(self.parallelism, self.parallelism, self.limit)
         self.pods = {}

@@ -13,11 +13,18 @@ from tracekit.controllers.ttl.controller import (
     DeleteExpiredJob,
     NoFinishTimeError,
     TtlResult,
+    add_job,
     job_seen,
     process,
+    process_next_work_item,
     time_left_ns,
+    update_job,
 )
+from tracekit.eras.era import Era
 from tracekit.kube.views import JobView
+from tracekit.sim.clock import VirtualClock
+from tracekit.workqueue.rate_limiters import default_controller_rate_limiter
+from tracekit.workqueue.rate_limiting import RateLimitingQueue
 
 S = 10**9
 
@@ -158,3 +165,50 @@ def test_a_finish_without_time_is_an_error_for_ever() -> None:
 )
 def test_the_gate(version: str, gates: dict, on: bool) -> None:
     assert era(version, **gates).ttl is on
+
+
+def ttl_queue() -> RateLimitingQueue:
+    clock = VirtualClock(at("10:30:00"))
+    constants = Era.resolve("1.36.3").constants
+    return RateLimitingQueue(clock, default_controller_rate_limiter(clock, constants))
+
+
+def test_only_jobs_that_need_a_clean_up_are_enqueued() -> None:
+    queue = ttl_queue()
+    running, over = job("j", ttl=5), job("j", state="Complete", ttl=5)
+    add_job(running, queue)
+    update_job(over, running, queue)
+    assert queue.waiting() == ()
+    update_job(running, over, queue)
+    add_job(over, queue)
+    assert queue.waiting() == (over.key,)
+
+
+def test_the_worker_arms_the_timer_retries_errors_and_forgets() -> None:
+    """Each look at a key, with the clock at the time of the look: too early, refused, done."""
+    view = job("j", state="Complete", ttl=10)
+    queue, clock_ns = ttl_queue(), at("10:30:00")
+    add_job(view, queue)
+    answers = [Answer(Outcome.CONFLICT, "the uid differs"), Answer()]
+    deletes = []
+
+    def look_at(key: str) -> TtlResult:
+        assert key == view.key
+        server = Server(view, answer=answers[0] if answers else Answer())
+        result = process(view, queue.clock.now_ns, server)
+        deletes.extend(server.deletes)
+        if server.deletes:
+            answers.pop(0)
+        return result
+
+    assert process_next_work_item(queue, look_at)
+    assert (deletes, queue.pending_ns(view.key)) == ([], clock_ns + 10 * S)
+    queue.clock.advance(10 * S)
+    assert process_next_work_item(queue, look_at)
+    assert (len(deletes), queue.num_requeues(view.key)) == (1, 1)
+    assert queue.pending_ns(view.key) == clock_ns + 10 * S + 5_000_000
+    queue.clock.advance(5_000_000)
+    assert process_next_work_item(queue, look_at)
+    assert (len(deletes), queue.num_requeues(view.key)) == (2, 0)
+    assert not process_next_work_item(queue, look_at)
+    assert {found.propagation for found in deletes} == {"Foreground"}

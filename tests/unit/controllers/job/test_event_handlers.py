@@ -5,15 +5,15 @@ from dataclasses import replace
 import pytest
 from counting_world import LABELS, NOW, S, job, pod, started
 
-from tracekit.controllers.job.wake import (
+from tests.support.handlers import (
     Wake,
-    WakeRules,
     job_updated,
     pod_added,
     pod_deleted,
     pod_updated,
 )
 from tracekit.eras.era import Era
+from tracekit.eras.job import JobRules
 from tracekit.kube.views import OwnerRef
 
 ONE = job()
@@ -26,7 +26,7 @@ JOBS = {view.key: view for view in (ONE, TWO, OTHER)}
 
 
 def rules(version, **gates):
-    return WakeRules.of(Era.resolve(version, gates))
+    return JobRules.of(Era.resolve(version, gates))
 
 
 def updated(old, new, version="1.17.17", retries=0, **gates):
