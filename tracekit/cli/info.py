@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -20,7 +21,7 @@ from tracekit.kube.timestamps import format_rfc3339
 from tracekit.report.documents import write_document
 from tracekit.report.table import counted
 from tracekit.trace.header import header_document
-from tracekit.trace.model import Gap
+from tracekit.trace.model import Gap, TraceHeader
 from tracekit.trace.reader import TraceReader
 from tracekit.trace.summary import TraceSummary, summarize
 
@@ -147,6 +148,7 @@ def render(trace: str, summary: TraceSummary, console: Console) -> None:
     if summary.streams:
         _heading("Streams", console)
         console.print(_streams(summary))
+    _print_origins(header, console)
     jobs = summary.jobs
     _heading(f"Jobs: {jobs.total:,}, of which {jobs.deleted:,} were deleted", console)
     console.print(_jobs(summary))
@@ -154,6 +156,32 @@ def render(trace: str, summary: TraceSummary, console: Console) -> None:
         _heading("Leaders", console)
         console.print(_leaders(summary))
     _print_gaps(summary.gaps, console)
+
+
+def _print_origins(header: TraceHeader, console: Console) -> None:
+    """What an import put together and lost, and what its source does not hold."""
+    said = [
+        f"{name}: not recorded ({note.get('reason') or 'no reason given'})"
+        for name, note in header.streams.items()
+        if isinstance(note, Mapping) and note.get("recorded") is False
+    ]
+    times = header.scope.get("times")
+    if times:
+        said.append(f"times: {times}")
+    for session in header.sessions:
+        report = session.get("report")
+        for name, heading in _REPORTED.items():
+            counts = report.get(name) if isinstance(report, Mapping) else None
+            if isinstance(counts, Mapping):
+                said += [f"{heading}: {count} {what}" for what, count in counts.items()]
+    if said:
+        _heading("What the source did not hold or tell", console)
+        for sentence in said:
+            console.print(escape(sentence))
+
+
+#: What the parts of an import's report are called.
+_REPORTED = {"derived": "put together", "calls": "requests without a state", "problems": "noticed"}
 
 
 def _unverified(summary: TraceSummary) -> str:

@@ -8,6 +8,7 @@ import click
 import yaml
 
 from tracekit.errors import UsageError
+from tracekit.record.audit_policy import COMMENT, audit_policy
 from tracekit.record.manifests import Deployment, manifests
 
 
@@ -25,6 +26,13 @@ from tracekit.record.manifests import Deployment, manifests
     help="Record logs of containers that ended, and let it read pods/log.",
 )
 @click.option(
+    "--audit-policy",
+    "wants_audit_policy",
+    is_flag=True,
+    help="Print an audit policy for the API server instead: the smallest with which its log alone "
+    "is enough (docs/rescue.md), with its cost.",
+)
+@click.option(
     "--feature-gates", is_flag=True, help="Let it read the API server's /metrics too (with -A)."
 )
 def manifests_command(
@@ -37,12 +45,18 @@ def manifests_command(
     rotate: str,
     keep: str,
     logs: str | None,
+    wants_audit_policy: bool,
     feature_gates: bool,
 ) -> None:
     """Print Role or ClusterRole, ServiceAccount, volume and Deployment of a recorder as YAML.
 
     It may get, list and watch what it records, and nothing else.
     """
+    if wants_audit_policy:
+        if namespaces or all_namespaces:
+            raise UsageError("--audit-policy is for the whole cluster: leave out -n and -A.")
+        click.echo(COMMENT + yaml.safe_dump(audit_policy(), sort_keys=False), nl=False)
+        return
     if bool(namespaces) == all_namespaces:
         raise UsageError("Say what to record: -n NAMESPACE (may be repeated) or -A.")
     if feature_gates and namespaces:

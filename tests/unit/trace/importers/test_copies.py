@@ -33,3 +33,21 @@ def test_redaction_keeps_who_did_it_and_drops_the_bodies_of_refused_requests(tmp
     assert [(r["type"], r["code"]) for r in rows] == [("ADDED", None), ("CALL", 403)]
     assert rows[0]["actor"] == "admin"
     assert "hunter2" not in json.dumps(rows)
+
+
+def test_info_says_what_the_source_did_not_hold(tmp_path, capsys):
+    log = write(
+        tmp_path / "audit.log",
+        [
+            entry("create", "jobs", "three", response=job(), code=201, user="admin"),
+            entry("create", "pods", None, at_s=1, code=403, request=pod()),
+        ],
+    )
+    with pytest.raises(SystemExit):
+        main(["import", str(log), "-o", str(tmp_path / "trace")])
+    assert "recognised as audit" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["info", str(tmp_path / "trace")])
+    out = capsys.readouterr().out
+    assert "events: not recorded" in out
+    assert "requests without a state: 1 refused with 403" in out

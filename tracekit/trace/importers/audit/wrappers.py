@@ -40,7 +40,8 @@ def unwrap(line: bytes) -> Iterator[tuple[str, bytes]]:
     Nothing comes out of a line that holds none; a line that is no JSON raises ValueError.
     """
     head = line[:_HEAD_BYTES]
-    if b'"auditID"' in head and b'"stage"' in head and line.startswith(b'{"'):
+    alone = line.startswith(b'{"') and b'"items"' not in head and b'"EventList"' not in head
+    if alone and b'"auditID"' in head and b'"stage"' in head:
         yield "audit", line
         return
     start = line.find(b"{")

@@ -1,0 +1,107 @@
+"""Importing audit logs: lines a second beside `orjson.loads`, and memory as the log grows.
+
+    python -m bench import [--repeat N …]
+
+The log is the shipped one of v1.36.3-churn7, repeated as if N clusters-in-time had written it one
+after the other (names, uids, revisions and times moved on), so that nothing is the same twice.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import orjson
+import zstandard
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+LOG = REPOSITORY / "traces" / "v1.36.3-churn7" / "audit.jsonl.zst"
+_REVISION = re.compile(rb'"resourceVersion":"(\d+)"')
+_AUDIT_ID = re.compile(rb'"auditID":"([0-9a-f]{8})')
+_UID = re.compile(rb'"(uid|controller-uid|batch.kubernetes.io/controller-uid)":"([0-9a-f]{8})')
+_DAY = re.compile(rb"2026-11-21T")
+_STEP = 20_000
+
+
+def repeated(lines: list[bytes], number: int) -> list[bytes]:
+    """The log once more: other revisions, uids, namespaces and another day."""
+    if number == 0:
+        return lines
+    mark = b"%08x" % number
+    day = time.strftime("%Y-%m-%dT", time.gmtime(1_795_219_200 + 86_400 * number)).encode()
+    found = []
+    for line in lines:
+        text = _REVISION.sub(
+            lambda m, n=number: b'"resourceVersion":"%d"' % (int(m.group(1)) + _STEP * n), line
+        )
+        text = _UID.sub(lambda m: b'"%s":"%s' % (m.group(1), mark), text)
+        text = _AUDIT_ID.sub(lambda _: b'"auditID":"' + mark, text)
+        text = text.replace(b'"t-', b'"t%d-' % number).replace(b"/t-", b"/t%d-" % number)
+        found.append(_DAY.sub(day, text))
+    return found
+
+
+def write(path: Path, times: int) -> tuple[int, int]:
+    """A log of that many repetitions; its lines and bytes."""
+    with LOG.open("rb") as file:
+        lines = zstandard.ZstdDecompressor().stream_reader(file).read().splitlines()
+    size = 0
+    with path.open("wb") as out:
+        for number in range(times):
+            for line in repeated(lines, number):
+                size += out.write(line + b"\n")
+    return len(lines) * times, size
+
+
+def loads(path: Path) -> float:
+    """Seconds of `orjson.loads` alone, line by line."""
+    begin = time.perf_counter()
+    with path.open("rb") as file:
+        for line in file:
+            orjson.loads(line)
+    return time.perf_counter() - begin
+
+
+_CHILD = """
+import json, resource, sys, time
+from pathlib import Path
+from tracekit.trace.importers.run import ImportRequest, import_files
+begin = time.perf_counter()
+result, = import_files(ImportRequest([sys.argv[1]], Path(sys.argv[2]), kind="audit"))
+print(json.dumps({"seconds": time.perf_counter() - begin, "rows": result.rows,
+    "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}))
+"""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Print one line for each size."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repeat", type=int, nargs="*", default=[1, 5, 20])
+    options = parser.parse_args(arguments)
+    print("  log        lines   orjson.loads        import           rows   peak memory")
+    for times in options.repeat:
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "audit.log"
+            lines, size = write(path, times)
+            alone = loads(path)
+            ran = subprocess.run(
+                [sys.executable, "-c", _CHILD, str(path), str(Path(folder) / "trace")],
+                check=True, capture_output=True, text=True,
+            )  # fmt: skip
+            found = json.loads(ran.stdout)
+        print(
+            f"{size / 1e6:6.0f} MB {lines:10,} {lines / alone:10,.0f}/s "
+            f"{lines / found['seconds']:10,.0f}/s {found['rows']:14,} "
+            f"{found['peak'] / 1024:10,.0f} MiB"
+        )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,203 @@
+"""Audit logs as providers keep them: each made of a shipped log by the transformation shown here.
+
+Field names: Cloud Logging's LogEntry and google.cloud.audit.AuditLog; CloudWatch Logs'
+FilterLogEvents, subscription and Insights answers; Azure Monitor's resource logs and the tables
+AKSAudit; `oc adm node-logs`; the log shippers of containers.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import pytest
+
+from tests.unit.trace.importers.audit_logs import shipped
+from tracekit.trace.importers.run import ImportRequest, import_files
+from tracekit.trace.judged import Judge, resolve_era
+from tracekit.trace.model import TraceHeader
+from tracekit.trace.reader import TraceReader
+
+NAME = "v1.36.3-restart"
+_RPC = {403: 7, 404: 5, 409: 10, 422: 3, 500: 13}
+
+
+def entries():
+    return [json.loads(line) for line in shipped(NAME)]
+
+
+def gke(entry):
+    """A LogEntry of cloudaudit.googleapis.com/activity."""
+    ref = entry.get("objectRef") or {}
+    group = ref.get("apiGroup", "core").removesuffix(".k8s.io") or "core"
+    version = ref.get("apiVersion", "v1")
+    parts = [group, version]
+    if ref.get("namespace"):
+        parts += ["namespaces", ref["namespace"]]
+    if ref.get("resource") != "namespaces" or not ref.get("namespace"):
+        parts += [p for p in (ref.get("resource"), ref.get("name"), ref.get("subresource")) if p]
+    names = [p for p in (ref.get("resource"), ref.get("subresource")) if p]
+    payload = {
+        "@type": "type.googleapis.com/google.cloud.audit.AuditLog",
+        "serviceName": "k8s.io",
+        "methodName": f"io.k8s.{group}.{version}.{'.'.join(names)}.{entry['verb']}",
+        "resourceName": "/".join(parts),
+        "authenticationInfo": {"principalEmail": entry["user"]["username"]},
+        "requestMetadata": {"callerSuppliedUserAgent": entry.get("userAgent", "")},
+    }
+    for theirs, ours in (("request", "requestObject"), ("response", "responseObject")):
+        if ours in entry:
+            payload[theirs] = {"@type": "core.k8s.io/v1.Any", **entry[ours]}
+    code = entry["responseStatus"]["code"]
+    if code >= 400:
+        payload["status"] = {"code": _RPC.get(code, 13)}
+    return {
+        "insertId": entry["auditID"],
+        "logName": "projects/p/logs/cloudaudit.googleapis.com%2Factivity",
+        "operation": {"id": entry["auditID"], "producer": "k8s.io", "first": True, "last": True},
+        "protoPayload": payload,
+        "resource": {"type": "k8s_cluster"},
+        "timestamp": entry["stageTimestamp"],
+    }
+
+
+def compact(document):
+    return json.dumps(document, separators=(",", ":"))
+
+
+def wrapped(shape, found):
+    """The text of a log of that shape."""
+    texts = [compact(e) for e in found]
+    event = [
+        {"logStreamName": "kube-apiserver-audit-1f", "timestamp": 1, "message": t} for t in texts
+    ]
+    records = [
+        {
+            "category": "kube-audit",
+            "properties": {"log": t, "stream": "stdout", "pod": "kube-apiserver-0"},
+        }
+        for t in texts
+    ]
+    tables = [
+        {
+            "AuditId": e["auditID"], "Level": e["level"], "Stage": e["stage"], "Verb": e["verb"],
+            "RequestUri": e["requestURI"], "UserAgent": e.get("userAgent"),
+            "User": compact(e["user"]), "ObjectRef": compact(e.get("objectRef") or {}),
+            "ResponseStatus": compact(e["responseStatus"]),
+            "RequestObject": compact(e.get("requestObject")),
+            "ResponseObject": compact(e.get("responseObject")),
+            "RequestReceivedTime": e["requestReceivedTimestamp"],
+            "StageReceivedTime": e["stageTimestamp"],
+        }
+        for e in found
+    ]  # fmt: skip
+    return {
+        "plain": lambda: "\n".join(texts),
+        "webhook": lambda: "\n".join(
+            compact({"kind": "EventList", "apiVersion": "audit.k8s.io/v1", "items": found[i : i + 50]})
+            for i in range(0, len(found), 50)
+        ),
+        "gke": lambda: json.dumps([gke(e) for e in found], indent=2),
+        "gke-lines": lambda: "\n".join(compact(gke(e)) for e in found),
+        "eks-filter": lambda: json.dumps({"events": event, "searchedLogStreams": []}, indent=4),
+        "eks-subscription": lambda: "\n".join(
+            compact({"messageType": "DATA_MESSAGE", "logEvents": event[i : i + 100]})
+            for i in range(0, len(event), 100)
+        ),
+        "eks-insights": lambda: compact(
+            {"results": [[{"field": "@timestamp", "value": "t"}, {"field": "@message", "value": t}]
+                         for t in texts]}
+        ),
+        "eks-export": lambda: "\n".join(f"2026-11-21T05:56:42.442Z {t}" for t in texts),
+        "aks": lambda: "\n".join(map(compact, records)),
+        "aks-blob": lambda: compact({"records": records}),
+        "aks-table": lambda: "\n".join(map(compact, tables)),
+        "openshift": lambda: "\n".join(f"ip-10-0-1-2.ec2.internal {t}" for t in texts),
+        "shipper": lambda: "\n".join(
+            compact({"log": t + "\n", "stream": "stdout", "time": "x"}) for t in texts
+        ),
+    }[shape]()  # fmt: skip
+
+
+SHAPES = {
+    "webhook": "batch", "gke": "gke", "gke-lines": "gke", "eks-filter": "eks",
+    "eks-subscription": "eks", "eks-insights": "eks", "eks-export": "cloudwatch", "aks": "aks",
+    "aks-blob": "aks", "aks-table": "aks", "openshift": "openshift", "shipper": "container log",
+}  # fmt: skip
+
+
+def imported(tmp_path, text, name="log", header=None):
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(text.encode()))
+    results = import_files(
+        ImportRequest([str(path)], tmp_path / f"{name}-trace", header or TraceHeader())
+    )
+    return TraceReader(tmp_path / f"{name}-trace"), results
+
+
+def rows(reader):
+    columns = ("stream", "type", "rv", "uid", "actor", "verb", "derived_from", "code", "name")
+    return sorted(map(str, reader.table(columns).to_pylist()))
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory):
+    return imported(tmp_path_factory.mktemp("plain"), wrapped("plain", entries()))[0]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_wrapped_log_is_the_same_trace(tmp_path, plain, shape):
+    reader, results = imported(tmp_path, wrapped(shape, entries()))
+    assert results[0].kind == "audit"
+    assert set(results[0].shapes) == {SHAPES[shape]}
+    if SHAPES[shape] != "gke":
+        assert rows(reader) == rows(plain)
+        return
+    # Cloud Logging has one time, of the answer: bounds are wider, and codes are of another table.
+    told = [r for r in reader.table(("rv", "uid", "type", "derived_from")).to_pylist() if r["rv"]]
+    seen = [r for r in plain.table(("rv", "uid", "type", "derived_from")).to_pylist() if r["rv"]]
+    exact = lambda found: {  # noqa: E731
+        (r["rv"], r["uid"], r["type"]) for r in found if r["derived_from"] is None
+    }
+    assert exact(told) == exact(seen)
+    assert len(told) == len(seen)
+    report = Judge(reader, resolve_era(reader, None, None)).report()
+    assert report.divergences == []
+
+
+def test_too_large_a_body_of_aks_is_a_write_that_was_not_seen(tmp_path):
+    found = entries()
+    skipped = 0
+    for entry in found:
+        ref = entry.get("objectRef") or {}
+        of_pods = (ref.get("resource"), ref.get("subresource")) == ("pods", "status")
+        if of_pods and entry["responseStatus"]["code"] == 200 and skipped < 5:
+            entry["requestObject"] = entry["responseObject"] = "skipped-too-big-size-object"
+            skipped += 1
+    reader, results = imported(tmp_path, wrapped("aks", found))
+    assert results[0].gaps >= 1
+    calls = reader.table(("reason",), types=["CALL"]).to_pylist()
+    assert sum(c["reason"].startswith("logged without its answer") for c in calls) >= skipped
+
+
+def test_a_must_gather_is_a_directory_with_other_logs_in_it(tmp_path, plain):
+    lines = wrapped("plain", entries()).splitlines()
+    place = tmp_path / "audit_logs" / "kube-apiserver"
+    place.mkdir(parents=True)
+    for number, part in enumerate((lines[:700], lines[600:])):
+        name = f"master-{number}-audit.log.gz"
+        (place / name).write_bytes(gzip.compress("\n".join(part).encode() + b"\n"))
+    (tmp_path / "audit_logs" / "version.txt").write_text("4.16\n")
+    results = import_files(ImportRequest([str(tmp_path / "audit_logs")], tmp_path / "trace"))
+    assert rows(TraceReader(tmp_path / "trace")) == rows(plain)
+    assert results[0].calls["logged twice, left out"] > 0
+
+
+def test_impersonation_names_who_acted(tmp_path):
+    found = entries()
+    for entry in found:
+        if entry["user"]["username"] == "admin":
+            entry["user"] = {"username": "system:serviceaccount:cattle-system:rancher"}
+            entry["impersonatedUser"] = {"username": "u-alice"}
+    reader, _ = imported(tmp_path, wrapped("plain", found))
+    assert "u-alice" in {r["actor"] for r in reader.table(("actor",)).to_pylist()}
