@@ -6,23 +6,33 @@ pods were made, deleted and counted does not depend on them; whether it was earl
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection
 from dataclasses import replace
 
+from tracekit.replay.run_context import RunContext
 from tracekit.verdict import Judgement, Reason, Verdict
 
 _TIMED = frozenset({Verdict.EARLY, Verdict.LATE, Verdict.MISSING})
 
 
 def as_far_as_recorded(
-    judgement: Judgement, times_unknown: str, not_recorded: Mapping[str, str]
+    judgement: Judgement, context: RunContext, there_before: Collection[str]
 ) -> Judgement:
     """The judgement, unknowable where it rests on what the record does not have.
 
-    `times_unknown` says why times are not known, `not_recorded` which streams are not there.
+    `there_before` has the uids of the Jobs and CronJobs that the record does not see begin, where
+    it does not list what there was either: their pods and the controller's memory are not known.
     """
     if not judgement.divergent:
         return judgement
+    times_unknown, not_recorded = context.times_unknown, context.not_recorded
+    if judgement.object.uid in there_before:
+        return _unknowable(
+            judgement,
+            f"the {judgement.object.kind} was there before the record began, and "
+            f"{context.unlisted}",
+            Reason.BEFORE_RECORD,
+        )
     timed = judgement.verdict in _TIMED or (
         judgement.verdict is Verdict.DIFFERENT
         and bool(judgement.fields)
@@ -37,10 +47,10 @@ def as_far_as_recorded(
     return judgement
 
 
-def _unknowable(judgement: Judgement, why: str) -> Judgement:
+def _unknowable(judgement: Judgement, why: str, reason: Reason = Reason.NOT_RECORDED) -> Judgement:
     return replace(
         judgement,
         verdict=Verdict.UNKNOWABLE,
-        reason=Reason.NOT_RECORDED,
+        reason=reason,
         why=f"{why}; else it would be {judgement.verdict.value}: {judgement.why}",
     )

@@ -30,6 +30,8 @@ class RunContext:
     not_recorded: Mapping[str, str] = field(default_factory=dict)
     #: Why the times of rows are not those at which things happened; empty where they are.
     times_unknown: str = ""
+    #: Why objects that were there before the record began are not known; empty where it lists them.
+    unlisted: str = ""
     #: A write so close to the end of the trace may have a rest that was not recorded.
     end_slack_ns: int = 15 * NS_PER_S
 

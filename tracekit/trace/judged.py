@@ -31,6 +31,7 @@ from tracekit.suggest import hint
 from tracekit.trace.cron_rows import cron_rows
 from tracekit.trace.detected import detected_gates, detected_version
 from tracekit.trace.losses import LostTime
+from tracekit.trace.model import STATE_TYPES, RowType
 from tracekit.trace.objects import Objects, objects_of
 from tracekit.trace.reader import TraceReader
 from tracekit.trace.run_context import run_context_of
@@ -250,7 +251,7 @@ class Judge:
             report.judgements = [self._but_for_losses(j) for j in report.judgements]
         context = self.run_context
         report.judgements = [
-            as_far_as_recorded(judgement, context.times_unknown, context.not_recorded)
+            as_far_as_recorded(judgement, context, self._there_before)
             for judgement in report.judgements
         ]
         return report
@@ -269,6 +270,17 @@ class Judge:
             why=f"rows {loss.first} to {loss.last} of the trace are lost, and this "
             f"{judgement.object.kind} lived then; without them: {judgement.why}",
         )
+
+    @cached_property
+    def _there_before(self) -> frozenset[str]:
+        """Uids of what a source that lists nothing first shows after its creation."""
+        if not self.run_context.unlisted:
+            return frozenset()
+        rows = self._reader.table(
+            ("uid", "type"), streams=["jobs", "cronjobs"], types=sorted(STATE_TYPES)
+        ).to_pylist()
+        created = {row["uid"] for row in rows if row["type"] == RowType.ADDED}
+        return frozenset(row["uid"] for row in rows if row["uid"] and row["uid"] not in created)
 
     @cached_property
     def _lost_time(self) -> LostTime:

@@ -32,6 +32,7 @@ def run_context_of(reader: TraceReader) -> RunContext:
         _namespaces_ending(reader),
         not_recorded(reader.header.streams),
         str(reader.header.scope.get("times") or ""),
+        str(reader.header.scope.get("unlisted") or ""),
     )
 
 

@@ -32,6 +32,9 @@ class ImportResult:
     not_recorded: dict[str, str] = field(default_factory=dict)
     #: Why the times of the rows are not those at which things happened; empty if they are.
     times: str = ""
+    #: Why objects that were there before the source begins are known only once somebody wrote them;
+    #: empty if the source lists them.
+    unlisted: str = ""
     #: What is worth knowing of it besides, as sentences.
     remarks: list[str] = field(default_factory=list)
 

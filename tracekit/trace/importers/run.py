@@ -263,9 +263,15 @@ def _tell(place: Path, result: ImportResult) -> None:
             reader.header,
             sessions=(*reader.header.sessions[:-1], last),
             streams={**reader.header.streams, **streams},
-            scope={**reader.header.scope, **({"times": result.times} if result.times else {})},
+            scope={**reader.header.scope, **_limits(result)},
         ),
     )
+
+
+def _limits(result: ImportResult) -> dict[str, str]:
+    """What the source as a whole does not tell, as it stands in the header's scope."""
+    told = {"times": result.times, "unlisted": result.unlisted}
+    return {name: why for name, why in told.items() if why}
 
 
 def _combined(request: ImportRequest, traces: Sequence[Path], place: Path) -> ImportResult:
@@ -289,6 +295,8 @@ def _combined(request: ImportRequest, traces: Sequence[Path], place: Path) -> Im
         found = combine(writer, readers)
         writer.close(compact=True)
         result.rows = writer.next_seq
+    if all(h.scope.get("unlisted") for h in headers):
+        header = replace(header, scope={**header.scope, "unlisted": headers[0].scope["unlisted"]})
     if not found.timed:
         header = replace(header, scope={**header.scope, "times": headers[0].scope["times"]})
     write_header(place, replace(header, sessions=(*header.sessions, _session(found))))

@@ -252,3 +252,18 @@ def test_of_another_kind_is_said(tmp_path):
     watch = TRACES / "v1.36.3-restart" / "watch.jsonl.zst"
     with pytest.raises(TraceFormatError, match="is no audit source but watch"):
         imported(tmp_path, watch, kind="audit")
+
+
+@pytest.mark.parametrize("name", ["v1.28.15-all", "v1.36.3-all"])
+@pytest.mark.parametrize("part", [3, 2])
+def test_a_log_that_begins_midway_accuses_nobody(tmp_path, name, part):
+    lines = shipped(name)
+    path = tmp_path / "late.log"
+    path.write_bytes(b"\n".join(lines[len(lines) // part :]) + b"\n")
+    reader, _ = imported(tmp_path, path, kind="audit")
+    report = Judge(reader, resolve_era(reader, None, None)).report()
+    assert report.divergences == []
+    verdicts = Counter(j.verdict for j in report.judgements)
+    assert verdicts[Verdict.UNKNOWABLE] <= 0.1 * sum(verdicts.values())
+    unknowable = [j for j in report.judgements if j.verdict is Verdict.UNKNOWABLE]
+    assert any("was there before the record began" in j.why for j in unknowable)

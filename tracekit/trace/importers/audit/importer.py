@@ -55,6 +55,7 @@ class AuditReader:
 
     def __init__(self, scratch: Path, result: ImportResult) -> None:
         self.result = result
+        result.unlisted = "an audit log does not list what was there when it begins"
         self._entries: Spill[_ObjectKey] = Spill(scratch, "entries", _ObjectKey)  # type: ignore[arg-type]
         self._rows: Spill[_TimeKey] = Spill(scratch, "rows", _TimeKey)  # type: ignore[arg-type]
         self._clock = RevisionClock()
