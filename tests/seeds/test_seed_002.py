@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
+from tests.support.cron_pass import Cluster
 from tests.support.cron_world import World, at, cron_job, era, job, ref
 from tracekit.controllers.actions import Outcome
 from tracekit.controllers.cronjob.actions import Answer, CreateJob, UpdateCronJobStatus
 from tracekit.controllers.cronjob.children import group_by_owner_uid
 from tracekit.controllers.cronjob.missed import parse_schedule, unmet_starts
+from tracekit.controllers.cronjob.sync_all import sync_all
 from tracekit.controllers.cronjob.sync_polling import sync_one
 from tracekit.cron.zones import UTC
 from tracekit.eras.constants import CRON_POLL_PERIOD_NS
@@ -171,3 +173,11 @@ def test_history_is_cleaned_oldest_first() -> None:
     assert run("09:59:00", jobs, limits=(1, 1)).deleted == ["j1", "j2"]
     assert run("09:59:00", jobs, limits=(0, 1)).deleted == ["j1", "j2", "j3"]
     assert run("09:59:00", jobs).deleted == []
+
+
+def test_a_pass_lists_jobs_first_and_ends_where_a_list_fails() -> None:
+    """Seed 002, syncAll: Jobs, then CronJobs, then one sync after the other."""
+    cluster = Cluster((), (cron_job(),))
+    assert sync_all(cluster, ERA) is not None
+    assert cluster.log == ["jobs 0", "cronjobs 0", "sync cj", "now"]
+    assert sync_all(Cluster((), (cron_job(),), failing_job_page=0), ERA) is None

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tracekit.controllers.cronjob.actions import CronJobApi, SyncResult
-from tracekit.controllers.cronjob.children import children_of
+from tracekit.controllers.cronjob.children import children_of, group_by_owner_uid
 from tracekit.controllers.cronjob.missed import ScheduleError, parse_schedule
 from tracekit.controllers.cronjob.sync_polling import sync_one
 from tracekit.controllers.cronjob.sync_queued import sync
@@ -61,11 +61,7 @@ class CronRunner:
     def children(self, cron_job: CronJobView, jobs: Iterable[JobView]) -> Sequence[JobView]:
         """The Jobs that this controller takes for the CronJob's."""
         if self.polls:
-            return [
-                job
-                for job in jobs
-                if job.controller is not None and job.controller.uid == cron_job.uid
-            ]
+            return group_by_owner_uid(jobs).get(cron_job.uid, ())
         return children_of(cron_job, jobs, self.era)
 
     def run(

@@ -8,7 +8,7 @@ Upstream: pkg/controller/cronjob/cronjob_controller.go:syncOne, v1.11 to v1.21.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -30,7 +30,6 @@ from tracekit.controllers.cronjob.missed import (
 from tracekit.cron.gotime import rfc1123z
 from tracekit.cron.zones import UTC, Zone
 from tracekit.eras.constants import CRON_MISSED_RUNS_MAX
-from tracekit.eras.cronjob import Paging
 from tracekit.kube.cronjob_views import FORBID, REPLACE, ActiveRef, CronJobView
 from tracekit.kube.timestamps import NS_PER_S
 
@@ -44,12 +43,6 @@ _TOO_MANY = (
     "oo many missed start time (> 100). "
     "Set or decrease .spec.startingDeadlineSeconds or check clock skew"
 )
-
-
-def pass_is_aborted(jobs: Iterable[JobView], cron_jobs: int, era: CronJobEra) -> bool:
-    """Whether the whole pass does nothing: 1.14 cannot read a list of more than one page."""
-    too_many = sum(1 for _ in jobs) > PAGE_SIZE or cron_jobs > PAGE_SIZE
-    return era.paging is Paging.BROKEN and too_many
 
 
 def sync_one(

@@ -22,7 +22,7 @@ from tests.support.cron_world import (
 from tracekit.controllers.actions import Outcome
 from tracekit.controllers.cronjob.actions import Answer, CreateJob, DeleteJob, UpdateCronJobStatus
 from tracekit.controllers.cronjob.children import group_by_owner_uid
-from tracekit.controllers.cronjob.sync_polling import pass_is_aborted, sync_one
+from tracekit.controllers.cronjob.sync_polling import sync_one
 
 OLD = "1.17.17"
 RUNNING = job("cj-1463648400")
@@ -347,21 +347,6 @@ def test_grouping_is_by_the_uid_of_a_controlling_cronjob() -> None:
         "u1": ["a", "c"],
         "u2": ["b"],
     }
-
-
-@pytest.mark.parametrize(
-    ("version", "count", "aborted"),
-    [
-        ("1.13.12", 501, False),
-        ("1.14.10", 500, False),
-        ("1.14.10", 501, True),
-        ("1.15.0", 501, False),
-    ],
-)
-def test_more_than_a_page_of_jobs_aborts_the_pass_in_1_14_only(
-    version: str, count: int, aborted: bool
-) -> None:
-    assert pass_is_aborted([RUNNING] * count, 1, era(version)) is aborted
 
 
 def test_a_failed_status_write_ends_the_pass_before_anything_starts() -> None:
