@@ -5,6 +5,7 @@ With --check nothing is written; the exit status is 1 if a page tells another st
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +14,9 @@ from tempfile import TemporaryDirectory
 import click
 
 from tracekit.cli.main import VERBS, cli
+from tracekit.eras.behavior_releases import SHIPPED
+from tracekit.eras.behaviors import Behavior
+from tracekit.eras.gates import GATES, Gate
 from tracekit.findings import divergences
 from tracekit.findings.diagnosis import RULES
 from tracekit.sql.catalog import View, examples, macros, views
@@ -224,10 +228,85 @@ def _finding_lines() -> Iterator[str]:
             yield f"- False alarms: {rule.false_alarms}\n- What to do: {rule.todo}\n"
 
 
+VERSIONS_HEAD = """\
+# The version table
+
+<!-- Made by docs/generate.py from tracekit/eras and tests/mutation: change it there. -->
+
+Every difference between releases that the ports know, one row each, as `tracekit versions` prints
+them. *Witness*: a shipped trace, and an object of it, that diverges when that row alone is turned
+over (`tests/mutation`); such a row is proved by a real controller. *Certain* says whether its patch
+releases were compared in upstream's source.
+"""
+
+UNWITNESSED_HEAD = """\
+## Rows without a witness
+
+No shipped trace has a divergence when one of these is turned over: they follow from reading the
+source alone. Some cannot be seen in a watch at all (a queue's back-off, refused calls); some need a
+release or a moment that no shipped trace has. A recording that shows one is welcome: put it into
+`traces/` and run `python -m tests.mutation.witness`.
+"""
+
+
+def versions_page() -> str:
+    """docs/versions.md."""
+    store = DOCS.parent / "tests" / "mutation" / "witnesses.json"
+    witnesses: dict[str, dict[str, str] | None] = json.loads(store.read_text(encoding="utf-8"))
+    proved = sum(witness is not None for witness in witnesses.values())
+    return (
+        "\n".join(
+            [
+                VERSIONS_HEAD,
+                f"{proved} of {len(witnesses)} rows have a witness.\n",
+                *_version_rows(witnesses),
+                UNWITNESSED_HEAD,
+                ", ".join(f"`{row}`" for row, witness in witnesses.items() if witness is None)
+                + ".",
+            ]
+        )
+        + "\n"
+    )
+
+
+def _version_rows(witnesses: dict[str, dict[str, str] | None]) -> Iterator[str]:
+    yield "## Gates\n\n| gate | releases | switches | witness |\n|---|---|---|---|"
+    for gate in Gate:
+        history = GATES[gate]
+        states = [
+            f"{spec.version.branch} {spec.stage.value} {'on' if spec.default else 'off'}"
+            for spec in history.specs
+        ]
+        states += [f"gone in {history.removed.branch}"] if history.removed else []
+        where = _witness(witnesses[f"gate {gate.value}"])
+        yield f"| `{gate.value}` | {', '.join(states)} | {_cell(history.about)} | {where} |"
+    yield "\n## Behaviours without a gate\n"
+    yield "| behaviour | releases | certain | what it is | upstream | witness |"
+    yield "|---|---|---|---|---|---|"
+    for behavior in Behavior:
+        row, name = SHIPPED[behavior], behavior.name.lower()
+        certain = "yes" if row.patch_is_certain else "no"
+        where = _witness(witnesses[f"behavior {name}"])
+        yield (
+            f"| `{name}` | {row.boundary.describe()} | {certain} | {_cell(row.about)} | "
+            f"`{row.upstream}` | {where} |"
+        )
+    yield "\n## Numbers and texts\n\n| row | witness |\n|---|---|"
+    for row_name, witness in witnesses.items():
+        if row_name.startswith(("constant ", "text ")):
+            yield f"| `{row_name}` | {_witness(witness)} |"
+    yield ""
+
+
+def _witness(witness: dict[str, str] | None) -> str:
+    return f"{witness['trace']}: {witness['object']}" if witness else "none"
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "sql.md": sql_page,
     "cli.md": cli_page,
     "findings.md": findings_page,
+    "versions.md": versions_page,
 }
 
 

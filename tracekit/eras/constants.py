@@ -48,8 +48,6 @@ class Constants:
     pods_per_sync_max: int | None = None
     slow_start_batch_initial: int = SLOW_START_BATCH_INITIAL
     expectations_timeout_ns: int = EXPECTATIONS_TIMEOUT_NS
-    #: Attempts to write a Job's status within one sync, each from a fresh read when above 1.
-    status_write_attempts: int = 4
     #: Workers of each batch controller, and its client's throttle.
     workers: int = 5
     client_qps: int = 20
@@ -70,11 +68,6 @@ CHANGES: Final[tuple[tuple[Boundary, dict[str, int], str], ...]] = (
         Boundary("1.22"),
         {"uncounted_pods_max": 500, "pods_per_sync_max": 500},
         "pkg/controller/job/job_controller.go:MaxUncountedPods, MaxPodCreateDeletePerSync",
-    ),
-    (
-        Boundary("1.23"),
-        {"status_write_attempts": 1},
-        "pkg/controller/job/job_controller.go:updateJobStatus",
     ),
     (
         Boundary("1.23"),

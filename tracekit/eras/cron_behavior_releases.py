@@ -106,15 +106,13 @@ CRON_SHIPPED: Final[dict[Behavior, Shipped]] = {
         "1.23",
         "event UnsupportedSchedule for TZ or CRON_TZ inside the schedule",
         f"{_CRON}:syncCronJob",
-        first_patch={"1.22": 17},
-        certain=False,
+        first_patch={"1.22": 5},
     ),
     Behavior.UNPARSEABLE_SCHEDULE_QUOTED: shipped(
         "1.23",
         "event UnparseableSchedule quotes the schedule",
         f"{_CRON}:syncCronJob",
-        first_patch={"1.22": 17},
-        certain=False,
+        first_patch={"1.22": 5},
     ),
     Behavior.STATUS_WRITTEN_ONLY_WHEN_CHANGED: shipped(
         "1.24", "at most one status PUT a sync, and only when something changed", f"{_CRON}:sync"
@@ -124,14 +122,12 @@ CRON_SHIPPED: Final[dict[Behavior, Shipped]] = {
         "history clean-up uses the revision that the sync wrote (before: a 409 after each start)",
         f"{_CRON}:syncCronJob",
         first_patch={"1.21": 9, "1.22": 6, "1.23": 2},
-        certain=False,
     ),
     Behavior.CLEANUP_PRECEDES_SCHEDULING: shipped(
         "1.29",
         "history clean-up runs before the schedule is looked at",
         f"{_CRON}:sync",
         first_patch={"1.25": 14, "1.26": 9, "1.27": 6, "1.28": 2},
-        certain=False,
     ),
     Behavior.ALREADY_EXISTS_RECOVERS: shipped(
         "1.37",
@@ -144,8 +140,7 @@ CRON_SHIPPED: Final[dict[Behavior, Shipped]] = {
         "1.28",
         "a Job refused because its namespace terminates is an error without an event",
         f"{_CRON}:syncCronJob",
-        first_patch={"1.25": 16, "1.26": 15, "1.27": 16},
-        certain=False,
+        first_patch={"1.25": 14, "1.26": 9, "1.27": 6},
     ),
     Behavior.LAST_SUCCESSFUL_TIME_OF_COMPLETE_JOBS_ONLY: shipped(
         "1.30", "a failed Job does not touch status.lastSuccessfulTime", f"{_CRON}:syncCronJob"

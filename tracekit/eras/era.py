@@ -39,17 +39,14 @@ class GateFlags:
     CronJobControllerV2: bool
     CronJobTimeZone: bool
     CronJobsScheduledAnnotation: bool
-    ElasticIndexedJob: bool
     IndexedJob: bool
     JobBackoffLimitPerIndex: bool
     JobManagedBy: bool
-    JobMutableNodeSchedulingDirectives: bool
     JobPodFailurePolicy: bool
     JobPodReplacementPolicy: bool
     JobReadyPods: bool
     JobSuccessPolicy: bool
     JobTrackingWithFinalizers: bool
-    MutablePodResourcesForSuspendedJobs: bool
     MutableSchedulingDirectivesForSuspendedJobs: bool
     PodDisruptionConditions: bool
     PodIndexLabel: bool

@@ -1,5 +1,8 @@
 """The upstream feature gates that the batch controllers consult, with their history.
 
+Gates that only the API server reads (ElasticIndexedJob and its like) are not here: what they let a
+user write stands in the objects.
+
 As in component-base: a gate has a list of (version, default, stage, locked); the entry with the
 highest version that is not above the running (or emulated) one counts. Two things are added:
 patch versions, because release branches did flip a default (JobTrackingWithFinalizers in 1.23),
@@ -27,17 +30,14 @@ class Gate(Enum):
     CronJobControllerV2 = "CronJobControllerV2"
     CronJobTimeZone = "CronJobTimeZone"
     CronJobsScheduledAnnotation = "CronJobsScheduledAnnotation"
-    ElasticIndexedJob = "ElasticIndexedJob"
     IndexedJob = "IndexedJob"
     JobBackoffLimitPerIndex = "JobBackoffLimitPerIndex"
     JobManagedBy = "JobManagedBy"
-    JobMutableNodeSchedulingDirectives = "JobMutableNodeSchedulingDirectives"
     JobPodFailurePolicy = "JobPodFailurePolicy"
     JobPodReplacementPolicy = "JobPodReplacementPolicy"
     JobReadyPods = "JobReadyPods"
     JobSuccessPolicy = "JobSuccessPolicy"
     JobTrackingWithFinalizers = "JobTrackingWithFinalizers"
-    MutablePodResourcesForSuspendedJobs = "MutablePodResourcesForSuspendedJobs"
     MutableSchedulingDirectivesForSuspendedJobs = "MutableSchedulingDirectivesForSuspendedJobs"
     PodDisruptionConditions = "PodDisruptionConditions"
     PodIndexLabel = "PodIndexLabel"
@@ -144,12 +144,6 @@ GATES: Final[dict[Gate, GateHistory]] = {
         removed="1.35",
         about="annotation batch.kubernetes.io/cronjob-scheduled-timestamp on the Jobs of CronJobs",
     ),
-    Gate.ElasticIndexedJob: _history(
-        "1.27 beta on",
-        "1.31 GA on locked",
-        removed="1.34",
-        about="completions of an Indexed Job may change together with parallelism",
-    ),
     Gate.IndexedJob: _history(
         "1.21 alpha off",
         "1.22 beta on",
@@ -169,12 +163,6 @@ GATES: Final[dict[Gate, GateHistory]] = {
         "1.32 beta on",
         "1.35 GA on locked",
         about="spec.managedBy: Jobs that another controller looks after",
-    ),
-    Gate.JobMutableNodeSchedulingDirectives: _history(
-        "1.23 beta on",
-        "1.27 GA on locked",
-        removed="1.29",
-        about="scheduling directives may change while a Job that never started is suspended",
     ),
     Gate.JobPodFailurePolicy: _history(
         "1.25 alpha off",
@@ -214,11 +202,6 @@ GATES: Final[dict[Gate, GateHistory]] = {
         "1.26 GA on locked",
         removed="1.29",
         about="pods are counted by removing a finalizer instead of by listing them",
-    ),
-    Gate.MutablePodResourcesForSuspendedJobs: _history(
-        "1.35 alpha off",
-        "1.36 beta on",
-        about="container resources of a suspended Job's template may change",
     ),
     Gate.MutableSchedulingDirectivesForSuspendedJobs: _history(
         "1.35 alpha off",

@@ -43,7 +43,6 @@ JOB_SHIPPED: Final[dict[Behavior, Shipped]] = {
         "a pod create that timed out is retried (before: taken as done until the row expires)",
         f"{_JOB}:manageJob",
         first_patch={"1.16": 5, "1.17": 1},
-        certain=False,
     ),
     Behavior.TERMINATING_NAMESPACE_IS_SILENT: shipped(
         "1.17",

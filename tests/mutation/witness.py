@@ -1,0 +1,144 @@
+"""Which real trace contradicts a mutant: the Job or CronJob at which it diverges.
+
+    python -m tests.mutation.witness            # every row, every shipped trace: some ten minutes
+    python -m tests.mutation.witness 'gate X'   # one row
+
+writes `witnesses.json` beside this file: for each row the trace and the object that give a
+divergence when the row is turned over, or null where no shipped trace does.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from tests.mutation.mutants import Mutant, mutants, rows
+from tests.support.traces import ALL, TRACES, import_log
+from tracekit.diff.trace import judge_groups
+from tracekit.eras.era import Era
+from tracekit.replay.cron_history import CronHistory, cron_histories
+from tracekit.replay.cron_runner import CronRunner
+from tracekit.replay.feed import COLUMNS
+from tracekit.replay.observed_cronjob import judge_cron_job
+from tracekit.replay.observed_ttl import judge_ttl
+from tracekit.trace.cron_rows import cron_rows
+from tracekit.trace.judged import resolve_era
+from tracekit.trace.reader import TraceReader
+from tracekit.trace.run_context import run_context_of
+
+STORE = Path(__file__).with_name("witnesses.json")
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """A trace and an object of it: `job NS/NAME`, `cronjob NS/NAME` or `ttl`."""
+
+    trace: str
+    object: str
+
+
+class Trial:
+    """One shipped trace, before which mutants are tried."""
+
+    def __init__(self, name: str, folder: Path) -> None:
+        self.name = name
+        self.reader: TraceReader = import_log(TRACES / name / "watch.jsonl.zst", folder, name)
+        self.era: Era = resolve_era(self.reader, None, None)
+
+    @cached_property
+    def _groups(self) -> list:  # type: ignore[type-arg]
+        return list(self.reader.groups(COLUMNS))
+
+    @cached_property
+    def _cron(self) -> tuple:  # type: ignore[type-arg]
+        return cron_rows(self.reader)
+
+    @cached_property
+    def _histories(self) -> list[CronHistory]:
+        return cron_histories(self._cron[0])
+
+    def contradicts(self, mutant: Mutant, only: str | None = None) -> str | None:
+        """The object of the trace, or `only` that one, at which the mutant diverges."""
+        kind, _, key = (only or "").partition(" ")
+        found = None
+        if mutant.job is not None and kind in ("", "job"):
+            found = self._job(mutant, key)
+        if found is None and mutant.cron_job is not None and kind in ("", "cronjob", "ttl"):
+            found = self._cron_job(mutant, kind, key)
+        return found
+
+    def _job(self, mutant: Mutant, key: str) -> str | None:
+        assert mutant.job is not None
+        context = run_context_of(self.reader)
+        groups = self._groups
+        if key:
+            namespace, _, name = key.partition("/")
+            groups = [
+                g for g in self.reader.groups(COLUMNS, namespace=namespace) if g.job in (None, name)
+            ]
+        for judged in judge_groups(iter(groups), mutant.job, context):
+            if any(judgement.divergent for judgement in judged.judgements):
+                history = judged.replay.history
+                return f"job {history.namespace}/{history.name}"
+        return None
+
+    def _cron_job(self, mutant: Mutant, kind: str, key: str) -> str | None:
+        assert mutant.cron_job is not None
+        rows, context = self._cron
+        runner = CronRunner(mutant.cron_job)
+        writes_ns = sorted(w.recv_ns for history in self._histories for w in history.writes)
+        for history in self._histories:
+            name = f"{history.namespace}/{history.name}"
+            if kind == "ttl" or (key and key != name):
+                continue
+            if any(j.divergent for j in judge_cron_job(history, runner, context, writes_ns)):
+                return f"cronjob {name}"
+        if not key and any(j.divergent for j in judge_ttl(rows, mutant.cron_job, context)):
+            return "ttl"
+        return None
+
+
+def search(wanted: list[str]) -> dict[str, Witness | None]:
+    """A witness for each row, the first of the shipped traces that gives one."""
+    found: dict[str, Witness | None] = dict.fromkeys(wanted)
+    with tempfile.TemporaryDirectory() as scratch:
+        for name in sorted(ALL, key=_size):
+            trial = Trial(name, Path(scratch) / name)
+            for row in (row for row in wanted if found[row] is None):
+                for mutant in mutants(trial.era, row):
+                    at = trial.contradicts(mutant)
+                    if at is not None:
+                        found[row] = Witness(name, at)
+                        sys.stderr.write(f"{row}: {name}, {at}\n")
+                        break
+    return found
+
+
+def _size(name: str) -> int:
+    return (TRACES / name / "watch.jsonl.zst").stat().st_size
+
+
+def load() -> dict[str, Witness | None]:
+    """What was found last."""
+    stored = json.loads(STORE.read_text())
+    return {row: Witness(**value) if value else None for row, value in stored.items()}
+
+
+def main() -> None:
+    """Search for all rows, or for those that are named, and keep what was found."""
+    known = load() if STORE.exists() else {}
+    wanted = sys.argv[1:] or rows()
+    known |= search(wanted)
+    document = {
+        row: {"trace": w.trace, "object": w.object} if (w := known.get(row)) else None
+        for row in rows()
+    }
+    STORE.write_text(json.dumps(document, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
