@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from tracekit.cli import main as entry
 from tracekit.eras.gates import GATES, Gate
 from tracekit.eras.version import KubeVersion
 from tracekit.errors import UnsupportedVersionError
+from tracekit.trace.header import read_header, write_header
 
 NAME = "v1.36.3-restart"
 #: What /metrics of a real v1.36.3 says of the gates in whose names the recorder sees a Job.
@@ -39,9 +41,7 @@ def _run(*arguments: str) -> Result:
 
 
 def _with_gates(trace: Path, gates: dict[str, bool]) -> Path:
-    header = json.loads((trace / "trace.json").read_text())
-    header["feature_gates"] = gates
-    (trace / "trace.json").write_text(json.dumps(header))
+    write_header(trace, replace(read_header(trace), feature_gates=gates))
     return trace
 
 
@@ -91,8 +91,7 @@ def test_as_another_version_the_defaults_of_the_recorded_one_do_not_count(trace:
 def test_a_recorded_version_that_is_not_known_does_not_stop_a_named_one(
     trace: Path, recorded: str
 ) -> None:
-    header = json.loads((_with_gates(trace, EFFECTIVE) / "trace.json").read_text())
-    header["kubernetes_version"] = recorded
-    (trace / "trace.json").write_text(json.dumps(header))
+    header = read_header(_with_gates(trace, EFFECTIVE))
+    write_header(trace, replace(header, kubernetes_version=recorded))
     document, _ = _verdicts(str(trace), "--kubernetes-version", "v1.36.3")
     assert document["divergences"] == []
