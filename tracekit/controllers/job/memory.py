@@ -1,12 +1,14 @@
 """What the Job controller keeps in memory for one key; all of it is lost on a restart.
 
 Upstream: pkg/controller/controller_utils.go:ControllerExpectations, pkg/controller/job/
-tracking_utils.go:uidTrackingExpectations and backoff_utils.go:backoffStore.
+tracking_utils.go:uidTrackingExpectations and backoff_utils.go:backoffStore, and from 1.36 on
+pkg/controller/util/consistency:ConsistencyStore.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from tracekit.controllers.job.backoff import NO_FAILURES, BackoffRecord
 from tracekit.eras.constants import EXPECTATIONS_TIMEOUT_NS
@@ -27,6 +29,24 @@ class PodExpectations:
         return now_ns - self.set_at_ns > EXPECTATIONS_TIMEOUT_NS
 
 
+class CacheRevisions(NamedTuple):
+    """How far the informers have come: the last resourceVersion that each one's cache holds."""
+
+    jobs: int
+    pods: int
+
+
+class OwnWrites(NamedTuple):
+    """The newest revisions that the controller's own writes made for one Job; 0 for none."""
+
+    uid: str = ""
+    jobs: int = 0
+    pods: int = 0
+
+
+NO_WRITES = OwnWrites()
+
+
 @dataclass(slots=True)
 class JobMemory:
     """The in-memory state of one key."""
@@ -36,12 +56,37 @@ class JobMemory:
     backoff: BackoffRecord = NO_FAILURES
     finished_uids: frozenset[str] = field(default=frozenset())  # terminal status written, not seen
     requeues: int = 0  # failures of the key that its queue's limiter counts (up to 1.27)
+    own_writes: OwnWrites = NO_WRITES  # that the caches have still to show (1.36 on)
 
     def copy(self) -> JobMemory:
         """A copy that can be thrown away."""
         return JobMemory(
-            self.expectations, self.finalizers, self.backoff, self.finished_uids, self.requeues
+            self.expectations,
+            self.finalizers,
+            self.backoff,
+            self.finished_uids,
+            self.requeues,
+            self.own_writes,
         )
+
+    def wrote_at(self, uid: str, *, jobs: int = 0, pods: int = 0) -> None:
+        """Note the revision of a status update, or of a pod that was created or patched.
+
+        The caller is whoever answers the controller's writes; a deletion is not noted.
+        """
+        before = self.own_writes if self.own_writes.uid == uid else OwnWrites(uid)
+        self.own_writes = OwnWrites(uid, max(before.jobs, jobs), max(before.pods, pods))
+
+    def ensure_ready(self, read: CacheRevisions) -> bool:
+        """Whether the caches hold what the controller wrote for the key (upstream: EnsureReady)."""
+        ready = self.own_writes.jobs <= read.jobs and self.own_writes.pods <= read.pods
+        if ready:
+            self.own_writes = NO_WRITES
+        return ready
+
+    def _clear_writes(self, uid: str) -> None:
+        if self.own_writes.uid == uid:
+            self.own_writes = NO_WRITES
 
     def satisfied(self, now_ns: int) -> bool:
         """Whether pods may be managed (upstream: SatisfiedExpectations)."""
@@ -88,9 +133,11 @@ class JobMemory:
         """The cache shows the Job with its terminal status."""
         self.finished_uids -= {uid}
         self.backoff = NO_FAILURES
+        self._clear_writes(uid)
 
     def job_deleted(self, uid: str, *, finish: bool, backoff: bool) -> None:
         """The informer showed the deletion; what the version clears at once."""
+        self._clear_writes(uid)
         if finish:
             self.finished_uids -= {uid}
         if backoff:
@@ -103,3 +150,4 @@ class JobMemory:
         self.backoff = NO_FAILURES
         self.finished_uids = frozenset()
         self.requeues = 0
+        self.own_writes = NO_WRITES

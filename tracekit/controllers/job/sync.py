@@ -35,7 +35,7 @@ from tracekit.controllers.job.indexes import (
     with_indexes,
 )
 from tracekit.controllers.job.manage import manage_job
-from tracekit.controllers.job.memory import JobMemory
+from tracekit.controllers.job.memory import CacheRevisions, JobMemory
 from tracekit.controllers.job.ranking import indexes_of
 from tracekit.controllers.job.success_policy import match_success_policy
 from tracekit.controllers.job.sync_counting import refusal, sync_counting_job
@@ -54,12 +54,17 @@ def sync_job(
     clock: SyncClock,
     rules: JobRules,
     choices: Choices,
+    read: CacheRevisions | None = None,
 ) -> SyncResult:
     """Sync one key.
 
     `job` is the lister's Job (None: not found); `pods` are the namespace's pods that it owns or
     could adopt, as the pod lister holds them. `memory` changes in place, writes go through `api`.
+    `read` is how far the caches have come: where it is known, a version that asks for it refuses a
+    sync that does not see the controller's own writes yet.
     """
+    if rules.refuses_stale_sync and read is not None and not memory.ensure_ready(read):
+        return SyncResult(error=True)
     if job is None:
         memory.forget_key()
         return DONE

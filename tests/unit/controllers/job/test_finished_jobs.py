@@ -8,8 +8,11 @@ from __future__ import annotations
 import pytest
 
 from tests.support.fake_api import Bench, FakeApi
-from tests.support.objects import job, pods, rules
+from tests.support.objects import NOW_NS, job, pods, rules
 from tracekit.controllers.actions import Outcome
+from tracekit.controllers.job.context import Choices, SyncClock
+from tracekit.controllers.job.memory import CacheRevisions, JobMemory, OwnWrites
+from tracekit.controllers.job.sync import sync_job
 
 
 @pytest.mark.parametrize(
@@ -58,3 +61,38 @@ def test_after_a_restart_of_the_controller_nothing_is_awaited() -> None:
     bench.memory = type(bench.memory)()
     bench.sync()
     assert len(bench.api.created) == 1
+
+
+@pytest.mark.parametrize(
+    ("version", "written", "error"),
+    [
+        ("v1.35.6", {"jobs": 101, "pods": 101}, False),
+        ("v1.36.3", {"jobs": 100, "pods": 90}, False),
+        ("v1.36.3", {"jobs": 101}, True),
+        ("v1.36.3", {"pods": 91}, True),
+    ],
+)
+def test_a_sync_that_does_not_see_the_controllers_own_writes_is_refused(
+    version: str, written: dict[str, int], *, error: bool
+) -> None:
+    memory, api = JobMemory(), FakeApi()
+    memory.wrote_at("job-uid", **written)
+    for _ in range(2):
+        result = sync_job(
+            job(),
+            [],
+            memory,
+            api,
+            clock=SyncClock(NOW_NS),
+            rules=rules(version),
+            choices=Choices(),
+            read=CacheRevisions(jobs=100, pods=90),
+        )
+        assert result.error is error
+        assert bool(api.log) is not error
+    memory.wrote_at("the next job of that name", pods=95)
+    assert memory.own_writes == OwnWrites("the next job of that name", 0, 95)
+    memory.finished_seen("job-uid")
+    assert not memory.copy().ensure_ready(CacheRevisions(100, 90))
+    memory.forget_key()
+    assert memory.ensure_ready(CacheRevisions(0, 0))
