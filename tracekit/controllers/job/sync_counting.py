@@ -124,7 +124,8 @@ def _count(ctx: SyncContext) -> JobStatus:
     if counting.indexes_beyond_completions_ignored:
         countable = [pod for pod in ctx.pods if ctx.index_valid(pod)]
     ctx.succeeded = sum(1 for pod in countable if pod.phase == "Succeeded")
-    ctx.failed = sum(1 for pod in countable if pod.phase == "Failed")
+    failed = [pod for pod in countable if pod.phase == "Failed"]
+    ctx.failed = sum(1 for pod in failed if ctx.policy(pod).counts)
     if spec.indexed:
         bound = spec.completions or 0
         if not counting.indexes_beyond_completions_ignored:
@@ -158,10 +159,13 @@ def _count(ctx: SyncContext) -> JobStatus:
 
 
 def _decide_ending(ctx: SyncContext, status: JobStatus) -> _Verdict:
-    """Whether the Job has failed; the back-off limit goes before the deadline."""
+    """Whether the Job has failed: by its policy, by the back-off limit, by the deadline."""
     spec = ctx.job.spec
     verdict = _Verdict(new_failure=ctx.failed > ctx.job.status.failed)
-    if _exceeds_backoff_limit(ctx, verdict) or _past_backoff_limit_on_failure(ctx):
+    message = _policy_failure(ctx)
+    if message is not None:
+        verdict.ending = ctx.condition("Failed", "PodFailurePolicy", message)
+    elif _exceeds_backoff_limit(ctx, verdict) or _past_backoff_limit_on_failure(ctx):
         verdict.ending = ctx.condition(
             "Failed", "BackoffLimitExceeded", "Job has reached the specified backoff limit"
         )
@@ -183,6 +187,18 @@ def _decide_ending(ctx: SyncContext, status: JobStatus) -> _Verdict:
     if spec.indexed:
         ctx.succeeded = total(ctx.succeeded_indexes)
     return verdict
+
+
+def _policy_failure(ctx: SyncContext) -> str | None:
+    """The message of a pod that fails the Job by its pod failure policy (1.25 and 1.26)."""
+    messages = [
+        message
+        for pod in ctx.pods
+        if pod.phase == "Failed" and (message := ctx.policy(pod).fail_message) is not None
+    ]
+    if not messages:
+        return None
+    return next((m for m in messages if m in ctx.choices.messages), messages[0])
 
 
 def _exceeds_backoff_limit(ctx: SyncContext, verdict: _Verdict) -> bool:

@@ -14,7 +14,16 @@ from typing import Any
 import pytest
 
 from tests.support.fake_api import Bench, FakeApi
-from tests.support.objects import at, indexed_pods, job, pod, pods, rules
+from tests.support.objects import (
+    at,
+    container,
+    exit_code_rule,
+    indexed_pods,
+    job,
+    pod,
+    pods,
+    rules,
+)
 from tracekit.controllers.actions import Outcome
 from tracekit.controllers.job.memory import JobMemory, PodExpectations
 from tracekit.kube.timestamps import NS_PER_S
@@ -266,3 +275,26 @@ def test_the_retry_of_a_stale_sync_clears_nothing() -> None:
         api = FakeApi(put_answers=[Outcome.REFUSED])
         result = bench_of(version, tracked(), pods(1), api=api).sync()
         assert (result.error, result.retried, result.requeued) == (True, True, False)
+
+
+@pytest.mark.parametrize(
+    ("action", "gate", "failed", "reasons"),
+    [
+        ("FailJob", True, 1, ["PodFailurePolicy"]),
+        ("Ignore", True, 0, []),
+        ("Count", True, 1, []),
+        ("FailJob", False, 1, []),
+    ],
+)
+def test_a_failure_policy_of_a_job_that_is_not_tracked(
+    action: str, gate: bool, failed: int, reasons: list[str]
+) -> None:
+    """1.25 and 1.26 count Jobs without the annotation by listing, and know the policy already."""
+    rule = exit_code_rule(action, 5)
+    exited = pod("a", "Failed", containers=[container(exit_code=5, finished_ns=at(-1))])
+    given = job(podFailurePolicy={"rules": [rule]})
+    for version in ("v1.25.16", "v1.26.0"):
+        bench = Bench.of(given, rules(version, {"JobPodFailurePolicy": gate}), [exited])
+        bench.sync()
+        assert bench.status.failed == failed
+        assert [found.reason for found in bench.status.conditions] == reasons
