@@ -60,6 +60,10 @@ class Handles:
                 "not be opened: run again"
             )
 
+    def count(self) -> int:
+        """How many files are open."""
+        return len(self._open)
+
     def name(self, file: SegmentFile) -> str:
         """The name of one of the files."""
         return str(_FOLDER / str(self._numbers[self._files.index(file)]))

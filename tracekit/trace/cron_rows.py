@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tracekit.controllers.cronjob.children import OWNER_KIND
+from tracekit.errors import TraceFormatError
 from tracekit.replay.cron_history import SLOT_NAME, VANISHED, WatchRow
 from tracekit.replay.cron_run_context import CronRunContext, cron_run_context_of
 from tracekit.replay.history import Actor
@@ -85,5 +86,11 @@ def _decoded(table: pa.Table) -> Iterator[WatchRow]:
 
 
 def _object(raw: str | None) -> dict[str, Any]:
-    value = orjson.loads(raw) if raw else {}
+    try:
+        value = orjson.loads(raw) if raw else {}
+    except orjson.JSONDecodeError as error:
+        raise TraceFormatError(
+            f"the trace has an object that is not JSON ({error}): no writer makes such a row, do "
+            "not trust the trace"
+        ) from error
     return value if isinstance(value, dict) else {}

@@ -8,7 +8,7 @@ every error of Parquet, Arrow and the compression is a `DamageError` all the sam
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -18,12 +18,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tracekit.errors import TraceFormatError
+from tracekit.trace.limits import TooMuchError, check_group, check_texts
 from tracekit.trace.migrate import migrate_table
 from tracekit.trace.model import FORMAT_VERSION, LOG_DIR
 from tracekit.trace.opening import open_inside
 from tracekit.trace.plain import PLAIN_KEY, typed
 from tracekit.trace.rows import MEMORY_SCHEMA
-from tracekit.trace.schema import FILE_ORDER, NAMES, TEXT_COLUMNS
+from tracekit.trace.schema import FILE_ORDER, NAMES, SCHEMA, TEXT_COLUMNS
 from tracekit.trace.seal import (
     DamageError,
     footer_metadata,
@@ -73,11 +74,11 @@ class SegmentFile:
             self._file = open_inside(trace, LOG_DIR, segment.path.name)
             self._footer = read_footer(self.fileno())
             self._require(vouched or Vouched())
-            source = pa.PythonFile(self._file, mode="r")
+            self._source = pa.PythonFile(self._file, mode="r")
             metadata = footer_metadata(self._footer)
             present = set(metadata.schema.names)
             self._parquet = pq.ParquetFile(
-                source,
+                self._source,
                 metadata=metadata,
                 # A plain segment has none of them, and Arrow refuses what is not there.
                 read_dictionary=[name for name in TEXT_COLUMNS if name in present],
@@ -89,11 +90,21 @@ class SegmentFile:
             self._version = self._format_version()
             self.is_plain = PLAIN_KEY in (metadata.metadata or {})
         self._verified: set[int] = set()
+        self._within_limits: set[tuple[int, int]] = set()
         if metadata.num_rows != segment.rows:
             raise DamageError(f"it has {metadata.num_rows} rows, its name says {segment.rows}")
+        if self._version == FORMAT_VERSION:
+            self._check_types()
         seal = self._footer.seal
         if seal is not None and len(seal.groups) != self.row_groups:
             raise DamageError("its checksums are those of another file")
+
+    def _check_types(self) -> None:
+        for field in self._parquet.schema_arrow:
+            if field.name in NAMES:
+                wanted = SCHEMA.field(field.name).type
+                if _shape(field.type) != _shape(wanted):
+                    raise DamageError(f"its column {field.name} is {field.type}, not {wanted}")
 
     def _require(self, vouched: Vouched) -> None:
         seal = self._footer.seal
@@ -135,6 +146,8 @@ class SegmentFile:
         for group in range(self.row_groups):
             if self.is_sealed:
                 self._verify(group)
+                with _damage():
+                    self._check_limits(group, self._names)
             else:
                 self.read(group, NAMES)
 
@@ -202,8 +215,21 @@ class SegmentFile:
             table = self._read(group, columns)
             # Texts that are no UTF-8, indices that lead nowhere: Parquet itself checks neither.
             table.validate(full=True)
+            check_texts(table)
             self._check_positions(table)
         return table
+
+    def _check_limits(self, group: int, columns: Collection[str]) -> None:
+        """Refuse to decode what would take more than a trace may (`limits.py`)."""
+        wanted = {
+            (group, number)
+            for path, number in self._leaves.items()
+            if path.partition(".")[0] in columns
+        }
+        new = sorted(number for _, number in wanted - self._within_limits)
+        if new:
+            check_group(self._source, self.fileno(), self._parquet.metadata, group, new)
+            self._within_limits |= wanted
 
     def _check_positions(self, table: pa.Table) -> None:
         if "seq" not in table.schema.names or not table.num_rows:
@@ -222,13 +248,16 @@ class SegmentFile:
         present = [name for name in columns if name in self._names]
         if self._version != FORMAT_VERSION:
             present = sorted(self._names)
+        self._check_limits(group, present)
         table = self._parquet.read_row_group(group, columns=present, use_threads=False)
         table = migrate_table(table, self._version)
         return conform(table, columns)
 
     def _typed(self, group: int) -> pa.Table:
+        self._check_limits(group, self._names)
         whole = self._parquet.read_row_group(group, use_threads=False)
         whole.validate(full=True)
+        check_texts(whole)
         return typed(whole)
 
     def unsorted(self) -> pa.Table:
@@ -263,8 +292,21 @@ def _first_line(error: Exception) -> str:
     return text or type(error).__name__
 
 
+def _shape(kind: pa.DataType) -> object:
+    """A type without the names of list elements and without how texts are held in memory."""
+    if pa.types.is_dictionary(kind):
+        return _shape(kind.value_type)
+    if pa.types.is_list(kind):
+        return ("list", _shape(kind.value_type))
+    if pa.types.is_struct(kind):
+        return tuple((field.name, _shape(field.type)) for field in kind)
+    return kind
+
+
 def damaged_segment(segment: Segment, error: Exception) -> str:
     """The sentence for a segment that cannot be believed."""
+    if isinstance(error, TooMuchError):
+        return f"{segment.path} is refused: {error}"
     return (
         f"{segment.path} is damaged ({error}): restore it from a copy of the trace, or move it "
         "away to read the rest"

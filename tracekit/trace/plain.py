@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tracekit.trace.extract import Row, extract
+from tracekit.trace.limits import NESTING_MAX, TOO_DEEP, is_nested_deeper
 from tracekit.trace.model import FORMAT_VERSION, LOG_DIR, RowType
 from tracekit.trace.opening import new_file
 from tracekit.trace.rows import MEMORY_SCHEMA, RowBuffer
@@ -205,5 +206,9 @@ def _type_row(row: Row) -> None:
     except orjson.JSONDecodeError as error:
         row["type"] = RowType.UNPARSED.value
         row["reason"] = f"it is not JSON ({error})"
+        return
+    if is_nested_deeper(row["raw"], NESTING_MAX):
+        row["type"] = RowType.UNPARSED.value
+        row["reason"] = TOO_DEEP
         return
     extract(row["stream"], RowType(row["type"]), parsed, row)

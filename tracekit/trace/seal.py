@@ -131,11 +131,12 @@ def _group_bounds(metadata: pq.FileMetaData) -> list[int]:
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)
         columns = [group.column(at) for at in range(group.num_columns)]
-        ends.append(max(_start(column) + column.total_compressed_size for column in columns))
+        ends.append(max(chunk_start(column) + column.total_compressed_size for column in columns))
     return ends
 
 
-def _start(column: pq.ColumnChunkMetaData) -> int:
+def chunk_start(column: pq.ColumnChunkMetaData) -> int:
+    """Where the first page of a column chunk begins."""
     offsets = (column.dictionary_page_offset, column.data_page_offset)
     return min(int(offset) for offset in offsets if offset is not None)
 

@@ -21,6 +21,7 @@ from tracekit.trace.compact import Compactor
 from tracekit.trace.extract import Row, extract
 from tracekit.trace.files import SegmentFile
 from tracekit.trace.header import read_header, write_header
+from tracekit.trace.limits import NESTING_MAX, TOO_DEEP, is_nested_deeper
 from tracekit.trace.lock import TraceLock
 from tracekit.trace.manifest import Manifest, read_manifest, write_manifest
 from tracekit.trace.model import (
@@ -168,6 +169,8 @@ class TraceWriter:
         raw, parsed = _raw_and_parsed(obj, parsed)
         if type(parsed) is not dict:
             return self.unparsed(raw, recv_ns, "it is not a JSON object", stream=stream)
+        if is_nested_deeper(raw, NESTING_MAX):
+            return self.unparsed(raw, recv_ns, TOO_DEEP, stream=stream)
         row_type = RowType(row_type)
         row = self._row(stream, row_type, recv_ns, synthesized=synthesized)
         row["raw"] = raw
