@@ -123,7 +123,7 @@ def test_a_directory_may_have_any_name(tmp_path: Path, name: str) -> None:
 
 #### trace.json ####
 
-ODD = [None, 0, -1, 1.5, True, "x", "", [], [1], ["x", None], {}, {"a": 1}, {"namespaces": {}}]
+ODD = [None, -1, "x", ["x", None], {"namespaces": {}, "a": 1}]
 
 
 @pytest.mark.parametrize(
