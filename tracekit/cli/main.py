@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import io
+import json
 import os
 import sys
 from collections.abc import Iterator
@@ -147,8 +148,9 @@ def _run(args: list[str] | None) -> int:
     except TracekitError as error:
         tell_error(error)
         return COULD_NOT_RUN
-    except RecursionError:
-        tell("an object of the trace is nested too deep to be read: do not trust the trace")
+    except (RecursionError, json.JSONDecodeError) as error:  # no writer makes such a row
+        what = "is nested too deep" if isinstance(error, RecursionError) else f"is no JSON ({error})"
+        tell(f"a text of the trace {what}: do not trust the trace")
         return COULD_NOT_RUN
     except BrokenPipeError:
         raise
