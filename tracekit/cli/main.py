@@ -149,8 +149,9 @@ def _run(args: list[str] | None) -> int:
         tell_error(error)
         return COULD_NOT_RUN
     except (RecursionError, json.JSONDecodeError) as error:  # no writer makes such a row
-        what = "is nested too deep" if isinstance(error, RecursionError) else f"is no JSON ({error})"
-        tell(f"a text of the trace {what}: do not trust the trace")
+        nested = isinstance(error, RecursionError)
+        what = "nested too deep" if nested else f"no JSON ({error})"
+        tell(f"a text of the trace is {what}: do not trust the trace")
         return COULD_NOT_RUN
     except BrokenPipeError:
         raise
