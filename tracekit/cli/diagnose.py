@@ -15,6 +15,7 @@ import orjson
 
 from tracekit.api import parse_time
 from tracekit.cli.baselines import baseline_option, read_baseline, tell_unused
+from tracekit.cli.completion import complete_gates, complete_trace, complete_version
 from tracekit.cli.sql import tell_problems
 from tracekit.cli.talk import say
 from tracekit.cli.trace_options import (
@@ -52,7 +53,7 @@ def _list_rules(ctx: click.Context, param: click.Parameter, value: bool) -> None
 
 
 @click.command()
-@click.argument("trace", metavar="TRACE")
+@click.argument("trace", metavar="TRACE", shell_complete=complete_trace)
 @click.option("--since", type=DURATION, metavar="2h", help="Only the end of the trace, so long.")
 @click.option("--from", "from_text", metavar="TIME", help="Only from then on; RFC 3339, or -10m.")
 @click.option("--to", "to_text", metavar="TIME", help="Only until then; RFC 3339, or -10m.")
@@ -67,8 +68,18 @@ def _list_rules(ctx: click.Context, param: click.Parameter, value: bool) -> None
 @click.option(
     "--write-baseline", metavar="FILE", type=click.Path(), help="Accept all that is found: a file."
 )
-@click.option("--kubernetes-version", metavar="V", help="Judge as this version, like v1.36.3.")
-@click.option("--feature-gates", metavar="A=true,…", help="Gates that differ from the defaults.")
+@click.option(
+    "--kubernetes-version",
+    metavar="V",
+    shell_complete=complete_version,
+    help="Judge as this version, like v1.36.3.",
+)
+@click.option(
+    "--feature-gates",
+    metavar="A=true,…",
+    shell_complete=complete_gates,
+    help="Gates that differ from the defaults.",
+)
 @click.option("-v", "--verbose", is_flag=True, help="Evidence and advice for every finding.")
 @click.option(
     "--list",

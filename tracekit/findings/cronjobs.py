@@ -182,9 +182,11 @@ def _missed(cron: CronJob, policy: str, found: list[Row]) -> Case:
         case "most-recent-only":
             claim = "was due and gave way to a later start"
             return replace(_tick_case(NOT_STARTED, cron, found, claim), severity=Severity.WARNING)
-        case _:
+        case "":
             claim = "was due and not started, and the record does not tell why"
             return _tick_case(NOT_STARTED, cron, found, claim)
+        case _:
+            return _tick_case(NOT_STARTED, cron, found, f"was due and not started ({policy})")
 
 
 def _skipped(cron: CronJob, found: list[Row]) -> Case:
