@@ -1,4 +1,4 @@
-"""One answer: of every trace, replay, explain, SQL, the Python API and its parts say the same.
+"""One answer: of every trace, replay, explain, SQL, the report and the Python API say the same.
 
 The traces are all that are shipped, and some with a planted lie of each sort, so that there is
 something to disagree about.
@@ -26,6 +26,7 @@ from tracekit.api import Trace
 from tracekit.cli import main as entry
 from tracekit.cli.explain import account_document
 from tracekit.errors import UsageError
+from tracekit.report.html.data import report_data
 from tracekit.report.replay import judgement_document
 from tracekit.sql.session import Session
 from tracekit.verdict import Judgement
@@ -125,6 +126,19 @@ def in_sql(trace: Path) -> Counter[Fact]:
     return found
 
 
+def reported(trace: Path) -> Counter[Fact]:
+    data = report_data(Session([trace]))
+    found: Counter[Fact] = Counter()
+    for row in data["divergences"]:
+        fields = [
+            {k: v if k == "path" else json.loads(v) for k, v in field.items()}
+            for field in row["fields"]
+        ]
+        where = {name: row[name] for name in ("kind", "namespace", "name", "uid")}
+        found[fact({**row, "object": where, "fields": fields})] += 1
+    return found
+
+
 def explained(trace: Trace, keys: set[str]) -> Counter[Fact]:
     found: dict[Fact, int] = {}
     for key in sorted(keys):
@@ -150,6 +164,7 @@ def test_all_say_the_same(name: str, place: Callable[[str], Path]) -> None:
     assert facts(replay.divergences) == whole
     assert sum(replay.to_arrow()["divergent"].to_pylist()) == sum(whole.values())
     assert in_sql(path) == whole
+    assert reported(path) == whole
     keys = {f"{f[5]}/{f[6]}" for f in whole}
     some = random.Random(name).sample(trace.jobs().to_pylist(), 3) if name in ALL else []
     assert explained(trace, keys | {f"{row['namespace']}/{row['job']}" for row in some}) == whole

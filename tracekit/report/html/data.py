@@ -125,6 +125,7 @@ def report_data(session: Session, key: str | None = None) -> dict[str, Any]:
         ],
         "running": _running(jobs.values()),
         "judged": None if verdicts is None else _counts(verdicts),
+        "divergences": [_divergence(row, ms) for row in verdicts or () if row["divergent"]],
         "problems": problems,
     }
 
@@ -348,8 +349,8 @@ def flatten(obj: Any, path: str = "") -> dict[str, Any]:
 def _verdicts(session: Session, scope: Scope, problems: list[str]) -> list[Row] | None:
     """Every verdict, or None with a problem told where the trace cannot be replayed."""
     query = (
-        "SELECT trace, namespace, name, uid, action, verdict, divergent, time_ns AS at_ns, "
-        "subject, why, fields FROM internal._verdicts WHERE kind = 'Job'"
+        "SELECT trace, controller, kind, namespace, name, uid, action, verdict, divergent, "
+        "time_ns AS at_ns, resource_version, subject, why, fields FROM internal._verdicts"
     )
     try:
         session.table("SELECT 1 FROM verdicts LIMIT 0")
@@ -360,13 +361,13 @@ def _verdicts(session: Session, scope: Scope, problems: list[str]) -> list[Row] 
         problems += [text for text in session.problems if text not in problems]
         return None
     rows = session.rows(query)
-    return [row for row in rows if scope.holds("Job", row["namespace"], row["name"])]
+    return [row for row in rows if scope.holds(row["kind"], row["namespace"], row["name"])]
 
 
 def _divergences(verdicts: list[Row] | None, ms: Any) -> dict[Any, list[Any]]:
     found: defaultdict[Any, list[Any]] = defaultdict(list)
     for row in verdicts or ():
-        if row["divergent"]:
+        if row["divergent"] and row["kind"] == "Job":
             fields = [[f["path"], f["expected"], f["observed"]] for f in row["fields"] or ()]
             found[row["trace"], row["namespace"], row["uid"]].append(
                 [
@@ -379,6 +380,15 @@ def _divergences(verdicts: list[Row] | None, ms: Any) -> dict[Any, list[Any]]:
                 ]
             )
     return found
+
+
+def _divergence(row: Row, ms: Any) -> Row:
+    """One of the divergences of all controllers, those of CronJobs too."""
+    names = (
+        "controller", "kind", "namespace", "name", "uid", "action", "verdict", "resource_version",
+        "subject", "why", "fields",
+    )  # fmt: skip
+    return {"at": ms(row["at_ns"]), **{name: row[name] for name in names}}
 
 
 def _counts(verdicts: list[Row]) -> dict[str, dict[str, int]]:

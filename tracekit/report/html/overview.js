@@ -1,7 +1,7 @@
   //// What went wrong, then how much there is
 
   const sum = (key) => D.jobs.reduce((total, job) => total + (job[key] || 0), 0);
-  const divergences = D.jobs.reduce((n, job) => n + job.verdicts.length, 0);
+  const divergences = D.divergences.length;
   const heads = () => {
     $("title").textContent = D.title;
     $("title").title = D.title;
