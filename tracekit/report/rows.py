@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tracekit.errors import UsageError
-from tracekit.foreign import for_csv, for_markdown, for_terminal
+from tracekit.foreign import for_csv, for_json, for_markdown, for_terminal
 from tracekit.report.documents import write_document, write_lines
 from tracekit.report.table import counted, terminal_width, write_facts, write_table
 
@@ -177,7 +177,7 @@ def _write_csv(rows: pa.Table, out: TextIO) -> None:
 def _csv(value: Any) -> Any:
     value = plain(value)
     if isinstance(value, list | dict):
-        value = json.dumps(value, ensure_ascii=False)
+        value = for_json(json.dumps(value, ensure_ascii=False))
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):

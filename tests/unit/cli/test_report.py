@@ -17,6 +17,7 @@ from tests.sql.conftest import EMPTY, session_of, trace_path  # noqa: F401 - fix
 from tests.sql.test_session import HOSTILE, write_jobs
 from tests.support.traces import ALL
 from tests.unit.cli.test_sql import run  # noqa: F401 - a fixture
+from tracekit.foreign import for_csv
 from tracekit.report.html.data import PHASES, flatten, report_data
 from tracekit.report.html.page import embedded_json, report_page
 from tracekit.sql.session import Session
@@ -213,7 +214,7 @@ def test_hostile_names_stay_data_in_every_export(run, tmp_path: Path, kind: str)
         assert any(name in track for track in tracks)
     elif kind == "csv":
         rows = list(csv.DictReader(io.StringIO(content.decode(), newline="")))
-        assert {row["job"] for row in rows} == {name}
+        assert {row["job"] for row in rows} == {for_csv(name)}
         assert len({len(row) for row in rows}) == 1
     else:
         lines = content.decode().split("\n") if kind == "jsonl" else [content.decode()]

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TextIO
 
 from tracekit import __version__
-from tracekit.foreign import for_csv
+from tracekit.foreign import for_csv, for_json
 from tracekit.report.documents import json_text
 from tracekit.report.export.happenings import Happenings, Job, Mark, Pod, Span, flat
 from tracekit.report.rows import plain
@@ -191,6 +191,7 @@ def write_csv(found: Happenings, out: TextIO) -> None:
     for row in flat(found):
         cells = [row[name] for name in _COLUMNS[:-1]]
         attributes = json.dumps(plain(row["attributes"]), ensure_ascii=False, sort_keys=True)
+        attributes = for_json(attributes)  # which for_csv leaves as it is
         writer.writerow([_cell(cell) for cell in (*cells, attributes)])
 
 
