@@ -24,6 +24,7 @@ from tracekit.kube.timestamps import parse_rfc3339
 from tracekit.report.account import Account, account_of_job
 from tracekit.report.account_logs import add_last_words
 from tracekit.report.account_others import account_of_cronjob, add_judgements, add_restarts
+from tracekit.report.conclusion import conclusion
 from tracekit.sql.computed import ReplayOptions, verdict_table
 from tracekit.sql.session import Session
 from tracekit.trace.judged import Asked, Judge, resolve_era
@@ -151,16 +152,18 @@ class Trace:
         self,
         key: str,
         *,
+        namespace: str | None = None,
         at: str | int | None = None,
         version: str | None = None,
         feature_gates: Mapping[str, bool] | None = None,
     ) -> Account:
-        """The step-by-step account of a Job or CronJob, given as "namespace/name".
+        """The step-by-step account of a Job or CronJob.
 
         Its verdicts are those of `replay`: the whole trace is judged for it, once.
 
         Args:
-            key: "namespace/name".
+            key: "namespace/name", or the name alone where it is unique; a pod's name is its Job.
+            namespace: Where to look for a name alone.
             at: Only what happened by then: RFC 3339, or nanoseconds since 1970.
             version: Kubernetes version whose rules apply, instead of the trace's own.
             feature_gates: Gates that differ from that version's defaults.
@@ -169,9 +172,12 @@ class Trace:
             UsageError: The trace has no such object, or the time cannot be read.
         """
         at_ns = None if at is None else parse_time(at)
-        account = self._account(key, self._judge(version, feature_gates))
+        judge = self._judge(version, feature_gates)
+        account = self._account(*judge.objects.key(key, namespace), judge)
         if at_ns is not None:
             account = account.until(at_ns)
+        else:
+            account.opening = conclusion(self._session, account)
         if self.problems:
             lost = (
                 "A part of the trace is lost: what it held counts here as never done, so take no "
@@ -180,8 +186,7 @@ class Trace:
             account.closing = f"{account.closing} {lost}".strip()
         return account
 
-    def _account(self, key: str, judge: Judge) -> Account:
-        namespace, name = judge.objects.key(key)
+    def _account(self, namespace: str, name: str, judge: Judge) -> Account:
         judged = judge.job(namespace, name) if (namespace, name) in judge.objects.jobs else None
         if judged is not None:
             about = judge.about("Job", namespace, name)
@@ -193,7 +198,8 @@ class Trace:
             account = self._cronjob(namespace, name, others)
         else:
             raise UsageError(
-                f"of the Job {key} the trace has only Events: there is nothing to explain"
+                f"of the Job {namespace}/{name} the trace has only Events: there is nothing to "
+                "explain"
             )
         add_judgements(account, others)
         add_restarts(account, judge.run_context.restarts)

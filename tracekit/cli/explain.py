@@ -9,8 +9,9 @@ from rich.console import Console
 from rich.text import Text
 
 from tracekit.api import Trace
-from tracekit.cli.completion import complete_key, complete_trace
+from tracekit.cli.completion import complete_key, complete_trace, complete_version
 from tracekit.cli.sql import tell_problems
+from tracekit.cli.trace_options import namespace_option, parse_version
 from tracekit.foreign import for_terminal
 from tracekit.report.account import Account, Step, account_lines, clock
 from tracekit.report.documents import write_document
@@ -22,12 +23,29 @@ _DIVERGENT = ("different", "missing", "extra", "early", "late")
 @click.command()
 @click.argument("trace", metavar="TRACE", shell_complete=complete_trace)
 @click.argument("key", metavar="NS/NAME", shell_complete=complete_key)
+@namespace_option
 @click.option("--at", metavar="TIME", help="Only what happened by then, like 2026-11-21T05:42:45Z.")
+@click.option(
+    "--kubernetes-version",
+    metavar="V",
+    help="Judge by the rules of this version, like v1.36.3.",
+    shell_complete=complete_version,
+)
 @click.option(
     "-o", "--output", type=click.Choice(["text", "json"]), default="text", help="How to print."
 )
-def explain(trace: str, key: str, at: str | None, output: str) -> None:
+def explain(
+    trace: str,
+    key: str,
+    namespace: str | None,
+    at: str | None,
+    kubernetes_version: str | None,
+    output: str,
+) -> None:
     """Tell what happened to one Job or CronJob, step by step.
+
+    Its name alone will do where it is unique, and a pod's name stands for its Job; `job/NAME -n NS`
+    works as well.
 
     For each sync of the controller that wrote something: what its cache had seen, what it did, by
     which rule with which numbers, and what it waited for afterwards (back-off, deadline,
@@ -37,7 +55,9 @@ def explain(trace: str, key: str, at: str | None, output: str) -> None:
     """
     opened = Trace(trace)
     told = tell_problems(opened, set())
-    account = opened.explain(key, at=at)
+    account = opened.explain(
+        key, namespace=namespace, at=at, version=parse_version(kubernetes_version)
+    )
     if not told:  # a file that breaks only when it is read; others are named already
         tell_problems(opened, told)
     if output == "json":
@@ -69,6 +89,7 @@ def account_document(account: Account) -> dict[str, object]:
             for step in account.steps
         ],
         "divergences": [judgement_document(judgement) for judgement in account.divergences],
+        "opening": account.opening or None,
         "closing": account.closing or None,
     }
 
@@ -76,6 +97,8 @@ def account_document(account: Account) -> dict[str, object]:
 def _render(account: Account) -> None:
     console = Console(highlight=False)
     console.print(Text(for_terminal(f"{account.kind} {account.key}"), style="bold"))
+    if account.opening:
+        console.print(Text(for_terminal(account.opening), style="bold"))
     for step in account.steps:
         console.print()
         console.print(_headline(step))

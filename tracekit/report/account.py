@@ -63,6 +63,8 @@ class Account:
     closing: str = ""
     #: Every verdict about it, of all controllers: those that `replay --job` has.
     judgements: list[Judgement] = field(default_factory=list)
+    #: What came of it, in one sentence.
+    opening: str = ""
 
     @property
     def divergences(self) -> list[Judgement]:
@@ -110,6 +112,8 @@ def account_lines(account: Account) -> Iterator[str]:
 
 def _lines(account: Account) -> Iterator[str]:
     yield f"{account.kind} {account.key}"
+    if account.opening:
+        yield account.opening
     for step in account.steps:
         where = f"  rv {step.rv}" if step.rv is not None else ""
         verdict = "" if step.verdict is None else f"  [{step.verdict}]"

@@ -235,7 +235,8 @@ class Session:
             "FROM internal._rows WHERE cronjob IS NOT NULL ORDER BY ALL"
         )
         return Objects(
-            *(tuple((row["space"], row["name"]) for row in rows) for rows in (jobs, cronjobs))
+            tuple((row["space"], row["name"]) for row in jobs),
+            tuple((row["space"], row["name"]) for row in cronjobs),
         )
 
     #### Making it ####

@@ -1,0 +1,36 @@
+"""An account begins with what came of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.sql.conftest import trace_path  # noqa: F401 - a fixture
+from tracekit.api import Trace
+
+
+@pytest.mark.parametrize(
+    ("key", "opening"),
+    [
+        (
+            "flaky",
+            (
+                "Failed after 72 s: 4 pods exited 1, more than backoffLimit 3 allows; "
+                "68 s of it back-off."
+            ),
+        ),
+        ("t-active-deadline/late", "Failed after 6 s: longer than activeDeadlineSeconds 5."),
+        ("job/one", "Complete after 3 s: 1 pod succeeded."),
+        ("idx-0-7t26c", "Complete after 7 s: 6 pods succeeded."),
+        ("t-cronjobs/forbid", "4 due times: 4 started."),
+    ],
+)
+def test_the_first_line_is_the_conclusion(trace_path, key: str, opening: str) -> None:  # noqa: F811
+    trace = Trace(trace_path("v1.36.3-all"))
+    account = trace.explain(key)
+    assert account.opening == opening
+    assert account.text().splitlines()[1] == opening
+
+
+def test_what_came_later_is_not_told_of_a_time_before(trace_path) -> None:  # noqa: F811
+    account = Trace(trace_path("v1.36.3-all")).explain("flaky", at="2026-11-21T05:42:50Z")
+    assert account.opening == ""

@@ -1,0 +1,73 @@
+"""What came of a Job or CronJob, in one sentence: the first thing that an account says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tracekit.report.account import Account
+from tracekit.report.table import counted
+from tracekit.sql.session import Session
+
+_JOB = """
+SELECT outcome, reason, message, duration_s, backoff_s, retries, pods, succeeded, active,
+       backoff_limit, active_deadline_s,
+       (SELECT exit_codes FROM failures WHERE failures.job_uid = jobs.job_uid LIMIT 1) AS exit_codes
+FROM jobs
+WHERE namespace = $namespace AND job = $name
+ORDER BY created_at DESC NULLS LAST
+"""
+_CRONJOB = """
+SELECT outcome, count(*) AS ticks FROM cron_ticks
+WHERE namespace = $namespace AND cronjob = $name
+GROUP BY outcome ORDER BY ticks DESC, outcome
+"""
+
+
+def conclusion(session: Session, account: Account) -> str:
+    """The sentence; empty where the record holds no state of the object."""
+    where = {"namespace": account.namespace, "name": account.name}
+    if account.kind == "CronJob":
+        ticks = session.rows(_CRONJOB, **where)
+        total = sum(row["ticks"] for row in ticks)
+        parts = ", ".join(f"{row['ticks']} {row['outcome']}" for row in ticks)
+        return f"{counted(total, 'due time')}: {parts}." if ticks else ""
+    jobs = session.rows(_JOB, **where)
+    if not jobs:
+        return ""
+    others = f" The name was used {counted(len(jobs), 'time')}." if len(jobs) > 1 else ""
+    return f"{_of_job(jobs[0])}{others}"
+
+
+def _of_job(job: Mapping[str, Any]) -> str:
+    took = "" if job["duration_s"] is None else f" after {_seconds(job['duration_s'])}"
+    lost = f"; {_seconds(job['backoff_s'])} of it back-off" if job["backoff_s"] >= 1 else ""
+    match job["outcome"]:
+        case "Failed":
+            return f"Failed{took}: {_cause(job)}{lost}."
+        case "Complete":
+            tried = f", {counted(job['retries'], 'retry', 'retries')}" if job["retries"] else ""
+            return f"Complete{took}: {counted(job['succeeded'], 'pod')} succeeded{tried}{lost}."
+        case "Deleted":
+            return f"Deleted unfinished, after {counted(job['pods'], 'pod')}."
+        case outcome:
+            return f"{outcome} at the end of the trace: {counted(job['active'], 'pod')} active."
+
+
+def _cause(job: Mapping[str, Any]) -> str:
+    ended = ", ".join(
+        f"{counted(count, 'pod')} exited {code}"
+        for code, count in (job["exit_codes"] or {}).items()
+    )
+    match job["reason"]:
+        case "BackoffLimitExceeded" if ended and job["backoff_limit"] is not None:
+            return f"{ended}, more than backoffLimit {job['backoff_limit']} allows"
+        case "DeadlineExceeded" if job["active_deadline_s"] is not None:
+            return f"longer than activeDeadlineSeconds {job['active_deadline_s']}"
+        case reason:
+            said = f"{reason}: {job['message']}" if job["message"] else str(reason)
+            return f"{said} ({ended})" if ended else said
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds >= 1 else f"{seconds:.1f} s"
