@@ -13,8 +13,8 @@ import pytest
 from tests.lies import KINDS, Lie, Record, plant
 from tests.support.raw_histories import histories_of
 from tests.support.traces import TRACES, about, import_log, json_lines
-from tracekit.diff.judge import judge_key
-from tracekit.diff.trace import mark_late
+from tracekit.diff.judge import KeyJudgement, judge_key
+from tracekit.diff.trace import settled
 from tracekit.eras.era import Era
 from tracekit.eras.gates import GATE_BY_NAME
 from tracekit.eras.job import JobRules
@@ -68,16 +68,30 @@ def rules(name: str) -> JobRules:
     return JobRules.of(Era.resolve(facts["gitVersion"], known))
 
 
+@cache
+def judged_before(name: str) -> dict[object, KeyJudgement]:
+    """Keys that are judged already, by all that their judgement depends on."""
+    assert name
+    return {}
+
+
 def divergent_keys(rows: list, name: str) -> dict[str, list[str]]:
     histories, run_context = histories_of(rows)
-    judgements, delays = [], []
+    known = judged_before(name)
+    keys = []
     for history in histories:
-        judged = judge_key(history, rules(name), run_context)
-        judgements += judged.judgements
-        delays += judged.delays
-    mark_late(judgements, delays)
+        same = (
+            history.key,
+            run_context.end_ns,
+            tuple((r.rv, id(r.evidence.raw)) for r in (*history.jobs, *history.pods)),
+            tuple(history.events),
+        )
+        if same not in known:
+            known[same] = judge_key(history, rules(name), run_context)
+        keys.append(known[same])
     found: dict[str, list[str]] = {}
-    for judgement in judgements:
+    judgements = [judgement for key in keys for judgement in key.judgements]
+    for judgement in settled(judgements, [key.timing for key in keys], run_context):
         if judgement.divergent:
             where = f"{judgement.object.namespace}/{judgement.object.name}"
             found.setdefault(where, []).append(f"{judgement.action} {judgement.verdict.value}")

@@ -15,7 +15,8 @@ import pytest
 from tests.support.traces import TRACES, import_log, json_lines
 from tracekit.trace.judged import Asked, Judge, resolve_era
 
-NAMESPACE, JOB = "t-fixed-completions", "one"
+#: Indexed: a Job that is not counts the pod again before it ends, which is refused.
+NAMESPACE, JOB = "t-indexed", "idx"
 NS_PER_MS = 10**6
 
 
@@ -24,7 +25,7 @@ NS_PER_MS = 10**6
     [
         ("v1.23.17-all", 5, "Normal", False),
         ("v1.23.17-all", 5, "Warning", True),  # it tells of no end in this way
-        ("v1.23.17-all", 5_000, "Normal", True),  # its cache is not that old
+        ("v1.23.17-all", 5_000, "Normal", False),  # an Event may be late
         (
             "v1.28.15-all",
             5,

@@ -208,7 +208,7 @@ def test_the_orphan_queue_takes_finalizers_off() -> None:
     found = build_history("default", "demo", jobs, seen, ())
     facts = KeyFacts(found, RULES, RunContext(5 * NS_PER_S))
     replayed = KeyWalker(facts, dict).run()
-    assert [(write.uid, why) for _, write, why in replayed.of(Apart.ORPHAN_WORKER)] == [
+    assert [(write.uid, why) for _, write, why, _ in replayed.of(Apart.ORPHAN_WORKER)] == [
         ("a", "the pod's Job is gone")
     ]
 

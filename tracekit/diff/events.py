@@ -20,21 +20,6 @@ COMPONENT = "job-controller"
 #: Streams are delivered side by side: an Event may arrive so long before its cause.
 EVENT_SLACK_NS = NS_PER_S // 2
 _COMBINED = "(combined from similar events): "
-#: Reasons whose Event may be all that a sync left behind: its writes were refused or conflicted.
-_LONE_REASONS = frozenset(
-    {"FailedCreate", "FailedDelete", "Suspended", "Resumed", "UnknownCompletionMode"}
-)
-#: The same where a status is written over a fresh read, or an ending is told before it is written:
-#: a sync of a Job that its cache still shows unfinished repeats what it did, and its PUT changes
-#: nothing or meets a conflict.
-FAILURES = frozenset({"BackoffLimitExceeded", "DeadlineExceeded"})
-ENDING_REASONS = FAILURES | {
-    "Completed",
-    "SuccessfulDelete",
-    "TooManyActivePods",
-    "TooManySucceededPods",
-}
-_LONE_REASONS_REPEATING = _LONE_REASONS | ENDING_REASONS
 
 
 @dataclass(slots=True)
@@ -67,7 +52,6 @@ def explain_events(
     lone_event: Callable[[EventRow], bool],
     *,
     restarted_ns: Sequence[int] = (),
-    repeats_endings: bool = False,
 ) -> Iterable[tuple[EventRow, bool]]:
     """Every Event row of the controller about this key, and whether it is explained.
 
@@ -75,7 +59,6 @@ def explain_events(
     have emitted it.
     """
     supply = _Supply()
-    lone_reasons = _LONE_REASONS_REPEATING if repeats_endings else _LONE_REASONS
     for sync in replay.syncs:
         supply.add(sync)
     counts: dict[str, int] = {}
@@ -97,7 +80,4 @@ def explain_events(
             yield row, False
             continue
         objects[identity] = (row.uid, row.recv_ns)
-        explained = supply.take(row, key, repeated)
-        if not explained and row.reason in lone_reasons:
-            explained = lone_event(row)
-        yield row, explained
+        yield row, supply.take(row, key, repeated) or lone_event(row)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tracekit.compare.fields import FieldDifference
 from tracekit.replay.history import History, Write, WriteKind
-from tracekit.verdict import Judgement, ObjectRef, Verdict
+from tracekit.verdict import Assumption, Judgement, ObjectRef, Reason, Verdict
 
 CONTROLLER = "job"
 
@@ -25,6 +25,9 @@ def judge_write(
     fields: tuple[FieldDifference, ...] = (),
     lag_observations: int = 0,
     lag_ns: int = 0,
+    reason: Reason | None = None,
+    silent_syncs: int = 0,
+    assumptions: tuple[Assumption, ...] = (),
 ) -> Judgement:
     """A verdict on a write that was observed."""
     if write.kind is WriteKind.STATUS_UPDATE:
@@ -47,6 +50,9 @@ def judge_write(
         fields,
         lag_observations,
         lag_ns,
+        reason=reason,
+        silent_syncs=silent_syncs,
+        assumptions=assumptions,
     )
 
 

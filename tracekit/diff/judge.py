@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from tracekit.diff.events import explain_events
+from tracekit.diff.events import COMPONENT, explain_events
 from tracekit.diff.foreign import (
     JOB_CONTROLLER,
     deletion_evidence,
@@ -17,14 +17,13 @@ from tracekit.diff.foreign import (
     named_writes,
 )
 from tracekit.diff.job_verdicts import CONTROLLER, judge_missing, judge_write, object_of
-from tracekit.diff.lone_events import may_be_lone, of_unseen_sync
+from tracekit.diff.key_queue import due, first_write, hurried_syncs
+from tracekit.diff.lateness import KeyTiming, Seen, Service, Stale
+from tracekit.diff.lone_events import LoneEvents, of_unseen_sync
 from tracekit.diff.odd_bodies import odd_bodies
 from tracekit.diff.owed import owed
-from tracekit.diff.retry_timing import early_retries
-from tracekit.diff.timing import Delay, delays_of, early_syncs
 from tracekit.diff.why import describe, describe_cut, why_explained
 from tracekit.eras.job import JobRules
-from tracekit.kube.timestamps import NS_PER_S
 from tracekit.replay.cuts import CutSearch
 from tracekit.replay.history import EventRow, History, Write, WriteKind
 from tracekit.replay.key_facts import CLOCK_SLACK_NS, KeyFacts
@@ -41,7 +40,7 @@ class KeyJudgement:
 
     replay: KeyReplay
     judgements: tuple[Judgement, ...]
-    delays: tuple[Delay, ...]
+    timing: KeyTiming
 
 
 def judge_key(history: History, rules: JobRules, run_context: RunContext) -> KeyJudgement:
@@ -59,11 +58,69 @@ def judge_key(history: History, rules: JobRules, run_context: RunContext) -> Key
         *_foreign_deletions(replay, events_recorded="events" not in run_context.not_recorded),
         *_unknowable(facts, replay),
         *_events(facts, walker.search, replay),
-        *owed(facts, walker.search, replay.final),
     ]
     judgements.sort(key=lambda j: (j.time_ns, j.resource_version, j.action, j.subject))
-    delays = delays_of(history, replay.syncs, rules, run_context)
-    return KeyJudgement(replay, tuple(judgements), tuple(delays))
+    calls_ns = [write.recv_ns for sync in replay.syncs for write in sync.writes]
+    calls_ns += [apart.write.recv_ns for apart in replay.of(Apart.ORPHAN_WORKER)]
+    calls_ns += [event.recv_ns for event in history.events if event.component == COMPONENT]
+    return KeyJudgement(
+        replay,
+        tuple(judgements),
+        KeyTiming(
+            tuple(_services(facts, replay)),
+            tuple(calls_ns),
+            tuple(hurried_syncs(walker.search, replay.syncs)),
+            tuple(owed(facts, walker.search, replay)),
+            tuple(_seen(history, replay)),
+            tuple(_stale(facts, replay)),
+        ),
+    )
+
+
+def _services(facts: KeyFacts, replay: KeyReplay) -> Iterator[Service]:
+    """The syncs of a key as the work queue saw them."""
+    before: Explanation | None = None
+    for sync in replay.syncs:
+        if sync.job is None:
+            continue
+        first = sync.writes[0]
+        found = due(facts, before, sync)
+        interrupted = any(
+            outage.until_ns > sync.due_ns and outage.from_ns < first.recv_ns
+            for outage in facts.run_context.interruptions
+        )
+        unarmed = any(note.rule == "deadline" and not note.numbers["armed"] for note in sync.notes)
+        yield Service(
+            first=first_write(facts, sync),
+            served_ns=first.recv_ns,
+            earliest_ns=found.earliest_ns,
+            certain_ns=found.certain_ns,
+            timed=found.timed,
+            judged=not (interrupted or sync.problems or unarmed),
+        )
+        before = sync
+
+
+def _seen(history: History, replay: KeyReplay) -> Iterator[Seen]:
+    """How far the informers had got, where the syncs of this key leave no doubt."""
+    for sync in replay.syncs:
+        if sync.job is None or sync.problems or sync.stale is not None:
+            continue
+        at_ns = sync.writes[0].recv_ns
+        if any(write.job is not None for write in sync.writes):
+            yield Seen(at_ns, "jobs", sync.job.rv)  # a PUT succeeds on this revision only
+        if sync.pod_cut and not sync.pods_unseen:
+            yield Seen(at_ns, "pods", history.pods[sync.pod_cut - 1].rv)
+
+
+def _stale(facts: KeyFacts, replay: KeyReplay) -> Iterator[Stale]:
+    """The syncs of the key that only old caches explain."""
+    for sync in replay.syncs:
+        if sync.stale is not None and sync.job is not None and not sync.problems:
+            shown_ns = facts.history.pods[sync.pod_cut - 1].recv_ns if sync.pod_cut else 0
+            began_ns = max(sync.job.recv_ns, shown_ns)
+            stream = "jobs" if sync.stale in facts.history.jobs else "pods"
+            yield Stale(first_write(facts, sync), began_ns, stream, sync.stale.rv)
 
 
 # Writes of the key's syncs.
@@ -71,7 +128,6 @@ def judge_key(history: History, rules: JobRules, run_context: RunContext) -> Key
 
 def _syncs(facts: KeyFacts, replay: KeyReplay) -> Iterator[Judgement]:
     history = facts.history
-    untimely = _untimely(facts, replay)
     odd = odd_bodies(replay.syncs)
     for sync in replay.syncs:
         problems = {p.write.index: p for p in sync.problems if p.write is not None}
@@ -82,8 +138,6 @@ def _syncs(facts: KeyFacts, replay: KeyReplay) -> Iterator[Judgement]:
                 why = "the API server added other things to it than to the Job's other pods"
                 fields = tuple(odd[write.index])
                 yield judge_write(history, write, Verdict.DIFFERENT, why, fields=fields)
-            elif write.index in untimely:
-                yield judge_write(history, write, Verdict.EARLY, untimely[write.index])
             else:
                 yield judge_write(
                     history,
@@ -92,26 +146,12 @@ def _syncs(facts: KeyFacts, replay: KeyReplay) -> Iterator[Judgement]:
                     why_explained(sync, write.kind),
                     lag_observations=sync.pods_unseen,
                     lag_ns=sync.lag_ns,
+                    silent_syncs=len(sync.silent),
+                    assumptions=sync.assumptions,
                 )
         for problem in sync.problems:
             if problem.write is None or problem.write.index in problems:
                 yield _divergence(history, sync, problem)
-
-
-def _untimely(facts: KeyFacts, replay: KeyReplay) -> dict[int, str]:
-    """Why the first write of a sync came too early, by its index."""
-    history, rules = facts.history, facts.rules
-    found = {
-        sync.writes[0].index: "a failed pod is acted upon, and nothing but its back-off of "
-        f"{wait_ns / NS_PER_S:g} s can have woken the Job by then"
-        for sync, wait_ns in early_retries(history, replay.syncs, rules)
-    }
-    for sync, waited_ns in early_syncs(history, replay.syncs, rules, facts.run_context):
-        found[sync.writes[0].index] = (
-            f"{waited_ns / NS_PER_S:.3f} s after the first change that this sync could follow; "
-            f"syncs wait {rules.sync_batch_ns / NS_PER_S:g} s"
-        )
-    return found
 
 
 def _divergence(history: History, sync: Explanation, problem: Problem) -> Judgement:
@@ -139,7 +179,7 @@ def _divergence(history: History, sync: Explanation, problem: Problem) -> Judgem
 
 
 def _orphan_removals(replay: KeyReplay) -> Iterator[Judgement]:
-    for _, write, reason in replay.of(Apart.ORPHAN_WORKER):
+    for _, write, reason, _ in replay.of(Apart.ORPHAN_WORKER):
         why = f"the orphan worker takes the finalizer off: {reason}"
         yield judge_write(replay.history, write, Verdict.MATCH, why)
 
@@ -154,7 +194,7 @@ def _foreign_deletions(replay: KeyReplay, *, events_recorded: bool) -> Iterator[
         for event in sync.events
         if event.reason == "SuccessfulDelete"
     }
-    for _, write, _ in replay.of(Apart.FOREIGN):
+    for _, write, *_ in replay.of(Apart.FOREIGN):
         assert write.pod is not None  # noqa: S101 - pod writes have one
         actor = write.actor
         if actor is not None and actor.controller == JOB_CONTROLLER:
@@ -180,9 +220,11 @@ def _unknowable(facts: KeyFacts, replay: KeyReplay) -> Iterator[Judgement]:
     for write in history.writes:
         if write.hidden:
             why = f"only its result was listed: {_gap_before(facts, write)}"
-            yield judge_write(history, write, Verdict.UNKNOWABLE, why)
-    for _, write, why in replay.of(Apart.UNKNOWABLE):
-        yield judge_write(history, write, Verdict.UNKNOWABLE, why)
+            yield judge_write(history, write, Verdict.UNKNOWABLE, why, reason=Reason.GAP)
+    for apart in replay.of(Apart.UNKNOWABLE):
+        yield judge_write(
+            history, apart.write, Verdict.UNKNOWABLE, apart.why, reason=apart.unknowable
+        )
 
 
 def _gap_before(facts: KeyFacts, write: Write) -> str:
@@ -198,15 +240,15 @@ def _gap_before(facts: KeyFacts, write: Write) -> str:
 def _events(facts: KeyFacts, search: CutSearch, replay: KeyReplay) -> Iterator[Judgement]:
     for row, explained in explain_events(
         replay,
-        lambda event: may_be_lone(search, event),
+        LoneEvents(search, replay.syncs).may_tell,
         restarted_ns=[blind.until_ns for blind in facts.run_context.restarts],
-        repeats_endings=facts.rules.overwrites_status
-        or not facts.rules.ending_event_follows_status,
     ):
+        reason = None
         if explained:
             verdict, why = Verdict.MATCH, "a sync that is explained hands out this Event"
         elif of_unseen_sync(facts, row):
             verdict = Verdict.UNKNOWABLE
+            reason = Reason.GAP if facts.run_context.gaps else Reason.BEFORE_RECORD
             why = (
                 f"it belongs to a sync of the Job at resourceVersion {row.involved_rv}, which "
                 "the record could not see"
@@ -214,10 +256,12 @@ def _events(facts: KeyFacts, search: CutSearch, replay: KeyReplay) -> Iterator[J
         else:
             verdict = Verdict.EXTRA
             why = f"no sync hands out an Event {row.reason} with this message by then"
-        yield _event(facts.history, row, verdict, why)
+        yield _event(facts.history, row, verdict, why, reason)
 
 
-def _event(history: History, row: EventRow, verdict: Verdict, why: str) -> Judgement:
+def _event(
+    history: History, row: EventRow, verdict: Verdict, why: str, reason: Reason | None
+) -> Judgement:
     return Judgement(
         CONTROLLER,
         object_of(history, row.involved_uid),
@@ -227,4 +271,5 @@ def _event(history: History, row: EventRow, verdict: Verdict, why: str) -> Judge
         str(row.rv),
         f"{row.reason}: {row.message}",
         why,
+        reason=reason,
     )

@@ -1,57 +1,53 @@
 """Events of syncs that left nothing but an Event.
 
-Such a sync was refused, met a conflict, or wrote what was there already. What it emitted is judged
-by running the controller after the record's last write, on the Job that the Event names and each
-state of the pods by then.
+Such a sync was refused, met a conflict, or wrote what was there already. It is looked for between
+the syncs that are explained: the controller is run on what its caches can have held there, and a
+sync that would have left no write is asked which Events it hands out.
 """
 
 from __future__ import annotations
 
-from tracekit.cache.pods import PodCache
-from tracekit.controllers.job.memory import JobMemory
-from tracekit.diff.events import ENDING_REASONS, FAILURES
-from tracekit.kube.timestamps import NS_PER_S
-from tracekit.kube.views import JobView
-from tracekit.replay.cuts import Cut, CutSearch
-from tracekit.replay.history import EventRow, History, Revision
+from collections.abc import Sequence
+
+from tracekit.replay.cuts import CutSearch
+from tracekit.replay.history import EventRow
 from tracekit.replay.key_facts import KeyFacts
-from tracekit.replay.recorded_api import Assumptions
-
-#: How long a sync may go on with a Job that is not the newest any more.
-_STALE_JOB_NS = 2 * NS_PER_S
-_CUTS_TRIED = 50
+from tracekit.replay.search_state import Explanation
 
 
-def may_be_lone(search: CutSearch, row: EventRow) -> bool:
-    """Whether a sync on the revision that the Event names could have emitted it."""
-    history = search.history
-    seen = sum(1 for revision in history.pods if revision.recv_ns <= row.recv_ns)
-    for job in history.jobs:
-        if job.type == "DELETED" or not _may_be_of(history, job, row):
-            continue
-        cache = PodCache()
-        for position in range(seen, max(0, seen - _CUTS_TRIED) - 1, -1):
-            cache.move_to(history.pods, position)
-            if _emits(search, Cut(job, position, cache, JobMemory()), row):
+class LoneEvents:
+    """What syncs of one key without a write may have told."""
+
+    def __init__(self, search: CutSearch, syncs: Sequence[Explanation]) -> None:
+        self._search = search
+        self._syncs = [sync for sync in syncs if sync.job is not None]
+        #: By the number of the explained sync that came before: what may have been told after it.
+        self._told: dict[int, set[tuple[str, str, str]]] = {}
+
+    def may_tell(self, row: EventRow) -> bool:
+        """Whether such a sync can have handed out this Event before it arrived."""
+        if row.reason == "FailedCreate" and any(sync.refused for sync in self._syncs):
+            return True
+        wanted = (row.event_type, row.reason, "" if row.reason == "FailedCreate" else row.message)
+        for number in range(len(self._syncs) + 1):
+            before = self._syncs[number - 1] if number else None
+            if before is not None and before.writes[0].recv_ns > row.recv_ns:
+                break
+            if wanted in self._after(number):
                 return True
-    return False
+        return False
 
-
-def _emits(search: CutSearch, cut: Cut, row: EventRow) -> bool:
-    assume = Assumptions(
-        refusals=row.reason == "FailedCreate",
-        retries_unseen=cut.job.view.spec.backoff_limit,
-        lenient=True,
-    )
-    api = search.after_the_record(cut, row.recv_ns, assume)
-    if row.reason == "FailedCreate" and api.refused:
-        return True
-    if row.reason in ENDING_REASONS and api.problems:
-        return False  # such a sync would have written something that shows
-    if row.reason == "SuccessfulDelete" and not any(e.reason in FAILURES for e in api.events):
-        return False  # expectations hold any other deletion back until it shows
-    told = {(event.type, event.reason, event.message) for event in api.events}
-    return (row.event_type, row.reason, row.message) in told
+    def _after(self, number: int) -> set[tuple[str, str, str]]:
+        found = self._told.get(number)
+        if found is None:
+            before = self._syncs[number - 1] if number else None
+            following = self._syncs[number] if number < len(self._syncs) else None
+            found = self._told[number] = set()
+            for silent in self._search.silent_between(before, following):
+                found |= {(event.type, event.reason, event.message) for event in silent.events}
+                if silent.refused:
+                    found.add(("Warning", "FailedCreate", ""))
+        return found
 
 
 def of_unseen_sync(facts: KeyFacts, row: EventRow) -> bool:
@@ -61,21 +57,7 @@ def of_unseen_sync(facts: KeyFacts, row: EventRow) -> bool:
         return True
     if not facts.blind_until_ns:
         return False
-    return row.involved_rv not in history.jobs_rv or any(
-        row.involved_rv <= job.rv and job.view.uid == row.involved_uid for job in history.listings()
-    )
-
-
-def _may_be_of(history: History, job: Revision[JobView], row: EventRow) -> bool:
-    """Whether a lone Event may come from a sync of this revision.
-
-    The repetition of an ending comes from a sync of a Job that was out of date for a moment; a
-    merged Event goes on naming the revision of the first one. One that was never merged names its
-    own, however late it arrives.
-    """
-    if row.reason not in ENDING_REASONS or (row.count == 1 and row.involved_rv == job.rv):
-        return job.rv == row.involved_rv
-    newer = history.jobs[job.position + 1 : job.position + 2]
-    return job.recv_ns <= row.recv_ns and all(
-        row.recv_ns <= revision.recv_ns + _STALE_JOB_NS for revision in newer
-    )
+    last_blind_ns = max(facts.blind_until_ns)
+    named = [job for job in history.jobs if job.rv == row.involved_rv]
+    # The Job that it names was not seen, or was still the newest when the record was blind.
+    return not named or any(job.recv_ns <= last_blind_ns for job in named)

@@ -1,4 +1,4 @@
-"""Actions that the rules demand of the last state seen, and that never came."""
+"""Actions that the rules demand of the last state seen, and that the record does not show."""
 
 from __future__ import annotations
 
@@ -6,58 +6,104 @@ from collections.abc import Iterator
 
 from tracekit.cache.pods import PodCache
 from tracekit.diff.job_verdicts import judge_missing
-from tracekit.kube.timestamps import NS_PER_S
+from tracekit.diff.key_queue import queue_wait_ns
+from tracekit.diff.lateness import Owed
+from tracekit.kube.timestamps import format_rfc3339
 from tracekit.kube.views import JobView
 from tracekit.replay.cuts import Cut, CutSearch
 from tracekit.replay.history import Revision, WriteKind
-from tracekit.replay.key_facts import KeyFacts
+from tracekit.replay.key_facts import CUT_OFF_NS, KeyFacts
 from tracekit.replay.recorded_api import Assumptions
-from tracekit.replay.search_state import State
-from tracekit.verdict import Judgement
+from tracekit.replay.search_state import Explanation, KeyReplay
 
 
-def owed(facts: KeyFacts, search: CutSearch, state: State) -> Iterator[Judgement]:
-    """What was still to be done in the `state` after the last write, long before the record ends.
+def owed(facts: KeyFacts, search: CutSearch, replay: KeyReplay) -> Iterator[Owed]:
+    """What was still to be done after the last write.
 
-    A sync that sees everything is run a moment before the end; restarts and inputs shortly before
-    it, and refused creations, excuse the controller.
+    A sync that sees everything is run at the end of the record.
     """
     history, run_context = facts.history, facts.run_context
     if not history.jobs:
         return
-    last = history.jobs[-1]
+    last, state = history.jobs[-1], replay.final
     yield from _owed_by_the_orphan_worker(facts, last, state.pod_floor)
-    if last.type == "DELETED":
+    yield from _rest(facts, replay)
+    if last.type == "DELETED" or not state.certain or not state.backoff_known:
         return
+    syncs = [sync for sync in replay.syncs if sync.job is not None]
+    before = syncs[-1] if syncs else None
     seen = len(history.pods)
     cache = state.cache.copy()
     cache.move_to(history.pods, seen)
-    end_ns = run_context.end_ns - run_context.end_slack_ns
-    inputs = [last.recv_ns, *(revision.recv_ns for revision in history.pods)]
-    inputs += [restart.until_ns for restart in run_context.restarts]
-    if max(inputs) > end_ns or facts.failed_creates:
+    memory = search.memories(state, seen, last.view.uid)[-1].copy()
+    end_ns = run_context.end_ns
+    api = search.after_the_record(
+        Cut(last, seen, cache, memory, seen), end_ns, Assumptions(lenient=True)
+    )
+    inputs_ns = _last_input_ns(facts, last, before)
+    timers = [at_ns for at_ns in api.clock.asked if inputs_ns < at_ns <= end_ns]
+    certain_ns = max([inputs_ns, *timers]) + _wait_ns(facts, before, seen, timed=bool(timers))
+    if facts.refusals(min(certain_ns, end_ns)) is not None:
         return
-    cut = Cut(last, seen, cache, search.memory_at(state, seen, last.view.uid))
-    waited_s = (run_context.end_ns - max(inputs)) / NS_PER_S
-    for problem in search.after_the_record(cut, end_ns, Assumptions(lenient=True)).problems:
+    for problem in api.problems:
         why = (
             f"expected {problem.what}: the rules demand it of the last state seen (Job at "
-            f"resourceVersion {last.rv}), and the record goes on for {waited_s:.0f} s without it"
+            f"resourceVersion {last.rv}), due at {format_rfc3339(certain_ns)}"
         )
-        yield judge_missing(
+        judgement = judge_missing(
             history,
             problem.kind,
             last.view.uid,
             problem.what,
             why,
             rv=last.rv,
-            time_ns=run_context.end_ns,
+            time_ns=end_ns,
         )
+        yield Owed(certain_ns, judgement, timed=bool(timers))
+
+
+def _rest(facts: KeyFacts, replay: KeyReplay) -> Iterator[Owed]:
+    """What the last sync had still to write when the record ended."""
+    sync = next((sync for sync in reversed(replay.syncs) if sync.job is not None), None)
+    if sync is None or sync.rest is None or sync.job is None:
+        return
+    last = sync.writes[-1]
+    if any(o.from_ns <= last.recv_ns + CUT_OFF_NS for o in facts.run_context.interruptions):
+        return
+    why = f"expected {sync.rest.what}: the sync that made the writes before has to go on with it"
+    judgement = judge_missing(
+        facts.history,
+        sync.rest.kind,
+        sync.job.view.uid,
+        sync.rest.what,
+        why,
+        rv=last.rv,
+        time_ns=facts.run_context.end_ns,
+    )
+    yield Owed(last.recv_ns, judgement)
+
+
+def _last_input_ns(facts: KeyFacts, last: Revision[JobView], before: Explanation | None) -> int:
+    """When the last thing came that the key may have been waiting for."""
+    times = [last.recv_ns, *(revision.recv_ns for revision in facts.history.pods)]
+    times += [restart.until_ns for restart in facts.run_context.restarts]
+    times += [gap.until_ns for gap in facts.run_context.gaps]
+    if before is not None:
+        times.append(before.writes[-1].recv_ns)
+    return max(times)
+
+
+def _wait_ns(facts: KeyFacts, before: Explanation | None, seen: int, *, timed: bool) -> int:
+    """The longest that the queue may have held the key back from then on."""
+    rules = facts.rules
+    if before is not None and (before.error or before.problems):
+        return rules.retries.backoff_ns_max
+    return max(0 if timed else rules.sync_batch_ns, queue_wait_ns(facts, before, seen))
 
 
 def _owed_by_the_orphan_worker(
     facts: KeyFacts, job: Revision[JobView], pods_seen: int
-) -> Iterator[Judgement]:
+) -> Iterator[Owed]:
     """Finalizers that stay on the pods of a Job that is gone or has finished.
 
     `pods_seen` pod revisions were in the cache of the last sync. A finished Job hands the pods that
@@ -67,7 +113,6 @@ def _owed_by_the_orphan_worker(
     over = job.type == "DELETED" or job.view.status.finished is not None
     if not over or not rules.batches_job_updates or rules.managed_elsewhere(job.view):
         return
-    end_ns = run_context.end_ns - run_context.end_slack_ns
     quiet_ns = [job.recv_ns, *(blind.until_ns for blind in run_context.restarts)]
     cache = PodCache()
     cache.move_to(history.pods, len(history.pods))
@@ -84,15 +129,13 @@ def _owed_by_the_orphan_worker(
         owned = pod.controller is not None and pod.controller.uid in uids
         if not (owned or released) or not pod.has_tracking_finalizer:
             continue
-        if max([changed_ns[pod.uid], *quiet_ns]) > end_ns:
-            continue
         if job.type != "DELETED" and pod.uid not in known:
             continue
         why = (
             f"expected the tracking finalizer of pod {pod.name} to go: its Job is over "
             f"(resourceVersion {job.rv}), and the orphan worker takes it off"
         )
-        yield judge_missing(
+        judgement = judge_missing(
             history,
             WriteKind.FINALIZER_REMOVAL,
             job.view.uid,
@@ -101,3 +144,4 @@ def _owed_by_the_orphan_worker(
             rv=pod.rv,
             time_ns=run_context.end_ns,
         )
+        yield Owed(max([changed_ns[pod.uid], *quiet_ns]), judgement)

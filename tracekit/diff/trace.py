@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tracekit.diff.judge import KeyJudgement, judge_key
-from tracekit.diff.timing import Delay, late_syncs
+from tracekit.diff.key_queue import FirstWrite
+from tracekit.diff.lateness import KeyTiming, Process, contradicted, early, late
 from tracekit.eras.job import JobRules
-from tracekit.kube.timestamps import NS_PER_S
 from tracekit.replay.feed import RowGroup, histories
 from tracekit.replay.run_context import RunContext
 from tracekit.verdict import CRON_JOB_ACTIONS, JOB_ACTIONS, TTL_ACTIONS, Judgement, Verdict
@@ -86,38 +86,55 @@ def diff_groups(
 ) -> DiffReport:
     """Judge every Job of the groups; `seen` gets each key's replay, not yet judged for lateness."""
     report = DiffReport(observations)
-    delays: list[Delay] = []
+    timings: list[KeyTiming] = []
     for judged in judge_groups(groups, rules, run_context):
         seen(judged)
         report.jobs.append((judged.replay.history.namespace, judged.replay.history.name))
         report.judgements += judged.judgements
-        delays += judged.delays
-    mark_late(report.judgements, delays)
+        timings.append(judged.timing)
+    report.judgements = settled(report.judgements, timings, run_context)
     report.judgements.sort(key=_order)
     return report
 
 
-def mark_late(judgements: list[Judgement], delays: list[Delay]) -> None:
-    """Turn the first write of every late sync into a divergence."""
-    late = {
-        (delay.key, delay.action, str(delay.rv)): (delay, bound_ns)
-        for delay, bound_ns in late_syncs(delays)
-    }
-    if not late:
-        return
-    for position, judgement in enumerate(judgements):
-        where = judgement.object
-        found = late.get(
-            (f"{where.namespace}/{where.name}", judgement.action, judgement.resource_version)
-        )
-        if found is None or judgement.divergent:
-            continue
-        delay, bound_ns = found
-        why = (
-            f"{delay.delay_ns / NS_PER_S:.1f} s after all that this sync needed was there "
-            f"(bound {bound_ns / NS_PER_S:.1f} s, from the syncs around it); {judgement.why}"
-        )
-        judgements[position] = replace(judgement, verdict=Verdict.LATE, why=why)
+def settled(
+    judgements: Iterable[Judgement], timings: Sequence[KeyTiming], run_context: RunContext
+) -> list[Judgement]:
+    """The judgements of all keys, and what the process as a whole tells: early, late, missing."""
+    process = Process(
+        [service for timing in timings for service in timing.services],
+        sorted(at_ns for timing in timings for at_ns in timing.calls_ns),
+        [(outage.from_ns, outage.until_ns) for outage in run_context.interruptions],
+        whole=run_context.whole,
+    )
+    untimely = {service.first: (Verdict.LATE, why) for service, why in late(process)}
+    for timing in timings:
+        for hurried in timing.hurried:
+            why = early(process, hurried)
+            if why is not None:
+                untimely[hurried.first] = (Verdict.EARLY, why)
+    for stale, why in contradicted(timings):
+        untimely[stale.first] = (Verdict.EXTRA, why)
+    found = [_timely(judgement, untimely) for judgement in judgements]
+    for timing in timings:
+        for owed in timing.owed:
+            proof = process.proof(owed.certain_ns, run_context.end_ns, timed=owed.timed)
+            if proof is not None:
+                found.append(replace(owed.judgement, why=f"{owed.judgement.why}; {proof}"))
+    return found
+
+
+def _timely(judgement: Judgement, untimely: Mapping[FirstWrite, tuple[Verdict, str]]) -> Judgement:
+    """The judgement, turned into a divergence if it is of the first write of an untimely sync."""
+    where = judgement.object
+    key = FirstWrite(
+        f"{where.namespace}/{where.name}", judgement.action, judgement.resource_version
+    )
+    found = untimely.get(key)
+    if found is None or judgement.divergent:
+        return judgement
+    verdict, why = found
+    return replace(judgement, verdict=verdict, why=f"{why}; {judgement.why}")
 
 
 def judge_groups(

@@ -54,6 +54,7 @@ class JobRules:
     overwrites_status: bool = False  # a status PUT goes over a fresh read of the Job
     sync_batch_ns: int = NS_PER_S
     batches_job_updates: bool = True  # Job updates that keep the generation wait, too
+    batches_pod_events: bool = True  # pod events wait for the batch period
     queue_delays_failures: bool = False  # failed pods wait in the work queue (up to 1.27)
     pod_backoff_base_ns: int = 10 * NS_PER_S  # 0: failed pods are replaced at once
     pod_backoff_limit_ns: int = 600 * NS_PER_S
@@ -103,6 +104,7 @@ class JobRules:
             refuses_stale_sync=gates.StaleControllerConsistencyJob and gates.AtomicFIFO,
             sync_batch_ns=constants.sync_batch_period_ns,
             batches_job_updates=behaviors.job_status_updates_batched,
+            batches_pod_events=gates.JobReadyPods or behaviors.job_status_updates_batched,
             queue_delays_failures=not behaviors.backoff_from_pod_finish_times,
             pod_backoff_base_ns=constants.pod_failure_backoff_ns_base or 0,
             pod_backoff_limit_ns=constants.pod_failure_backoff_ns_max or 0,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -121,6 +121,7 @@ class CronHistory:
 
     def finish(self) -> None:
         """Sort, link and derive the writes; once, after everything was added."""
+        _place_vanished([*self.cron_jobs, *self.jobs])
         self.cron_jobs.sort(key=lambda revision: revision.rv)
         self.jobs.sort(key=lambda revision: revision.rv)
         _link(self.cron_jobs)
@@ -308,6 +309,13 @@ class _Builder:
         elif row.resource == "jobs":
             for lost in [r for uid, r in self.alive_jobs.items() if uid not in listed]:
                 self._add_job(CronRevision(lost.rv + 1, row.recv_ns, VANISHED, lost.view, lost.raw))
+
+
+def _place_vanished(revisions: Sequence[CronRevision[Any]]) -> None:
+    """Put what only a relist showed to be gone behind everything that had arrived by then."""
+    for revision in revisions:
+        if revision.type == VANISHED:
+            revision.rv = max(r.rv for r in revisions if r.recv_ns <= revision.recv_ns)
 
 
 def _event(row: WatchRow) -> tuple[tuple[str, str], CronEvent] | None:

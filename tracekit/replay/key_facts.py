@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
+from itertools import accumulate
+
 from tracekit.controllers.job.context import Choices
 from tracekit.eras.job import JobRules
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.replay.history import History, Write, WriteKind
 from tracekit.replay.run_context import RunContext
+from tracekit.verdict import Assumption, Reason
 
 #: Clocks of the recorder and of the controller may differ by so much.
 CLOCK_SLACK_NS = NS_PER_S
+#: The longest that an informer of the controller is taken to be behind the API server.
+INFORMER_LAG_NS = 3 * NS_PER_S
 #: A lease is renewed every few seconds: the controller may have died so long before its last sign.
 CUT_OFF_NS = 10 * NS_PER_S
+#: client-go's spam filter lets one more Event of an object pass in so long, after a burst of 25.
+SPAM_REFILL_NS = 300 * NS_PER_S
+#: How long an Event may wait for the tokens of a throttled client before it is posted.
+EVENT_LAG_NS = 300 * NS_PER_S
+#: A sync writes the status at most so often.
+_STATUS_WRITES_PER_SYNC = 3
 
 
 class KeyFacts:
@@ -21,9 +33,18 @@ class KeyFacts:
         self.history = history
         self.rules = rules
         self.run_context = run_context
-        self.failed_creates = any(event.reason == "FailedCreate" for event in history.events) or (
-            any(call.stream == "pods" and call.verb == "create" for call in history.refused)
-        )
+        self._refused_ns = [
+            (0 if event.type == "LIST" else event.recv_ns - EVENT_LAG_NS, event.recv_ns)
+            for event in history.events
+            if event.reason == "FailedCreate"
+        ] + [
+            (call.recv_ns - INFORMER_LAG_NS, call.recv_ns)
+            for call in history.refused
+            if call.stream == "pods" and call.verb == "create"
+        ]
+        self._status_indexes = [
+            write.index for write in history.writes if write.kind is WriteKind.STATUS_UPDATE
+        ]
         #: Ends of the times in the key's life that the record did not see.
         self.blind_until_ns = [
             *(revision.recv_ns for revision in history.listings()),
@@ -34,17 +55,21 @@ class KeyFacts:
             for event in history.events
             if event.reason == "SuccessfulDelete"
         }
+        #: Whether any deletion has an Event of the controller.
+        self.any_owned_up = bool(self._deleted_by_event)
         self._messages = frozenset(
             condition.message
             for revision in history.jobs
             for condition in revision.view.status.conditions
         )
+        self._pods_by_ns = list(accumulate((pod.recv_ns for pod in history.pods), max))
+        self._jobs_by_ns = list(accumulate((job.recv_ns for job in history.jobs), max))
         self._choices: tuple[int, Choices] | None = None
 
-    def choices(self, index: int, *, retries_unseen: int = 0) -> Choices:
+    def choices(self, index: int) -> Choices:
         """What upstream leaves open, as the writes from `index` to the next status write chose."""
         known = self._choices
-        if known is None or known[0] != index or known[1].retries_unseen != retries_unseen:
+        if known is None or known[0] != index:
             picked = []
             writes = self.history.writes
             for position in range(index, len(writes)):
@@ -53,7 +78,7 @@ class KeyFacts:
                     break
                 if write.kind in (WriteKind.POD_DELETE, WriteKind.FINALIZER_REMOVAL):
                     picked.append(write.uid)
-            known = (index, Choices(frozenset(picked), self._messages, retries_unseen))
+            known = (index, Choices(frozenset(picked), self._messages))
             self._choices = known
         return known[1]
 
@@ -81,8 +106,42 @@ class KeyFacts:
         return write.kind is WriteKind.POD_DELETE
 
     def owned_up(self, write: Write) -> bool:
-        """Whether an Event of the controller says that it deleted this pod."""
+        """Whether an Event of the controller, or the audit log, says that it deleted this pod."""
+        if write.actor is not None and write.actor.controller is not None:
+            return write.actor.controller == "job-controller"
         return write.pod is not None and write.pod.view.name in self._deleted_by_event
+
+    # How far the informers must have got.
+
+    def pods_shown(self, at_ns: int) -> int:
+        """How many pod revisions the informer had certainly shown at that time."""
+        return bisect_right(self._pods_by_ns, at_ns - INFORMER_LAG_NS)
+
+    def jobs_shown(self, at_ns: int) -> int:
+        """How many revisions of the Job the informer had certainly shown at that time."""
+        return bisect_right(self._jobs_by_ns, at_ns - INFORMER_LAG_NS)
+
+    # What was refused.
+
+    def refusals(self, at_ns: int) -> Assumption | None:
+        """Why creations may have been refused at that time; None if nothing tells so.
+
+        Each refusal hands out an Event FailedCreate. One may be posted late, and the spam filter
+        drops all but one in 300 s; between two refusals lies at most the key's longest back-off.
+        """
+        if not self.run_context.events_recorded:
+            end_ns = self.run_context.end_ns
+            return Assumption("refused-creations", 0, end_ns, "Events were not recorded")
+        after_ns = SPAM_REFILL_NS + self.rules.retries.backoff_ns_max
+        for from_ns, told_ns in self._refused_ns:
+            if from_ns <= at_ns <= told_ns + after_ns:
+                return Assumption(
+                    "refused-creations",
+                    from_ns,
+                    told_ns + after_ns,
+                    "creations told as refused",
+                )
+        return None
 
     # When nobody looked.
 
@@ -91,20 +150,45 @@ class KeyFacts:
         end_ns = max(at for at in self.blind_until_ns if at <= at_ns)
         return sum(1 for revision in self.history.pods if revision.recv_ns <= end_ns)
 
-    def why_uncertain(self, write: Write) -> str:
+    def may_have_failed(self, at_ns: int) -> bool:
+        """Whether pods of the Job may have failed by the end of a blind time."""
+        return any(
+            job.recv_ns <= at_ns and (job.view.status.failed or job.view.status.uncounted_failed)
+            for job in self.history.jobs
+        ) or any(
+            pod.recv_ns <= at_ns and (pod.view.phase == "Failed" or pod.view.deleted_ns is not None)
+            for pod in self.history.pods
+        )
+
+    def why_uncertain(self, write: Write) -> tuple[Reason, str]:
         """Why the controller's memory at this write is not known."""
         at_ns = max(at for at in self.blind_until_ns if at <= write.recv_ns)
         for gap in self.run_context.gaps:
             if gap.from_ns <= at_ns and gap.until_ns >= at_ns - CLOCK_SLACK_NS:
-                return f"the first sync after a {gap.why} may have begun in it"
-        return "the Job was there before the record began: its first sync may have begun earlier"
+                return Reason.GAP, f"the first sync after a {gap.why} may have begun in it"
+        return (
+            Reason.BEFORE_RECORD,
+            "the Job was there before the record began: its first sync may have begun earlier",
+        )
+
+    def last_syncs(self, index: int) -> bool:
+        """Whether the writes from `index` on may all be of one sync, the last of the record."""
+        left = len(self._status_indexes) - bisect_left(self._status_indexes, index)
+        return left <= _STATUS_WRITES_PER_SYNC
+
+    def ending(self, at_ns: int) -> Assumption:
+        """What may have ended a sync after a write at `at_ns`."""
+        for outage in self.run_context.interruptions:
+            if outage.from_ns - CUT_OFF_NS <= at_ns <= outage.until_ns:
+                return Assumption("cut-off", outage.from_ns, outage.until_ns, outage.why)
+        end_ns = self.run_context.end_ns
+        return Assumption("cut-off", at_ns, end_ns, "the record ends")
 
     def interrupted(self, at_ns: int) -> bool:
-        """Whether the record or the controller may have ended right after a write at `at_ns`."""
-        near_end = self.run_context.end_ns - at_ns < self.run_context.end_slack_ns
-        return near_end or any(
-            blind.from_ns - CUT_OFF_NS <= at_ns <= blind.until_ns
-            for blind in self.run_context.interruptions
+        """Whether the watch or the controller may have ended right after a write at `at_ns`."""
+        return any(
+            outage.from_ns - CUT_OFF_NS <= at_ns <= outage.until_ns
+            for outage in self.run_context.interruptions
         )
 
     def died_between(self, last: Write, following: Write) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import islice
 
 from tracekit.kube.timestamps import format_rfc3339
-from tracekit.replay.cuts import CutSearch
+from tracekit.replay.cuts import CutSearch, Effort
 from tracekit.replay.recorded_api import Assumptions, Problem
 from tracekit.replay.search_state import Explanation, State
 
@@ -18,15 +18,17 @@ _PODS_TRIED = 40
 def nearest(search: CutSearch, state: State) -> Explanation:
     """The attempt at the next write that leaves the least unexplained, told with its problems."""
     write = search.history.writes[state.index]
-    assume = Assumptions(refusals=search.facts.failed_creates, lenient=True)
+    assume = Assumptions(refusals=search.facts.refusals(write.recv_ns) is not None, lenient=True)
     best: tuple[tuple[int, int, int], Explanation] | None = None
-    for job in islice(search.job_candidates(state), _JOBS_TRIED):
+    for job in islice(search.job_candidates(state, Effort.HANDLERS), _JOBS_TRIED):
         for cut in search.cuts(state, job, deepest=_PODS_TRIED):
             for now_ns in (write.recv_ns, _FUTURE_NS):
                 found, timers = search.attempt(state, cut, now_ns, assume)
                 if found is None:
                     continue
                 if now_ns > write.recv_ns:
+                    if found.problems:
+                        continue  # what it did not do would be told by a clock that never was
                     found = _told_early(_without_waiting(found), timers)
                 if not found.problems:
                     continue  # the strict search refused it: something that counts is wrong
@@ -74,8 +76,9 @@ def _alone(search: CutSearch, state: State) -> Explanation:
         events=(),
         problems=(problem,),
         refused=0,
-        cut_off=False,
+        rest=None,
         notes=(),
-        woke_itself=True,
+        error=True,
+        wake_after_ns=None,
         state=after,
     )

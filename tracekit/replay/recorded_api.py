@@ -21,6 +21,9 @@ from tracekit.eras.job import JobRules
 from tracekit.kube.views import JobStatus, JobView, PodView
 from tracekit.replay.history import History, Revision, Write, WriteKind
 
+#: A revision that lies behind every other.
+_AFTER_ALL = 1 << 62
+
 
 class Problem(NamedTuple):
     """One way in which a run of the controller does not fit the record."""
@@ -43,13 +46,18 @@ class Mismatch(Exception):  # noqa: N818 - a signal of the search, not an error
 class RecordEnds(Exception):  # noqa: N818 - a signal of the search, not an error
     """The record stops (end of trace, gap, controller killed) before this write could show."""
 
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.what)
+        self.problem = problem
+
 
 class Assumptions(NamedTuple):
     """What an attempt takes for granted about things that leave no trace."""
 
     refusals: bool = False  # creations may have been refused
     cuts_off: bool = False  # the record may end, or the controller have died, inside the sync
-    retries_unseen: int = 0  # retries of the key by syncs that left no write
+    second_deletes: bool = False  # an Event may tell of a DELETE that came after another's
+    silent: bool = False  # the sync left no write at all
     lenient: bool = False  # note what does not fit as a problem and go on
 
 
@@ -86,7 +94,7 @@ class RecordedApi:
     def __post_init__(self) -> None:
         self.floor = self.start
         writes = self.history.writes
-        self.last_rv = writes[self.start].rv if self.start < len(writes) else 0
+        self.last_rv = writes[self.start].rv if self.start < len(writes) else _AFTER_ALL
 
     # The port.
 
@@ -129,7 +137,9 @@ class RecordedApi:
         until = self._next_status()
         floor = self.floor
         for intent in intents:
-            write = self._find_create(job, intent, floor, until)
+            write = None
+            if not self.assume.silent:
+                write = self._find_create(job, intent, floor, until)
             if write is not None:
                 self._take(write)
                 self._check_body(job, intent, write)
@@ -155,9 +165,7 @@ class RecordedApi:
             return Outcome.OK, job
         if status_refusals(job, status, self.rules.status_validation):
             return Outcome.REFUSED, job
-        position = self._next_status()
-        writes = self.history.writes
-        write = writes[position] if position < len(writes) else None
+        write = self._status_write()
         revision = write.job if write is not None else None
         base = revision.previous if revision is not None else None
         if write is None or revision is None or base is None or base.rv != job.rv:
@@ -171,8 +179,6 @@ class RecordedApi:
         if differences:
             if _same_apart_from_times(status, job.status, self.clock.now_ns):
                 return Outcome.OK, job  # a PUT that changes nothing within the second
-            if self.assume.cuts_off and self.consumed:
-                raise RecordEnds  # the controller died before this write; another made the next
             problem = Problem(
                 WriteKind.STATUS_UPDATE,
                 "different",
@@ -180,6 +186,9 @@ class RecordedApi:
                 "another status",
                 tuple(differences),
             )
+            if self.assume.cuts_off and self.consumed:
+                # The controller died before this write; another made the next.
+                raise RecordEnds(problem)
             self._report(problem)
         self._take(write)
         self.floor = write.index
@@ -214,6 +223,13 @@ class RecordedApi:
             if writes[index].kind is WriteKind.STATUS_UPDATE and self._free(index):
                 return index
         return len(writes)
+
+    def _status_write(self) -> Write | None:
+        """The next status write that this sync could have made."""
+        if self.assume.silent:
+            return None
+        position = self._next_status()
+        return self.history.writes[position] if position < len(self.history.writes) else None
 
     def _find_create(self, job: JobView, intent: CreatePod, floor: int, until: int) -> Write | None:
         writes = self.history.writes
@@ -252,7 +268,7 @@ class RecordedApi:
     def _pod_write(self, kind: WriteKind, pod: PodView, what: str) -> Outcome:
         writes = self.history.writes
         until = self._next_status()
-        for index in range(self.start, until):
+        for index in range(self.start, self.start if self.assume.silent else until):
             write = writes[index]
             if write.kind is kind and write.uid == pod.uid and self._free(index):
                 if index < self.floor and kind is not WriteKind.POD_DELETE:
@@ -302,9 +318,7 @@ class RecordedApi:
 
     def _overwrite_status(self, job: JobView, status: JobStatus) -> tuple[Outcome, JobView]:
         """PUT of the status over whatever the server holds, however old the sync's own Job is."""
-        position = self._next_status()
-        writes = self.history.writes
-        write = writes[position] if position < len(writes) else None
+        write = self._status_write()
         if write is not None and write.job is not None and write.job.view.uid == job.uid:
             window = self._window(write.recv_ns)
             differences = status_differences(
@@ -318,7 +332,7 @@ class RecordedApi:
             held = write.job.previous
         else:
             write, differences = None, []
-            held = self.history.jobs[-1]
+            held = self._held()
         if held is None or held.type == "DELETED" or held.view.uid != job.uid:
             return Outcome.NOT_FOUND, job
         if not status_differences(
@@ -341,9 +355,19 @@ class RecordedApi:
         self.last_rv = write.rv
         return Outcome.OK, replace(job, status=status)
 
+    def _held(self) -> Revision[JobView] | None:
+        """The Job that the server holds while this sync runs, of which no status write is left."""
+        if self.assume.silent:
+            return self.history.job_before(self._now_rv())
+        return self.history.jobs[-1]
+
     def _status_unseen(self, job: JobView, status: JobStatus) -> tuple[Outcome, JobView]:
         """No observed status write continues this revision of the Job."""
         later = [r for r in self.history.jobs if r.rv > job.rv]
+        if self.assume.silent:
+            later = [r for r in later if r.rv < self._now_rv()]
+            if later and later[0].view.uid == job.uid and later[0].type != "DELETED":
+                return Outcome.CONFLICT, job
         if later:
             if later[0].type == "DELETED" or later[0].view.uid != job.uid:
                 return Outcome.NOT_FOUND, job
@@ -365,9 +389,10 @@ class RecordedApi:
         return current.rv if current is not None else 0
 
     def _missing(self, kind: WriteKind, what: str) -> None:
+        problem = Problem(kind, "missing", None, what)
         if self.assume.cuts_off:
-            raise RecordEnds
-        self._report(Problem(kind, "missing", None, what))
+            raise RecordEnds(problem)
+        self._report(problem)
 
     def _report(self, problem: Problem) -> None:
         if not self.assume.lenient:

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from tracekit.kube.timestamps import NS_PER_S
-
 
 class Outage(NamedTuple):
     """A time in which the record or the controller was interrupted."""
@@ -32,8 +30,13 @@ class RunContext:
     times_unknown: str = ""
     #: Why objects that were there before the record began are not known; empty where it lists them.
     unlisted: str = ""
-    #: A write so close to the end of the trace may have a rest that was not recorded.
-    end_slack_ns: int = 15 * NS_PER_S
+    #: Whether all keys of the controllers were recorded; else silence proves nothing.
+    whole: bool = True
+
+    @property
+    def events_recorded(self) -> bool:
+        """Whether Events were recorded: where not, nothing follows from their absence."""
+        return "events" not in self.not_recorded
 
     @property
     def interruptions(self) -> tuple[Outage, ...]:

@@ -1,28 +1,43 @@
 """The `observed` schedule: does some admissible cut explain each write of one key?
 
 Syncs are anchored at the observed writes. For each, the Job's revision and the position in the pod
-stream that the controller's caches had reached are searched, newest first (`cuts`); the position
-never goes back from one sync to the next. A cut explains a write when the ported controller, with
-the memory that the earlier syncs left it, does exactly what was observed: the same creations,
-deletions and patches, and the same status, down to the field.
+stream that the controller's caches had reached are searched (`cuts`); no position ever goes back
+from one sync to the next. A cut explains a write when the ported controller, with the memory that
+the earlier syncs left it, does exactly what was observed: the same creations, deletions and
+patches, and the same status, down to the field.
 
-The search is a depth-first walk over the syncs of one key: when a sync finds no cut, the one before
-it is asked for an earlier one. What no cut explains is a divergence; the walk then takes the
-nearest attempt as what happened and goes on, so that one lie is told once.
+Where a write finds no explanation, the search turns back: first to other cuts of the syncs before
+it, then to handlers behind their cache, then to syncs between the writes that left none (`silent`).
+A state from which a dead end was reached once is never entered again. What none of this explains is
+a divergence; the nearest attempt is then taken as what happened, so that one lie is told once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from tracekit.cache.pods import PodCache
 from tracekit.controllers.job.memory import JobMemory
-from tracekit.replay.cuts import CutSearch
+from tracekit.replay.cuts import ATTEMPTS_AT_A_DEAD_END, CutSearch, Effort, Exhausted
 from tracekit.replay.history import Write, WriteKind
 from tracekit.replay.key_facts import KeyFacts
 from tracekit.replay.nearest import nearest
-from tracekit.replay.search_state import Apart, KeyReplay, State, Trail, WriteApart
+from tracekit.replay.search_state import (
+    REACH,
+    Apart,
+    Choice,
+    Entry,
+    Explanation,
+    KeyReplay,
+    State,
+    Trail,
+    WriteApart,
+)
+from tracekit.verdict import Reason
+
+#: How many earlier syncs are asked for another way, by effort: what is rare is near.
+REACH_AT = {Effort.CUTS: REACH, Effort.HANDLERS: 8, Effort.SILENT: 8, Effort.STALE: 8}
 
 
 class KeyWalker:
@@ -43,57 +58,154 @@ class KeyWalker:
         self.history = facts.history
         self.search = CutSearch(facts)
         self.foreign: Mapping[int, str] = named or {}
-        self._find_foreign = find_foreign
+        self._find_foreign: Callable[[], Mapping[int, str]] | None = find_foreign
 
     def run(self) -> KeyReplay:
         """Explain every write of the key."""
         found = self._walk()
-        if found is None:
-            # Something is not explained: perhaps because it is somebody else's work.
-            found_foreign = self._find_foreign()
-            self.foreign = {**found_foreign, **self.foreign}
-            found = self._walk() if found_foreign else None
-        if found is None:
-            # Rare enough to be no reason for a cut as long as any other is left.
-            found = self._walk(handlers_lag=True)
-        if found is None:
-            found = self._walk(stop_at_divergence=False)
-            assert found is not None  # noqa: S101 - it does not stop
+        if found is None:  # something is somebody else's work
+            found = self._walk()
+        assert found is not None  # noqa: S101 - it asks for foreign writes only once
         return found
 
-    def _walk(
-        self, *, handlers_lag: bool = False, stop_at_divergence: bool = True
-    ) -> KeyReplay | None:
-        """Walk through the writes; None if a divergence stopped it."""
+    def _walk(self) -> KeyReplay | None:
+        """Walk through the writes; None if it turned out that others made some of them."""
         writes = self.history.writes
         hidden = {write.index for write in writes if write.hidden}
-        state = State(0, JobMemory(), PodCache(), 0, 0, frozenset(self.foreign) | hidden)
+        done = frozenset(self.foreign) | hidden
         trail = Trail()
+        state = self._settled(State(0, JobMemory(), PodCache(), 0, 0, done=done), trail.entries)
+        while state.index < len(writes):
+            known = len(self.foreign)
+            try:
+                found = self._next(trail, state)
+            except Exhausted:
+                return trail.result(self.history, self._undecided(trail, state))
+            if found is None:
+                if len(self.foreign) > known:
+                    return None
+                found = self._without_explanation(trail, state)
+            state = found
+        return trail.result(self.history, state)
+
+    def _next(self, trail: Trail, state: State) -> State | None:
+        """The state after the next write's explanation; None if it has none."""
+        choice = Choice(state, self._options(state, Effort.CUTS), len(trail.entries))
+        found = trail.choose(choice)
+        if found is None:
+            return self._turn_back(trail, state)
+        trail.choices.append(choice)
+        del trail.choices[:-REACH]
+        return self._after(found, state, trail)
+
+    def _after(self, found: Entry, state: State, trail: Trail) -> State:
+        if isinstance(found, Explanation):
+            return self._settled(found.state, trail.entries)
+        done = state.done | {found.write.index}
+        return self._settled(replace(state, done=done), trail.entries)
+
+    def _learn_foreign(self) -> bool:
+        """Ask, once, whether others made some of the writes."""
+        if self._find_foreign is None:
+            return False
+        found, self._find_foreign = self._find_foreign(), None
+        more = len(found.keys() - self.foreign.keys())
+        self.foreign = {**found, **self.foreign}
+        return more > 0
+
+    # Turning back.
+
+    def _turn_back(self, trail: Trail, dead: State) -> State | None:
+        """From a dead end to another way past it; None, with the trail as it was, if none is."""
+        entries = list(trail.entries)
+        states = [(choice.state, choice.length) for choice in trail.choices]
+        allowed = self.search.attempts + ATTEMPTS_AT_A_DEAD_END
+        for effort in Effort:
+            trail.entries = list(entries)
+            trail.choices = [
+                Choice(state, self._options(state, effort), length)
+                for state, length in states[-REACH_AT[effort] :]
+            ]
+            trail.choices.append(Choice(dead, self._options(dead, effort), len(entries)))
+            found = self._descend(trail, effort, dead.index, allowed)
+            if found is not None:
+                return found
+            if self._learn_foreign():
+                break
+        trail.entries = entries
+        trail.choices = []
+        return None
+
+    def _descend(self, trail: Trail, effort: Effort, goal: int, allowed: int) -> State | None:
+        """Depth first, until the write at `goal` is explained; at most `allowed` attempts."""
+        entered: set[object] = set()
+        while trail.choices and self.search.attempts < allowed:
+            choice = trail.choices[-1]
+            found = trail.choose(choice)
+            if found is None:
+                trail.choices.pop()
+                continue
+            state = self._after(found, choice.state, trail)
+            if state.index > goal:
+                return state
+            if state.identity not in entered:
+                entered.add(state.identity)
+                options = self._options(state, effort)
+                trail.choices.append(Choice(state, options, len(trail.entries)))
+        return None
+
+    # What may become of a write.
+
+    def _options(self, state: State, effort: Effort) -> Iterator[Entry]:
+        """The explanations of the next write, then what else it may be."""
+        yield from self.search.explanations(state, effort)
+        write = self.history.writes[state.index]
+        if self.facts.may_be_foreign(write) and not self.facts.owned_up(write):
+            yield WriteApart(Apart.FOREIGN, write)
+        elif not state.certain:
+            yield self._unseen(write)
+
+    def _unseen(self, write: Write) -> WriteApart:
+        reason, why = self.facts.why_uncertain(write)
+        return WriteApart(Apart.UNKNOWABLE, write, why, reason)
+
+    def _without_explanation(self, trail: Trail, state: State) -> State:
+        """Past a write that nothing explains."""
+        write = self.history.writes[state.index]
+        found: Entry = nearest(self.search, state)
+        if self.facts.may_be_foreign(write):
+            problems = found.problems if isinstance(found, Explanation) else ()
+            if not problems or any(problem.verdict != "early" for problem in problems):
+                found = WriteApart(Apart.FOREIGN, write)
+        trail.entries.append(found)
+        return self._after(found, state, trail)
+
+    def _undecided(self, trail: Trail, state: State) -> State:
+        """The search gave up: nothing is said of what is left."""
+        why = (
+            f"the search gave up after {self.search.attempts} attempts: too many states of the "
+            "caches would have to be tried"
+        )
+        for write in self.history.writes[state.index :]:
+            if write.index not in state.done:
+                apart = WriteApart(Apart.UNKNOWABLE, write, why, Reason.UNDECIDED)
+                trail.entries.append(apart)
+        return replace(state, index=len(self.history.writes), done=frozenset(), certain=False)
+
+    # What needs no choice.
+
+    def _settled(self, state: State, entries: list[Entry]) -> State:
+        """At the next write that needs a sync; those that need none join the trail."""
+        writes = self.history.writes
         while True:
             state = self._skip_done(state)
             if state.index >= len(writes):
-                return trail.result(self.history, state)
-            state = self._restarted(state)
-            write = writes[state.index]
-            options = self.search.explanations(state, handlers_lag=handlers_lag)
-            apart = self._without_sync(write)
-            found = next(options, None) if apart is None else None
-            if apart is None and found is None:
-                apart = self._without_explanation(write, state)
-            if apart is not None:
-                trail.entries.append(apart)
-                state = replace(state, done=state.done | {write.index})
-                continue
-            if found is None:
-                found = trail.turn_back(state)
-            else:
-                trail.step(state, options, found)
-            if found is None and stop_at_divergence:
-                return None
-            if found is None:
-                found = nearest(self.search, trail.give_up(state))
-                trail.entries.append(found)
-            state = found.state
+                return state
+            apart = self._without_sync(writes[state.index])
+            if apart is None:
+                return self._interrupted(state)
+            entries.append(apart)
+            state = replace(state, done=state.done | {apart.write.index})
 
     def _skip_done(self, state: State) -> State:
         index = state.index
@@ -104,7 +216,7 @@ class KeyWalker:
         done = frozenset(position for position in state.done if position >= index)
         return replace(state, index=index, done=done)
 
-    def _restarted(self, state: State) -> State:
+    def _interrupted(self, state: State) -> State:
         """A new controller manager starts with an empty memory; a blind time leaves it unknown."""
         restarts, blind_until_ns = self.facts.run_context.restarts, self.facts.blind_until_ns
         if not restarts and not blind_until_ns:
@@ -112,10 +224,19 @@ class KeyWalker:
         at_ns = self.history.writes[state.index].recv_ns
         passed = sum(1 for restart in restarts if restart.until_ns <= at_ns)
         if passed != state.restarts_seen:
-            state = replace(state, memory=JobMemory(), restarts_seen=passed, own_pods=0)
+            state = replace(
+                state, memory=JobMemory(), restarts_seen=passed, own_pods=0, backoff_known=True
+            )
         listed = sum(1 for until_ns in blind_until_ns if until_ns <= at_ns)
         if listed != state.listings_seen:
-            state = replace(state, memory=JobMemory(), listings_seen=listed, certain=False)
+            known = not self.facts.may_have_failed(at_ns)
+            state = replace(
+                state,
+                memory=JobMemory(),
+                listings_seen=listed,
+                certain=False,
+                backoff_known=known,
+            )
         return state
 
     def _without_sync(self, write: Write) -> WriteApart | None:
@@ -129,15 +250,3 @@ class KeyWalker:
             return None
         why = self.facts.orphan_reason(write)
         return None if why is None else WriteApart(Apart.ORPHAN_WORKER, write, why)
-
-    def _without_explanation(self, write: Write, state: State) -> WriteApart | None:
-        """What else a write may be that no cut explains."""
-        if self.facts.may_be_foreign(write):
-            if self.facts.owned_up(write):
-                early = nearest(self.search, state)
-                if all(problem.verdict == "early" for problem in early.problems):
-                    return None
-            return WriteApart(Apart.FOREIGN, write)
-        if not state.certain:
-            return WriteApart(Apart.UNKNOWABLE, write, self.facts.why_uncertain(write))
-        return None

@@ -1,4 +1,4 @@
-"""Where a walk over the syncs of one key stands, how it got there, and how it turns back."""
+"""Where the search stands after some syncs of one key, and the way that led there."""
 
 from __future__ import annotations
 
@@ -10,23 +10,26 @@ from typing import NamedTuple
 from tracekit.cache.pods import PodCache
 from tracekit.controllers.job.context import Note
 from tracekit.controllers.job.memory import JobMemory
-from tracekit.kube.views import JobView
+from tracekit.kube.views import JobView, PodView
 from tracekit.replay.history import History, Revision, Write
 from tracekit.replay.recorded_api import PredictedEvent, Problem
+from tracekit.verdict import Assumption, Reason
 
-#: How many earlier syncs may be asked for another cut before a divergence stands.
-MAX_BACKTRACKS = 64
+#: How many earlier syncs a dead end may ask for another cut. A choice further back is never
+#: reconsidered: what depends on it alone would be told as a divergence.
+REACH = 64
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Where the walk stands after some syncs."""
+    """What the controller may have known of one key after some syncs."""
 
     index: int  # the next write to explain
     memory: JobMemory
     cache: PodCache  # the pod cache at `pod_floor`; never moved, only copied
     pod_floor: int  # no later sync can have seen fewer pod revisions
     job_floor: int  # nor an older revision of the Job
+    handled: int = 0  # so many pod revisions the informer's handlers have told the memory
     done: frozenset[int] = frozenset()
     last_write_ns: int = 0
     restarts_seen: int = 0
@@ -36,6 +39,39 @@ class State:
     #: False after the record could not see this key, until a sync is explained again: the memory of
     #: the controller, and what it was in the midst of, are not known.
     certain: bool = True
+    #: False from such a time until a pod succeeds: failures of before may hold new pods back.
+    backoff_known: bool = True
+    silent: tuple[SilentSync, ...] = ()  # since the last sync that wrote
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """All by which two states can be told apart."""
+        return (
+            self.index,
+            self.done,
+            self.pod_floor,
+            self.job_floor,
+            self.handled,
+            self.own_status.position if self.own_status is not None else -1,
+            self.own_pods,
+            self.last_write_ns,
+            self.certain,
+            self.backoff_known,
+            self.memory.identity,
+        )
+
+
+class SilentSync(NamedTuple):
+    """A sync that left no write: refused, in conflict, without effect, or with nothing to do."""
+
+    job: Revision[JobView]
+    pod_cut: int
+    error: bool
+    timer_ns: int | None  # when the timer goes off that it armed
+    events: tuple[PredictedEvent, ...]
+    refused: int  # creations
+    earliest_ns: int  # it cannot have begun before
+    retries: int  # of the key that the queue counts after it (up to 1.27)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +89,21 @@ class Explanation:
     events: tuple[PredictedEvent, ...]
     problems: tuple[Problem, ...]
     refused: int
-    cut_off: bool
+    rest: Problem | None  # what was still to be written when the record or the process ended
     notes: tuple[Note, ...]  # by which rules the sync decided
-    woke_itself: bool  # it armed a timer or ended with an error: the key is woken again
+    error: bool  # the key was retried, rate limited
+    wake_after_ns: int | None  # the timer that it armed, from its end
     state: State  # after the sync
-    handlers_behind: bool = False  # the cache held a pod revision that its memory did not know
+    handlers_behind: int = 0  # pod revisions in the cache that its memory did not know yet
+    silent: tuple[SilentSync, ...] = ()  # syncs without a write that came before it
+    assumptions: tuple[Assumption, ...] = ()
+    #: The oldest revision that its caches lacked and prompt informers would have shown.
+    stale: Revision[JobView] | Revision[PodView] | None = None
+
+    @property
+    def cut_off(self) -> bool:
+        """Whether the record or the process ended within the sync."""
+        return self.rest is not None
 
 
 class Apart(Enum):
@@ -74,11 +120,15 @@ class WriteApart(NamedTuple):
     reason: Apart
     write: Write
     why: str = ""
+    unknowable: Reason | None = None
+
+
+Entry = Explanation | WriteApart
 
 
 @dataclass(slots=True)
 class KeyReplay:
-    """What the walk found out about one key."""
+    """What the search found out about one key."""
 
     history: History
     final: State
@@ -91,44 +141,28 @@ class KeyReplay:
 
 
 @dataclass(slots=True)
+class Choice:
+    """A state, and the explanations of its next write that have not been tried."""
+
+    state: State
+    options: Iterator[Entry]
+    length: int  # of the trail before it
+
+
+@dataclass(slots=True)
 class Trail:
-    """The way so far, and the syncs that can still be asked for another cut."""
+    """The way so far, and the choices on it that can still be made otherwise."""
 
-    entries: list[Explanation | WriteApart] = field(default_factory=list)
-    stack: list[tuple[State, Iterator[Explanation], int]] = field(default_factory=list)
-    backtracks: int = 0
-    #: The farthest dead end.
-    frontier: tuple[State, list[Explanation | WriteApart]] | None = None
+    entries: list[Entry] = field(default_factory=list)
+    choices: list[Choice] = field(default_factory=list)
 
-    def step(self, state: State, options: Iterator[Explanation], found: Explanation) -> None:
-        """Take one explanation; its other `options` stay open."""
-        self.stack.append((state, options, len(self.entries)))
-        if len(self.stack) > MAX_BACKTRACKS:
-            del self.stack[0]
-        self.entries.append(found)
-
-    def turn_back(self, state: State) -> Explanation | None:
-        """From a dead end to the next explanation of an earlier sync, if there is one."""
-        if self.frontier is None or self.frontier[0].index < state.index:
-            self.frontier = (state, list(self.entries))
-        while self.stack and self.backtracks < MAX_BACKTRACKS:
-            before, options, length = self.stack.pop()
-            self.backtracks += 1
-            found = next(options, None)
-            if found is not None:
-                del self.entries[length:]
-                self.step(before, options, found)
-                return found
-        return None
-
-    def give_up(self, state: State) -> State:
-        """Return to the farthest dead end; what lies before it stands."""
-        if self.frontier is not None:
-            state, self.entries = self.frontier
-        self.frontier = None
-        self.stack.clear()
-        self.backtracks = 0
-        return state
+    def choose(self, choice: Choice) -> Entry | None:
+        """Take the next option of a choice; None if there is none left."""
+        found = next(choice.options, None)
+        if found is not None:
+            del self.entries[choice.length :]
+            self.entries.append(found)
+        return found
 
     def result(self, history: History, final: State) -> KeyReplay:
         """The trail, sorted by what its entries are."""

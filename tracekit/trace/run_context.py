@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from tracekit.kube.timestamps import NS_PER_S
@@ -19,7 +19,8 @@ _REFUSED = 400
 
 def run_context_of(reader: TraceReader) -> RunContext:
     """Read the time bounds, the leases and the gaps of a trace."""
-    last = [stream.last_ns for stream in reader.streams() if stream.last_ns is not None]
+    streams = reader.streams()
+    last = [stream.last_ns for stream in streams if stream.last_ns is not None]
     gaps = tuple(
         Outage(gap.from_ns or 0, gap.until_ns or (1 << 62), f"gap in {gap.stream}: {gap.reason}")
         for gap in reader.gaps()
@@ -30,10 +31,17 @@ def run_context_of(reader: TraceReader) -> RunContext:
         (*_restarts(reader), *_successions(reader)),
         gaps,
         _namespaces_ending(reader),
-        not_recorded(reader.header.streams),
+        _not_recorded(reader, {stream.stream for stream in streams}),
         str(reader.header.scope.get("times") or ""),
         str(reader.header.scope.get("unlisted") or ""),
+        whole=not any(reader.header.scope.get(part) for part in ("namespaces", "selector")),
     )
+
+
+def _not_recorded(reader: TraceReader, seen: Collection[str]) -> dict[str, str]:
+    """Streams that the trace does not have: it says so, or there is no row of them."""
+    missing = {name: "no row of it" for name in ("events",) if name not in seen}
+    return missing | not_recorded(reader.header.streams)
 
 
 def not_recorded(streams: Mapping[str, Any]) -> dict[str, str]:

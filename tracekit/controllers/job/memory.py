@@ -88,6 +88,11 @@ class JobMemory:
         if self.own_writes.uid == uid:
             self.own_writes = NO_WRITES
 
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """All that two memories can differ in, hashable."""
+        return tuple(getattr(self, name) for name in self.__slots__)
+
     def satisfied(self, now_ns: int) -> bool:
         """Whether pods may be managed (upstream: SatisfiedExpectations)."""
         return self.expectations is None or self.expectations.satisfied(now_ns)

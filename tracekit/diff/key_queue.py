@@ -1,0 +1,231 @@
+"""When a key can have been in the work queue: what was too early, and since when a sync was due.
+
+A key is put into the queue by the handlers' reaction to changes of its Job and pods (at once,
+after the batch period, or up to 1.27 after its back-off), by the timers that its syncs armed, by
+the retry of one that failed, and by a new process. Upstream keeps one earliest ready time for each
+key (client-go: util/workqueue/delaying_queue.go), so each of these may be what a sync followed. A
+sync that none of them can have made ready by then is early. What lies between is bounded: an
+informer may be behind by `INFORMER_LAG_NS` and not more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from tracekit.eras.job import JobRules
+from tracekit.kube.timestamps import NS_PER_S
+from tracekit.kube.views import JobView
+from tracekit.replay.cuts import CutSearch
+from tracekit.replay.history import History, Revision
+from tracekit.replay.key_facts import CLOCK_SLACK_NS, INFORMER_LAG_NS, KeyFacts
+from tracekit.replay.search_state import Explanation, SilentSync
+
+#: Two rows may reach the recorder so much closer together, or further apart, than they were made.
+DELIVERY_JITTER_NS = NS_PER_S // 5
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """From when on a sync was certainly due, and before when it cannot have been."""
+
+    certain_ns: int  # by then its key was in the queue, for an informer that had seen all
+    earliest_ns: int  # before that nothing can have put the key into the queue
+    timed: bool  # whether a timer of the controller's own made it due: no informer is asked
+
+
+class Wake(NamedTuple):
+    """Something that may have put the key into the queue."""
+
+    earliest_ns: int  # the key was not ready by it before
+    certain_ns: int  # by then it was, for an informer that had seen all
+    timed: bool = False  # a timer of the controller's own: no informer is asked
+
+
+class FirstWrite(NamedTuple):
+    """The first write of a sync, by which its judgement is found."""
+
+    key: str
+    action: str
+    resource_version: str
+
+
+class Hurried(NamedTuple):
+    """A sync for which only old wakes are left: early, if the process must have used them up."""
+
+    first: FirstWrite
+    at_ns: int
+    wakes: tuple[Wake, ...]
+
+
+def first_write(facts: KeyFacts, sync: Explanation) -> FirstWrite:
+    """By what the judgement of a sync's first write is found."""
+    first = sync.writes[0]
+    return FirstWrite(facts.history.key, first.kind.value, str(first.rv))
+
+
+def hurried_syncs(search: CutSearch, syncs: Sequence[Explanation]) -> Iterator[Hurried]:
+    """Syncs that nothing recent can have made ready by then."""
+    facts = search.facts
+    before: Explanation | None = None
+    timers: list[Wake] = []
+    for sync in syncs:
+        if sync.job is None:
+            before = None
+            continue
+        at_ns = sync.writes[0].recv_ns + DELIVERY_JITTER_NS
+        if before is not None and not _excused(facts, before, sync):
+            wakes = [w for w in _open_wakes(facts, before, sync, timers) if w.earliest_ns <= at_ns]
+            if all(w.certain_ns + INFORMER_LAG_NS < at_ns for w in wakes) and not any(
+                _woke(facts, silent, at_ns) for silent in search.silent_between(before, sync)
+            ):
+                yield Hurried(first_write(facts, sync), sync.writes[0].recv_ns, tuple(wakes))
+        timers += _timers(facts, sync)
+        before = sync
+
+
+def _woke(facts: KeyFacts, silent: SilentSync, at_ns: int) -> bool:
+    """Whether a sync without a write may have woken the key again by then."""
+    if silent.timer_ns is not None and silent.timer_ns - CLOCK_SLACK_NS <= at_ns:
+        return True
+    retry_ns = facts.rules.retries.backoff_ns(max(1, silent.retries)) - CLOCK_SLACK_NS
+    return silent.error and silent.earliest_ns + retry_ns <= at_ns
+
+
+def _timers(facts: KeyFacts, sync: Explanation) -> Iterator[Wake]:
+    """What a sync armed: a timer of its own, or the retry of its failure."""
+    if sync.wake_after_ns is not None:
+        at_ns = sync.now_ns + sync.wake_after_ns
+        yield Wake(at_ns - CLOCK_SLACK_NS, at_ns + CLOCK_SLACK_NS, timed=True)
+    if sync.error:
+        retries, ended_ns = facts.rules.retries, sync.writes[-1].recv_ns
+        retry_ns = retries.backoff_ns(max(1, sync.state.memory.requeues)) - CLOCK_SLACK_NS
+        yield Wake(ended_ns + retry_ns, ended_ns + retries.backoff_ns_max)
+
+
+def _excused(facts: KeyFacts, before: Explanation, sync: Explanation) -> bool:
+    """Whether something of which no time is known may have woken the key."""
+    if before.problems or before.refused or before.cut_off or sync.silent:
+        return True
+    if not (before.state.certain and before.state.backoff_known):
+        return True
+    since_ns, at_ns = before.due_ns - INFORMER_LAG_NS, sync.writes[0].recv_ns
+    if any(o.until_ns > since_ns and o.from_ns < at_ns for o in facts.run_context.interruptions):
+        return True
+    # A sync of a Job that was over, for a while, has forgotten the key's failures.
+    return any(
+        job.view.status.finished is not None and job.rv < sync.writes[0].rv
+        for job in facts.history.jobs
+        if sync.job is None or job.view.uid == sync.job.view.uid
+    )
+
+
+def _open_wakes(
+    facts: KeyFacts, before: Explanation, sync: Explanation, timers: Sequence[Wake]
+) -> Iterator[Wake]:
+    """What may have put the key into the queue, and `before` cannot have used up."""
+    first = sync.writes[0]
+    used_up_ns = before.due_ns - DELIVERY_JITTER_NS
+    for recv_ns, delay_ns, longest_ns in _wakes(facts, first.rv, before):
+        if recv_ns + INFORMER_LAG_NS + longest_ns >= used_up_ns:
+            # Handled late, or still waiting, when the last sync began: ready at any time since.
+            certain_ns = max(recv_ns + longest_ns, before.writes[-1].recv_ns)
+            yield Wake(max(recv_ns + delay_ns, used_up_ns), certain_ns)
+    yield from (timer for timer in timers if timer.certain_ns >= used_up_ns)
+    # A sync without a write may have armed the timer that this one found passed.
+    own = (sync.due_ns,) if sync.timed else ()
+    for at_ns in (*own, *_deadlines(facts.history, first.rv)):
+        if at_ns + CLOCK_SLACK_NS >= used_up_ns:
+            yield Wake(at_ns - CLOCK_SLACK_NS, at_ns + CLOCK_SLACK_NS, timed=True)
+
+
+def _wakes(facts: KeyFacts, before_rv: int, before: Explanation) -> Iterator[tuple[int, int, int]]:
+    """The changes that wake the key: when they came, and how long it waits at least, at most."""
+    history, rules = facts.history, facts.rules
+    for job in history.jobs:
+        if job.rv < before_rv:
+            delay_ns = rules.sync_batch_ns if _batched(job, rules) else 0
+            yield job.recv_ns, delay_ns, delay_ns
+    retries = before.state.memory.requeues
+    for pod in history.pods:
+        if pod.rv >= before_rv:
+            continue
+        delay_ns = longest_ns = rules.sync_batch_ns if rules.batches_pod_events else 0
+        if rules.queue_delays_failures and pod.view.phase == "Failed":
+            if rules.tracking_by_annotation:
+                # Tracked Jobs clear their retries in ways that leave no trace.
+                longest_ns = rules.retries.backoff_ns_max
+            else:
+                delay_ns = max(delay_ns, rules.retries.backoff_ns(retries) - CLOCK_SLACK_NS)
+                longest_ns = max(longest_ns, rules.retries.backoff_ns(retries + 1))
+        yield pod.recv_ns, delay_ns, longest_ns
+
+
+def _batched(job: Revision[JobView], rules: JobRules) -> bool:
+    """Whether an update of the Job waits for the batch period: one that keeps the generation."""
+    return (
+        rules.batches_job_updates
+        and job.type == "MODIFIED"
+        and job.previous is not None
+        and job.previous.view.generation == job.view.generation
+    )
+
+
+def _deadlines(history: History, before_rv: int) -> Iterator[int]:
+    """When a timer of activeDeadlineSeconds may have gone off."""
+    for job in history.jobs:
+        start_ns, deadline_s = job.view.status.start_ns, job.view.spec.active_deadline_s
+        if job.rv < before_rv and start_ns is not None and deadline_s is not None:
+            yield start_ns + deadline_s * NS_PER_S
+
+
+def due(facts: KeyFacts, before: Explanation | None, sync: Explanation) -> Due:
+    """Since when a sync that is explained was due."""
+    first = sync.writes[0]
+    held_until_ns = before.writes[-1].recv_ns if before is not None else 0
+    certain_ns = max(sync.due_ns, held_until_ns)
+    wait_ns = 0
+    if sync.due_ns <= held_until_ns or sync.silent or (before is not None and before.refused):
+        wait_ns = facts.rules.retries.backoff_ns_max  # it may be a retry
+    elif not sync.timed:
+        wait_ns = facts.rules.sync_batch_ns
+    certain_ns += max(wait_ns, queue_wait_ns(facts, before, sync.pod_cut))
+    if not sync.state.backoff_known:
+        certain_ns += max(facts.rules.pod_backoff_limit_ns, facts.rules.retries.backoff_ns_max)
+    earliest_ns = _first_wake_ns(facts, before, first.rv)
+    return Due(certain_ns, earliest_ns, sync.timed and sync.due_ns > held_until_ns)
+
+
+def _first_wake_ns(facts: KeyFacts, before: Explanation | None, before_rv: int) -> int:
+    """Before that nothing can have put the key into the queue since its last sync began."""
+    if before is None:
+        jobs = facts.history.jobs
+        return jobs[0].recv_ns if jobs and jobs[0].type == "ADDED" else 0
+    if before.error or before.wake_after_ns is not None or before.job is None:
+        return before.due_ns
+    wakes = [
+        max(recv_ns, before.due_ns)
+        for recv_ns, _, longest_ns in _wakes(facts, before_rv, before)
+        if recv_ns + longest_ns + INFORMER_LAG_NS >= before.due_ns
+    ]
+    return min(wakes, default=before.due_ns)
+
+
+def queue_wait_ns(facts: KeyFacts, before: Explanation | None, pod_cut: int) -> int:
+    """The longest that the work queue may have held the key back (up to 1.27).
+
+    Failed pods wake their Job after the key's back-off; when its retries are forgotten leaves no
+    trace, so each failure seen before may still count, and one retry by a sync that left no write.
+    """
+    rules, history = facts.rules, facts.history
+    if not rules.queue_delays_failures:
+        return 0
+    retries = before.state.memory.requeues if before is not None else 0
+    first = before.pod_cut if before is not None else 0
+    failed = any(pod.view.phase == "Failed" for pod in history.pods[first:pod_cut])
+    held_by = 0 if rules.overwrites_status else retries + 1
+    if failed:
+        uids = {pod.view.uid for pod in history.pods[:first] if pod.view.phase == "Failed"}
+        held_by = max(retries, len(uids)) + 1
+    return rules.retries.backoff_ns(held_by)
