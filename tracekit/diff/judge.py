@@ -120,7 +120,8 @@ def _stale(facts: KeyFacts, replay: KeyReplay) -> Iterator[Stale]:
             shown_ns = facts.history.pods[sync.pod_cut - 1].recv_ns if sync.pod_cut else 0
             began_ns = max(sync.job.recv_ns, shown_ns)
             stream = "jobs" if sync.stale in facts.history.jobs else "pods"
-            yield Stale(first_write(facts, sync), began_ns, stream, sync.stale.rv)
+            at_ns = sync.writes[0].recv_ns
+            yield Stale(first_write(facts, sync), began_ns, at_ns, stream, sync.stale.rv)
 
 
 # Writes of the key's syncs.

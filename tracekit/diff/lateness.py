@@ -29,6 +29,9 @@ from tracekit.verdict import Judgement
 CALL_LATENCY_NS = NS_PER_S
 #: A process with a ready key, a free worker and a token makes a call within this time.
 IDLE_NS = 5 * NS_PER_S
+#: Upstream's default --kube-api-qps. A client that makes clearly fewer calls waits for no token.
+DEFAULT_QPS = 20
+_RATE_NS = 3 * NS_PER_S // 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,7 @@ class Stale(NamedTuple):
 
     first: FirstWrite
     began_ns: int  # not before
+    at_ns: int  # receive time of its first write
     stream: str
     lacking_rv: int
 
@@ -107,6 +111,12 @@ class Process:
         if until_ns - ready_ns <= CALL_LATENCY_NS:
             return None
         return self._overtaken(ready_ns, until_ns) or self._idle(ready_ns, until_ns)
+
+    def began_ns(self, at_ns: int) -> int:
+        """When a sync whose first call is at `at_ns` began at the earliest, for want of tokens."""
+        since_ns = at_ns - _RATE_NS
+        calls = bisect_right(self.calls_ns, at_ns) - bisect_left(self.calls_ns, since_ns)
+        return at_ns - CALL_LATENCY_NS if calls <= DEFAULT_QPS else 0
 
     def _overtaken(self, ready_ns: int, until_ns: int) -> str | None:
         position = bisect_right(self._served_ns, until_ns - CALL_LATENCY_NS)
@@ -164,7 +174,7 @@ def early(process: Process, hurried: Hurried) -> str | None:
     )
 
 
-def contradicted(timings: Sequence[KeyTiming]) -> Iterable[tuple[Stale, str]]:
+def contradicted(process: Process, timings: Sequence[KeyTiming]) -> Iterable[tuple[Stale, str]]:
     """Syncs that need caches older than those that an earlier sync of another key has shown.
 
     A process has one informer for each kind, and its position never goes back.
@@ -172,8 +182,9 @@ def contradicted(timings: Sequence[KeyTiming]) -> Iterable[tuple[Stale, str]]:
     seen = sorted(seen for timing in timings for seen in timing.seen)
     for timing in timings:
         for stale in timing.stale:
+            began_ns = max(stale.began_ns, process.began_ns(stale.at_ns))
             for shown in seen:
-                if shown.at_ns > stale.began_ns:
+                if shown.at_ns > began_ns:
                     break
                 if shown.stream == stale.stream and shown.rv >= stale.lacking_rv:
                     why = (
