@@ -24,7 +24,7 @@ from tracekit.diff.odd_bodies import odd_bodies
 from tracekit.diff.owed import owed
 from tracekit.diff.why import describe, describe_cut, why_explained
 from tracekit.eras.job import JobRules
-from tracekit.replay.cuts import CutSearch
+from tracekit.replay.explanations import CutSearch
 from tracekit.replay.history import EventRow, History, Write, WriteKind
 from tracekit.replay.key_facts import CLOCK_SLACK_NS, KeyFacts
 from tracekit.replay.recorded_api import Problem

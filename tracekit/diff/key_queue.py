@@ -17,7 +17,7 @@ from typing import NamedTuple
 from tracekit.eras.job import JobRules
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.kube.views import JobView
-from tracekit.replay.cuts import CutSearch
+from tracekit.replay.explanations import CutSearch
 from tracekit.replay.history import History, Revision
 from tracekit.replay.key_facts import CLOCK_SLACK_NS, INFORMER_LAG_NS, KeyFacts
 from tracekit.replay.search_state import Explanation, SilentSync

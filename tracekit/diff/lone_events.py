@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tracekit.replay.cuts import CutSearch
+from tracekit.replay.explanations import CutSearch
 from tracekit.replay.history import EventRow
 from tracekit.replay.key_facts import KeyFacts
 from tracekit.replay.search_state import Explanation

@@ -10,7 +10,8 @@ from tracekit.diff.key_queue import queue_wait_ns
 from tracekit.diff.lateness import Owed
 from tracekit.kube.timestamps import format_rfc3339
 from tracekit.kube.views import JobView
-from tracekit.replay.cuts import Cut, CutSearch
+from tracekit.replay.cuts import Cut
+from tracekit.replay.explanations import CutSearch
 from tracekit.replay.history import Revision, WriteKind
 from tracekit.replay.key_facts import CUT_OFF_NS, KeyFacts
 from tracekit.replay.recorded_api import Assumptions

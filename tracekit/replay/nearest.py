@@ -6,7 +6,8 @@ from dataclasses import replace
 from itertools import islice
 
 from tracekit.kube.timestamps import format_rfc3339
-from tracekit.replay.cuts import CutSearch, Effort
+from tracekit.replay.cuts import Effort
+from tracekit.replay.explanations import CutSearch
 from tracekit.replay.recorded_api import Assumptions, Problem
 from tracekit.replay.search_state import Explanation, State
 

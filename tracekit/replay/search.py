@@ -19,7 +19,9 @@ from dataclasses import replace
 
 from tracekit.cache.pods import PodCache
 from tracekit.controllers.job.memory import JobMemory
-from tracekit.replay.cuts import ATTEMPTS_AT_A_DEAD_END, CutSearch, Effort, Exhausted
+from tracekit.replay.attempts import ATTEMPTS_AT_A_DEAD_END, Exhausted
+from tracekit.replay.cuts import Effort
+from tracekit.replay.explanations import CutSearch
 from tracekit.replay.history import Write, WriteKind
 from tracekit.replay.key_facts import KeyFacts
 from tracekit.replay.nearest import nearest

@@ -1,0 +1,294 @@
+"""One attempt: does a sync under this cut do exactly what was observed?
+
+The ported controller runs against the record (`recorded_api`). What it does beyond the record, and
+what of the record it leaves out, fails the attempt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracekit.controllers.job.backoff import BackoffRecord
+from tracekit.controllers.job.context import SyncClock, SyncResult
+from tracekit.controllers.job.sync import sync_job
+from tracekit.kube.timestamps import NS_PER_S
+from tracekit.replay.cuts import CacheCuts, Cut, tell
+from tracekit.replay.history import Write, WriteKind
+from tracekit.replay.key_facts import CLOCK_SLACK_NS, KeyFacts
+from tracekit.replay.recorded_api import (
+    Assumptions,
+    Mismatch,
+    Problem,
+    RecordedApi,
+    RecordEnds,
+)
+from tracekit.replay.search_state import Explanation, SilentSync, State
+from tracekit.verdict import Assumption
+
+#: How many attempts a key may cost: so many, and so many more for each of its writes. Counted, not
+#: timed, so that runs agree. Beyond it the verdict is `unknowable`, reason `undecided`.
+ATTEMPTS = 20_000
+ATTEMPTS_PER_WRITE = 60
+#: How many of them one write may cost before it counts as not explained.
+ATTEMPTS_AT_A_DEAD_END = 4_000
+
+
+class Exhausted(Exception):  # noqa: N818 - a signal of the search, not an error
+    """The key has cost as many attempts as it may."""
+
+
+class Attempts(CacheCuts):
+    """Runs syncs of one key against its record."""
+
+    def __init__(self, facts: KeyFacts) -> None:
+        super().__init__(facts)
+        self.attempts = 0
+        self._budget = ATTEMPTS + ATTEMPTS_PER_WRITE * len(self.history.writes)
+
+    def attempt(
+        self, state: State, cut: Cut, now_ns: int, assume: Assumptions
+    ) -> tuple[Explanation | None, list[int]]:
+        """Run the sync; what it explains, and the times that its decisions asked about."""
+        self.attempts += 1
+        if self.attempts > self._budget and not assume.lenient:
+            raise Exhausted
+        # A time that no API object can hold marks what the controller took from its clock.
+        clock = SyncClock(now_ns if now_ns % NS_PER_S else now_ns + 1)
+        api = self._api(state.index, clock, self.earliest_ns(state, cut), assume, state.done)
+        known = cut.memory.backoff
+        cut = cut._replace(memory=cut.memory.copy())
+        result: SyncResult | None = None
+        rest: Problem | None = None
+        try:
+            result = self._run(cut, api)
+        except Mismatch:
+            return None, clock.asked
+        except RecordEnds as end:
+            rest = end.problem
+        if not api.consumed:
+            return None, clock.asked
+        consumed = sorted(api.consumed, key=lambda write: write.index)
+        if rest is not None and self._lives_on(consumed[-1], api.taken, state):
+            return None, clock.asked
+        extra = self._left_over(state, consumed, api)
+        if (extra or consumed[0].index != state.index) and not assume.lenient:
+            return None, clock.asked
+        api.problems += extra
+        for revision in self.history.pods[cut.handled : cut.pods]:
+            tell(cut.memory, revision, cut.job.view.uid)
+        if cut.guess:
+            cut.memory.backoff = _without_guess(cut.memory.backoff, known, state.memory.backoff)
+        return self._explanation(state, cut, api, consumed, now_ns, result, rest), clock.asked
+
+    def after_the_record(self, cut: Cut, now_ns: int, assume: Assumptions) -> RecordedApi:
+        """Run a sync for which no write is left: what it would do are the problems of the port."""
+        api = self._api(len(self.history.writes), SyncClock(now_ns | 1), 0, assume, frozenset())
+        self._run(cut, api)
+        return api
+
+    def _api(
+        self,
+        start: int,
+        clock: SyncClock,
+        earliest_ns: int,
+        assume: Assumptions,
+        skip: frozenset[int],
+    ) -> RecordedApi:
+        return RecordedApi(
+            self.history,
+            start,
+            clock,
+            earliest_ns,
+            assume,
+            skip,
+            CLOCK_SLACK_NS,
+            self.rules,
+            self.facts.run_context.namespaces_ending.get(self.history.namespace),
+        )
+
+    def _run(self, cut: Cut, api: RecordedApi) -> SyncResult:
+        return sync_job(
+            cut.job.view,
+            cut.cache.pods(),
+            cut.memory,
+            api,
+            clock=api.clock,
+            rules=self.rules,
+            choices=self.facts.choices(api.start),
+        )
+
+    def _explanation(
+        self,
+        state: State,
+        cut: Cut,
+        api: RecordedApi,
+        consumed: list[Write],
+        now_ns: int,
+        result: SyncResult | None,
+        rest: Problem | None,
+    ) -> Explanation:
+        """What a run of the sync under this cut says, and the state that it leaves.
+
+        `result` is None where the record or the process ends inside the sync.
+        """
+        history, clock, job = self.history, api.clock, cut.job
+        first = history.writes[state.index]
+        newest = history.pods_below(first.rv)
+        unseen = history.pods[cut.pods : newest]
+        input_ns = max(job.recv_ns, self.shown_ns(cut))
+        timer_ns = max((at for at in clock.asked if at <= now_ns), default=0)
+        return Explanation(
+            writes=tuple(consumed),
+            job=job,
+            pod_cut=cut.pods,
+            pods_unseen=len(unseen),
+            lag_ns=max(0, first.recv_ns - unseen[0].recv_ns) if unseen else 0,
+            now_ns=now_ns,
+            due_ns=max(input_ns, timer_ns),
+            timed=timer_ns > input_ns,
+            events=tuple(api.events),
+            problems=tuple(api.problems),
+            refused=api.refused,
+            rest=rest,
+            notes=tuple(clock.notes),
+            error=result is None or result.error,
+            wake_after_ns=result.wake_after_ns if result is not None else None,
+            state=self._state_after(state, cut, api, consumed),
+            handlers_behind=cut.pods - cut.handled,
+            silent=state.silent,
+            assumptions=tuple(self._assumed(state, cut, api, rest)),
+            stale=self.stale(state, cut),
+        )
+
+    def _state_after(
+        self, state: State, cut: Cut, api: RecordedApi, consumed: list[Write]
+    ) -> State:
+        first = self.history.writes[state.index]
+        wrote_status = consumed[-1].kind is WriteKind.STATUS_UPDATE
+        own_status = [write.job for write in consumed if write.job is not None][-1:]
+        # A DELETE answers with no revision to wait for, and so does a pod's last finalizer.
+        own_pods = [
+            write.pod.position + 1
+            for write in consumed
+            if write.pod is not None
+            and write.kind is not WriteKind.POD_DELETE
+            and write.pod.type != "DELETED"
+        ]
+        succeeded = any(note.numbers.get("new_succeeded") for note in api.clock.notes)
+        return State(
+            index=state.index,
+            memory=cut.memory,
+            cache=cut.cache.copy(),
+            pod_floor=cut.pods,
+            job_floor=cut.job.position,
+            handled=cut.pods,
+            done=state.done | api.taken,
+            last_write_ns=consumed[-1].recv_ns,
+            restarts_seen=state.restarts_seen,
+            listings_seen=state.listings_seen,
+            own_status=own_status[0] if own_status else state.own_status,
+            own_pods=max(own_pods, default=state.own_pods),
+            certain=state.certain
+            or (wrote_status and cut.pods >= self.facts.pods_listed(first.recv_ns)),
+            backoff_known=state.backoff_known or succeeded,
+        )
+
+    def _assumed(
+        self, state: State, cut: Cut, api: RecordedApi, rest: Problem | None
+    ) -> Iterator[Assumption]:
+        """What the explanation takes for granted, with the time and the evidence."""
+        at_ns = self.history.writes[state.index].recv_ns
+        if api.refused:
+            evidence = self.facts.refusals(at_ns)
+            if evidence is not None:
+                yield evidence
+        if rest is not None:
+            yield self.facts.ending(at_ns)
+        if cut.guess:
+            since_ns = max((t for t in self.facts.blind_until_ns if t <= at_ns), default=at_ns)
+            yield Assumption("unknown-memory", since_ns, at_ns, cut.guess)
+        stale = self.stale(state, cut)
+        if stale is not None:
+            text = f"nothing else explains it than caches without resourceVersion {stale.rv}"
+            yield Assumption("stale-cache", stale.recv_ns, at_ns, text)
+        for sync in state.silent:
+            seen_ns = max(sync.job.recv_ns, state.last_write_ns)
+            what = "failed" if sync.error else "had nothing to write"
+            text = f"a sync of the Job at resourceVersion {sync.job.rv} {what}"
+            yield Assumption("silent-sync", seen_ns, max(seen_ns, at_ns), text)
+
+    def _lives_on(self, last: Write, taken: set[int], state: State) -> bool:
+        """Whether the controller that a sync was cut off with goes on writing.
+
+        A cut-off means that its process died: the key's next write is its successor's. At the end
+        of a record nothing follows at all.
+        """
+        for write in self.history.writes[last.index + 1 :]:
+            if write.index in taken or write.index in state.done:
+                continue
+            if not self.facts.may_be_foreign(write):
+                return not self.facts.died_between(last, write)
+        return False
+
+    def _left_over(self, state: State, consumed: list[Write], api: RecordedApi) -> list[Problem]:
+        """Writes in the midst of the sync that it does not explain."""
+        problems = []
+        for write in self.history.writes[state.index : consumed[-1].index]:
+            if write.index in api.taken or write.index in state.done:
+                continue
+            if write.kind is WriteKind.FINALIZER_REMOVAL and self.facts.orphan_reason(write):
+                continue
+            others = self.facts.may_be_foreign(write) and (
+                api.assume.second_deletes or api.assume.lenient or not self.facts.owned_up(write)
+            )
+            if not others:
+                problems.append(Problem(write.kind, "extra", write, "nothing of the kind"))
+        return problems
+
+    def silent_sync(self, state: State, cut: Cut, at_ns: int, assume: Assumptions) -> State | None:
+        """The state after a sync at this cut, if it leaves no write."""
+        self.attempts += 1
+        clock = SyncClock(at_ns if at_ns % NS_PER_S else at_ns + 1)
+        api = self._api(state.index, clock, cut.job.recv_ns, assume, state.done)
+        memory = cut.memory.copy()
+        try:
+            result = self._run(cut._replace(memory=memory), api)
+        except Mismatch:
+            return None
+        wake_ns = result.wake_after_ns
+        sync = SilentSync(
+            cut.job,
+            cut.pods,
+            result.error,
+            clock.now_ns + wake_ns if wake_ns is not None else None,
+            tuple(api.events),
+            api.refused,
+            max(cut.job.recv_ns, self.shown_ns(cut), state.last_write_ns),
+            memory.requeues,
+        )
+        return State(
+            index=state.index,
+            memory=memory,
+            cache=cut.cache.copy(),
+            pod_floor=cut.pods,
+            job_floor=cut.job.position,
+            handled=cut.handled,
+            done=state.done,
+            last_write_ns=state.last_write_ns,
+            restarts_seen=state.restarts_seen,
+            listings_seen=state.listings_seen,
+            own_status=state.own_status,
+            own_pods=state.own_pods,
+            certain=state.certain,
+            backoff_known=state.backoff_known,
+            silent=(*state.silent, sync),
+        )
+
+
+def _without_guess(
+    after: BackoffRecord, guessed: BackoffRecord, before: BackoffRecord
+) -> BackoffRecord:
+    """The back-off record after a sync whose record was guessed: what it added stays."""
+    if after == guessed:
+        return before
+    return BackoffRecord(min(after.failures_after_last_success, 1), after.last_failure_ns)

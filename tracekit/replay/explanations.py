@@ -1,0 +1,216 @@
+"""The explanations of the next write: under which cuts does a sync do what was observed?
+
+The newest cut is tried first, then those whose pods go with the next status (`likely_cuts`), then
+the rest; each at the latest time at which the sync can have run and just before each timer that it
+asks about. An attempt that failed once is not made again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tracekit.cache.pods import PodCache
+from tracekit.controllers.job.backoff import BackoffRecord
+from tracekit.controllers.job.memory import JobMemory, PodExpectations
+from tracekit.kube.views import JobView
+from tracekit.replay.attempts import Attempts
+from tracekit.replay.cuts import Cut, Effort
+from tracekit.replay.history import Revision
+from tracekit.replay.key_facts import CLOCK_SLACK_NS, KeyFacts
+from tracekit.replay.recorded_api import (
+    Assumptions,
+)
+from tracekit.replay.search_state import Explanation, SilentSync, State
+
+#: Syncs without a write: so many in a row, memories, and positions of each Job revision.
+SILENT_ROW = 4
+SILENT_MEMORIES = 12
+SILENT_POSITIONS = 16
+#: So many pod revisions back is a sync looked for that left nothing but an Event or a timer.
+SILENT_PODS = 200
+#: Failures that a record of unknown length stands for: the longest back-off.
+_MANY_FAILURES = 12
+
+
+class CutSearch(Attempts):
+    """Looks for the cuts of one key's syncs."""
+
+    def __init__(self, facts: KeyFacts) -> None:
+        super().__init__(facts)
+        self._failed: set[object] = set()
+
+    def explanations(self, state: State, effort: Effort) -> Iterator[Explanation]:
+        """Every cut that explains the next write, the likeliest first."""
+        yield from self._plainly(state, effort)
+        if effort is Effort.CUTS:
+            return
+        for job in self.job_candidates(state, effort):
+            for cut in self.behind(state, job, effort):
+                found = self._at_its_time(state, cut, Assumptions())
+                if found is not None:
+                    yield found
+        if effort >= Effort.SILENT:
+            for silent in self.silent_states(state):
+                yield from self._plainly(silent, effort)
+
+    def _plainly(self, state: State, effort: Effort) -> Iterator[Explanation]:
+        """By one sync whose handlers have kept up."""
+        for assume in self._assumptions(state, effort):
+            for job in self.job_candidates(state, effort):
+                yield from self._under_job(state, job, assume, effort)
+
+    def _assumptions(self, state: State, effort: Effort) -> Iterator[Assumptions]:
+        """What may be taken for granted at the next write, the fewest things first."""
+        at_ns = self.history.writes[state.index].recv_ns
+        refusals = (False, True) if self.facts.refusals(at_ns) is not None else (False,)
+        write = self.history.writes[state.index]
+        others = self.facts.may_be_foreign(write) and not self.facts.owned_up(write)
+        ends = self.facts.interrupted(at_ns) or (self.facts.last_syncs(state.index) and not others)
+        idle = effort is Effort.SILENT and self.facts.any_owned_up
+        for second_deletes in (False, True) if idle else (False,):
+            for refused in refusals:
+                for cuts_off in (False, True) if ends else (False,):
+                    yield Assumptions(refused, cuts_off, second_deletes=second_deletes)
+
+    # One attempt.
+
+    def _under_job(
+        self, state: State, job: Revision[JobView], assume: Assumptions, effort: Effort
+    ) -> Iterator[Explanation]:
+        """The likely cuts first; once one explains the write, only those that are as likely."""
+        floor, newest = self.window(state, effort)
+        if newest < floor:
+            return
+        if effort is not Effort.STALE:
+            floor = max(floor, min(newest, self.facts.pods_shown(job.recv_ns)))
+        for cut in self.cuts_at(state, job, [newest]):
+            yield from self._with_guesses(state, cut, assume, effort)
+        odds = self.odds(state, job, floor, newest)
+        worst = max(odds, default=0)
+        for level in range(worst + 1):
+            positions = [p for p in range(newest - 1, floor - 1, -1) if odds[p - floor] == level]
+            explained = False
+            for cut in self.cuts_at(state, job, positions):
+                for found in self._with_guesses(state, cut, assume, effort):
+                    explained = True
+                    yield found
+            if explained:
+                return
+
+    def _with_guesses(
+        self, state: State, cut: Cut, assume: Assumptions, effort: Effort
+    ) -> Iterator[Explanation]:
+        """With the memory that is known, then with what it may have been where it is not."""
+        if effort is not Effort.STALE and self.stale(state, cut) is not None:
+            return
+        found = self._at_its_time(state, cut, assume)
+        if found is not None:
+            yield found
+        if state.certain and state.backoff_known:
+            return
+        for guessed in self._guesses(state, cut):
+            found = self._at_its_time(state, guessed, assume)
+            if found is not None:
+                yield found
+
+    def _guesses(self, state: State, cut: Cut) -> Iterator[Cut]:
+        """Memories of a time that the record did not see: in back-off, or waiting for pods."""
+        at_ns = self.history.writes[state.index].recv_ns
+        waiting = cut.memory.copy()
+        if self.rules.pod_backoff_base_ns:
+            waiting.backoff = BackoffRecord(_MANY_FAILURES, at_ns)
+            yield cut._replace(memory=waiting, guess="failures before the record could see")
+        elif cut.job.view.spec.backoff_limit:
+            waiting.requeues += cut.job.view.spec.backoff_limit
+            yield cut._replace(memory=waiting, guess="retries before the record could see")
+        if not state.certain:
+            unseen = cut.memory.copy()
+            unseen.expectations = PodExpectations(1, 0, at_ns)
+            yield cut._replace(memory=unseen, guess="creations before the record could see")
+
+    def _at_its_time(self, state: State, cut: Cut, assume: Assumptions) -> Explanation | None:
+        """Try the latest time at which the sync can have run, and just before each timer."""
+        same = (state.index, state.done, state.last_write_ns, cut.job.position, cut.pods,
+                cut.memory.identity, assume, cut.handled == cut.pods)  # fmt: skip
+        if same in self._failed:
+            return None
+        earliest_ns = self.earliest_ns(state, cut)
+        asked: set[int] = set()
+        tried: set[int] = set()
+        queue = [self.history.writes[state.index].recv_ns]
+        while queue:
+            now_ns = queue.pop()
+            if now_ns in tried:
+                continue
+            tried.add(now_ns)
+            found, timers = self.attempt(state, cut, now_ns, assume)
+            if found is not None:
+                return found
+            for timer in timers:
+                if timer not in asked and earliest_ns - CLOCK_SLACK_NS <= timer <= now_ns:
+                    asked.add(timer)
+                    queue.append(timer - 1)
+        self._failed.add(same)
+        return None
+
+    # Syncs that left no write.
+
+    def silent_states(self, state: State) -> Iterator[State]:
+        """The states that syncs without a write can have led to before the next one.
+
+        Only what they change in the memory can be told; of equal memories the one that the oldest
+        caches lead to leaves the most open.
+        """
+        met = {state.memory.identity}
+        ahead = [state]
+        while ahead and len(met) <= SILENT_MEMORIES:
+            before = ahead.pop(0)
+            if len(before.silent) - len(state.silent) >= SILENT_ROW:
+                continue
+            for after in self._silently(before):
+                if after.memory.identity not in met:
+                    met.add(after.memory.identity)
+                    ahead.append(after)
+                    yield after
+
+    def _silently(self, state: State) -> Iterator[State]:
+        """The state after each sync that leaves no write and changes the memory."""
+        floor, newest = self.window(state, Effort.SILENT)
+        half = SILENT_POSITIONS // 2
+        positions = sorted({*range(floor, min(floor + half, newest + 1)),
+                            *range(max(floor, newest - half + 1), newest + 1)})  # fmt: skip
+        at_ns = self.history.writes[state.index].recv_ns
+        assume = Assumptions(refusals=self.facts.refusals(at_ns) is not None, silent=True)
+        for job in reversed(list(self.job_candidates(state, Effort.SILENT))):
+            for cut in self.cuts_at(state, job, positions):
+                found = self.silent_sync(state, cut, at_ns, assume)
+                if found is not None and found.memory.identity != cut.memory.identity:
+                    yield found
+
+    def silent_between(
+        self, before: Explanation | None, sync: Explanation | None
+    ) -> Iterator[SilentSync]:
+        """Syncs without a write that there may have been between two that are explained.
+
+        None stands for the beginning of the key, and for the end of the record.
+        """
+        history = self.history
+        jobs, seen = history.jobs, len(history.pods)
+        state = before.state if before is not None else State(0, JobMemory(), PodCache(), 0, 0)
+        oldest = before.job.position if before is not None and before.job is not None else 0
+        if sync is not None and sync.job is not None:
+            state = replace(state, index=sync.writes[0].index)
+            at_ns, jobs, seen = sync.writes[0].recv_ns, jobs[: sync.job.position + 1], sync.pod_cut
+        else:
+            state = replace(state, index=len(history.writes))
+            at_ns = self.facts.run_context.end_ns
+        assume = Assumptions(refusals=self.facts.refusals(at_ns) is not None, silent=True)
+        for job in jobs[oldest:]:
+            if job.type == "DELETED":
+                continue
+            positions = range(max(state.pod_floor, seen - SILENT_PODS), seen + 1)
+            for cut in self.cuts_at(state, job, positions):
+                found = self.silent_sync(state, cut, at_ns, assume)
+                if found is not None:
+                    yield found.silent[-1]
