@@ -4,7 +4,6 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-TRACE := traces/v1.36.3-all
 DEMO := .cache/demo
 # xdist's workers pay off from two cores on.
 PYTEST := $(BIN)/python -m pytest
@@ -35,7 +34,8 @@ $(VENV)/.e2e: pyproject.toml $(VENV)/.dev
 install: $(VENV)/.package ## make .venv with the tracekit command in it
 
 demo: $(VENV)/.package ## replay a real trace, then the same one with a lie planted in it
-	@sh traces/demo.sh $(BIN) $(TRACE) $(DEMO)
+	@rm -rf $(DEMO)
+	@$(BIN)/tracekit demo -o $(DEMO)
 
 test: $(VENV)/.dev ## run the fast tests
 	$(PYTEST) -n auto -m 'not e2e'

@@ -29,6 +29,7 @@ READER_GONE = 141
 
 #: verb -> "module:attribute" of its click command.
 VERBS: dict[str, str] = {
+    "demo": "tracekit.cli.demo:demo",
     "diagnose": "tracekit.cli.diagnose:diagnose",
     "replay": "tracekit.cli.replay:replay",
     "record": "tracekit.cli.record:record",
