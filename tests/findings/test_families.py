@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 import pytest
 
 from tests.findings.conftest import Traces
+from tests.support.traces import ROOT
+from tracekit.eras.behavior_releases import behaviors_of
+from tracekit.eras.behaviors import Behavior
+from tracekit.eras.version import KubeVersion
 from tracekit.findings.diagnosis import RULES
+from tracekit.findings.jobs import OVERRUN
 
 T, ALL, CHURN = "v1.36.3-troubles", "v1.36.3-all", "v1.36.3-churn7"
 RECORD = "the record"
@@ -120,3 +126,16 @@ def test_a_tick_that_has_a_reason_is_told_with_it(traces: Traces) -> None:
     told = [f.text for f in traces.findings("v1.36.3-conflicts") if f.id == "TK306"]
     assert any("name-taken" in text for text in told)
     assert not any("does not tell why" in text for text in told)
+
+
+@pytest.mark.parametrize("where", ["advice", "page"])
+def test_the_releases_that_lose_a_deadline_are_those_of_the_version_table(where: str) -> None:
+    page = ROOT / "docs" / "incidents" / "deadline-overrun.md"
+    text = {"advice": OVERRUN.todo, "page": page.read_text().rpartition("## Answer")[2]}[where]
+    lasts = [KubeVersion.parse(found) for found in re.findall(r"1\.\d+\.\d+", text)]
+    assert [last.minor for last in lasts] == [22, 23, 24]
+    for last in lasts:
+        following = KubeVersion.parse(f"1.{last.minor}.{last.patch + 1}")
+        mended = Behavior.DEADLINE_TIMER_REARMED_ON_EVERY_SYNC
+        assert mended not in behaviors_of(last)
+        assert mended in behaviors_of(following)

@@ -83,7 +83,7 @@ OVERRUN = Rule(
     "The Job was ended (or still ran) 5 s or more after `.status.startTime` + "
     "activeDeadlineSeconds.",
     "A user who has set the deadline after it had passed.",
-    "Up to 1.22.10, 1.23.7 and 1.24.1 a failed pod takes the deadline's timer away: upgrade. "
+    "Up to 1.22.11, 1.23.8 and 1.24.2 a failed pod takes the deadline's timer away: upgrade. "
     "While nobody leads no deadline is kept: activeDeadlineSeconds in the pod template is the "
     "kubelet's, and is.",
     107226, rank=12,
