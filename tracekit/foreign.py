@@ -8,6 +8,7 @@ output passes through here, and each function says what its target would obey.
 from __future__ import annotations
 
 import re
+import shlex
 import unicodedata
 from typing import Final
 
@@ -81,3 +82,8 @@ def _json_escape(character: str) -> str:
 def is_shell_word(text: str) -> bool:
     """Whether a shell takes the text as one word, of which it expands and runs nothing."""
     return _SHELL_WORD.fullmatch(text) is not None and not text.startswith("-")
+
+
+def for_shell(text: str) -> str:
+    """The text as one word of a command that somebody may paste; quoted where it has to be."""
+    return shlex.quote(for_terminal(text))

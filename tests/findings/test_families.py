@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import NamedTuple
 
 import pytest
@@ -14,6 +15,7 @@ from tracekit.eras.behaviors import Behavior
 from tracekit.eras.version import KubeVersion
 from tracekit.findings.diagnosis import RULES
 from tracekit.findings.jobs import OVERRUN
+from tracekit.report.findings import advice
 
 T, ALL, CHURN = "v1.36.3-troubles", "v1.36.3-all", "v1.36.3-churn7"
 RECORD = "the record"
@@ -139,3 +141,12 @@ def test_the_releases_that_lose_a_deadline_are_those_of_the_version_table(where:
         mended = Behavior.DEADLINE_TIMER_REARMED_ON_EVERY_SYNC
         assert mended not in behaviors_of(last)
         assert mended in behaviors_of(following)
+
+
+def test_advice_hands_a_shell_no_hostile_name(traces: Traces) -> None:
+    rule = next(rule for rule in RULES if "{object}" in rule.todo)
+    finding = replace(traces.findings("finalizer-left")[0], rule=rule)
+    case = finding.cases[0]
+    assert f" {case.target.namespace}/{case.target.name}`" in advice(finding)
+    hostile = replace(case, target=case.target._replace(namespace="ns", name="x;$(id)"))
+    assert " 'ns/x;$(id)'`" in advice(replace(finding, cases=(hostile, *finding.cases[1:])))

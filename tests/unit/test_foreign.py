@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 
 import pytest
 
@@ -11,6 +12,7 @@ from tracekit.foreign import (
     for_json,
     for_markdown,
     for_script,
+    for_shell,
     for_terminal,
     is_shell_word,
 )
@@ -102,3 +104,13 @@ def test_names_are_words(word: str) -> None:
 )
 def test_what_a_shell_would_touch_is_no_word(word: str) -> None:
     assert not is_shell_word(word)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "ns/$(id)", "ns/`id`", "ns/a b; id", "ns/it's", "ns/a\nid", "ns/\x1b[2J", "ns/a"],
+)
+def test_a_shell_is_handed_one_word(text: str) -> None:
+    word = for_shell(text)
+    assert shlex.split(word) == [for_terminal(text)]
+    assert is_shell_word(word) or (word[0], word[-1]) == ("'", "'")

@@ -9,7 +9,7 @@ from typing import Any
 
 from tracekit.findings.model import Case, Finding, Rule, Severity
 from tracekit.findings.words import clock, counted
-from tracekit.foreign import for_markdown, for_terminal
+from tracekit.foreign import for_markdown, for_shell, for_terminal
 from tracekit.kube.timestamps import format_rfc3339
 
 SCHEMA_VERSION = 1
@@ -71,9 +71,9 @@ def _evidence(finding: Finding, *, most: int) -> Iterator[str]:
 
 
 def advice(finding: Finding) -> str:
-    """What to do, with the first object's name in commands."""
+    """What to do, with the first object's name in commands as one word of a shell."""
     target = finding.cases[0].target
-    return finding.rule.todo.replace("{object}", f"{target.namespace}/{target.name}")
+    return finding.rule.todo.replace("{object}", for_shell(f"{target.namespace}/{target.name}"))
 
 
 def _wrapped(line: str, width: int) -> list[str]:
