@@ -19,7 +19,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("tracekit.diff",),
     ("tracekit.findings",),
     ("tracekit.trace",),
-    ("tracekit.record", "tracekit.sql"),
+    ("tracekit.cronlint", "tracekit.record", "tracekit.sql"),
     ("tracekit.report",),
     ("tracekit.api",),
     ("tracekit.cli", "tracekit.pytest_plugin", "tracekit"),

@@ -1,24 +1,23 @@
-"""`tracekit cron next`: when a CronJob's schedule fires, by the release's own cron library."""
+"""`tracekit cron`: `next`, when a schedule fires by the release's own library, and `lint`."""
 
 from __future__ import annotations
-
-import time
 
 import click
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from tracekit.cli import cron_lint
 from tracekit.cli.completion import complete_version
 from tracekit.cli.talk import say
-from tracekit.cli.trace_options import output_option
+from tracekit.cli.trace_options import output_option, parse_from
 from tracekit.cron import CronSpecError, UnknownZoneError, Zone, load_zone, next_activations_ns
 from tracekit.cron.gotime import rfc3339
 from tracekit.eras.cron_spec import KubernetesSpec, TimeZoneError, kubernetes_spec
 from tracekit.eras.version import KubeVersion
 from tracekit.errors import UsageError
 from tracekit.foreign import for_terminal
-from tracekit.kube.timestamps import NS_PER_S, format_rfc3339, parse_rfc3339
+from tracekit.kube.timestamps import NS_PER_S, format_rfc3339
 from tracekit.report.documents import json_text
 
 _COUNT_MAX = 10_000
@@ -27,6 +26,9 @@ _COUNT_MAX = 10_000
 @click.group()
 def cron() -> None:
     """Cron schedules as the CronJob controller of a Kubernetes release reads them."""
+
+
+cron.add_command(cron_lint.lint)
 
 
 @cron.command("next")
@@ -75,7 +77,7 @@ def next_command(
       tracekit cron next '0 0 */10 * 5' --kubernetes-version v1.21.14 -o json
     """  # noqa: D301 - \b is click's mark for lines kept as they are
     version = KubeVersion.parse(kubernetes_version)
-    from_ns = _from_ns(from_text)
+    from_ns = parse_from(from_text)
     try:
         zone = load_zone(process_zone)
         full = kubernetes_spec(spec, time_zone=time_zone, version=version)
@@ -105,17 +107,6 @@ def next_command(
         click.echo(document)
     else:
         _table(version, full, shown_zone, found, count)
-
-
-def _from_ns(text: str | None) -> int:
-    if text is None:
-        return time.time_ns()
-    from_ns = parse_rfc3339(text)
-    if from_ns is None:
-        raise UsageError(
-            f"--from {text!r} is no RFC 3339 time; write it like 2025-03-30T00:00:00Z."
-        )
-    return from_ns
 
 
 def _json(

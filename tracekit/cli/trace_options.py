@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -13,12 +14,14 @@ from tracekit.cli.talk import tell_all
 from tracekit.eras.era import Era
 from tracekit.eras.texts import parse_feature_gates, parse_version
 from tracekit.errors import UsageError
+from tracekit.kube.timestamps import parse_rfc3339
 
 __all__ = [
     "namespace_option",
     "output_option",
     "parse_feature_gates",
     "parse_flags",
+    "parse_from",
     "parse_version",
     "tell_warnings",
 ]
@@ -59,6 +62,18 @@ def parse_flags(text: str | None) -> tuple[str, ...]:
         raise UsageError(
             f"the controller flags cannot be split into words ({error}): check the quotes"
         ) from error
+
+
+def parse_from(text: str | None) -> int:
+    """The instant that `--from` names, in ns; now without one."""
+    if text is None:
+        return time.time_ns()
+    from_ns = parse_rfc3339(text)
+    if from_ns is None:
+        raise UsageError(
+            f"--from {text!r} is no RFC 3339 time; write it like 2025-03-30T00:00:00Z."
+        )
+    return from_ns
 
 
 def tell_warnings(era: Era) -> None:

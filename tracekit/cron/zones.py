@@ -11,7 +11,7 @@ from __future__ import annotations
 import io
 import pkgutil
 from datetime import UTC as DATETIME_UTC
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
@@ -41,6 +41,11 @@ class Zone:
     def is_utc(self) -> bool:
         """True where the offset is 0 at every instant."""
         return self._info is None
+
+    @property
+    def tzinfo(self) -> tzinfo:
+        """The zone as Python's own libraries take it; they have other rules for repeated times."""
+        return self._info or DATETIME_UTC
 
     def offset_s(self, instant_s: int) -> int:
         """Seconds east of UTC at an instant."""

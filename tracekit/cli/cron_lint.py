@@ -1,0 +1,333 @@
+"""`tracekit cron lint`: where Kubernetes and crontab users read a schedule differently."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import version as installed_version
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tracekit.cli.completion import complete_version
+from tracekit.cli.sql import tell_problems
+from tracekit.cli.trace_options import output_option, parse_from
+from tracekit.cron import CronSpecError, Generation, UnknownZoneError, Zone, load_zone, parse
+from tracekit.cron.gotime import rfc3339
+from tracekit.cronlint.classes import CLASSES
+from tracekit.cronlint.comparison import Comparison, compare
+from tracekit.cronlint.croniter_reading import Question, Reading, croniter_reading
+from tracekit.cronlint.sources import Entry, crontab_entries, manifest_entries
+from tracekit.cronlint.surprises import (
+    Surprise,
+    changes,
+    clock_changes,
+    deadline,
+    never_due,
+    overlaps,
+)
+from tracekit.eras.cron_spec import TimeZoneError, kubernetes_spec
+from tracekit.eras.cronjob import Controller, CronJobEra
+from tracekit.eras.era import Era
+from tracekit.eras.version import KubeVersion
+from tracekit.errors import UsageError
+from tracekit.foreign import for_terminal
+from tracekit.kube.timestamps import NS_PER_S, format_rfc3339
+from tracekit.report.documents import write_document
+from tracekit.report.table import counted
+from tracekit.sql.session import Session
+from tracekit.trace.place import is_url
+
+_NEWEST = "v1.37.0"
+_FILE_BYTES_MAX = 4_000_000
+_SHOWN = 3
+#: Readers are compared from here on, too: most differ at a clock change only.
+_BEFORE_CHANGE_NS = 7_200 * NS_PER_S
+_MANIFESTS = {".yaml", ".yml", ".json"}
+_LONGEST_RUNS = """
+SELECT c.namespace, c.cronjob, any_value(c.schedule) AS schedule, any_value(c.time_zone) AS zone,
+       any_value(c.starting_deadline_s) AS deadline_s, any_value(c.concurrency_policy) AS policy,
+       max(j.duration_s) AS run_s
+FROM cronjobs c LEFT JOIN jobs j USING (trace, namespace, cronjob)
+GROUP BY c.trace, c.cronjob_uid, c.namespace, c.cronjob ORDER BY ALL
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What the command line says, for every schedule alike."""
+
+    version: KubeVersion
+    zone: Zone
+    at_ns: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    """What is said about one schedule."""
+
+    entry: Entry
+    zone: Zone
+    comparison: Comparison
+    surprises: tuple[Surprise, ...]
+
+
+@click.command("lint")
+@click.argument("source", metavar="SPEC|FILE|TRACE")
+@click.option("--time-zone", metavar="ZONE", help="Of a SPEC: the CronJob's spec.timeZone.")
+@click.option(
+    "--starting-deadline",
+    type=click.IntRange(0),
+    metavar="SECONDS",
+    help="Of a SPEC: the CronJob's spec.startingDeadlineSeconds.",
+)
+@click.option(
+    "--process-zone",
+    metavar="ZONE",
+    default="UTC",
+    show_default=True,
+    help="Zone of the kube-controller-manager process: used where nothing else names one.",
+)
+@click.option(
+    "--from", "from_text", metavar="TIME", help="RFC 3339; only later times count. [default: now]"
+)
+@click.option(
+    "--count",
+    type=click.IntRange(1, 1_000),
+    default=20,
+    show_default=True,
+    help="How many activations are compared, from TIME and from each clock change on.",
+)
+@click.option(
+    "--kubernetes-version",
+    shell_complete=complete_version,
+    help=f"Release that counts.  [default: the trace's own, else {_NEWEST}]",
+)
+@output_option
+def lint(
+    source: str,
+    *,
+    time_zone: str | None,
+    starting_deadline: int | None,
+    process_zone: str,
+    from_text: str | None,
+    count: int,
+    kubernetes_version: str | None,
+    output: str,
+) -> None:
+    """Say where Kubernetes reads schedules differently from crontab and Airflow (croniter).
+
+    The source is a schedule, a crontab, manifests (.yaml, .json) or a trace. Each disagreement has
+    a class (docs/cron.md). Told as well: runs that a clock change drops or doubles, a
+    startingDeadlineSeconds that no run can keep, Jobs that took longer than the time between two
+    runs. The exit status is 0 whatever is found; verdicts never depend on this.
+
+    \b
+    Examples:
+      tracekit cron lint '0 0 */2 * 1'
+      tracekit cron lint '30 2 * * *' --time-zone Europe/Berlin
+      tracekit cron lint /etc/crontab --kubernetes-version v1.21.14
+      tracekit cron lint ./trace -o json
+    """  # noqa: D301 - \b is click's mark for lines kept as they are
+    entries, recorded = _entries(source, time_zone, starting_deadline)
+    if entries[0].where and (time_zone is not None or starting_deadline is not None):
+        raise UsageError(
+            "--time-zone and --starting-deadline belong to a SPEC; a file or a trace has its own."
+        )
+    version = KubeVersion.parse(kubernetes_version or recorded or _NEWEST)
+    try:
+        zone = load_zone(process_zone)
+    except UnknownZoneError as error:
+        raise UsageError(f"--process-zone: {error}; give a name of the tz database.") from None
+    asked = _Asked(version, zone, parse_from(from_text), count)
+    results = [_result(entry, asked) for entry in entries]
+    only = results[0].comparison
+    if not entries[0].where and None not in (only.kubernetes.refused, only.croniter.refused):
+        raise UsageError(
+            f"neither Kubernetes {version} ({only.kubernetes.refused}) nor croniter "
+            f"({only.croniter.refused}) takes the schedule {source!r}: write five fields."
+        )
+    if output == "json":
+        write_document(_document(results, asked), sys.stdout)
+    else:
+        for line in _lines(results, asked):
+            click.echo(for_terminal(line))
+
+
+def _entries(
+    source: str, time_zone: str | None, deadline_s: int | None
+) -> tuple[list[Entry], str | None]:
+    """The schedules of the source and, of a trace, the version that it names."""
+    path = Path(source)
+    if is_url(source) or _is(path, Path.is_dir):
+        return _recorded(source)
+    if not _is(path, Path.is_file):
+        if len(source.split()) < 2 and not source.startswith("@"):  # noqa: PLR2004
+            raise UsageError(
+                f"{source!r} is neither a file, a trace nor a schedule: quote its five fields as "
+                "one word."
+            )
+        return [Entry("", source, time_zone, deadline_s)], None
+    if path.stat().st_size > _FILE_BYTES_MAX:
+        raise UsageError(f"{source} is larger than {_FILE_BYTES_MAX:,} bytes: no crontab is.")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise UsageError(f"{source} is no text: name a crontab, a manifest or a trace.") from None
+    entries = manifest_entries if path.suffix in _MANIFESTS else crontab_entries
+    return entries(text, path.name), None
+
+
+def _is(path: Path, kind: Any) -> bool:
+    """Whether the path is of the kind; a schedule may be no path at all."""
+    try:
+        return bool(kind(path))
+    except (OSError, ValueError):
+        return False
+
+
+def _recorded(source: str) -> tuple[list[Entry], str | None]:
+    session = Session([source])
+    tell_problems(session, set())
+    entries = [
+        Entry(
+            f"{row['namespace']}/{row['cronjob']}",
+            row["schedule"] or "",
+            row["zone"],
+            row["deadline_s"],
+            row["policy"],
+            row["run_s"],
+        )
+        for row in session.rows(_LONGEST_RUNS)
+    ]
+    if not entries:
+        raise UsageError(f"{source} has no CronJob: name another trace.")
+    return entries, session.sources[0].header.kubernetes_version
+
+
+def _result(entry: Entry, asked: _Asked) -> _Result:
+    """Both readings of one schedule, and what else its owner should know."""
+    zone, at_ns = asked.zone, asked.at_ns
+    try:
+        full = kubernetes_spec(entry.schedule, time_zone=entry.time_zone, version=asked.version)
+        zone = load_zone(entry.time_zone) if entry.time_zone else zone
+    except (TimeZoneError, UnknownZoneError) as error:
+        theirs = croniter_reading(Question(entry.schedule, at_ns, zone), asked.count)
+        refused = Comparison(Reading(refused=str(error)), theirs, ("time-zone",))
+        return _Result(entry, zone, refused, ())
+
+    def reading(generation: Generation, from_ns: int = at_ns) -> Comparison:
+        return compare(
+            entry.schedule,
+            spec=full.spec,
+            generation=generation,
+            zone=zone,
+            at_ns=from_ns,
+            count=asked.count,
+        )
+
+    comparison = reading(full.generation)
+    try:
+        schedule = parse(full.spec, full.generation)
+    except CronSpecError:
+        return _Result(entry, zone, comparison, ())
+    for change_s in changes(zone, at_ns // NS_PER_S):
+        if not comparison.agree:
+            break
+        before_ns = max(at_ns, change_s * NS_PER_S - _BEFORE_CHANGE_NS)
+        comparison = reading(full.generation, before_ns)
+    polling = CronJobEra.of(Era.resolve(asked.version)).controller is Controller.POLLING
+    surprises = [
+        *never_due(schedule, at_ns),
+        *deadline(schedule, entry.deadline_s, polling=polling),
+        *clock_changes(schedule, zone, at_ns),
+        *overlaps(schedule, zone, at_ns, entry.run_s, entry.policy),
+        *(Surprise("kubernetes", note) for note in full.notes),
+    ]
+    other = next(each for each in Generation if each is not full.generation)
+    if not entry.time_zone and reading(other).kubernetes != comparison.kubernetes:
+        since = "1.22 and later" if full.generation is Generation.GEN1 else "1.21 and earlier"
+        text = f"Kubernetes {since} ({other.value}) reads it differently: compare before you move"
+        surprises.append(Surprise("generation", text))
+    return _Result(entry, zone, comparison, tuple(surprises))
+
+
+def _lines(results: list[_Result], asked: _Asked) -> Iterator[str]:
+    for result in results:
+        comparison, entry = result.comparison, result.entry
+        both_refuse = comparison.agree and comparison.kubernetes.refused is not None
+        said = "both refuse it" if both_refuse else "agree"
+        where = f"{entry.where}  " if entry.where else ""
+        zone = f" ({entry.time_zone})" if entry.time_zone else ""
+        yield f"{where}{entry.schedule}{zone}: {', '.join(comparison.classes) or said}"
+        if not comparison.agree or both_refuse or not entry.where:
+            readings = [comparison.kubernetes, comparison.croniter]
+            start = _first_difference(*readings)
+            yield f"    Kubernetes {asked.version}: {_shown(readings[0], result.zone, start)}"
+            yield f"    croniter: {_shown(readings[1], result.zone, start)}"
+        for name in comparison.classes:
+            ours, theirs = CLASSES[name]
+            yield f"    {name}: Kubernetes: {ours}; croniter: {theirs}"
+        for surprise in result.surprises:
+            yield f"    {surprise.name}: {surprise.text}"
+    if results[0].entry.where:
+        apart = sum(not result.comparison.agree for result in results)
+        yield f"{counted(len(results), 'schedule')}, {apart} read differently"
+
+
+def _first_difference(ours: Reading, theirs: Reading) -> int:
+    """How many times both have alike; 0 where one refuses or nothing differs."""
+    if ours == theirs or ours.refused is not None or theirs.refused is not None:
+        return 0
+    pairs = zip(ours.next_ns, theirs.next_ns, strict=False)
+    alike = (i for i, (a, b) in enumerate(pairs) if a != b)
+    return next(alike, min(len(ours.next_ns), len(theirs.next_ns)))
+
+
+def _shown(reading: Reading, zone: Zone, start: int) -> str:
+    if reading.refused is not None:
+        return f"refuses it: {reading.refused}"
+    times = [rfc3339(at_ns, zone) for at_ns in reading.next_ns[start : start + _SHOWN]]
+    alike = f"{counted(start, 'time')} alike, then " if start else ""
+    return alike + (", ".join(times) or "never")
+
+
+def _document(results: list[_Result], asked: _Asked) -> dict[str, Any]:
+    classes = Counter(name for result in results for name in result.comparison.classes)
+    era = CronJobEra.of(Era.resolve(asked.version))
+    return {
+        "schema_version": 1,
+        "kubernetesVersion": str(asked.version),
+        "library": era.generation.value,
+        "croniter": installed_version("croniter"),
+        "from": format_rfc3339(asked.at_ns),
+        "count": asked.count,
+        "schedules": [
+            {
+                "where": result.entry.where or None,
+                "spec": result.entry.schedule,
+                "timeZone": result.entry.time_zone,
+                "agree": result.comparison.agree,
+                "classes": list(result.comparison.classes),
+                "kubernetes": _reading_document(result.comparison.kubernetes),
+                "croniter": _reading_document(result.comparison.croniter),
+                "notes": [{"name": note.name, "text": note.text} for note in result.surprises],
+            }
+            for result in results
+        ],
+        "summary": {
+            "schedules": len(results),
+            "readDifferently": sum(not result.comparison.agree for result in results),
+            "classes": dict(sorted(classes.items())),
+        },
+    }
+
+
+def _reading_document(reading: Reading) -> dict[str, Any]:
+    if reading.refused is not None:
+        return {"refused": reading.refused, "next": []}
+    return {"refused": None, "next": [format_rfc3339(at_ns) for at_ns in reading.next_ns]}
