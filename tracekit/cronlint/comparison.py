@@ -42,7 +42,7 @@ _FORMS = (
     ("question-mark", re.compile(r"\?(?:/.*)?")),
     ("star-range", re.compile(r"[*?]-.*")),
     ("plus-sign", re.compile(r".*\+.*")),
-    ("one-value-range", re.compile(r"(\w+)-\1(?:/\d+)?", re.IGNORECASE)),
+    ("one-value-range", re.compile(r"\w+-\w+(?:/\d+)?")),
 )
 _NAMES = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 _MONTHS = (
@@ -214,6 +214,8 @@ def _values(item: str, place: int, generation: Generation) -> str:
     low = _LOWEST[place]
     bits: int = getattr(read, _FIELDS[place])
     values = [str(value) for value in range(low, low + _SIZES[place]) if bits >> value & 1]
+    if item[0].isalnum() and "-" in item and len(values) > 1:
+        return item  # a range like any other: both read it alike
     return "*" if len(values) == _SIZES[place] else ",".join(values)
 
 
