@@ -18,7 +18,7 @@ from tracekit.diff.foreign import (
 )
 from tracekit.diff.job_verdicts import CONTROLLER, judge_missing, judge_write, object_of
 from tracekit.diff.key_queue import due, first_write, hurried_syncs
-from tracekit.diff.lateness import KeyTiming, Seen, Service, Stale
+from tracekit.diff.lateness import Behind, KeyTiming, Seen, Service
 from tracekit.diff.lone_events import LoneEvents, of_unseen_sync
 from tracekit.diff.odd_bodies import odd_bodies
 from tracekit.diff.owed import owed
@@ -26,7 +26,7 @@ from tracekit.diff.why import describe, describe_cut, why_explained
 from tracekit.eras.job import JobRules
 from tracekit.replay.explanations import CutSearch
 from tracekit.replay.history import EventRow, History, Write, WriteKind
-from tracekit.replay.key_facts import CLOCK_SLACK_NS, KeyFacts
+from tracekit.replay.key_facts import CLOCK_SLACK_NS, INFORMER_LAG_NS, KeyFacts
 from tracekit.replay.recorded_api import Problem
 from tracekit.replay.run_context import RunContext
 from tracekit.replay.search import KeyWalker
@@ -72,7 +72,7 @@ def judge_key(history: History, rules: JobRules, run_context: RunContext) -> Key
             tuple(hurried_syncs(walker.search, replay.syncs)),
             tuple(owed(facts, walker.search, replay)),
             tuple(_seen(history, replay)),
-            tuple(_stale(facts, replay)),
+            tuple(_behind(facts, replay)),
         ),
     )
 
@@ -113,15 +113,24 @@ def _seen(history: History, replay: KeyReplay) -> Iterator[Seen]:
             yield Seen(at_ns, "pods", history.pods[sync.pod_cut - 1].rv)
 
 
-def _stale(facts: KeyFacts, replay: KeyReplay) -> Iterator[Stale]:
-    """The syncs of the key that only old caches explain."""
+def _behind(facts: KeyFacts, replay: KeyReplay) -> Iterator[Behind]:
+    """The syncs of the key that only caches explain which lack what was old when they wrote."""
+    jobs, pods = facts.history.jobs, facts.history.pods
     for sync in replay.syncs:
-        if sync.stale is not None and sync.job is not None and not sync.problems:
-            shown_ns = facts.history.pods[sync.pod_cut - 1].recv_ns if sync.pod_cut else 0
-            began_ns = max(sync.job.recv_ns, shown_ns)
-            stream = "jobs" if sync.stale in facts.history.jobs else "pods"
-            at_ns = sync.writes[0].recv_ns
-            yield Stale(first_write(facts, sync), began_ns, at_ns, stream, sync.stale.rv)
+        if sync.job is None or sync.problems:
+            continue
+        at_ns = sync.writes[0].recv_ns
+        shown_ns = pods[sync.pod_cut - 1].recv_ns if sync.pod_cut else 0
+        began_ns = max(sync.job.recv_ns, shown_ns)
+        lacking = (
+            ("jobs", jobs[sync.job.position + 1 : sync.job.position + 2]),
+            ("pods", pods[sync.pod_cut : sync.pod_cut + 1]),
+        )
+        for stream, following in lacking:
+            for revision in following:
+                if revision.recv_ns <= at_ns - INFORMER_LAG_NS:
+                    first = first_write(facts, sync)
+                    yield Behind(first, began_ns, at_ns, stream, revision.rv)
 
 
 # Writes of the key's syncs.

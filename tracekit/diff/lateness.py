@@ -63,8 +63,8 @@ class Seen(NamedTuple):
     rv: int
 
 
-class Stale(NamedTuple):
-    """A sync that only caches behind `lacking_rv` explain."""
+class Behind(NamedTuple):
+    """A sync that only caches without `lacking_rv` explain, which was old when it wrote."""
 
     first: FirstWrite
     began_ns: int  # not before
@@ -82,7 +82,7 @@ class KeyTiming:
     hurried: tuple[Hurried, ...]
     owed: tuple[Owed, ...]
     seen: tuple[Seen, ...]
-    stale: tuple[Stale, ...]
+    behind: tuple[Behind, ...]
 
 
 @dataclass(slots=True)
@@ -174,23 +174,23 @@ def early(process: Process, hurried: Hurried) -> str | None:
     )
 
 
-def contradicted(process: Process, timings: Sequence[KeyTiming]) -> Iterable[tuple[Stale, str]]:
+def contradicted(process: Process, timings: Sequence[KeyTiming]) -> Iterable[tuple[Behind, str]]:
     """Syncs that need caches older than those that an earlier sync of another key has shown.
 
     A process has one informer for each kind, and its position never goes back.
     """
     seen = sorted(seen for timing in timings for seen in timing.seen)
     for timing in timings:
-        for stale in timing.stale:
-            began_ns = max(stale.began_ns, process.began_ns(stale.at_ns))
+        for behind in timing.behind:
+            began_ns = max(behind.began_ns, process.began_ns(behind.at_ns))
             for shown in seen:
                 if shown.at_ns > began_ns:
                     break
-                if shown.stream == stale.stream and shown.rv >= stale.lacking_rv:
+                if shown.stream == behind.stream and shown.rv >= behind.lacking_rv:
                     why = (
-                        f"only caches without resourceVersion {stale.lacking_rv} explain it, and "
-                        f"the controller had seen {shown.rv} of the {stale.stream} by "
+                        f"only caches without resourceVersion {behind.lacking_rv} explain it, and "
+                        f"the controller had seen {shown.rv} of the {behind.stream} by "
                         f"{format_rfc3339(shown.at_ns)}"
                     )
-                    yield stale, why
+                    yield behind, why
                     break

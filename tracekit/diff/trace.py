@@ -113,8 +113,8 @@ def settled(
             why = early(process, hurried)
             if why is not None:
                 untimely[hurried.first] = (Verdict.EARLY, why)
-    for stale, why in contradicted(process, timings):
-        untimely[stale.first] = (Verdict.EXTRA, why)
+    for behind, why in contradicted(process, timings):
+        untimely[behind.first] = (Verdict.EXTRA, why)
     found = [_timely(judgement, untimely) for judgement in judgements]
     for timing in timings:
         for owed in timing.owed:

@@ -29,8 +29,12 @@ from tracekit.verdict import Assumption
 #: timed, so that runs agree. Beyond it the verdict is `unknowable`, reason `undecided`.
 ATTEMPTS = 20_000
 ATTEMPTS_PER_WRITE = 60
-#: How many of them one write may cost before it counts as not explained.
+#: How many of them turning back from one write may cost before it counts as not explained: so many
+#: at most, so many at least, and between these what visits so many pods, so that the cost of a lie
+#: grows with the record and not with its square.
 ATTEMPTS_AT_A_DEAD_END = 4_000
+ATTEMPTS_AT_LEAST = 150
+PODS_VISITED = 300_000
 
 
 class Exhausted(Exception):  # noqa: N818 - a signal of the search, not an error
@@ -79,6 +83,12 @@ class Attempts(CacheCuts):
         if cut.guess:
             cut.memory.backoff = _without_guess(cut.memory.backoff, known, state.memory.backoff)
         return self._explanation(state, cut, api, consumed, now_ns, result, rest), clock.asked
+
+    def allowance(self) -> int:
+        """How many attempts turning back from one write may cost."""
+        uids = len({revision.view.uid for revision in self.history.pods})
+        fair = max(ATTEMPTS_AT_LEAST, PODS_VISITED // (uids + 1))
+        return min(ATTEMPTS_AT_A_DEAD_END, fair)
 
     def after_the_record(self, cut: Cut, now_ns: int, assume: Assumptions) -> RecordedApi:
         """Run a sync for which no write is left: what it would do are the problems of the port."""

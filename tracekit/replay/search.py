@@ -19,7 +19,7 @@ from dataclasses import replace
 
 from tracekit.cache.pods import PodCache
 from tracekit.controllers.job.memory import JobMemory
-from tracekit.replay.attempts import ATTEMPTS_AT_A_DEAD_END, Exhausted
+from tracekit.replay.attempts import Exhausted
 from tracekit.replay.cuts import Effort
 from tracekit.replay.explanations import CutSearch
 from tracekit.replay.history import Write, WriteKind
@@ -121,7 +121,7 @@ class KeyWalker:
         """From a dead end to another way past it; None, with the trail as it was, if none is."""
         entries = list(trail.entries)
         states = [(choice.state, choice.length) for choice in trail.choices]
-        allowed = self.search.attempts + ATTEMPTS_AT_A_DEAD_END
+        allowed = self.search.attempts + self.search.allowance()
         for effort in Effort:
             trail.entries = list(entries)
             trail.choices = [
