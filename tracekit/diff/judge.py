@@ -89,6 +89,7 @@ def _services(facts: KeyFacts, replay: KeyReplay) -> Iterator[Service]:
             outage.until_ns > sync.due_ns and outage.from_ns < first.recv_ns
             for outage in facts.run_context.interruptions
         )
+        unseen = any(sync.due_ns <= until_ns for until_ns in facts.blind_until_ns)
         unarmed = any(note.rule == "deadline" and not note.numbers["armed"] for note in sync.notes)
         yield Service(
             first=first_write(facts, sync),
@@ -96,7 +97,7 @@ def _services(facts: KeyFacts, replay: KeyReplay) -> Iterator[Service]:
             earliest_ns=found.earliest_ns,
             certain_ns=found.certain_ns,
             timed=found.timed,
-            judged=not (interrupted or sync.problems or unarmed),
+            judged=not (interrupted or unseen or sync.problems or unarmed),
         )
         before = sync
 

@@ -186,7 +186,9 @@ def due(facts: KeyFacts, before: Explanation | None, sync: Explanation) -> Due:
     held_until_ns = before.writes[-1].recv_ns if before is not None else 0
     certain_ns = max(sync.due_ns, held_until_ns)
     wait_ns = 0
-    if sync.due_ns <= held_until_ns or sync.silent or (before is not None and before.refused):
+    refused = before is not None and before.refused
+    refused = refused or facts.refusals(sync.due_ns) is not None
+    if sync.due_ns <= held_until_ns or sync.silent or refused:
         wait_ns = facts.rules.retries.backoff_ns_max  # it may be a retry
     elif not sync.timed:
         wait_ns = facts.rules.sync_batch_ns

@@ -31,6 +31,8 @@ def owed(facts: KeyFacts, search: CutSearch, replay: KeyReplay) -> Iterator[Owed
     yield from _rest(facts, replay)
     if last.type == "DELETED" or not state.certain or not state.backoff_known:
         return
+    if state.listings_seen < len(facts.blind_until_ns):
+        return  # no sync since the record was blind: what the controller remembers is not known
     syncs = [sync for sync in replay.syncs if sync.job is not None]
     before = syncs[-1] if syncs else None
     seen = len(history.pods)

@@ -130,10 +130,19 @@ class DutyCheck:
         A sync that fails arms no timer for the next slot. Each retry waits twice as long as the
         one before, so none is further away than the first error lies back.
         """
+        if self._may_have_failed_before(trigger_ns):
+            return RETRY_NS_MAX
         since_ns = self._failing_since_ns
         if since_ns is None or trigger_ns == rest.from_ns or self.runner.polls:
             return 0
         return min(trigger_ns - since_ns, RETRY_NS_MAX)
+
+    def _may_have_failed_before(self, trigger_ns: int) -> bool:
+        """Whether a CronJob that was listed may have failed over a taken name, and not acted yet."""
+        first = self.history.cron_jobs[0] if self.history.cron_jobs else None
+        if first is None or first.type != "LIST" or not self.history.strangers:
+            return False
+        return not any(first.recv_ns < w.recv_ns <= trigger_ns for w in self.history.writes)
 
     def _bound_ns(self, trigger_ns: int) -> int:
         """The runner's bound, and the time that the client's throttle may take for other keys."""

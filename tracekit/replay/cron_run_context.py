@@ -57,6 +57,7 @@ def cron_run_context_of(rows: Iterable[WatchRow]) -> CronRunContext:
     blind: list[BlindTime] = []
     terminating: dict[str, int] = {}
     holder: str | None = None
+    lease_rv: object = None
     held_ns = 0
     broken: dict[str, tuple[int, str]] = {}
     seen: dict[str, int] = dict.fromkeys(_STREAMS, 0)
@@ -72,6 +73,9 @@ def cron_run_context_of(rows: Iterable[WatchRow]) -> CronRunContext:
             from_ns, why = broken.pop(row.resource)
             blind.append(BlindTime(from_ns, row.recv_ns, why))
         elif row.resource == "leases" and meta.get("name") == _LEASE:
+            if meta.get("resourceVersion") == lease_rv:
+                continue  # listed again, not renewed
+            lease_rv = meta.get("resourceVersion")
             now = (row.object.get("spec") or {}).get("holderIdentity")
             if holder and now and now != holder:
                 why = f"the controller manager {holder} was followed by {now}"

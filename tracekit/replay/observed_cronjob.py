@@ -39,7 +39,8 @@ from tracekit.replay.cron_reasons import (
 from tracekit.replay.cron_run_context import BlindTime, CronRunContext
 from tracekit.replay.cron_runner import CronRunner
 from tracekit.replay.cron_walk import CronExplanation, CronWalk
-from tracekit.verdict import Judgement, ObjectRef, Verdict
+from tracekit.replay.key_facts import EVENT_LAG_NS
+from tracekit.verdict import Judgement, ObjectRef, Reason, Verdict
 
 CONTROLLER = "cronjob"
 #: What the controller is called by its user name or agent.
@@ -314,6 +315,16 @@ class _Judge:
         ).run()
 
     def _event(self, event: CronEvent, *, is_explained: bool) -> None:
+        blind = None if is_explained else self.run_context.blind_at(event.recv_ns, EVENT_LAG_NS)
+        if blind is not None:
+            why = f"the sync that handed it out may lie in a time that was not seen: {blind.why}"
+            ref = ObjectRef("CronJob", self.history.namespace, self.history.name, self._uid())
+            judged = Judgement(
+                CONTROLLER, ref, "event", Verdict.UNKNOWABLE, event.recv_ns, event.rv,
+                event.reason, why, reason=Reason.GAP,
+            )  # fmt: skip
+            self.found.append(judged)
+            return
         verdict = Verdict.MATCH if is_explained else Verdict.EXTRA
         why = (
             f"{event.reason}: handed out by a sync of that time"

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from tracekit.controllers.cronjob.children import OWNER_KIND
 from tracekit.errors import TraceFormatError
 from tracekit.replay.cron_history import SLOT_NAME, VANISHED, WatchRow
-from tracekit.replay.cron_run_context import CronRunContext, cron_run_context_of
+from tracekit.replay.cron_run_context import BlindTime, CronRunContext, cron_run_context_of
 from tracekit.replay.history import Actor
 from tracekit.trace.reader import TraceReader
 
@@ -39,7 +39,16 @@ def cron_rows(reader: TraceReader) -> tuple[list[WatchRow], CronRunContext]:
         rows = list(_decoded(kept.unify_dictionaries().sort_by("seq")))
     run_context = cron_run_context_of(rows)
     last = [stream.last_ns for stream in reader.streams() if stream.last_ns is not None]
-    return rows, replace(run_context, end_ns=max([run_context.end_ns, *last]))
+    gaps = [
+        BlindTime(gap.from_ns or 0, gap.until_ns or (1 << 62), f"gap in {gap.stream}")
+        for gap in reader.gaps()
+        if gap.stream in ("jobs", "cronjobs")
+    ]
+    return rows, replace(
+        run_context,
+        end_ns=max([run_context.end_ns, *last]),
+        blind=(*run_context.blind, *gaps),
+    )
 
 
 def _text(table: pa.Table, name: str) -> Any:

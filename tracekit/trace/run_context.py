@@ -85,13 +85,15 @@ def _successions(reader: TraceReader) -> tuple[Outage, ...]:
 def _restarts(reader: TraceReader) -> tuple[Outage, ...]:
     """Times in which the lease of the controller manager changed hands."""
     rows = reader.table(
-        ("recv_ns", "name", "holder"), streams=["leases"], namespace=_LEASE_NAMESPACE
+        ("recv_ns", "name", "holder", "rv"), streams=["leases"], namespace=_LEASE_NAMESPACE
     ).to_pylist()
     found: list[Outage] = []
     before: dict[str, object] | None = None
     for row in rows:
         if row["name"] != _LEASE or not row["holder"] or row["recv_ns"] is None:
             continue
+        if before is not None and before["rv"] == row["rv"]:
+            continue  # listed again, not renewed
         if before is not None and before["holder"] != row["holder"]:
             found.append(
                 Outage(
