@@ -138,7 +138,7 @@ class DutyCheck:
         return min(trigger_ns - since_ns, RETRY_NS_MAX)
 
     def _may_have_failed_before(self, trigger_ns: int) -> bool:
-        """Whether a CronJob that was listed may have failed over a taken name, and not acted yet."""
+        """Whether a CronJob that was listed may have failed over a taken name until then."""
         first = self.history.cron_jobs[0] if self.history.cron_jobs else None
         if first is None or first.type != "LIST" or not self.history.strangers:
             return False
