@@ -239,7 +239,8 @@ def _result(entry: Entry, asked: _Asked) -> _Result:
         if not comparison.agree:
             break
         before_ns = max(at_ns, change_s * NS_PER_S - _BEFORE_CHANGE_NS)
-        comparison = reading(full.generation, before_ns)
+        there = reading(full.generation, before_ns)
+        comparison = comparison if there.agree else there
     polling = CronJobEra.of(Era.resolve(asked.version)).controller is Controller.POLLING
     surprises = [
         *never_due(schedule, at_ns),

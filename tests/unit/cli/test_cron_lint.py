@@ -65,6 +65,11 @@ def test_the_generations_are_told_apart() -> None:
     assert "generation" in names(new["schedules"][0])
 
 
+def test_readers_that_agree_are_shown_from_the_asked_time_on() -> None:
+    document = lint_json("15 * * * *", "--time-zone", "America/New_York")
+    assert document["schedules"][0]["kubernetes"]["next"][0] == "2026-01-01T00:15:00Z"
+
+
 @pytest.mark.parametrize(
     ("args", "name"),
     [
