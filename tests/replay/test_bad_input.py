@@ -114,7 +114,7 @@ def test_a_trace_of_a_newer_format(tmp_path: Path) -> None:
     ("options", "said"),
     [
         (["--job", "ns/absent"], "ns/absent"),
-        (["--job", "three"], "NAMESPACE/NAME"),
+        (["--job", "no-such-job"], "no-such-job"),
         (["--job", "ns/three", "-n", "other"], "other"),
         (["--feature-gates", "NoSuchGate=true"], "NoSuchGate"),
         (["--feature-gates", "JobSuccessPolicy"], "JobSuccessPolicy"),

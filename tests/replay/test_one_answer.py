@@ -214,7 +214,7 @@ def test_a_job_is_late_in_every_view_although_its_neighbours_are_not_shown(
         ({"namespace": "t-indexd"}, "did you mean t-indexed"),
         ({"namespace": ""}, "namespace ''"),
         ({"job": "t-indexed/idxx"}, "did you mean t-indexed/idx"),
-        ({"job": "idx"}, "NAMESPACE/NAME"),
+        ({"job": "no-such-job"}, "no-such-job"),
         ({"job": "t-indexed/idx", "namespace": "t-backoff-limit"}, "leave out -n"),
         ({"controllers": ["cronjobs"]}, "did you mean cronjob"),
         ({"controllers": []}, "no controller"),

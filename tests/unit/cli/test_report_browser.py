@@ -19,6 +19,7 @@ from tracekit.sql.session import Session
 webdriver = pytest.importorskip("selenium.webdriver")
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
+from selenium.webdriver.support.wait import WebDriverWait  # noqa: E402
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")
@@ -53,7 +54,9 @@ def open_page(browser: Any, data: dict[str, Any], folder: Path) -> None:
     path = folder / "report.html"
     path.write_text(report_page(data))
     browser.get(path.as_uri())
-    assert browser.execute_script("return document.documentElement.dataset.ready")
+    WebDriverWait(browser, 60).until(
+        lambda b: b.execute_script("return document.documentElement.dataset.ready")
+    )
 
 
 def errors(browser: Any) -> list[Any]:
@@ -171,7 +174,7 @@ def synthetic(jobs: int, pods: int, name: str = "job") -> dict[str, Any]:
         "crons": [cron], "pauses": [[2e4, 4e4, name]], "edits": [[5.0, "job-create", name, name]],
         "warnings": [[5.0, name, name, name]], "pod_diffs": {"pod-0-0": [[1.0, 2, [[name, 1, 2]]]]},
         "gaps": [["pods", 1000, 5000, name]], "running": [[0, 0], [10, 3]], "judged": {},
-        "problems": [name],
+        "problems": [name], "divergences": [],
         "jobs": [
             {
                 "trace": "t", "namespace": "ns", "job": f"{name}-{j}", "job_uid": f"uid-{j}",
@@ -190,6 +193,7 @@ def synthetic(jobs: int, pods: int, name: str = "job") -> dict[str, Any]:
                 "actions": [[j * 900.0, "pod-create", name, name, 1]],
                 "history": [[j * 900.0, 1, [name], name, [[name, name, {"a": name}]]]] * 2,
                 "events": [[1.0, "Normal", name, name, 1]],
+                "logs": [[1.0, name, name, 0, 1, "", name]],
                 "verdicts": [[j * 900.0, "pod-create", "extra", name, name, [[name, name, name]]]]
                 if j % 9 == 0
                 else [],
