@@ -38,7 +38,7 @@ import pyarrow.parquet as pq
 import zstandard
 
 if TYPE_CHECKING:
-    from tracekit.trace.segments import Segment
+    from tracekit.trace.format.segments import Segment
 
 ROOT = Path(__file__).resolve().parents[1]
 TRACE = ROOT / "traces" / "v1.36.3-churn7" / "watch.jsonl.zst"
@@ -190,14 +190,14 @@ def run_tracekit(folder: Path, port: int, expected: int) -> dict[str, Any]:
     """The recorder as the command runs it, on three streams."""
     import pyarrow as pa  # noqa: PLC0415
 
-    from tracekit.record.kinds import Plan, Scope, StreamSpec  # noqa: PLC0415
-    from tracekit.record.kubeconfig import Connection, ConnectOptions  # noqa: PLC0415
-    from tracekit.record.probe import ClusterInfo  # noqa: PLC0415
-    from tracekit.record.recorder import Limits, Recorder, Target  # noqa: PLC0415
-    from tracekit.record.transport import ApiClient  # noqa: PLC0415
-    from tracekit.record.watcher import WatchPolicy  # noqa: PLC0415
-    from tracekit.trace.files import SegmentFile  # noqa: PLC0415
-    from tracekit.trace.segments import live_segments  # noqa: PLC0415
+    from tracekit.record.credentials.kubeconfig import Connection, ConnectOptions  # noqa: PLC0415
+    from tracekit.record.operation.recorder import Limits, Recorder, Target  # noqa: PLC0415
+    from tracekit.record.server.kinds import Plan, Scope, StreamSpec  # noqa: PLC0415
+    from tracekit.record.server.probe import ClusterInfo  # noqa: PLC0415
+    from tracekit.record.server.transport import ApiClient  # noqa: PLC0415
+    from tracekit.record.streams.watcher import WatchPolicy  # noqa: PLC0415
+    from tracekit.trace.format.segments import live_segments  # noqa: PLC0415
+    from tracekit.trace.reading.files import SegmentFile  # noqa: PLC0415
 
     pa.array([b""], pa.string())  # Arrow looks for pandas once, which is not what is measured
     specs = [

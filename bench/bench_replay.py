@@ -25,8 +25,8 @@ from bench.multiply import write_multiplied
 TRACES = Path(__file__).parents[1] / "traces"
 _REPLAY = """
 import resource, sys, time
-from tracekit.trace.judged import Asked, Judge, resolve_era
-from tracekit.trace.reader import TraceReader
+from tracekit.judging.judged import Asked, Judge, resolve_era
+from tracekit.trace.reading.reader import TraceReader
 begin = time.process_time()
 reader = TraceReader(sys.argv[1])
 report = Judge(reader, resolve_era(reader, None, None)).report(Asked(controllers=("job",)))

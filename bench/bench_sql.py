@@ -25,10 +25,10 @@ sys.path.insert(0, str(ROOT))
 from bench.multiply import multiplied  # noqa: E402
 from tracekit.sql.catalog import examples  # noqa: E402
 from tracekit.sql.session import Session  # noqa: E402
+from tracekit.trace.format.model import TraceHeader  # noqa: E402
 from tracekit.trace.importers.source import LineSource  # noqa: E402
 from tracekit.trace.importers.watch import WatchImporter  # noqa: E402
-from tracekit.trace.model import TraceHeader  # noqa: E402
-from tracekit.trace.writer import TraceWriter  # noqa: E402
+from tracekit.trace.writing.writer import TraceWriter  # noqa: E402
 
 #: Their rows are computed by tracekit, and cannot be asked of JSON lines: by a replay, whose
 #: verdicts are kept beside the trace, and by the schedules, in each session anew.

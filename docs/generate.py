@@ -21,9 +21,9 @@ from tracekit.findings import divergences
 from tracekit.findings.diagnosis import RULES
 from tracekit.sql.catalog import View, examples, macros, views
 from tracekit.sql.session import Session
-from tracekit.trace.model import TraceHeader
-from tracekit.trace.schema import COLUMNS
-from tracekit.trace.writer import TraceWriter
+from tracekit.trace.format.model import TraceHeader
+from tracekit.trace.format.schema import COLUMNS
+from tracekit.trace.writing.writer import TraceWriter
 
 DOCS = Path(__file__).resolve().parent
 REPOSITORY = "https://github.com/kubernetes/kubernetes"

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from tracekit.diff.trace import DiffReport
 from tracekit.errors import TraceFormatError, UsageError
+from tracekit.judging.judged import Asked, Judge, resolve_era
 from tracekit.kube.timestamps import parse_rfc3339
 from tracekit.report.account import Account, account_of_job
 from tracekit.report.account_logs import add_last_words
@@ -27,10 +28,9 @@ from tracekit.report.account_others import account_of_cronjob, add_judgements, a
 from tracekit.report.conclusion import conclusion
 from tracekit.sql.computed import ReplayOptions, verdict_table
 from tracekit.sql.session import Session
-from tracekit.trace.judged import Asked, Judge, resolve_era
-from tracekit.trace.model import TraceHeader
-from tracekit.trace.place import local_trace
-from tracekit.trace.reader import TraceReader
+from tracekit.trace.format.model import TraceHeader
+from tracekit.trace.reading.reader import TraceReader
+from tracekit.trace.stores.place import local_trace
 from tracekit.verdict import Judgement
 
 if TYPE_CHECKING:

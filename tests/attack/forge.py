@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tests.support.watchlog import job
-from tracekit.trace.files import SegmentFile, conform
-from tracekit.trace.model import TraceHeader
-from tracekit.trace.schema import NAMES, SCHEMA
-from tracekit.trace.seal import SEAL_KEY, seal_file, unsealed
-from tracekit.trace.segments import FORMAT_KEY, live_segments
-from tracekit.trace.writer import TraceWriter
+from tracekit.trace.format.model import TraceHeader
+from tracekit.trace.format.schema import NAMES, SCHEMA
+from tracekit.trace.format.seal import SEAL_KEY, seal_file, unsealed
+from tracekit.trace.format.segments import FORMAT_KEY, live_segments
+from tracekit.trace.reading.files import SegmentFile, conform
+from tracekit.trace.writing.writer import TraceWriter
 
 
 def honest(path: Path, rows: int = 8) -> Path:

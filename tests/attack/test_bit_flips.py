@@ -15,9 +15,9 @@ import pytest
 from tests.attack.answers import is_refusal, replayed, run
 from tests.support.traces import TRACES
 from tracekit.errors import TraceFormatError
-from tracekit.trace.reader import TraceReader
-from tracekit.trace.schema import NAMES
-from tracekit.trace.writer import TraceWriter
+from tracekit.trace.format.schema import NAMES
+from tracekit.trace.reading.reader import TraceReader
+from tracekit.trace.writing.writer import TraceWriter
 
 #: Flips that the readers of a trace must notice; each is one look at all of it.
 READ = int(os.environ.get("TRACEKIT_FLIPS", "1200"))

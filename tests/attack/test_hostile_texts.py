@@ -20,8 +20,8 @@ import pytest
 from tests.support.traces import ROOT, TRACES, json_lines
 from tracekit.cli.completion import _names
 from tracekit.cli.main import main
-from tracekit.trace.header import read_header, write_header
-from tracekit.trace.model import TraceHeader
+from tracekit.trace.format.header import read_header, write_header
+from tracekit.trace.format.model import TraceHeader
 
 #: Goes behind every text: it retitles the terminal, clears it, turns the reading order, forges
 #: lines, is markup of rich, of Markdown, of HTML and of a shell.

@@ -14,13 +14,13 @@ import tracekit
 from tests.attack.answers import is_refusal, replayed, run
 from tests.attack.forge import forged, honest
 from tracekit.errors import TracekitError
-from tracekit.trace import limits
-from tracekit.trace.limits import is_nested_deeper
-from tracekit.trace.reader import TraceReader
-from tracekit.trace.schema import NAMES, SCHEMA
-from tracekit.trace.seal import sealed_document
-from tracekit.trace.segments import live_segments
-from tracekit.trace.writer import TraceWriter
+from tracekit.trace.format import limits
+from tracekit.trace.format.limits import is_nested_deeper
+from tracekit.trace.format.schema import NAMES, SCHEMA
+from tracekit.trace.format.seal import sealed_document
+from tracekit.trace.format.segments import live_segments
+from tracekit.trace.reading.reader import TraceReader
+from tracekit.trace.writing.writer import TraceWriter
 
 VERBS = (
     ("replay", "--diff"),

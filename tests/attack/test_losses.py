@@ -12,13 +12,13 @@ import tracekit
 from tests.attack.answers import is_refusal, replayed, run
 from tests.support.traces import TRACES
 from tracekit.errors import TraceFormatError
+from tracekit.judging.judged import Judge, resolve_era
+from tracekit.trace.format.model import TraceHeader
+from tracekit.trace.format.segments import live_segments
 from tracekit.trace.importers.source import LineSource
 from tracekit.trace.importers.watch import WatchImporter
-from tracekit.trace.judged import Judge, resolve_era
-from tracekit.trace.model import TraceHeader
-from tracekit.trace.reader import TraceReader
-from tracekit.trace.segments import live_segments
-from tracekit.trace.writer import TraceWriter
+from tracekit.trace.reading.reader import TraceReader
+from tracekit.trace.writing.writer import TraceWriter
 from tracekit.verdict import Verdict
 
 NAME = "v1.36.3-all"

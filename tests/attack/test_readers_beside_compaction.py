@@ -14,10 +14,11 @@ import pytest
 
 from tests.support.watchlog import pod
 from tracekit.sql.session import Session
-from tracekit.trace import opening, segments, snapshot
-from tracekit.trace.compact import Compactor
-from tracekit.trace.reader import TraceReader
-from tracekit.trace.writer import TraceWriter
+from tracekit.trace.format import opening, segments
+from tracekit.trace.reading import snapshot
+from tracekit.trace.reading.reader import TraceReader
+from tracekit.trace.writing.compact import Compactor
+from tracekit.trace.writing.writer import TraceWriter
 
 FLUSHES, ROWS = 24, 3
 TOTAL = FLUSHES * ROWS

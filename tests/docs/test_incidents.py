@@ -15,11 +15,11 @@ from tests.docs.console import Console, examples, is_shown
 from tests.support.traces import CONTROLLERS, ROOT, TRACES, audited_writes
 from tracekit.diff.trace import DiffReport, judge_groups
 from tracekit.eras.job import JobRules
+from tracekit.judging.judged import Judge, resolve_era
+from tracekit.judging.run_context import run_context_of
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.replay.feed import COLUMNS
-from tracekit.trace.judged import Judge, resolve_era
-from tracekit.trace.reader import TraceReader
-from tracekit.trace.run_context import run_context_of
+from tracekit.trace.reading.reader import TraceReader
 from tracekit.verdict import Verdict
 
 PAGES = ROOT / "docs" / "incidents"

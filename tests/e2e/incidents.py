@@ -33,7 +33,7 @@ from tests.e2e.kubelet import Kubelet
 from tests.e2e.lagging import LaggingView
 from tests.e2e.scene import Scene, Surroundings
 from tracekit.errors import TracekitError
-from tracekit.trace.reader import TraceReader
+from tracekit.trace.reading.reader import TraceReader
 
 STREAMS = 7
 KCM_FLAGS = ("--kube-api-qps=100", "--kube-api-burst=200")

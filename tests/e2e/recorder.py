@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.e2e.cluster import Cluster
 from tracekit.errors import TracekitError
-from tracekit.trace.reader import TraceReader
+from tracekit.trace.reading.reader import TraceReader
 
 
 def command(*arguments: str) -> list[str]:

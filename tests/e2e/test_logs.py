@@ -19,7 +19,7 @@ from tests.e2e.kubelet import Kubelet
 from tests.e2e.kubelet_logs import ContainerLogs
 from tests.e2e.recorder import Recording, tracekit, until
 from tests.e2e.scene import Scene, Surroundings, is_running, pod_template
-from tracekit.trace.reader import TraceReader
+from tracekit.trace.reading.reader import TraceReader
 
 pytestmark = pytest.mark.e2e
 

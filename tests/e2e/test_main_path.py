@@ -22,7 +22,7 @@ from tests.e2e.recorder import Recording, tracekit
 from tests.e2e.scenarios import SCENARIOS
 from tests.e2e.scene import Scene, Surroundings
 from tests.support.traces import AUDITED_KINDS, CONTROLLERS, as_audited, audited_writes
-from tracekit.trace.header import read_header
+from tracekit.trace.format.header import read_header
 
 pytestmark = pytest.mark.e2e
 

@@ -19,7 +19,7 @@ from tests.e2e.cluster import API_SERVER, CONTROLLER_MANAGER, Cluster
 from tests.e2e.kubelet import Kubelet
 from tests.e2e.recorder import Recording, tracekit, until
 from tests.e2e.scene import Scene, Surroundings
-from tracekit.trace.reader import TraceReader
+from tracekit.trace.reading.reader import TraceReader
 
 pytestmark = pytest.mark.e2e
 

@@ -20,15 +20,15 @@ from tests.mutation.mutants import Mutant, mutants, rows
 from tests.support.traces import ALL, TRACES, import_log
 from tracekit.diff.trace import judge_groups
 from tracekit.eras.era import Era
+from tracekit.judging.cron_rows import cron_rows
+from tracekit.judging.judged import resolve_era
+from tracekit.judging.run_context import run_context_of
 from tracekit.replay.cron_history import CronHistory, cron_histories
 from tracekit.replay.cron_runner import CronRunner
 from tracekit.replay.feed import COLUMNS
 from tracekit.replay.observed_cronjob import judge_cron_job
 from tracekit.replay.observed_ttl import judge_ttl
-from tracekit.trace.cron_rows import cron_rows
-from tracekit.trace.judged import resolve_era
-from tracekit.trace.reader import TraceReader
-from tracekit.trace.run_context import run_context_of
+from tracekit.trace.reading.reader import TraceReader
 
 STORE = Path(__file__).with_name("witnesses.json")
 

@@ -13,12 +13,12 @@ import yaml
 
 from tests.record.fakecluster import FakeCluster
 from tests.record.fakeserver import FakeServer, Faults
-from tracekit.record.backoff import Backoff
-from tracekit.record.kinds import StreamSpec
-from tracekit.record.kubeconfig import Connection, ConnectOptions
-from tracekit.record.sink import GapRow, Rows
-from tracekit.record.transport import ApiClient
-from tracekit.record.watcher import Watcher, WatchPolicy
+from tracekit.record.credentials.kubeconfig import Connection, ConnectOptions
+from tracekit.record.server.backoff import Backoff
+from tracekit.record.server.kinds import StreamSpec
+from tracekit.record.server.transport import ApiClient
+from tracekit.record.streams.sink import GapRow, Rows
+from tracekit.record.streams.watcher import Watcher, WatchPolicy
 
 SPECS = {
     "jobs": StreamSpec(resource="jobs", group_version="batch/v1", kind="Job"),

@@ -25,8 +25,8 @@ from tests.record.fakecluster import FakeCluster
 from tests.record.fakeserver import FakeServer
 from tests.record.harness import Row, violations, write_kubeconfig
 from tracekit.errors import TracekitError
-from tracekit.record.sink import GapRow
-from tracekit.trace.reader import TraceReader
+from tracekit.record.streams.sink import GapRow
+from tracekit.trace.reading.reader import TraceReader
 
 RESOURCES = ("jobs", "pods", "events")
 ROOT = Path(__file__).resolve().parents[2]

@@ -11,7 +11,7 @@ import zstandard
 
 from tests.unit.trace.importers.audit_logs import shipped
 from tracekit.cli.main import main
-from tracekit.record.audit_policy import (
+from tracekit.record.operation.audit_policy import (
     BYTES_PER_JOB,
     BYTES_PER_JOB_COMPRESSED,
     PODS_PER_JOB,

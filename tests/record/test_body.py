@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tracekit.record.body import ChunkedBody, LineSplitter
-from tracekit.record.failures import RequestFailed
+from tracekit.record.server.body import ChunkedBody, LineSplitter
+from tracekit.record.server.failures import RequestFailed
 
 LINES = [b'{"a":1}\n', b"\n", "ü\n".encode(), b"x" * 70_000 + b"\n", b"last\n"]
 
@@ -74,7 +74,7 @@ def test_what_came_before_a_failure_counts(end: bytes) -> None:
 
 
 def test_a_line_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tracekit.record.body._LINE_BYTES_MAX", 1000)
+    monkeypatch.setattr("tracekit.record.server.body._LINE_BYTES_MAX", 1000)
     lines, failure = received(chunked(b"a\n", *[b"x" * 100] * 20), [])
     assert lines == [b"a"]
     assert "longer than 1000 bytes" in str(failure)

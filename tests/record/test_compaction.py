@@ -11,16 +11,16 @@ import pytest
 from tests.record.fakecluster import FakeCluster
 from tests.record.fakeserver import FakeServer
 from tests.record.harness import SPECS, fast_policy, write_kubeconfig
-from tracekit.record import compaction
-from tracekit.record.compaction import Compaction
-from tracekit.record.kinds import Plan, Scope
-from tracekit.record.kubeconfig import Connection, ConnectOptions
-from tracekit.record.probe import ClusterInfo
-from tracekit.record.recorder import Limits, Recorder, Target
-from tracekit.record.transport import ApiClient
-from tracekit.trace.files import SegmentFile
-from tracekit.trace.reader import TraceReader
-from tracekit.trace.segments import live_segments
+from tracekit.record.credentials.kubeconfig import Connection, ConnectOptions
+from tracekit.record.operation import compaction
+from tracekit.record.operation.compaction import Compaction
+from tracekit.record.operation.recorder import Limits, Recorder, Target
+from tracekit.record.server.kinds import Plan, Scope
+from tracekit.record.server.probe import ClusterInfo
+from tracekit.record.server.transport import ApiClient
+from tracekit.trace.format.segments import live_segments
+from tracekit.trace.reading.files import SegmentFile
+from tracekit.trace.reading.reader import TraceReader
 
 
 @pytest.fixture

@@ -16,14 +16,14 @@ from tests.record.fakecluster import FakeCluster
 from tests.record.fakeserver import FakeServer, _chunk
 from tests.record.harness import ListSink, write_kubeconfig
 from tests.record.test_record_cli import run
-from tracekit.record.kubeconfig import Connection, ConnectOptions
-from tracekit.record.log_tail import Tail, TailReader
-from tracekit.record.logs import RESUMED, LastWords, LogMode, LogOptions
-from tracekit.record.redact import Redactor
-from tracekit.record.transport import ApiClient
+from tracekit.record.credentials.kubeconfig import Connection, ConnectOptions
+from tracekit.record.last_words.log_tail import Tail, TailReader
+from tracekit.record.last_words.logs import RESUMED, LastWords, LogMode, LogOptions
+from tracekit.record.redaction.redact import Redactor
+from tracekit.record.server.transport import ApiClient
 from tracekit.report.html.data import report_data
 from tracekit.sql.session import Session
-from tracekit.trace.reader import TraceReader
+from tracekit.trace.reading.reader import TraceReader
 
 _HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n"
 
@@ -367,7 +367,7 @@ def test_one_endless_line_is_kept_from_its_end() -> None:
 
 
 def test_a_log_without_end_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tracekit.record.log_tail._READ_BYTES_MAX", 100)
+    monkeypatch.setattr("tracekit.record.last_words.log_tail._READ_BYTES_MAX", 100)
     stream = Pieces(*[b"x" * 9 + b"\n"] * 1000)
     reader = TailReader(bytes_max=20)
     reader.read(stream)

@@ -26,13 +26,17 @@ from tests.record.test_record_cli import run
 from tests.record.test_watcher import Running
 from tracekit.cli import record as module
 from tracekit.errors import ClusterError
-from tracekit.record.backoff import Backoff
-from tracekit.record.credentials import Credentials, kubeconfig_credentials, without_userinfo
-from tracekit.record.failures import CredentialsFailed
-from tracekit.record.kubeconfig import Connection, ConnectOptions
-from tracekit.record.metrics import MetricsServer
-from tracekit.record.watcher import WatchPolicy
-from tracekit.trace.reader import TraceReader
+from tracekit.record.credentials.kubeconfig import Connection, ConnectOptions
+from tracekit.record.credentials.withheld import (
+    Credentials,
+    kubeconfig_credentials,
+    without_userinfo,
+)
+from tracekit.record.operation.metrics import MetricsServer
+from tracekit.record.server.backoff import Backoff
+from tracekit.record.server.failures import CredentialsFailed
+from tracekit.record.streams.watcher import WatchPolicy
+from tracekit.trace.reading.reader import TraceReader
 
 PLANTED = "Hunter2/PlantedSecret+0"
 _HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"

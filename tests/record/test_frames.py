@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.record import frames
-from tracekit.record.failures import BadFrame
-from tracekit.record.frames import parse_frame
+from tracekit.record.server.failures import BadFrame
+from tracekit.record.streams import frames
+from tracekit.record.streams.frames import parse_frame
 
 META = {"name": "n", "uid": "u", "resourceVersion": "7"}
 

@@ -12,15 +12,15 @@ from tests.record.fakecluster import FakeCluster
 from tests.record.fakeserver import FakeServer
 from tests.record.harness import write_kubeconfig
 from tracekit.cli.record_status import StatusDisplay
-from tracekit.record.horizon import Horizon
-from tracekit.record.kinds import Plan, Scope, StreamSpec
-from tracekit.record.kubeconfig import Connection, ConnectOptions
-from tracekit.record.metrics import RecorderCollector
-from tracekit.record.probe import ClusterInfo
-from tracekit.record.recorder import Limits, Recorder, Target
-from tracekit.record.status import StreamState
-from tracekit.record.transport import ApiClient
-from tracekit.record.watcher import WatchPolicy
+from tracekit.record.credentials.kubeconfig import Connection, ConnectOptions
+from tracekit.record.operation.metrics import RecorderCollector
+from tracekit.record.operation.recorder import Limits, Recorder, Target
+from tracekit.record.server.kinds import Plan, Scope, StreamSpec
+from tracekit.record.server.probe import ClusterInfo
+from tracekit.record.server.transport import ApiClient
+from tracekit.record.streams.horizon import Horizon
+from tracekit.record.streams.status import StreamState
+from tracekit.record.streams.watcher import WatchPolicy
 
 S = 10**9
 

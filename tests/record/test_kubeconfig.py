@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from tracekit.errors import ClusterError
-from tracekit.record import kubeconfig as module
-from tracekit.record.kubeconfig import Connection, ConnectOptions
+from tracekit.record.credentials import kubeconfig as module
+from tracekit.record.credentials.kubeconfig import Connection, ConnectOptions
 
 
 def _write(path: Path, *, current: str | None = "one", users: dict | None = None) -> Path:

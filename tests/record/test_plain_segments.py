@@ -7,13 +7,13 @@ from pathlib import Path
 import orjson
 import pytest
 
-from tracekit.trace.compact import Compactor
-from tracekit.trace.files import SegmentFile
-from tracekit.trace.model import Gap
-from tracekit.trace.reader import TraceReader
-from tracekit.trace.schema import NAMES
-from tracekit.trace.segments import live_segments
-from tracekit.trace.writer import TraceWriter
+from tracekit.trace.format.model import Gap
+from tracekit.trace.format.schema import NAMES
+from tracekit.trace.format.segments import live_segments
+from tracekit.trace.reading.files import SegmentFile
+from tracekit.trace.reading.reader import TraceReader
+from tracekit.trace.writing.compact import Compactor
+from tracekit.trace.writing.writer import TraceWriter
 
 
 def _fill(path: Path, *, plain: bool, flush_every: int = 7) -> None:

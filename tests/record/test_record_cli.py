@@ -23,9 +23,9 @@ from tests.record.harness import Row, write_kubeconfig
 from tests.record.kills import ROOT, items_of, recorder
 from tracekit.cli.main import main
 from tracekit.errors import TracekitError
-from tracekit.record.sink import GapRow
-from tracekit.trace import header, segments
-from tracekit.trace.reader import TraceReader
+from tracekit.record.streams.sink import GapRow
+from tracekit.trace.format import header, segments
+from tracekit.trace.reading.reader import TraceReader
 
 
 @pytest.fixture
@@ -346,7 +346,7 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing_flushed(
     """A file size limit stands in for a full disk: both fail a write half way."""
     script = (
         "import errno, os, sys\n"
-        "import tracekit.trace.plain as plain\n"
+        "import tracekit.trace.format.plain as plain\n"
         "whole, calls = plain.put_in_place, []\n"
         "def full(temporary, final):\n"
         "    calls.append(final)\n"

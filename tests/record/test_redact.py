@@ -10,12 +10,12 @@ import pytest
 
 from tests.record.test_record_cli import run
 from tracekit.errors import UsageError
-from tracekit.record.redact import FIELDS, STRICT, Redactor, parse_fields, read_key
-from tracekit.record.secrets import PREFIX, scrubbed, suspicions
-from tracekit.trace.model import Call, Gap, Origin
-from tracekit.trace.reader import TraceReader
-from tracekit.trace.schema import NAMES
-from tracekit.trace.writer import TraceWriter
+from tracekit.record.redaction.redact import FIELDS, STRICT, Redactor, parse_fields, read_key
+from tracekit.record.redaction.secrets import PREFIX, scrubbed, suspicions
+from tracekit.trace.format.model import Call, Gap, Origin
+from tracekit.trace.format.schema import NAMES
+from tracekit.trace.reading.reader import TraceReader
+from tracekit.trace.writing.writer import TraceWriter
 
 KEY = b"0123456789abcdef"
 ALL = frozenset(FIELDS)

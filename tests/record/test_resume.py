@@ -8,14 +8,14 @@ from pathlib import Path
 import orjson
 import pytest
 
-from tracekit.record.kinds import StreamSpec
-from tracekit.record.positions import ResumePoint
-from tracekit.record.resume import resume_points
-from tracekit.trace import plain
-from tracekit.trace.compact import Compactor
-from tracekit.trace.model import Gap
-from tracekit.trace.reader import TraceReader
-from tracekit.trace.writer import TraceWriter
+from tracekit.record.operation.resume import resume_points
+from tracekit.record.server.kinds import StreamSpec
+from tracekit.record.streams.positions import ResumePoint
+from tracekit.trace.format import plain
+from tracekit.trace.format.model import Gap
+from tracekit.trace.reading.reader import TraceReader
+from tracekit.trace.writing.compact import Compactor
+from tracekit.trace.writing.writer import TraceWriter
 
 JOBS = StreamSpec(resource="jobs", group_version="batch/v1", kind="Job")
 EVENTS = StreamSpec(resource="events", group_version="v1", kind="Event", keeps_bodies=False)

@@ -9,12 +9,12 @@ import click
 import pytest
 
 from tracekit.cli.units import DURATION, SIZE, format_bytes
-from tracekit.record.backoff import Backoff
-from tracekit.record.known import KnownObjects
-from tracekit.record.positions import RecentFrames, is_older
-from tracekit.record.rotation import delete_expired, new_trace_path, rotated_traces
-from tracekit.record.sink import GapRow, RowQueue, Rows, SinkClosedError
-from tracekit.trace.lock import LOCK_NAME, TraceLock
+from tracekit.record.operation.rotation import delete_expired, new_trace_path, rotated_traces
+from tracekit.record.server.backoff import Backoff
+from tracekit.record.streams.known import KnownObjects
+from tracekit.record.streams.positions import RecentFrames, is_older
+from tracekit.record.streams.sink import GapRow, RowQueue, Rows, SinkClosedError
+from tracekit.trace.writing.lock import LOCK_NAME, TraceLock
 
 
 @pytest.mark.parametrize(

@@ -15,12 +15,12 @@ import pytest
 from tests.record.fakecluster import FakeCluster
 from tests.record.fakeserver import FakeServer, Faults
 from tests.record.harness import SPECS, ListSink, Row, fast_policy, violations, write_kubeconfig
-from tracekit.record.kubeconfig import Connection, ConnectOptions
-from tracekit.record.redact import Redactor
-from tracekit.record.sink import GapRow
-from tracekit.record.status import StreamState
-from tracekit.record.transport import ApiClient
-from tracekit.record.watcher import Transform, Watcher
+from tracekit.record.credentials.kubeconfig import Connection, ConnectOptions
+from tracekit.record.redaction.redact import Redactor
+from tracekit.record.server.transport import ApiClient
+from tracekit.record.streams.sink import GapRow
+from tracekit.record.streams.status import StreamState
+from tracekit.record.streams.watcher import Transform, Watcher
 
 
 class Running:

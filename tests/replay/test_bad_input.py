@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from tests.support.traces import TRACES, json_lines
 from tests.support.watchlog import job, line, listed, pod, small_log, write_log
 from tracekit.cli import main as entry
-from tracekit.trace.reader import TraceReader
+from tracekit.trace.reading.reader import TraceReader
 
 Rows = list[dict[str, Any]]
 NAME = "v1.36.3-restart"

@@ -10,9 +10,9 @@ from click.testing import CliRunner
 from tests.support.traces import ALL, TRACES, about
 from tracekit.cli.import_ import import_
 from tracekit.eras.version import KubeVersion
-from tracekit.trace.detected import detected_gates, detected_version
-from tracekit.trace.judged import resolve_era
-from tracekit.trace.reader import TraceReader
+from tracekit.judging.detected import detected_gates, detected_version
+from tracekit.judging.judged import resolve_era
+from tracekit.trace.reading.reader import TraceReader
 
 
 @pytest.fixture(scope="module", params=ALL)

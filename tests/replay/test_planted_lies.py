@@ -19,7 +19,7 @@ from tracekit.eras.era import Era
 from tracekit.eras.gates import GATE_BY_NAME
 from tracekit.eras.job import JobRules
 from tracekit.eras.texts import parse_feature_gates
-from tracekit.trace.judged import Asked, Judge, resolve_era
+from tracekit.judging.judged import Asked, Judge, resolve_era
 
 PLACES = ("v1.36.3-all", "v1.28.15-all", "v1.34.4-all")
 OLD_PLACES = ("v1.23.17-all", "v1.21.14-all", "v1.17.17-all")

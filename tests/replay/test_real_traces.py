@@ -17,7 +17,7 @@ from tests.support.traces import (
     import_log,
 )
 from tracekit.diff.trace import DiffReport
-from tracekit.trace.judged import Judge, resolve_era
+from tracekit.judging.judged import Judge, resolve_era
 from tracekit.verdict import Verdict
 
 EXPLAINED = (Verdict.MATCH, Verdict.MATCH_LAGGED)

@@ -15,7 +15,7 @@ from tracekit.cli import main as entry
 from tracekit.eras.gates import GATES, Gate
 from tracekit.eras.version import KubeVersion
 from tracekit.errors import UnsupportedVersionError
-from tracekit.trace.header import read_header, write_header
+from tracekit.trace.format.header import read_header, write_header
 
 NAME = "v1.36.3-restart"
 #: What /metrics of a real v1.36.3 says of the gates in whose names the recorder sees a Job.

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.traces import TRACES, import_log, json_lines
-from tracekit.trace.judged import Asked, Judge, resolve_era
+from tracekit.judging.judged import Asked, Judge, resolve_era
 from tracekit.verdict import Verdict
 
 NS_PER_S = 10**9

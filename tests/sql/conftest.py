@@ -10,8 +10,8 @@ import pytest
 
 from tests.support.traces import ALL, TRACES, import_log
 from tracekit.sql.session import Session
-from tracekit.trace.model import TraceHeader
-from tracekit.trace.writer import TraceWriter
+from tracekit.trace.format.model import TraceHeader
+from tracekit.trace.writing.writer import TraceWriter
 
 EMPTY = "empty"
 

@@ -17,8 +17,8 @@ from tracekit.kube.timestamps import parse_rfc3339
 from tracekit.sql.catalog import views
 from tracekit.sql.messages import QueryError
 from tracekit.sql.session import Session
-from tracekit.trace.model import TraceHeader
-from tracekit.trace.writer import TraceWriter
+from tracekit.trace.format.model import TraceHeader
+from tracekit.trace.writing.writer import TraceWriter
 
 SessionOf = Callable[[str], Session]
 on_all = pytest.mark.parametrize("name", ALL)

@@ -14,13 +14,13 @@ import pytest
 
 import tracekit
 from tracekit.errors import TraceFormatError, TracekitError
+from tracekit.judging.judged import Judge
 from tracekit.report.html.data import report_data
 from tracekit.sql.messages import QueryError
 from tracekit.sql.session import Session
-from tracekit.trace.judged import Judge
-from tracekit.trace.model import TraceHeader
-from tracekit.trace.segments import live_segments
-from tracekit.trace.writer import TraceWriter
+from tracekit.trace.format.model import TraceHeader
+from tracekit.trace.format.segments import live_segments
+from tracekit.trace.writing.writer import TraceWriter
 
 NAME = "v1.36.3-restart"
 
@@ -207,7 +207,7 @@ def test_verdicts_are_kept_outside_the_trace_and_made_again_when_it_grows(
     assert first.stat().st_mode & 0o077 == 0
     assert sorted(path.rglob("*")) == before
     with monkeypatch.context() as patch:
-        patch.setattr("tracekit.trace.judged.Judge", None)  # whoever judges again fails
+        patch.setattr("tracekit.judging.judged.Judge", None)  # whoever judges again fails
         assert Session([path]).table("SELECT * FROM divergences").num_rows == 0
         copy = shutil.copytree(path, tmp_path / "copy")
         assert Session([copy]).table("SELECT * FROM divergences").num_rows == 0
@@ -216,7 +216,7 @@ def test_verdicts_are_kept_outside_the_trace_and_made_again_when_it_grows(
     assert len(list(kept.iterdir())) == 2
     first.write_bytes(first.read_bytes()[:-1] + b"!")
     calls = []
-    monkeypatch.setattr("tracekit.trace.judged.Judge", lambda *a: calls.append(1) or Judge(*a))
+    monkeypatch.setattr("tracekit.judging.judged.Judge", lambda *a: calls.append(1) or Judge(*a))
     Session([copy]).table("SELECT * FROM verdicts")
     assert calls == [1]  # a file that rotted is no verdict
 

@@ -6,7 +6,7 @@ import pytest
 
 from tracekit.sql.catalog import examples, macros, views
 from tracekit.sql.session import Session
-from tracekit.trace.schema import NAMES
+from tracekit.trace.format.schema import NAMES
 
 NamedSession = tuple[str, Session]
 

@@ -20,10 +20,10 @@ from tests.support.s3 import S3
 from tracekit.cli.main import cli, main
 from tracekit.errors import TraceFormatError
 from tracekit.sql.session import Session
-from tracekit.trace import mirror
-from tracekit.trace.place import known_copy, local_trace
-from tracekit.trace.reader import TraceReader
-from tracekit.trace.segments import live_segments
+from tracekit.trace.format.segments import live_segments
+from tracekit.trace.reading.reader import TraceReader
+from tracekit.trace.stores import mirror
+from tracekit.trace.stores.place import known_copy, local_trace
 
 NAME = "v1.36.3-restart"
 

@@ -14,7 +14,7 @@ import zstandard
 from click.testing import CliRunner
 
 from tracekit.cli.import_ import import_
-from tracekit.trace.reader import TraceReader
+from tracekit.trace.reading.reader import TraceReader
 
 ROOT = Path(__file__).parents[2]
 TRACES = ROOT / "traces"

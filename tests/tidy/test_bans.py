@@ -43,7 +43,7 @@ BANNED_CALLS = {
 }
 _WALL_CLOCK = {"now", "utcnow", "today"}
 #: Only these compare versions or parse them; others ask an era or its rules.
-VERSION_ROOMS = {"eras", "trace", "cli"}
+VERSION_ROOMS = {"eras", "judging", "cli"}
 VERSION_EXEMPT = {
     "tracekit.sql.ticks": "a view has the version of a trace as text and resolves it to an era",
 }
@@ -153,5 +153,5 @@ NOT_DEAD = {
     "tracekit.controllers.job.event_handlers": "for a schedule that runs freely, and the process model",
     "tracekit.controllers.job.worker": "for a schedule that runs freely, and the process model",
     "tracekit.workqueue.rate_limiting": "the queue as a whole: for a schedule that runs freely",
-    "tracekit.trace.document": "writes the columns of docs/trace-format.md; a test compares them",
+    "tracekit.trace.format.document": "writes the columns of docs/trace-format.md; a test compares them",
 }

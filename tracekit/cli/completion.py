@@ -10,8 +10,8 @@ import click
 from click.shell_completion import CompletionItem, get_completion_class
 
 from tracekit.foreign import is_shell_word
-from tracekit.trace.model import HEADER_NAME
-from tracekit.trace.place import is_url, known_copy
+from tracekit.trace.format.model import HEADER_NAME
+from tracekit.trace.stores.place import is_url, known_copy
 
 _SHELLS = ("bash", "zsh", "fish")
 _MOST = 500

@@ -39,7 +39,7 @@ from tracekit.kube.timestamps import NS_PER_S, format_rfc3339
 from tracekit.report.documents import write_document
 from tracekit.report.table import counted
 from tracekit.sql.session import Session
-from tracekit.trace.place import is_url
+from tracekit.trace.stores.place import is_url
 
 _NEWEST = "v1.37.0"
 _FILE_BYTES_MAX = 4_000_000

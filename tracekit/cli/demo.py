@@ -18,11 +18,11 @@ import zstandard
 
 from tracekit.diff.trace import DiffReport
 from tracekit.errors import TracekitError, UsageError
+from tracekit.judging.judged import Judge, resolve_era
 from tracekit.report.replay import render_diff
+from tracekit.trace.format.model import TraceHeader
 from tracekit.trace.importers.run import ImportRequest, import_files
-from tracekit.trace.judged import Judge, resolve_era
-from tracekit.trace.model import TraceHeader
-from tracekit.trace.reader import TraceReader
+from tracekit.trace.reading.reader import TraceReader
 
 #: The Job that the lie is about.
 _NAMESPACE, _JOB = "t-fixed-completions", "three"

@@ -29,6 +29,7 @@ from tracekit.errors import TracekitError, UsageError
 from tracekit.findings.baseline import baseline_document
 from tracekit.findings.diagnosis import RULES, Wanted
 from tracekit.findings.model import Finding, Severity
+from tracekit.judging.judged import resolve_era
 from tracekit.kube.selectors import selector_from_text
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.report.ci import junit_of_findings, sarif_of_findings
@@ -36,8 +37,7 @@ from tracekit.report.documents import write_document
 from tracekit.report.findings import document, markdown_lines, rule_lines, text_lines
 from tracekit.sql.diagnosed import findings_of
 from tracekit.sql.session import Session
-from tracekit.trace.judged import resolve_era
-from tracekit.trace.reader import TraceReader
+from tracekit.trace.reading.reader import TraceReader
 
 _WIDEST = 100
 _NARROWEST = 60

@@ -22,10 +22,10 @@ from tracekit.cli.completion import complete_file, complete_gates, complete_vers
 from tracekit.cli.talk import say, tell
 from tracekit.cli.trace_options import parse_feature_gates, parse_flags, parse_version
 from tracekit.report.table import counted
+from tracekit.trace.format.model import TraceHeader
 from tracekit.trace.importers.kinds import KINDS
 from tracekit.trace.importers.report import ImportResult
 from tracekit.trace.importers.run import ImportRequest, check_output, import_files
-from tracekit.trace.model import TraceHeader
 
 _PROBLEMS_SHOWN = 20
 _AUTO = "any"

@@ -20,10 +20,10 @@ from tracekit.foreign import for_terminal
 from tracekit.kube.timestamps import format_rfc3339
 from tracekit.report.documents import write_document
 from tracekit.report.table import counted
-from tracekit.trace.header import header_document
-from tracekit.trace.model import Gap, TraceHeader
-from tracekit.trace.reader import TraceReader
-from tracekit.trace.summary import TraceSummary, summarize
+from tracekit.trace.format.header import header_document
+from tracekit.trace.format.model import Gap, TraceHeader
+from tracekit.trace.reading.reader import TraceReader
+from tracekit.trace.reading.summary import TraceSummary, summarize
 
 _WIDTH_WHEN_PIPED = 160
 _GAPS_SHOWN_MAX = 20

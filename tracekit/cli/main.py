@@ -110,7 +110,7 @@ class LazyGroup(click.Group):
 def cli(ctx: click.Context, *, no_limits: bool) -> None:
     """Record and replay what the Kubernetes batch controllers did, and judge it."""
     if no_limits:
-        from tracekit.trace.limits import lifted  # noqa: PLC0415 - slow to import
+        from tracekit.trace.format.limits import lifted  # noqa: PLC0415 - slow to import
 
         ctx.with_resource(lifted())
 

@@ -8,8 +8,8 @@ import click
 import yaml
 
 from tracekit.errors import UsageError
-from tracekit.record.audit_policy import COMMENT, audit_policy
-from tracekit.record.manifests import Deployment, manifests
+from tracekit.record.operation.audit_policy import COMMENT, audit_policy
+from tracekit.record.operation.manifests import Deployment, manifests
 
 
 @click.command("manifests")

@@ -20,21 +20,21 @@ from tracekit.cli.record_status import StatusDisplay
 from tracekit.cli.units import DURATION, SIZE, format_bytes
 from tracekit.errors import ClusterError, TraceFormatError, UsageError
 from tracekit.foreign import for_terminal
-from tracekit.record.kinds import Plan, Scope, log_refusal, plan_streams
-from tracekit.record.kubeconfig import Connection, ConnectOptions
-from tracekit.record.logs import LogMode, LogOptions
-from tracekit.record.metrics import MetricsServer
-from tracekit.record.probe import ClusterInfo, asked, probe_cluster
-from tracekit.record.recorder import Ending, Limits, Outcome, Recorder, Target, expire
-from tracekit.record.redact import Redactor, parse_fields, read_key
-from tracekit.record.resume import known_logs, resume_points
-from tracekit.record.rotation import rotated_traces
-from tracekit.record.transport import ApiClient
-from tracekit.record.watcher import WatchPolicy
+from tracekit.record.credentials.kubeconfig import Connection, ConnectOptions
+from tracekit.record.last_words.logs import LogMode, LogOptions
+from tracekit.record.operation.metrics import MetricsServer
+from tracekit.record.operation.recorder import Ending, Limits, Outcome, Recorder, Target, expire
+from tracekit.record.operation.resume import known_logs, resume_points
+from tracekit.record.operation.rotation import rotated_traces
+from tracekit.record.redaction.redact import Redactor, parse_fields, read_key
+from tracekit.record.server.kinds import Plan, Scope, log_refusal, plan_streams
+from tracekit.record.server.probe import ClusterInfo, asked, probe_cluster
+from tracekit.record.server.transport import ApiClient
+from tracekit.record.streams.watcher import WatchPolicy
 from tracekit.report.table import counted
-from tracekit.trace.header import read_header
-from tracekit.trace.model import HEADER_NAME
-from tracekit.trace.reader import TraceReader
+from tracekit.trace.format.header import read_header
+from tracekit.trace.format.model import HEADER_NAME
+from tracekit.trace.reading.reader import TraceReader
 
 _ABORTED = 130
 _LOG_TAIL = 200

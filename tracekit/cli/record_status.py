@@ -11,12 +11,12 @@ from rich.table import Table
 
 from tracekit.cli.units import format_bytes
 from tracekit.foreign import for_terminal
-from tracekit.record.status import StreamState
+from tracekit.record.streams.status import StreamState
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tracekit.record.recorder import Recorder
+    from tracekit.record.operation.recorder import Recorder
 
 _NS = 1_000_000_000
 _LINE_EVERY_S = 60.0

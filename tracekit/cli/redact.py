@@ -14,13 +14,13 @@ import orjson
 from tracekit.cli.completion import complete_trace
 from tracekit.errors import UsageError
 from tracekit.foreign import for_terminal
-from tracekit.record.redact import FIELDS, STRICT, Redactor, parse_fields, read_key
-from tracekit.record.secrets import suspicions
+from tracekit.record.redaction.redact import FIELDS, STRICT, Redactor, parse_fields, read_key
+from tracekit.record.redaction.secrets import suspicions
 from tracekit.report.table import counted
-from tracekit.trace.header import header_document
-from tracekit.trace.model import STATE_TYPES, Call, Gap, Origin, RowType
-from tracekit.trace.reader import TraceReader
-from tracekit.trace.writer import TraceWriter
+from tracekit.trace.format.header import header_document
+from tracekit.trace.format.model import STATE_TYPES, Call, Gap, Origin, RowType
+from tracekit.trace.reading.reader import TraceReader
+from tracekit.trace.writing.writer import TraceWriter
 
 _BATCH_ROWS = 1024
 _ORIGIN = tuple(Origin.__slots__)

@@ -16,10 +16,10 @@ from tracekit.cli.completion import (
 )
 from tracekit.cli.trace_options import namespace_option, tell_warnings
 from tracekit.errors import UsageError
+from tracekit.judging.judged import Asked, Judge, resolve_era
 from tracekit.report.ci import CI_FORMATS, write_ci
 from tracekit.report.replay import render_actions, render_diff
-from tracekit.trace.judged import Asked, Judge, resolve_era
-from tracekit.trace.reader import TraceReader
+from tracekit.trace.reading.reader import TraceReader
 
 
 @click.command()

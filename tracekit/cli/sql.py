@@ -23,7 +23,7 @@ from tracekit.report.rows import FORMATS, write_rows
 from tracekit.sql.catalog import examples
 from tracekit.sql.session import Session
 from tracekit.suggest import closest
-from tracekit.trace.model import HEADER_NAME
+from tracekit.trace.format.model import HEADER_NAME
 
 if TYPE_CHECKING:
     from tracekit.api import Trace

@@ -1,5 +1,6 @@
 """The recorder: list and watch a cluster, write what was seen, say what was not.
 
-The only package that talks to a network. `recorder` starts one `watcher` thread per stream; all of
-them feed one writer thread through `sink`.
+The only package that talks to a network. `operation.recorder` starts one `streams.watcher` thread
+per stream; all of them feed one writer thread through `streams.sink`. `credentials` and `server`
+are how it reaches the API server, `last_words` what it fetches of logs, `redaction` what it hides.
 """

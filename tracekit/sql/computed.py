@@ -19,9 +19,9 @@ from tracekit.eras.era import Era
 from tracekit.sql.kept import code_digest, load, store
 from tracekit.sql.sources import Source
 from tracekit.sql.ticks import TICK_SCHEMA, ticks_of
-from tracekit.trace.header import header_document
-from tracekit.trace.reader import TraceReader
-from tracekit.trace.snapshot import Snapshot
+from tracekit.trace.format.header import header_document
+from tracekit.trace.reading.reader import TraceReader
+from tracekit.trace.reading.snapshot import Snapshot
 from tracekit.verdict import Judgement
 
 _FIELDS = pa.list_(
@@ -81,7 +81,7 @@ class ReplayOptions:
 
 def era_of(reader: TraceReader, options: ReplayOptions) -> Era:
     """The rules that the trace is judged by."""
-    from tracekit.trace.judged import resolve_era  # noqa: PLC0415 - the engine is slow to import
+    from tracekit.judging.judged import resolve_era  # noqa: PLC0415 - the engine is slow to import
 
     return resolve_era(reader, options.kubernetes_version, options.gates_text)
 
@@ -99,7 +99,7 @@ def verdicts(source: Source, options: ReplayOptions) -> pa.Table:
     key = _key(snapshot, options)
     table = load(key, VERDICT_SCHEMA)
     if table is None:
-        from tracekit.trace.judged import Judge  # noqa: PLC0415 - the engine is slow to import
+        from tracekit.judging.judged import Judge  # noqa: PLC0415 - the engine is slow to import
 
         reader = TraceReader(snapshot)
         report = Judge(reader, era_of(reader, options)).report()

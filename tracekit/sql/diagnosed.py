@@ -17,7 +17,7 @@ from tracekit.findings.facts import COLUMNS, STREAMS, Facts, Gap, facts_of
 from tracekit.findings.model import Finding
 from tracekit.sql.computed import era_of
 from tracekit.sql.session import Session
-from tracekit.trace.reader import TraceReader
+from tracekit.trace.reading.reader import TraceReader
 from tracekit.verdict import Judgement, ObjectRef, Verdict
 
 _BATCH = 4096

@@ -18,8 +18,8 @@ from io import FileIO
 from pathlib import Path
 
 from tracekit.errors import TracekitError
-from tracekit.trace.files import SegmentFile
-from tracekit.trace.opening import more_files
+from tracekit.trace.format.opening import more_files
+from tracekit.trace.reading.files import SegmentFile
 
 #: Where the system shows this process's open files.
 _FOLDER = Path("/proc/self/fd") if Path("/proc/self/fd").exists() else Path("/dev/fd")

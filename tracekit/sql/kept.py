@@ -21,7 +21,7 @@ from tempfile import NamedTemporaryFile
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tracekit.trace.place import cache_folder
+from tracekit.trace.stores.place import cache_folder
 
 _FOLDER = "verdicts"
 _SUFFIX = ".verdicts"

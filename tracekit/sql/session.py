@@ -33,9 +33,9 @@ from tracekit.sql.messages import QueryError, explain_error
 from tracekit.sql.sources import Source, drop_unreadable, find_sources
 from tracekit.sql.ticks import TICKS_READ
 from tracekit.sql.values import check_values
-from tracekit.trace.losses import lost_files
-from tracekit.trace.objects import Objects
-from tracekit.trace.schema import NAMES, SCHEMA
+from tracekit.trace.format.schema import NAMES, SCHEMA
+from tracekit.trace.reading.losses import lost_files
+from tracekit.trace.reading.objects import Objects
 
 _COMPUTED_NAMES = re.compile(r"\b(" + "|".join(COMPUTED) + r")\b", re.IGNORECASE)
 _CONFIG = {
@@ -272,7 +272,7 @@ class Session:
                 if not file.is_plain:
                     typed.append(_text(self._handles.name(file)))
                     continue
-                # What a recorder has stored and not typed yet (`tracekit.trace.plain`).
+                # What a recorder has stored and not typed yet (`tracekit.trace.format.plain`).
                 rows = file.unsorted().cast(SCHEMA)
                 parts.append(f"{select} internal.{self._stored(rows, len(parts))}")
             if source.snapshot is not None:

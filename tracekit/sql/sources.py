@@ -13,10 +13,10 @@ from glob import glob, has_magic
 from pathlib import Path
 
 from tracekit.errors import TraceFormatError
-from tracekit.trace.files import SegmentFile
-from tracekit.trace.model import HEADER_NAME, TraceHeader
-from tracekit.trace.place import expand_url, is_url, local_trace
-from tracekit.trace.snapshot import Snapshot, open_snapshot
+from tracekit.trace.format.model import HEADER_NAME, TraceHeader
+from tracekit.trace.reading.files import SegmentFile
+from tracekit.trace.reading.snapshot import Snapshot, open_snapshot
+from tracekit.trace.stores.place import expand_url, is_url, local_trace
 
 
 @dataclass(slots=True)

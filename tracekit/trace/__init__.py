@@ -1,1 +1,5 @@
-"""The trace format: rows, Parquet schema, writer, reader, importers."""
+"""Traces: what was seen of a cluster, on disk.
+
+`format` says what lies there, `stores` where, `reading` and `writing` go between it and rows,
+`importers` make it of what others have recorded. What a trace means is `tracekit.judging`'s.
+"""

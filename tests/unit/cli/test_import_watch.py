@@ -25,8 +25,8 @@ from tests.support.watchlog import (
     write_log,
 )
 from tracekit.cli.main import main
-from tracekit.trace.reader import TraceReader
-from tracekit.trace.writer import TraceWriter
+from tracekit.trace.reading.reader import TraceReader
+from tracekit.trace.writing.writer import TraceWriter
 
 TRACES = next(
     (p for p in (REPOSITORY / "traces", REPOSITORY.parent / "shared" / "traces") if p.is_dir()),

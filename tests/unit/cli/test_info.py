@@ -9,7 +9,7 @@ import pytest
 from tests.support.watchlog import START_NS, job, line, small_log, write_log
 from tests.unit.cli.test_import_watch import TRACES
 from tracekit.cli.main import main
-from tracekit.trace.reader import TraceReader
+from tracekit.trace.reading.reader import TraceReader
 
 
 @pytest.fixture

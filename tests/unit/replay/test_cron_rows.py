@@ -8,10 +8,10 @@ import pytest
 
 from tests.support.cron_logs import era_of, judge, log
 from tests.support.traces import TRACES, import_log
+from tracekit.judging.cron_rows import cron_rows
 from tracekit.replay.cron_runner import CronRunner
 from tracekit.replay.observed_cronjob import judge_cron_jobs
 from tracekit.replay.observed_ttl import judge_ttl
-from tracekit.trace.cron_rows import cron_rows
 
 
 @pytest.mark.parametrize("name", ["v1.17.17-all", "v1.30.14-all", "v1.36.3-restart"])

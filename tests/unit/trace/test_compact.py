@@ -9,11 +9,12 @@ import pytest
 
 from tests.unit.trace.test_writer import fill
 from tracekit.errors import TraceFormatError
-from tracekit.trace import compact, segments
-from tracekit.trace.compact import Compactor
-from tracekit.trace.reader import TraceReader
-from tracekit.trace.schema import NAMES
-from tracekit.trace.writer import TraceWriter
+from tracekit.trace.format import segments
+from tracekit.trace.format.schema import NAMES
+from tracekit.trace.reading.reader import TraceReader
+from tracekit.trace.writing import compact
+from tracekit.trace.writing.compact import Compactor
+from tracekit.trace.writing.writer import TraceWriter
 
 FLUSHES, ROWS = 20, 3
 

@@ -10,14 +10,16 @@ import pytest
 
 from tests.support.watchlog import REPOSITORY
 from tests.unit.trace.test_reader import SAMPLE, write
-from tracekit.trace.document import with_columns
-from tracekit.trace.model import RowType
+from tracekit.trace.format.document import with_columns
+from tracekit.trace.format.model import RowType
 
 TEXT = (REPOSITORY / "docs" / "trace-format.md").read_text("utf-8")
 
 
 def test_the_column_tables_are_those_of_the_schema():
-    assert with_columns(TEXT) == TEXT, "run: python -m tracekit.trace.document docs/trace-format.md"
+    assert with_columns(TEXT) == TEXT, (
+        "run: python -m tracekit.trace.format.document docs/trace-format.md"
+    )
 
 
 def test_every_row_type_is_explained():

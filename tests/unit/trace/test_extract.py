@@ -7,10 +7,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.support.watchlog import job, pod
-from tracekit.trace.extract import extract, number_of
-from tracekit.trace.model import STREAM_KINDS, RowType
-from tracekit.trace.rows import MEMORY_SCHEMA, RowBuffer
-from tracekit.trace.schema import NAMES
+from tracekit.trace.format.extract import extract, number_of
+from tracekit.trace.format.model import STREAM_KINDS, RowType
+from tracekit.trace.format.rows import MEMORY_SCHEMA, RowBuffer
+from tracekit.trace.format.schema import NAMES
 
 NS = 1_000_000_000
 AT = 1795239762 * NS  # 2026-11-21T05:42:42Z

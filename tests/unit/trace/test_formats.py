@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from tests.support.watchlog import REPOSITORY, job, line, listed, pod, small_log, write_log
+from tracekit.trace.format.model import FORMAT_VERSION, TraceHeader
+from tracekit.trace.format.schema import NAMES
 from tracekit.trace.importers.source import LineSource
 from tracekit.trace.importers.watch import WatchImporter
-from tracekit.trace.model import FORMAT_VERSION, TraceHeader
-from tracekit.trace.reader import TraceReader
-from tracekit.trace.schema import NAMES
-from tracekit.trace.writer import TraceWriter
+from tracekit.trace.reading.reader import TraceReader
+from tracekit.trace.writing.writer import TraceWriter
 
 FORMATS = REPOSITORY / "tests" / "data" / "formats"
 HEADER = TraceHeader(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tracekit.errors import UsageError
-from tracekit.trace.objects import Objects
+from tracekit.trace.reading.objects import Objects
 
 OBJECTS = Objects(
     jobs=(("job", "odd"), ("shop", "export"), ("shop", "import"), ("yard", "import")),

@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 
 from tests.support.watchlog import job, namespace, pod
 from tracekit.errors import TraceFormatError
-from tracekit.trace import groups, segments
-from tracekit.trace.model import TraceHeader
-from tracekit.trace.reader import TraceReader
-from tracekit.trace.schema import NAMES, TYPED_COLUMNS
-from tracekit.trace.writer import TraceWriter
+from tracekit.trace.format import segments
+from tracekit.trace.format.model import TraceHeader
+from tracekit.trace.format.schema import NAMES, TYPED_COLUMNS
+from tracekit.trace.reading import groups
+from tracekit.trace.reading.reader import TraceReader
+from tracekit.trace.writing.writer import TraceWriter
 
 
 def write(path, rows, **options):
@@ -69,7 +70,7 @@ def test_selections(tmp_path, segment_rows, selection, seqs):
 def test_row_groups_that_cannot_hold_a_wanted_row_are_not_read(tmp_path, monkeypatch):
     monkeypatch.setattr(segments, "ROW_GROUP_ROWS", 2)
     reader = write(tmp_path / "t", SAMPLE)
-    from tracekit.trace.files import SegmentFile  # noqa: PLC0415
+    from tracekit.trace.reading.files import SegmentFile  # noqa: PLC0415
 
     read = []
     original = SegmentFile.read
@@ -198,7 +199,7 @@ def test_groups_are_right_whatever_the_size_of_windows_and_row_groups(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Runs are found in the order of the rows, not of a hash table; windows cut between groups."""
-    monkeypatch.setattr("tracekit.trace.groups._WINDOW_ROWS", 40)
+    monkeypatch.setattr("tracekit.trace.reading.groups._WINDOW_ROWS", 40)
     writer = TraceWriter(tmp_path / "t", TraceHeader(), segment_rows=300)
     expected: dict[tuple[str, str], list[int]] = {}
     for seq in range(2_000):

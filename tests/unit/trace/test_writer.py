@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from tests.support.watchlog import REPOSITORY, job, pod
 from tracekit.errors import TraceFormatError
-from tracekit.trace.model import Gap, TraceHeader
-from tracekit.trace.reader import TraceReader
-from tracekit.trace.writer import TraceWriter
+from tracekit.trace.format.model import Gap, TraceHeader
+from tracekit.trace.reading.reader import TraceReader
+from tracekit.trace.writing.writer import TraceWriter
 
 
 def fill(writer, count, *, start=0):

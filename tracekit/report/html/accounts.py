@@ -11,13 +11,13 @@ from tracekit.eras.job import JobRules
 from tracekit.errors import TracekitError
 from tracekit.findings.facts import Facts
 from tracekit.findings.model import Finding
+from tracekit.judging.run_context import run_context_of
 from tracekit.replay.feed import COLUMNS
 from tracekit.report.account import Account, account_of_job
 from tracekit.report.account_others import add_judgements, add_restarts
 from tracekit.sql.computed import era_of
 from tracekit.sql.session import Session
-from tracekit.trace.reader import TraceReader
-from tracekit.trace.run_context import run_context_of
+from tracekit.trace.reading.reader import TraceReader
 from tracekit.verdict import Judgement
 
 #: So many Jobs get an account, and so many steps are in all of them together.

@@ -18,7 +18,7 @@ from tracekit.report.html.accounts import Accounts
 from tracekit.report.html.lanes import cron_lanes, finding_row, pod_diffs
 from tracekit.sql.diagnosed import facts_from
 from tracekit.sql.session import Session
-from tracekit.trace.objects import missing_object, split_key
+from tracekit.trace.reading.objects import missing_object, split_key
 
 #: Changed fields that one report may carry, over all revisions; beyond it, diffs are left out.
 MAX_DIFF_ENTRIES = 60_000

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from tracekit.trace.format.model import Call, Gap
 from tracekit.trace.importers.observation import Observation
 from tracekit.trace.importers.report import ImportResult
-from tracekit.trace.model import Call, Gap
-from tracekit.trace.writer import TraceWriter
+from tracekit.trace.writing.writer import TraceWriter
 
 
 def write_rows(

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tracekit.errors import TraceFormatError
-from tracekit.trace.copying import COPIED_COLUMNS, call_of, gap_of, origin_of
-from tracekit.trace.model import STATE_TYPES, Origin, RowType
-from tracekit.trace.reader import TraceReader
-from tracekit.trace.writer import TraceWriter
+from tracekit.trace.format.model import STATE_TYPES, Origin, RowType
+from tracekit.trace.importers.copying import COPIED_COLUMNS, call_of, gap_of, origin_of
+from tracekit.trace.reading.reader import TraceReader
+from tracekit.trace.writing.writer import TraceWriter
 
 _COLUMNS = (*COPIED_COLUMNS, "rv", "node_name", "deleted_ns", "deletion_grace_s")
 _STATES = frozenset(str(t) for t in STATE_TYPES)

@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from tracekit.kube.timestamps import parse_rfc3339
-from tracekit.trace.model import STREAM_KINDS
+from tracekit.trace.format.model import STREAM_KINDS
 
 Raw = dict[str, Any]
 

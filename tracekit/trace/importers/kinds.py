@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Protocol
 
 from tracekit.errors import TraceFormatError
-from tracekit.trace.frames import Frame
+from tracekit.trace.format.model import Call, Gap
 from tracekit.trace.importers.audit.importer import AuditReader
 from tracekit.trace.importers.audit.wrappers import unwrap
 from tracekit.trace.importers.documents import documents
+from tracekit.trace.importers.envelopes import Frame
 from tracekit.trace.importers.etcd.bbolt import is_bbolt
 from tracekit.trace.importers.etcd.importer import (
     SQLITE_MAGIC,
@@ -34,7 +35,6 @@ from tracekit.trace.importers.recorders import (
 from tracekit.trace.importers.report import ImportResult
 from tracekit.trace.importers.source import LineSource
 from tracekit.trace.importers.watch import read_line
-from tracekit.trace.model import Call, Gap
 
 #: What of a file is looked at to tell its kind.
 SAMPLE_BYTES = 256 * 1024

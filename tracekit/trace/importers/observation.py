@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import orjson
 
-from tracekit.trace.model import Call, Origin, RowType
+from tracekit.trace.format.model import Call, Origin, RowType
 
 
 @dataclass(slots=True)

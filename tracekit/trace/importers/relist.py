@@ -12,9 +12,9 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tracekit.trace.model import STATE_TYPES, RowType
-from tracekit.trace.reader import TraceReader
-from tracekit.trace.writer import TraceWriter
+from tracekit.trace.format.model import STATE_TYPES, RowType
+from tracekit.trace.reading.reader import TraceReader
+from tracekit.trace.writing.writer import TraceWriter
 
 _STATES = tuple(sorted(STATE_TYPES))
 

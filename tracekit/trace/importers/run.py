@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from tracekit.errors import TraceFormatError, UsageError
-from tracekit.trace.header import write_header
+from tracekit.trace.format.header import write_header
+from tracekit.trace.format.model import HEADER_NAME, STREAM_KINDS, TraceHeader
 from tracekit.trace.importers.assemble import write_rows
 from tracekit.trace.importers.combine import combine
 from tracekit.trace.importers.kinds import (
@@ -24,11 +25,10 @@ from tracekit.trace.importers.kinds import (
 from tracekit.trace.importers.report import ImportResult
 from tracekit.trace.importers.source import LineSource
 from tracekit.trace.importers.watch import WatchImporter
-from tracekit.trace.lock import TraceLock
-from tracekit.trace.model import HEADER_NAME, STREAM_KINDS, TraceHeader
-from tracekit.trace.place import is_url
-from tracekit.trace.reader import TraceReader
-from tracekit.trace.writer import TraceWriter
+from tracekit.trace.reading.reader import TraceReader
+from tracekit.trace.stores.place import is_url
+from tracekit.trace.writing.lock import TraceLock
+from tracekit.trace.writing.writer import TraceWriter
 
 Advance = Callable[[int], None]
 

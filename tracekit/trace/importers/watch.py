@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from tracekit.errors import TraceFormatError
-from tracekit.trace.frames import Frame, split_frame
+from tracekit.trace.format.model import WATCH_LOG_TYPES, Gap, RowType
+from tracekit.trace.importers.envelopes import Frame, split_frame
 from tracekit.trace.importers.relist import LiveObjects
 from tracekit.trace.importers.report import ImportResult
 from tracekit.trace.importers.source import LineSource
 from tracekit.trace.importers.watchdog import Place, Watchdog
-from tracekit.trace.model import WATCH_LOG_TYPES, Gap, RowType
-from tracekit.trace.writer import TraceWriter
+from tracekit.trace.writing.writer import TraceWriter
 
 _TYPES = {str(row_type): row_type for row_type in WATCH_LOG_TYPES}
 #: A file whose first lines hold nothing that a watch log has is something else.

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tracekit.errors import TraceFormatError
-from tracekit.trace.extract import number_of
-from tracekit.trace.model import STREAM_KINDS, RowType
+from tracekit.trace.format.extract import number_of
+from tracekit.trace.format.model import STREAM_KINDS, RowType
 
 #: Namespaces that no one can delete: their uid is the cluster's.
 _IMMORTAL = frozenset({"kube-system", "default", "kube-public"})

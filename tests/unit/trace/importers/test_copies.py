@@ -10,7 +10,7 @@ from tests.support.watchlog import job, pod
 from tests.unit.trace.importers.audit_logs import entry, write
 from tracekit.cli.main import main
 from tracekit.trace.importers.run import ImportRequest, import_files
-from tracekit.trace.reader import TraceReader
+from tracekit.trace.reading.reader import TraceReader
 
 
 def test_redaction_keeps_who_did_it_and_drops_the_bodies_of_refused_requests(tmp_path):

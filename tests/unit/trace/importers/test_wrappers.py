@@ -13,10 +13,10 @@ import json
 import pytest
 
 from tests.unit.trace.importers.audit_logs import shipped
+from tracekit.judging.judged import Judge, resolve_era
+from tracekit.trace.format.model import TraceHeader
 from tracekit.trace.importers.run import ImportRequest, import_files
-from tracekit.trace.judged import Judge, resolve_era
-from tracekit.trace.model import TraceHeader
-from tracekit.trace.reader import TraceReader
+from tracekit.trace.reading.reader import TraceReader
 
 NAME = "v1.36.3-restart"
 _RPC = {403: 7, 404: 5, 409: 10, 422: 3, 500: 13}

@@ -17,7 +17,8 @@ import msgspec
 import orjson
 
 from tracekit.errors import TraceFormatError
-from tracekit.trace.extract import number_of
+from tracekit.trace.format.extract import number_of
+from tracekit.trace.format.model import STREAM_KINDS, Call, Gap, RowType
 from tracekit.trace.importers.audit.calls import call_of
 from tracekit.trace.importers.audit.entry import (
     COMPLETE,
@@ -36,7 +37,6 @@ from tracekit.trace.importers.observation import Observation, pack, unpack
 from tracekit.trace.importers.report import ImportResult
 from tracekit.trace.importers.source import LineSource
 from tracekit.trace.importers.spill import Spill
-from tracekit.trace.model import STREAM_KINDS, Call, Gap, RowType
 
 _LEADER = "kube-controller-manager"
 _ObjectKey = tuple[str, str, str, int, str]

@@ -23,6 +23,7 @@ import orjson
 
 from tracekit.errors import TraceFormatError
 from tracekit.kube.timestamps import parse_rfc3339
+from tracekit.trace.format.model import STREAM_KINDS, Origin, RowType
 from tracekit.trace.importers.etcd.bbolt import BoltFile, is_bbolt
 from tracekit.trace.importers.etcd.stored import (
     EncryptedError,
@@ -35,7 +36,6 @@ from tracekit.trace.importers.observation import Observation
 from tracekit.trace.importers.report import ImportResult
 from tracekit.trace.importers.source import LineSource
 from tracekit.trace.importers.spill import Spill
-from tracekit.trace.model import STREAM_KINDS, Origin, RowType
 
 _Key = tuple[int, int]
 SQLITE_MAGIC = b"SQLite format 3\0"

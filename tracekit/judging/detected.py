@@ -1,0 +1,70 @@
+"""Which Kubernetes version a trace is from, and with which gates, read off its objects.
+
+Feeds `eras.detect` and `eras.shown_gates` with the raw objects of a trace's first rows. An object
+counts as created while the record ran if its creation lies well after the record's first row, so
+that neither a clock that differs by seconds nor a relist makes an old object look new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tracekit.eras.detect import Detection, Fact, detect, facts_of
+from tracekit.eras.era import Era
+from tracekit.eras.inferred_gates import ShownGate, shown_gates
+from tracekit.kube.timestamps import NS_PER_S
+from tracekit.trace.format.model import STATE_TYPES, RowType
+from tracekit.trace.reading.reader import TraceReader
+
+#: Signs show early: more rows than these are not looked at.
+ROWS_MAX = 100_000
+GATE_ROWS_MAX = 4_000
+CLOCK_SLACK_NS = 5 * NS_PER_S
+_STREAMS = ("jobs", "pods", "cronjobs", "events", "namespaces")
+_COLUMNS = ("kind", "type", "created_ns", "raw")
+_WRITTEN = frozenset({str(RowType.ADDED), str(RowType.MODIFIED)})
+
+
+def detected_version(reader: TraceReader) -> Detection:
+    """The range of versions that the objects of a trace fit."""
+    return detect(_facts(reader, sorted(STATE_TYPES), ROWS_MAX))
+
+
+def detected_gates(reader: TraceReader, era: Era) -> tuple[ShownGate, ...]:
+    """The gates that the trace shows to be set other than they are in an era."""
+    return shown_gates(_facts(reader, (RowType.ADDED, RowType.MODIFIED), GATE_ROWS_MAX), era)
+
+
+def _facts(reader: TraceReader, types: Sequence[RowType], left: int) -> Iterator[Fact]:
+    started_ns: int | None = None
+    for table in reader.batches((*_COLUMNS, "recv_ns"), streams=_STREAMS, types=types):
+        if started_ns is None:
+            started_ns = pc.min(table["recv_ns"]).as_py() or 0
+        yield from _facts_of_rows(table.slice(0, left), started_ns)
+        left -= table.num_rows
+        if left <= 0:
+            return
+
+
+def _facts_of_rows(table: pa.Table, started_ns: int) -> Iterator[Fact]:
+    columns = (table[name].to_pylist() for name in _COLUMNS)
+    for kind, row_type, created_ns, raw in zip(*columns, strict=True):
+        document = _decoded(raw) if raw and kind else None
+        if document is None:
+            continue
+        new = created_ns is not None and created_ns > started_ns + CLOCK_SLACK_NS
+        yield from facts_of(
+            kind, document, created_in_record=new, written_in_record=row_type in _WRITTEN
+        )
+
+
+def _decoded(raw: str) -> dict[str, object] | None:
+    try:
+        document = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return None
+    return document if isinstance(document, dict) else None

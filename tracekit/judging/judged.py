@@ -1,0 +1,329 @@
+"""A trace with its verdicts: which era it is of, and what the ported controllers say of it.
+
+This is where a reader of traces and the pure rooms meet: commands, views of SQL and the Python API
+all judge through here, so that the same trace has the same verdicts everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from tracekit.diff.judge import KeyJudgement
+from tracekit.diff.trace import ACTIONS, DiffReport, diff_groups, judge_groups
+from tracekit.diff.unrecorded import as_far_as_recorded
+from tracekit.eras.cronjob import CronJobEra
+from tracekit.eras.detect import Detection
+from tracekit.eras.era import Era, nearest_known
+from tracekit.eras.inferred_gates import ShownGate
+from tracekit.eras.job import JobRules
+from tracekit.eras.recorded_gates import reconcile_gates
+from tracekit.eras.texts import parse_feature_gates, parse_version
+from tracekit.eras.version import KubeVersion
+from tracekit.errors import UnsupportedVersionError, UsageError
+from tracekit.judging.cron_rows import cron_rows
+from tracekit.judging.detected import detected_gates, detected_version
+from tracekit.judging.run_context import run_context_of
+from tracekit.replay.cron_runner import CronRunner
+from tracekit.replay.feed import COLUMNS
+from tracekit.replay.observed_cronjob import judge_cron_jobs
+from tracekit.replay.observed_ttl import judge_ttl
+from tracekit.replay.run_context import RunContext
+from tracekit.suggest import hint
+from tracekit.trace.format.model import STATE_TYPES, RowType
+from tracekit.trace.reading.losses import LostTime
+from tracekit.trace.reading.objects import Objects, objects_of
+from tracekit.trace.reading.reader import TraceReader
+from tracekit.verdict import Judgement, Reason, Verdict
+
+
+def resolve_era(
+    reader: TraceReader, kubernetes_version: str | None, feature_gates: str | None
+) -> Era:
+    """The era of a trace: what the command line says, else what the trace says or shows.
+
+    Only what the command line says can be refused; a gate of the trace that its version does not
+    allow is a warning of the era.
+    """
+    text = parse_version(kubernetes_version)
+    named = KubeVersion.parse(text) if text is not None else None
+    recorded = _recorded_version(reader, needed=named is None)
+    typed = parse_feature_gates(feature_gates)
+    version, warnings = named or recorded, tuple[str, ...]()
+    if version is None:
+        found = _detected(reader)
+        version, warnings = found.best, (_says_no_version(found),)
+    brought = reconcile_gates(
+        reader.header.feature_gates,
+        nearest_known(version),
+        recorded_at=recorded,
+    )
+    gates = brought.settings | typed
+    era = Era.resolve(version, gates)
+    warnings = (*era.warnings, *warnings, *brought.warnings)
+    what_if = named is not None and recorded is not None and named != recorded
+    if not what_if:  # else the objects show the gates of another version
+        shown = [gate for gate in detected_gates(reader, era) if gate.gate.value not in gates]
+        if shown:
+            settings = {**gates, **{gate.gate.value: gate.on for gate in shown}}
+            era = replace(Era.resolve(era.basis, settings), version=era.version)
+            warnings = (*warnings, _objects_show(shown))
+    return replace(era, warnings=warnings)
+
+
+def _recorded_version(reader: TraceReader, *, needed: bool) -> KubeVersion | None:
+    """The version that the trace says; one that is none matters only where it is needed."""
+    text = reader.header.kubernetes_version
+    try:
+        return KubeVersion.parse(text) if text is not None else None
+    except UnsupportedVersionError:
+        if needed:
+            raise
+        return None
+
+
+def _detected(reader: TraceReader) -> Detection:
+    """The versions that the objects of a trace fit which does not say its own."""
+    found = detected_version(reader)
+    if not found.evidence:
+        raise UsageError(
+            "the trace does not say which Kubernetes version it is from, nor do its objects: name "
+            "it with --kubernetes-version v1.36.3"
+        )
+    return found
+
+
+def _says_no_version(found: Detection) -> str:
+    return (
+        "the trace does not say which Kubernetes version it is from; its objects fit "
+        f"{found.describe()}; the rules of {found.best} are used, "
+        "--kubernetes-version names another."
+    )
+
+
+def _objects_show(shown: Sequence[ShownGate]) -> str:
+    return (
+        f"the objects of the trace show feature gates {', '.join(g.describe() for g in shown)}: "
+        "taken as such, --feature-gates sets them otherwise."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Which of a trace's verdicts somebody wants to see; None asks for no part."""
+
+    namespace: str | None = None
+    #: A Job or CronJob, as "namespace/name".
+    job: str | None = None
+    controllers: Sequence[str] | None = None
+    #: Fewer actions than that, and without a divergence, decide nothing.
+    min_actions: int = 0
+
+    @property
+    def part(self) -> str:
+        """The part that is asked for, in words; empty for all of it."""
+        words = []
+        if self.controllers is not None:
+            words.append(f"controller {','.join(self.controllers)}")
+        if self.job is not None:
+            words.append(self.job)
+        elif self.namespace is not None:
+            words.append(f"namespace {self.namespace}")
+        return " in ".join(words)
+
+
+class Judge:
+    """The verdicts of a trace by the rules of one era: the one answer that all verbs read.
+
+    A trace is always judged as a whole, once: what one Job's controller was busy with decides
+    whether another Job was late. Every view of it (a namespace, a Job, a controller) is a part of
+    those same judgements.
+    """
+
+    def __init__(self, reader: TraceReader, era: Era) -> None:
+        self.era = era
+        self._reader = reader
+        self._kept: dict[tuple[str, str], KeyJudgement] = {}
+        self._of_jobs: DiffReport | None = None
+
+    @cached_property
+    def objects(self) -> Objects:
+        """The Jobs and CronJobs that there are to judge."""
+        return objects_of(self._reader)
+
+    @cached_property
+    def run_context(self) -> RunContext:
+        """What the trace as a whole tells: its end, gaps, restarts."""
+        return run_context_of(self._reader)
+
+    def report(self, asked: Asked | None = None) -> DiffReport:
+        """What was found, or the part of it that is asked for.
+
+        Raises:
+            UsageError: The part names something that is not there, or holds nothing, or too little.
+        """
+        asked = asked or Asked()
+        controllers = check_controllers(asked.controllers)
+        key = None
+        if asked.namespace is not None:
+            self.objects.check_namespace(asked.namespace)
+        if asked.job is not None:
+            key = self.objects.key(asked.job, asked.namespace)
+        found = self._whole(controllers)
+        if asked.part:
+            found = _part_of(found, asked, key)
+        if found.decided < asked.min_actions and not found.divergences:
+            raise UsageError(
+                f"{found.decided} actions could be judged, and {asked.min_actions} are asked for "
+                "at least (--min-actions): see what the trace holds with `tracekit info`"
+            )
+        return found
+
+    def about(self, kind: str, namespace: str, name: str) -> list[Judgement]:
+        """Every judgement about one Job or CronJob, of all controllers, by time."""
+        return [
+            judgement
+            for judgement in self._whole(tuple(ACTIONS)).judgements
+            if is_about(judgement, namespace, name, kind)
+        ]
+
+    def job(self, namespace: str, name: str) -> KeyJudgement | None:
+        """The replay of one Job, sync by sync, with the verdicts of the whole; None: not judged.
+
+        It costs no more than to judge the trace, and little once that is done.
+        """
+        key = (namespace, name)
+        if key not in self._kept:
+            if self._of_jobs is None:
+                self._judge_jobs(keep=key)
+            else:
+                rows = (
+                    group
+                    for group in self._reader.groups(COLUMNS, namespace=namespace)
+                    if group.job in (None, name)
+                )
+                for judged in judge_groups(rows, JobRules.of(self.era), self.run_context):
+                    self._keep(judged, key)
+        kept = self._kept.get(key)
+        if kept is None:
+            return None
+        mine = tuple(j for j in self.about("Job", *key) if j.controller == "job")
+        return replace(kept, judgements=mine)
+
+    def _keep(self, judged: KeyJudgement, key: tuple[str, str]) -> None:
+        if (judged.replay.history.namespace, judged.replay.history.name) == key:
+            self._kept = {key: judged}
+
+    def _judge_jobs(self, keep: tuple[str, str] | None = None) -> DiffReport:
+        """Judge all Jobs, and keep the replay of one."""
+        if self._of_jobs is None:
+            self._of_jobs = diff_groups(
+                self._reader.groups(COLUMNS),
+                JobRules.of(self.era),
+                self.run_context,
+                observations=self._reader.rows,
+                seen=(lambda _: None)
+                if keep is None
+                else (lambda judged: self._keep(judged, keep)),
+            )
+        return self._of_jobs
+
+    @cached_property
+    def _of_others(self) -> list[Judgement]:
+        """The judgements of the CronJob and the TTL controller."""
+        rows, around = cron_rows(self._reader)
+        rules = CronJobEra.of(self.era)
+        return [
+            *judge_cron_jobs(rows, CronRunner(rules), around),
+            *judge_ttl(rows, rules, around),
+        ]
+
+    def _whole(self, controllers: Sequence[str]) -> DiffReport:
+        report = DiffReport(self._reader.rows)
+        if "job" in controllers:
+            jobs = self._judge_jobs()
+            report.jobs += jobs.jobs
+            report.judgements += jobs.judgements
+        if {"cronjob", "ttl"} & set(controllers):
+            report.add(j for j in self._of_others if j.controller in controllers)
+        if self._reader.losses:
+            report.judgements = [self._but_for_losses(j) for j in report.judgements]
+        context = self.run_context
+        report.judgements = [
+            as_far_as_recorded(judgement, context, self._there_before)
+            for judgement in report.judgements
+        ]
+        return report
+
+    def _but_for_losses(self, judgement: Judgement) -> Judgement:
+        """The judgement, unless what contradicts the rules may follow from rows that are lost."""
+        if not judgement.divergent:
+            return judgement
+        loss = self._lost_time.hiding(judgement)
+        if loss is None:
+            return judgement
+        return replace(
+            judgement,
+            verdict=Verdict.UNKNOWABLE,
+            reason=Reason.GAP,
+            why=f"rows {loss.first} to {loss.last} of the trace are lost, and this "
+            f"{judgement.object.kind} lived then; without them: {judgement.why}",
+        )
+
+    @cached_property
+    def _there_before(self) -> frozenset[str]:
+        """Uids of what a source that lists nothing first shows after its creation."""
+        if not self.run_context.unlisted:
+            return frozenset()
+        rows = self._reader.table(
+            ("uid", "type"), streams=["jobs", "cronjobs"], types=sorted(STATE_TYPES)
+        ).to_pylist()
+        created = {row["uid"] for row in rows if row["type"] == RowType.ADDED}
+        return frozenset(row["uid"] for row in rows if row["uid"] and row["uid"] not in created)
+
+    @cached_property
+    def _lost_time(self) -> LostTime:
+        return LostTime(self._reader)
+
+
+def _part_of(whole: DiffReport, asked: Asked, key: tuple[str, str] | None) -> DiffReport:
+    """What is asked for; an error if that is nothing, for nothing would never diverge."""
+
+    def wanted(judgement: Judgement) -> bool:
+        return asked.namespace in (None, judgement.object.namespace) and (
+            key is None or is_about(judgement, *key)
+        )
+
+    def within(job: tuple[str, str]) -> bool:
+        return asked.namespace in (None, job[0]) and key in (None, job)
+
+    found = whole.only(wanted, within)
+    if not found.judgements and not found.jobs:
+        raise UsageError(
+            f"there is nothing to judge of {asked.part}: no action of it was recorded, and a "
+            "replay of nothing would find no divergence"
+        )
+    return found
+
+
+def check_controllers(names: Sequence[str] | None) -> tuple[str, ...]:
+    """The controllers that are named, or all; a UsageError for none and for an unknown one."""
+    if names is None:
+        return tuple(ACTIONS)
+    for name in names or ("",):
+        if name not in ACTIONS:
+            meant = hint(name, ACTIONS, f"name some of {', '.join(ACTIONS)}")
+            raise UsageError(f"{name!r} is no controller{meant}")
+    return tuple(names)
+
+
+def is_about(judgement: Judgement, namespace: str, name: str, kind: str | None = None) -> bool:
+    """Whether a judgement is about an object: its own, or what another controller did to it."""
+    where = judgement.object
+    if where.namespace != namespace:
+        return False
+    if where.name == name and kind in (None, where.kind):
+        return True
+    acted_upon = judgement.subject if judgement.action.startswith("job-") else None
+    return kind in (None, "Job") and acted_upon == name

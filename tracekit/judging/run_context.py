@@ -1,0 +1,116 @@
+"""What a trace as a whole tells a replay: its end, its gaps, the controller manager's restarts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from tracekit.kube.timestamps import NS_PER_S
+from tracekit.replay.run_context import Outage, RunContext
+from tracekit.trace.format.model import RowType
+from tracekit.trace.reading.reader import TraceReader
+
+_LEASE = "kube-controller-manager"
+_LEASE_NAMESPACE = "kube-system"
+#: Renewals come every --leader-elect-retry-period (2 s); a longer pause may be a change of leader.
+_RETRY_NS = 3 * NS_PER_S
+_REFUSED = 400
+
+
+def run_context_of(reader: TraceReader) -> RunContext:
+    """Read the time bounds, the leases and the gaps of a trace."""
+    streams = reader.streams()
+    last = [stream.last_ns for stream in streams if stream.last_ns is not None]
+    gaps = tuple(
+        Outage(gap.from_ns or 0, gap.until_ns or (1 << 62), f"gap in {gap.stream}: {gap.reason}")
+        for gap in reader.gaps()
+        if gap.stream in ("jobs", "pods")
+    )
+    return RunContext(
+        max(last, default=0),
+        (*_restarts(reader), *_successions(reader)),
+        gaps,
+        _namespaces_ending(reader),
+        _not_recorded(reader, {stream.stream for stream in streams}),
+        str(reader.header.scope.get("times") or ""),
+        str(reader.header.scope.get("unlisted") or ""),
+        whole=not any(reader.header.scope.get(part) for part in ("namespaces", "selector")),
+    )
+
+
+def _not_recorded(reader: TraceReader, seen: Collection[str]) -> dict[str, str]:
+    """Streams that the trace does not have: it says so, or there is no row of them."""
+    missing = {name: "no row of it" for name in ("events",) if name not in seen}
+    return missing | not_recorded(reader.header.streams)
+
+
+def not_recorded(streams: Mapping[str, Any]) -> dict[str, str]:
+    """Streams of which a trace says that it does not have them, and why."""
+    return {
+        name: str(about.get("reason") or "not recorded")
+        for name, about in streams.items()
+        if isinstance(about, Mapping) and about.get("recorded") is False
+    }
+
+
+def _successions(reader: TraceReader) -> tuple[Outage, ...]:
+    """Times between the last renewal of one leader and the Event that another tells itself by.
+
+    For logs that name the requests for the lease and the Event, without their bodies.
+    """
+    rows = reader.table(
+        ("recv_ns", "stream", "name", "verb", "code"),
+        streams=["leases", "events"],
+        types=[RowType.CALL],
+        namespace=_LEASE_NAMESPACE,
+    ).to_pylist()
+    found: list[Outage] = []
+    renewed_ns: int | None = None
+    since_ns: int | None = None  # when the renewals were last interrupted
+    for row in sorted(rows, key=lambda row: row["recv_ns"]):
+        at_ns, name = row["recv_ns"], row["name"] or ""
+        if (row["code"] or 0) >= _REFUSED:
+            continue
+        if row["stream"] == "leases" and name == _LEASE:
+            if renewed_ns is not None and at_ns - renewed_ns > _RETRY_NS:
+                since_ns = renewed_ns
+            renewed_ns = at_ns
+        elif row["verb"] == "create" and name.startswith(f"{_LEASE}.") and since_ns is not None:
+            why = "the controller manager's lease was not renewed, then one said that it leads"
+            found.append(Outage(since_ns, at_ns, why))
+            since_ns = None
+    return tuple(found)
+
+
+def _restarts(reader: TraceReader) -> tuple[Outage, ...]:
+    """Times in which the lease of the controller manager changed hands."""
+    rows = reader.table(
+        ("recv_ns", "name", "holder", "rv"), streams=["leases"], namespace=_LEASE_NAMESPACE
+    ).to_pylist()
+    found: list[Outage] = []
+    before: dict[str, object] | None = None
+    for row in rows:
+        if row["name"] != _LEASE or not row["holder"] or row["recv_ns"] is None:
+            continue
+        if before is not None and before["rv"] == row["rv"]:
+            continue  # listed again, not renewed
+        if before is not None and before["holder"] != row["holder"]:
+            found.append(
+                Outage(
+                    int(str(before["recv_ns"])),
+                    row["recv_ns"],
+                    f"the controller manager {before['holder']} was followed by {row['holder']}",
+                )
+            )
+        before = row
+    return tuple(found)
+
+
+def _namespaces_ending(reader: TraceReader) -> dict[str, int]:
+    """Namespaces that were being deleted, with the revision that first shows it."""
+    rows = reader.table(("name", "rv", "deleted_ns"), streams=["namespaces"]).to_pylist()
+    found: dict[str, int] = {}
+    for row in rows:
+        if row["deleted_ns"] is not None and row["rv"] is not None and row["name"] is not None:
+            found[row["name"]] = min(row["rv"], found.get(row["name"], row["rv"]))
+    return found

@@ -1,0 +1,389 @@
+"""Where the API server is and who we are, found the way kubectl finds it.
+
+Files, contexts, certificates, exec plugins and token refresh are the `kubernetes` package's work.
+What is ours: kubectl's order (flag, $KUBECONFIG list, ~/.kube/config, in-cluster), `--cluster` and
+`--user` on top of a context, impersonation, a `reload` that re-reads everything after a 401, and
+that no credential gets into a message: the package quotes whole users, and libraries quote headers.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import urllib3
+import yaml
+from kubernetes.client.configuration import Configuration
+from kubernetes.client.rest import RESTClientObject
+from kubernetes.config import ConfigException
+from kubernetes.config.incluster_config import InClusterConfigLoader
+from kubernetes.config.kube_config import ConfigNode, KubeConfigLoader, KubeConfigMerger
+
+from tracekit.errors import ClusterError
+from tracekit.record.credentials.withheld import (
+    Credentials,
+    is_usable_header,
+    kubeconfig_credentials,
+    url_credentials,
+    without_userinfo,
+)
+from tracekit.record.server.failures import CredentialsFailed
+
+SERVICE_ACCOUNT_DIR = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+_OVERRIDE_CONTEXT = "tracekit-overrides"
+_POOL_CONNECTIONS = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectOptions:
+    """What the command line says about the cluster; None leaves it to the configuration."""
+
+    kubeconfig: str | None = None
+    context: str | None = None
+    cluster: str | None = None
+    user: str | None = None
+    impersonate_user: str | None = None
+    impersonate_groups: tuple[str, ...] = ()
+    token: str | None = None
+    insecure_skip_tls_verify: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    """One reading of the configuration."""
+
+    configuration: Configuration
+    namespace: str
+    source: str
+    impersonation: tuple[tuple[str, str], ...]
+
+
+class Connection:
+    """A cluster's address with the present credentials; safe to use from many threads."""
+
+    def __init__(self, options: ConnectOptions) -> None:
+        self._options = options
+        self._lock = threading.Lock()
+        #: What no message, trace or metric may hold.
+        self.credentials = Credentials()
+        self.generation = 0
+        self._use(self._load())
+
+    def _load(self) -> _Loaded:
+        try:
+            loaded = _load(self._options, self.credentials)
+        except ClusterError as error:
+            # The package quotes what it cannot use.
+            raise ClusterError(self.credentials.clean(str(error))) from None
+        configuration = loaded.configuration
+        for url in (configuration.host, configuration.proxy):
+            self.credentials.learn(url_credentials(url))
+        _check_token(configuration, loaded.source, self.credentials)
+        return loaded
+
+    def _use(self, loaded: _Loaded) -> None:
+        self._loaded = loaded
+        # Built by the package's own client: it knows proxies, no_proxy and TLS settings. The pool
+        # must hold every stream at once, or urllib3 would throw connections away.
+        configuration = loaded.configuration
+        configuration.connection_pool_maxsize = _POOL_CONNECTIONS
+        try:
+            self.pool: urllib3.PoolManager = RESTClientObject(configuration).pool_manager
+        except (OSError, ValueError, urllib3.exceptions.HTTPError) as error:
+            reason = self.credentials.clean(str(error))
+            raise ClusterError(
+                f"The TLS or proxy settings of {loaded.source} cannot be used ({reason}); check "
+                "certificate-authority, client-certificate and proxy-url."
+            ) from None
+
+    @property
+    def host(self) -> str:
+        """Base address of the API server, without a trailing slash."""
+        return str(self._loaded.configuration.host).rstrip("/")
+
+    @property
+    def shown_host(self) -> str:
+        """The same for people: without a user and password in it."""
+        return without_userinfo(self.host)
+
+    @property
+    def verifies_server(self) -> bool:
+        """False when the server's certificate is not checked."""
+        return bool(self._loaded.configuration.verify_ssl) or not self.host.startswith("https:")
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of the context, `default` when it has none."""
+        return self._loaded.namespace
+
+    @property
+    def source(self) -> str:
+        """Where the configuration came from, for people."""
+        return self._loaded.source
+
+    def headers(self) -> urllib3.HTTPHeaderDict:
+        """Give the headers of one request; a token that is about to expire is renewed here.
+
+        Raises:
+            CredentialsFailed: there is no token to send, now.
+        """
+        result = urllib3.HTTPHeaderDict({"User-Agent": "kube-tracekit"})
+        with self._lock:
+            loaded = self._loaded
+            token = self._token(loaded)
+        if token is not None:
+            result["Authorization"] = token
+        for name, value in loaded.impersonation:
+            result.add(name, value)
+        return result
+
+    def _token(self, loaded: _Loaded) -> str | None:
+        try:
+            with _quiet_package():
+                value = loaded.configuration.get_api_key_with_prefix("BearerToken")
+        except Exception as error:  # noqa: BLE001 (whatever a plugin's or provider's answer provokes)
+            reason = self.credentials.clean(_reason(error))
+            raise CredentialsFailed(f"they cannot be renewed: {reason}") from None
+        if value is None:
+            return None
+        # The file of a token often ends in a newline, which is not part of the token.
+        value = str(value).strip()
+        self.credentials.learn([value.partition(" ")[2]])
+        if not is_usable_header(value) or " " not in value:
+            raise CredentialsFailed("the token is empty or has characters that no header can have")
+        return value
+
+    def reload(self, generation: int) -> None:
+        """Read the configuration again unless another thread did since `generation`."""
+        with self._lock:
+            if generation != self.generation:
+                return
+            self._use(self._load())
+            self.generation += 1
+
+
+#### Loading ####
+
+
+def _load(options: ConnectOptions, credentials: Credentials) -> _Loaded:
+    credentials.learn([options.token or ""])
+    paths = _kubeconfig_paths(options)
+    if not any(Path(path).expanduser().exists() for path in paths):
+        if options.kubeconfig is not None:
+            raise ClusterError(
+                f"There is no kubeconfig at {options.kubeconfig}; give --kubeconfig another path."
+            )
+        if options.context or options.cluster or options.user:
+            raise ClusterError(_no_configuration(paths))
+        return _load_in_cluster(options, paths)
+    return _load_files(options, paths, credentials)
+
+
+def _kubeconfig_paths(options: ConnectOptions) -> list[str]:
+    if options.kubeconfig is not None:
+        return [options.kubeconfig]
+    listed = [path for path in os.environ.get("KUBECONFIG", "").split(os.pathsep) if path]
+    return listed or ["~/.kube/config"]
+
+
+def _no_configuration(paths: list[str]) -> str:
+    return (
+        f"No cluster is configured: {', '.join(paths)} does not exist and this is not a pod; "
+        "give --kubeconfig, set KUBECONFIG, or run inside a cluster."
+    )
+
+
+def _load_in_cluster(options: ConnectOptions, paths: list[str]) -> _Loaded:
+    configuration = Configuration()
+    try:
+        InClusterConfigLoader(
+            token_filename=str(SERVICE_ACCOUNT_DIR / "token"),
+            cert_filename=str(SERVICE_ACCOUNT_DIR / "ca.crt"),
+        ).load_and_set(configuration)
+    except (ConfigException, OSError) as error:
+        raise ClusterError(_no_configuration(paths)) from error
+    try:
+        namespace = (SERVICE_ACCOUNT_DIR / "namespace").read_text().strip() or "default"
+    except OSError:
+        namespace = "default"
+    _apply_flags(configuration, options)
+    source = "the pod's service account"
+    return _Loaded(configuration, namespace, source, _impersonation(options, {}))
+
+
+def _load_files(options: ConnectOptions, paths: list[str], credentials: Credentials) -> _Loaded:
+    where = os.pathsep.join(paths)
+    configuration = Configuration()
+    try:
+        # A failed exec plugin is reported by the check below.
+        with _quiet_package():
+            config = KubeConfigMerger(where).config
+            _check_document(config, where)
+            credentials.learn(kubeconfig_credentials(_plain(config)))
+            context = _choose_context(config, options, paths)
+            loader: Any = KubeConfigLoader(
+                config_dict=config, active_context=context, config_base_path=None
+            )
+            loader.load_and_set(configuration)
+    except ClusterError:
+        raise
+    except ConfigException as error:
+        raise ClusterError(f"The kubeconfig {where} cannot be used: {_reason(error)}.") from None
+    except Exception as error:  # noqa: BLE001 (yaml and the package raise anything)
+        raise ClusterError(f"The kubeconfig {where} cannot be read: {_reason(error)}.") from None
+    # No public accessor gives the merged entries with the overrides applied.
+    entry = loader._current_context["context"]  # noqa: SLF001
+    user: dict[str, Any] = dict(loader._user.value) if loader._user else {}  # noqa: SLF001
+    if not configuration.host or "server" not in loader._cluster:  # noqa: SLF001
+        raise ClusterError(f"The cluster of {_shown_context(options, config)} names no server.")
+    if options.token is None:
+        _check_exec(user, configuration)
+    _apply_flags(configuration, options)
+    namespace = str(entry.safe_get("namespace") or "default")
+    source = f"{_shown_context(options, config)} of {where}"
+    return _Loaded(configuration, namespace, source, _impersonation(options, user))
+
+
+@contextmanager
+def _quiet_package() -> Iterator[None]:
+    """Keep what the package logs, a plugin's stderr too, off our stderr."""
+    previous = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(previous)
+
+
+def _reason(error: Exception) -> str:
+    """Say what a parser or the package complains of, without the text that it quotes."""
+    if isinstance(error, yaml.YAMLError):
+        mark = getattr(error, "problem_mark", None)
+        return "it is no YAML" if mark is None else f"it is no YAML (line {mark.line + 1})"
+    if isinstance(error, OSError):
+        # Not the name: a token written where the name of its file belongs is a common slip.
+        return f"a file that it names: {error.strerror or type(error).__name__}"
+    if str(error).startswith("File does not exist"):
+        return "a file that it names does not exist"
+    lines = str(error).splitlines()
+    # The package names a user by all that is in it: `config/{'name': …`.
+    return lines[0].partition("{")[0].rstrip(" ./:") if lines else type(error).__name__
+
+
+def _plain(config: ConfigNode) -> dict[str, Any]:
+    """Take the package's wrappers off the merged document."""
+    return {
+        name: [item.value for item in config.value.get(name) or ()]
+        for name in ("clusters", "users")
+    }
+
+
+def _check_token(configuration: Configuration, source: str, credentials: Credentials) -> None:
+    """Refuse a token that can never be sent, when it is read and not with each request."""
+    value = configuration.api_key.get("BearerToken")
+    if value is None:
+        return
+    value = str(value).strip()
+    credentials.learn([value.partition(" ")[2]])
+    if not is_usable_header(value) or " " not in value:
+        raise ClusterError(
+            f"The token of {source} is empty or has characters that no header can have; write it "
+            "anew."
+        )
+
+
+def _check_document(config: ConfigNode | None, where: str) -> None:
+    if config is None or not isinstance(config.value, dict):
+        raise ClusterError(f"The kubeconfig {where} is empty or not a mapping; mend it.")
+
+
+def _shown_context(options: ConnectOptions, config: ConfigNode) -> str:
+    name = options.context or config.value.get("current-context")
+    return f"context {name}" if name else "the chosen cluster"
+
+
+def _choose_context(config: ConfigNode, options: ConnectOptions, paths: list[str]) -> str:
+    """Name the context to use; --cluster and --user make a new one on top of it."""
+    names = [str(item.value["name"]) for item in config.value["contexts"]]
+    chosen = options.context or _current_context(config, paths)
+    if chosen and chosen not in names:
+        known = ", ".join(sorted(names)) or "none"
+        raise ClusterError(f'The context "{chosen}" does not exist; known contexts: {known}.')
+    if not chosen and not options.cluster:
+        known = ", ".join(sorted(names)) or "none"
+        raise ClusterError(
+            f"The kubeconfig has no current context; choose one with --context ({known})."
+        )
+    config.value["current-context"] = chosen
+    if not (options.cluster or options.user):
+        return chosen
+    base = {}
+    if chosen:
+        base = dict(config["contexts"].get_with_name(chosen).value["context"])
+    for kind, name in (("cluster", options.cluster), ("user", options.user)):
+        if name is None:
+            continue
+        if config[f"{kind}s"].get_with_name(name, safe=True) is None:
+            raise ClusterError(f'The kubeconfig has no {kind} "{name}"; check --{kind}.')
+        base[kind] = name
+    entry = {"name": _OVERRIDE_CONTEXT, "context": base}
+    config.value["contexts"].append(ConfigNode(_OVERRIDE_CONTEXT, entry, paths[0]))
+    return _OVERRIDE_CONTEXT
+
+
+def _current_context(config: ConfigNode, paths: list[str]) -> str:
+    """Find the first file's current-context, as kubectl does (the package takes the last)."""
+    for path in paths:
+        if Path(path).expanduser().exists():
+            value = KubeConfigMerger(path).config.value.get("current-context")
+            if value:
+                return str(value)
+    return str(config.value.get("current-context") or "")
+
+
+def _check_exec(user: dict[str, Any], configuration: Configuration) -> None:
+    """Refuse to go on as nobody when the credential plugin failed."""
+    if "exec" not in user or configuration.api_key.get("BearerToken") or configuration.cert_file:
+        return
+    command = (user["exec"] or {}).get("command", "?")
+    raise ClusterError(
+        f"The credential plugin {command} gave no token; run it by hand (or `kubectl get ns`) to "
+        "see why."
+    )
+
+
+def _apply_flags(configuration: Configuration, options: ConnectOptions) -> None:
+    if options.token is not None:
+        configuration.refresh_api_key_hook = None
+        configuration.api_key["BearerToken"] = f"Bearer {options.token.strip()}"
+    if options.insecure_skip_tls_verify:
+        configuration.verify_ssl = False
+        configuration.ssl_ca_cert = None
+    if not configuration.verify_ssl:
+        # Asked for by the user or the kubeconfig: a warning a minute would drown the rest.
+        urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
+
+
+def _impersonation(options: ConnectOptions, user: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    """List the Impersonate headers: flags first, else the kubeconfig user's `as` fields."""
+    if options.impersonate_user is not None:
+        pairs = [("Impersonate-User", options.impersonate_user)]
+        pairs += [("Impersonate-Group", group) for group in options.impersonate_groups]
+        return tuple(pairs)
+    if options.impersonate_groups:
+        raise ClusterError("--as-group needs --as; name the user to impersonate.")
+    if not user.get("as"):
+        return ()
+    pairs = [("Impersonate-User", str(user["as"]))]
+    if user.get("as-uid"):
+        pairs.append(("Impersonate-Uid", str(user["as-uid"])))
+    pairs += [("Impersonate-Group", str(group)) for group in user.get("as-groups") or ()]
+    for key, values in (user.get("as-user-extra") or {}).items():
+        pairs += [(f"Impersonate-Extra-{key}", str(value)) for value in values]
+    return tuple(pairs)

@@ -1,0 +1,207 @@
+"""What an in-cluster recorder needs, as Kubernetes objects: rights, volume, deployment.
+
+The rights are the streams of `kinds` and nothing else: get, list and watch on named kinds. No
+Secret, no ConfigMap, no write of any kind; containers' logs only where they are recorded.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from tracekit.record.server.kinds import CONTROLLER_MANAGER_LEASE
+
+_VERBS = ["get", "list", "watch"]
+_METRICS_PORT = 8080
+_USER_ID = 65532
+_TRACES = "/traces"
+_QUANTITY = re.compile(r"(\d+(?:\.\d+)?)(?:([kKMGTP])(i?))?")
+_RBAC = "rbac.authorization.k8s.io"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deployment:
+    """The choices that the manifests leave open."""
+
+    #: Namespaces to record; none means all.
+    namespaces: tuple[str, ...] = ()
+    #: Where the recorder itself runs.
+    home: str = "tracekit"
+    name: str = "tracekit-recorder"
+    image: str = "kube-tracekit:latest"
+    storage: str = "10Gi"
+    keep: str = "7d"
+    rotate: str = "1h"
+    #: `failed` or `all`: also let it read the logs of containers that ended.
+    logs: str | None = None
+    #: Also let it read the API server's /metrics, for the feature gates.
+    reads_gates: bool = False
+
+
+def rules(deployment: Deployment) -> list[dict[str, Any]]:
+    """List the rights; those on cluster-scoped things only for all namespaces."""
+    found = [
+        {"apiGroups": ["batch"], "resources": ["jobs", "cronjobs"], "verbs": _VERBS},
+        {"apiGroups": [""], "resources": ["pods", "events", "resourcequotas"], "verbs": _VERBS},
+    ]
+    if deployment.logs is not None:
+        found.append({"apiGroups": [""], "resources": ["pods/log"], "verbs": ["get"]})
+    if deployment.namespaces:
+        return found
+    found += [
+        {"apiGroups": [""], "resources": ["namespaces"], "verbs": _VERBS},
+        {
+            "apiGroups": ["coordination.k8s.io"],
+            "resources": ["leases"],
+            "resourceNames": [CONTROLLER_MANAGER_LEASE],
+            "verbs": _VERBS,
+        },
+    ]
+    if deployment.reads_gates:
+        found.append({"nonResourceURLs": ["/metrics"], "verbs": ["get"]})
+    return found
+
+
+def manifests(deployment: Deployment) -> list[dict[str, Any]]:
+    """Build every object, in an order that `kubectl apply` can take."""
+    return [
+        _object("v1", "Namespace", deployment.home),
+        _object("v1", "ServiceAccount", deployment.name, namespace=deployment.home),
+        *_access(deployment),
+        _volume_claim(deployment),
+        _deployment(deployment),
+    ]
+
+
+def _access(deployment: Deployment) -> list[dict[str, Any]]:
+    kind = "Role" if deployment.namespaces else "ClusterRole"
+    found = []
+    for namespace in deployment.namespaces or (None,):
+        found += [
+            _object(
+                f"{_RBAC}/v1", kind, deployment.name, namespace=namespace, rules=rules(deployment)
+            ),
+            _object(
+                f"{_RBAC}/v1",
+                f"{kind}Binding",
+                deployment.name,
+                namespace=namespace,
+                roleRef={"apiGroup": _RBAC, "kind": kind, "name": deployment.name},
+                subjects=[
+                    {
+                        "kind": "ServiceAccount",
+                        "name": deployment.name,
+                        "namespace": deployment.home,
+                    }
+                ],
+            ),
+        ]
+    return found
+
+
+def _volume_claim(deployment: Deployment) -> dict[str, Any]:
+    spec = {
+        "accessModes": ["ReadWriteOnce"],
+        "resources": {"requests": {"storage": deployment.storage}},
+    }
+    return _object(
+        "v1", "PersistentVolumeClaim", deployment.name, namespace=deployment.home, spec=spec
+    )
+
+
+def _deployment(deployment: Deployment) -> dict[str, Any]:
+    labels = {"app.kubernetes.io/name": deployment.name}
+    return _object(
+        "apps/v1",
+        "Deployment",
+        deployment.name,
+        namespace=deployment.home,
+        spec={
+            "replicas": 1,
+            # Two recorders on one volume would be refused by the trace's lock.
+            "strategy": {"type": "Recreate"},
+            "selector": {"matchLabels": labels},
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": {
+                    "serviceAccountName": deployment.name,
+                    "securityContext": {
+                        "runAsNonRoot": True,
+                        "runAsUser": _USER_ID,
+                        "fsGroup": _USER_ID,
+                        "seccompProfile": {"type": "RuntimeDefault"},
+                    },
+                    "containers": [_container(deployment)],
+                    "volumes": [
+                        {
+                            "name": "traces",
+                            "persistentVolumeClaim": {"claimName": deployment.name},
+                        },
+                        {"name": "tmp", "emptyDir": {}},
+                    ],
+                },
+            },
+        },
+    )
+
+
+def _container(deployment: Deployment) -> dict[str, Any]:
+    scope = [word for namespace in deployment.namespaces for word in ("-n", namespace)] or ["-A"]
+    kept = _kept_bytes(deployment.storage)
+    probe = {"httpGet": {"path": "/healthz", "port": "metrics"}, "periodSeconds": 20}
+    return {
+        "name": "recorder",
+        "image": deployment.image,
+        "args": [
+            "record",
+            *scope,
+            *("-o", _TRACES, "--append"),
+            *("--rotate", deployment.rotate, "--keep", deployment.keep),
+            *(() if kept is None else ("--keep-size", str(kept))),
+            *(() if deployment.logs is None else ("--logs", deployment.logs)),
+            *("--metrics-port", str(_METRICS_PORT), "--metrics-address", "0.0.0.0"),  # noqa: S104 (inside a pod, for its probes)
+        ],
+        "ports": [{"name": "metrics", "containerPort": _METRICS_PORT}],
+        "readinessProbe": probe,
+        # A stream that stays dead is healed by nothing but a new start; be slow about it.
+        "livenessProbe": {**probe, "initialDelaySeconds": 60, "failureThreshold": 15},
+        "resources": {
+            "requests": {"cpu": "100m", "memory": "256Mi"},
+            "limits": {"memory": "1Gi"},
+        },
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        },
+        "volumeMounts": [
+            {"name": "traces", "mountPath": _TRACES},
+            {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108 (a path in the pod)
+        ],
+    }
+
+
+def _kept_bytes(storage: str) -> int | None:
+    """Give four fifths of a volume: the trace being written, and its compaction, need the rest."""
+    match = _QUANTITY.fullmatch(storage)
+    if match is None:
+        return None
+    base = 1024 if match[3] else 1000
+    power = 0 if not match[2] else "kMGTP".index(match[2].replace("K", "k")) + 1
+    return int(float(match[1]) * base**power * 4 / 5)
+
+
+def _object(
+    api_version: str, kind: str, name: str, *, namespace: str | None = None, **rest: Any
+) -> dict[str, Any]:
+    metadata = {"name": name}
+    if namespace is not None:
+        metadata["namespace"] = namespace
+    metadata_labels = {"app.kubernetes.io/name": "tracekit-recorder"}
+    return {
+        "apiVersion": api_version,
+        "kind": kind,
+        "metadata": {**metadata, "labels": metadata_labels},
+        **rest,
+    }

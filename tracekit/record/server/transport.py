@@ -1,0 +1,268 @@
+"""HTTP against one API server: whole answers, and watch streams as raw lines.
+
+urllib3 connects and carries the bytes (a watch's body is read by `body.py`); every way of failing
+becomes one class of `failures`. A watch hands out complete lines only: what a broken connection
+leaves behind of a line is dropped, since the server sends it again when the watch resumes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import ssl
+import threading
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+import orjson
+import urllib3
+from urllib3.exceptions import HTTPError, NewConnectionError, ReadTimeoutError
+from urllib3.exceptions import SSLError as PoolSslError
+from urllib3.exceptions import TimeoutError as PoolTimeoutError
+
+from tracekit.record.credentials.kubeconfig import Connection
+from tracekit.record.server.body import ChunkedBody, LineSplitter
+from tracekit.record.server.failures import (
+    ConnectionFailed,
+    RequestFailed,
+    StreamIdle,
+    TlsFailed,
+    failure,
+)
+
+_READ_BYTES = 1 << 18
+_LOG_READ_BYTES = 1 << 16
+_CONNECT_TIMEOUT_S = 10.0
+_MESSAGE_CHARS = 300
+_OK = 200
+
+
+class ApiClient:
+    """Requests against one API server."""
+
+    def __init__(self, connection: Connection, *, request_timeout_s: float = 30.0) -> None:
+        self.connection = connection
+        self._request_timeout_s = request_timeout_s
+
+    def get(self, path: str, params: Mapping[str, str] | None = None) -> Any:
+        """Read a whole JSON answer."""
+        return self._whole("GET", path, params, None)
+
+    def post(self, path: str, body: Any) -> Any:
+        """Send a JSON body, read a whole JSON answer."""
+        return self._whole("POST", path, None, orjson.dumps(body))
+
+    def text_lines(self, path: str) -> Iterator[bytes]:
+        """Read an answer line by line without keeping it (for /metrics)."""
+        response = self._request("GET", path, None, None, read_timeout_s=self._request_timeout_s)
+        with contextlib.closing(response):
+            try:
+                yield from _lines(response)
+            except RequestFailed as error:
+                raise self.cleaned(error) from None
+
+    def watch(
+        self, path: str, params: Mapping[str, str], *, idle_timeout_s: float
+    ) -> WatchResponse:
+        """Open a watch; no byte for `idle_timeout_s` ends it with `StreamIdle`."""
+        response = self._request("GET", path, params, None, read_timeout_s=idle_timeout_s)
+        return WatchResponse(response)
+
+    def log(self, path: str, params: Mapping[str, str], *, idle_timeout_s: float) -> LogResponse:
+        """Open a container's log."""
+        response = self._request("GET", path, params, None, read_timeout_s=idle_timeout_s)
+        return LogResponse(response, self)
+
+    def reload_credentials(self, generation: int) -> None:
+        """Read the configuration anew after a 401 seen with `generation`."""
+        self.connection.reload(generation)
+
+    def _whole(
+        self, method: str, path: str, params: Mapping[str, str] | None, body: bytes | None
+    ) -> Any:
+        response = self._request(
+            method, path, params, body, read_timeout_s=self._request_timeout_s, gzip=True
+        )
+        try:
+            data = response.read(decode_content=True)
+        except (HTTPError, OSError) as error:
+            raise self.cleaned(_connection_failure(error)) from None
+        finally:
+            response.release_conn()
+        try:
+            return orjson.loads(data)
+        except orjson.JSONDecodeError as error:
+            raise ConnectionFailed(f"the answer to {path} is not JSON ({error})") from None
+
+    def _request(
+        self,
+        method: str,
+        path: str,
+        params: Mapping[str, str] | None,
+        body: bytes | None,
+        *,
+        read_timeout_s: float,
+        gzip: bool = False,
+    ) -> urllib3.BaseHTTPResponse:
+        connection = self.connection
+        headers = connection.headers()
+        headers["Accept"] = "application/json"
+        headers["Accept-Encoding"] = "gzip" if gzip else "identity"
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        url = connection.host + path + (f"?{urlencode(params)}" if params else "")
+        try:
+            response = connection.pool.urlopen(
+                method,
+                url,
+                body=body,
+                headers=headers,
+                preload_content=False,
+                retries=False,
+                redirect=False,
+                timeout=urllib3.Timeout(connect=_CONNECT_TIMEOUT_S, read=read_timeout_s),
+            )
+        except (HTTPError, OSError, ValueError) as error:
+            raise self.cleaned(_connection_failure(error)) from None
+        if not _OK <= response.status < _OK + 100:
+            with contextlib.closing(response):
+                raise self.cleaned(_status_failure(response))
+        return response
+
+    def cleaned(self, error: RequestFailed) -> RequestFailed:
+        """Take credentials out of what a library or the server says: both quote what they got."""
+        error.reason = self.connection.credentials.clean(error.reason)
+        error.args = (error.reason,)
+        return error
+
+
+class LogResponse:
+    """An open log: bytes as they come, to the last one; `close` may be called from any thread."""
+
+    def __init__(self, response: urllib3.BaseHTTPResponse, client: ApiClient) -> None:
+        self._response = response
+        self._client = client
+        self._closed = threading.Event()
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield what arrives until the log ends."""
+        try:
+            yield from self._response.stream(_LOG_READ_BYTES)
+        except (HTTPError, OSError, ValueError, AttributeError) as error:
+            if not self._closed.is_set():
+                raise self._client.cleaned(_connection_failure(error)) from None
+        finally:
+            self._response.close()
+
+    def close(self) -> None:
+        """End it."""
+        self._closed.set()
+        with contextlib.suppress(Exception):
+            self._response.shutdown()
+
+
+class WatchResponse:
+    """An open watch; `close` may be called from any thread and ends `chunks`."""
+
+    def __init__(self, response: urllib3.BaseHTTPResponse) -> None:
+        self._response = response
+        self._closed = threading.Event()
+
+    def chunks(self) -> Iterator[list[bytes]]:
+        """Yield complete lines, as many at a time as have arrived; ends when the server ends.
+
+        A line may have its newline or not.
+        """
+        try:
+            yield from self._batches()
+        except (TimeoutError, ReadTimeoutError) as error:
+            raise StreamIdle("no byte for longer than bookmarks are apart") from error
+        except (HTTPError, OSError, ValueError, AttributeError, ConnectionFailed) as error:
+            # ValueError and AttributeError: what http.client does when `close` pulls the socket
+            # away under it.
+            if not self._closed.is_set():
+                raise _connection_failure(error) from error
+        finally:
+            self._response.close()
+
+    def _batches(self) -> Iterator[list[bytes]]:
+        lines = LineSplitter()
+        file = _buffered_socket(self._response)
+        if file is not None:
+            yield from ChunkedBody(file, lines)
+            return
+        for data in self._response.stream(_READ_BYTES):
+            lines.feed(data)
+            if lines.complete:
+                yield lines.take()
+
+    def close(self) -> None:
+        """End the stream from another thread."""
+        self._closed.set()
+        with contextlib.suppress(Exception):
+            # Only `shutdown` is safe while another thread reads; it makes that read return.
+            self._response.shutdown()
+
+
+def _buffered_socket(response: urllib3.BaseHTTPResponse) -> io.BufferedReader | None:
+    """The file that http.client reads the answer from, if the answer is chunked.
+
+    An API server sends every event as a chunk of its own, and urllib3 makes several calls for each:
+    most of a recorder's time. None if there is no such file: then urllib3 reads the chunks.
+    """
+    file = getattr(getattr(response, "_fp", None), "fp", None)
+    is_chunked = getattr(response, "chunked", False)
+    return file if is_chunked and isinstance(file, io.BufferedReader) else None
+
+
+def _lines(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
+    tail = b""
+    try:
+        for data in response.stream(_READ_BYTES):
+            lines = (tail + data).split(b"\n")
+            tail = lines.pop()
+            yield from lines
+    except (HTTPError, OSError, ValueError) as error:
+        raise _connection_failure(error) from error
+
+
+def _status_failure(response: urllib3.BaseHTTPResponse) -> RequestFailed:
+    """Read the Status object of an error answer, as far as there is one."""
+    message = f"{response.status} {response.reason or ''}".strip()
+    with contextlib.suppress(HTTPError, OSError, ValueError, TypeError, KeyError):
+        data = response.read(1 << 16, decode_content=True)
+        with contextlib.suppress(orjson.JSONDecodeError):
+            body = orjson.loads(data)
+            message = f"{message}: {body['message']}"[:_MESSAGE_CHARS]
+    retry_after_s = None
+    with contextlib.suppress(ValueError):
+        retry_after_s = max(0.0, float(response.headers.get("Retry-After", "")))
+    return failure(response.status, message, retry_after_s)
+
+
+def _connection_failure(error: Exception) -> ConnectionFailed:
+    """Sort what urllib3, ssl and the socket raise."""
+    if isinstance(error, ConnectionFailed):
+        return error
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, (ssl.SSLError, PoolSslError)):
+            return TlsFailed(f"TLS: {_short(seen)}")
+        if isinstance(seen, NewConnectionError):
+            return ConnectionFailed(f"cannot connect: {_short(seen.__cause__ or seen)}")
+        if isinstance(seen, PoolTimeoutError):
+            return ConnectionFailed("timed out")
+        if seen is seen.__cause__:
+            break
+        seen = seen.__cause__ or (seen.args[-1] if _wraps(seen) else None)
+    return ConnectionFailed(_short(error))
+
+
+def _wraps(error: BaseException) -> bool:
+    return bool(error.args) and isinstance(error.args[-1], BaseException)
+
+
+def _short(error: BaseException) -> str:
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text[:_MESSAGE_CHARS]

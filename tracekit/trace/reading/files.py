@@ -1,0 +1,336 @@
+"""One opened segment: which of its row groups may hold wanted rows, and reading them.
+
+Nothing of a segment is believed before its checksum was compared (`seal.py`): the footer when it is
+opened, a row group when it is read. Segments from before there were checksums are read too; then
+every error of Parquet, Arrow and the compression is a `DamageError` all the same.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from tracekit.errors import TraceFormatError
+from tracekit.trace.format.limits import TooMuchError, check_group, check_texts
+from tracekit.trace.format.migrate import migrate_table
+from tracekit.trace.format.model import FORMAT_VERSION, LOG_DIR
+from tracekit.trace.format.opening import open_inside
+from tracekit.trace.format.plain import PLAIN_KEY, typed
+from tracekit.trace.format.rows import MEMORY_SCHEMA
+from tracekit.trace.format.schema import FILE_ORDER, NAMES, SCHEMA, TEXT_COLUMNS
+from tracekit.trace.format.seal import (
+    DamageError,
+    footer_metadata,
+    read_footer,
+    verify_part,
+    whole_digest,
+)
+from tracekit.trace.format.segments import FORMAT_KEY, sorted_order
+
+if TYPE_CHECKING:
+    from tracekit.trace.format.segments import Segment
+
+#: What pyarrow raises at bytes that are not what they should be.
+_READ_ERRORS = (pa.ArrowException, OSError, ValueError, LookupError, OverflowError, MemoryError)
+
+
+class RowFilter(Protocol):
+    """What of a selection is needed to skip row groups."""
+
+    def equals(self) -> Iterator[tuple[str, Sequence[Any]]]:
+        """Columns that must have one of some values."""
+
+    def ranges(self) -> Iterator[tuple[str, int | None, int | None]]:
+        """Columns that must lie between two values, both included."""
+
+
+@dataclass(frozen=True, slots=True)
+class Vouched:
+    """What header and manifest say that the segments of a trace must show."""
+
+    #: Segments that begin here or later have a seal; None: none need one.
+    sealed_from: int | None = None
+    #: The name that all seals of the trace bear, if it is known.
+    trace: str | None = None
+
+
+class SegmentFile:
+    """A segment's file; once opened it stays readable even when compaction deletes it.
+
+    `FileNotFoundError` if it is gone, `DamageError` if it cannot be believed.
+    """
+
+    def __init__(self, segment: Segment, vouched: Vouched | None = None) -> None:
+        self.segment = segment
+        trace = segment.path.parent.parent
+        with _damage():
+            self._file = open_inside(trace, LOG_DIR, segment.path.name)
+            self._footer = read_footer(self.fileno())
+            self._require(vouched or Vouched())
+            self._source = pa.PythonFile(self._file, mode="r")
+            metadata = footer_metadata(self._footer)
+            present = set(metadata.schema.names)
+            self._parquet = pq.ParquetFile(
+                self._source,
+                metadata=metadata,
+                # A plain segment has none of them, and Arrow refuses what is not there.
+                read_dictionary=[name for name in TEXT_COLUMNS if name in present],
+            )
+            self.row_groups: int = metadata.num_row_groups
+            schema = metadata.schema
+            self._leaves = {schema.column(i).path: i for i in range(metadata.num_columns)}
+            self._names = set(self._parquet.schema_arrow.names)
+            self._version = self._format_version()
+            self.is_plain = PLAIN_KEY in (metadata.metadata or {})
+        self._verified: set[int] = set()
+        self._within_limits: set[tuple[int, int]] = set()
+        if metadata.num_rows != segment.rows:
+            raise DamageError(f"it has {metadata.num_rows} rows, its name says {segment.rows}")
+        if self._version == FORMAT_VERSION:
+            self._check_types()
+        seal = self._footer.seal
+        if seal is not None and len(seal.groups) != self.row_groups:
+            raise DamageError("its checksums are those of another file")
+
+    def _check_types(self) -> None:
+        for field in self._parquet.schema_arrow:
+            if field.name in NAMES:
+                wanted = SCHEMA.field(field.name).type
+                if _shape(field.type) != _shape(wanted):
+                    raise DamageError(f"its column {field.name} is {field.type}, not {wanted}")
+
+    def _require(self, vouched: Vouched) -> None:
+        seal = self._footer.seal
+        if seal is None:
+            if vouched.sealed_from is not None and self.segment.first >= vouched.sealed_from:
+                raise DamageError("it has lost its checksums")
+        elif vouched.trace is not None and seal.trace != vouched.trace:
+            raise DamageError("it belongs to another trace")
+
+    @property
+    def is_sealed(self) -> bool:
+        """Whether its content can be verified."""
+        return self._footer.seal is not None
+
+    @property
+    def identity(self) -> str | None:
+        """The name that the seals of its trace bear; None if it has no seal."""
+        return self._footer.seal.trace if self._footer.seal is not None else None
+
+    @property
+    def content_digest(self) -> str:
+        """What tells this content from any other; of an unsealed file the digest of all of it."""
+        if self._footer.seal is not None:
+            return self._footer.digest
+        with _damage():
+            return whole_digest(self.fileno())
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the file."""
+        return os.fstat(self.fileno()).st_size
+
+    def fileno(self) -> int:
+        """The descriptor of the open file."""
+        return self._file.fileno()
+
+    def verify(self) -> None:
+        """Compare all of the file with its checksums; one without any is decoded instead."""
+        for group in range(self.row_groups):
+            if self.is_sealed:
+                self._verify(group)
+                with _damage():
+                    self._check_limits(group, self._names)
+            else:
+                self.read(group, NAMES)
+
+    def _verify(self, group: int) -> None:
+        seal = self._footer.seal
+        if seal is not None and group not in self._verified:
+            with _damage():
+                verify_part(self.fileno(), seal.groups[group], f"its row group {group}")
+            self._verified.add(group)
+
+    def _format_version(self) -> int:
+        text = (self._parquet.metadata.metadata or {}).get(FORMAT_KEY, b"")
+        if not text.isdigit():
+            raise DamageError("it does not say which trace format it has")
+        version = int(text)
+        if version > FORMAT_VERSION:
+            raise TraceFormatError(
+                f"{self.segment.path} was written by a newer tracekit (format {version}; this one "
+                f"reads up to {FORMAT_VERSION}): upgrade with pip install -U kube-tracekit"
+            )
+        return version
+
+    @property
+    def raw_bytes(self) -> int:
+        """Bytes of raw text before compression."""
+        metadata = self._parquet.metadata
+        leaf = self._leaves["raw"]
+        return sum(
+            metadata.row_group(group).column(leaf).total_uncompressed_size
+            for group in range(self.row_groups)
+        )
+
+    def rows_in(self, group: int) -> int:
+        """Rows of one row group."""
+        rows: int = self._parquet.metadata.row_group(group).num_rows
+        return rows
+
+    def may_match(self, group: int, selection: RowFilter) -> bool:
+        """False only if the statistics rule out that the row group holds a wanted row."""
+        for name, values in selection.equals():
+            low, high = self._bounds(group, name)
+            if low is not None and not any(low <= value <= high for value in values):
+                return False
+        for name, least, most in selection.ranges():
+            low, high = self._bounds(group, name)
+            if low is None:
+                continue
+            if (least is not None and high < least) or (most is not None and low > most):
+                return False
+        return True
+
+    def _bounds(self, group: int, name: str) -> tuple[Any, Any]:
+        leaf = self._leaves.get(name)
+        if leaf is None:
+            return None, None
+        statistics = self._parquet.metadata.row_group(group).column(leaf).statistics
+        if statistics is None or not statistics.has_min_max:
+            return None, None
+        return statistics.min, statistics.max
+
+    def read(self, group: int, columns: Sequence[str]) -> pa.Table:
+        """The columns of one row group; columns that the file does not know are null."""
+        self._verify(group)
+        with _damage():
+            table = self._read(group, columns)
+            # Texts that are no UTF-8, indices that lead nowhere: Parquet itself checks neither.
+            table.validate(full=True)
+            check_texts(table)
+            self._check_positions(table)
+        return table
+
+    def _check_limits(self, group: int, columns: Collection[str]) -> None:
+        """Refuse to decode what would take more than a trace may (`limits.py`)."""
+        wanted = {
+            (group, number)
+            for path, number in self._leaves.items()
+            if path.partition(".")[0] in columns
+        }
+        new = sorted(number for _, number in wanted - self._within_limits)
+        if new:
+            check_group(self._source, self.fileno(), self._parquet.metadata, group, new)
+            self._within_limits |= wanted
+
+    def _check_positions(self, table: pa.Table) -> None:
+        if "seq" not in table.schema.names or not table.num_rows:
+            return
+        bounds = pc.min_max(table["seq"]).as_py()
+        inside = self.segment.first <= (bounds["min"] or 0) and (
+            (bounds["max"] or 0) <= self.segment.last
+        )
+        if table["seq"].null_count or not inside:
+            raise DamageError("it has rows that its name does not tell of")
+
+    def _read(self, group: int, columns: Sequence[str]) -> pa.Table:
+        if self.is_plain and not self._names.issuperset(columns):
+            rows = self._typed(group)
+            return conform(rows, columns).take(sorted_order(rows, FILE_ORDER))
+        present = [name for name in columns if name in self._names]
+        if self._version != FORMAT_VERSION:
+            present = sorted(self._names)
+        self._check_limits(group, present)
+        table = self._parquet.read_row_group(group, columns=present, use_threads=False)
+        table = migrate_table(table, self._version)
+        return conform(table, columns)
+
+    def _typed(self, group: int) -> pa.Table:
+        self._check_limits(group, self._names)
+        whole = self._parquet.read_row_group(group, use_threads=False)
+        whole.validate(full=True)
+        check_texts(whole)
+        return typed(whole)
+
+    def unsorted(self) -> pa.Table:
+        """All columns of all rows, in any order: what a compaction sorts anyway."""
+        if self.is_plain:
+            self._verify(0)
+            with _damage():
+                table = conform(self._typed(0), NAMES)
+                self._check_positions(table)
+                return table
+        return pa.concat_tables([self.read(group, NAMES) for group in range(self.row_groups)])
+
+    def close(self) -> None:
+        """Give the file back; it cannot be read any more."""
+        self._file.close()
+
+
+@contextmanager
+def _damage() -> Iterator[None]:
+    """Make every complaint about the bytes of a segment one kind of error."""
+    try:
+        yield
+    except (FileNotFoundError, DamageError):
+        raise
+    except _READ_ERRORS as error:
+        raise DamageError(_first_line(error)) from error
+
+
+def _first_line(error: Exception) -> str:
+    """What pyarrow says, without its traces of C++ and the like."""
+    text = str(error).strip().split("\n", 1)[0].rstrip(". ")
+    return text or type(error).__name__
+
+
+def _shape(kind: pa.DataType) -> object:
+    """A type without the names of list elements and without how texts are held in memory."""
+    if pa.types.is_dictionary(kind):
+        return _shape(kind.value_type)
+    if pa.types.is_list(kind):
+        return ("list", _shape(kind.value_type))
+    if pa.types.is_struct(kind):
+        return tuple((field.name, _shape(field.type)) for field in kind)
+    return kind
+
+
+def damaged_segment(segment: Segment, error: Exception) -> str:
+    """The sentence for a segment that cannot be believed."""
+    if isinstance(error, TooMuchError):
+        return f"{segment.path} is refused: {error}"
+    return (
+        f"{segment.path} is damaged ({error}): restore it from a copy of the trace, or move it "
+        "away to read the rest"
+    )
+
+
+def conform(table: pa.Table, columns: Sequence[str]) -> pa.Table:
+    """The table with just these columns, in this order, in the types of memory."""
+    arrays = []
+    for name in columns:
+        kind = MEMORY_SCHEMA.field(name).type
+        if name in table.schema.names:
+            column = table[name]
+            arrays.append(column if column.type == kind else column.cast(kind))
+        else:
+            arrays.append(pa.nulls(table.num_rows, kind))
+    return pa.table(arrays, schema=memory_schema(columns))
+
+
+def memory_schema(columns: Sequence[str]) -> pa.Schema:
+    """The types that readers hand out for these columns."""
+    return pa.schema([MEMORY_SCHEMA.field(name) for name in columns])
+
+
+def empty(columns: Sequence[str]) -> pa.Table:
+    """No rows of these columns."""
+    return memory_schema(columns).empty_table()

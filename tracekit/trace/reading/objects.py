@@ -1,0 +1,154 @@
+"""Which namespaces, Jobs and CronJobs a trace has, and the sentence for one that it has not.
+
+Whoever asks for a part of a trace asks here first: a name that is not there is an error, for a
+replay of nothing finds no divergence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from tracekit.errors import UsageError
+from tracekit.suggest import hint
+from tracekit.trace.reading.reader import TraceReader
+
+_STREAMS = ("cronjobs", "events", "jobs", "pods")
+_LISTS_THEM = "`tracekit jobs` lists what it has"
+#: Kinds before a slash, as kubectl takes them.
+_KINDS = {
+    **dict.fromkeys(("job", "jobs", "job.batch", "jobs.batch"), "job"),
+    **dict.fromkeys(("cronjob", "cronjobs", "cj", "cronjob.batch", "cronjobs.batch"), "cronjob"),
+    **dict.fromkeys(("pod", "pods", "po"), "pod"),
+}
+_TITLES = {"": "Job, CronJob or pod", "job": "Job", "cronjob": "CronJob", "pod": "pod"}
+_MOST_NAMED = 5
+
+
+@dataclass(frozen=True)
+class Objects:
+    """The Jobs and CronJobs of a trace, as (namespace, name), in order."""
+
+    jobs: tuple[tuple[str, str], ...]
+    cronjobs: tuple[tuple[str, str], ...]
+    #: (namespace, pod, Job) of the pods of Jobs.
+    pods: tuple[tuple[str, str, str], ...] = ()
+
+    @cached_property
+    def namespaces(self) -> tuple[str, ...]:
+        """Where there are Jobs or CronJobs."""
+        return tuple(dict.fromkeys(namespace for namespace, _ in sorted(self.everything)))
+
+    @property
+    def everything(self) -> tuple[tuple[str, str], ...]:
+        """Jobs, then CronJobs."""
+        return (*self.jobs, *self.cronjobs)
+
+    def check_namespace(self, namespace: str) -> None:
+        """Raise a UsageError if nothing of the trace is in the namespace."""
+        if namespace not in self.namespaces:
+            meant = hint(namespace, self.namespaces, _LISTS_THEM)
+            raise UsageError(
+                f"the trace has no Job or CronJob in the namespace {namespace!r}{meant}"
+            )
+
+    def check_cronjob(self, name: str, namespace: str | None = None) -> None:
+        """Raise a UsageError if no CronJob has the name, in the namespace or in any."""
+        known = [own for space, own in self.cronjobs if namespace in (None, space)]
+        if name not in known:
+            raise UsageError(f"the trace has no CronJob {name!r}{hint(name, known, _LISTS_THEM)}")
+
+    def key(self, text: str, namespace: str | None = None) -> tuple[str, str]:
+        """The (namespace, name) of a Job or CronJob of the trace, as users name it.
+
+        That is "namespace/name"; a name alone, of a pod too, if only one object has it (in the
+        namespace, if one is given); or "job/name" and the like, as kubectl takes it.
+
+        Raises:
+            UsageError: It is in another namespace than the one asked for, not in the trace, or
+                there more than once.
+        """
+        first, slash, name = text.partition("/")
+        if slash and name and (first, name) in self.everything:
+            if namespace is not None and namespace != first:
+                raise UsageError(f"{text} is not in the namespace {namespace}: leave out -n")
+            return first, name
+        kind = _KINDS.get(first.lower()) if slash else ""
+        if kind is None:
+            if not first or not name:
+                raise UsageError(f"{text!r} is no Job: write it like NAMESPACE/NAME")
+            found = self._owners(name, first, "pod")
+            if len(found) == 1:
+                return found[0]
+            raise missing_object(text, self.everything)
+        return self._only(text, name if slash else text, namespace, kind)
+
+    def _only(self, text: str, name: str, namespace: str | None, kind: str) -> tuple[str, str]:
+        """The one object with a name alone."""
+        found = self._owners(name, namespace, kind)
+        if len(found) == 1:
+            return found[0]
+        if not found:
+            meant = hint(name, self._names(kind), _LISTS_THEM)
+            where = f" in the namespace {namespace}" if namespace else ""
+            what = _TITLES[kind]
+            raise UsageError(f"the trace has no {what} {name!r}{where}{meant}")
+        places = ", ".join(f"{space}/{own}" for space, own in found[:_MOST_NAMED])
+        more = ", …" if len(found) > _MOST_NAMED else ""
+        raise UsageError(f"{text!r} is not unique: name one of {places}{more}")
+
+    def _names(self, kind: str) -> list[str]:
+        """What has a name of its own, of a kind."""
+        jobs = [name for _, name in self.jobs]
+        cronjobs = [name for _, name in self.cronjobs]
+        pods = [pod for _, pod, _ in self.pods]
+        chosen = {"job": jobs, "cronjob": cronjobs, "pod": pods}
+        return list(dict.fromkeys(chosen.get(kind, [*jobs, *cronjobs, *pods])))
+
+    def _owners(self, name: str, namespace: str | None, kind: str) -> list[tuple[str, str]]:
+        """What has the name, pods by their Jobs; an empty kind is any."""
+        groups = {"job": self.jobs, "cronjob": self.cronjobs}
+        found = [
+            key
+            for of_kind, keys in groups.items()
+            for key in keys
+            if kind in ("", of_kind) and key[1] == name
+        ]
+        if kind in ("", "pod") and not found:
+            found = [(space, job) for space, pod, job in self.pods if pod == name]
+        return [key for key in dict.fromkeys(found) if namespace in (None, key[0])]
+
+
+def split_key(text: str) -> tuple[str, str]:
+    """The namespace and the name of "namespace/name"."""
+    namespace, slash, name = text.partition("/")
+    if not slash or not namespace or not name:
+        raise UsageError(f"{text!r} is no Job: write it like NAMESPACE/NAME")
+    return namespace, name
+
+
+def missing_object(
+    text: str, known: Iterable[tuple[str, str]], kind: str = "Job or CronJob"
+) -> UsageError:
+    """What to raise for a key that is not among the known ones."""
+    keys = [f"{namespace}/{name}" for namespace, name in known]
+    return UsageError(f"the trace has no {kind} {text}{hint(text, keys, _LISTS_THEM)}")
+
+
+def objects_of(reader: TraceReader) -> Objects:
+    """The Jobs and CronJobs that any row of a trace is about."""
+    jobs: dict[tuple[str, str], None] = {}
+    cronjobs: dict[tuple[str, str], None] = {}
+    pods: dict[tuple[str, str, str], None] = {}
+    columns = ("stream", "namespace", "name", "job", "cronjob")
+    for table in reader.batches(columns, streams=_STREAMS):
+        for row in table.group_by(list(columns)).aggregate([]).to_pylist():
+            namespace = row["namespace"] or ""
+            if row["job"]:
+                jobs[namespace, row["job"]] = None
+                if row["stream"] == "pods" and row["name"]:
+                    pods[namespace, row["name"], row["job"]] = None
+            if row["cronjob"]:
+                cronjobs[namespace, row["cronjob"]] = None
+    return Objects(tuple(sorted(jobs)), tuple(sorted(cronjobs)), tuple(sorted(pods)))

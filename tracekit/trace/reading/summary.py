@@ -1,0 +1,149 @@
+"""What a trace holds, in numbers: the data behind `tracekit info`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tracekit.trace.format.model import Gap, RowType, StreamSummary, TraceHeader
+from tracekit.trace.reading.reader import TraceReader
+
+_COMPLETE = ("Complete", "SuccessCriteriaMet")
+_FAILED = ("Failed", "FailureTarget")
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderSession:
+    """One holder's time at a lease, as far as it was seen."""
+
+    lease: str
+    holder: str | None
+    acquired_ns: int | None
+    transitions: int | None
+    first_seen_ns: int | None
+    last_seen_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class JobOutcomes:
+    """How the Jobs of a trace ended, by the last state seen of each."""
+
+    total: int
+    #: "complete", "failed: <reason>", "suspended", "running", "not started",
+    #: "deleted unfinished"; the most frequent first.
+    by_outcome: Mapping[str, int]
+    #: Of all of them, finished or not, how many were deleted.
+    deleted: int
+
+
+@dataclass(frozen=True, slots=True)
+class TraceSummary:
+    """All that `tracekit info` says."""
+
+    header: TraceHeader
+    rows: int
+    segments: int
+    size_bytes: int
+    streams: list[StreamSummary]
+    gaps: list[Gap]
+    jobs: JobOutcomes
+    leaders: list[LeaderSession]
+    problems: list[str]
+    #: Whether all of it has checksums, and they fit.
+    verified: bool
+
+    @property
+    def first_ns(self) -> int | None:
+        """Receive time of the earliest row."""
+        return min((s.first_ns for s in self.streams if s.first_ns is not None), default=None)
+
+    @property
+    def last_ns(self) -> int | None:
+        """Receive time of the latest row."""
+        return max((s.last_ns for s in self.streams if s.last_ns is not None), default=None)
+
+
+def summarize(reader: TraceReader) -> TraceSummary:
+    """Read the whole trace, a few columns at a time."""
+    return TraceSummary(
+        header=reader.header,
+        rows=reader.rows,
+        segments=len(reader.segments),
+        size_bytes=reader.size_bytes,
+        streams=reader.streams(),
+        gaps=reader.gaps(),
+        jobs=job_outcomes(reader),
+        leaders=leader_sessions(reader),
+        problems=list(reader.problems),
+        verified=reader.is_verifiable and not reader.problems,
+    )
+
+
+def job_outcomes(reader: TraceReader) -> JobOutcomes:
+    """How each Job ended; memory grows with the number of Jobs, not of rows."""
+    types = (RowType.LIST, RowType.ADDED, RowType.MODIFIED, RowType.DELETED)
+    newest: dict[str, int] = {}
+    for table in reader.batches(("uid", "seq"), streams=["jobs"], types=types):
+        grouped = table.group_by("uid").aggregate([("seq", "max")])
+        for uid, seq in zip(
+            grouped["uid"].to_pylist(), grouped["seq_max"].to_pylist(), strict=True
+        ):
+            if uid is not None:
+                newest[uid] = max(seq, newest.get(uid, -1))
+    wanted = pa.array(newest.values(), pa.int64())
+    outcomes: Counter[str] = Counter()
+    deleted = 0
+    columns = ("seq", "type", "conditions", "start_ns")
+    for table in reader.batches(columns, streams=["jobs"], types=types):
+        last = table.filter(pc.is_in(table["seq"], value_set=wanted))
+        for row in last.to_pylist():
+            outcomes[_outcome(row)] += 1
+            deleted += row["type"] == RowType.DELETED
+    ordered = dict(sorted(outcomes.items(), key=lambda item: (-item[1], item[0])))
+    return JobOutcomes(sum(outcomes.values()), ordered, deleted)
+
+
+def _outcome(row: Mapping[str, Any]) -> str:
+    conditions: Iterable[Mapping[str, Any]] = row["conditions"] or ()
+    true = {c["type"]: c["reason"] for c in conditions if c["status"] == "True"}
+    for name in _FAILED:
+        if name in true:
+            return f"failed: {true[name] or 'no reason'}"
+    if any(name in true for name in _COMPLETE):
+        return "complete"
+    if row["type"] == RowType.DELETED:
+        return "deleted unfinished"
+    if "Suspended" in true:
+        return "suspended"
+    return "not started" if row["start_ns"] is None else "running"
+
+
+def leader_sessions(reader: TraceReader) -> list[LeaderSession]:
+    """Who held which leader election lease, in order; a new holder means a restart."""
+    found: dict[tuple[str, str | None, int | None], LeaderSession] = {}
+    keys = ["namespace", "name", "holder", "acquire_ns"]
+    for table in reader.batches((*keys, "lease_transitions", "recv_ns"), streams=["leases"]):
+        elected = table.filter(pc.is_valid(table["lease_transitions"]))
+        grouped = elected.group_by(keys).aggregate(
+            [("recv_ns", "min"), ("recv_ns", "max"), ("lease_transitions", "max")]
+        )
+        for row in grouped.to_pylist():
+            key = (f"{row['namespace']}/{row['name']}", row["holder"], row["acquire_ns"])
+            session = LeaderSession(
+                *key, row["lease_transitions_max"], row["recv_ns_min"], row["recv_ns_max"]
+            )
+            found[key] = _joined(found.get(key), session)
+    return sorted(found.values(), key=lambda s: (s.lease, s.first_seen_ns or 0, s.holder or ""))
+
+
+def _joined(old: LeaderSession | None, new: LeaderSession) -> LeaderSession:
+    if old is None:
+        return new
+    first = min((t for t in (old.first_seen_ns, new.first_seen_ns) if t is not None), default=None)
+    last = max((t for t in (old.last_seen_ns, new.last_seen_ns) if t is not None), default=None)
+    return LeaderSession(new.lease, new.holder, new.acquired_ns, new.transitions, first, last)

@@ -1,0 +1,50 @@
+"""From a word to the directory of a trace: the word itself, or the copy of what its URL names.
+
+Every reader of traces passes here, so that a URL does wherever a directory does.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+CACHE_VARIABLE = "TRACEKIT_CACHE_DIR"
+_URL = re.compile(r"[a-z][a-z0-9+.-]*://.+", re.IGNORECASE)
+
+
+def is_url(word: str) -> bool:
+    """Whether the word names something that lies in no directory of this machine."""
+    return _URL.fullmatch(word) is not None
+
+
+def local_trace(word: str | Path) -> Path:
+    """The directory of a trace: the word itself, or for a URL an up-to-date copy of it."""
+    if isinstance(word, Path) or not is_url(word):
+        return Path(word)
+    from tracekit.trace.stores.mirror import mirrored  # noqa: PLC0415 - slow to import
+
+    return mirrored(word)
+
+
+def expand_url(pattern: str) -> list[str]:
+    """The URLs of the traces that a pattern over folders names, like `s3://bucket/night-*`."""
+    from tracekit.trace.stores.mirror import matching  # noqa: PLC0415 - slow to import
+
+    return matching(pattern)
+
+
+def cache_folder() -> Path:
+    """Where this user's tracekit keeps what can be made again; it need not be there yet."""
+    root = os.environ.get(CACHE_VARIABLE)
+    if root:
+        return Path(root)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tracekit"
+
+
+def known_copy(url: str) -> Path:
+    """Where the copy of a trace lies, if there is one, without a look at the network."""
+    from tracekit.trace.stores.mirror import folder_of  # noqa: PLC0415 - slow to import
+    from tracekit.trace.stores.store import locate  # noqa: PLC0415 - slow to import
+
+    return folder_of(locate(url))
