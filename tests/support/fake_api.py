@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
 
 from tests.support.objects import JOB_UID, NOW_NS
 from tracekit.controllers.actions import Created, CreatePod, Outcome

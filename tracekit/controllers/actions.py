@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Protocol
 
+import msgspec
+
 from tracekit.kube.views import JobStatus, JobView, PodView
 
 
@@ -27,8 +29,7 @@ class Outcome(Enum):
     REFUSED = "refused"  # any other error: quota, webhook, …
 
 
-@dataclass(frozen=True, slots=True)
-class CreatePod:
+class CreatePod(msgspec.Struct, frozen=True):
     """POST of a pod: everything that the controller decides about its body."""
 
     generate_name: str

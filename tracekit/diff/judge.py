@@ -142,6 +142,7 @@ def _syncs(facts: KeyFacts, replay: KeyReplay) -> Iterator[Judgement]:
     odd = odd_bodies(replay.syncs)
     for sync in replay.syncs:
         problems = {p.write.index: p for p in sync.problems if p.write is not None}
+        whys: dict[WriteKind, str] = {}
         for write in sync.writes:
             if write.index in problems:
                 yield _divergence(history, sync, problems.pop(write.index))
@@ -150,11 +151,13 @@ def _syncs(facts: KeyFacts, replay: KeyReplay) -> Iterator[Judgement]:
                 fields = tuple(odd[write.index])
                 yield judge_write(history, write, Verdict.DIFFERENT, why, fields=fields)
             else:
+                if write.kind not in whys:
+                    whys[write.kind] = why_explained(sync, write.kind)
                 yield judge_write(
                     history,
                     write,
                     Verdict.MATCH_LAGGED if sync.pods_unseen else Verdict.MATCH,
-                    why_explained(sync, write.kind),
+                    whys[write.kind],
                     lag_observations=sync.pods_unseen,
                     lag_ns=sync.lag_ns,
                     silent_syncs=len(sync.silent),

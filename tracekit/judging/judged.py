@@ -6,7 +6,9 @@ all judge through here, so that the same trace has the same verdicts everywhere.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import gc
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -36,6 +38,8 @@ from tracekit.trace.reading.losses import LostTime
 from tracekit.trace.reading.objects import Objects, objects_of
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.verdict import Judgement, Reason, Verdict
+
+_OBJECTS_BETWEEN_COLLECTIONS = 200_000
 
 
 def resolve_era(
@@ -133,6 +137,17 @@ class Asked:
         return " in ".join(words)
 
 
+@contextmanager
+def collecting_rarely() -> Iterator[None]:
+    """Look for cycles among a replay's objects seldom: they live long or die at once, with none."""
+    before = gc.get_threshold()
+    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
 class Judge:
     """The verdicts of a trace by the rules of one era: the one answer that all verbs read.
 
@@ -218,15 +233,16 @@ class Judge:
     def _judge_jobs(self, keep: tuple[str, str] | None = None) -> DiffReport:
         """Judge all Jobs, and keep the replay of one."""
         if self._of_jobs is None:
-            self._of_jobs = diff_groups(
-                self._reader.groups(COLUMNS),
-                JobRules.of(self.era),
-                self.run_context,
-                observations=self._reader.rows,
-                seen=(lambda _: None)
-                if keep is None
-                else (lambda judged: self._keep(judged, keep)),
-            )
+            with collecting_rarely():
+                self._of_jobs = diff_groups(
+                    self._reader.groups(COLUMNS),
+                    JobRules.of(self.era),
+                    self.run_context,
+                    observations=self._reader.rows,
+                    seen=(lambda _: None)
+                    if keep is None
+                    else (lambda judged: self._keep(judged, keep)),
+                )
         return self._of_jobs
 
     @cached_property

@@ -9,8 +9,9 @@ that one part and must be treated as read-only.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+
+import msgspec
 
 from tracekit.kube.decode import (
     as_int,
@@ -64,8 +65,7 @@ class ContainerStatus(NamedTuple):
     finished_ns: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class PodView:
+class PodView(msgspec.Struct, frozen=True, gc=False):
     """One revision of a pod."""
 
     namespace: str
@@ -109,8 +109,7 @@ class PodView:
         return self.deleted_ns is not None and self.phase not in ("Succeeded", "Failed")
 
 
-@dataclass(frozen=True, slots=True)
-class JobSpec:
+class JobSpec(msgspec.Struct, frozen=True, gc=False):
     """The spec of a Job, defaults as the API server fills them in."""
 
     parallelism: int
@@ -130,11 +129,10 @@ class JobSpec:
     success_rules: tuple[Mapping[str, Any], ...] | None
     managed_by: str | None
     ttl_s: int | None
-    raw: Mapping[str, Any] = field(repr=False)
+    raw: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class JobStatus:
+class JobStatus(msgspec.Struct, frozen=True, gc=False):
     """The status of a Job; None means that the field is absent."""
 
     active: int = 0
@@ -167,8 +165,7 @@ class JobStatus:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class JobView:
+class JobView(msgspec.Struct, frozen=True, gc=False):
     """One revision of a Job."""
 
     namespace: str

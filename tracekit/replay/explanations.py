@@ -8,7 +8,8 @@ asks about. An attempt that failed once is not made again.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from tracekit.cache.pods import PodCache
 from tracekit.controllers.job.backoff import BackoffRecord

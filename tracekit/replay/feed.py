@@ -8,11 +8,14 @@ labels, annotations) once per distinct text. The raw objects stay on disk.
 
 from __future__ import annotations
 
-import json
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final, Generic, Protocol, TypeVar
+
+import msgspec
+import orjson
 
 from tracekit.kube.decode import EMPTY, as_string_map
 from tracekit.kube.selectors import selector_matches
@@ -89,16 +92,15 @@ class RowGroup(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class RowEvidence:
+class RowEvidence(msgspec.Struct, eq=False):
     """Looks things up in the row when they are asked for."""
 
-    window: Any
+    window: _Rows
     row: int
 
     def managers(self) -> tuple[Manager, ...]:
         """The managedFields entries."""
-        entries: list[Mapping[str, Any]] | None = self.window.column("managers")[self.row].as_py()
+        entries: list[Mapping[str, Any]] | None = self.window.cell("managers", self.row)
         return tuple(
             Manager(
                 entry["manager"] or "",
@@ -111,26 +113,15 @@ class RowEvidence:
 
     def pod_spec(self) -> Mapping[str, Any]:
         """The decoded spec of the pod, without its node name."""
-        return _decoded(self.window.column("spec")[self.row].as_py())
+        return self.window.pod_specs.at(self.row)
 
     def generate_name(self) -> str:
         """metadata.generateName."""
-        return self.window.column("generate_name")[self.row].as_py() or ""
+        return self.window.cell("generate_name", self.row) or ""
 
     def owners(self) -> tuple[OwnerRef, ...]:
         """Every owner reference."""
-        entries: list[Mapping[str, Any]] | None = self.window.column("owners")[self.row].as_py()
-        return tuple(
-            OwnerRef(
-                entry["kind"] or "",
-                entry["name"] or "",
-                entry["uid"] or "",
-                entry["api_version"] or "",
-                bool(entry["controller"]),
-                bool(entry["block_owner_deletion"]),
-            )
-            for entry in entries or ()
-        )
+        return self.window.owners(self.row)
 
 
 class _Decoder(Generic[T]):
@@ -146,10 +137,38 @@ class _Decoder(Generic[T]):
         if found is None:
             if len(self._known) >= self._limit:
                 self._known.clear()
-            value = json.loads(text) if text is not None else EMPTY
+            value = orjson.loads(text) if text is not None else EMPTY
             found = self._build(value if isinstance(value, dict) else EMPTY)
             self._known[text] = found
         return found
+
+
+class _Texts(Generic[T]):
+    """A column of JSON texts, in memory a dictionary: each distinct text is made into a T once."""
+
+    def __init__(self, table: Any, name: str, decode: Callable[[str | None], T]) -> None:
+        column = table.column(name).combine_chunks()
+        self._numbers = column.indices  # into the distinct texts, null for none
+        self._texts = column.dictionary
+        self._decode = decode
+        self._known: dict[int | None, T] = {}
+
+    def at(self, row: int) -> T:
+        """What the text of one row stands for."""
+        return self._of(self._numbers[row].as_py())
+
+    def take(self, rows: list[int]) -> list[T]:
+        """What the texts of some rows stand for."""
+        known, numbers = self._known, self._numbers.take(rows).to_pylist()
+        for number in dict.fromkeys(numbers):
+            self._of(number)
+        return [known[number] for number in numbers]
+
+    def _of(self, number: int | None) -> T:
+        if number not in self._known:
+            text = None if number is None else self._texts[number].as_py()
+            self._known[number] = self._decode(text)
+        return self._known[number]
 
 
 _decoded: _Decoder[Mapping[str, Any]] = _Decoder(lambda value: value, 512)
@@ -171,6 +190,37 @@ class _Stream(Generic[T]):
         return self.items[first : bisect_left(self.rows, group.start + group.count, first)]
 
 
+class _Rows:
+    """The rows of a window, and what their texts stand for; knows nothing of what is made of it."""
+
+    def __init__(self, table: Any) -> None:
+        self.table = table
+        self.labels = _Texts(table, "labels", _labels)
+        self.annotations = _Texts(table, "annotations", _labels)
+        self.job_specs = _Texts(table, "spec", _job_spec)
+        self.pod_specs = _Texts(table, "spec", _decoded)
+        self.sidecars = _Texts(table, "spec", _sidecar_names)
+        self.created: list[int] = []  # rows of new pods
+        self._owners: dict[int, tuple[OwnerRef, ...]] = {}
+
+    def cell(self, name: str, row: int) -> Any:
+        """One value."""
+        return self.table.column(name)[row].as_py()
+
+    def owners(self, row: int) -> tuple[OwnerRef, ...]:
+        """The owner references of a row: of all new pods at once when the first is asked for."""
+        if not self._owners and self.created:
+            entries = _structs(self.table, self.created, "owners", _OWNER)
+            self._owners = {
+                created: tuple(map(_owner_ref, listed))
+                for created, listed in zip(self.created, entries, strict=True)
+            }
+        if row not in self._owners:
+            listed = _structs(self.table, [row], "owners", _OWNER)[0]
+            self._owners[row] = tuple(map(_owner_ref, listed))
+        return self._owners[row]
+
+
 class _Window:
     """A window, converted."""
 
@@ -179,14 +229,17 @@ class _Window:
         rows: dict[str, list[int]] = {"jobs": [], "pods": [], "events": []}
         columns = (table.column(name).to_pylist() for name in ("stream", "type", "rv", "uid"))
         calls: list[int] = []
+        held = _Rows(table)
         for row, (stream, kind, rv, uid) in enumerate(zip(*columns, strict=True)):
             if kind == "CALL":
                 calls.append(row)
+            if kind == "ADDED" and stream == "pods":
+                held.created.append(row)
             wanted = rows.get(stream)
             if wanted is not None and kind in _STATES and rv is not None and uid is not None:
                 wanted.append(row)
-        self.jobs = _Stream(rows["jobs"], list(_jobs(table, rows["jobs"])))
-        self.pods = _Stream(rows["pods"], list(_pods(table, rows["pods"])))
+        self.jobs = _Stream(rows["jobs"], list(_jobs(held, rows["jobs"])))
+        self.pods = _Stream(rows["pods"], list(_pods(held, rows["pods"])))
         self.events = _Stream(rows["events"], list(_events(table, rows["events"])))
         self.refused = _Stream(calls, list(_refused(table, calls)))
 
@@ -275,15 +328,16 @@ def _structs(
 _REVISION: Final = ("rv", "recv_ns", "seq", "type", "synthesized", "derived_from", "actor",
                     "actor_agent")  # fmt: skip
 _OBJECT: Final = (
-    "namespace", "name", "uid", "labels", "annotations", "finalizers", "created_ns", "deleted_ns",
-    "owner_kind", "owner_name", "owner_uid", "owner_api_version",
+    "namespace", "name", "uid", "finalizers", "created_ns", "deleted_ns", "owner_kind",
+    "owner_name", "owner_uid", "owner_api_version",
 )  # fmt: skip
+_OWNER: Final = ("kind", "name", "uid", "api_version", "controller", "block_owner_deletion")
 _CONDITION: Final = (
     "type", "status", "reason", "message", "last_probe_ns", "last_transition_ns",
 )  # fmt: skip
 _CONTAINER: Final = ("name", "init", "restart_count", "state", "exit_code", "finished_ns")
 _JOB: Final = (
-    "generation", "spec", "active", "ready", "succeeded", "failed", "terminating", "start_ns",
+    "generation", "active", "ready", "succeeded", "failed", "terminating", "start_ns",
     "completion_ns", "completed_indexes", "failed_indexes", "uncounted_succeeded",
     "uncounted_failed",
 )  # fmt: skip
@@ -303,7 +357,15 @@ def _owner(kind: str | None, name: str | None, uid: str | None, api: str | None)
     return OwnerRef(kind or "", name or "", uid, api or "", controller=True)
 
 
-def _conditions(entries: list[tuple[Any, ...]]) -> tuple[Condition, ...]:
+def _owner_ref(entry: tuple[Any, ...]) -> OwnerRef:
+    kind, name, uid, api_version, controller, blocks = entry
+    return OwnerRef(
+        kind or "", name or "", uid or "", api_version or "", bool(controller), bool(blocks)
+    )
+
+
+@lru_cache(4096)
+def _conditions(entries: tuple[tuple[Any, ...], ...]) -> tuple[Condition, ...]:
     return tuple(
         Condition(kind or "", status or "", reason or "", message or "", probe_ns, transition_ns)
         for kind, status, reason, message, probe_ns, transition_ns in entries
@@ -323,18 +385,25 @@ def _containers(entries: list[tuple[Any, ...]]) -> tuple[ContainerStatus, ...]:
     )
 
 
-def _jobs(table: Any, rows: list[int]) -> Iterator[Revision[JobView]]:
+def _jobs(held: _Rows, rows: list[int]) -> Iterator[Revision[JobView]]:
     if not rows:
         return
+    table = held.table
     conditions = _structs(table, rows, "conditions", _CONDITION)
     cells = _scalars(table, rows, (*_REVISION, *_OBJECT, *_JOB))
-    for row, listed, (
+    texts = zip(
+        held.labels.take(rows),
+        held.annotations.take(rows),
+        held.job_specs.take(rows),
+        strict=True,
+    )
+    for row, listed, (labels, notes, spec), (
         rv, recv_ns, seq, kind, synthesized, derived_from, user, agent,
-        namespace, name, uid, labels, annotation_text, finalizers, created_ns, deleted_ns,
+        namespace, name, uid, finalizers, created_ns, deleted_ns,
         owner_kind, owner_name, owner_uid, owner_api,
-        generation, spec, active, ready, succeeded, failed, terminating, start_ns,
+        generation, active, ready, succeeded, failed, terminating, start_ns,
         completion_ns, completed, failed_indexes, uncounted_succeeded, uncounted_failed,
-    ) in zip(rows, conditions, cells, strict=True):  # fmt: skip
+    ) in zip(rows, conditions, texts, cells, strict=True):  # fmt: skip
         status = JobStatus(
             active or 0,
             ready,
@@ -348,7 +417,7 @@ def _jobs(table: Any, rows: list[int]) -> Iterator[Revision[JobView]]:
             tuple(uncounted_succeeded or ()),
             tuple(uncounted_failed or ()),
             uncounted_succeeded is not None,
-            _conditions(listed) if listed else (),
+            _conditions(tuple(listed)) if listed else (),
         )
         view = JobView(
             namespace,
@@ -356,40 +425,41 @@ def _jobs(table: Any, rows: list[int]) -> Iterator[Revision[JobView]]:
             uid,
             rv,
             generation or 0,
-            _labels(labels),
-            _labels(annotation_text),
+            labels,
+            notes,
             _owner(owner_kind, owner_name, owner_uid, owner_api),
             tuple(finalizers or ()),
             created_ns or 0,
             deleted_ns,
-            _job_spec(spec),
+            spec,
             status,
         )
-        evidence = RowEvidence(table, row)
+        evidence = RowEvidence(held, row)
         vanished = bool(synthesized) and derived_from is None
         by = None if user is None else Actor(user, agent or "")
         yield Revision(rv, recv_ns or 0, seq, kind, view, evidence, vanished, by)
 
 
-def _pods(table: Any, rows: list[int]) -> Iterator[Revision[PodView]]:
+def _pods(held: _Rows, rows: list[int]) -> Iterator[Revision[PodView]]:
     if not rows:
         return
-    details = _pod_details(table, rows)
+    table = held.table
+    details = _pod_details(held, rows)
     cells = _scalars(table, rows, (*_REVISION, *_OBJECT, *_POD))
-    for row, (
+    texts = zip(held.labels.take(rows), held.annotations.take(rows), strict=True)
+    for row, (labels, notes), (
         rv, recv_ns, seq, kind, synthesized, derived_from, user, agent,
-        namespace, name, uid, labels, annotation_text, finalizers, created_ns, deleted_ns,
+        namespace, name, uid, finalizers, created_ns, deleted_ns,
         owner_kind, owner_name, owner_uid, owner_api,
         grace_s, phase, node_name, ready, ready_since_ns, restarts, restarts_max,
-    ) in zip(rows, cells, strict=True):  # fmt: skip
-        annotation_map = _labels(annotation_text)
+    ) in zip(rows, texts, cells, strict=True):  # fmt: skip
         view = PodView(
             namespace,
             name or "",
             uid,
             rv,
-            _labels(labels),
-            annotation_map,
+            labels,
+            notes,
             _owner(owner_kind, owner_name, owner_uid, owner_api),
             (),
             tuple(finalizers or ()),
@@ -403,12 +473,12 @@ def _pods(table: Any, rows: list[int]) -> Iterator[Revision[PodView]]:
             restarts or 0,
             restarts_max or 0,
             finalizers is not None and JOB_TRACKING_FINALIZER in finalizers,
-            completion_index(annotation_map)
-            if COMPLETION_INDEX_ANNOTATION in annotation_map
+            completion_index(notes)
+            if COMPLETION_INDEX_ANNOTATION in notes
             else UNKNOWN_COMPLETION_INDEX,
             *details.get(row, _NO_DETAILS),
         )
-        evidence = RowEvidence(table, row)
+        evidence = RowEvidence(held, row)
         vanished = bool(synthesized) and derived_from is None
         by = None if user is None else Actor(user, agent or "")
         yield Revision(rv, recv_ns or 0, seq, kind, view, evidence, vanished, by)
@@ -418,12 +488,13 @@ _Details = tuple[tuple[Condition, ...], tuple[ContainerStatus, ...], frozenset[s
 _NO_DETAILS: Final[_Details] = ((), (), frozenset(), 0)
 
 
-def _pod_details(table: Any, rows: list[int]) -> dict[int, _Details]:
+def _pod_details(held: _Rows, rows: list[int]) -> dict[int, _Details]:
     """Conditions, container statuses, sidecar names and the sidecars' restarts, by row.
 
     Only a pod that has finished or is going can fail, and only restarts rank sidecars: of all other
     pods these are never read.
     """
+    table = held.table
     wanted = [
         row
         for row, (phase, deleted_ns, restarts) in zip(
@@ -434,16 +505,16 @@ def _pod_details(table: Any, rows: list[int]) -> dict[int, _Details]:
     if not wanted:
         return {}
     result: dict[int, _Details] = {}
-    for row, listed, stated, (spec,) in zip(
+    for row, listed, stated, names in zip(
         wanted,
         _structs(table, wanted, "conditions", _CONDITION),
         _structs(table, wanted, "containers", _CONTAINER),
-        _scalars(table, wanted, ("spec",)),
+        held.sidecars.take(wanted),
         strict=True,
     ):
-        containers, names = _containers(stated), _sidecar_names(spec)
+        containers = _containers(stated)
         restarts = sidecar_restarts_max(containers, names) if names else 0
-        result[row] = (_conditions(listed), containers, names, restarts)
+        result[row] = (_conditions(tuple(listed)), containers, names, restarts)
     return result
 
 

@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
+import msgspec
+
 from tracekit.kube.actors import controller_of
 from tracekit.kube.views import JobView, OwnerRef, PodView
 
@@ -80,8 +82,7 @@ class RefusedCall(NamedTuple):
     actor: Actor | None
 
 
-@dataclass(slots=True, eq=False)
-class Revision(Generic[V]):
+class Revision(msgspec.Struct, Generic[V], eq=False):
     """One observed state of one object."""
 
     rv: int
@@ -125,8 +126,7 @@ class WriteKind(Enum):
     STATUS_UPDATE = "status-update"
 
 
-@dataclass(slots=True, eq=False)
-class Write:
+class Write(msgspec.Struct, eq=False):
     """One mutation seen in the record, whoever did it."""
 
     kind: WriteKind

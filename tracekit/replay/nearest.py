@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import islice
+
+from msgspec.structs import replace
 
 from tracekit.kube.timestamps import format_rfc3339
 from tracekit.replay.cuts import Effort

@@ -8,8 +8,10 @@ and is granted; a PUT on an old revision is answered with a conflict, as the ser
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
 
 from tracekit.compare.fields import FieldDifference
 from tracekit.compare.pod_body import owner_differences, pod_body_differences
@@ -70,8 +72,7 @@ class PredictedEvent(NamedTuple):
     after_rv: int
 
 
-@dataclass(slots=True)
-class RecordedApi:
+class RecordedApi(msgspec.Struct):
     """The port for one attempt to explain the writes from `start` on."""
 
     history: History
@@ -83,10 +84,10 @@ class RecordedApi:
     slack_ns: int
     rules: JobRules
     namespace_ends_rv: int | None = None  # the namespace takes no pods from this revision on
-    consumed: list[Write] = field(default_factory=list)
-    taken: set[int] = field(default_factory=set)
-    events: list[PredictedEvent] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
+    consumed: list[Write] = []
+    taken: set[int] = set()
+    events: list[PredictedEvent] = []
+    problems: list[Problem] = []
     refused: int = 0
     floor: int = 0  # writes before this index belong to an earlier step of the sync
     last_rv: int = 0

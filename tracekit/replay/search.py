@@ -15,7 +15,8 @@ a divergence; the nearest attempt is then taken as what happened, so that one li
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from tracekit.cache.pods import PodCache
 from tracekit.controllers.job.memory import JobMemory

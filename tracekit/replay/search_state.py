@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
+import msgspec
+
 from tracekit.cache.pods import PodCache
 from tracekit.controllers.job.context import Note
 from tracekit.controllers.job.memory import JobMemory
@@ -20,8 +22,7 @@ from tracekit.verdict import Assumption, Reason
 REACH = 64
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(msgspec.Struct, frozen=True):
     """What the controller may have known of one key after some syncs."""
 
     index: int  # the next write to explain
@@ -74,8 +75,7 @@ class SilentSync(NamedTuple):
     retries: int  # of the key that the queue counts after it (up to 1.27)
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(msgspec.Struct, frozen=True):
     """One sync under one cut, and the writes that it explains."""
 
     writes: tuple[Write, ...]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.support.objects import LONG_AGO_NS, NOW_NS, at
 from tracekit.compare.status import Interval, status_differences

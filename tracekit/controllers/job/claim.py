@@ -9,7 +9,8 @@ Upstream: pkg/controller/controller_ref_manager.go:PodControllerRefManager.Claim
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from tracekit.controllers.actions import JobApi, Outcome
 from tracekit.kube.selectors import selector_matches

@@ -6,8 +6,9 @@ Upstream: pkg/controller/job/job_controller.go:syncJobCtx.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+import msgspec
 
 from tracekit.controllers.job.backoff import NO_FAILURES, BackoffRecord
 from tracekit.controllers.job.indexes import Intervals
@@ -17,8 +18,7 @@ from tracekit.eras.job import JobRules
 from tracekit.kube.views import Condition, JobView, PodView
 
 
-@dataclass(frozen=True, slots=True)
-class Choices:
+class Choices(msgspec.Struct, frozen=True):
     """Picks where upstream is free: list order of the cache, ties of an unstable sort.
 
     `pods` names uids that are taken first among equals, `messages` failure messages that are taken
@@ -72,8 +72,7 @@ class SyncResult(NamedTuple):
 DONE = SyncResult(error=False)
 
 
-@dataclass(slots=True)
-class SyncContext:
+class SyncContext(msgspec.Struct):
     """The state of one running sync."""
 
     job: JobView
@@ -82,8 +81,8 @@ class SyncContext:
     clock: SyncClock
     choices: Choices
     satisfied: bool = True
-    pods: list[PodView] = field(default_factory=list)
-    active_pods: list[PodView] = field(default_factory=list)
+    pods: list[PodView] = []
+    active_pods: list[PodView] = []
     active: int = 0
     ready: int = 0
     terminating: int = 0
@@ -92,7 +91,7 @@ class SyncContext:
     previous_succeeded: Intervals = ()
     succeeded_indexes: Intervals = ()
     failed_indexes: Intervals | None = None
-    delayed_per_index: dict[int, PodView] = field(default_factory=dict)
+    delayed_per_index: dict[int, PodView] = {}
     backoff: BackoffRecord = NO_FAILURES
     ending: Condition | None = None  # what ends the Job in this sync
     wake_after_ns: int | None = None  # a timer that this sync armed, relative to now

@@ -8,7 +8,7 @@ Upstream: pkg/controller/job/job_controller.go:manageJob, deleteJobPods, v1.11 t
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from tracekit.controllers.actions import CreatePod, JobApi, Outcome
 from tracekit.controllers.job.body import new_pod

@@ -7,15 +7,15 @@ pkg/controller/util/consistency:ConsistencyStore.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+import msgspec
 
 from tracekit.controllers.job.backoff import NO_FAILURES, BackoffRecord
 from tracekit.eras.constants import EXPECTATIONS_TIMEOUT_NS
 
 
-@dataclass(frozen=True, slots=True)
-class PodExpectations:
+class PodExpectations(msgspec.Struct, frozen=True):
     """Creations and deletions that the informer has still to show; counts may go below zero."""
 
     creations: int
@@ -47,14 +47,13 @@ class OwnWrites(NamedTuple):
 NO_WRITES = OwnWrites()
 
 
-@dataclass(slots=True)
-class JobMemory:
+class JobMemory(msgspec.Struct):
     """The in-memory state of one key."""
 
     expectations: PodExpectations | None = None
     finalizers: frozenset[str] = frozenset()  # uids whose removal was sent and not yet seen
     backoff: BackoffRecord = NO_FAILURES
-    finished_uids: frozenset[str] = field(default=frozenset())  # terminal status written, not seen
+    finished_uids: frozenset[str] = frozenset()  # terminal status written, not seen
     requeues: int = 0  # failures of the key that its queue's limiter counts (up to 1.27)
     own_writes: OwnWrites = NO_WRITES  # that the caches have still to show (1.36 on)
 
@@ -91,7 +90,14 @@ class JobMemory:
     @property
     def identity(self) -> tuple[object, ...]:
         """All that two memories can differ in, hashable."""
-        return tuple(getattr(self, name) for name in self.__slots__)
+        return (
+            self.expectations,
+            self.finalizers,
+            self.backoff,
+            self.finished_uids,
+            self.requeues,
+            self.own_writes,
+        )
 
     def satisfied(self, now_ns: int) -> bool:
         """Whether pods may be managed (upstream: SatisfiedExpectations)."""

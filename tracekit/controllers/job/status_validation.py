@@ -14,47 +14,64 @@ pkg/registry/batch/job/strategy.go:getStatusValidationOptions, v1.22 to v1.37.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import cache
 from typing import Final, NamedTuple
 
 from tracekit.controllers.job.indexes import parse_intervals
 from tracekit.eras.job_status import StatusValidation
 from tracekit.kube.timestamps import NS_PER_S
-from tracekit.kube.views import JobSpec, JobStatus, JobView, go_atoi
+from tracekit.kube.views import JobStatus, JobView, go_atoi
 
 
-class StatusUpdate(NamedTuple):
+class StatusUpdate:
     """A status that is to be written, and the Job as the server holds it."""
 
-    held: JobView
-    new: JobStatus
+    __slots__ = ("changes", "held_true", "new", "new_true", "old", "spec")
 
-    @property
-    def old(self) -> JobStatus:
-        """The status that the server holds."""
-        return self.held.status
-
-    @property
-    def spec(self) -> JobSpec:
-        """The spec that the server holds: a PUT of the status cannot change it."""
-        return self.held.spec
+    def __init__(self, held: JobView, new: JobStatus) -> None:
+        self.old = held.status  # that the server holds
+        self.new = new
+        self.spec = held.spec  # a PUT of the status cannot change it
+        old = held.status
+        #: The fields that the write changes.
+        self.changes = {name for name in _FIELDS if getattr(old, name) != getattr(new, name)}
+        self.held_true = _true_conditions(old)
+        self.new_true = _true_conditions(new)
 
     def changed(self, *names: str) -> bool:
         """Whether one of these fields of the status changes."""
-        return any(getattr(self.old, name) != getattr(self.new, name) for name in names)
+        return not self.changes.isdisjoint(names)
 
     def moved(self, name: str) -> bool:
         """Whether a time changes in the whole seconds that the API keeps."""
+        if name not in self.changes:
+            return False
         return _seconds(getattr(self.old, name)) != _seconds(getattr(self.new, name))
 
     def turned(self, *types: str) -> bool:
         """Whether one of these conditions becomes or ceases to be True."""
-        return any(_holds(self.old, kind) != _holds(self.new, kind) for kind in types)
+        return any((kind in self.held_true) != (kind in self.new_true) for kind in types)
+
+    def had(self, kind: str) -> bool:
+        """Whether this condition is True in the status that the server holds."""
+        return kind in self.held_true
+
+    def has(self, kind: str) -> bool:
+        """Whether this condition is True in the new status."""
+        return kind in self.new_true
 
     @property
     def finish_changed(self) -> bool:
         """Whether the Job finishes with this write (or ceases to be finished)."""
         return (self.old.finished is None) != (self.new.finished is None)
+
+
+_FIELDS: Final = JobStatus.__struct_fields__
+
+
+def _true_conditions(status: JobStatus) -> frozenset[str]:
+    return frozenset(c.type for c in status.conditions if c.status == "True")
 
 
 class Rule(NamedTuple):
@@ -63,6 +80,8 @@ class Rule(NamedTuple):
     field: str
     message: str
     broken: Callable[[StatusUpdate, StatusValidation], bool]
+    #: A write that changes none of these fields cannot break it; empty: any may.
+    looks_at: frozenset[str] = frozenset()
 
 
 def status_refusals(
@@ -73,23 +92,22 @@ def status_refusals(
     Each is a line `status.FIELD: what is wrong`, in the order of upstream's checks.
     """
     update = StatusUpdate(held, status)
+    changes = update.changes
     return tuple(
         f"status.{rule.field}: {rule.message}"
-        for rule in _rules(validation)
-        if rule.broken(update, validation)
+        for rule in _rules(validation.transitions, validation.success_criteria)
+        if not (rule.looks_at and rule.looks_at.isdisjoint(changes))
+        and rule.broken(update, validation)
     )
 
 
-def _rules(validation: StatusValidation) -> Iterator[Rule]:
-    yield from _ALWAYS
-    if validation.transitions:
-        yield from _TRANSITIONS
-    if validation.success_criteria:
-        yield from _SUCCESS_CRITERIA
-
-
-def _holds(status: JobStatus, condition_type: str) -> bool:
-    return any(c.type == condition_type and c.status == "True" for c in status.conditions)
+@cache
+def _rules(transitions: bool, success_criteria: bool) -> tuple[Rule, ...]:
+    return (
+        *_ALWAYS,
+        *(_TRANSITIONS if transitions else ()),
+        *(_SUCCESS_CRITERIA if success_criteria else ()),
+    )
 
 
 def _seconds(at_ns: int | None) -> int | None:
@@ -114,19 +132,19 @@ _ALWAYS: Final = (
 
 
 def _failed_after_success(update: StatusUpdate, _: StatusValidation) -> bool:
-    both = _holds(update.new, "Complete") and _holds(update.new, "Failed")
+    both = update.has("Complete") and update.has("Failed")
     return update.turned("Complete", "Failed") and both
 
 
 def _complete_despite_target(update: StatusUpdate, _: StatusValidation) -> bool:
-    both = _holds(update.new, "Complete") and _holds(update.new, "FailureTarget")
+    both = update.has("Complete") and update.has("FailureTarget")
     return update.turned("Complete", "FailureTarget") and both
 
 
 def _completion_time_without_complete(update: StatusUpdate, _: StatusValidation) -> bool:
     if not update.turned("Complete") and not update.moved("completion_ns"):
         return False
-    return (update.new.completion_ns is not None) != _holds(update.new, "Complete")
+    return (update.new.completion_ns is not None) != update.has("Complete")
 
 
 def _completion_before_start(update: StatusUpdate, _: StatusValidation) -> bool:
@@ -139,14 +157,14 @@ def _completion_before_start(update: StatusUpdate, _: StatusValidation) -> bool:
 def _failed_without_target(update: StatusUpdate, validation: StatusValidation) -> bool:
     if not update.turned("Failed") and not update.changed("failed_indexes"):
         return False
-    lacks = _holds(update.new, "Failed") and not _holds(update.new, "FailureTarget")
+    lacks = update.has("Failed") and not update.has("FailureTarget")
     return validation.interim_condition_before_ending and lacks
 
 
 def _complete_without_criteria(update: StatusUpdate, validation: StatusValidation) -> bool:
     if not update.turned("Complete", "SuccessCriteriaMet"):
         return False
-    lacks = _holds(update.new, "Complete") and not _holds(update.new, "SuccessCriteriaMet")
+    lacks = update.has("Complete") and not update.has("SuccessCriteriaMet")
     return validation.interim_condition_before_ending and lacks
 
 
@@ -237,7 +255,7 @@ def _ready_above_active(update: StatusUpdate, validation: StatusValidation) -> b
 
 def _ending_taken_back(update: StatusUpdate, _: StatusValidation) -> bool:
     return any(
-        _holds(update.old, kind) and not _holds(update.new, kind)
+        update.had(kind) and not update.has(kind)
         for kind in ("Failed", "Complete", "FailureTarget")
     )
 
@@ -263,65 +281,153 @@ def _start_moves(update: StatusUpdate, validation: StatusValidation) -> bool:
     if update.old.start_ns is None or not update.moved("start_ns") or update.spec.suspend:
         return False
     after = update.new.condition("Suspended")
-    resumes = _holds(update.old, "Suspended") and after is not None and after.status == "False"
+    resumes = update.had("Suspended") and after is not None and after.status == "False"
     return not (validation.resumed_start_accepted and resumes)
 
 
+def _of(*names: str) -> frozenset[str]:
+    return frozenset(names)
+
+
 _TRANSITIONS: Final = (
-    Rule("conditions", "Complete and Failed exclude each other", _failed_after_success),
-    Rule("conditions", "Complete and FailureTarget exclude each other", _complete_despite_target),
-    Rule("completionTime", "goes with Complete only", _completion_time_without_complete),
-    Rule("completionTime", "lies before startTime", _completion_before_start),
-    Rule("conditions", "Failed needs FailureTarget first", _failed_without_target),
-    Rule("conditions", "Complete needs SuccessCriteriaMet first", _complete_without_criteria),
-    Rule("active", "a finished Job has none", _finished_with_active_pods),
-    Rule("startTime", "a finished Job has one", _finished_without_start),
-    Rule("uncountedTerminatedPods", "a finished Job has none", _finished_with_uncounted_pods),
-    Rule("completedIndexes", "not a list of indexes", _completed_indexes_malformed),
-    Rule("failedIndexes", "not a list of indexes", _failed_indexes_malformed),
-    Rule("completedIndexes", "the Job is not Indexed", _completed_indexes_of_plain_job),
-    Rule("failedIndexes", "the Job has no backoffLimitPerIndex", _failed_indexes_unasked),
-    Rule("failedIndexes", "overlap completedIndexes", _indexes_overlap),
-    Rule("terminating", "a finished Job has none", _finished_with_terminating_pods),
-    Rule("ready", "above active", _ready_above_active),
-    Rule("conditions", "an ending cannot be taken back", _ending_taken_back),
-    Rule("failed", "cannot fall", _failed_falls),
-    Rule("succeeded", "cannot fall", _succeeded_falls),
-    Rule("completionTime", "cannot move", _completion_time_moves),
-    Rule("startTime", "cannot move while the Job is not suspended", _start_moves),
+    Rule(
+        "conditions",
+        "Complete and Failed exclude each other",
+        _failed_after_success,
+        _of("conditions"),
+    ),
+    Rule(
+        "conditions",
+        "Complete and FailureTarget exclude each other",
+        _complete_despite_target,
+        _of("conditions"),
+    ),
+    Rule(
+        "completionTime",
+        "goes with Complete only",
+        _completion_time_without_complete,
+        _of("conditions", "completion_ns"),
+    ),
+    Rule(
+        "completionTime",
+        "lies before startTime",
+        _completion_before_start,
+        _of("start_ns", "completion_ns"),
+    ),
+    Rule(
+        "conditions",
+        "Failed needs FailureTarget first",
+        _failed_without_target,
+        _of("conditions", "failed_indexes"),
+    ),
+    Rule(
+        "conditions",
+        "Complete needs SuccessCriteriaMet first",
+        _complete_without_criteria,
+        _of("conditions"),
+    ),
+    Rule(
+        "active", "a finished Job has none", _finished_with_active_pods, _of("conditions", "active")
+    ),
+    Rule(
+        "startTime",
+        "a finished Job has one",
+        _finished_without_start,
+        _of("conditions", "start_ns"),
+    ),
+    Rule(
+        "uncountedTerminatedPods",
+        "a finished Job has none",
+        _finished_with_uncounted_pods,
+        _of("conditions", "uncounted_succeeded", "uncounted_failed", "tracks_uncounted"),
+    ),
+    Rule(
+        "completedIndexes",
+        "not a list of indexes",
+        _completed_indexes_malformed,
+        _of("completed_indexes"),
+    ),
+    Rule(
+        "failedIndexes", "not a list of indexes", _failed_indexes_malformed, _of("failed_indexes")
+    ),
+    Rule(
+        "completedIndexes",
+        "the Job is not Indexed",
+        _completed_indexes_of_plain_job,
+        _of("completed_indexes"),
+    ),
+    Rule(
+        "failedIndexes",
+        "the Job has no backoffLimitPerIndex",
+        _failed_indexes_unasked,
+        _of("failed_indexes"),
+    ),
+    Rule(
+        "failedIndexes",
+        "overlap completedIndexes",
+        _indexes_overlap,
+        _of("completed_indexes", "failed_indexes"),
+    ),
+    Rule(
+        "terminating",
+        "a finished Job has none",
+        _finished_with_terminating_pods,
+        _of("conditions", "terminating"),
+    ),
+    Rule("ready", "above active", _ready_above_active, _of("ready", "active")),
+    Rule("conditions", "an ending cannot be taken back", _ending_taken_back, _of("conditions")),
+    Rule("failed", "cannot fall", _failed_falls, _of("failed")),
+    Rule("succeeded", "cannot fall", _succeeded_falls, _of("succeeded")),
+    Rule("completionTime", "cannot move", _completion_time_moves, _of("completion_ns")),
+    Rule("startTime", "cannot move while the Job is not suspended", _start_moves, _of("start_ns")),
 )
 
 
 def _criteria_unasked(update: StatusUpdate, validation: StatusValidation) -> bool:
-    if validation.success_criteria_for_every_job or _holds(update.old, "SuccessCriteriaMet"):
+    if validation.success_criteria_for_every_job or update.had("SuccessCriteriaMet"):
         return False
     asked = update.spec.indexed and update.spec.success_rules is not None
-    return _holds(update.new, "SuccessCriteriaMet") and not asked
+    return update.has("SuccessCriteriaMet") and not asked
 
 
 def _criteria_and_failure(update: StatusUpdate, _: StatusValidation) -> bool:
-    failing = _holds(update.new, "Failed") or _holds(update.new, "FailureTarget")
-    return _holds(update.new, "SuccessCriteriaMet") and failing
+    failing = update.has("Failed") or update.has("FailureTarget")
+    return update.has("SuccessCriteriaMet") and failing
 
 
 def _complete_without_asked_criteria(update: StatusUpdate, _: StatusValidation) -> bool:
-    lacks = _holds(update.new, "Complete") and not _holds(update.new, "SuccessCriteriaMet")
+    lacks = update.has("Complete") and not update.has("SuccessCriteriaMet")
     return update.spec.success_rules is not None and lacks
 
 
 def _criteria_taken_back(update: StatusUpdate, _: StatusValidation) -> bool:
-    return _holds(update.old, "SuccessCriteriaMet") and not _holds(update.new, "SuccessCriteriaMet")
+    return update.had("SuccessCriteriaMet") and not update.has("SuccessCriteriaMet")
 
 
 def _criteria_after_complete(update: StatusUpdate, _: StatusValidation) -> bool:
-    over = _holds(update.old, "Complete") and not _holds(update.old, "SuccessCriteriaMet")
-    return over and _holds(update.new, "SuccessCriteriaMet")
+    over = update.had("Complete") and not update.had("SuccessCriteriaMet")
+    return over and update.has("SuccessCriteriaMet")
 
 
 _SUCCESS_CRITERIA: Final = (
-    Rule("conditions", "SuccessCriteriaMet needs a successPolicy", _criteria_unasked),
+    Rule(
+        "conditions",
+        "SuccessCriteriaMet needs a successPolicy",
+        _criteria_unasked,
+        _of("conditions"),
+    ),
     Rule("conditions", "SuccessCriteriaMet excludes a failure", _criteria_and_failure),
     Rule("conditions", "a successPolicy needs its criteria met", _complete_without_asked_criteria),
-    Rule("conditions", "SuccessCriteriaMet cannot be taken back", _criteria_taken_back),
-    Rule("conditions", "SuccessCriteriaMet comes before Complete", _criteria_after_complete),
+    Rule(
+        "conditions",
+        "SuccessCriteriaMet cannot be taken back",
+        _criteria_taken_back,
+        _of("conditions"),
+    ),
+    Rule(
+        "conditions",
+        "SuccessCriteriaMet comes before Complete",
+        _criteria_after_complete,
+        _of("conditions"),
+    ),
 )

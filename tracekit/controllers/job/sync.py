@@ -8,7 +8,8 @@ Workloads of WorkloadWithJob.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from tracekit.controllers.actions import JobApi, Outcome
 from tracekit.controllers.job.backoff import (

@@ -13,7 +13,9 @@ Upstream: pkg/controller/job/job_controller.go:syncJob, v1.11 to v1.26.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from tracekit.controllers.actions import JobApi, Outcome
 from tracekit.controllers.job.claim import ClaimError, claim_pods

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from tracekit.controllers.actions import JobApi, Outcome
 from tracekit.controllers.job.context import SyncContext, ensure_condition

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from tests.support.cron_world import at, cron_job, era, job
 from tracekit.controllers.cronjob.actions import RecordEvent

@@ -1,6 +1,8 @@
 """Jobs, pods and an API server for the tests of the counting controller."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
 
 from tracekit.controllers.actions import Created, Outcome
 from tracekit.controllers.job.context import Choices, SyncClock

@@ -4,10 +4,11 @@ A small world with ideal caches: every write is seen at once, every pod fails on
 creation. Queue, limiter, handlers and sync are the product's; only the API server is made up here.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pytest
 from counting_world import NOW, Api, S, job, pod, rules
+from msgspec.structs import replace
 
 from tests.support.handlers import job_updated, pod_added, pod_updated
 from tracekit.controllers.actions import Created, Outcome

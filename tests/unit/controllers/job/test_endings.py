@@ -9,10 +9,11 @@ TestSyncJobComplete, TestSyncJobWhenManagedBy.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.support.fake_api import Bench, FakeApi
 from tests.support.objects import (

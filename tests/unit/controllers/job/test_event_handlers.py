@@ -1,9 +1,8 @@
 """Which Jobs the handlers wake, and after what delay."""
 
-from dataclasses import replace
-
 import pytest
 from counting_world import LABELS, NOW, S, job, pod, started
+from msgspec.structs import replace
 
 from tests.support.handlers import (
     Wake,

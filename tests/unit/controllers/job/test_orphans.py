@@ -8,9 +8,9 @@ by every trace of 1.23 on in which a Job with pods is deleted; the races are not
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from tests.support.handlers import Controller, Jobs, Pods, Requests, Wake
 from tests.support.objects import NOW_NS, at, condition, job, pod, rules

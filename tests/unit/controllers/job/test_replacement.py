@@ -7,10 +7,11 @@ terminating pods; the last group is the loop that these rows guard against over 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.support.fake_api import Bench
 from tests.support.objects import (

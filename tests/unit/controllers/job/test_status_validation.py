@@ -9,10 +9,10 @@ than the one that is ported: no trace shows them.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.support.objects import at, job
 from tracekit.controllers.job.status_validation import status_refusals

@@ -3,10 +3,9 @@
 The cases are those of upstream's own unit tests of these versions, as facts, in words of our own.
 """
 
-from dataclasses import replace
-
 import pytest
 from counting_world import NOW, Api, S, job, pod, pods, rules, started, sync
+from msgspec.structs import replace
 
 from tracekit.controllers.actions import Outcome
 from tracekit.controllers.job.memory import JobMemory, PodExpectations

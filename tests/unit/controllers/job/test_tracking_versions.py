@@ -8,10 +8,10 @@ recorded.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.support.fake_api import Bench, FakeApi
 from tests.support.objects import (

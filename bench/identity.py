@@ -1,0 +1,122 @@
+"""Whether two commits give the same verdicts, byte for byte, on every trace and planted lie.
+
+    python -m bench.identity --against COMMIT [--lies] [TRACE…]
+
+Prints one digest per trace: of every judgement with all its fields, `why` included, in order.
+Without names the shipped traces are imported. With `--against` the
+same is done by the code of another commit, in a worktree of its own, and what differs is told, exit
+status 1. `--lies` adds each planted lie of `tests/lies`, judged with its whole record.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from tests.replay import test_planted_lies as lies
+from tests.support.raw_histories import histories_of
+from tests.support.traces import TRACES, import_log
+from tracekit.diff.judge import judge_key
+from tracekit.diff.trace import settled
+from tracekit.trace.judged import Judge, resolve_era
+from tracekit.trace.reader import TraceReader
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def _digest(judgements: Iterable[object]) -> str:
+    total = hashlib.sha256()
+    for judgement in judgements:
+        total.update(repr(judgement).encode())
+    return total.hexdigest()[:24]
+
+
+def digests_of_traces(traces: Iterable[Path]) -> Iterator[tuple[str, str]]:
+    """The digest of each trace's judgements, by the rules that it shows."""
+    for path in traces:
+        reader = TraceReader(path)
+        report = Judge(reader, resolve_era(reader, None, None)).report()
+        yield path.name, f"{_digest(report.judgements)} {len(report.judgements)}"
+
+
+def digests_of_lies() -> Iterator[tuple[str, str]]:
+    """The digest of the divergences that each planted lie of the Job controller brings."""
+    for places in (lies.PLACES, lies.OLD_PLACES):
+        for kind in lies.FOUND:
+            planted = lies.planted(kind, places)
+            if planted is None:
+                continue
+            name, rows, _ = planted
+            histories, run_context = histories_of(rows)
+            keys = [judge_key(history, lies.rules(name), run_context) for history in histories]
+            every = [judgement for key in keys for judgement in key.judgements]
+            found = settled(every, [key.timing for key in keys], run_context)
+            yield f"{kind} in {name}", _digest(found)
+
+
+def _print_digests(names: list[str], *, with_lies: bool) -> None:
+    with tempfile.TemporaryDirectory() as temporary:
+        traces = [Path(name) for name in names] or list(_imported(Path(temporary)))
+        for name, digest in digests_of_traces(traces):
+            print(f"{name}\t{digest}", flush=True)
+    if with_lies:
+        for name, digest in digests_of_lies():
+            print(f"{name}\t{digest}", flush=True)
+
+
+def _imported(work: Path) -> Iterator[Path]:
+    """The shipped traces, imported as tests do."""
+    for folder in sorted(TRACES.iterdir()):
+        log = folder / "watch.jsonl.zst"
+        if log.exists():
+            import_log(log, work / folder.name, folder.name)
+            yield work / folder.name
+
+
+def _run_in(root: Path, arguments: list[str]) -> dict[str, str]:
+    """What the code below `root` prints, by trace or lie."""
+    done = subprocess.run(
+        [sys.executable, str(Path(__file__).resolve()), *arguments],
+        env={**os.environ, "PYTHONPATH": str(root)},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    return dict(line.split("\t") for line in done.stdout.splitlines())
+
+
+def main() -> int:
+    """Print the digests, or compare them with another commit's."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("traces", nargs="*", help="trace directories; default: the shipped ones")
+    parser.add_argument("--against", metavar="COMMIT")
+    parser.add_argument("--lies", action="store_true")
+    options = parser.parse_args()
+    if options.against is None:
+        _print_digests(options.traces, with_lies=options.lies)
+        return 0
+    arguments = [*options.traces, *(["--lies"] if options.lies else [])]
+    with tempfile.TemporaryDirectory() as temporary:
+        other = Path(temporary) / "other"
+        git = ["git", "-C", str(ROOT), "worktree"]
+        subprocess.run([*git, "add", "-q", "--detach", other, options.against], check=True)
+        try:
+            before = _run_in(other, arguments)
+        finally:
+            subprocess.run([*git, "remove", "--force", other], check=True)
+    after = _run_in(ROOT, arguments)
+    differ = [name for name in before | after if before.get(name) != after.get(name)]
+    for name in differ:
+        print(f"differs: {name}")
+    print(f"{len(before)} compared with {options.against}, {len(differ)} differ")
+    return 1 if differ else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
