@@ -19,13 +19,12 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import tracekit
 from tests.replay import test_planted_lies as lies
 from tests.support.raw_histories import histories_of
 from tests.support.traces import TRACES, import_log
 from tracekit.diff.judge import judge_key
 from tracekit.diff.trace import settled
-from tracekit.trace.judged import Judge, resolve_era
-from tracekit.trace.reader import TraceReader
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -40,9 +39,8 @@ def _digest(judgements: Iterable[object]) -> str:
 def digests_of_traces(traces: Iterable[Path]) -> Iterator[tuple[str, str]]:
     """The digest of each trace's judgements, by the rules that it shows."""
     for path in traces:
-        reader = TraceReader(path)
-        report = Judge(reader, resolve_era(reader, None, None)).report()
-        yield path.name, f"{_digest(report.judgements)} {len(report.judgements)}"
+        verdicts = tracekit.open(path).replay().verdicts
+        yield path.name, f"{_digest(verdicts)} {len(verdicts)}"
 
 
 def digests_of_lies() -> Iterator[tuple[str, str]]:
