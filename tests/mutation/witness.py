@@ -19,15 +19,15 @@ from pathlib import Path
 from tests.mutation.mutants import Mutant, mutants, rows
 from tests.support.traces import ALL, TRACES, import_log
 from tracekit.diff.trace import judge_groups
+from tracekit.diff.ttl import TtlJudge
 from tracekit.eras.era import Era
 from tracekit.judging.cron_rows import cron_rows
 from tracekit.judging.judged import resolve_era
 from tracekit.judging.run_context import run_context_of
 from tracekit.replay.cron_history import CronHistory, cron_histories
 from tracekit.replay.cron_runner import CronRunner
-from tracekit.replay.feed import COLUMNS
+from tracekit.replay.feed import COLUMNS, histories
 from tracekit.replay.observed_cronjob import judge_cron_job
-from tracekit.replay.observed_ttl import judge_ttl
 from tracekit.trace.reading.reader import TraceReader
 
 STORE = Path(__file__).with_name("witnesses.json")
@@ -88,7 +88,7 @@ class Trial:
 
     def _cron_job(self, mutant: Mutant, kind: str, key: str) -> str | None:
         assert mutant.cron_job is not None
-        rows, context = self._cron
+        _, context = self._cron
         runner = CronRunner(mutant.cron_job)
         writes_ns = sorted(w.recv_ns for history in self._histories for w in history.writes)
         for history in self._histories:
@@ -97,7 +97,10 @@ class Trial:
                 continue
             if any(j.divergent for j in judge_cron_job(history, runner, context, writes_ns)):
                 return f"cronjob {name}"
-        if not key and any(j.divergent for j in judge_ttl(rows, mutant.cron_job, context)):
+        ttl = TtlJudge(mutant.cron_job, run_context_of(self.reader))
+        for job in histories(iter(self._groups)) if not key else ():
+            ttl.add(job)
+        if any(judgement.divergent for judgement in ttl.report()):
             return "ttl"
         return None
 

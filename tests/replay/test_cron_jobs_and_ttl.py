@@ -301,3 +301,46 @@ def test_a_ttl_deletion_that_did_not_happen_is_missing(name: str) -> None:
         row for row in log(name) if not (is_job(row, name_of(gone)) and row.recv_ns >= gone.recv_ns)
     ]
     assert found(name, rows, name_of(gone)) == {("job-delete", "missing", name_of(gone))}
+
+
+@pytest.mark.parametrize("name", TTL_TRACES)
+def test_a_ttl_deletion_of_the_wrong_job_is_told_on_both(name: str) -> None:
+    gone = ttl_deletion(name)
+    uid = gone.object["metadata"]["uid"]
+    wrong = unexpired(name, gone)
+    rows = []
+    for row in log(name):
+        if row is gone:
+            body = copy.deepcopy(dict(wrong.object))
+            for key in ("deletionTimestamp", "finalizers", "resourceVersion"):
+                body["metadata"][key] = gone.object["metadata"][key]
+            rows.append(row._replace(object=body))
+        elif (
+            row.resource != "jobs"
+            or row.recv_ns < gone.recv_ns
+            or row.object["metadata"].get("uid") not in (uid, wrong.object["metadata"]["uid"])
+        ):
+            rows.append(row)
+    told = {j.object.name: j for j in judge(name, rows) if j.controller == "ttl"}
+    assert told[name_of(gone)].verdict is Verdict.MISSING
+    assert told[name_of(wrong)].verdict is Verdict.UNKNOWABLE  # a user may have done it
+    assert told[name_of(wrong)].ambiguous
+    assert name_of(gone) in told[name_of(wrong)].why
+
+
+def unexpired(name: str, gone):
+    """The last state of a Job without a TTL that lived when another's TTL was over."""
+    alive: dict = {}
+    for row in log(name):
+        if row is gone:
+            break
+        if row.resource == "jobs" and row.type in ("LIST", "ADDED", "MODIFIED", "DELETED"):
+            alive[row.object["metadata"]["uid"]] = row
+    return next(
+        row
+        for row in alive.values()
+        if row.type != "DELETED"
+        and "deletionTimestamp" not in row.object["metadata"]
+        and "ttlSecondsAfterFinished" not in row.object["spec"]
+        and not row.object["metadata"].get("ownerReferences")
+    )

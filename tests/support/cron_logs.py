@@ -5,16 +5,18 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 
+from tests.support.raw_histories import histories_of
 from tests.support.traces import TRACES, about, json_lines
+from tracekit.diff.ttl import TtlJudge
 from tracekit.eras.cronjob import CronJobEra, cron_job_era
 from tracekit.eras.version import KubeVersion
 from tracekit.replay.cron_history import WatchRow
 from tracekit.replay.cron_run_context import cron_run_context_of
 from tracekit.replay.cron_runner import CronRunner
 from tracekit.replay.observed_cronjob import judge_cron_jobs
-from tracekit.replay.observed_ttl import judge_ttl
 from tracekit.verdict import Judgement
 
 NS = 10**9
@@ -43,8 +45,20 @@ def judge(name: str, rows: Sequence[WatchRow]) -> list[Judgement]:
     run_context = cron_run_context_of(rows)
     return [
         *judge_cron_jobs(rows, CronRunner(era), run_context),
-        *judge_ttl(rows, era, run_context),
+        *judge_ttl(rows, era),
     ]
+
+
+def judge_ttl(rows: Sequence[WatchRow], era: CronJobEra) -> list[Judgement]:
+    histories, context = histories_of(
+        {"recv": row.recv_ns, "resource": row.resource, "type": row.type, "object": row.object}
+        for row in rows
+        if row.resource in ("jobs", "leases", "namespaces")
+    )
+    ttl = TtlJudge(era, replace(context, end_ns=max(row.recv_ns for row in rows)))
+    for history in histories:
+        ttl.add(history)
+    return ttl.report()
 
 
 def divergences(name: str, rows: Sequence[WatchRow]) -> list[Judgement]:

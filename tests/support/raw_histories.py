@@ -81,6 +81,7 @@ def histories_of(rows: Iterable[Row]) -> tuple[list[History], RunContext]:
     owned: dict[tuple[str, str], set[str]] = defaultdict(set)
     orphans: dict[str, set[str]] = defaultdict(set)
     holders: list[tuple[int, str]] = []
+    ending: dict[str, int] = {}
     end_ns = 0
     for seq, row in enumerate(rows):
         end_ns = max(end_ns, row["recv"])
@@ -106,6 +107,8 @@ def histories_of(rows: Iterable[Row]) -> tuple[list[History], RunContext]:
                     events[involved["namespace"], involved["name"]].append(_event(row, seq))
             case "leases" if raw["metadata"]["name"] == "kube-controller-manager":
                 holders.append((row["recv"], raw["spec"].get("holderIdentity", "")))
+            case "namespaces" if raw["metadata"].get("deletionTimestamp"):
+                ending.setdefault(raw["metadata"]["name"], int(raw["metadata"]["resourceVersion"]))
     found = []
     for key, revisions in jobs.items():
         selectors = {r.view.uid: r.view.spec.selector for r in revisions}.values()
@@ -125,4 +128,4 @@ def histories_of(rows: Iterable[Row]) -> tuple[list[History], RunContext]:
         for (before_ns, before), (at_ns, holder) in pairwise(holders)
         if before and holder and before != holder
     )
-    return found, RunContext(end_ns, restarts)
+    return found, RunContext(end_ns, restarts, namespaces_ending=ending)

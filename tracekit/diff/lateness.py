@@ -53,6 +53,7 @@ class Owed:
     certain_ns: int  # by then its key was ready, for an informer that had seen all
     judgement: Judgement
     timed: bool = False
+    until_ns: int | None = None  # when it was no longer to be done; None: the end of the record
 
 
 class Seen(NamedTuple):

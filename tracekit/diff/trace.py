@@ -118,7 +118,8 @@ def settled(
     found = [_timely(judgement, untimely) for judgement in judgements]
     for timing in timings:
         for owed in timing.owed:
-            proof = process.proof(owed.certain_ns, run_context.end_ns, timed=owed.timed)
+            until_ns = run_context.end_ns if owed.until_ns is None else owed.until_ns
+            proof = process.proof(owed.certain_ns, until_ns, timed=owed.timed)
             if proof is not None:
                 found.append(replace(owed.judgement, why=f"{owed.judgement.why}; {proof}"))
     return found

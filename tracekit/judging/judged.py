@@ -14,6 +14,7 @@ from functools import cached_property
 
 from tracekit.diff.judge import KeyJudgement
 from tracekit.diff.trace import ACTIONS, DiffReport, diff_groups, judge_groups
+from tracekit.diff.ttl import TtlJudge
 from tracekit.diff.unrecorded import as_far_as_recorded
 from tracekit.eras.cronjob import CronJobEra
 from tracekit.eras.detect import Detection
@@ -30,7 +31,6 @@ from tracekit.judging.run_context import run_context_of
 from tracekit.replay.cron_runner import CronRunner
 from tracekit.replay.feed import COLUMNS
 from tracekit.replay.observed_cronjob import judge_cron_jobs
-from tracekit.replay.observed_ttl import judge_ttl
 from tracekit.replay.run_context import RunContext
 from tracekit.suggest import hint
 from tracekit.trace.format.model import STATE_TYPES, RowType
@@ -161,6 +161,7 @@ class Judge:
         self._reader = reader
         self._kept: dict[tuple[str, str], KeyJudgement] = {}
         self._of_jobs: DiffReport | None = None
+        self._ttl = TtlJudge(CronJobEra.of(era), RunContext(0))
 
     @cached_property
     def objects(self) -> Objects:
@@ -233,15 +234,20 @@ class Judge:
     def _judge_jobs(self, keep: tuple[str, str] | None = None) -> DiffReport:
         """Judge all Jobs, and keep the replay of one."""
         if self._of_jobs is None:
+            ttl = self._ttl = TtlJudge(CronJobEra.of(self.era), self.run_context)
+
+            def seen(judged: KeyJudgement) -> None:
+                ttl.add(judged.replay.history)
+                if keep is not None:
+                    self._keep(judged, keep)
+
             with collecting_rarely():
                 self._of_jobs = diff_groups(
                     self._reader.groups(COLUMNS),
                     JobRules.of(self.era),
                     self.run_context,
                     observations=self._reader.rows,
-                    seen=(lambda _: None)
-                    if keep is None
-                    else (lambda judged: self._keep(judged, keep)),
+                    seen=seen,
                 )
         return self._of_jobs
 
@@ -250,9 +256,10 @@ class Judge:
         """The judgements of the CronJob and the TTL controller."""
         rows, around = cron_rows(self._reader)
         rules = CronJobEra.of(self.era)
+        self._judge_jobs()
         return [
             *judge_cron_jobs(rows, CronRunner(rules), around),
-            *judge_ttl(rows, rules, around),
+            *self._ttl.report(),
         ]
 
     def _whole(self, controllers: Sequence[str]) -> DiffReport:
