@@ -12,7 +12,7 @@ the order in which they arrived, and revisions order only those that arrived at 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
@@ -20,9 +20,10 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 import msgspec
 
 from tracekit.kube.actors import controller_of
+from tracekit.kube.cronjob_views import CronJobView
 from tracekit.kube.views import JobView, OwnerRef, PodView
 
-V = TypeVar("V", JobView, PodView)
+V = TypeVar("V", JobView, PodView, CronJobView)
 
 
 class Manager(NamedTuple):
@@ -124,6 +125,8 @@ class WriteKind(Enum):
     POD_ADOPT = "pod-adopt"
     POD_RELEASE = "pod-release"
     STATUS_UPDATE = "status-update"
+    JOB_CREATE = "job-create"
+    JOB_DELETE = "job-delete"
 
 
 class Write(msgspec.Struct, eq=False):
@@ -135,6 +138,7 @@ class Write(msgspec.Struct, eq=False):
     uid: str  # of the object that was written
     pod: Revision[PodView] | None = None
     job: Revision[JobView] | None = None
+    cron_job: Revision[CronJobView] | None = None
     index: int = 0
     #: It happened while the record could not see: only its result was listed.
     hidden: bool = False
@@ -142,8 +146,16 @@ class Write(msgspec.Struct, eq=False):
     @property
     def actor(self) -> Actor | None:
         """Who made it, where the record tells."""
-        revision = self.pod or self.job
+        revision = self.pod or self.job or self.cron_job
         return revision.actor if revision is not None else None
+
+    @property
+    def subject(self) -> str:
+        """What was written, for people: an object's name, or `status`."""
+        if self.pod is not None:
+            return self.pod.view.name
+        is_status = self.kind is WriteKind.STATUS_UPDATE
+        return "status" if is_status or self.job is None else self.job.view.name
 
 
 @dataclass(slots=True)
@@ -190,12 +202,12 @@ def build_history(
     """Order the revisions, link each to the one before it, and derive the writes."""
     history = History(namespace, name)
     job_list, pod_list = list(jobs), list(pods)
-    _place_synthesized([*job_list, *pod_list])
-    history.jobs = _linked(job_list)
-    history.pods = _linked(pod_list)
+    place_synthesized([*job_list, *pod_list])
+    history.jobs = linked(job_list)
+    history.pods = linked(pod_list)
     history.jobs_rv = [revision.rv for revision in history.jobs]
     history.pods_rv = [revision.rv for revision in history.pods]
-    history.events = _as_arrived(events)
+    history.events = as_arrived(events)
     history.refused = sorted(refused)
     uids = {revision.view.uid for revision in history.jobs}
     writes = [*_job_writes(history.jobs), *_pod_writes(history.pods, uids)]
@@ -206,7 +218,7 @@ def build_history(
     return history
 
 
-def _as_arrived(events: Iterable[EventRow]) -> list[EventRow]:
+def as_arrived(events: Iterable[EventRow]) -> list[EventRow]:
     """By arrival, repetitions dropped; a clock that went back makes the later row no earlier."""
     latest_ns = 0
     seen: set[tuple[str, int]] = set()
@@ -220,7 +232,7 @@ def _as_arrived(events: Iterable[EventRow]) -> list[EventRow]:
     return [event for *_, event in sorted(keyed)]
 
 
-def _place_synthesized(revisions: list[Revision[JobView] | Revision[PodView]]) -> None:
+def place_synthesized(revisions: Sequence[Revision[Any]]) -> None:
     """Give deletions that a relist told a place in the order.
 
     They carry the last revision that was known; the object went some time after it, at the latest
@@ -231,7 +243,7 @@ def _place_synthesized(revisions: list[Revision[JobView] | Revision[PodView]]) -
             revision.rv = max(r.rv for r in revisions if r.recv_ns <= revision.recv_ns)
 
 
-def _linked(revisions: Iterable[Revision[V]]) -> list[Revision[V]]:
+def linked(revisions: Iterable[Revision[V]]) -> list[Revision[V]]:
     """Sorted by resourceVersion, repetitions dropped, `previous` and `position` set."""
     last: dict[str, Revision[V]] = {}
     result: list[Revision[V]] = []
@@ -256,7 +268,7 @@ def _job_writes(jobs: list[Revision[JobView]]) -> Iterable[Write]:
             and before is not None
             and before.view.status != revision.view.status
         ):
-            yield _write(WriteKind.STATUS_UPDATE, revision.view.uid, job=revision)
+            yield write_of(WriteKind.STATUS_UPDATE, revision.view.uid, job=revision)
 
 
 def _pod_writes(pods: list[Revision[PodView]], job_uids: set[str]) -> Iterable[Write]:
@@ -267,7 +279,7 @@ def _pod_writes(pods: list[Revision[PodView]], job_uids: set[str]) -> Iterable[W
             ever_owned.add(pod.uid)
         if before is None:
             if revision.type == "ADDED" and _owned(pod, job_uids):
-                yield _write(WriteKind.POD_CREATE, pod.uid, pod=revision)
+                yield write_of(WriteKind.POD_CREATE, pod.uid, pod=revision)
             continue
         old = before.view
         if pod.uid not in ever_owned:
@@ -277,31 +289,42 @@ def _pod_writes(pods: list[Revision[PodView]], job_uids: set[str]) -> Iterable[W
             and old.deleted_ns is None
             and (pod.deleted_ns is not None or revision.type == "DELETED")
         ):
-            yield _write(WriteKind.POD_DELETE, pod.uid, pod=revision)
+            yield write_of(WriteKind.POD_DELETE, pod.uid, pod=revision)
         if _owned(old, job_uids) != _owned(pod, job_uids):
             adopted = _owned(pod, job_uids)
             kind = WriteKind.POD_ADOPT if adopted else WriteKind.POD_RELEASE
-            yield _write(kind, pod.uid, pod=revision)
+            yield write_of(kind, pod.uid, pod=revision)
         elif old.has_tracking_finalizer and (
             # Taking the last finalizer off a pod that is being deleted ends it at once: the store
             # then shows the deletion only, with the state that it had before.
             not pod.has_tracking_finalizer or revision.type == "DELETED"
         ):
-            yield _write(WriteKind.FINALIZER_REMOVAL, pod.uid, pod=revision)
+            yield write_of(WriteKind.FINALIZER_REMOVAL, pod.uid, pod=revision)
 
 
 def _owned(pod: PodView, job_uids: set[str]) -> bool:
     return pod.controller is not None and pod.controller.uid in job_uids
 
 
-def _write(
+def write_of(
     kind: WriteKind,
     uid: str,
     *,
     pod: Revision[PodView] | None = None,
     job: Revision[JobView] | None = None,
+    cron_job: Revision[CronJobView] | None = None,
 ) -> Write:
-    revision = pod or job
-    assert revision is not None  # noqa: S101 - one of the two is always given
+    """A write, by the revision that it made."""
+    revision = pod or job or cron_job
+    assert revision is not None  # noqa: S101 - one of them is always given
     hidden = revision.synthesized or (revision.type == "LIST" and revision.previous is not None)
-    return Write(kind, revision.rv, revision.recv_ns, uid, pod=pod, job=job, hidden=hidden)
+    return Write(
+        kind,
+        revision.rv,
+        revision.recv_ns,
+        uid,
+        pod=pod,
+        job=job,
+        cron_job=cron_job,
+        hidden=hidden,
+    )

@@ -21,6 +21,7 @@ from msgspec.structs import replace
 from tracekit.cache.pods import PodCache
 from tracekit.controllers.job.memory import JobMemory
 from tracekit.replay.attempts import Exhausted
+from tracekit.replay.backtracking import Backtracking, Trail
 from tracekit.replay.cuts import Effort
 from tracekit.replay.explanations import CutSearch
 from tracekit.replay.history import Write, WriteKind
@@ -29,22 +30,28 @@ from tracekit.replay.nearest import nearest
 from tracekit.replay.search_state import (
     REACH,
     Apart,
-    Choice,
     Entry,
     Explanation,
     KeyReplay,
     State,
-    Trail,
     WriteApart,
 )
 from tracekit.verdict import Reason
 
 #: How many earlier syncs are asked for another way, by effort: what is rare is near.
-REACH_AT = {Effort.CUTS: REACH, Effort.HANDLERS: 8, Effort.SILENT: 8, Effort.STALE: 8}
+REACH_AT: dict[int, int] = {
+    Effort.CUTS: REACH,
+    Effort.HANDLERS: 8,
+    Effort.SILENT: 8,
+    Effort.STALE: 8,
+}
 
 
-class KeyWalker:
+class KeyWalker(Backtracking[State, Entry]):
     """Walks through the writes of one key."""
+
+    efforts = tuple(Effort)
+    reach = REACH_AT
 
     def __init__(
         self,
@@ -76,38 +83,29 @@ class KeyWalker:
         writes = self.history.writes
         hidden = {write.index for write in writes if write.hidden}
         done = frozenset(self.foreign) | hidden
-        trail = Trail()
+        trail: Trail[State, Entry] = Trail()
         state = self._settled(State(0, JobMemory(), PodCache(), 0, 0, done=done), trail.entries)
         while state.index < len(writes):
             known = len(self.foreign)
             try:
-                found = self._next(trail, state)
+                found = self.step(trail, state)
             except Exhausted:
-                return trail.result(self.history, self._undecided(trail, state))
+                return KeyReplay.along(self.history, self._undecided(trail, state), trail.entries)
             if found is None:
                 if len(self.foreign) > known:
                     return None
                 found = self._without_explanation(trail, state)
             state = found
-        return trail.result(self.history, state)
+        return KeyReplay.along(self.history, state, trail.entries)
 
-    def _next(self, trail: Trail, state: State) -> State | None:
-        """The state after the next write's explanation; None if it has none."""
-        choice = Choice(state, self._options(state, Effort.CUTS), len(trail.entries))
-        found = trail.choose(choice)
-        if found is None:
-            return self._turn_back(trail, state)
-        trail.choices.append(choice)
-        del trail.choices[:-REACH]
-        return self._after(found, state, trail)
-
-    def _after(self, found: Entry, state: State, trail: Trail) -> State:
+    def after(self, found: Entry, state: State, entries: list[Entry]) -> State:
+        """The state that an entry leads to, at the next write that needs a sync."""
         if isinstance(found, Explanation):
-            return self._settled(found.state, trail.entries)
+            return self._settled(found.state, entries)
         done = state.done | {found.write.index}
-        return self._settled(replace(state, done=done), trail.entries)
+        return self._settled(replace(state, done=done), entries)
 
-    def _learn_foreign(self) -> bool:
+    def learned(self) -> bool:
         """Ask, once, whether others made some of the writes."""
         if self._find_foreign is None:
             return False
@@ -116,52 +114,21 @@ class KeyWalker:
         self.foreign = {**found, **self.foreign}
         return more > 0
 
-    # Turning back.
+    # What turning back asks.
 
-    def _turn_back(self, trail: Trail, dead: State) -> State | None:
-        """From a dead end to another way past it; None, with the trail as it was, if none is."""
-        entries = list(trail.entries)
-        states = [(choice.state, choice.length) for choice in trail.choices]
-        allowed = self.search.attempts + self.search.allowance()
-        for effort in Effort:
-            trail.entries = list(entries)
-            trail.choices = [
-                Choice(state, self._options(state, effort), length)
-                for state, length in states[-REACH_AT[effort] :]
-            ]
-            trail.choices.append(Choice(dead, self._options(dead, effort), len(entries)))
-            found = self._descend(trail, effort, dead.index, allowed)
-            if found is not None:
-                return found
-            if self._learn_foreign():
-                break
-        trail.entries = entries
-        trail.choices = []
-        return None
+    def attempts_made(self) -> int:
+        """How many attempts the key has cost."""
+        return self.search.attempts
 
-    def _descend(self, trail: Trail, effort: Effort, goal: int, allowed: int) -> State | None:
-        """Depth first, until the write at `goal` is explained; at most `allowed` attempts."""
-        entered: set[object] = set()
-        while trail.choices and self.search.attempts < allowed:
-            choice = trail.choices[-1]
-            found = trail.choose(choice)
-            if found is None:
-                trail.choices.pop()
-                continue
-            state = self._after(found, choice.state, trail)
-            if state.index > goal:
-                return state
-            if state.identity not in entered:
-                entered.add(state.identity)
-                options = self._options(state, effort)
-                trail.choices.append(Choice(state, options, len(trail.entries)))
-        return None
+    def allowance(self) -> int:
+        """How many more turning back from one write may cost."""
+        return self.search.allowance()
 
     # What may become of a write.
 
-    def _options(self, state: State, effort: Effort) -> Iterator[Entry]:
+    def options(self, state: State, effort: int) -> Iterator[Entry]:
         """The explanations of the next write, then what else it may be."""
-        yield from self.search.explanations(state, effort)
+        yield from self.search.explanations(state, Effort(effort))
         write = self.history.writes[state.index]
         if self.facts.may_be_foreign(write) and not self.facts.owned_up(write):
             yield WriteApart(Apart.FOREIGN, write)
@@ -172,7 +139,7 @@ class KeyWalker:
         reason, why = self.facts.why_uncertain(write)
         return WriteApart(Apart.UNKNOWABLE, write, why, reason)
 
-    def _without_explanation(self, trail: Trail, state: State) -> State:
+    def _without_explanation(self, trail: Trail[State, Entry], state: State) -> State:
         """Past a write that nothing explains."""
         write = self.history.writes[state.index]
         found: Entry = nearest(self.search, state)
@@ -181,9 +148,9 @@ class KeyWalker:
             if not problems or any(problem.verdict != "early" for problem in problems):
                 found = WriteApart(Apart.FOREIGN, write)
         trail.entries.append(found)
-        return self._after(found, state, trail)
+        return self.after(found, state, trail.entries)
 
-    def _undecided(self, trail: Trail, state: State) -> State:
+    def _undecided(self, trail: Trail[State, Entry], state: State) -> State:
         """The search gave up: nothing is said of what is left."""
         why = (
             f"the search gave up after {self.search.attempts} attempts: too many states of the "

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
@@ -135,40 +135,18 @@ class KeyReplay:
     syncs: list[Explanation]
     apart: list[WriteApart]
 
+    @classmethod
+    def along(cls, history: History, final: State, entries: Iterable[Entry]) -> KeyReplay:
+        """The way that was found, sorted by what its entries are."""
+        syncs: list[Explanation] = []
+        apart: list[WriteApart] = []
+        for entry in entries:
+            if isinstance(entry, Explanation):
+                syncs.append(entry)
+            else:
+                apart.append(entry)
+        return cls(history, final, syncs, apart)
+
     def of(self, reason: Apart) -> Iterator[WriteApart]:
         """The writes that stand apart for this reason, in the order of the store."""
         return (entry for entry in self.apart if entry.reason is reason)
-
-
-@dataclass(slots=True)
-class Choice:
-    """A state, and the explanations of its next write that have not been tried."""
-
-    state: State
-    options: Iterator[Entry]
-    length: int  # of the trail before it
-
-
-@dataclass(slots=True)
-class Trail:
-    """The way so far, and the choices on it that can still be made otherwise."""
-
-    entries: list[Entry] = field(default_factory=list)
-    choices: list[Choice] = field(default_factory=list)
-
-    def choose(self, choice: Choice) -> Entry | None:
-        """Take the next option of a choice; None if there is none left."""
-        found = next(choice.options, None)
-        if found is not None:
-            del self.entries[choice.length :]
-            self.entries.append(found)
-        return found
-
-    def result(self, history: History, final: State) -> KeyReplay:
-        """The trail, sorted by what its entries are."""
-        return KeyReplay(
-            history,
-            final,
-            [entry for entry in self.entries if isinstance(entry, Explanation)],
-            [entry for entry in self.entries if isinstance(entry, WriteApart)],
-        )

@@ -1,0 +1,137 @@
+"""Depth-first search through the syncs of a key: turning back from dead ends, within a bound.
+
+What a sync can have seen is a choice; a later write may show that an earlier choice was wrong. From
+a dead end the search goes back to the choices before it, first with little effort and then, nearer
+to the dead end, with more. A state from which a dead end was reached once is not entered again. The
+bound is counted in attempts, not in time, so that runs agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeVar
+
+
+class SearchState(Protocol):
+    """Where a search stands after some syncs."""
+
+    @property
+    def index(self) -> int:
+        """The next write to explain."""
+        ...
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """All by which two states can be told apart."""
+        ...
+
+
+S = TypeVar("S", bound=SearchState)
+E = TypeVar("E")
+
+
+@dataclass(slots=True)
+class Choice(Generic[S, E]):
+    """A state, and the explanations of its next write that have not been tried."""
+
+    state: S
+    options: Iterator[E]
+    length: int  # of the trail before it
+
+
+@dataclass(slots=True)
+class Trail(Generic[S, E]):
+    """The way so far, and the choices on it that can still be made otherwise."""
+
+    entries: list[E] = field(default_factory=list)
+    choices: list[Choice[S, E]] = field(default_factory=list)
+
+    def choose(self, choice: Choice[S, E]) -> E | None:
+        """Take the next option of a choice; None if there is none left."""
+        found = next(choice.options, None)
+        if found is not None:
+            del self.entries[choice.length :]
+            self.entries.append(found)
+        return found
+
+
+class Backtracking(Generic[S, E]):
+    """The search; a controller's walk says what may become of a write and what a sync leaves.
+
+    `efforts` are levels of what is taken into account, the least first; `reach` says for each how
+    many earlier choices a dead end may ask for another way.
+    """
+
+    efforts: Sequence[int] = ()
+    reach: Mapping[int, int] = {}
+
+    def options(self, state: S, effort: int) -> Iterator[E]:
+        """What may become of the next write, the likeliest first."""
+        raise NotImplementedError
+
+    def after(self, found: E, state: S, entries: list[E]) -> S:
+        """The state that an option leads to; what needs no choice then joins the entries."""
+        raise NotImplementedError
+
+    def attempts_made(self) -> int:
+        """How many attempts the key has cost."""
+        raise NotImplementedError
+
+    def allowance(self) -> int:
+        """How many more turning back from one write may cost."""
+        raise NotImplementedError
+
+    def learned(self) -> bool:
+        """Whether something came to light by which the walk begins anew."""
+        return False
+
+    def step(self, trail: Trail[S, E], state: S) -> S | None:
+        """The state after the next write's explanation; None if it has none."""
+        least = self.efforts[0]
+        choice = Choice(state, self.options(state, least), len(trail.entries))
+        found = trail.choose(choice)
+        if found is None:
+            return self._turn_back(trail, state)
+        trail.choices.append(choice)
+        del trail.choices[: -self.reach[least]]
+        return self.after(found, state, trail.entries)
+
+    def _turn_back(self, trail: Trail[S, E], dead: S) -> S | None:
+        """From a dead end to another way past it; None, with the trail as it was, if none is."""
+        entries = list(trail.entries)
+        states = [(choice.state, choice.length) for choice in trail.choices]
+        allowed = self.attempts_made() + self.allowance()
+        for effort in self.efforts:
+            trail.entries = list(entries)
+            trail.choices = [
+                Choice(state, self.options(state, effort), length)
+                for state, length in states[-self.reach[effort] :]
+            ]
+            trail.choices.append(Choice(dead, self.options(dead, effort), len(entries)))
+            found = self._descend(trail, effort, dead.index, allowed)
+            if found is not None:
+                return found
+            if self.learned():
+                break
+        trail.entries = entries
+        trail.choices = []
+        return None
+
+    def _descend(self, trail: Trail[S, E], effort: int, goal: int, allowed: int) -> S | None:
+        """Depth first, until the write at `goal` is explained; at most `allowed` attempts."""
+        entered: set[object] = set()
+        while trail.choices and self.attempts_made() < allowed:
+            choice = trail.choices[-1]
+            found = trail.choose(choice)
+            if found is None:
+                trail.choices.pop()
+                continue
+            state = self.after(found, choice.state, trail.entries)
+            if state.index > goal:
+                return state
+            if state.identity not in entered:
+                entered.add(state.identity)
+                options = self.options(state, effort)
+                trail.choices.append(Choice(state, options, len(trail.entries)))
+        return None
