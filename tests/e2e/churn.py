@@ -46,7 +46,7 @@ def timetable(around: Surroundings) -> list[Act]:
     span = max(10.0, around.seconds - TAIL_SECONDS)
     acts: list[Act] = []
     for number in range(around.churn_jobs):
-        made = _random_job(chance, number, around)
+        made = random_job(chance, number, around)
         at = round(chance.uniform(0, span - 8), 3)
         acts.append(Act(at, made.name, made.create))
         acts += _disturbances(chance, made, at)
@@ -54,7 +54,9 @@ def timetable(around: Surroundings) -> list[Act]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Job:
+class ChurnJob:
+    """One random job before it is made."""
+
     name: str
     plan: RawObject
     spec: RawObject
@@ -64,7 +66,8 @@ class _Job:
         scene.job(self.name, self.plan, restart=self.restart, **self.spec)
 
 
-def _random_job(chance: random.Random, number: int, around: Surroundings) -> _Job:
+def random_job(chance: random.Random, number: int, around: Surroundings) -> ChurnJob:
+    """Return the `number`-th job of a churn, of a kind that the version knows."""
     kinds = _kinds(around)
     kind = chance.choices(list(kinds), [weight for weight, _ in kinds.values()])[0]
     plan: RawObject = {
@@ -79,7 +82,7 @@ def _random_job(chance: random.Random, number: int, around: Surroundings) -> _Jo
     spec: RawObject = {"completions": completions, "parallelism": chance.randint(1, 4)}
     spec["backoffLimit"] = chance.choice((0, 1, 2, 3, 6))
     restart = kinds[kind][1](chance, plan, spec) or "Never"
-    return _Job(name=f"c{number:04d}-{kind}", plan=plan, spec=spec, restart=restart)
+    return ChurnJob(name=f"c{number:04d}-{kind}", plan=plan, spec=spec, restart=restart)
 
 
 _Shape = Callable[[random.Random, RawObject, RawObject], str | None]
@@ -223,7 +226,7 @@ def _failures(chance: random.Random, count: int) -> RawObject:
     return {str(ordinal): {"exit": chance.randint(1, 9)} for ordinal in picked}
 
 
-def _disturbances(chance: random.Random, made: _Job, created_at: float) -> list[Act]:
+def _disturbances(chance: random.Random, made: ChurnJob, created_at: float) -> list[Act]:
     """Return what a user does to this job later on; often nothing."""
 
     def later(low: float, high: float) -> float:

@@ -19,6 +19,7 @@ from tests.e2e.policy_scenarios import (
     success_policy,
 )
 from tests.e2e.scene import Scene, Surroundings
+from tests.e2e.storm_scenarios import burst, crons, drain, meddle, quotas, webhook
 from tests.e2e.trouble_scenarios import refused, troubles
 from tests.e2e.version_scenarios import cron_conflicts, orphans_refused
 
@@ -361,6 +362,12 @@ SCENARIOS: dict[str, Entry] = {
     "churn": Entry(run=churn, in_all=False),
     "troubles": Entry(run=troubles, in_all=False),
     "refused": Entry(run=refused, in_all=False),
+    "burst": Entry(run=burst, in_all=False),
+    "meddle": Entry(run=meddle, in_all=False),
+    "drain": Entry(run=drain, in_all=False),
+    "webhook": Entry(run=webhook, in_all=False),
+    "quotas": Entry(run=quotas, in_all=False),
+    "crons": Entry(run=crons, in_all=False),
 }
 
 

@@ -6,8 +6,11 @@ there, an interrupted one lists anew, a stream that nobody recorded has no rows 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+import random
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
+
+from tracekit.kube.timestamps import NS_PER_S
 
 Row = dict[str, Any]
 _STATES = ("LIST", "ADDED", "MODIFIED", "DELETED")
@@ -34,6 +37,32 @@ def with_gap(rows: Iterable[Row], from_ns: int, until_ns: int) -> list[Row]:
 def without(rows: Iterable[Row], streams: Collection[str]) -> list[Row]:
     """The record of a recorder that did not follow some streams."""
     return [row for row in rows if row["resource"] not in streams]
+
+
+def random_cut(rows: Sequence[Row], chance: random.Random) -> tuple[str, list[Row]]:
+    """A record cut at random, and in words how."""
+    first, last = rows[0]["recv"], rows[-1]["recv"]
+    at_ns = chance.randrange(first, last)
+    at_s = (at_ns - first) / NS_PER_S
+    match chance.choice(("start", "end", "gap", "gap", "gaps", "no Events", "middle")):
+        case "start":
+            return f"from {at_s:.3f} s on", late_start(rows, at_ns)
+        case "end":
+            return f"up to {at_s:.3f} s", early_end(rows, at_ns)
+        case "middle":
+            until_ns = chance.randrange(at_ns, last)
+            what = f"from {at_s:.3f} s to {(until_ns - first) / NS_PER_S:.3f} s"
+            return what, early_end(late_start(rows, at_ns), until_ns)
+        case "no Events":
+            return "without Events", without(rows, {"events"})
+        case kind:
+            kept, said = list(rows), []
+            for _ in range(1 if kind == "gap" else 3):
+                long_ns = int(chance.choice((0.05, 0.5, 2, 4, 10, 40)) * NS_PER_S)
+                kept = with_gap(kept, at_ns, min(last, at_ns + long_ns))
+                said.append(f"{long_ns / NS_PER_S:g} s from {(at_ns - first) / NS_PER_S:.3f} s on")
+                at_ns = chance.randrange(first, last)
+            return f"without {' and '.join(said)}", kept
 
 
 def _parted(rows: Iterable[Row], at_ns: int) -> tuple[list[Row], list[Row]]:

@@ -81,6 +81,11 @@ def _ownership_evidence(history: History, write: Write, managers: Collection[str
                 f"(finalizers {', '.join(job.view.finalizers) or 'none'}): the garbage collector "
                 "drops its owner references, the Job controller releases nothing from then on"
             )
+        before = write.pod.previous
+        if write.pod.view.has_tracking_finalizer and before is not None:
+            return (
+                "the tracking finalizer stayed: the Job controller's release takes it off as well"
+            )
     if write.pod.type == "DELETED":
         return None  # the last state is older than the write
     return _other_manager(write.pod, managers, subresource="")

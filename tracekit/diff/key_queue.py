@@ -188,6 +188,9 @@ def due(facts: KeyFacts, before: Explanation | None, sync: Explanation) -> Due:
     wait_ns = 0
     refused = before is not None and before.refused
     refused = refused or facts.refusals(sync.due_ns) is not None
+    refused_ns = facts.last_refusal_ns(first.recv_ns)
+    if refused_ns is not None and refused_ns > certain_ns:
+        certain_ns, refused = refused_ns, True  # each refusal may have been followed by another
     if sync.due_ns <= held_until_ns or sync.silent or refused:
         wait_ns = facts.rules.retries.backoff_ns_max  # it may be a retry
     elif not sync.timed:

@@ -14,6 +14,9 @@ from tracekit.replay.history import EventRow
 from tracekit.replay.key_facts import KeyFacts
 from tracekit.replay.search_state import Explanation
 
+#: Events about calls that were refused: their messages end in the server's words.
+_REFUSALS = ("FailedCreate", "FailedDelete")
+
 
 class LoneEvents:
     """What syncs of one key without a write may have told."""
@@ -26,9 +29,9 @@ class LoneEvents:
 
     def may_tell(self, row: EventRow) -> bool:
         """Whether such a sync can have handed out this Event before it arrived."""
-        if row.reason == "FailedCreate" and any(sync.refused for sync in self._syncs):
+        if row.reason in _REFUSALS and any(sync.refused for sync in self._syncs):
             return True
-        wanted = (row.event_type, row.reason, "" if row.reason == "FailedCreate" else row.message)
+        wanted = (row.event_type, row.reason, "" if row.reason in _REFUSALS else row.message)
         for number in range(len(self._syncs) + 1):
             before = self._syncs[number - 1] if number else None
             if before is not None and before.writes[0].recv_ns > row.recv_ns:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from tracekit.kube.timestamps import NS_PER_S
@@ -15,6 +15,12 @@ _LEASE_NAMESPACE = "kube-system"
 #: Renewals come every --leader-elect-retry-period (2 s); a longer pause may be a change of leader.
 _RETRY_NS = 3 * NS_PER_S
 _REFUSED = 400
+_COMPONENT = "job-controller"
+_REFUSALS = ("FailedCreate", "FailedDelete")
+#: How the API server says that a webhook or an admission policy refused, or could not be asked.
+_BY_ADMISSION = ("admission webhook", "failed calling webhook", "ValidatingAdmissionPolicy")
+#: client-go puts this before the message of an Event that stands for several.
+_COMBINED = "(combined from similar events)"
 
 
 def run_context_of(reader: TraceReader) -> RunContext:
@@ -26,12 +32,17 @@ def run_context_of(reader: TraceReader) -> RunContext:
         for gap in reader.gaps()
         if gap.stream in ("jobs", "pods")
     )
+    end_ns = max(last, default=0)
+    restarts = (*_restarts(reader), *_successions(reader))
+    told = _told(reader)
     return RunContext(
-        max(last, default=0),
-        (*_restarts(reader), *_successions(reader)),
+        end_ns,
+        restarts,
         gaps,
         _namespaces_ending(reader),
         _not_recorded(reader, {stream.stream for stream in streams}),
+        _refusing(told),
+        _unposted(told, restarts, end_ns),
         str(reader.header.scope.get("times") or ""),
         str(reader.header.scope.get("unlisted") or ""),
         whole=not any(reader.header.scope.get(part) for part in ("namespaces", "selector")),
@@ -103,6 +114,51 @@ def _restarts(reader: TraceReader) -> tuple[Outage, ...]:
                 )
             )
         before = row
+    return tuple(found)
+
+
+def _told(reader: TraceReader) -> list[dict[str, Any]]:
+    """What the Job controller's Events say, with when."""
+    columns = ("recv_ns", "last_ns", "component", "count", "reason", "message", "namespace")
+    rows: list[dict[str, Any]] = reader.table(columns, streams=["events"]).to_pylist()
+    return [row for row in rows if row["component"] == _COMPONENT]
+
+
+def _refusing(told: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Namespaces in which admission refuses writes, with the words of one Event."""
+    found: dict[str, str] = {}
+    for row in told:
+        message = row["message"] or ""
+        if row["reason"] in _REFUSALS and any(part in message for part in _BY_ADMISSION):
+            found.setdefault(row["namespace"], f"admission refuses writes here ({message[:120]})")
+    return found
+
+
+def _unposted(
+    told: Iterable[Mapping[str, Any]], restarts: Collection[Outage], end_ns: int
+) -> tuple[Outage, ...]:
+    """Times from the last Event that a process of the controller posted to its end.
+
+    One goroutine posts them in the order in which they were handed to it: what it was given after
+    the last one that came through may have died with it. Counted and combined ones carry the time
+    at which they were posted, and tell nothing.
+    """
+    posted = [
+        (row["recv_ns"], row["last_ns"])
+        for row in told
+        if row["last_ns"] is not None
+        and row["count"] == 1
+        and not (row["message"] or "").startswith(_COMBINED)
+    ]
+    found: list[Outage] = []
+    begun_ns = 0
+    for at_ns, why in (
+        *((r.until_ns, f"{r.why}: its last Events may be lost") for r in restarts),
+        (end_ns, "the record ends: its last Events may not have been posted yet"),
+    ):
+        given = [last_ns for recv_ns, last_ns in posted if begun_ns <= recv_ns <= at_ns]
+        found.append(Outage(max(given, default=begun_ns), at_ns, why))
+        begun_ns = at_ns
     return tuple(found)
 
 

@@ -208,9 +208,11 @@ class Attempts(CacheCuts):
     ) -> Iterator[Assumption]:
         """What the explanation takes for granted, with the time and the evidence."""
         at_ns = self.history.writes[state.index].recv_ns
-        if api.refused:
-            evidence = self.facts.refusals(at_ns)
-            if evidence is not None:
+        for calls, evidence in (
+            (api.refused - api.refused_writes, self.facts.refusals(at_ns)),
+            (api.refused_writes, self.facts.refused_writes(at_ns)),
+        ):
+            if calls and evidence is not None:
                 yield evidence
         if rest is not None:
             yield self.facts.ending(at_ns)

@@ -119,29 +119,39 @@ class CacheCuts:
             cache.move_to(self.history.pods, position)
             yield Cut(job, position, cache, memories[position - state.handled], position)
 
-    def memories(self, state: State, upto: int, job_uid: str) -> list[JobMemory]:
+    def memories(
+        self, state: State, upto: int, job_uid: str, *, kept: bool = False
+    ) -> list[JobMemory]:
         """The key's memory after each pod revision from the handlers' position to `upto`.
 
-        A Job's end clears it for the next one of the same name. Revisions that tell it nothing
-        share one memory: runs get copies.
+        A Job's end clears it for the next one of the same name, if a sync found the key without a
+        Job in between; else it is `kept`, as pods of the old Job left it. Revisions that tell it
+        nothing share one memory: runs get copies.
         """
-        before = self.history.jobs[state.job_floor].view.uid if self.history.jobs else job_uid
-        memory = state.memory if before == job_uid else JobMemory()
+        before = self._uid_before(state, job_uid)
+        memory = state.memory if kept or before == job_uid else JobMemory()
         found = [memory]
         for revision in self.history.pods[state.handled : upto]:
             told = memory.copy()
-            tell(told, revision, job_uid)
+            tell(told, revision, before if kept else job_uid)
             if told != memory:
                 memory = told
             found.append(memory)
         return found
 
+    def _uid_before(self, state: State, job_uid: str) -> str:
+        """Which Job the key's last sync was about."""
+        return self.history.jobs[state.job_floor].view.uid if self.history.jobs else job_uid
+
     def behind(self, state: State, job: Revision[JobView], effort: Effort) -> Iterator[Cut]:
         """Cuts between an informer's change of its cache and its handlers' running."""
         floor, newest = self.window(state, effort)
+        kept = self._uid_before(state, job.view.uid) != job.view.uid
         for cut in self.cuts_at(state, job, range(newest, floor - 1, -1)):
-            memories = self.memories(state, cut.pods, job.view.uid)
+            memories = self.memories(state, cut.pods, job.view.uid, kept=kept)
             left, last = MEMORIES_BEHIND, memories[-1]
+            if kept:
+                yield cut._replace(memory=last)
             for handled in range(cut.pods - 1, state.handled - 1, -1):
                 memory = memories[handled - state.handled]
                 if memory is not last:

@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from tracekit.cache.pods import PodCache
-from tracekit.controllers.job.backoff import BackoffRecord
+from tracekit.controllers.job.backoff import BackoffRecord, backoff_end_ns
 from tracekit.controllers.job.memory import JobMemory, PodExpectations
 from tracekit.kube.views import JobView
 from tracekit.replay.attempts import Attempts
 from tracekit.replay.cuts import Cut, Effort
-from tracekit.replay.history import Revision
+from tracekit.replay.history import Revision, WriteKind
 from tracekit.replay.key_facts import CLOCK_SLACK_NS, KeyFacts
 from tracekit.replay.recorded_api import (
     Assumptions,
@@ -28,6 +28,8 @@ from tracekit.replay.search_state import Explanation, SilentSync, State
 SILENT_ROW = 4
 SILENT_MEMORIES = 12
 SILENT_POSITIONS = 16
+#: Among so many writes a sync's later calls are looked for as refused, and done by the next.
+REFUSED_AMONG = 8
 #: So many pod revisions back is a sync looked for that left nothing but an Event or a timer.
 SILENT_PODS = 200
 #: Failures that a record of unknown length stands for: the longest back-off.
@@ -72,7 +74,13 @@ class CutSearch(Attempts):
         for second_deletes in (False, True) if idle else (False,):
             for refused in refusals:
                 for cuts_off in (False, True) if ends else (False,):
-                    yield Assumptions(refused, cuts_off, second_deletes=second_deletes)
+                    yield Assumptions(refused, cuts_off=cuts_off, second_deletes=second_deletes)
+        if self.facts.refused_writes(at_ns) is None:
+            return
+        yield Assumptions(refusals[-1], refused_writes=True)
+        last = min(len(self.history.writes), state.index + REFUSED_AMONG)
+        for index in range(last - 1, state.index, -1):
+            yield Assumptions(refusals[-1], refused_writes=True, refused_from=index)
 
     # One attempt.
 
@@ -108,12 +116,39 @@ class CutSearch(Attempts):
         found = self._at_its_time(state, cut, assume)
         if found is not None:
             yield found
+            yield from self._failed_earlier(state, cut, found)
         if state.certain and state.backoff_known:
             return
         for guessed in self._guesses(state, cut):
             found = self._at_its_time(state, guessed, assume)
             if found is not None:
                 yield found
+
+    def _failed_earlier(self, state: State, cut: Cut, found: Explanation) -> Iterator[Explanation]:
+        """The same with the latest failure after which the next pod could be created when it was.
+
+        Up to 1.27.4 a pod without an end of its containers fails when a sync looks at it: the
+        record shows that moment only as between what the sync had seen and its first write.
+        """
+        record = found.state.memory.backoff
+        if self.rules.finish_time_from_pod_status or not self.rules.pod_backoff_base_ns:
+            return
+        taken_ns = record.last_failure_ns
+        if taken_ns is None or taken_ns // 2 != found.now_ns // 2:  # not from this sync's clock
+            return
+        end_ns = backoff_end_ns(
+            record,
+            base_ns=self.rules.pod_backoff_base_ns,
+            limit_ns=self.rules.pod_backoff_limit_ns,
+        )
+        for write in self.history.writes[found.writes[-1].index + 1 :]:
+            if write.kind is WriteKind.POD_CREATE:
+                over_ns = (end_ns or 0) - write.recv_ns
+                if 0 < over_ns <= taken_ns - self.earliest_ns(state, cut):
+                    memory = found.state.memory.copy()
+                    memory.backoff = record._replace(last_failure_ns=taken_ns - over_ns)
+                    yield replace(found, state=replace(found.state, memory=memory))
+                return
 
     def _guesses(self, state: State, cut: Cut) -> Iterator[Cut]:
         """Memories of a time that the record did not see: in back-off, or waiting for pods."""
@@ -182,12 +217,19 @@ class CutSearch(Attempts):
         positions = sorted({*range(floor, min(floor + half, newest + 1)),
                             *range(max(floor, newest - half + 1), newest + 1)})  # fmt: skip
         at_ns = self.history.writes[state.index].recv_ns
-        assume = Assumptions(refusals=self.facts.refusals(at_ns) is not None, silent=True)
+        assume = self._silent_assumptions(at_ns)
         for job in reversed(list(self.job_candidates(state, Effort.SILENT))):
             for cut in self.cuts_at(state, job, positions):
                 found = self.silent_sync(state, cut, at_ns, assume)
                 if found is not None and found.memory.identity != cut.memory.identity:
                     yield found
+
+    def _silent_assumptions(self, at_ns: int) -> Assumptions:
+        return Assumptions(
+            refusals=self.facts.refusals(at_ns) is not None,
+            refused_writes=self.facts.refused_writes(at_ns) is not None,
+            silent=True,
+        )
 
     def silent_between(
         self, before: Explanation | None, sync: Explanation | None
@@ -206,7 +248,7 @@ class CutSearch(Attempts):
         else:
             state = replace(state, index=len(history.writes))
             at_ns = self.facts.run_context.end_ns
-        assume = Assumptions(refusals=self.facts.refusals(at_ns) is not None, silent=True)
+        assume = self._silent_assumptions(at_ns)
         for job in jobs[oldest:]:
             if job.type == "DELETED":
                 continue

@@ -22,6 +22,8 @@ CUT_OFF_NS = 10 * NS_PER_S
 SPAM_REFILL_NS = 300 * NS_PER_S
 #: How long an Event may wait for the tokens of a throttled client before it is posted.
 EVENT_LAG_NS = 300 * NS_PER_S
+#: Not found, and conflict: the record shows why a call was answered so.
+_ANSWERED_ALIKE = (404, 409)
 #: A sync writes the status at most so often.
 _STATUS_WRITES_PER_SYNC = 3
 
@@ -41,6 +43,11 @@ class KeyFacts:
             (call.recv_ns - INFORMER_LAG_NS, call.recv_ns)
             for call in history.refused
             if call.stream == "pods" and call.verb == "create"
+        ]
+        self._refused_writes_ns = [
+            (call.recv_ns - INFORMER_LAG_NS, call.recv_ns)
+            for call in history.refused
+            if call.verb != "create" and call.code not in _ANSWERED_ALIKE
         ]
         self._status_indexes = [
             write.index for write in history.writes if write.kind is WriteKind.STATUS_UPDATE
@@ -141,7 +148,35 @@ class KeyFacts:
                     told_ns + after_ns,
                     "creations told as refused",
                 )
+        for lost in self.run_context.unposted:
+            if lost.from_ns <= at_ns <= lost.until_ns:
+                return Assumption("refused-creations", lost.from_ns, lost.until_ns, lost.why)
         return None
+
+    def last_refusal_ns(self, before_ns: int) -> int | None:
+        """When, before that, a sync may have been refused for the last time; None if never."""
+        after_ns = SPAM_REFILL_NS + self.rules.retries.backoff_ns_max
+        windows = [(from_ns, told_ns + after_ns) for from_ns, told_ns in self._refused_ns]
+        windows += [(lost.from_ns, lost.until_ns) for lost in self.run_context.unposted]
+        if self.history.namespace in self.run_context.refusing:
+            windows.append((0, self.run_context.end_ns))
+        begun = [min(until_ns, before_ns) for from_ns, until_ns in windows if from_ns < before_ns]
+        return max(begun, default=None)
+
+    def refused_writes(self, at_ns: int) -> Assumption | None:
+        """Why writes other than creations may have been refused; None if nothing tells so.
+
+        An audit log names them. Else only refused creations and deletions have Events; a webhook
+        or policy that is told to refuse these may be asked about the others, too.
+        """
+        for from_ns, told_ns in self._refused_writes_ns:
+            if from_ns <= at_ns + INFORMER_LAG_NS and at_ns <= told_ns + INFORMER_LAG_NS:
+                evidence = "the audit log has refused writes"
+                return Assumption("refused-writes", from_ns, told_ns, evidence)
+        told = self.run_context.refusing.get(self.history.namespace)
+        if told is None:
+            return None
+        return Assumption("refused-writes", 0, self.run_context.end_ns, told)
 
     # When nobody looked.
 

@@ -57,6 +57,8 @@ class Assumptions(NamedTuple):
     """What an attempt takes for granted about things that leave no trace."""
 
     refusals: bool = False  # creations may have been refused
+    refused_writes: bool = False  # so may every other write
+    refused_from: int = _AFTER_ALL  # what was observed from this index on, a later sync did
     cuts_off: bool = False  # the record may end, or the controller have died, inside the sync
     second_deletes: bool = False  # an Event may tell of a DELETE that came after another's
     silent: bool = False  # the sync left no write at all
@@ -88,7 +90,8 @@ class RecordedApi(msgspec.Struct):
     taken: set[int] = set()
     events: list[PredictedEvent] = []
     problems: list[Problem] = []
-    refused: int = 0
+    refused: int = 0  # calls that were
+    refused_writes: int = 0  # those of them that were no creations
     floor: int = 0  # writes before this index belong to an earlier step of the sync
     last_rv: int = 0
 
@@ -115,8 +118,12 @@ class RecordedApi(msgspec.Struct):
         return self._pod_write(WriteKind.POD_ADOPT, pod, f"pod {pod.name} to be adopted")
 
     def release_pod(self, job: JobView, pod: PodView) -> Outcome:
-        """PATCH that drops the owner reference."""
+        """PATCH that drops the owner reference, and the tracking finalizer with it."""
         del job
+        write = self._ended_by(pod)
+        if write is not None:
+            self._take(write)
+            return Outcome.OK
         return self._pod_write(WriteKind.POD_RELEASE, pod, f"pod {pod.name} to be released")
 
     def remove_finalizer(self, pod: PodView) -> Outcome:
@@ -130,6 +137,8 @@ class RecordedApi(msgspec.Struct):
         outcome = self._pod_write(WriteKind.POD_DELETE, pod, f"pod {pod.name} to be deleted")
         if outcome is Outcome.OK:
             self._event(job, "Normal", "SuccessfulDelete", f"Deleted pod: {pod.name}")
+        elif outcome is Outcome.REFUSED:
+            self._event(job, "Warning", "FailedDelete", "")
         return outcome
 
     def create_pods(self, job: JobView, intents: list[CreatePod]) -> list[Created]:
@@ -171,6 +180,12 @@ class RecordedApi(msgspec.Struct):
         base = revision.previous if revision is not None else None
         if write is None or revision is None or base is None or base.rv != job.rv:
             return self._status_unseen(job, status)
+        return self._status_seen(job, status, write, revision)
+
+    def _status_seen(
+        self, job: JobView, status: JobStatus, write: Write, revision: Revision[JobView]
+    ) -> tuple[Outcome, JobView]:
+        """The next status write continues this revision of the Job."""
         differences = status_differences(
             status,
             revision.view.status,
@@ -190,6 +205,8 @@ class RecordedApi(msgspec.Struct):
             if self.assume.cuts_off and self.consumed:
                 # The controller died before this write; another made the next.
                 raise RecordEnds(problem)
+            if self.assume.refused_writes:
+                return self._refuse(), job
             self._report(problem)
         self._take(write)
         self.floor = write.index
@@ -215,6 +232,8 @@ class RecordedApi(msgspec.Struct):
         self.taken.add(write.index)
 
     def _free(self, index: int) -> bool:
+        if index >= self.assume.refused_from:
+            return False
         return index not in self.taken and index not in self.skip
 
     def _next_status(self) -> int:
@@ -284,8 +303,19 @@ class RecordedApi(msgspec.Struct):
         gone = self._gone_before(pod.uid, kind, until)
         if gone is not None:
             return gone
-        self._missing(kind, what)
-        return Outcome.OK
+        return self._missing(kind, what)
+
+    def _ended_by(self, pod: PodView) -> Write | None:
+        """The pod's end, where its tracking finalizer was all that held it.
+
+        The store shows such an end with the state before it: the reference still there.
+        """
+        for write in self.history.writes[self.start : self._next_status()]:
+            if write.kind is WriteKind.FINALIZER_REMOVAL and write.uid == pod.uid:
+                ended = write.pod is not None and write.pod.type == "DELETED"
+                if ended and self._free(write.index) and not self.assume.silent:
+                    return write
+        return None
 
     def _gone_before(self, uid: str, kind: WriteKind, until: int) -> Outcome | None:
         """The pod got there by somebody else's hand before this sync's next status write."""
@@ -344,8 +374,8 @@ class RecordedApi(msgspec.Struct):
         ):
             return Outcome.OK, held.view  # a PUT that changes nothing within the second
         if write is None:
-            self._missing(WriteKind.STATUS_UPDATE, "a status update")
-            return Outcome.OK, replace(job, status=status)
+            answer = self._missing(WriteKind.STATUS_UPDATE, "a status update")
+            return answer, replace(job, status=status)
         self._report(
             Problem(
                 WriteKind.STATUS_UPDATE, "different", write, "another status", tuple(differences)
@@ -381,19 +411,28 @@ class RecordedApi(msgspec.Struct):
                 return Outcome.CONFLICT, job
         if _same_apart_from_times(status, job.status, self.clock.now_ns):
             return Outcome.OK, job
-        self._missing(WriteKind.STATUS_UPDATE, "a status update")
-        return Outcome.OK, replace(job, status=status)
+        answer = self._missing(WriteKind.STATUS_UPDATE, "a status update")
+        return answer, job if answer is Outcome.REFUSED else replace(job, status=status)
 
     def _base_rv(self) -> int:
         """The Job's revision on the server when this sync makes its write."""
         current = self.history.job_before(self._now_rv())
         return current.rv if current is not None else 0
 
-    def _missing(self, kind: WriteKind, what: str) -> None:
+    def _missing(self, kind: WriteKind, what: str) -> Outcome:
+        """The record does not have this write; the answer that the sync goes on with."""
         problem = Problem(kind, "missing", None, what)
         if self.assume.cuts_off:
             raise RecordEnds(problem)
+        if self.assume.refused_writes and kind is not WriteKind.POD_CREATE:
+            return self._refuse()
         self._report(problem)
+        return Outcome.OK
+
+    def _refuse(self) -> Outcome:
+        self.refused += 1
+        self.refused_writes += 1
+        return Outcome.REFUSED
 
     def _report(self, problem: Problem) -> None:
         if not self.assume.lenient:

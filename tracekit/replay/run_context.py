@@ -26,6 +26,11 @@ class RunContext:
     namespaces_ending: Mapping[str, int] = field(default_factory=dict)
     #: Streams that the source does not hold -> why; nothing follows from their having no rows.
     not_recorded: Mapping[str, str] = field(default_factory=dict)
+    #: namespace -> what an Event tells of an admission webhook or policy that refuses writes there.
+    refusing: Mapping[str, str] = field(default_factory=dict)
+    #: Times of which Events may be missing: their process died, or the record ended, before they
+    #: were posted.
+    unposted: tuple[Outage, ...] = ()
     #: Why the times of rows are not those at which things happened; empty where they are.
     times_unknown: str = ""
     #: Why objects that were there before the record began are not known; empty where it lists them.

@@ -36,6 +36,7 @@ from tracekit.replay.search_state import (
     State,
     WriteApart,
 )
+from tracekit.replay.unsigned import unsigned
 from tracekit.verdict import Reason
 
 #: How many earlier syncs are asked for another way, by effort: what is rare is near.
@@ -143,12 +144,30 @@ class KeyWalker(Backtracking[State, Entry]):
         """Past a write that nothing explains."""
         write = self.history.writes[state.index]
         found: Entry = nearest(self.search, state)
+        loose = self._unsigned(found)
+        if loose:
+            trail.entries += loose
+            done = state.done.union(apart.write.index for apart in loose)
+            return self._settled(replace(state, done=done), trail.entries)
         if self.facts.may_be_foreign(write):
             problems = found.problems if isinstance(found, Explanation) else ()
             if not problems or any(problem.verdict != "early" for problem in problems):
                 found = WriteApart(Apart.FOREIGN, write)
         trail.entries.append(found)
         return self.after(found, state, trail.entries)
+
+    def _unsigned(self, found: Entry) -> list[WriteApart]:
+        """What stands in the way of an attempt and may be anybody's work: it is set aside."""
+        loose, extra = [], True
+        for problem in found.problems if isinstance(found, Explanation) else ():
+            write = problem.write
+            why = unsigned(self.history, write) if write is not None else None
+            if write is not None and why is not None:
+                loose.append(WriteApart(Apart.UNKNOWABLE, write, why, Reason.NOT_RECORDED))
+            extra = extra and why is not None and problem.verdict == "extra"
+        # A status that nobody signed is the cause of what else does not fit.
+        statuses = [a for a in loose if a.write.kind is WriteKind.STATUS_UPDATE]
+        return loose if extra else statuses
 
     def _undecided(self, trail: Trail[State, Entry], state: State) -> State:
         """The search gave up: nothing is said of what is left."""

@@ -1,0 +1,28 @@
+"""Parts of real records that were once told as divergences; about.json says what each shows.
+
+Each is what a watch of one or two Jobs saw, of a control plane under load, refusals or an
+administrator's hands: no divergence in any is true.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.traces import about, import_log
+from tracekit.judging.judged import Judge, resolve_era
+
+RECORDS = Path(__file__).parents[1] / "data" / "replay"
+CASES = sorted(path.parent.name for path in RECORDS.glob("*/about.json"))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_a_real_controller_did_is_no_divergence(case: str, tmp_path: Path) -> None:
+    folder = RECORDS / case
+    reader = import_log(folder / "watch.jsonl.zst", tmp_path / "trace", folder)
+    report = Judge(reader, resolve_era(reader, None, None)).report()
+    told = [(j.action, j.verdict.value, j.subject, j.why) for j in report.divergences]
+    assert told == [], about(folder)["what"]
+    judged = {f"{j.object.namespace}/{j.object.name}" for j in report.judgements}
+    assert set(about(folder)["jobs"]) <= judged

@@ -1,0 +1,88 @@
+"""Writes that leave no trace of who made them.
+
+A watch shows a writer by the managedFields entry that a write gives a time to, and an entry gets
+one only where a field was set. What only takes something off (a finalizer, an owner reference,
+fields of a status) is signed by nobody: where no sync explains it, it may be anybody's.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from tracekit.kube.timestamps import NS_PER_S
+from tracekit.kube.views import JobStatus, JobView, PodView
+from tracekit.replay.history import History, Revision, Write, WriteKind
+
+#: What of a pod ties it to its Job: a patch of these alone changes nothing else.
+_TIES = {
+    WriteKind.FINALIZER_REMOVAL: "a finalizer",
+    WriteKind.POD_RELEASE: "an owner reference",
+}
+#: managedFields count in whole seconds, by the API server's clock.
+_SIGNED_WITHIN_NS = 2 * NS_PER_S
+
+
+def unsigned(history: History, write: Write) -> str | None:
+    """Why a write that no sync explains may be anybody's; None if it must be the controller's.
+
+    What its absence leads to is asked of the syncs that follow.
+    """
+    if write.actor is not None:
+        return None
+    if write.kind is WriteKind.STATUS_UPDATE and write.job is not None:
+        return _status(write.job)
+    what = _TIES.get(write.kind)
+    if what is None or write.pod is None or not _loses_a_tie(write.pod):
+        return None
+    if write.kind is WriteKind.FINALIZER_REMOVAL and _was_counted(history, write.pod.view):
+        return None
+    return (
+        f"no cut makes a sync do this, and a watch does not show who takes {what} off: an audit "
+        "log would tell whether it was the controller"
+    )
+
+
+def _loses_a_tie(revision: Revision[PodView]) -> bool:
+    """Whether nothing else changed with this revision."""
+    before = revision.previous
+    if before is None or revision.type == "DELETED":
+        return False
+    return _without_ties(before.view) == _without_ties(revision.view)
+
+
+def _without_ties(pod: PodView) -> PodView:
+    return replace(
+        pod, rv=0, controller=None, owners=(), finalizers=(), has_tracking_finalizer=False
+    )
+
+
+def _was_counted(history: History, pod: PodView) -> bool:
+    """Whether the controller counted an ended pod with or without its finalizer."""
+    return pod.terminal and any(
+        pod.uid in (*job.view.status.uncounted_succeeded, *job.view.status.uncounted_failed)
+        for job in history.jobs
+    )
+
+
+def _status(revision: Revision[JobView]) -> str | None:
+    """A status that only lost fields, with no managedFields entry of that time."""
+    before = revision.previous
+    if before is None or not _only_lost(before.view.status, revision.view.status):
+        return None
+    entries = revision.evidence.managers()
+    latest_ns = max((entry.time_ns or 0 for entry in entries), default=0)
+    if not entries or entries != before.evidence.managers():
+        return None
+    if revision.recv_ns - latest_ns <= _SIGNED_WITHIN_NS:
+        return None
+    return (
+        "no cut makes a sync write this, and managedFields name nobody who took fields out of the "
+        "status: an audit log would tell whether it was the controller"
+    )
+
+
+def _only_lost(old: JobStatus, new: JobStatus) -> bool:
+    return not any(
+        getattr(new, name) and getattr(old, name) != getattr(new, name)
+        for name in JobStatus.__struct_fields__
+    )
