@@ -97,7 +97,9 @@ def replay(
     era = resolve_era(reader, kubernetes_version, feature_gates)
     tell_warnings(era)
     names = None if controllers is None else [name.strip() for name in controllers.split(",")]
-    report = Judge(reader, era).report(Asked(namespace, job, names, min_actions))
+    judge, asked = Judge(reader, era), Asked(namespace, job, names, min_actions)
+    counts_only = diff and output in ("table", "json") and not baseline
+    report = judge.tally(asked) if counts_only else judge.report(asked)
     if not diff and (output in CI_FORMATS or baseline):
         raise UsageError("-o junit, -o sarif and --baseline are about verdicts: add --diff")
     if diff:

@@ -14,10 +14,11 @@ others served, or an idle controller; otherwise nothing is said, for it may just
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from tracekit.diff.key_queue import FirstWrite, Hurried
@@ -86,78 +87,216 @@ class KeyTiming:
     behind: tuple[Behind, ...]
 
 
-@dataclass(slots=True)
+class Services:
+    """The syncs of many keys, some forty bytes each: all of them are needed at once."""
+
+    def __init__(self) -> None:
+        self._keys: list[str] = []
+        self._actions: dict[str, int] = {}
+        self._key = array("l")  # of a service: the position of its key
+        self._action = array("b")
+        self._rv = array("q")
+        self.served_ns = array("q")
+        self.earliest_ns = array("q")
+        self.certain_ns = array("q")
+        self._timed = bytearray()
+        self._judged = bytearray()
+
+    def add(self, services: Sequence[Service]) -> None:
+        """Take in the services of one key."""
+        for service in services:
+            first = service.first
+            if not self._keys or self._keys[-1] != first.key:
+                self._keys.append(first.key)
+            self._key.append(len(self._keys) - 1)
+            self._action.append(self._actions.setdefault(first.action, len(self._actions)))
+            self._rv.append(int(first.resource_version))
+            self.served_ns.append(service.served_ns)
+            self.earliest_ns.append(service.earliest_ns)
+            self.certain_ns.append(service.certain_ns)
+            self._timed.append(service.timed)
+            self._judged.append(service.judged)
+
+    def __len__(self) -> int:
+        return len(self.served_ns)
+
+    def __getitem__(self, number: int) -> Service:
+        return Service(
+            self.first(number),
+            self.served_ns[number],
+            self.earliest_ns[number],
+            self.certain_ns[number],
+            self.timed(number),
+            bool(self._judged[number]),
+        )
+
+    def first(self, number: int) -> FirstWrite:
+        """By what the judgement of its first write is found."""
+        action = list(self._actions)[self._action[number]]
+        return FirstWrite(self._keys[self._key[number]], action, str(self._rv[number]))
+
+    def timed(self, number: int) -> bool:
+        """Whether a timer of its own made it due."""
+        return bool(self._timed[number])
+
+    def judged(self) -> Iterator[int]:
+        """The services of which the record can tell whether they were late."""
+        return (number for number, judged in enumerate(self._judged) if judged)
+
+    def since(self, from_ns: int) -> Services:
+        """Those that were served from then on, and of the others the one that was ready last."""
+        before = [n for n, served_ns in enumerate(self.served_ns) if served_ns < from_ns]
+        latest = max(before, key=self.earliest_ns.__getitem__, default=None)
+        kept = Services()
+        for number in range(len(self)):
+            if number == latest or self.served_ns[number] >= from_ns:
+                kept.add([self[number]])
+        return kept
+
+    def as_served(self) -> list[int]:
+        """The services by the time at which they were served, then by key, action, revision."""
+        served_ns = self.served_ns
+        order = sorted(range(len(self)), key=served_ns.__getitem__)
+        start = 0
+        for end in range(1, len(order) + 1):
+            if end == len(order) or served_ns[order[end]] != served_ns[order[start]]:
+                if end - start > 1:
+                    order[start:end] = sorted(order[start:end], key=self.first)
+                start = end
+        return order
+
+
 class Process:
     """What the controller's process was seen to do, over all keys of one work queue."""
 
-    services: Sequence[Service]
-    calls_ns: Sequence[int]  # receive times of its writes and Events, sorted
-    #: Times in which the recorder could not see: nothing follows from silence in them.
-    blind: Sequence[tuple[int, int]] = ()
-    #: Whether the record holds all keys of the process; else silence proves nothing.
-    whole: bool = True
-    _served_ns: list[int] = field(default_factory=list)
-    _latest: list[Service] = field(default_factory=list)
+    def __init__(
+        self,
+        services: Services,
+        calls_ns: Sequence[int],
+        blind: Sequence[tuple[int, int]] = (),
+        *,
+        whole: bool = True,
+    ) -> None:
+        """`calls_ns`: receive times of its writes and Events, sorted.
 
-    def __post_init__(self) -> None:
-        ordered = sorted(self.services, key=lambda s: (s.served_ns, s.first))
-        self._served_ns = [service.served_ns for service in ordered]
-        for service in ordered:
-            latest = self._latest[-1] if self._latest else service
-            self._latest.append(service if service.earliest_ns > latest.earliest_ns else latest)
+        `blind`: times in which the recorder could not see: nothing follows from silence in them.
+        `whole`: whether the record holds all keys of the process; else silence proves nothing.
+        """
+        self.services = services
+        self._calls_ns = calls_ns
+        self._blind = blind
+        self._whole = whole
+        self._served_ns = array("q")
+        self._latest = array("l")  # of those served by then the one that became ready last
+        latest = -1
+        for number in services.as_served():
+            if latest < 0 or services.earliest_ns[number] > services.earliest_ns[latest]:
+                latest = number
+            self._served_ns.append(services.served_ns[number])
+            self._latest.append(latest)
+        #: The times between two calls in which a free worker would have made one.
+        self._silences = [
+            (since_ns, next_ns)
+            for since_ns, next_ns in pairwise(calls_ns)
+            if self._is_idle(since_ns, next_ns)
+        ]
 
     def proof(self, certain_ns: int, until_ns: int, *, timed: bool) -> str | None:
         """Why a key that was ready at `certain_ns` must have been served before `until_ns`."""
         ready_ns = certain_ns + (CLOCK_SLACK_NS if timed else INFORMER_LAG_NS)
         if until_ns - ready_ns <= CALL_LATENCY_NS:
             return None
-        return self._overtaken(ready_ns, until_ns) or self._idle(ready_ns, until_ns)
+        return self._overtaken(ready_ns, until_ns) or self._silent(ready_ns, until_ns)
 
     def began_ns(self, at_ns: int) -> int:
         """When a sync whose first call is at `at_ns` began at the earliest, for want of tokens."""
         since_ns = at_ns - _RATE_NS
-        calls = bisect_right(self.calls_ns, at_ns) - bisect_left(self.calls_ns, since_ns)
+        calls = bisect_right(self._calls_ns, at_ns) - bisect_left(self._calls_ns, since_ns)
         return at_ns - CALL_LATENCY_NS if calls <= DEFAULT_QPS else 0
 
     def _overtaken(self, ready_ns: int, until_ns: int) -> str | None:
         position = bisect_right(self._served_ns, until_ns - CALL_LATENCY_NS)
         if not position:
             return None
-        other = self._latest[position - 1]
-        if other.earliest_ns <= ready_ns:
+        number = self._latest[position - 1]
+        if self.services.earliest_ns[number] <= ready_ns:
             return None
+        other = self.services[number]
         return (
             f"{other.first.key}, which cannot have been ready before "
             f"{format_rfc3339(other.earliest_ns)}, was served at {format_rfc3339(other.served_ns)}"
         )
 
-    def _idle(self, ready_ns: int, until_ns: int) -> str | None:
-        if not self.whole:
+    def _silent(self, ready_ns: int, until_ns: int) -> str | None:
+        if not self._whole:
             return None
-        first = bisect_left(self.calls_ns, ready_ns)
-        last = bisect_right(self.calls_ns, until_ns)
-        marks = [ready_ns, *self.calls_ns[first:last], until_ns]
-        for since_ns, next_ns in pairwise(marks):
-            if next_ns - since_ns < IDLE_NS:
-                continue
-            if any(a < next_ns and b > since_ns for a, b in self.blind):
-                continue
-            return (
-                f"the controller made no call from {format_rfc3339(since_ns)} to "
-                f"{format_rfc3339(next_ns)}"
-            )
+        calls_ns = self._calls_ns
+        first, end = bisect_left(calls_ns, ready_ns), bisect_right(calls_ns, until_ns)
+        if first == end:
+            silences = [(ready_ns, until_ns)]
+        else:
+            silences = [(ready_ns, calls_ns[first]), (calls_ns[end - 1], until_ns)]
+            position = bisect_left(self._silences, (calls_ns[first], 0))
+            silences[1:1] = self._silences[position : position + 1]
+            silences = [
+                (since_ns, next_ns) for since_ns, next_ns in silences if next_ns <= until_ns
+            ]
+        for since_ns, next_ns in silences:
+            if self._is_idle(since_ns, next_ns):
+                return (
+                    f"the controller made no call from {format_rfc3339(since_ns)} to "
+                    f"{format_rfc3339(next_ns)}"
+                )
         return None
 
+    def _is_idle(self, since_ns: int, next_ns: int) -> bool:
+        """Whether a free worker would have made a call, and the recorder could have seen it."""
+        return next_ns - since_ns >= IDLE_NS and not any(
+            from_ns < next_ns and until_ns > since_ns for from_ns, until_ns in self._blind
+        )
 
-def late(process: Process) -> Iterable[tuple[Service, str]]:
-    """The syncs that came later than they must have, each with its certificate."""
-    for service in process.services:
-        if not service.judged:
-            continue
-        proof = process.proof(service.certain_ns, service.served_ns, timed=service.timed)
+
+class Positions:
+    """How far the informer of one stream was seen to have got, and when; sixteen bytes a time."""
+
+    def __init__(self) -> None:
+        self.at_ns = array("q")
+        self.rv = array("q")
+
+    def since(self, from_ns: int) -> Positions:
+        """Those from then on, and the farthest before."""
+        kept = Positions()
+        pairs = list(zip(self.at_ns, self.rv, strict=True))
+        before = [pair for pair in pairs if pair[0] < from_ns]
+        for at_ns, rv in (
+            *([max(before, key=lambda pair: pair[1])] if before else ()),
+            *(pair for pair in pairs if pair[0] >= from_ns),
+        ):
+            kept.at_ns.append(at_ns)
+            kept.rv.append(rv)
+        return kept
+
+    def sorted(self) -> list[tuple[int, int]]:
+        """By time, only those that had got further than all before."""
+        farthest = -1
+        found: list[tuple[int, int]] = []
+        for number in sorted(range(len(self.rv)), key=self.at_ns.__getitem__):
+            at_ns, rv = self.at_ns[number], self.rv[number]
+            if (found and found[-1][0] == at_ns) or rv > farthest:
+                found.append((at_ns, rv))
+            farthest = max(farthest, rv)
+        return sorted(found)
+
+
+def late(process: Process) -> Iterator[tuple[FirstWrite, str]]:
+    """The first writes of the syncs that came later than they must have, with the certificate."""
+    services = process.services
+    for number in services.judged():
+        certain_ns, served_ns = services.certain_ns[number], services.served_ns[number]
+        proof = process.proof(certain_ns, served_ns, timed=services.timed(number))
         if proof is not None:
-            waited_s = (service.served_ns - service.certain_ns) / NS_PER_S
-            yield service, f"{waited_s:.1f} s after it was due, and {proof}"
+            waited_s = (served_ns - certain_ns) / NS_PER_S
+            yield services.first(number), f"{waited_s:.1f} s after it was due, and {proof}"
 
 
 def early(process: Process, hurried: Hurried) -> str | None:
@@ -175,23 +314,27 @@ def early(process: Process, hurried: Hurried) -> str | None:
     )
 
 
-def contradicted(process: Process, timings: Sequence[KeyTiming]) -> Iterable[tuple[Behind, str]]:
+def contradicted(
+    process: Process, behinds: Iterable[Behind], seen: Mapping[str, Positions]
+) -> Iterator[tuple[Behind, str]]:
     """Syncs that need caches older than those that an earlier sync of another key has shown.
 
     A process has one informer for each kind, and its position never goes back.
     """
-    seen = sorted(seen for timing in timings for seen in timing.seen)
-    for timing in timings:
-        for behind in timing.behind:
-            began_ns = max(behind.began_ns, process.began_ns(behind.at_ns))
-            for shown in seen:
-                if shown.at_ns > began_ns:
-                    break
-                if shown.stream == behind.stream and shown.rv >= behind.lacking_rv:
-                    why = (
-                        f"only caches without resourceVersion {behind.lacking_rv} explain it, and "
-                        f"the controller had seen {shown.rv} of the {behind.stream} by "
-                        f"{format_rfc3339(shown.at_ns)}"
-                    )
-                    yield behind, why
-                    break
+    shown: dict[str, tuple[list[tuple[int, int]], list[int]]] = {}
+    for behind in behinds:
+        if behind.stream not in shown:
+            known = seen[behind.stream].sorted() if behind.stream in seen else []
+            shown[behind.stream] = known, list(accumulate((rv for _, rv in known), max))
+        known, farthest = shown[behind.stream]
+        position = bisect_left(farthest, behind.lacking_rv)
+        began_ns = max(behind.began_ns, process.began_ns(behind.at_ns))
+        if position < len(known) and known[position][0] <= began_ns:
+            at_ns, rv = known[position]
+            yield (
+                behind,
+                (
+                    f"only caches without resourceVersion {behind.lacking_rv} explain it, and the "
+                    f"controller had seen {rv} of the {behind.stream} by {format_rfc3339(at_ns)}"
+                ),
+            )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, field
 
 from tracekit.diff.judge import KeyJudgement, judge_key
-from tracekit.diff.key_queue import FirstWrite
-from tracekit.diff.lateness import KeyTiming, Process, contradicted, early, late
+from tracekit.diff.lateness import KeyTiming
+from tracekit.diff.sweep import Sweep
 from tracekit.eras.job import JobRules
 from tracekit.replay.feed import RowGroup, histories
 from tracekit.replay.run_context import RunContext
@@ -25,23 +26,58 @@ Summary = dict[str, dict[str, dict[str, int]]]
 
 @dataclass(slots=True)
 class DiffReport:
-    """What a replay of a trace found."""
+    """What a replay of a trace found.
+
+    `take` keeps a judgement, or only counts it, so that what is found of a large trace fits in
+    memory: the divergences are always kept.
+    """
 
     observations: int
     judgements: list[Judgement] = field(default_factory=list)
     #: The Jobs that were judged, as (namespace, name).
     jobs: list[tuple[str, str]] = field(default_factory=list)
+    #: Those that were only counted, by controller, action and verdict.
+    _counted: Counter[tuple[str, str, Verdict]] = field(default_factory=Counter)
+    _counted_lag_ns: int = 0
+
+    def take(self, judgement: Judgement, *, keep: bool = False) -> None:
+        """Count a judgement, and keep it if it is a divergence or wanted."""
+        if keep or judgement.divergent:
+            self.judgements.append(judgement)
+            return
+        self._counted[judgement.controller, judgement.action, judgement.verdict] += 1
+        self._counted_lag_ns = max(self._counted_lag_ns, judgement.lag_ns)
+
+    def change(self, before: Judgement, after: Judgement) -> None:
+        """Replace a judgement that was only counted."""
+        self._counted[before.controller, before.action, before.verdict] -= 1
+        self.take(after)
+
+    @property
+    def actions(self) -> int:
+        """How many judgements there are, kept or counted."""
+        return len(self.judgements) + self._counted.total()
+
+    def how_many(self, *verdicts: Verdict) -> int:
+        """How many judgements have one of these verdicts."""
+        kept = sum(1 for judgement in self.judgements if judgement.verdict in verdicts)
+        return kept + sum(n for (_, _, verdict), n in self._counted.items() if verdict in verdicts)
+
+    @property
+    def explained(self) -> int:
+        """How many actions the rules explain."""
+        return self.how_many(Verdict.MATCH, Verdict.MATCH_LAGGED)
 
     @property
     def decided(self) -> int:
         """How many actions the rules explain or contradict: neither foreign nor unknowable."""
-        undecided = (Verdict.FOREIGN, Verdict.UNKNOWABLE)
-        return sum(1 for judgement in self.judgements if judgement.verdict not in undecided)
+        return self.actions - self.how_many(Verdict.FOREIGN, Verdict.UNKNOWABLE)
 
     @property
     def longest_lag_ns(self) -> int:
         """The longest lag that an explanation took."""
-        return max((judgement.lag_ns for judgement in self.judgements), default=0)
+        kept_ns = max((judgement.lag_ns for judgement in self.judgements), default=0)
+        return max(kept_ns, self._counted_lag_ns)
 
     @property
     def divergences(self) -> list[Judgement]:
@@ -63,6 +99,10 @@ class DiffReport:
     def add(self, judgements: Iterable[Judgement]) -> None:
         """Take in what was found about other controllers."""
         self.judgements += judgements
+        self.sort()
+
+    def sort(self) -> None:
+        """Bring what is kept into the order of time."""
         self.judgements.sort(key=_order)
 
     def summary(self) -> Summary:
@@ -73,6 +113,8 @@ class DiffReport:
         }
         for judgement in self.judgements:
             counts[judgement.controller][judgement.action][judgement.verdict.value] += 1
+        for (controller, action, verdict), count in self._counted.items():
+            counts[controller][action][verdict.value] += count
         return counts
 
 
@@ -86,64 +128,43 @@ def diff_groups(
 ) -> DiffReport:
     """Judge every Job of the groups; `seen` gets each key's replay, not yet judged for lateness."""
     report = DiffReport(observations)
-    timings: list[KeyTiming] = []
+    sweep = Sweep()
     for judged in judge_groups(groups, rules, run_context):
         seen(judged)
         report.jobs.append((judged.replay.history.namespace, judged.replay.history.name))
         report.judgements += judged.judgements
-        timings.append(judged.timing)
-    report.judgements = settled(report.judgements, timings, run_context)
-    report.judgements.sort(key=_order)
+        sweep.add(judged.timing)
+    found = sweep.settled(run_context)
+    report.judgements = [*map(found.of, report.judgements), *found.missing]
+    report.sort()
     return report
 
 
 def settled(
-    judgements: Iterable[Judgement], timings: Sequence[KeyTiming], run_context: RunContext
+    judgements: Iterable[Judgement], timings: Iterable[KeyTiming], run_context: RunContext
 ) -> list[Judgement]:
     """The judgements of all keys, and what the process as a whole tells: early, late, missing."""
-    process = Process(
-        [service for timing in timings for service in timing.services],
-        sorted(at_ns for timing in timings for at_ns in timing.calls_ns),
-        [(outage.from_ns, outage.until_ns) for outage in run_context.interruptions],
-        whole=run_context.whole,
-    )
-    untimely = {service.first: (Verdict.LATE, why) for service, why in late(process)}
+    sweep = Sweep()
     for timing in timings:
-        for hurried in timing.hurried:
-            why = early(process, hurried)
-            if why is not None:
-                untimely[hurried.first] = (Verdict.EARLY, why)
-    for behind, why in contradicted(process, timings):
-        untimely[behind.first] = (Verdict.EXTRA, why)
-    found = [_timely(judgement, untimely) for judgement in judgements]
-    for timing in timings:
-        for owed in timing.owed:
-            until_ns = run_context.end_ns if owed.until_ns is None else owed.until_ns
-            proof = process.proof(owed.certain_ns, until_ns, timed=owed.timed)
-            if proof is not None:
-                found.append(replace(owed.judgement, why=f"{owed.judgement.why}; {proof}"))
-    return found
-
-
-def _timely(judgement: Judgement, untimely: Mapping[FirstWrite, tuple[Verdict, str]]) -> Judgement:
-    """The judgement, turned into a divergence if it is of the first write of an untimely sync."""
-    where = judgement.object
-    key = FirstWrite(
-        f"{where.namespace}/{where.name}", judgement.action, judgement.resource_version
-    )
-    found = untimely.get(key)
-    if found is None or judgement.divergent:
-        return judgement
-    verdict, why = found
-    return replace(judgement, verdict=verdict, why=f"{why}; {judgement.why}")
+        sweep.add(timing)
+    found = sweep.settled(run_context)
+    return [*map(found.of, judgements), *found.missing]
 
 
 def judge_groups(
-    groups: Iterable[RowGroup], rules: JobRules, run_context: RunContext
+    groups: Iterable[RowGroup],
+    rules: JobRules,
+    run_context: RunContext,
+    only: Collection[tuple[str, str]] | None = None,
 ) -> Iterator[KeyJudgement]:
-    """Judge key by key, in the order of the groups."""
-    for history in histories(groups):
+    """Judge key by key, in the order of the groups; `only` some Jobs, by (namespace, name)."""
+    for history in histories(groups, only):
         yield judge_key(history, rules, run_context)
+
+
+def in_order(judgements: Iterable[Judgement]) -> list[Judgement]:
+    """Judgements by time."""
+    return sorted(judgements, key=_order)
 
 
 def _order(judgement: Judgement) -> tuple[int, str, str, str, str, str]:

@@ -28,7 +28,7 @@ from tracekit.controllers.ttl.controller import (
 from tracekit.cron.gotime import rfc3339
 from tracekit.diff.key_queue import FirstWrite
 from tracekit.diff.lateness import CALL_LATENCY_NS, KeyTiming, Owed, Seen, Service
-from tracekit.diff.trace import settled
+from tracekit.diff.sweep import Sweep
 from tracekit.eras.constants import Constants
 from tracekit.eras.cronjob import CronJobEra
 from tracekit.kube.timestamps import NS_PER_S
@@ -131,7 +131,7 @@ class TtlJudge:
     era: CronJobEra
     context: RunContext
     _judgements: list[Judgement] = field(default_factory=list)
-    _timings: list[KeyTiming] = field(default_factory=list)
+    _sweep: Sweep = field(default_factory=Sweep)
     #: Whether a deletion shows that the gate was on; before 1.21 a trace may not say so.
     _runs: bool = False
     #: Deletions in the foreground that no TTL asks for: users' mostly, this controller's at times.
@@ -151,7 +151,8 @@ class TtlJudge:
         if not (self.era.ttl or self._runs):
             why = f"the TTL controller does not run in {self.era.version} with these gates"
             return [replace(j, verdict=Verdict.FOREIGN, why=why) for j in self._judgements]
-        found = settled(self._judgements, self._timings, self.context)
+        settled = self._sweep.settled(self.context)
+        found = [*map(settled.of, self._judgements), *settled.missing]
         missing = [judgement for judgement in found if judgement.verdict is Verdict.MISSING]
         return [*found, *self._wrong(missing)]
 
@@ -193,7 +194,7 @@ class TtlJudge:
         owed = tuple(self._owed(states[end - 1], due) for due in missed)
         calls = tuple(service.served_ns for service in services)
         seen = tuple(self._seen(states[:end], service) for service in services)
-        self._timings.append(KeyTiming(tuple(services), calls, (), owed, seen, ()))
+        self._sweep.add(KeyTiming(tuple(services), calls, (), owed, seen, ()))
 
     def _deletion(
         self, before: Revision[JobView], gone: Revision[JobView], due: Sequence[_Due]

@@ -7,12 +7,13 @@ all judge through here, so that the same trace has the same verdicts everywhere.
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from tracekit.diff.judge import KeyJudgement
+from tracekit.diff.sweep import Sweep
 from tracekit.diff.trace import ACTIONS, DiffReport, diff_groups, judge_groups
 from tracekit.diff.ttl import TtlJudge
 from tracekit.diff.unrecorded import as_far_as_recorded
@@ -180,21 +181,71 @@ class Judge:
             UsageError: The part names something that is not there, or holds nothing, or too little.
         """
         asked = asked or Asked()
+        controllers, key = self._checked(asked)
+        found = self._whole(controllers)
+        if asked.part:
+            part = _Part(asked, key)
+            found = found.only(part.has, part.has_job)
+        return _enough(found, asked)
+
+    def tally(self, asked: Asked | None = None) -> DiffReport:
+        """As `report`, with all that is not a divergence counted and not kept.
+
+        Memory does not grow with what is judged: some hundred bytes for each sync, of a trace of
+        any size. Keys whose judgements change when all others are known are judged a second time.
+        """
+        asked = asked or Asked()
+        controllers, key = self._checked(asked)
+        part, report = _Part(asked, key), DiffReport(self._reader.rows)
+        ttl = TtlJudge(CronJobEra.of(self.era), self.run_context)
+        if {"job", "ttl"} & set(controllers):
+            with collecting_rarely():
+                self._tally_jobs(report if "job" in controllers else DiffReport(0), part, ttl)
+        others = [
+            *(ttl.report() if "ttl" in controllers else ()),
+            *(self._of_cron_jobs if "cronjob" in controllers else ()),
+        ]
+        for judgement in filter(part.has, others):
+            report.take(self._as_recorded(judgement))
+        report.sort()
+        return _enough(report, asked)
+
+    def _tally_jobs(self, report: DiffReport, part: _Part, ttl: TtlJudge) -> None:
+        sweep = Sweep()
+        for judged in self._judged_keys():
+            sweep.add(judged.timing)
+            ttl.add(judged.replay.history)
+            key = (judged.replay.history.namespace, judged.replay.history.name)
+            if part.has_job(key):
+                report.jobs.append(key)
+            for judgement in filter(part.has, judged.judgements):
+                report.take(self._as_recorded(judgement))
+        found = sweep.settled(self.run_context)
+        for judgement in filter(part.has, found.missing):
+            report.take(self._as_recorded(judgement))
+        again = [key for key in sorted(found.keys) if part.has_job(key)]
+        for judged in self._judged_keys(frozenset(again)) if again else ():
+            for judgement in filter(part.has, judged.judgements):
+                changed = found.of(judgement)
+                if changed is not judgement:
+                    report.change(judgement, self._as_recorded(changed))
+
+    def _judged_keys(
+        self, only: Collection[tuple[str, str]] | None = None
+    ) -> Iterator[KeyJudgement]:
+        """The Jobs of the trace, judged one by one and each alone."""
+        groups = self._reader.groups(COLUMNS)
+        return judge_groups(groups, JobRules.of(self.era), self.run_context, only)
+
+    def _checked(self, asked: Asked) -> tuple[tuple[str, ...], tuple[str, str] | None]:
+        """The controllers and the object that are asked for, if they are there."""
         controllers = check_controllers(asked.controllers)
         key = None
         if asked.namespace is not None:
             self.objects.check_namespace(asked.namespace)
         if asked.job is not None:
             key = self.objects.key(asked.job, asked.namespace)
-        found = self._whole(controllers)
-        if asked.part:
-            found = _part_of(found, asked, key)
-        if found.decided < asked.min_actions and not found.divergences:
-            raise UsageError(
-                f"{found.decided} actions could be judged, and {asked.min_actions} are asked for "
-                "at least (--min-actions): see what the trace holds with `tracekit info`"
-            )
-        return found
+        return controllers, key
 
     def about(self, kind: str, namespace: str, name: str) -> list[Judgement]:
         """Every judgement about one Job or CronJob, of all controllers, by time."""
@@ -252,15 +303,16 @@ class Judge:
         return self._of_jobs
 
     @cached_property
-    def _of_others(self) -> list[Judgement]:
-        """The judgements of the CronJob and the TTL controller."""
+    def _of_cron_jobs(self) -> list[Judgement]:
+        """The judgements of the CronJob controller."""
         rows, around = cron_rows(self._reader)
-        rules = CronJobEra.of(self.era)
+        return list(judge_cron_jobs(rows, CronRunner(CronJobEra.of(self.era)), around))
+
+    @cached_property
+    def _of_ttls(self) -> list[Judgement]:
+        """The judgements of the TTL controller."""
         self._judge_jobs()
-        return [
-            *judge_cron_jobs(rows, CronRunner(rules), around),
-            *self._ttl.report(),
-        ]
+        return self._ttl.report()
 
     def _whole(self, controllers: Sequence[str]) -> DiffReport:
         report = DiffReport(self._reader.rows)
@@ -268,21 +320,23 @@ class Judge:
             jobs = self._judge_jobs()
             report.jobs += jobs.jobs
             report.judgements += jobs.judgements
-        if {"cronjob", "ttl"} & set(controllers):
-            report.add(j for j in self._of_others if j.controller in controllers)
-        if self._reader.losses:
-            report.judgements = [self._but_for_losses(j) for j in report.judgements]
-        context = self.run_context
-        report.judgements = [
-            as_far_as_recorded(judgement, context, self._there_before)
-            for judgement in report.judgements
-        ]
+        if "cronjob" in controllers:
+            report.add(self._of_cron_jobs)
+        if "ttl" in controllers:
+            report.add(self._of_ttls)
+        report.judgements = [self._as_recorded(judgement) for judgement in report.judgements]
         return report
+
+    def _as_recorded(self, judgement: Judgement) -> Judgement:
+        """The judgement, as far as the record can tell."""
+        if not judgement.divergent:
+            return judgement
+        if self._reader.losses:
+            judgement = self._but_for_losses(judgement)
+        return as_far_as_recorded(judgement, self.run_context, self._there_before)
 
     def _but_for_losses(self, judgement: Judgement) -> Judgement:
         """The judgement, unless what contradicts the rules may follow from rows that are lost."""
-        if not judgement.divergent:
-            return judgement
         loss = self._lost_time.hiding(judgement)
         if loss is None:
             return judgement
@@ -310,22 +364,35 @@ class Judge:
         return LostTime(self._reader)
 
 
-def _part_of(whole: DiffReport, asked: Asked, key: tuple[str, str] | None) -> DiffReport:
-    """What is asked for; an error if that is nothing, for nothing would never diverge."""
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The part of a trace's verdicts that is asked for."""
 
-    def wanted(judgement: Judgement) -> bool:
-        return asked.namespace in (None, judgement.object.namespace) and (
-            key is None or is_about(judgement, *key)
+    asked: Asked
+    key: tuple[str, str] | None
+
+    def has(self, judgement: Judgement) -> bool:
+        """Whether a judgement is of it."""
+        return self.asked.namespace in (None, judgement.object.namespace) and (
+            self.key is None or is_about(judgement, *self.key)
         )
 
-    def within(job: tuple[str, str]) -> bool:
-        return asked.namespace in (None, job[0]) and key in (None, job)
+    def has_job(self, job: tuple[str, str]) -> bool:
+        """Whether a Job, as (namespace, name), is of it."""
+        return self.asked.namespace in (None, job[0]) and (self.key is None or self.key == job)
 
-    found = whole.only(wanted, within)
-    if not found.judgements and not found.jobs:
+
+def _enough(found: DiffReport, asked: Asked) -> DiffReport:
+    """What was found; an error if it is nothing, for nothing would never diverge, or too little."""
+    if asked.part and not found.actions and not found.jobs:
         raise UsageError(
             f"there is nothing to judge of {asked.part}: no action of it was recorded, and a "
             "replay of nothing would find no divergence"
+        )
+    if found.decided < asked.min_actions and not found.divergences:
+        raise UsageError(
+            f"{found.decided} actions could be judged, and {asked.min_actions} are asked for "
+            "at least (--min-actions): see what the trace holds with `tracekit info`"
         )
     return found
 

@@ -9,7 +9,7 @@ labels, annotations) once per distinct text. The raw objects stay on disk.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, Generic, Protocol, TypeVar
@@ -244,16 +244,21 @@ class _Window:
         self.refused = _Stream(calls, list(_refused(table, calls)))
 
 
-def histories(groups: Iterable[RowGroup]) -> Iterator[History]:
+def histories(
+    groups: Iterable[RowGroup], only: Collection[tuple[str, str]] | None = None
+) -> Iterator[History]:
     """The history of every Job of the groups, which come sorted by namespace and Job.
 
-    Pods without a controller are offered to every Job of their namespace whose selector they match.
+    `only` names the Jobs that are wanted, as (namespace, name); None wants all. Pods without
+    a controller are offered to every Job of their namespace whose selector they match.
     """
     namespace: str | None = None
     orphans: dict[str, list[Revision[PodView]]] = {}
     window: _Window | None = None
     for group in groups:
         if group.namespace is None:
+            continue
+        if only is not None and group.job is not None and (group.namespace, group.job) not in only:
             continue
         if group.namespace != namespace:
             namespace, orphans = group.namespace, {}

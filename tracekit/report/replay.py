@@ -212,14 +212,11 @@ def _short(value: Any) -> str:
 
 def _closing_line(report: DiffReport, era: Era) -> Text:
     found = len(report.divergences)
-    explained = sum(
-        1 for j in report.judgements if j.verdict in (Verdict.MATCH, Verdict.MATCH_LAGGED)
-    )
     verdict = counted(found, "divergence") if found else "no divergence"
     return Text(
         f"\n{era.version}: {counted(len(report.jobs), 'Job')}, "
         f"{counted(report.observations, 'observation')}, "
-        f"{counted(explained, 'action')} explained "
+        f"{counted(report.explained, 'action')} explained "
         f"(longest lag {report.longest_lag_ns / NS_PER_S:.3f} s), {verdict}",
         style="bold red" if found else "bold green",
     )

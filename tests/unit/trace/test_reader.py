@@ -107,13 +107,15 @@ def test_groups_come_sorted_with_their_rows_in_order_of_revision(tmp_path, segme
     segment_rows=st.integers(1, 40),
     row_group=st.integers(1, 7),
     window=st.integers(1, 20),
+    sorted_rows=st.sampled_from([3, 10, 1000]),
 )
 def test_groups_are_a_sort_of_all_rows(
-    tmp_path_factory, monkeypatch, *, keys, segment_rows, row_group, window
+    tmp_path_factory, monkeypatch, *, keys, segment_rows, row_group, window, sorted_rows
 ):
     monkeypatch.setattr(segments, "ROW_GROUP_ROWS", row_group)
     monkeypatch.setattr(groups, "_WINDOW_ROWS", window)
-    monkeypatch.setattr(groups, "_CACHED_ROW_GROUPS", 2)
+    monkeypatch.setattr(groups, "_SORTED_ROWS", sorted_rows)
+    monkeypatch.setattr(groups, "_SAMPLED", 2)
     rows = [("jobs", in_namespace(job(name, rv), ns), 1) for ns, name, rv in keys]
     reader = write(tmp_path_factory.mktemp("g") / "t", rows, segment_rows=segment_rows)
     got = [
@@ -195,11 +197,14 @@ def test_what_is_no_trace_is_said_so(tmp_path):
         next(write(tmp_path / "t", SAMPLE).batches(("nonsense",)))
 
 
+@pytest.mark.parametrize("sorted_rows", [1, 400, 1_000_000])
 def test_groups_are_right_whatever_the_size_of_windows_and_row_groups(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sorted_rows: int
 ) -> None:
-    """Runs are found in the order of the rows, not of a hash table; windows cut between groups."""
+    """Windows cut between groups; what does not fit in memory is sorted through a file."""
     monkeypatch.setattr("tracekit.trace.reading.groups._WINDOW_ROWS", 40)
+    monkeypatch.setattr("tracekit.trace.reading.groups._SORTED_ROWS", sorted_rows)
+    monkeypatch.setattr("tracekit.trace.reading.groups._SAMPLED", 16)
     writer = TraceWriter(tmp_path / "t", TraceHeader(), segment_rows=300)
     expected: dict[tuple[str, str], list[int]] = {}
     for seq in range(2_000):

@@ -218,7 +218,7 @@ def write_segment(
     starts = range(0, table.num_rows, group_rows)
     with _open_writer(temporary, table.schema, level, groups=len(starts)) as writer:
         for start in starts:
-            part = _own_dictionaries(table.take(order.slice(start, group_rows)))
+            part = own_dictionaries(table.take(order.slice(start, group_rows)))
             texts = [
                 _gather(raw, order.slice(start + at, min(_ROWS_AT_ONCE, part.num_rows - at)))
                 for at in range(0, part.num_rows, _ROWS_AT_ONCE)
@@ -246,7 +246,7 @@ def _gather(chunks: pa.ChunkedArray, rows: pa.Array) -> pa.Array:
     return pa.concat_arrays(found).take(pc.sort_indices(pa.concat_arrays(places)))
 
 
-def _own_dictionaries(table: pa.Table) -> pa.Table:
+def own_dictionaries(table: pa.Table) -> pa.Table:
     """Cut dictionaries down to the values in use: each row group stores its own whole."""
     for position, field in enumerate(table.schema):
         if pa.types.is_dictionary(field.type):

@@ -1,0 +1,146 @@
+"""Counting instead of keeping, and judging a record while it grows, give the very same verdicts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import orjson
+import pytest
+
+from tests.replay.test_planted_lies import planted
+from tests.support.traces import TRACES, import_log
+from tracekit.diff.key_queue import FirstWrite
+from tracekit.diff.lateness import Positions, Process, Service, Services
+from tracekit.eras.job import JobRules
+from tracekit.judging.judged import Asked, Judge, resolve_era
+from tracekit.judging.rolling import ROW_COLUMNS, RollingJudge
+from tracekit.kube.timestamps import NS_PER_S
+from tracekit.trace.reading.reader import TraceReader
+from tracekit.verdict import Judgement
+
+#: Lies that only the process as a whole tells, and some that a key tells alone.
+KINDS = ("sync-late", "retry-early", "interim-missing")
+
+
+def judge_of(reader: TraceReader) -> Judge:
+    return Judge(reader, resolve_era(reader, None, None))
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def lied(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> TraceReader:
+    """A trace with a lie in it."""
+    folder = tmp_path_factory.mktemp(request.param)
+    found = planted(request.param)
+    assert found is not None
+    name, rows, _ = found
+    log = folder / "watch.jsonl"
+    log.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
+    return import_log(log, folder / "trace", name)
+
+
+def said(judgements: list[Judgement]) -> Counter[tuple[object, ...]]:
+    return Counter(
+        (j.object, j.action, j.resource_version, j.subject, j.verdict) for j in judgements
+    )
+
+
+def rolled(reader: TraceReader, rows_at_a_time: int) -> tuple[list[Judgement], list[Judgement]]:
+    """What is said while the record grows, and what at its end."""
+    judge = judge_of(reader)
+    rows = reader.table(ROW_COLUMNS)
+    rolling = RollingJudge(JobRules.of(judge.era))
+    early: list[Judgement] = []
+    for start in range(0, rows.num_rows, rows_at_a_time):
+        rolling.feed(rows.slice(start, rows_at_a_time))
+        early += rolling.judgements(judge.run_context)
+    return early, rolling.close(judge.run_context)
+
+
+def test_what_is_only_counted_is_what_would_be_kept(lied: TraceReader) -> None:
+    report, tally = judge_of(lied).report(), judge_of(lied).tally()
+    assert report.divergences
+    assert tally.divergences == tally.judgements == report.divergences
+    assert tally.summary() == report.summary()
+    assert tally.jobs == report.jobs
+    for name in ("actions", "decided", "explained", "longest_lag_ns", "observations"):
+        assert getattr(tally, name) == getattr(report, name)
+
+
+def test_a_part_is_counted_as_it_would_be_kept(lied: TraceReader) -> None:
+    where = judge_of(lied).tally().divergences[0].object
+    for asked in (
+        Asked(job=f"{where.namespace}/{where.name}"),
+        Asked(namespace=where.namespace, controllers=("job",)),
+    ):
+        report, tally = judge_of(lied).report(asked), judge_of(lied).tally(asked)
+        assert (tally.summary(), tally.divergences) == (report.summary(), report.divergences)
+        assert tally.jobs == report.jobs
+
+
+@pytest.mark.parametrize("rows_at_a_time", [250, 900])
+def test_a_growing_record_gets_the_verdicts_of_the_whole(
+    rows_at_a_time: int, tmp_path: Path
+) -> None:
+    reader = import_log(TRACES / "v1.36.3-all" / "watch.jsonl.zst", tmp_path / "t", "v1.36.3-all")
+    early, rest = rolled(reader, rows_at_a_time)
+    assert len(early) > len(rest)
+    assert said(early + rest) == said(
+        judge_of(reader).report(Asked(controllers=("job",))).judgements
+    )
+
+
+def test_a_lie_in_a_growing_record_is_told(lied: TraceReader) -> None:
+    early, rest = rolled(lied, 700)
+    found = judge_of(lied).tally(Asked(controllers=("job",)))
+    assert {j.object for j in early + rest if j.divergent} == {j.object for j in found.divergences}
+
+
+def service(key: str, served_s: int, earliest_s: int) -> Service:
+    first = FirstWrite(key, "pod-create", "1")
+    return Service(first, served_s * NS_PER_S, earliest_s * NS_PER_S, 0, timed=False, judged=True)
+
+
+def test_of_two_served_at_once_the_first_by_name_is_the_witness() -> None:
+    services = Services()
+    for key in ("ns/b", "ns/a", "ns/c"):
+        services.add([service(key, 50, 40)])
+    proof = Process(services, []).proof(0, 60 * NS_PER_S, timed=False)
+    assert proof is not None
+    assert proof.startswith("ns/a, which cannot have been ready before")
+
+
+@pytest.mark.parametrize(
+    ("calls", "blind", "silent"),
+    [
+        ([], [], "00:00:03Z to 1970-01-01T00:00:30Z"),  # from the time at which it was ready
+        ([9, 12, 15, 18, 24, 29], [], "00:00:03Z to 1970-01-01T00:00:09Z"),
+        ([4, 8, 12, 18, 22, 26], [], "00:00:12Z to 1970-01-01T00:00:18Z"),
+        ([4, 8, 12, 18, 22, 28], [(13, 14)], "00:00:22Z to 1970-01-01T00:00:28Z"),
+        ([4, 8, 12, 16, 20, 24], [], "00:00:24Z to 1970-01-01T00:00:30Z"),
+        ([4, 8, 12, 16, 20, 24, 28], [], None),
+        ([4, 8, 12, 16, 20, 24], [(25, 26)], None),
+    ],
+)
+def test_a_silence_of_the_controller_is_found_wherever_it_lies(
+    calls: list[int], blind: list[tuple[int, int]], silent: str | None
+) -> None:
+    process = Process(
+        Services(),
+        [at * NS_PER_S for at in calls],
+        [(a * NS_PER_S, b * NS_PER_S) for a, b in blind],
+    )
+    proof = process.proof(0, 30 * NS_PER_S, timed=False)
+    assert (proof is None) == (silent is None)
+    assert silent is None or silent in str(proof)
+
+
+def test_what_is_forgotten_leaves_the_last_word() -> None:
+    services, positions = Services(), Positions()
+    for key, served, earliest in (("ns/a", 10, 9), ("ns/b", 20, 5), ("ns/c", 90, 1)):
+        services.add([service(key, served, earliest)])
+        positions.at_ns.append(served)
+        positions.rv.append(earliest)
+    left = services.since(50 * NS_PER_S)
+    assert [left[number].first.key for number in range(len(left))] == ["ns/a", "ns/c"]
+    assert positions.since(50).sorted() == [(10, 9)]

@@ -1,0 +1,125 @@
+"""What only all keys together tell: early, late, missing, caches that were too old.
+
+Keys are searched alone and in any order, by any number of processes; each hands over a `KeyTiming`.
+A `Sweep` takes them in, at some hundred bytes a sync, can be sent and merged, and says at the end
+which judgements have to change. It is the only part of a replay that needs all keys at once.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from tracekit.diff.key_queue import FirstWrite, Hurried
+from tracekit.diff.lateness import (
+    Behind,
+    KeyTiming,
+    Owed,
+    Positions,
+    Process,
+    Services,
+    contradicted,
+    early,
+    late,
+)
+from tracekit.replay.run_context import RunContext
+from tracekit.verdict import Judgement, Verdict
+
+
+class Untimely(NamedTuple):
+    """What becomes of the judgement of a sync's first write."""
+
+    verdict: Verdict
+    why: str
+
+
+@dataclass(slots=True)
+class Settled:
+    """What the process tells of the keys."""
+
+    untimely: Mapping[FirstWrite, Untimely]
+    #: What was certainly left undone.
+    missing: list[Judgement]
+
+    @property
+    def keys(self) -> frozenset[tuple[str, str]]:
+        """The Jobs of which a judgement changes, as (namespace, name)."""
+        pairs = (first.key.partition("/") for first in self.untimely)
+        return frozenset((namespace, name) for namespace, _, name in pairs)
+
+    def of(self, judgement: Judgement) -> Judgement:
+        """The judgement, a divergence if it is of the first write of an untimely sync."""
+        if not self.untimely or judgement.divergent:
+            return judgement
+        where = judgement.object
+        key = f"{where.namespace}/{where.name}"
+        found = self.untimely.get(FirstWrite(key, judgement.action, judgement.resource_version))
+        if found is None:
+            return judgement
+        return replace(judgement, verdict=found.verdict, why=f"{found.why}; {judgement.why}")
+
+
+@dataclass(slots=True)
+class Sweep:
+    """What the keys have told so far."""
+
+    _services: Services = field(default_factory=Services)
+    _calls_ns: array[int] = field(default_factory=lambda: array("q"))
+    _hurried: list[Hurried] = field(default_factory=list)
+    _owed: list[Owed] = field(default_factory=list)
+    _behind: list[Behind] = field(default_factory=list)
+    _seen: dict[str, Positions] = field(default_factory=dict)
+    _from_ns: int = 0  # what was before is forgotten
+
+    def add(self, timing: KeyTiming) -> None:
+        """Take in what one key tells."""
+        self._services.add(timing.services)
+        self._calls_ns.extend(timing.calls_ns)
+        self._hurried += timing.hurried
+        self._owed += timing.owed
+        self._behind += timing.behind
+        for at_ns, stream, rv in timing.seen:
+            if stream not in self._seen:
+                self._seen[stream] = Positions()
+            self._seen[stream].at_ns.append(at_ns)
+            self._seen[stream].rv.append(rv)
+
+    def copy(self) -> Sweep:
+        """Another one that has been told the same."""
+        return deepcopy(self)
+
+    def forget(self, before_ns: int) -> None:
+        """Let go of what was before that time; nothing is then said of a wait that began in it."""
+        self._from_ns = before_ns
+        self._services = self._services.since(before_ns)
+        self._calls_ns = array("q", (at_ns for at_ns in self._calls_ns if at_ns >= before_ns))
+        self._seen = {stream: known.since(before_ns) for stream, known in self._seen.items()}
+
+    def __len__(self) -> int:
+        return len(self._services)
+
+    def settled(self, run_context: RunContext) -> Settled:
+        """What follows for the judgements, now that all keys have told."""
+        process = Process(
+            self._services,
+            array("q", sorted(self._calls_ns)),
+            [(0, self._from_ns), *((o.from_ns, o.until_ns) for o in run_context.interruptions)],
+            whole=run_context.whole,
+        )
+        untimely = {first: Untimely(Verdict.LATE, why) for first, why in late(process)}
+        for hurried in self._hurried:
+            why = early(process, hurried)
+            if why is not None:
+                untimely[hurried.first] = Untimely(Verdict.EARLY, why)
+        for behind, why in contradicted(process, self._behind, self._seen):
+            untimely[behind.first] = Untimely(Verdict.EXTRA, why)
+        missing = []
+        for owed in self._owed:
+            until_ns = run_context.end_ns if owed.until_ns is None else owed.until_ns
+            proof = process.proof(owed.certain_ns, until_ns, timed=owed.timed)
+            if proof is not None:
+                missing.append(replace(owed.judgement, why=f"{owed.judgement.why}; {proof}"))
+        return Settled(untimely, missing)
