@@ -153,5 +153,6 @@ NOT_DEAD = {
     "tracekit.controllers.job.event_handlers": "for a schedule that runs freely, and the process model",
     "tracekit.controllers.job.worker": "for a schedule that runs freely, and the process model",
     "tracekit.workqueue.rate_limiting": "the queue as a whole: for a schedule that runs freely",
+    "tracekit.judging.rolling": "for who judges while a record grows: the recorder, `watch`",
     "tracekit.trace.format.document": "writes the columns of docs/trace-format.md; a test compares them",
 }
