@@ -1,1 +1,1 @@
-"""The deterministic kernel: virtual clock."""
+"""Virtual time: the clock, and the loop of everything that happens on it."""

@@ -15,7 +15,7 @@ import heapq
 from dataclasses import dataclass
 
 from tracekit.sim.clock import VirtualClock
-from tracekit.workqueue.queue import Queue
+from tracekit.workqueue.queue import K, Queue
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class _Pending:
     seq: int
 
 
-class DelayingQueue(Queue):
+class DelayingQueue(Queue[K]):
     """A queue on a virtual clock."""
 
     __slots__ = ("_clock", "_heap", "_pending", "_seq")
@@ -33,8 +33,8 @@ class DelayingQueue(Queue):
         super().__init__()
         self._clock = clock
         #: Key -> its one pending time. Heap entries that disagree with it are void.
-        self._pending: dict[str, _Pending] = {}
-        self._heap: list[tuple[int, int, str]] = []
+        self._pending: dict[K, _Pending] = {}
+        self._heap: list[tuple[int, int, K]] = []
         self._seq = 0
 
     @property
@@ -42,7 +42,7 @@ class DelayingQueue(Queue):
         """The clock on which delays run."""
         return self._clock
 
-    def add_after(self, key: str, delay_ns: int) -> None:
+    def add_after(self, key: K, delay_ns: int) -> None:
         """Add a key once the delay has passed."""
         if self.shutting_down:
             return
@@ -71,7 +71,7 @@ class DelayingQueue(Queue):
                 del self._pending[key]
                 self.add(key)
 
-    def get(self) -> str | None:
+    def get(self) -> K | None:
         """Hand out the oldest key that is due, or None."""
         self.poll()
         return super().get()
@@ -86,7 +86,7 @@ class DelayingQueue(Queue):
             heapq.heappop(self._heap)
         return None
 
-    def pending_ns(self, key: str) -> int | None:
+    def pending_ns(self, key: K) -> int | None:
         """When the key's timer fires; None without one."""
         known = self._pending.get(key)
         return known.ready_ns if known is not None else None

@@ -11,23 +11,27 @@ Upstream: client-go util/workqueue/queue.go. One thread, so `get` answers None i
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
 
 
-class Queue:
+class Queue(Generic[K]):
     """A FIFO of keys, each at most once in it."""
 
     __slots__ = ("_dirty", "_fifo", "_processing", "_shutting_down")
 
     def __init__(self) -> None:
         #: Order of work. Every key in it is in `_dirty` and not in `_processing`.
-        self._fifo: deque[str] = deque()
+        self._fifo: deque[K] = deque()
         #: Keys that need processing, whether they wait or are worked on right now.
-        self._dirty: set[str] = set()
+        self._dirty: set[K] = set()
         #: Keys handed out and not done; one in `_dirty` as well is queued again when done.
-        self._processing: set[str] = set()
+        self._processing: set[K] = set()
         self._shutting_down = False
 
-    def add(self, key: str) -> None:
+    def add(self, key: K) -> None:
         """Mark a key as needing processing."""
         if self._shutting_down or key in self._dirty:
             return
@@ -35,7 +39,7 @@ class Queue:
         if key not in self._processing:
             self._fifo.append(key)
 
-    def get(self) -> str | None:
+    def get(self) -> K | None:
         """Hand out the oldest key, or None when nothing waits; end it with `done`."""
         if not self._fifo:
             return None
@@ -44,7 +48,7 @@ class Queue:
         self._dirty.discard(key)
         return key
 
-    def done(self, key: str) -> None:
+    def done(self, key: K) -> None:
         """End the processing of a key; it is queued again if it was added meanwhile."""
         self._processing.discard(key)
         if key in self._dirty:
@@ -59,15 +63,15 @@ class Queue:
         """Whether `shut_down` was called."""
         return self._shutting_down
 
-    def is_dirty(self, key: str) -> bool:
+    def is_dirty(self, key: K) -> bool:
         """Whether the key needs processing (again)."""
         return key in self._dirty
 
-    def is_processing(self, key: str) -> bool:
+    def is_processing(self, key: K) -> bool:
         """Whether the key is handed out and not done."""
         return key in self._processing
 
-    def waiting(self) -> tuple[str, ...]:
+    def waiting(self) -> tuple[K, ...]:
         """The keys that wait, oldest first."""
         return tuple(self._fifo)
 

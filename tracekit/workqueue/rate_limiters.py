@@ -9,6 +9,7 @@ Upstream: client-go util/workqueue/default_rate_limiters.go, golang.org/x/time/r
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Protocol
 
 from tracekit.eras.constants import Constants
@@ -19,15 +20,15 @@ from tracekit.sim.clock import VirtualClock
 class RateLimiter(Protocol):
     """What a rate-limiting queue asks."""
 
-    def when_ns(self, key: str) -> int:
+    def when_ns(self, key: Hashable) -> int:
         """Count one more failure of the key and say how long it waits."""
         ...
 
-    def forget(self, key: str) -> None:
+    def forget(self, key: Hashable) -> None:
         """Stop counting the key's failures."""
         ...
 
-    def num_requeues(self, key: str) -> int:
+    def num_requeues(self, key: Hashable) -> int:
         """Failures counted since the key was last forgotten."""
         ...
 
@@ -40,19 +41,19 @@ class ItemExponentialFailureRateLimiter:
     def __init__(self, base_ns: int, max_ns: int) -> None:
         self._base_ns = base_ns
         self._max_ns = max_ns
-        self._failures: dict[str, int] = {}
+        self._failures: dict[Hashable, int] = {}
 
-    def when_ns(self, key: str) -> int:
+    def when_ns(self, key: Hashable) -> int:
         """Count one more failure of the key and say how long it waits."""
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
         return exponential_ns(self._base_ns, self._max_ns, failures)
 
-    def forget(self, key: str) -> None:
+    def forget(self, key: Hashable) -> None:
         """Stop counting the key's failures."""
         self._failures.pop(key, None)
 
-    def num_requeues(self, key: str) -> int:
+    def num_requeues(self, key: Hashable) -> int:
         """Failures counted since the key was last forgotten."""
         return self._failures.get(key, 0)
 
@@ -80,7 +81,7 @@ class BucketRateLimiter:
         self._units = burst * NS_PER_S
         self._updated_ns = clock.now_ns
 
-    def when_ns(self, key: str) -> int:
+    def when_ns(self, key: Hashable) -> int:
         """Take the next token, whatever the key, and say how far ahead it lies."""
         del key
         now_ns = self._clock.now_ns
@@ -89,10 +90,10 @@ class BucketRateLimiter:
         self._updated_ns = now_ns
         return -(self._units // self._qps) if self._units < 0 else 0
 
-    def forget(self, key: str) -> None:
+    def forget(self, key: Hashable) -> None:
         """Tokens are not given back."""
 
-    def num_requeues(self, key: str) -> int:
+    def num_requeues(self, key: Hashable) -> int:
         """A bucket counts no failures."""
         del key
         return 0
@@ -106,16 +107,16 @@ class MaxOfRateLimiter:
     def __init__(self, *limiters: RateLimiter) -> None:
         self._limiters = limiters
 
-    def when_ns(self, key: str) -> int:
+    def when_ns(self, key: Hashable) -> int:
         """Ask every limiter, so that each counts."""
         return max((limiter.when_ns(key) for limiter in self._limiters), default=0)
 
-    def forget(self, key: str) -> None:
+    def forget(self, key: Hashable) -> None:
         """Make every limiter forget the key."""
         for limiter in self._limiters:
             limiter.forget(key)
 
-    def num_requeues(self, key: str) -> int:
+    def num_requeues(self, key: Hashable) -> int:
         """The highest count."""
         return max((limiter.num_requeues(key) for limiter in self._limiters), default=0)
 

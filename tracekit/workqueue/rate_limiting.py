@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from tracekit.sim.clock import VirtualClock
 from tracekit.workqueue.delaying import DelayingQueue
+from tracekit.workqueue.queue import K
 from tracekit.workqueue.rate_limiters import RateLimiter
 
 
-class RateLimitingQueue(DelayingQueue):
+class RateLimitingQueue(DelayingQueue[K]):
     """What a controller's worker uses."""
 
     __slots__ = ("_limiter",)
@@ -19,14 +20,14 @@ class RateLimitingQueue(DelayingQueue):
         super().__init__(clock)
         self._limiter = limiter
 
-    def add_rate_limited(self, key: str) -> None:
+    def add_rate_limited(self, key: K) -> None:
         """Add a key once the limiter lets it through; counts one failure, shut down or not."""
         self.add_after(key, self._limiter.when_ns(key))
 
-    def forget(self, key: str) -> None:
+    def forget(self, key: K) -> None:
         """Stop counting the key's failures; a pending timer stays."""
         self._limiter.forget(key)
 
-    def num_requeues(self, key: str) -> int:
+    def num_requeues(self, key: K) -> int:
         """Failures counted since the key was last forgotten."""
         return self._limiter.num_requeues(key)

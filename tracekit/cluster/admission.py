@@ -1,0 +1,122 @@
+"""What the API server makes of a new object: defaults, generated labels, dropped fields.
+
+Upstream: pkg/apis/batch/v1/defaults.go, pkg/apis/core/v1/defaults.go,
+pkg/registry/batch/job/strategy.go, plugin/pkg/admission/defaulttolerationseconds.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Final
+
+from tracekit.cluster.store import Raw
+from tracekit.eras.api_server import ApiRules
+from tracekit.kube.views import JOB_TRACKING_ANNOTATION
+
+_UID_LABEL: Final = "controller-uid"
+_NAME_LABEL: Final = "job-name"
+_PREFIX: Final = "batch.kubernetes.io/"
+
+
+def new_job(body: Raw, rules: ApiRules) -> Raw:
+    """A Job as it is stored; its metadata has its name and uid already."""
+    job = copy.deepcopy(body)
+    meta, spec = job["metadata"], job.setdefault("spec", {})
+    for name in rules.dropped:
+        spec.pop(name, None)
+    meta["generation"] = 1
+    if spec.get("completions") is None and spec.get("parallelism") is None:
+        spec["completions"] = 1
+    spec.setdefault("parallelism", 1)
+    per_index = spec.get("backoffLimitPerIndex") is not None
+    spec.setdefault("backoffLimit", 2**31 - 1 if per_index else 6)
+    if rules.completion_mode:
+        spec.setdefault("completionMode", "NonIndexed")
+    if "suspend" not in rules.dropped:
+        spec.setdefault("suspend", False)
+    if rules.pod_replacement_policy:
+        failing = spec.get("podFailurePolicy") is not None
+        spec.setdefault("podReplacementPolicy", "Failed" if failing else "TerminatingOrFailed")
+    template = spec.setdefault("template", {})
+    if not spec.get("manualSelector"):
+        _generate_selector(meta, spec, template, prefixed=rules.prefixed_labels)
+    template["spec"] = pod_spec(template.get("spec", {}))
+    if not meta.get("labels"):
+        # A Job without labels takes those of its template.
+        labels = template.get("metadata", {}).get("labels")
+        if labels:
+            meta["labels"] = dict(labels)
+    if rules.tracking_annotation:
+        meta.setdefault("annotations", {})[JOB_TRACKING_ANNOTATION] = ""
+    job["status"] = {}
+    return job
+
+
+def _generate_selector(meta: Raw, spec: Raw, template: Raw, *, prefixed: bool) -> None:
+    own = {_UID_LABEL: meta["uid"], _NAME_LABEL: meta["name"]}
+    if prefixed:
+        own |= {_PREFIX + name: value for name, value in own.items()}
+    labels = template.setdefault("metadata", {}).setdefault("labels", {})
+    labels.update(own)
+    key = _PREFIX + _UID_LABEL if prefixed else _UID_LABEL
+    selector = spec.setdefault("selector", {})
+    selector.setdefault("matchLabels", {})[key] = meta["uid"]
+
+
+def new_cron_job(body: Raw, rules: ApiRules) -> Raw:
+    """A CronJob as it is stored."""
+    cron_job = copy.deepcopy(body)
+    spec = cron_job["spec"]
+    if not rules.time_zone:
+        spec.pop("timeZone", None)
+    cron_job["metadata"]["generation"] = 1
+    spec.setdefault("concurrencyPolicy", "Allow")
+    spec.setdefault("suspend", False)
+    spec.setdefault("successfulJobsHistoryLimit", 3)
+    spec.setdefault("failedJobsHistoryLimit", 1)
+    template = spec["jobTemplate"].setdefault("spec", {}).setdefault("template", {})
+    template["spec"] = pod_spec(template.get("spec", {}))
+    cron_job["status"] = {}
+    return cron_job
+
+
+def new_pod(body: Raw) -> Raw:
+    """A Pod as it is stored."""
+    pod = copy.deepcopy(body)
+    spec = pod_spec(pod.get("spec", {}))
+    spec.setdefault("enableServiceLinks", True)
+    spec.setdefault("priority", 0)
+    spec.setdefault("preemptionPolicy", "PreemptLowerPriority")
+    spec["tolerations"] = [*spec.get("tolerations", ()), *_default_tolerations()]
+    pod["spec"] = spec
+    pod["status"] = {"phase": "Pending", "qosClass": "BestEffort"}
+    return pod
+
+
+def pod_spec(spec: Raw) -> Raw:
+    """A pod spec with the defaults that a template and a pod share."""
+    made = copy.deepcopy(spec)
+    for group in ("initContainers", "containers"):
+        for container in made.get(group) or ():
+            container.setdefault("resources", {})
+            container.setdefault("terminationMessagePath", "/dev/termination-log")
+            container.setdefault("terminationMessagePolicy", "File")
+            container.setdefault("imagePullPolicy", "IfNotPresent")
+    made.setdefault("restartPolicy", "Always")
+    made.setdefault("terminationGracePeriodSeconds", 30)
+    made.setdefault("dnsPolicy", "ClusterFirst")
+    made.setdefault("securityContext", {})
+    made.setdefault("schedulerName", "default-scheduler")
+    return made
+
+
+def _default_tolerations() -> list[dict[str, Any]]:
+    return [
+        {
+            "key": f"node.kubernetes.io/{what}",
+            "operator": "Exists",
+            "effect": "NoExecute",
+            "tolerationSeconds": 300,
+        }
+        for what in ("not-ready", "unreachable")
+    ]

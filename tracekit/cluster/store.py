@@ -1,0 +1,81 @@
+"""The store behind the API server: one revision counter for all kinds, and what watches it.
+
+Objects are JSON documents that nobody changes once they are stored; a write replaces the whole.
+
+Upstream: etcd, apiserver/pkg/storage/etcd3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from tracekit.sim.loop import Loop
+
+Raw = dict[str, Any]
+Key = tuple[str, str]
+
+
+class Change(NamedTuple):
+    """One commit: an object was added, modified or deleted."""
+
+    kind: str  # the plural, as in a URL
+    type: str  # ADDED, MODIFIED, DELETED
+    obj: Raw  # with the revision of this commit
+    rv: int
+    at_ns: int
+    before: Raw | None
+
+
+class Store:
+    """Every object of the cluster, by kind, namespace and name."""
+
+    __slots__ = ("_objects", "_watchers", "loop", "revision")
+
+    def __init__(self, loop: Loop, revision: int = 1) -> None:
+        self.loop = loop
+        self.revision = revision
+        self._objects: dict[str, dict[Key, Raw]] = {}
+        self._watchers: list[Callable[[Change], None]] = []
+
+    def watch(self, told: Callable[[Change], None]) -> Callable[[], None]:
+        """Be told of each commit, as it happens; the answer ends it."""
+        self._watchers.append(told)
+        return lambda: self._watchers.remove(told)
+
+    def get(self, kind: str, namespace: str, name: str) -> Raw | None:
+        """An object, None where there is none."""
+        return self._objects.get(kind, {}).get((namespace, name))
+
+    def all(self, kind: str) -> Iterator[Raw]:
+        """Every object of a kind, by namespace and name."""
+        objects = self._objects.get(kind, {})
+        return (objects[key] for key in sorted(objects))
+
+    def put(self, kind: str, obj: Raw) -> Raw:
+        """Commit an object, new or in place of the one of that name; returns it as stored."""
+        meta = obj["metadata"]
+        key = (meta.get("namespace", ""), meta["name"])
+        objects = self._objects.setdefault(kind, {})
+        before = objects.get(key)
+        stored = self._committed(obj)
+        objects[key] = stored
+        self._tell(kind, "ADDED" if before is None else "MODIFIED", stored, before)
+        return stored
+
+    def remove(self, kind: str, obj: Mapping[str, Any]) -> Raw:
+        """Commit the end of an object; returns its last state, with the revision of its end."""
+        meta = obj["metadata"]
+        before = self._objects[kind].pop((meta.get("namespace", ""), meta["name"]))
+        last = self._committed(dict(obj))
+        self._tell(kind, "DELETED", last, before)
+        return last
+
+    def _committed(self, obj: Raw) -> Raw:
+        self.revision += 1
+        return {**obj, "metadata": {**obj["metadata"], "resourceVersion": str(self.revision)}}
+
+    def _tell(self, kind: str, change: str, obj: Raw, before: Raw | None) -> None:
+        told = Change(kind, change, obj, self.revision, self.loop.now_ns, before)
+        for watcher in tuple(self._watchers):
+            watcher(told)

@@ -1,0 +1,56 @@
+"""What the API server of each version fills into batch objects, and which fields it drops.
+
+Upstream: pkg/apis/batch/v1/defaults.go, pkg/registry/batch/job/strategy.go (generateSelector,
+dropDisabledFields, PrepareForCreate), pkg/registry/batch/cronjob/strategy.go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from tracekit.eras.era import Era
+from tracekit.eras.version import Boundary
+
+#: Selector and template labels carry the prefix batch.kubernetes.io/ beside the old names.
+_PREFIXED_LABELS: Final = Boundary("1.27")
+
+
+@dataclass(frozen=True, slots=True)
+class ApiRules:
+    """One version's API server, as far as batch objects see it."""
+
+    prefixed_labels: bool = True
+    tracking_annotation: bool = False
+    completion_mode: bool = True
+    pod_replacement_policy: bool = True
+    #: Fields of a Job's spec that a gate turns off: they are dropped when a Job is made.
+    dropped: tuple[str, ...] = ()
+    time_zone: bool = True
+    cron_job_api: str = "batch/v1"
+
+    @classmethod
+    def of(cls, era: Era) -> ApiRules:
+        """The API server of an era."""
+        gates = era.gates
+        gated = {
+            "completionMode": gates.IndexedJob,
+            "suspend": gates.SuspendJob,
+            "podFailurePolicy": gates.JobPodFailurePolicy,
+            "backoffLimitPerIndex": gates.JobBackoffLimitPerIndex,
+            "maxFailedIndexes": gates.JobBackoffLimitPerIndex,
+            "podReplacementPolicy": gates.JobPodReplacementPolicy,
+            "successPolicy": gates.JobSuccessPolicy,
+            "managedBy": gates.JobManagedBy,
+            "ttlSecondsAfterFinished": gates.TTLAfterFinished,
+        }
+        return cls(
+            prefixed_labels=_PREFIXED_LABELS.holds(era.basis),
+            tracking_annotation=gates.JobTrackingWithFinalizers
+            and not era.behaviors.tracking_needs_no_annotation,
+            completion_mode=gates.IndexedJob,
+            pod_replacement_policy=gates.JobPodReplacementPolicy,
+            dropped=tuple(name for name, on in gated.items() if not on),
+            time_zone=gates.CronJobTimeZone,
+            cron_job_api="batch/v1" if era.behaviors.cron_job_api_v1 else "batch/v1beta1",
+        )

@@ -1,0 +1,338 @@
+"""The Job controller in its process: informers, both queues, workers, and its port to the server.
+
+Upstream: pkg/controller/job/job_controller.go:NewController, Run, worker, orphanWorker,
+pkg/controller/controller_utils.go:RealPodControl.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from tracekit.cluster.api_server import ApiServer, Reply
+from tracekit.cluster.draws import Draws
+from tracekit.cluster.store import Raw
+from tracekit.controllers.actions import Created, CreatePod, Outcome
+from tracekit.controllers.job.context import Choices, SyncClock
+from tracekit.controllers.job.event_handlers import JobEventHandlers
+from tracekit.controllers.job.memory import CacheRevisions, JobMemory
+from tracekit.controllers.job.orphans import OrphanKey, sync_orphan_pod
+from tracekit.controllers.job.sync import sync_job
+from tracekit.controllers.job.worker import settle
+from tracekit.eras.constants import Constants
+from tracekit.eras.job import JobRules
+from tracekit.kube.selectors import selector_matches
+from tracekit.kube.views import (
+    JOB_TRACKING_FINALIZER,
+    JobStatus,
+    JobView,
+    PodView,
+    job_from_raw,
+)
+from tracekit.process.broadcaster import Broadcaster, Reference
+from tracekit.process.client import Calls, Client
+from tracekit.process.informer import Handlers, Informer
+from tracekit.process.life import Life
+from tracekit.process.pod_index import PodInformer
+from tracekit.process.workers import Workers
+from tracekit.workqueue.rate_limiters import job_rate_limiter
+from tracekit.workqueue.rate_limiting import RateLimitingQueue
+
+MANAGER: Final = "kube-controller-manager"
+_STATUS_RETRIES: Final = 3
+
+
+class JobLister:
+    """The Job informer's cache as the handlers ask it."""
+
+    __slots__ = ("_jobs",)
+
+    def __init__(self, jobs: Informer[JobView]) -> None:
+        self._jobs = jobs
+
+    def get(self, namespace: str, name: str) -> JobView | None:
+        """The Job of that name."""
+        return self._jobs.get(namespace, name)
+
+    def get_pod_jobs(self, pod: PodView) -> Iterable[JobView]:
+        """The Jobs of the pod's namespace whose selector matches its labels."""
+        return [
+            job
+            for job in self._jobs.in_namespace(pod.namespace)
+            if selector_matches(job.spec.selector, pod.labels)
+        ]
+
+
+class JobController:
+    """One Job controller in one process."""
+
+    def __init__(
+        self,
+        life: Life,
+        server: ApiServer,
+        jobs: Informer[JobView],
+        pods: PodInformer,
+        *,
+        rules: JobRules,
+        constants: Constants,
+        draws: Draws,
+        client: Client,
+        workers: int,
+    ) -> None:
+        self._life = life
+        self.server = server
+        self._jobs = jobs
+        self._pods = pods
+        self.rules = rules
+        self._draws = draws
+        self._client = client
+        self.broadcaster = Broadcaster(life, server, client, "job-controller")
+        clock = life.loop.clock
+        self.queue: RateLimitingQueue[str] = RateLimitingQueue(clock, job_rate_limiter(constants))
+        self.orphan_queue: RateLimitingQueue[OrphanKey] = RateLimitingQueue(
+            clock, job_rate_limiter(constants)
+        )
+        self._memories: dict[str, JobMemory] = {}
+        self._lister = JobLister(jobs)
+        self._workers = Workers(life, self.queue, workers, self._work)
+        self._orphan_worker = Workers(life, self.orphan_queue, 1, self._work_on_orphan)
+        self._subscribe()
+
+    def _subscribe(self) -> None:
+        on = JobEventHandlers(
+            self.rules,
+            self._lister,
+            self._pods,
+            self.queue,
+            self.orphan_queue,
+            self._memories.get,
+        )
+        self._jobs.handle(
+            Handlers(
+                on.add_job,
+                lambda old, new: on.update_job(old, new, now_ns=self._life.now_ns),
+                on.delete_job,
+                self._wake,
+            )
+        )
+        self._pods.handle(
+            Handlers(
+                on.add_pod, on.update_pod, lambda pod: on.delete_pod(pod, final=True), self._wake
+            )
+        )
+
+    def _wake(self) -> None:
+        self._workers.wake()
+        self._orphan_worker.wake()
+
+    def start(self) -> None:
+        """Start the workers: the caches have synced."""
+        self._workers.start()
+        if self.rules.handlers.orphan_pods_lose_finalizer:
+            self._orphan_worker.start()
+
+    # Workers.
+
+    def _work(self, key: str) -> None:
+        loop = self._life.loop
+        loop.sleep_until(loop.now_ns + self._draws.sync_ns())
+        began_ns = loop.now_ns
+        namespace, _, name = key.partition("/")
+        job = self._lister.get(namespace, name)
+        memory = self._memories.setdefault(key, JobMemory())
+        memory.requeues = self.queue.num_requeues(key)
+        calls = self._client.goroutine()
+        result = sync_job(
+            job,
+            self._draws.shuffled(self._pods.of(job)) if job is not None else (),
+            memory,
+            _Port(self, calls, memory),
+            clock=SyncClock(began_ns),
+            rules=self.rules,
+            choices=Choices(),
+            read=CacheRevisions(self._jobs.revision, self._pods.revision),
+        )
+        calls.join()
+        if result.wake_after_ns is not None:
+            # The timer was armed while the sync ran.
+            left_ns = result.wake_after_ns - (loop.now_ns - began_ns)
+            result = result._replace(wake_after_ns=left_ns)
+        settle(self.queue, key, result, self.rules.retries)
+        if job is None:
+            self._memories.pop(key, None)
+
+    def _work_on_orphan(self, key: OrphanKey) -> None:
+        calls = self._client.goroutine()
+        port = _Port(self, calls, None)
+        if sync_orphan_pod(key, self._lister, self._pods, port, self.orphan_queue, self.rules):
+            self.orphan_queue.add_rate_limited(key)
+        else:
+            self.orphan_queue.forget(key)
+        calls.join()
+
+
+class _Port:
+    """The port of one sync (`controllers.actions.JobApi`)."""
+
+    __slots__ = ("_calls", "_controller", "_memory", "_server")
+
+    def __init__(self, controller: JobController, calls: Calls, memory: JobMemory | None) -> None:
+        self._controller = controller
+        self._server = controller.server
+        self._calls = calls
+        self._memory = memory
+
+    def create_pods(self, job: JobView, intents: list[CreatePod]) -> list[Created]:
+        """One slow-start batch: its requests are under way at the same time."""
+        answers = []
+        for intent in intents:
+            body = _pod_body(job, intent)
+            reply = self._calls.fan_out(
+                lambda body=body: self._server.create("pods", body, manager=MANAGER)  # type: ignore[misc]
+            )
+            name = ""
+            if reply.ok and reply.obj is not None:
+                name = reply.obj["metadata"]["name"]
+                self._wrote(job.uid, pods=_rv(reply))
+                self.record_event(job, "Normal", "SuccessfulCreate", f"Created pod: {name}")
+            elif reply.outcome is not Outcome.NAMESPACE_TERMINATING:
+                text = f"Error creating: {reply.message}"
+                self.record_event(job, "Warning", "FailedCreate", text)
+            answers.append(Created(reply.outcome, name))
+        self._calls.join()
+        return answers
+
+    def delete_pod(self, job: JobView, pod: PodView) -> Outcome:
+        """DELETE of a pod; the pods of a batch go side by side."""
+        reply = self._calls.fan_out(
+            lambda: self._server.delete("pods", pod.namespace, pod.name, manager=MANAGER)
+        )
+        if reply.ok:
+            self.record_event(job, "Normal", "SuccessfulDelete", f"Deleted pod: {pod.name}")
+        elif reply.outcome is not Outcome.NOT_FOUND:
+            text = f"Error deleting: {reply.message}"
+            self.record_event(job, "Warning", "FailedDelete", text)
+        return reply.outcome
+
+    def remove_finalizer(self, pod: PodView) -> Outcome:
+        """PATCH the tracking finalizer away."""
+
+        def without(obj: Raw) -> None:
+            meta = obj["metadata"]
+            left = [name for name in meta.get("finalizers", ()) if name != JOB_TRACKING_FINALIZER]
+            if left:
+                meta["finalizers"] = left
+            else:
+                meta.pop("finalizers", None)
+
+        return self._patch(pod, without)
+
+    def adopt_pod(self, job: JobView, pod: PodView, *, add_finalizer: bool) -> Outcome:
+        """PATCH the controller reference (and the finalizer) in."""
+
+        def adopted(obj: Raw) -> None:
+            meta = obj["metadata"]
+            meta["ownerReferences"] = [*meta.get("ownerReferences", ()), _owner(job)]
+            if add_finalizer and JOB_TRACKING_FINALIZER not in meta.get("finalizers", ()):
+                meta["finalizers"] = [*meta.get("finalizers", ()), JOB_TRACKING_FINALIZER]
+
+        return self._patch(pod, adopted)
+
+    def release_pod(self, job: JobView, pod: PodView) -> Outcome:
+        """PATCH the controller reference (and the finalizer) out."""
+
+        def released(obj: Raw) -> None:
+            meta = obj["metadata"]
+            meta["ownerReferences"] = [
+                ref for ref in meta.get("ownerReferences", ()) if ref["uid"] != job.uid
+            ]
+            if not meta["ownerReferences"]:
+                del meta["ownerReferences"]
+            left = [name for name in meta.get("finalizers", ()) if name != JOB_TRACKING_FINALIZER]
+            meta.pop("finalizers", None)
+            if left:
+                meta["finalizers"] = left
+
+        return self._patch(pod, released)
+
+    def _patch(self, pod: PodView, change: Callable[[Raw], None]) -> Outcome:
+        reply = self._calls.fan_out(
+            lambda: self._server.change(
+                "pods", pod.namespace, pod.name, change, manager=MANAGER, uid=pod.uid
+            )
+        )
+        if reply.ok and pod.controller is not None:
+            self._wrote(pod.controller.uid, pods=_rv(reply))
+        return reply.outcome
+
+    def can_adopt(self, job: JobView) -> bool:
+        """Uncached GET of the Job: same uid and not being deleted."""
+        reply = self._calls.call(lambda: self._server.get("jobs", job.namespace, job.name))
+        if reply.obj is None:
+            return False
+        meta = reply.obj["metadata"]
+        return meta["uid"] == job.uid and meta.get("deletionTimestamp") is None
+
+    def update_status(self, job: JobView, status: JobStatus) -> tuple[Outcome, JobView]:
+        """PUT the status; old releases read the Job again first, and once more on a conflict."""
+        if not self._controller.rules.overwrites_status:
+            return self._put(job, job.rv, status)
+        outcome, after = Outcome.OK, job
+        for _ in range(_STATUS_RETRIES):
+            live = self._calls.call(lambda: self._server.get("jobs", job.namespace, job.name))
+            if live.obj is None:
+                return live.outcome, job
+            outcome, after = self._put(job, _rv(live), status)
+            if outcome is Outcome.OK:
+                break
+        return outcome, after
+
+    def _put(self, job: JobView, base_rv: int, status: JobStatus) -> tuple[Outcome, JobView]:
+        reply = self._calls.call(
+            lambda: self._server.update_job_status(
+                job.namespace, job.name, job.uid, base_rv, status
+            )
+        )
+        if not reply.ok or reply.obj is None:
+            return reply.outcome, job
+        self._wrote(job.uid, jobs=_rv(reply))
+        # The answer keeps whole seconds, as everything that was read from the server does.
+        return Outcome.OK, job_from_raw(reply.obj)
+
+    def record_event(self, job: JobView, event_type: str, reason: str, message: str) -> None:
+        """Hand an Event to the broadcaster."""
+        about = Reference("Job", job.namespace, job.name, job.uid, "batch/v1", str(job.rv))
+        self._controller.broadcaster.record(about, event_type, reason, message)
+
+    def _wrote(self, uid: str, *, jobs: int = 0, pods: int = 0) -> None:
+        if self._memory is not None:
+            self._memory.wrote_at(uid, jobs=jobs, pods=pods)
+
+
+def _rv(reply: Reply) -> int:
+    return int(reply.obj["metadata"]["resourceVersion"]) if reply.obj is not None else 0
+
+
+def _owner(job: JobView) -> Raw:
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "name": job.name,
+        "uid": job.uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+def _pod_body(job: JobView, intent: CreatePod) -> Raw:
+    meta: Raw = {
+        "generateName": intent.generate_name,
+        "namespace": job.namespace,
+        "labels": dict(intent.labels),
+        "ownerReferences": [_owner(job)],
+    }
+    if intent.annotations:
+        meta["annotations"] = dict(intent.annotations)
+    if intent.finalizers:
+        meta["finalizers"] = list(intent.finalizers)
+    return {"metadata": meta, "spec": dict(intent.spec)}

@@ -1,0 +1,203 @@
+"""The controller manager: leader election, the shared informers, and the batch controllers.
+
+One process at a time holds the lease; when it dies, a successor takes over once the lease has run
+out, with empty memory and a fresh listing.
+
+Upstream: cmd/kube-controller-manager/app/controllermanager.go, client-go
+tools/leaderelection/leaderelection.go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from tracekit.cluster.api_server import ApiServer
+from tracekit.cluster.draws import Draws
+from tracekit.cluster.store import Raw
+from tracekit.cron.zones import UTC, Zone
+from tracekit.eras.cronjob import Controller, CronJobEra
+from tracekit.eras.era import Era
+from tracekit.eras.job import JobRules
+from tracekit.kube.cronjob_views import CronJobView
+from tracekit.kube.timestamps import NS_PER_S, format_rfc3339
+from tracekit.kube.views import JobView, job_from_raw, pod_from_raw
+from tracekit.process.client import Client
+from tracekit.process.cron_controllers import PollingCronJobController, QueuedCronJobController
+from tracekit.process.informer import Informer
+from tracekit.process.job_controller import JobController
+from tracekit.process.life import Life
+from tracekit.process.pod_index import PodInformer
+from tracekit.process.ttl_controller import TtlController
+
+_LEASE: Final = "kube-controller-manager"
+_LEASE_NAMESPACE: Final = "kube-system"
+LEASE_NS: Final = 15 * NS_PER_S
+_RETRY_NS: Final = 2 * NS_PER_S
+MANAGER: Final = "kube-controller-manager"
+
+
+@dataclass(frozen=True, slots=True)
+class ManagerFlags:
+    """The flags of kube-controller-manager that decide how fast it is; None: the default."""
+
+    kube_api_qps: int | None = None
+    kube_api_burst: int | None = None
+    concurrent_job_syncs: int | None = None
+    concurrent_cron_job_syncs: int | None = None
+    concurrent_ttl_syncs: int | None = None
+    zone: Zone = UTC
+
+
+class ControllerManager:
+    """Every process of the controller manager in a run, one after the other."""
+
+    def __init__(self, server: ApiServer, era: Era, flags: ManagerFlags, draws: Draws) -> None:
+        self._server = server
+        self._loop = server.store.loop
+        self._era = era
+        self._flags = flags
+        self._draws = draws
+        self._life: Life | None = None
+        self._informers: list[Informer] = []  # type: ignore[type-arg]
+        self._renewed_ns: int | None = None
+
+    def start(self) -> None:
+        """Start a process; it leads as soon as nobody else's lease is valid."""
+        life = Life(self._loop)
+        free_ns = self._loop.now_ns
+        if self._renewed_ns is not None:
+            free_ns = max(free_ns, self._renewed_ns + LEASE_NS)
+        self._life = life
+        life.at(free_ns, lambda: self._lead(life))
+
+    def kill(self) -> None:
+        """Let the process die, at once, in whatever it is doing."""
+        if self._life is not None:
+            self._life.end()
+            self._life = None
+        for informer in self._informers:
+            informer.stop()
+        self._informers = []
+
+    def _lead(self, life: Life) -> None:
+        self._acquire(life)
+        constants, flags, era = self._era.constants, self._flags, self._era
+        server, draws, store = self._server, self._draws, self._server.store
+        jobs: Informer[JobView] = Informer(life, store, "jobs", job_from_raw, draws)
+        pods = PodInformer(life, store, "pods", pod_from_raw, draws)
+        cron_jobs: Informer[CronJobView] = Informer(
+            life, store, "cronjobs", CronJobView.from_raw, draws
+        )
+        cron_era = CronJobEra.of(era)
+        job_controller = JobController(
+            life,
+            server,
+            jobs,
+            pods,
+            rules=JobRules.of(era),
+            constants=constants,
+            draws=draws,
+            client=self._client(),
+            workers=flags.concurrent_job_syncs or constants.workers,
+        )
+        starts = [job_controller.start]
+        self._informers = [jobs, pods]
+        if cron_era.controller is Controller.QUEUED:
+            self._informers.append(cron_jobs)
+            starts.append(
+                QueuedCronJobController(
+                    life,
+                    server,
+                    cron_jobs,
+                    jobs,
+                    era=cron_era,
+                    constants=constants,
+                    draws=draws,
+                    client=self._client(),
+                    workers=flags.concurrent_cron_job_syncs or constants.workers,
+                    zone=flags.zone,
+                ).start
+            )
+        else:
+            starts.append(
+                PollingCronJobController(
+                    life,
+                    server,
+                    era=cron_era,
+                    constants=constants,
+                    client=self._client(),
+                    zone=flags.zone,
+                ).start
+            )
+        if cron_era.ttl:
+            starts.append(
+                TtlController(
+                    life,
+                    server,
+                    jobs,
+                    constants=constants,
+                    draws=draws,
+                    client=self._client(),
+                    workers=flags.concurrent_ttl_syncs or constants.workers,
+                ).start
+            )
+        waiting = list(self._informers)
+
+        def synced() -> None:
+            if all(informer.synced for informer in waiting):
+                for start in starts:
+                    start()
+
+        for informer in self._informers:
+            informer.start(synced)
+
+    def _client(self) -> Client:
+        constants, flags = self._era.constants, self._flags
+        qps = constants.client_qps if flags.kube_api_qps is None else flags.kube_api_qps
+        burst = constants.client_burst if flags.kube_api_burst is None else flags.kube_api_burst
+        return Client(self._loop, self._draws, qps=qps, burst=burst)
+
+    # Leader election.
+
+    def _acquire(self, life: Life) -> None:
+        holder = f"controller-manager_{self._draws.uid()}"
+        now_ns = self._loop.now_ns
+        held = self._server.store.get("leases", _LEASE_NAMESPACE, _LEASE)
+        if held is None:
+            spec = self._lease_spec(holder, now_ns, transitions=0)
+            meta = {"name": _LEASE, "namespace": _LEASE_NAMESPACE}
+            self._server.create("leases", {"metadata": meta, "spec": spec}, manager=MANAGER)
+        else:
+            transitions = held["spec"]["leaseTransitions"] + 1
+
+            def taken(obj: Raw) -> None:
+                obj["spec"] = self._lease_spec(holder, now_ns, transitions=transitions)
+
+            self._server.change("leases", _LEASE_NAMESPACE, _LEASE, taken, manager=MANAGER)
+        self._renewed_ns = now_ns
+        life.after(_RETRY_NS, lambda: self._renew(life))
+
+    def _renew(self, life: Life) -> None:
+        def renewed(obj: Raw) -> None:
+            obj["spec"]["renewTime"] = _micro(self._loop.now_ns)
+
+        self._server.change("leases", _LEASE_NAMESPACE, _LEASE, renewed, manager=MANAGER)
+        self._renewed_ns = self._loop.now_ns
+        life.after(_RETRY_NS, lambda: self._renew(life))
+
+    def _lease_spec(self, holder: str, now_ns: int, *, transitions: int) -> Raw:
+        return {
+            "holderIdentity": holder,
+            "leaseDurationSeconds": LEASE_NS // NS_PER_S,
+            "acquireTime": _micro(now_ns),
+            "renewTime": _micro(now_ns),
+            "leaseTransitions": transitions,
+        }
+
+
+def _micro(at_ns: int) -> str:
+    """A `metav1.MicroTime`: six decimals, always."""
+    text = format_rfc3339(at_ns - at_ns % 1000) or ""
+    whole, _, rest = text.removesuffix("Z").partition(".")
+    return f"{whole}.{rest:0<6}Z"

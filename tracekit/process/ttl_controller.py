@@ -1,0 +1,105 @@
+"""The TTL-after-finished controller in its process.
+
+Upstream: pkg/controller/ttlafterfinished/ttlafterfinished_controller.go:Run, worker.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tracekit.cluster.api_server import ApiServer
+from tracekit.cluster.draws import Draws
+from tracekit.controllers.cronjob.actions import Answer
+from tracekit.controllers.ttl.controller import (
+    DeleteExpiredJob,
+    add_job,
+    process,
+    settle,
+    update_job,
+)
+from tracekit.eras.constants import Constants
+from tracekit.kube.views import JobView, job_from_raw
+from tracekit.process.client import Calls, Client
+from tracekit.process.informer import Handlers, Informer
+from tracekit.process.life import Life
+from tracekit.process.workers import Workers
+from tracekit.workqueue.rate_limiters import default_controller_rate_limiter
+from tracekit.workqueue.rate_limiting import RateLimitingQueue
+
+MANAGER: Final = "kube-controller-manager"
+
+
+class TtlController:
+    """One TTL controller in one process."""
+
+    def __init__(
+        self,
+        life: Life,
+        server: ApiServer,
+        jobs: Informer[JobView],
+        *,
+        constants: Constants,
+        draws: Draws,
+        client: Client,
+        workers: int,
+    ) -> None:
+        self._life = life
+        self._server = server
+        self._jobs = jobs
+        self._draws = draws
+        self._client = client
+        clock = life.loop.clock
+        self.queue: RateLimitingQueue[str] = RateLimitingQueue(
+            clock, default_controller_rate_limiter(clock, constants)
+        )
+        self._workers = Workers(life, self.queue, workers, self._work)
+        jobs.handle(
+            Handlers(
+                lambda job: add_job(job, self.queue),
+                lambda old, new: update_job(old, new, self.queue),
+                lambda _: None,
+                self._workers.wake,
+            )
+        )
+
+    def start(self) -> None:
+        """Start the workers: the cache has synced."""
+        self._workers.start()
+
+    def _work(self, key: str) -> None:
+        loop = self._life.loop
+        loop.sleep_until(loop.now_ns + self._draws.sync_ns())
+        namespace, _, name = key.partition("/")
+        port = _Port(self._server, self._client.goroutine())
+        settle(self.queue, key, process(self._jobs.get(namespace, name), loop.now_ns, port))
+
+
+class _Port:
+    """The port of one look at a key (`controllers.ttl.controller.TtlApi`)."""
+
+    __slots__ = ("_calls", "_server")
+
+    def __init__(self, server: ApiServer, calls: Calls) -> None:
+        self._server = server
+        self._calls = calls
+
+    def get_job(self, namespace: str, name: str) -> JobView | Answer:
+        """Live GET of a Job."""
+        reply = self._calls.call(lambda: self._server.get("jobs", namespace, name))
+        if reply.obj is None:
+            return Answer(reply.outcome, reply.message)
+        return job_from_raw(reply.obj)
+
+    def delete_job(self, intent: DeleteExpiredJob) -> Answer:
+        """DELETE a Job."""
+        reply = self._calls.call(
+            lambda: self._server.delete(
+                "jobs",
+                intent.namespace,
+                intent.name,
+                manager=MANAGER,
+                uid=intent.uid,
+                propagation=intent.propagation,
+            )
+        )
+        return Answer(reply.outcome, reply.message)

@@ -1,0 +1,79 @@
+"""Choices out of a seed: the same seed makes the same run, on any machine."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+T = TypeVar("T")
+_MS: Final = 1_000_000
+#: What the API server's name generator uses: no vowels, nothing that looks like another.
+_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """The least and the most of each delay, in nanoseconds; drawn evenly in between."""
+
+    latency: Span = (2 * _MS, 12 * _MS)
+    watch_lag: Span = (1 * _MS, 20 * _MS)
+    handler_lag: Span = (0, 2 * _MS)
+    collection: Span = (5 * _MS, 120 * _MS)
+    record_lag: Span = (1 * _MS, 15 * _MS)
+    sync: Span = (100_000, 1 * _MS)
+
+
+class SeededDraws:
+    """`cluster.draws.Draws` out of one seed."""
+
+    def __init__(self, seed: int, timing: Timing | None = None) -> None:
+        # Streams of their own, so that one more request does not rename every later pod.
+        self._delays = random.Random(f"delays {seed}")  # noqa: S311 - nothing secret
+        self._names = random.Random(f"names {seed}")  # noqa: S311
+        self._orders = random.Random(f"orders {seed}")  # noqa: S311
+        self._records = random.Random(f"records {seed}")  # noqa: S311
+        self._timing = timing or Timing()
+
+    def latency_ns(self) -> int:
+        """How long a request takes."""
+        return self._delays.randint(*self._timing.latency)
+
+    def watch_lag_ns(self, kind: str) -> int:
+        """From a commit to the informer."""
+        del kind
+        return self._delays.randint(*self._timing.watch_lag)
+
+    def handler_lag_ns(self) -> int:
+        """From the informer's cache to its handlers."""
+        return self._delays.randint(*self._timing.handler_lag)
+
+    def collection_ns(self) -> int:
+        """The garbage collector's delay."""
+        return self._delays.randint(*self._timing.collection)
+
+    def record_lag_ns(self, kind: str) -> int:
+        """From a commit to the recorder."""
+        del kind
+        return self._records.randint(*self._timing.record_lag)
+
+    def sync_ns(self) -> int:
+        """What a sync computes."""
+        return self._delays.randint(*self._timing.sync)
+
+    def suffix(self) -> str:
+        """Five characters of the API server's alphabet."""
+        return "".join(self._names.choices(_ALPHABET, k=5))
+
+    def uid(self) -> str:
+        """A random uid in the usual form."""
+        text = f"{self._names.getrandbits(128):032x}"
+        return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-a{text[17:20]}-{text[20:]}"
+
+    def shuffled(self, items: Sequence[T]) -> list[T]:
+        """The items in any order."""
+        mixed = list(items)
+        self._orders.shuffle(mixed)
+        return mixed

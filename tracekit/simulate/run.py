@@ -1,0 +1,205 @@
+"""One run: the world and the controllers on one clock, and what a recorder sees of it.
+
+Deterministic: the same world, era, flags and draws give the same rows.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from tracekit.cluster.api_server import KINDS, ApiServer, Reply
+from tracekit.cluster.draws import Draws
+from tracekit.cluster.garbage_collector import GarbageCollector
+from tracekit.cluster.kubelet import Kubelet
+from tracekit.cluster.namespaces import NamespaceController
+from tracekit.cluster.pod_life import Slot
+from tracekit.cluster.store import Change, Raw, Store
+from tracekit.eras.api_server import ApiRules
+from tracekit.eras.era import Era
+from tracekit.eras.job_status import StatusValidation
+from tracekit.kube.timestamps import NS_PER_S
+from tracekit.process.manager import ControllerManager, ManagerFlags
+from tracekit.sim.clock import VirtualClock
+from tracekit.sim.loop import Loop
+from tracekit.simulate.world import (
+    CreateObject,
+    DeleteObject,
+    DeletePodOf,
+    PatchObject,
+    UserWrite,
+    World,
+)
+
+#: What a recorder watches.
+STREAMS: Final = ("jobs", "pods", "cronjobs", "events", "leases", "namespaces")
+#: The control plane is up so long before the record begins.
+_BEFORE_NS: Final = 5 * NS_PER_S
+_FIRST_REVISION: Final = 100
+
+
+class Row(NamedTuple):
+    """One thing that the recorder received."""
+
+    recv_ns: int
+    stream: str
+    type: str
+    obj: Mapping[str, Any]
+
+
+class Failed(NamedTuple):
+    """A user's write that the API server did not take."""
+
+    write: UserWrite
+    reply: Reply
+
+
+@dataclass
+class Run:
+    """What came of a run."""
+
+    rows: list[Row] = field(default_factory=list)
+    failed: list[Failed] = field(default_factory=list)
+
+
+def simulate(world: World, era: Era, flags: ManagerFlags, draws: Draws) -> Run:
+    """Run the world under the controllers of an era."""
+    return _Simulation(world, era, flags, draws).run()
+
+
+class _Simulation:
+    def __init__(self, world: World, era: Era, flags: ManagerFlags, draws: Draws) -> None:
+        self._world = world
+        self._loop = Loop(VirtualClock(world.start_ns - _BEFORE_NS))
+        self._store = Store(self._loop, _FIRST_REVISION)
+        self._server = ApiServer(self._store, ApiRules.of(era), StatusValidation.of(era), draws)
+        self._server.refusals = list(world.refusals)
+        self._server.pod_quota = dict(world.pod_quota)
+        self._kubelet = Kubelet(self._server, world.lives)
+        GarbageCollector(self._server, draws)
+        NamespaceController(self._server, draws)
+        self._manager = ControllerManager(self._server, era, flags, draws)
+        self._draws = draws
+        self._run = Run()
+        self._told_ns = dict.fromkeys(STREAMS, 0)
+
+    def run(self) -> Run:
+        """Everything up to the end of the record."""
+        world, loop = self._world, self._loop
+        for name in world.used_namespaces():
+            self._create_namespace(name)
+        self._manager.start()
+        loop.run_until(world.start_ns)
+        self._begin_record()
+        for restart in world.restarts:
+            loop.at(restart.died_ns, self._manager.kill)
+            loop.at(restart.started_ns, self._manager.start)
+        for write in world.writes:
+            loop.at(write.at_ns, lambda write=write: self._do(write))  # type: ignore[misc]
+        loop.run_until(world.end_ns)
+        self._manager.kill()
+        self._run.rows.sort(key=lambda row: row.recv_ns)
+        return self._run
+
+    def _create_namespace(self, name: str) -> None:
+        body = {
+            "metadata": {"name": name, "labels": {"kubernetes.io/metadata.name": name}},
+            "spec": {"finalizers": ["kubernetes"]},
+            "status": {"phase": "Active"},
+        }
+        self._server.create("namespaces", body, manager="kubectl-create")
+
+    # The recorder.
+
+    def _begin_record(self) -> None:
+        at_ns = self._loop.now_ns
+        head = {"resourceVersion": str(self._store.revision)}
+        for stream in STREAMS:
+            at_ns += self._draws.record_lag_ns(stream)
+            kind, version = KINDS[stream]
+            self._row(at_ns, stream, "LIST_BEGIN", head)
+            for obj in self._store.all(stream):
+                self._row(at_ns, stream, "LIST", {**obj, "kind": kind, "apiVersion": version})
+            self._row(at_ns, stream, "LIST_END", head)
+            self._told_ns[stream] = at_ns
+        self._store.watch(self._see)
+
+    def _see(self, change: Change) -> None:
+        if change.kind in self._told_ns:
+            lag_ns = self._draws.record_lag_ns(change.kind)
+            at_ns = max(self._told_ns[change.kind], change.at_ns + lag_ns)
+            self._told_ns[change.kind] = at_ns
+            self._row(at_ns, change.kind, change.type, change.obj)
+
+    def _row(self, at_ns: int, stream: str, row_type: str, obj: Mapping[str, Any]) -> None:
+        if at_ns <= self._world.end_ns:
+            self._run.rows.append(Row(at_ns, stream, row_type, obj))
+
+    # Users.
+
+    def _do(self, write: UserWrite) -> None:
+        for reply in self._replies(write):
+            if not reply.ok:
+                self._run.failed.append(Failed(write, reply))
+
+    def _replies(self, write: UserWrite) -> Iterator[Reply]:
+        server = self._server
+        match write:
+            case CreateObject():
+                if write.kind == "namespaces":
+                    self._create_namespace(write.body["metadata"]["name"])
+                else:
+                    yield server.create(
+                        write.kind,
+                        copy.deepcopy(dict(write.body)),
+                        manager=write.manager,
+                        uid=write.uid,
+                    )
+            case PatchObject():
+                yield server.change(
+                    write.kind,
+                    write.namespace,
+                    write.name,
+                    lambda obj: merge_patch(obj, write.patch),
+                    manager=write.manager,
+                )
+            case DeleteObject():
+                yield server.delete(
+                    write.kind,
+                    write.namespace,
+                    write.name,
+                    manager="kubectl",
+                    propagation=write.propagation,
+                    grace_s=write.grace_s,
+                )
+            case DeletePodOf():
+                for slot, name in self._kubelet.pods_of(write.namespace, write.job):
+                    if _is_meant(write, slot):
+                        yield server.delete(
+                            "pods",
+                            write.namespace,
+                            name,
+                            manager="kubectl",
+                            grace_s=write.grace_s,
+                        )
+
+
+def _is_meant(write: DeletePodOf, slot: Slot) -> bool:
+    indexes = (None, slot.completion_index)
+    return write.ordinal in (None, slot.ordinal) and write.completion_index in indexes
+
+
+def merge_patch(target: Raw, patch: Mapping[str, Any]) -> None:
+    """Apply a JSON merge patch (RFC 7386) in place."""
+    for key, value in patch.items():
+        if value is None:
+            target.pop(key, None)
+        elif isinstance(value, Mapping):
+            inner = target.get(key)
+            if not isinstance(inner, dict):
+                inner = target[key] = {}
+            merge_patch(inner, value)
+        else:
+            target[key] = copy.deepcopy(value)

@@ -1,0 +1,108 @@
+"""The world of a run: what users do, what becomes of pods, what refuses, when processes die.
+
+Everything but the controllers. A workload file describes one, a record can be turned into one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from tracekit.cluster.api_server import Refusal
+from tracekit.cluster.pod_life import Lives, PodLife, Slot
+
+
+class CreateObject(NamedTuple):
+    """A user creates an object; `uid` where the world knows it beforehand."""
+
+    at_ns: int
+    kind: str
+    body: Mapping[str, Any]
+    uid: str | None = None
+    manager: str = "kubectl-create"
+
+
+class PatchObject(NamedTuple):
+    """A user changes an object by a JSON merge patch."""
+
+    at_ns: int
+    kind: str
+    namespace: str
+    name: str
+    patch: Mapping[str, Any]
+    manager: str = "kubectl-edit"
+
+
+class DeleteObject(NamedTuple):
+    """A user deletes an object."""
+
+    at_ns: int
+    kind: str
+    namespace: str
+    name: str
+    propagation: str | None = "Background"
+    grace_s: int | None = None
+
+
+class DeletePodOf(NamedTuple):
+    """Somebody deletes (or evicts) the pod that has a place in a Job; no such pod, no deletion."""
+
+    at_ns: int
+    namespace: str
+    job: str
+    ordinal: int | None = None
+    completion_index: int | None = None
+    grace_s: int | None = None
+
+
+class Restart(NamedTuple):
+    """The controller manager dies, and another one is started."""
+
+    died_ns: int
+    started_ns: int
+
+
+UserWrite = CreateObject | PatchObject | DeleteObject | DeletePodOf
+
+
+class SameLife:
+    """Lives of a world in which all pods fare alike."""
+
+    def __init__(self, life: PodLife | None = None) -> None:
+        self._life = life or PodLife()
+
+    def life_of(self, slot: Slot, pod: Mapping[str, Any]) -> PodLife:
+        """The life of any pod."""
+        del slot, pod
+        return self._life
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """The inputs of a run beside the controllers' version and flags; times since the epoch."""
+
+    start_ns: int
+    end_ns: int
+    writes: Sequence[UserWrite] = ()
+    lives: Lives = field(default_factory=SameLife)
+    refusals: Sequence[Refusal] = ()
+    #: namespace -> pods that may live in it at a time.
+    pod_quota: Mapping[str, int] = field(default_factory=dict)
+    restarts: Sequence[Restart] = ()
+    #: Namespaces that are there from the beginning, beside those that `writes` need.
+    namespaces: Sequence[str] = ()
+
+    def used_namespaces(self) -> list[str]:
+        """Every namespace that is there from the beginning."""
+        made = {
+            write.body["metadata"]["name"]
+            for write in self.writes
+            if isinstance(write, CreateObject) and write.kind == "namespaces"
+        }
+        used = {
+            write.body["metadata"].get("namespace", "")
+            for write in self.writes
+            if isinstance(write, CreateObject) and write.kind != "namespaces"
+        }
+        return sorted(({*used, *self.namespaces} - made) - {""})
