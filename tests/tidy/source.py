@@ -20,6 +20,8 @@ PURE_ROOMS = frozenset(
         "workqueue",
         "cache",
         "controllers",
+        "cluster",
+        "process",
         "compare",
         "verdict",
         "replay",

@@ -10,7 +10,12 @@ from collections.abc import Callable, Iterable, Sequence
 
 from tracekit.cluster.api_server import ApiServer
 from tracekit.cluster.draws import Draws
-from tracekit.controllers.cronjob.actions import Answer, CronJobApi, RecordEvent
+from tracekit.controllers.cronjob.actions import (
+    Answer,
+    CronJobApi,
+    RecordEvent,
+    SyncResult,
+)
 from tracekit.controllers.cronjob.children import children_of
 from tracekit.controllers.cronjob.handlers import (
     Enqueue,
@@ -22,6 +27,7 @@ from tracekit.controllers.cronjob.handlers import (
 )
 from tracekit.controllers.cronjob.sync_all import sync_all
 from tracekit.controllers.cronjob.sync_queued import sync
+from tracekit.controllers.cronjob.worker import process_next_work_item
 from tracekit.cron.zones import Zone
 from tracekit.eras.constants import Constants
 from tracekit.eras.cronjob import CronJobEra
@@ -69,7 +75,9 @@ class QueuedCronJobController:
         self.queue: RateLimitingQueue[str] = RateLimitingQueue(
             clock, default_controller_rate_limiter(clock, constants)
         )
-        self._workers = Workers(life, self.queue, workers, self._work)
+        self._workers = Workers(
+            life, self.queue, workers, lambda: process_next_work_item(self.queue, self._sync)
+        )
         find = cron_jobs.get
         cron_jobs.handle(
             Handlers(
@@ -101,29 +109,18 @@ class QueuedCronJobController:
         """Start the workers: the caches have synced."""
         self._workers.start()
 
-    def _work(self, key: str) -> None:
+    def _sync(self, key: str) -> SyncResult:
         loop = self._life.loop
         loop.sleep_until(loop.now_ns + self._draws.sync_ns())
         namespace, _, name = key.partition("/")
         cron_job = self._cron_jobs.get(namespace, name)
-        children: Sequence[JobView] = ()
-        if cron_job is not None:
-            listed = self._draws.shuffled(list(self._jobs.in_namespace(namespace)))
-            children = children_of(cron_job, listed, self._era)
+        if cron_job is None:
+            return sync(None, (), loop.now_ns, self._era, _NoPort(), process_zone=self._zone)
+        listed = self._draws.shuffled(list(self._jobs.in_namespace(namespace)))
+        children = children_of(cron_job, listed, self._era)
         calls = self._client.goroutine()
-        port: CronJobApi = (
-            CronPort(self._server, calls, self._broadcaster, cron_job, self._era.owner_api)
-            if cron_job is not None
-            else _NoPort()
-        )
-        result = sync(cron_job, children, loop.now_ns, self._era, port, process_zone=self._zone)
-        if result.error is not None:
-            self.queue.add_rate_limited(key)
-        else:
-            if result.forgets:
-                self.queue.forget(key)
-            if result.requeue_after_ns is not None:
-                self.queue.add_after(key, result.requeue_after_ns)
+        port = CronPort(self._server, calls, self._broadcaster, cron_job, self._era.owner_api)
+        return sync(cron_job, children, loop.now_ns, self._era, port, process_zone=self._zone)
 
 
 class _NoPort:

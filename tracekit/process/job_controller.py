@@ -13,12 +13,12 @@ from tracekit.cluster.api_server import ApiServer, Reply
 from tracekit.cluster.draws import Draws
 from tracekit.cluster.store import Raw
 from tracekit.controllers.actions import Created, CreatePod, Outcome
-from tracekit.controllers.job.context import Choices, SyncClock
+from tracekit.controllers.job.context import Choices, SyncClock, SyncResult
 from tracekit.controllers.job.event_handlers import JobEventHandlers
 from tracekit.controllers.job.memory import CacheRevisions, JobMemory
 from tracekit.controllers.job.orphans import OrphanKey, sync_orphan_pod
 from tracekit.controllers.job.sync import sync_job
-from tracekit.controllers.job.worker import settle
+from tracekit.controllers.job.worker import process_next_orphan_pod, process_next_work_item
 from tracekit.eras.constants import Constants
 from tracekit.eras.job import JobRules
 from tracekit.kube.selectors import selector_matches
@@ -94,8 +94,18 @@ class JobController:
         )
         self._memories: dict[str, JobMemory] = {}
         self._lister = JobLister(jobs)
-        self._workers = Workers(life, self.queue, workers, self._work)
-        self._orphan_worker = Workers(life, self.orphan_queue, 1, self._work_on_orphan)
+        self._workers = Workers(
+            life,
+            self.queue,
+            workers,
+            lambda: process_next_work_item(self.queue, self._sync, rules.retries),
+        )
+        self._orphan_worker = Workers(
+            life,
+            self.orphan_queue,
+            1,
+            lambda: process_next_orphan_pod(self.orphan_queue, self._sync_orphan),
+        )
         self._subscribe()
 
     def _subscribe(self) -> None:
@@ -133,7 +143,7 @@ class JobController:
 
     # Workers.
 
-    def _work(self, key: str) -> None:
+    def _sync(self, key: str) -> SyncResult:
         loop = self._life.loop
         loop.sleep_until(loop.now_ns + self._draws.sync_ns())
         began_ns = loop.now_ns
@@ -153,22 +163,19 @@ class JobController:
             read=CacheRevisions(self._jobs.revision, self._pods.revision),
         )
         calls.join()
-        if result.wake_after_ns is not None:
-            # The timer was armed while the sync ran.
-            left_ns = result.wake_after_ns - (loop.now_ns - began_ns)
-            result = result._replace(wake_after_ns=left_ns)
-        settle(self.queue, key, result, self.rules.retries)
         if job is None:
             self._memories.pop(key, None)
+        if result.wake_after_ns is None:
+            return result
+        # The timer was armed while the sync ran.
+        return result._replace(wake_after_ns=result.wake_after_ns - (loop.now_ns - began_ns))
 
-    def _work_on_orphan(self, key: OrphanKey) -> None:
+    def _sync_orphan(self, key: OrphanKey) -> bool:
         calls = self._client.goroutine()
         port = _Port(self, calls, None)
-        if sync_orphan_pod(key, self._lister, self._pods, port, self.orphan_queue, self.rules):
-            self.orphan_queue.add_rate_limited(key)
-        else:
-            self.orphan_queue.forget(key)
+        failed = sync_orphan_pod(key, self._lister, self._pods, port, self.orphan_queue, self.rules)
         calls.join()
+        return failed
 
 
 class _Port:

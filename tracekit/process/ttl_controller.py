@@ -12,9 +12,10 @@ from tracekit.cluster.draws import Draws
 from tracekit.controllers.cronjob.actions import Answer
 from tracekit.controllers.ttl.controller import (
     DeleteExpiredJob,
+    TtlResult,
     add_job,
     process,
-    settle,
+    process_next_work_item,
     update_job,
 )
 from tracekit.eras.constants import Constants
@@ -52,7 +53,12 @@ class TtlController:
         self.queue: RateLimitingQueue[str] = RateLimitingQueue(
             clock, default_controller_rate_limiter(clock, constants)
         )
-        self._workers = Workers(life, self.queue, workers, self._work)
+        self._workers = Workers(
+            life,
+            self.queue,
+            workers,
+            lambda: process_next_work_item(self.queue, self._process_job),
+        )
         jobs.handle(
             Handlers(
                 lambda job: add_job(job, self.queue),
@@ -66,12 +72,12 @@ class TtlController:
         """Start the workers: the cache has synced."""
         self._workers.start()
 
-    def _work(self, key: str) -> None:
+    def _process_job(self, key: str) -> TtlResult:
         loop = self._life.loop
         loop.sleep_until(loop.now_ns + self._draws.sync_ns())
         namespace, _, name = key.partition("/")
         port = _Port(self._server, self._client.goroutine())
-        settle(self.queue, key, process(self._jobs.get(namespace, name), loop.now_ns, port))
+        return process(self._jobs.get(namespace, name), loop.now_ns, port)
 
 
 class _Port:

@@ -1,6 +1,6 @@
 """The workers of a controller: so many goroutines that take keys from one queue.
 
-Upstream: pkg/controller/*/…:worker, processNextWorkItem.
+Upstream: pkg/controller/*/…:worker.
 """
 
 from __future__ import annotations
@@ -14,17 +14,25 @@ from tracekit.workqueue.rate_limiting import RateLimitingQueue
 
 
 class Workers(Generic[K]):
-    """Hands the keys of a queue to its workers, as they become due and workers free."""
+    """Keeps the workers of a queue at work, as its keys become due.
 
-    __slots__ = ("_armed_ns", "_free", "_life", "_queue", "_started", "_work")
+    `process_next` is the controller's processNextWorkItem: it takes a key, works on it, settles it
+    with the queue, and says False where nothing waits.
+    """
+
+    __slots__ = ("_armed_ns", "_free", "_life", "_process_next", "_queue", "_started")
 
     def __init__(
-        self, life: Life, queue: RateLimitingQueue[K], count: int, work: Callable[[K], None]
+        self,
+        life: Life,
+        queue: RateLimitingQueue[K],
+        count: int,
+        process_next: Callable[[], bool],
     ) -> None:
         self._life = life
         self._queue = queue
         self._free = count
-        self._work = work
+        self._process_next = process_next
         self._armed_ns: int | None = None
         self._started = False
 
@@ -37,13 +45,9 @@ class Workers(Generic[K]):
         """Look at the queue: something may have been added."""
         if not self._started:
             return
-        self._queue.poll()  # what is due waits in line, whether or not a worker is free
-        while self._free > 0:
-            key = self._queue.get()
-            if key is None:
-                break
+        for _ in range(min(self._free, len(self._queue))):
             self._free -= 1
-            self._life.task(lambda key=key: self._run(key))  # type: ignore[misc]
+            self._life.task(self._run)
         next_ns = self._queue.next_ready_ns()
         if next_ns is not None and (self._armed_ns is None or next_ns < self._armed_ns):
             self._armed_ns = next_ns
@@ -53,8 +57,7 @@ class Workers(Generic[K]):
         self._armed_ns = None
         self.wake()
 
-    def _run(self, key: K) -> None:
-        self._work(key)
-        self._queue.done(key)
+    def _run(self) -> None:
+        while self._process_next():
+            self.wake()  # what was added meanwhile, or a timer that was armed
         self._free += 1
-        self.wake()
