@@ -74,7 +74,10 @@ def new_cron_job(body: Raw, rules: ApiRules) -> Raw:
     spec.setdefault("suspend", False)
     spec.setdefault("successfulJobsHistoryLimit", 3)
     spec.setdefault("failedJobsHistoryLimit", 1)
-    template = spec["jobTemplate"].setdefault("spec", {}).setdefault("template", {})
+    job_spec = spec["jobTemplate"].setdefault("spec", {})
+    for name in rules.unknown:
+        job_spec.pop(name, None)
+    template = job_spec.setdefault("template", {})
     template["spec"] = pod_spec(template.get("spec", {}))
     cron_job["status"] = {}
     return cron_job

@@ -6,7 +6,7 @@ labels; each such addition is named here, anything else that differs is reported
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
 from tracekit.compare.fields import FieldDifference
@@ -27,7 +27,7 @@ _ANNOTATION_ADDITIONS: Final = frozenset({JOB_TRACKING_ANNOTATION})
 _SPEC_DEFAULTS: Final[Mapping[str, Any]] = {
     "parallelism": 1,
     "completions": 1,
-    "backoffLimit": 6,
+    "backoffLimit": None,  # see _default_backoff_limit
     "completionMode": "NonIndexed",
     "suspend": False,
     "manualSelector": False,
@@ -37,8 +37,14 @@ _SPEC_DEFAULTS: Final[Mapping[str, Any]] = {
 }
 
 
-def job_body_differences(intent: CreateJob, raw: Mapping[str, Any]) -> list[FieldDifference]:
-    """Every field of a created Job that the controller would not have posted."""
+def job_body_differences(
+    intent: CreateJob, raw: Mapping[str, Any], dropped: Collection[str] = ()
+) -> list[FieldDifference]:
+    """Every field of a created Job that the controller would not have posted.
+
+    `dropped` are fields of the spec whose gate is off: the server stores them in the template of a
+    CronJob, and not in a Job.
+    """
     meta = raw.get("metadata") or {}
     spec = raw.get("spec") or {}
     pod_labels = ((intent.spec.get("template") or {}).get("metadata") or {}).get("labels") or {}
@@ -50,7 +56,8 @@ def job_body_differences(intent: CreateJob, raw: Mapping[str, Any]) -> list[Fiel
     }
     found += _maps("metadata.annotations", intent.annotations, observed)
     found += _owner(intent, meta.get("ownerReferences") or [])
-    found += _spec(intent.spec, spec)
+    posted = {key: value for key, value in intent.spec.items() if key not in dropped}
+    found += _spec(posted, spec)
     return found
 
 
@@ -89,13 +96,20 @@ def _spec(expected: Mapping[str, Any], observed: Mapping[str, Any]) -> Iterator[
     for key in sorted({*expected, *observed}):
         path = f"spec.{key}"
         if key not in expected:
-            default = _SPEC_DEFAULTS.get(key, observed.get(key) if key in _SPEC_DEFAULTS else None)
+            default = _SPEC_DEFAULTS.get(key)
+            if key == "backoffLimit":
+                default = _default_backoff_limit(expected)
             if key not in _SPEC_DEFAULTS or (default is not None and observed[key] != default):
                 yield FieldDifference(path, None, observed[key])
         elif key == "template":
             yield from _within(path, expected[key], observed.get(key))
         elif expected[key] != observed.get(key):
             yield FieldDifference(path, expected[key], observed.get(key))
+
+
+def _default_backoff_limit(spec: Mapping[str, Any]) -> int:
+    """A Job with a limit for each index has none as a whole."""
+    return 6 if spec.get("backoffLimitPerIndex") is None else 2**31 - 1
 
 
 def _within(path: str, expected: Any, observed: Any) -> Iterator[FieldDifference]:

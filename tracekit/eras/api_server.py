@@ -10,10 +10,22 @@ from dataclasses import dataclass
 from typing import Final
 
 from tracekit.eras.era import Era
+from tracekit.eras.gates import GATES, Gate
 from tracekit.eras.version import Boundary
 
 #: Selector and template labels carry the prefix batch.kubernetes.io/ beside the old names.
 _PREFIXED_LABELS: Final = Boundary("1.27")
+_GATED_FIELDS: Final = {
+    "completionMode": Gate.IndexedJob,
+    "suspend": Gate.SuspendJob,
+    "podFailurePolicy": Gate.JobPodFailurePolicy,
+    "backoffLimitPerIndex": Gate.JobBackoffLimitPerIndex,
+    "maxFailedIndexes": Gate.JobBackoffLimitPerIndex,
+    "podReplacementPolicy": Gate.JobPodReplacementPolicy,
+    "successPolicy": Gate.JobSuccessPolicy,
+    "managedBy": Gate.JobManagedBy,
+    "ttlSecondsAfterFinished": Gate.TTLAfterFinished,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +36,11 @@ class ApiRules:
     tracking_annotation: bool = False
     completion_mode: bool = True
     pod_replacement_policy: bool = True
-    #: Fields of a Job's spec that a gate turns off: they are dropped when a Job is made.
+    #: Fields of a Job's spec that a gate turns off: they are dropped when a Job is made. The
+    #: template of a CronJob keeps them.
     dropped: tuple[str, ...] = ()
+    #: Those that came with their gates later: whoever sends them, nothing of them is stored.
+    unknown: tuple[str, ...] = ()
     time_zone: bool = True
     cron_job_api: str = "batch/v1"
 
@@ -33,24 +48,15 @@ class ApiRules:
     def of(cls, era: Era) -> ApiRules:
         """The API server of an era."""
         gates = era.gates
-        gated = {
-            "completionMode": gates.IndexedJob,
-            "suspend": gates.SuspendJob,
-            "podFailurePolicy": gates.JobPodFailurePolicy,
-            "backoffLimitPerIndex": gates.JobBackoffLimitPerIndex,
-            "maxFailedIndexes": gates.JobBackoffLimitPerIndex,
-            "podReplacementPolicy": gates.JobPodReplacementPolicy,
-            "successPolicy": gates.JobSuccessPolicy,
-            "managedBy": gates.JobManagedBy,
-            "ttlSecondsAfterFinished": gates.TTLAfterFinished,
-        }
+        off = tuple(name for name, gate in _GATED_FIELDS.items() if not era.enabled(gate))
         return cls(
             prefixed_labels=_PREFIXED_LABELS.holds(era.basis),
             tracking_annotation=gates.JobTrackingWithFinalizers
             and not era.behaviors.tracking_needs_no_annotation,
             completion_mode=gates.IndexedJob,
             pod_replacement_policy=gates.JobPodReplacementPolicy,
-            dropped=tuple(name for name, on in gated.items() if not on),
+            dropped=off,
+            unknown=tuple(name for name in off if GATES[_GATED_FIELDS[name]].at(era.basis) is None),
             time_zone=gates.CronJobTimeZone,
             cron_job_api="batch/v1" if era.behaviors.cron_job_api_v1 else "batch/v1beta1",
         )

@@ -14,6 +14,7 @@ from enum import Enum
 from typing import Any, Final
 
 from tracekit.cron.parser import Generation
+from tracekit.eras.api_server import ApiRules
 from tracekit.eras.behaviors import BehaviorFlags
 from tracekit.eras.era import Era
 from tracekit.eras.version import Boundary, KubeVersion
@@ -121,6 +122,8 @@ class CronJobEra:
     invalid_text: str = "invalid schedule"
     spacing_text: str = "time difference between two schedules less than 1 second"
     missed_time_in_utc: bool = False
+    # What the API server of the version does not store in a Job.
+    dropped_job_fields: tuple[str, ...] = ()
     # TTL-after-finished.
     ttl: bool = False
 
@@ -156,6 +159,7 @@ class CronJobEra:
             stale_after_create=not b.cleanup_sees_own_status_write,
             guards_panic=b.schedule_parser_panic_caught,
             quotes_unparseable=b.unparseable_schedule_quoted,
+            dropped_job_fields=ApiRules.of(era).dropped,
             ttl=gates.TTLAfterFinished,
             **texts,
         )

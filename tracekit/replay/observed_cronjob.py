@@ -7,8 +7,9 @@ action that its rules demanded and that did not happen. Nothing else is needed: 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from tracekit.compare.fields import FieldDifference
 from tracekit.compare.job_body import job_body_differences
@@ -147,6 +148,11 @@ class _Judge:
 
     # Verdicts.
 
+    def _body_differences(
+        self, intent: CreateJob, raw: Mapping[str, Any]
+    ) -> tuple[FieldDifference, ...]:
+        return tuple(job_body_differences(intent, raw, self.runner.era.dropped_job_fields))
+
     def _explained(
         self, write: CronWrite, explanation: CronExplanation, late: dict[str, Duty]
     ) -> None:
@@ -155,7 +161,7 @@ class _Judge:
         verdict = Verdict.MATCH if not explanation.unseen else Verdict.MATCH_LAGGED
         why = reason_of(write, intent, explanation)
         if isinstance(intent, CreateJob) and write.job is not None:
-            fields = tuple(job_body_differences(intent, write.job.raw))
+            fields = self._body_differences(intent, write.job.raw)
             duty = late.get(intent.name)
             if fields:
                 verdict = Verdict.DIFFERENT
@@ -214,7 +220,7 @@ class _Judge:
         elif wanted:
             assert write.job is not None  # noqa: S101 - creations have one
             fields = [FieldDifference("metadata.name", wanted[0].name, write.subject)]
-            fields += job_body_differences(wanted[0], write.job.raw)
+            fields += self._body_differences(wanted[0], write.job.raw)
             why = f"{due_text(diagnosis)}: the Job of that slot is {wanted[0].name}"
             self._add(write, Verdict.DIFFERENT, why, tuple(fields), diagnosis)
         else:
