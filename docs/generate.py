@@ -19,6 +19,7 @@ from tracekit.eras.behaviors import Behavior
 from tracekit.eras.gates import GATES, Gate
 from tracekit.findings import divergences
 from tracekit.findings.diagnosis import RULES
+from tracekit.simulate.workload import schema
 from tracekit.sql.catalog import View, examples, macros, views
 from tracekit.sql.session import Session
 from tracekit.trace.format.model import TraceHeader
@@ -302,7 +303,13 @@ def _witness(witness: dict[str, str] | None) -> str:
     return f"{witness['trace']}: {witness['object']}" if witness else "none"
 
 
+def workload_schema() -> str:
+    """docs/workload.schema.json: the form of workload files."""
+    return json.dumps(schema(), indent=2) + "\n"
+
+
 PAGES: dict[str, Callable[[], str]] = {
+    "workload.schema.json": workload_schema,
     "sql.md": sql_page,
     "cli.md": cli_page,
     "findings.md": findings_page,

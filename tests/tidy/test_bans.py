@@ -149,10 +149,6 @@ NOT_DEAD = {
     "tracekit.__main__": "an entry point",
     "tracekit.cli.main": "the entry point",
     "tracekit.pytest_plugin": "an entry point",
-    "tracekit.controllers.cronjob.sync_all": "for a schedule that runs freely, and the process model",
-    "tracekit.controllers.job.event_handlers": "for a schedule that runs freely, and the process model",
-    "tracekit.controllers.job.worker": "for a schedule that runs freely, and the process model",
-    "tracekit.workqueue.rate_limiting": "the queue as a whole: for a schedule that runs freely",
     "tracekit.judging.rolling": "for who judges while a record grows: the recorder, `watch`",
     "tracekit.trace.format.document": "writes the columns of docs/trace-format.md; a test compares them",
 }

@@ -32,6 +32,7 @@ VERBS: dict[str, str] = {
     "demo": "tracekit.cli.demo:demo",
     "diagnose": "tracekit.cli.diagnose:diagnose",
     "replay": "tracekit.cli.replay:replay",
+    "simulate": "tracekit.cli.simulate:simulate_command",
     "record": "tracekit.cli.record:record",
     "redact": "tracekit.cli.redact:redact",
     "manifests": "tracekit.cli.manifests:manifests_command",

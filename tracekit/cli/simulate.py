@@ -1,0 +1,127 @@
+"""`tracekit simulate`: run the ported controllers in a model of a cluster."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from tracekit.cli.completion import complete_gates, complete_version
+from tracekit.eras.era import NEWEST, Era
+from tracekit.eras.texts import parse_feature_gates, parse_version
+from tracekit.eras.version import KubeVersion
+from tracekit.errors import UsageError
+from tracekit.simulate.draws import SeededDraws
+from tracekit.simulate.run import Run, simulate
+from tracekit.simulate.workload import (
+    Workload,
+    flags_of,
+    read_workload,
+    timing_of,
+    world_of,
+)
+from tracekit.trace.format.model import TraceHeader
+from tracekit.trace.writing.writer import TraceWriter
+
+_BYTES_MAX = 16 << 20
+
+
+@click.command("simulate")
+@click.option(
+    "--workload",
+    metavar="FILE",
+    required=True,
+    help="What users do, how pods fare, what goes wrong (docs/simulate.md); - for standard input.",
+)
+@click.option("-o", "--output", metavar="TRACE", required=True, help="The trace to write.")
+@click.option(
+    "--kubernetes-version",
+    metavar="V",
+    help="Of the controllers.  [default: the file's, else the newest]",
+    shell_complete=complete_version,
+)
+@click.option(
+    "--feature-gates",
+    metavar="A=true,…",
+    help="Gates that differ from the defaults, over those of the file.",
+    shell_complete=complete_gates,
+)
+@click.option(
+    "--seed", type=int, metavar="N", help="Draws delays and names.  [default: the file's]"
+)
+def simulate_command(
+    *,
+    workload: str,
+    output: str,
+    kubernetes_version: str | None,
+    feature_gates: str | None,
+    seed: int | None,
+) -> None:
+    """Run the controllers of a version in a model of a cluster, without a cluster.
+
+    Out comes a trace that every verb reads; it is marked as simulated. The same file, version and
+    seed give the same trace.
+    """
+    plan = read_workload(_content(workload), workload)
+    world = world_of(plan)
+    text = parse_version(kubernetes_version or plan.kubernetes_version)
+    version = KubeVersion.parse(text) if text is not None else NEWEST
+    gates = plan.feature_gates | parse_feature_gates(feature_gates)
+    era = Era.resolve(version, gates)
+    for warning in era.warnings:
+        click.echo(f"tracekit: {warning}", err=True)
+    chosen = plan.seed if seed is None else seed
+    header = TraceHeader(
+        kubernetes_version=str(version),
+        feature_gates=gates,
+        controller_flags=_flags(plan),
+        scope={"namespaces": None, "selector": None, "simulated": True},
+    )
+    session = {"source": "simulate", "workload": Path(workload).name, "seed": chosen}
+    # The trace is opened first: a place that cannot be written is said before the work.
+    with TraceWriter(Path(output), header, session=session) as writer:
+        run = simulate(world, era, flags_of(plan), SeededDraws(chosen, timing_of(plan)))
+        for row in run.rows:
+            writer.append(row.stream, row.type, row.recv_ns, row.obj)
+    _tell(run, output, version)
+
+
+def _content(name: str) -> bytes:
+    if name == "-":
+        return sys.stdin.buffer.read(_BYTES_MAX)
+    try:
+        path = Path(name)
+        if path.is_file() and path.stat().st_size > _BYTES_MAX:
+            raise UsageError(f"{name} is too large for a workload file")
+        return path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{name} cannot be read: {error.strerror}") from error
+
+
+def _flags(plan: Workload) -> tuple[str, ...]:
+    given = plan.controllers
+    named = {name: getattr(given, name) for name in given.__struct_fields__}
+    return tuple(
+        f"--{name.replace('cron_job', 'cronjob').replace('_', '-')}={value}"
+        for name, value in named.items()
+        if value is not None
+    )
+
+
+def _tell(run: Run, output: str, version: KubeVersion) -> None:
+    jobs = {
+        row.obj["metadata"]["uid"]
+        for row in run.rows
+        if row.stream == "jobs" and row.type in ("LIST", "ADDED")
+    }
+    click.echo(
+        f"{output}: {len(run.rows):,} observations of {len(jobs):,} Jobs under {version}", err=True
+    )
+    for failed in run.failed[:5]:
+        what = type(failed.write).__name__
+        click.echo(
+            f"tracekit: a {what} of the workload was refused: {failed.reply.message}", err=True
+        )
+    if len(run.failed) > 5:  # noqa: PLR2004 - as many as are shown
+        click.echo(f"tracekit: {len(run.failed) - 5} more were refused", err=True)
