@@ -82,7 +82,7 @@ class _Worker:
     def __init__(self) -> None:
         self._clock = VirtualClock()
         limiter = default_controller_rate_limiter(self._clock, _CONSTANTS)
-        self._queue = RateLimitingQueue(self._clock, limiter)
+        self._queue: RateLimitingQueue[str] = RateLimitingQueue(self._clock, limiter)
         self._server = _Server()
         self._timed = False
         self.due: list[_Due] = []
