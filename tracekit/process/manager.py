@@ -82,66 +82,22 @@ class ControllerManager:
 
     def _lead(self, life: Life) -> None:
         self._acquire(life)
-        constants, flags, era = self._era.constants, self._flags, self._era
-        server, draws, store = self._server, self._draws, self._server.store
+        draws, store = self._draws, self._server.store
         jobs: Informer[JobView] = Informer(life, store, "jobs", job_from_raw, draws)
         pods = PodInformer(life, store, "pods", pod_from_raw, draws)
         cron_jobs: Informer[CronJobView] = Informer(
             life, store, "cronjobs", CronJobView.from_raw, draws
         )
-        cron_era = CronJobEra.of(era)
-        job_controller = JobController(
-            life,
-            server,
-            jobs,
-            pods,
-            rules=JobRules.of(era),
-            constants=constants,
-            draws=draws,
-            client=self._client(),
-            workers=flags.concurrent_job_syncs or constants.workers,
-        )
-        starts = [job_controller.start]
         self._informers = [jobs, pods]
-        if cron_era.controller is Controller.QUEUED:
+        starts = [self._job_controller(life, jobs, pods).start]
+        rules = CronJobEra.of(self._era)
+        if rules.controller is Controller.QUEUED:
             self._informers.append(cron_jobs)
-            starts.append(
-                QueuedCronJobController(
-                    life,
-                    server,
-                    cron_jobs,
-                    jobs,
-                    era=cron_era,
-                    constants=constants,
-                    draws=draws,
-                    client=self._client(),
-                    workers=flags.concurrent_cron_job_syncs or constants.workers,
-                    zone=flags.zone,
-                ).start
-            )
+            starts.append(self._queued_controller(life, rules, cron_jobs, jobs).start)
         else:
-            starts.append(
-                PollingCronJobController(
-                    life,
-                    server,
-                    era=cron_era,
-                    constants=constants,
-                    client=self._client(),
-                    zone=flags.zone,
-                ).start
-            )
-        if cron_era.ttl:
-            starts.append(
-                TtlController(
-                    life,
-                    server,
-                    jobs,
-                    constants=constants,
-                    draws=draws,
-                    client=self._client(),
-                    workers=flags.concurrent_ttl_syncs or constants.workers,
-                ).start
-            )
+            starts.append(self._polling_controller(life, rules).start)
+        if rules.ttl:
+            starts.append(self._ttl_controller(life, jobs).start)
         waiting = list(self._informers)
 
         def synced() -> None:
@@ -149,8 +105,67 @@ class ControllerManager:
                 for start in starts:
                     start()
 
-        for informer in self._informers:
+        for informer in waiting:
             informer.start(synced)
+
+    def _job_controller(
+        self, life: Life, jobs: Informer[JobView], pods: PodInformer
+    ) -> JobController:
+        constants = self._era.constants
+        return JobController(
+            life,
+            self._server,
+            jobs,
+            pods,
+            rules=JobRules.of(self._era),
+            constants=constants,
+            draws=self._draws,
+            client=self._client(),
+            workers=self._flags.concurrent_job_syncs or constants.workers,
+        )
+
+    def _queued_controller(
+        self,
+        life: Life,
+        rules: CronJobEra,
+        cron_jobs: Informer[CronJobView],
+        jobs: Informer[JobView],
+    ) -> QueuedCronJobController:
+        constants = self._era.constants
+        return QueuedCronJobController(
+            life,
+            self._server,
+            cron_jobs,
+            jobs,
+            era=rules,
+            constants=constants,
+            draws=self._draws,
+            client=self._client(),
+            workers=self._flags.concurrent_cron_job_syncs or constants.workers,
+            zone=self._flags.zone,
+        )
+
+    def _polling_controller(self, life: Life, rules: CronJobEra) -> PollingCronJobController:
+        return PollingCronJobController(
+            life,
+            self._server,
+            era=rules,
+            constants=self._era.constants,
+            client=self._client(),
+            zone=self._flags.zone,
+        )
+
+    def _ttl_controller(self, life: Life, jobs: Informer[JobView]) -> TtlController:
+        constants = self._era.constants
+        return TtlController(
+            life,
+            self._server,
+            jobs,
+            constants=constants,
+            draws=self._draws,
+            client=self._client(),
+            workers=self._flags.concurrent_ttl_syncs or constants.workers,
+        )
 
     def _client(self) -> Client:
         constants, flags = self._era.constants, self._flags
