@@ -35,6 +35,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("tracekit.record.last_words",),
     ("tracekit.record.operation",),
     ("tracekit.cronlint", "tracekit.record", "tracekit.sql"),
+    ("tracekit.minimise",),
     ("tracekit.report",),
     ("tracekit.api",),
     ("tracekit.cli", "tracekit.pytest_plugin", "tracekit"),

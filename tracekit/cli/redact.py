@@ -71,7 +71,7 @@ def redact(
         raise UsageError(f"{output} exists; choose another name for the redacted copy.")
     chosen = parse_fields(STRICT if strict else fields)
     redactor = Redactor(read_key(key_file), chosen)
-    rows = _copy(TraceReader(trace), output, redactor)
+    rows = redacted_copy(TraceReader(trace), output, redactor)
     click.echo(
         f"Wrote {output}: {counted(rows, 'row')}, {', '.join(sorted(redactor.fields))} hashed",
         err=True,
@@ -79,7 +79,7 @@ def redact(
     return 0
 
 
-def _copy(reader: TraceReader, output: Path, redactor: Redactor) -> int:
+def redacted_copy(reader: TraceReader, output: Path, redactor: Redactor) -> int:
     """Write every row again, in its order, with its time."""
     header = replace(
         reader.header,

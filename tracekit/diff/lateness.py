@@ -176,16 +176,19 @@ class Process:
         blind: Sequence[tuple[int, int]] = (),
         *,
         whole: bool = True,
+        quiet: Sequence[tuple[int, int]] = (),
     ) -> None:
         """`calls_ns`: receive times of its writes and Events, sorted.
 
         `blind`: times in which the recorder could not see: nothing follows from silence in them.
-        `whole`: whether the record holds all keys of the process; else silence proves nothing.
+        `whole`: whether the record holds all keys of the process; else silence proves nothing but
+        in the times that are `quiet`, in order, as a whole record had told.
         """
         self.services = services
         self._calls_ns = calls_ns
         self._blind = blind
         self._whole = whole
+        self._quiet = quiet
         self._served_ns = array("q")
         self._latest = array("l")  # of those served by then the one that became ready last
         latest = -1
@@ -228,11 +231,11 @@ class Process:
         )
 
     def _silent(self, ready_ns: int, until_ns: int) -> str | None:
-        if not self._whole:
-            return None
         calls_ns = self._calls_ns
         first, end = bisect_left(calls_ns, ready_ns), bisect_right(calls_ns, until_ns)
-        if first == end:
+        if not self._whole:
+            silences = [(max(a, ready_ns), min(b, until_ns)) for a, b in self._quiet]
+        elif first == end:
             silences = [(ready_ns, until_ns)]
         else:
             silences = [(ready_ns, calls_ns[first]), (calls_ns[end - 1], until_ns)]

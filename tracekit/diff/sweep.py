@@ -108,6 +108,7 @@ class Sweep:
             array("q", sorted(self._calls_ns)),
             [(0, self._from_ns), *((o.from_ns, o.until_ns) for o in run_context.interruptions)],
             whole=run_context.whole,
+            quiet=run_context.quiet,
         )
         untimely = {first: Untimely(Verdict.LATE, why) for first, why in late(process)}
         for hurried in self._hurried:

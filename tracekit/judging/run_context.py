@@ -21,6 +21,8 @@ _REFUSALS = ("FailedCreate", "FailedDelete")
 _BY_ADMISSION = ("admission webhook", "failed calling webhook", "ValidatingAdmissionPolicy")
 #: client-go puts this before the message of an Event that stands for several.
 _COMBINED = "(combined from similar events)"
+#: What a header says where not all keys of the controllers were recorded.
+_PARTIAL = ("namespaces", "selector", "left_out")
 
 
 def run_context_of(reader: TraceReader) -> RunContext:
@@ -45,7 +47,20 @@ def run_context_of(reader: TraceReader) -> RunContext:
         _unposted(told, restarts, end_ns),
         str(reader.header.scope.get("times") or ""),
         str(reader.header.scope.get("unlisted") or ""),
-        whole=not any(reader.header.scope.get(part) for part in ("namespaces", "selector")),
+        whole=not any(reader.header.scope.get(part) for part in _PARTIAL),
+        quiet=_quiet(reader.header.scope.get("quiet")),
+    )
+
+
+def _quiet(told: Any) -> tuple[tuple[int, int], ...]:
+    """Times that a header tells, in order; what is no time is left out."""
+    pairs = told if isinstance(told, list) else ()
+    return tuple(
+        sorted(
+            (pair[0], pair[1])
+            for pair in pairs
+            if isinstance(pair, list) and [type(at) for at in pair] == [int, int]
+        )
     )
 
 

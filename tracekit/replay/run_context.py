@@ -37,6 +37,8 @@ class RunContext:
     unlisted: str = ""
     #: Whether all keys of the controllers were recorded; else silence proves nothing.
     whole: bool = True
+    #: Where not: times in which the Job controller made no call, as the whole record had told.
+    quiet: tuple[tuple[int, int], ...] = ()
 
     @property
     def events_recorded(self) -> bool:

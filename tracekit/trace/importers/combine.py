@@ -12,14 +12,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tracekit.errors import TraceFormatError
-from tracekit.trace.format.model import STATE_TYPES, Origin, RowType
-from tracekit.trace.importers.copying import COPIED_COLUMNS, call_of, gap_of, origin_of
+from tracekit.trace.format.model import STATE_TYPES, Origin
 from tracekit.trace.reading.reader import TraceReader
+from tracekit.trace.writing.copying import COPIED_COLUMNS, copy_row, origin_of, rows_of
 from tracekit.trace.writing.writer import TraceWriter
 
 _COLUMNS = (*COPIED_COLUMNS, "rv", "node_name", "deleted_ns", "deletion_grace_s")
 _STATES = frozenset(str(t) for t in STATE_TYPES)
-_WINDOW_ROWS = 65536
 
 Raw = dict[str, Any]
 
@@ -135,19 +134,16 @@ def combine(writer: TraceWriter, traces: Sequence[TraceReader]) -> Combined:
     for row in _merged(_rows(best), added):
         if row["of"] == 0:
             row["recv_ns"] = index.times.get(row["seq"], row["recv_ns"])
-        _write(writer, row, index.origins.get(row["seq"]) if row["of"] == 0 else None)
+        copy_row(writer, row, index.origins.get(row["seq"]) if row["of"] == 0 else None)
     judged = [r for r in index.rows.values() if r["stream"] in ("jobs", "pods", "cronjobs")]
     found.timed = best_timed or all(row["seq"] in index.times for row in judged)
     return found
 
 
 def _rows(reader: TraceReader, of: int = 0) -> Iterator[Raw]:
-    for first in range(0, reader.end_seq, _WINDOW_ROWS):
-        table = reader.table(_COLUMNS, first_seq=first, last_seq=first + _WINDOW_ROWS - 1)
-        for batch in table.to_batches(4096):
-            for row in batch.to_pylist():
-                row["of"] = of
-                yield row
+    for row in rows_of(reader, _COLUMNS):
+        row["of"] = of
+        yield row
 
 
 def _only(reader: TraceReader, seqs: set[int]) -> Iterator[Raw]:
@@ -180,21 +176,3 @@ def _due(
         assert head is not None  # noqa: S101 - it is waiting
         yield head
         heads[which] = next(others[which], None)
-
-
-def _write(writer: TraceWriter, row: Raw, origin: Origin | None) -> None:
-    stream, kind, recv_ns = row["stream"], RowType(row["type"]), row["recv_ns"]
-    raw = row["raw"].encode() if row["raw"] is not None else row["raw_bytes"]
-    if kind is RowType.GAP:
-        writer.gap(gap_of(row), recv_ns)
-    elif kind is RowType.CALL:
-        writer.call(call_of(row, raw or b""))
-    elif kind is RowType.UNPARSED:
-        writer.unparsed(raw or b"", recv_ns, row["reason"] or "", stream=stream)
-    else:
-        own = origin_of(row)
-        if origin is not None:
-            own = replace(origin, derived_from=own.derived_from)
-        writer.append(
-            stream, kind, recv_ns, raw or b"{}", synthesized=row["synthesized"], origin=own
-        )

@@ -1,0 +1,133 @@
+"""`tracekit minimise`: the smallest trace that still shows one divergence or finding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import click
+
+from tracekit.cli.completion import (
+    complete_gates,
+    complete_key,
+    complete_trace,
+    complete_version,
+)
+from tracekit.cli.redact import redacted_copy
+from tracekit.cli.talk import say, tell
+from tracekit.cli.trace_options import tell_warnings
+from tracekit.eras.era import Era
+from tracekit.errors import UsageError
+from tracekit.judging.judged import resolve_era
+from tracekit.minimise.run import Minimised, minimise, write
+from tracekit.minimise.showing import showing_of
+from tracekit.minimise.target import choose
+from tracekit.record.redaction.redact import Redactor, parse_fields, read_key
+from tracekit.report.table import counted
+from tracekit.trace.reading.objects import objects_of
+from tracekit.trace.reading.reader import TraceReader
+
+
+@click.command("minimise")
+@click.argument("trace", metavar="TRACE", shell_complete=complete_trace)
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), metavar="OUT", required=True,
+    help="New trace.",
+)  # fmt: skip
+@click.option(
+    "--job",
+    metavar="NS/NAME",
+    help="What is wrong with this Job or CronJob.",
+    shell_complete=complete_key,
+)
+@click.option("--finding", metavar="TK101", help="The first finding of this id.")
+@click.option("--redact", metavar="FIELDS", help="Hash env, args, … (see docs), all, or strict.")
+@click.option(
+    "--key-file", type=click.Path(path_type=Path), help="Key of --redact; random without it."
+)
+@click.option(
+    "--attempts",
+    type=click.IntRange(min=1),
+    default=5000,
+    show_default=True,
+    help="Give up looking for a smaller one after so many.",
+)
+@click.option(
+    "--kubernetes-version",
+    metavar="V",
+    help="Judge as this version, like v1.36.3.",
+    shell_complete=complete_version,
+)
+@click.option(
+    "--feature-gates",
+    metavar="A=true,…",
+    help="Gates that differ from the defaults.",
+    shell_complete=complete_gates,
+)
+def minimise_command(
+    *,
+    trace: str,
+    output: Path,
+    job: str | None,
+    finding: str | None,
+    redact: str | None,
+    key_file: Path | None,
+    attempts: int,
+    kubernetes_version: str | None,
+    feature_gates: str | None,
+) -> int:
+    """Make the smallest trace that still shows what is wrong: for a bug report.
+
+    What is shown is the first divergence of the trace, else its worst finding; --job and --finding
+    choose among them. Rows are left out for as long as the very same verdict remains and no other
+    comes up: the end of the record, Jobs, pods, Events, revisions. The same trace gives the same
+    bytes, with --redact if --key-file is given.
+    """
+    if output.exists():
+        raise UsageError(f"{output} exists; choose another name for the smaller trace.")
+    if key_file is not None and redact is None:
+        raise UsageError("--key-file is the key of --redact; give --redact too.")
+    redactor = None
+    if redact is not None:
+        redactor = Redactor(read_key(key_file), parse_fields(redact))
+    reader = TraceReader(trace)
+    era = resolve_era(reader, kubernetes_version, feature_gates)
+    tell_warnings(era)
+    objects = objects_of(reader)
+    key = objects.key(job) if job is not None else None
+    target = choose(showing_of(reader, era), objects, key=key, rule=finding)
+    say(f"Looking for the smallest trace with {target.shown}")
+    found = minimise(reader, era, target, attempts_max=attempts, say=_progress(reader.rows))
+    rows = _write(found, era, output, redactor)
+    for other in found.others:
+        tell(f"it shows {other} too: one is not there without the other")
+    if found.cut_short:
+        tell(
+            f"{found.attempts:,} attempts are used up: --attempts with more may find a smaller one"
+        )
+    say(f"Wrote {output}: {counted(rows, 'row')} of {reader.rows:,}, {target.shown}")
+    return 0
+
+
+def _progress(total: int) -> Callable[[int, str], None]:
+    def progress(rows: int, what: str) -> None:
+        say(f"{rows:,} of {total:,} rows, without {what}")
+
+    return progress
+
+
+def _write(found: Minimised, era: Era, output: Path, redactor: Redactor | None) -> int:
+    """Write the trace, and see that it shows what it is to show."""
+    with TemporaryDirectory(prefix="tracekit-") as folder:
+        plain = output if redactor is None else Path(folder) / "trace"
+        rows = write(found, plain)
+        if redactor is not None:
+            redacted_copy(TraceReader(plain), output, redactor)
+    shown = [s.place for s in showing_of(TraceReader(output), era).everything]
+    if found.target.place not in shown:
+        raise UsageError(
+            f"{output} does not show {found.target} any more once it is redacted: hash less with "
+            "--redact"
+        )
+    return rows

@@ -1,0 +1,1 @@
+"""The smallest trace that still shows one divergence or finding: what is attached to a report."""

@@ -1,0 +1,137 @@
+"""What a trace shows: its divergences and findings, each by what makes it the same one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from tracekit.eras.cronjob import CronJobEra
+from tracekit.eras.era import Era
+from tracekit.errors import TracekitError
+from tracekit.findings.diagnosis import diagnose
+from tracekit.findings.divergences import rule_of
+from tracekit.findings.facts import COLUMNS, Gap, Row, facts_of
+from tracekit.findings.model import Case
+from tracekit.judging.judged import Judge
+from tracekit.sql.session import Session
+from tracekit.trace.format.model import STATE_TYPES, TraceHeader
+from tracekit.trace.reading.held import read_held
+from tracekit.trace.reading.reader import TraceReader
+from tracekit.trace.writing.copying import copy_row, rows_of
+from tracekit.trace.writing.writer import TraceWriter
+from tracekit.verdict import Judgement
+
+_STATES = sorted(STATE_TYPES)
+
+
+class Shown(NamedTuple):
+    """One divergence or finding; equal ones are the same."""
+
+    rule: str
+    kind: str
+    namespace: str
+    name: str
+    #: A divergence: the action, the revision, what was acted upon. Else empty.
+    what: tuple[str, ...] = ()
+    #: A divergence: the fields that differ. A finding: its claim.
+    how: str = ""
+
+    def __str__(self) -> str:
+        where = f"{self.kind} {self.namespace}/{self.name}" if self.namespace else self.name
+        action = f", {self.what[0]} at resourceVersion {self.what[1]}" if self.what else ""
+        return f"{self.rule} of {where}{action}"
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        """The same without what may change when others are left out."""
+        return (self.rule, self.kind, self.namespace, self.name, *self.what)
+
+
+def divergence(judgement: Judgement) -> Shown:
+    """A divergence as what is shown."""
+    where = judgement.object
+    fields = "; ".join(f"{f.path}: {f.expected!r} {f.observed!r}" for f in judgement.fields)
+    what = (judgement.action, judgement.resource_version, judgement.subject)
+    return Shown(
+        rule_of(judgement).id, where.kind, where.namespace, where.name, what, fields
+    )  # fmt: skip
+
+
+def finding(case: Case) -> Shown:
+    """A finding about one object as what is shown."""
+    target = case.target
+    return Shown(case.rule.id, target.kind, target.namespace, target.name, (), case.claim)
+
+
+@dataclass(frozen=True, slots=True)
+class Showing:
+    """All that a trace shows."""
+
+    divergences: tuple[Judgement, ...]
+    #: Cases of findings, but for those that are made of the divergences.
+    cases: tuple[Case, ...]
+
+    @property
+    def everything(self) -> list[Shown]:
+        """Each divergence and each finding."""
+        return [*map(divergence, self.divergences), *map(finding, self.cases)]
+
+
+def showing(table: pa.Table, header: TraceHeader, era: Era) -> Showing:
+    """Judge rows in file order, as the trace that they would be."""
+    reader = read_held(table, header, Path("rows"))
+    return showing_of(reader, era)
+
+
+def showing_of(reader: TraceReader, era: Era) -> Showing:
+    """All that a trace shows by the rules of an era."""
+    judgements = Judge(reader, era).report().judgements
+    rows = [
+        row for part in reader.batches(COLUMNS, types=_STATES) for row in part.to_pylist()
+    ]  # fmt: skip
+    facts = facts_of(
+        rows,
+        ticks=_ticks(reader, rows),
+        judgements=judgements,
+        not_judged=None,
+        gaps=[Gap(gap.stream, gap.from_ns or 0, gap.until_ns, gap.reason) for gap in reader.gaps()],
+        streams={s.stream: s.rows for s in reader.streams() if s.stream},
+        problems=reader.problems,
+        generation=CronJobEra.of(era).generation,
+    )
+    divergent = {rule_of(j).id for j in judgements if j.divergent}
+    return Showing(
+        tuple(j for j in judgements if j.divergent),
+        tuple(
+            case
+            for found in diagnose(facts)
+            for case in found.cases
+            if case.rule.id not in divergent
+        ),
+    )
+
+
+def _ticks(reader: TraceReader, rows: Iterable[Row]) -> Sequence[Row]:
+    """What became of each time at which a CronJob was due."""
+    if not any(row["stream"] == "cronjobs" for row in rows):
+        return ()
+    with TemporaryDirectory(prefix="tracekit-") as folder:
+        path = Path(folder) / "trace"
+        with TraceWriter(path, reader.header) as writer:
+            for row in rows_of(reader):
+                copy_row(writer, row)
+        session = Session([path])
+        try:
+            session.table("SELECT 1 FROM cron_ticks LIMIT 0")
+            return session.rows(
+                "SELECT * FROM internal._cron_ticks ORDER BY due_ns, namespace, cronjob"
+            )
+        except TracekitError:
+            return ()
+        finally:
+            session.close()
