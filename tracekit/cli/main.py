@@ -35,6 +35,7 @@ VERBS: dict[str, str] = {
     "simulate": "tracekit.cli.simulate:simulate_command",
     "record": "tracekit.cli.record:record",
     "redact": "tracekit.cli.redact:redact",
+    "merge": "tracekit.cli.merge:merge_command",
     "minimise": "tracekit.cli.minimise:minimise_command",
     "manifests": "tracekit.cli.manifests:manifests_command",
     "sql": "tracekit.cli.sql:sql",

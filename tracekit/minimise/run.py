@@ -23,7 +23,7 @@ from tracekit.errors import TracekitError, UsageError
 from tracekit.judging.judged import Judge
 from tracekit.minimise.ddmin import ddmin
 from tracekit.minimise.rows import Key, Parts, rows_about, within
-from tracekit.minimise.showing import Showing, Shown, showing
+from tracekit.minimise.showing import Showing, Shown, divergence, showing
 from tracekit.minimise.target import Target
 from tracekit.replay.feed import COLUMNS
 from tracekit.trace.format.model import TraceHeader
@@ -31,9 +31,12 @@ from tracekit.trace.reading.held import read_held
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.writing.copying import copy_row, rows_of
 from tracekit.trace.writing.writer import TraceWriter
+from tracekit.verdict import Judgement
 
 #: Rules about the record itself: what is left out of it is said in its header.
 _OF_THE_RECORD = "TK9"
+#: Words that place a finding; a divergence has more.
+_FINDING = 4
 LEFT_OUT = "rows that the verdict does not need were left out (tracekit minimise)"
 
 
@@ -67,6 +70,8 @@ class _Search:
     allowed: frozenset[tuple[str, ...]] = frozenset()
     attempts: int = 0
     cut_short: bool = False
+    #: Whether others may change as long as they become fewer.
+    parting: bool = False
     _failed: set[frozenset[int]] = field(default_factory=set)
 
     def passes(self, places: set[int]) -> bool:
@@ -78,7 +83,7 @@ class _Search:
             return False
         self.attempts += 1
         found = self.shown(places)
-        if found is not None and found <= self.allowed:
+        if found is not None and self._allows(found):
             self.kept, self.allowed = places, found
             return True
         self._failed.add(frozenset(places))
@@ -86,11 +91,26 @@ class _Search:
 
     def shown(self, places: set[int]) -> frozenset[tuple[str, ...]] | None:
         """What else these rows show; None if they do not show the target."""
+
+        def refuted(divergences: Sequence[Judgement]) -> bool:
+            """Whether they decide already that these rows are not what is looked for."""
+            shown = [*map(divergence, divergences)]
+            others = frozenset(s.place for s in shown if s != self.target)
+            if self.target.what and self.target not in shown:
+                return True
+            return bool(self.kept) and not self._allows(others)
+
         try:
-            found = showing(self.parts.taken(places), self.header, self.era)
+            found = showing(self.parts.taken(places), self.header, self.era, refuted)
         except TracekitError:
             return None
+        if refuted(found.divergences):
+            return None
         return other_places(found, self.target)
+
+    def _allows(self, found: frozenset[tuple[str, ...]]) -> bool:
+        """Whether so much else may be shown: nothing new, or, while parting, less."""
+        return found <= self.allowed or (self.parting and len(found) < len(self.allowed))
 
     def leave_out(self, units: Sequence[tuple[int, ...]], what: str) -> None:
         """Leave out as many of the units as can be."""
@@ -104,6 +124,28 @@ class _Search:
         ddmin(mine, still)
         if len(self.kept) < before:
             self.say(len(self.kept), what)
+
+    def reduce(self) -> None:
+        """Leave out whatever can be, until nothing more can."""
+        before = -1
+        while before != len(self.kept) and not self.cut_short:
+            before = len(self.kept)
+            self.cut_end()
+            self.leave_out(self.parts.families, "Jobs")
+            self.leave_out(self.parts.objects, "objects")
+            self.leave_out(self.parts.revisions, "revisions")
+
+    def part(self) -> None:
+        """Part the target from other divergences, over steps at which those change."""
+        kept, allowed = self.kept, self.allowed
+        if not any(len(place) > _FINDING for place in allowed):
+            return
+        self.parting = True
+        self._failed.clear()
+        self.reduce()
+        self.parting = False
+        if not self.allowed <= allowed:  # what is shown now is not of the record's own
+            self.kept, self.allowed = kept, allowed
 
     def cut_end(self) -> None:
         """Let the record end as early as it can."""
@@ -147,13 +189,8 @@ def minimise(
     search = _first(reader, era, target, header, attempts_max, say)
     say(len(search.kept), "other Jobs")
     parts = search.parts
-    before = -1
-    while before != len(search.kept) and not search.cut_short:
-        before = len(search.kept)
-        search.cut_end()
-        search.leave_out(parts.families, "Jobs")
-        search.leave_out(parts.objects, "objects")
-        search.leave_out(parts.revisions, "revisions")
+    search.reduce()
+    search.part()
     table = parts.taken(search.kept)
     found = showing(table, header, era)
     others = [

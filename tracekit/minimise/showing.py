@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -82,15 +82,29 @@ class Showing:
         return [*map(divergence, self.divergences), *map(finding, self.cases)]
 
 
-def showing(table: pa.Table, header: TraceHeader, era: Era) -> Showing:
-    """Judge rows in file order, as the trace that they would be."""
-    reader = read_held(table, header, Path("rows"))
-    return showing_of(reader, era)
+def showing(
+    table: pa.Table,
+    header: TraceHeader,
+    era: Era,
+    enough: Callable[[Sequence[Judgement]], bool] = lambda _: False,
+) -> Showing:
+    """Judge rows in file order, as the trace that they would be; `enough` as in `showing_of`."""
+    return showing_of(read_held(table, header, Path("rows")), era, enough)
 
 
-def showing_of(reader: TraceReader, era: Era) -> Showing:
-    """All that a trace shows by the rules of an era."""
+def showing_of(
+    reader: TraceReader,
+    era: Era,
+    enough: Callable[[Sequence[Judgement]], bool] = lambda _: False,
+) -> Showing:
+    """All that a trace shows by the rules of an era.
+
+    Where the divergences are `enough`, nothing else is looked for.
+    """
     judgements = Judge(reader, era).report().judgements
+    divergences = tuple(j for j in judgements if j.divergent)
+    if enough(divergences):
+        return Showing(divergences, ())
     rows = [
         row for part in reader.batches(COLUMNS, types=_STATES) for row in part.to_pylist()
     ]  # fmt: skip
@@ -104,9 +118,9 @@ def showing_of(reader: TraceReader, era: Era) -> Showing:
         problems=reader.problems,
         generation=CronJobEra.of(era).generation,
     )
-    divergent = {rule_of(j).id for j in judgements if j.divergent}
+    divergent = {rule_of(j).id for j in divergences}
     return Showing(
-        tuple(j for j in judgements if j.divergent),
+        divergences,
         tuple(
             case
             for found in diagnose(facts)

@@ -7,7 +7,7 @@ that were put together are told by what they are of: the pod's node, its mark, i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -71,10 +71,7 @@ class _Index:
         if found is None:
             found = self.rows.get((row["stream"], row["rv"], not gone))
         if found is not None and found["uid"] != row["uid"]:
-            raise TraceFormatError(
-                f"the sources are of two clusters: revision {row['rv']} is of {found['name']} in "
-                f"one and of {row['name']} in another; import each into a trace of its own"
-            )
+            raise two_clusters(row["rv"], found["name"], row["name"])
         return found
 
     def _derived(self, row: Raw) -> Raw | None:
@@ -99,6 +96,14 @@ class _Index:
             ) or (before is not None and before["deleted_ns"] is None and after["deleted_ns"]):
                 return after
         return None
+
+
+def two_clusters(rv: int, one: str | None, two: str | None) -> TraceFormatError:
+    """What to raise for sources that tell one revision of two objects."""
+    return TraceFormatError(
+        f"the sources are of two clusters: revision {rv} is of {one} in one and of {two} in "
+        "another; import each into a trace of its own"
+    )
 
 
 def combine(writer: TraceWriter, traces: Sequence[TraceReader]) -> Combined:
@@ -176,3 +181,23 @@ def _due(
         assert head is not None  # noqa: S101 - it is waiting
         yield head
         heads[which] = next(others[which], None)
+
+
+def reconciled_streams(readers: Iterable[TraceReader]) -> dict[str, Any]:
+    """What is said about streams: that one is not recorded only if no source has it."""
+    notes: dict[str, Any] = {}
+    has: set[str] = set()
+    for reader in readers:
+        missing = {
+            name
+            for name, note in reader.header.streams.items()
+            if isinstance(note, dict) and note.get("recorded") is False
+        }
+        has |= {stream.stream for stream in reader.streams()} - missing
+        for name, note in reader.header.streams.items():
+            notes.setdefault(name, note)
+    return {
+        name: note
+        for name, note in notes.items()
+        if not (isinstance(note, dict) and note.get("recorded") is False and name in has)
+    }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -13,7 +13,7 @@ from tracekit.errors import TraceFormatError, UsageError
 from tracekit.trace.format.header import write_header
 from tracekit.trace.format.model import HEADER_NAME, STREAM_KINDS, TraceHeader
 from tracekit.trace.importers.assemble import write_rows
-from tracekit.trace.importers.combine import combine
+from tracekit.trace.importers.combine import combine, reconciled_streams
 from tracekit.trace.importers.kinds import (
     BY_NAME,
     KINDS,
@@ -289,7 +289,7 @@ def _combined(request: ImportRequest, traces: Sequence[Path], place: Path) -> Im
         controller_flags=request.header.controller_flags
         or next((h.controller_flags for h in headers if h.controller_flags), ()),
         sessions=tuple(session for h in headers for session in h.sessions),
-        streams=_streams(readers),
+        streams=reconciled_streams(readers),
     )
     with TraceWriter(place, header, session={"source": "import combined"}) as writer:
         found = combine(writer, readers)
@@ -311,26 +311,6 @@ def _combined(request: ImportRequest, traces: Sequence[Path], place: Path) -> Im
 def _session(found: Any) -> dict[str, Any]:
     report = {"shared": found.shared, "named": found.named, "added": found.added}
     return {"source": "import combined", "first_seq": 0, "report": report}
-
-
-def _streams(readers: Iterable[TraceReader]) -> dict[str, Any]:
-    """What is said about streams: that one is not recorded only if no source has it."""
-    notes: dict[str, Any] = {}
-    has: set[str] = set()
-    for reader in readers:
-        missing = {
-            name
-            for name, note in reader.header.streams.items()
-            if isinstance(note, dict) and note.get("recorded") is False
-        }
-        has |= {stream.stream for stream in reader.streams()} - missing
-        for name, note in reader.header.streams.items():
-            notes.setdefault(name, note)
-    return {
-        name: note
-        for name, note in notes.items()
-        if not (isinstance(note, dict) and note.get("recorded") is False and name in has)
-    }
 
 
 def check_output(target: Path, *, force: bool) -> None:

@@ -1,0 +1,177 @@
+"""The smallest trace shows what it is to show, and is still a record."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from tests.minimise.conftest import CHURN, LIES, SCENES, Lied, lied
+from tracekit.cli.main import cli
+from tracekit.errors import TracekitError
+from tracekit.findings.divergences import RULES, rule_of
+from tracekit.judging.judged import Judge, resolve_era
+from tracekit.minimise.ddmin import ddmin
+from tracekit.minimise.run import minimise, write
+from tracekit.minimise.showing import divergence
+from tracekit.minimise.target import choose
+from tracekit.trace.reading.reader import TraceReader
+
+BOUNDS = ("LIST_BEGIN", "LIST_END")
+
+
+def smallest(record: Lied, rule: str, folder: Path) -> tuple[Any, TraceReader]:
+    target = choose(record.showing, record.objects, key=None, rule=rule)
+    found = minimise(record.reader, record.era, target, attempts_max=5000, say=lambda *_: None)
+    write(found, folder)
+    return found, TraceReader(folder)
+
+
+def rows_of(reader: TraceReader) -> list[dict[str, Any]]:
+    names = ("seq", "stream", "type", "uid", "rv", "recv_ns", "raw", "synthesized")
+    rows: list[dict[str, Any]] = reader.table(names).to_pylist()
+    return rows
+
+
+def assert_a_record(reader: TraceReader) -> None:
+    """No object without its list or add, none that outlives its end, no list without bounds."""
+    seen: set[tuple[str, str]] = set()
+    gone: set[tuple[str, str]] = set()
+    listing: set[str] = set()
+    for row in rows_of(reader):
+        key = (row["stream"], row["uid"])
+        match row["type"]:
+            case "LIST_BEGIN":
+                listing.add(row["stream"])
+            case "LIST_END":
+                listing.remove(row["stream"])
+            case "LIST":
+                assert row["stream"] in listing
+                seen.add(key)
+            case "ADDED":
+                seen.add(key)
+            case "MODIFIED" | "DELETED":
+                assert key in seen
+                assert key not in gone
+                if row["type"] == "DELETED":
+                    gone.add(key)
+    assert not listing
+
+
+@pytest.mark.parametrize(
+    ("name", "rule"), [(name, rule) for name, rules in LIES.items() for rule in rules]
+)
+def test_each_kind_of_divergence_is_shown_alone(name: str, rule: str, tmp_path: Path) -> None:
+    record = lied(name)
+    whole = {shown.place for shown in record.showing.everything}
+    found, smaller = smallest(record, rule, tmp_path / "small")
+    era = resolve_era(smaller, None, None)
+    shown = Judge(smaller, era).report().divergences
+    assert {rule_of(j).id for j in shown if divergence(j) == found.target} == {rule}
+    # A deletion or a creation and the Event that tells of it are one act of the controller.
+    assert {other.what[0] for other in found.others if other.what} <= {"event"}
+    # Nothing is shown that the whole does not show: its Job has failed, say.
+    assert {other.place for other in found.others} <= whole
+    assert smaller.rows < 80 < record.reader.rows / 20
+    assert_a_record(smaller)
+    assert smaller.header.scope["left_out"]
+    # What is kept is kept as it was.
+    before = {
+        (r["stream"], r["type"], r["rv"], r["recv_ns"], r["raw"]) for r in rows_of(record.reader)
+    }
+    assert all(
+        (r["stream"], r["type"], r["rv"], r["recv_ns"], r["raw"]) in before
+        for r in rows_of(smaller)
+    )
+
+
+def test_the_lies_cover_every_verdict_and_controller() -> None:
+    rules = {rule.id: rule.title for rule in RULES}
+    chosen = [rules[rule] for rule in (*CHURN, *SCENES)]
+    for word in ("differs", "never came", "no rule leads to", "before its time", "after its time"):
+        assert any(word in title for title in chosen), word
+    assert {title.split()[0] for title in chosen} == {"job", "cronjob", "ttl"}
+
+
+def test_the_same_trace_gives_the_same_bytes(tmp_path: Path) -> None:
+    record = lied("v1.36.3-churn7")
+    smallest(record, "TK126", tmp_path / "one")
+    smallest(record, "TK126", tmp_path / "two")
+    one, two = (
+        {
+            p.relative_to(tmp_path / n): p.read_bytes()
+            for p in sorted((tmp_path / n).rglob("*"))
+            if p.is_file()
+        }
+        for n in ("one", "two")
+    )
+    assert one == two
+
+
+def test_a_finding_that_is_no_divergence_is_shown(tmp_path: Path) -> None:
+    found, smaller = smallest(lied("v1.36.3-all"), "TK308", tmp_path / "small")
+    assert not Judge(smaller, resolve_era(smaller, None, None)).report().divergences
+    assert [other for other in found.others if other.kind == "Job"] == []
+    assert smaller.rows < 40
+    assert_a_record(smaller)
+
+
+def invoke(*words: str) -> Any:
+    return CliRunner().invoke(cli, words, catch_exceptions=False, standalone_mode=False)
+
+
+def test_the_command_redacts_and_tells_how_it_goes(tmp_path: Path) -> None:
+    record, key = lied("v1.36.3-churn7"), tmp_path / "key"
+    key.write_bytes(b"0" * 64)
+    whole, first, again = str(record.reader.path), tmp_path / "first", tmp_path / "again"
+    for output in (first, again):
+        result = invoke(
+            "minimise", whole, "-o", str(output), "--finding", "TK101", "--redact", "all",
+            "--key-file", str(key),
+        )  # fmt: skip
+        assert result.return_value == 0, result.output
+    assert "of 7,795 rows, without other Jobs" in result.output
+    assert (first / "trace.json").read_bytes() == (again / "trace.json").read_bytes()
+    text = "".join(row["raw"] or "" for row in rows_of(TraceReader(first)))
+    assert "redacted-" in text
+    shown = invoke("replay", str(first), "--diff")
+    assert shown.return_value == 1
+    assert "1 divergence" in shown.output
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--finding", "TK9999"], "'TK9999' is no kind of finding"),
+        (["--finding", "TK116"], "there is nothing to show: the trace has no TK116"),
+        (["--job", "t-churn/none"], "has no"),
+        (["--key-file", "nowhere"], "--key-file is the key of --redact"),
+        (["--attempts", "0"], "--attempts"),
+    ],
+)
+def test_bad_input_is_one_sentence(words: list[str], says: str, tmp_path: Path) -> None:
+    record = lied("v1.36.3-churn7")
+    with pytest.raises((TracekitError, click.ClickException), match=says):
+        invoke("minimise", str(record.reader.path), "-o", str(tmp_path / "out"), *words)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_place_that_is_taken_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TracekitError, match="exists"):
+        invoke("minimise", str(lied("v1.36.3-churn7").reader.path), "-o", str(tmp_path))
+
+
+def test_delta_debugging_finds_the_fewest() -> None:
+    tried: list[tuple[int, ...]] = []
+
+    def still(things: Any) -> bool:
+        tried.append(tuple(things))
+        return {3, 11, 12} <= set(things)
+
+    assert ddmin(range(40), still) == [3, 11, 12]
+    assert ddmin([], still) == []
+    assert ddmin([1, 2], lambda _: True) == []
+    assert len(tried) < 120
