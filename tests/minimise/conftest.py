@@ -42,7 +42,6 @@ SCENES = {
     "TK148": "cron-active-more",
     "TK157": "ttl-missing",
     "TK159": "ttl-longer",
-    "TK160": "ttl-late",
 }
 LIES = {"v1.36.3-churn7": CHURN, "v1.36.3-all": SCENES}
 

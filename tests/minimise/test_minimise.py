@@ -149,7 +149,7 @@ def test_the_command_redacts_and_tells_how_it_goes(tmp_path: Path) -> None:
         (["--finding", "TK116"], "there is nothing to show: the trace has no TK116"),
         (["--job", "t-churn/none"], "has no"),
         (["--key-file", "nowhere"], "--key-file is the key of --redact"),
-        (["--attempts", "0"], "--attempts"),
+        (["--attempts", "0"], "0 is not in the range"),
     ],
 )
 def test_bad_input_is_one_sentence(words: list[str], says: str, tmp_path: Path) -> None:
