@@ -9,16 +9,17 @@ import secrets
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import urllib3
 
 from tests.e2e import keys
 from tests.e2e.api import Api, ApiError, Credentials, namespaced
+from tests.e2e.audit_policies import FULL
 from tests.e2e.build import DEFAULT_VERSION, ensure, etcd_path
 from tests.e2e.processes import free_ports, spawn
 
@@ -39,23 +40,6 @@ START_SECONDS_MAX = 90.0
 LEASE_LOST_SECONDS = 4.0  # longer than a controller manager tries to renew its lease
 STOP_SECONDS_MAX = 4.0  # the API server waits for watches to end; its audit log is synchronous
 
-AUDIT_POLICY = {
-    "apiVersion": "audit.k8s.io/v1",
-    "kind": "Policy",
-    "omitStages": ["RequestReceived", "ResponseStarted"],
-    "rules": [
-        {"level": "None", "verbs": ["get", "list", "watch"]},
-        {
-            "level": "RequestResponse",
-            "resources": [
-                {"group": "", "resources": ["pods", "pods/*"]},
-                {"group": "batch"},
-            ],
-        },
-        {"level": "Metadata"},
-    ],
-}
-
 
 class ClusterError(Exception):
     """The control plane did not come up; the sentence names the log to read."""
@@ -72,6 +56,7 @@ class Cluster:
     api_flags: Sequence[str] = ()
     etcd_flags: Sequence[str] = ()
     controllers: Sequence[str] = CONTROLLERS
+    audit_policy: Mapping[str, Any] = field(default_factory=lambda: FULL)
     users: dict[str, Credentials] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -386,7 +371,7 @@ class Cluster:
         self.history.append({"program": name, "what": what, "at": time.time()})
 
     def _write_files(self) -> None:
-        (self.folder / "audit-policy.json").write_text(json.dumps(AUDIT_POLICY))
+        (self.folder / "audit-policy.json").write_text(json.dumps(self.audit_policy))
         rows = [
             f'{made.token},{made.user},uid-{number},"{",".join(made.groups)}"'
             for number, made in enumerate(self.users.values())

@@ -16,7 +16,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ import zstandard
 from tests.e2e import audit
 from tests.e2e.access import grant, read_rules
 from tests.e2e.api import ApiError
+from tests.e2e.audit_policies import POLICIES
 from tests.e2e.build import DEFAULT_VERSION, BuildError, ensure
 from tests.e2e.cluster import API_SERVER, CONTROLLER_MANAGER, Cluster, ClusterError
 from tests.e2e.kubelet import Kubelet
@@ -60,6 +61,7 @@ class Run:
     away_seconds: float
     out: Path
     note: str
+    audit_policy: str = "full"
 
     def __post_init__(self) -> None:
         """Start with nothing known."""
@@ -76,18 +78,23 @@ class Run:
         return {name: value.lower() == "true" for name, value in pairs}
 
 
-def generate(run: Run) -> None:
-    """Make one trace folder."""
+def generate(
+    run: Run,
+    make: Callable[..., Cluster] = Cluster,
+    keep: Callable[[Cluster, Path], None] = lambda _cluster, _made: None,
+) -> None:
+    """Make one trace folder; `keep` may take more of the running cluster into it."""
     ensure(run.version)
     started = time.monotonic()
     run.out.parent.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(dir=run.out.parent, prefix=f".{run.out.name}-"))
     try:
-        cluster = Cluster(
+        cluster = make(
             folder=scratch / "cluster",
             version=run.version,
             feature_gates=run.feature_gates,
             kcm_flags=run.kcm_flags.split(),
+            audit_policy=POLICIES[run.audit_policy],
         )
         made = scratch / "made"
         made.mkdir()
@@ -97,6 +104,7 @@ def generate(run: Run) -> None:
             begun = len(cluster.history)
             _record(run, cluster, made / "watch.jsonl.zst")
             restarts = cluster.history[begun:]
+            keep(cluster, made)
         _compress(cluster.audit_log, made / "audit.jsonl.zst")
         about = _about(run, made) | {
             "gitVersion": git_version,
@@ -238,7 +246,8 @@ def _moments(text: str) -> list[float]:
     return [float(moment) for moment in text.split(",") if moment]
 
 
-def _options(arguments: Sequence[str] | None) -> Run:
+def options(arguments: Sequence[str] | None) -> Run:
+    """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--version", default=DEFAULT_VERSION)
     parser.add_argument(
@@ -254,36 +263,38 @@ def _options(arguments: Sequence[str] | None) -> Run:
     )
     parser.add_argument("--api-restart-after", default="", help="the same for the API server")
     parser.add_argument("--away-seconds", type=float, default=2, help="until it is started again")
+    parser.add_argument("--audit-policy", choices=POLICIES, default="full")
     parser.add_argument("--note", default="")
     parser.add_argument("-o", "--out", type=Path, required=True)
-    options = parser.parse_args(arguments)
-    scenarios = options.scenarios.split(",")
+    chosen = parser.parse_args(arguments)
+    scenarios = chosen.scenarios.split(",")
     unknown = [name for name in scenarios if name != "all" and name not in SCENARIOS]
     if unknown:
         parser.error(f"there is no scenario {unknown[0]!r}; choose from {', '.join(SCENARIOS)}")
-    if options.out.exists():
-        parser.error(f"{options.out} exists; choose another folder or remove it")
+    if chosen.out.exists():
+        parser.error(f"{chosen.out} exists; choose another folder or remove it")
     return Run(
-        version=options.version,
+        version=chosen.version,
         scenarios=scenarios,
-        seconds=options.minutes * 60,
-        seed=options.churn_seed,
-        churn_jobs=options.churn_jobs,
-        kcm_flags=options.kcm_flags,
-        feature_gates=options.feature_gates,
+        seconds=chosen.minutes * 60,
+        seed=chosen.churn_seed,
+        churn_jobs=chosen.churn_jobs,
+        kcm_flags=chosen.kcm_flags,
+        feature_gates=chosen.feature_gates,
         restarts_after={
-            CONTROLLER_MANAGER: _moments(options.restart_after),
-            API_SERVER: _moments(options.api_restart_after),
+            CONTROLLER_MANAGER: _moments(chosen.restart_after),
+            API_SERVER: _moments(chosen.api_restart_after),
         },
-        away_seconds=options.away_seconds,
-        out=options.out.resolve(),
-        note=options.note,
+        away_seconds=chosen.away_seconds,
+        out=chosen.out.resolve(),
+        note=chosen.note,
+        audit_policy=chosen.audit_policy,
     )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Make a trace; exit 1 if something in it is not as expected, 2 if there is none."""
-    run = _options(arguments)
+    run = options(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     logging.getLogger("urllib3").setLevel(logging.ERROR)  # patience is not news
     try:

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from tracekit.diff.judge import KeyJudgement, judge_key
+from tracekit.diff.judge import KeyJudgement
 from tracekit.diff.lateness import KeyTiming
+from tracekit.diff.readings import judge_as_known
 from tracekit.diff.sweep import Sweep
 from tracekit.eras.job import JobRules
 from tracekit.replay.feed import RowGroup, histories
@@ -159,7 +160,7 @@ def judge_groups(
 ) -> Iterator[KeyJudgement]:
     """Judge key by key, in the order of the groups; `only` some Jobs, by (namespace, name)."""
     for history in histories(groups, only):
-        yield judge_key(history, rules, run_context)
+        yield judge_as_known(history, rules, run_context)
 
 
 def in_order(judgements: Iterable[Judgement]) -> list[Judgement]:

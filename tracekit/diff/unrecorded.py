@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from tracekit.replay.run_context import RunContext
+from tracekit.replay.run_context import Outage, RunContext
 from tracekit.verdict import Judgement, Reason, Verdict
 
 _TIMED = frozenset({Verdict.EARLY, Verdict.LATE, Verdict.MISSING})
@@ -25,29 +25,49 @@ def as_far_as_recorded(
     """
     if not judgement.divergent:
         return judgement
-    times_unknown, not_recorded = context.times_unknown, context.not_recorded
-    if judgement.object.uid in there_before:
-        return _unknowable(
-            judgement,
-            f"the {judgement.object.kind} was there before the record began, and "
-            f"{context.unlisted}",
-            Reason.BEFORE_RECORD,
-        )
-    timed = judgement.verdict in _TIMED or (
+    lacking = _lacking(judgement, context, there_before)
+    return judgement if lacking is None else unknowable(judgement, *lacking)
+
+
+def _lacking(
+    judgement: Judgement, context: RunContext, there_before: Collection[str]
+) -> tuple[str, Reason] | None:
+    """What the record lacks that could make the divergence none; None if it stands."""
+    not_recorded, kind = context.not_recorded, judgement.object.kind
+    gap = _open_gap(judgement, context)
+    found: tuple[str, Reason] | None = None
+    if "pods" in not_recorded and judgement.controller == "job":
+        found = f"pods are not recorded ({not_recorded['pods']})", Reason.NOT_RECORDED
+    elif gap is not None:
+        found = gap.why, Reason.GAP
+    elif judgement.object.uid in there_before:
+        why = f"the {kind} was there before the record began, and {context.unlisted}"
+        found = why, Reason.BEFORE_RECORD
+    elif context.times_unknown and _rests_on_times(judgement):
+        found = context.times_unknown, Reason.NOT_RECORDED
+    elif judgement.verdict is Verdict.EARLY and "leases" in not_recorded:
+        why = "a restarted controller forgets its timers, and no Lease tells of restarts"
+        found = why, Reason.NOT_RECORDED
+    return found
+
+
+def _rests_on_times(judgement: Judgement) -> bool:
+    return judgement.verdict in _TIMED or (
         judgement.verdict is Verdict.DIFFERENT
         and bool(judgement.fields)
         and all("time" in difference.path.lower() for difference in judgement.fields)
     )
-    if times_unknown and timed:
-        return _unknowable(judgement, times_unknown)
-    if judgement.verdict is Verdict.EARLY and "leases" in not_recorded:
-        return _unknowable(
-            judgement, "a restarted controller forgets its timers, and no Lease tells of restarts"
-        )
-    return judgement
 
 
-def _unknowable(judgement: Judgement, why: str, reason: Reason = Reason.NOT_RECORDED) -> Judgement:
+def _open_gap(judgement: Judgement, context: RunContext) -> Outage | None:
+    """A gap before it that nothing ended: the source lists nothing again after one."""
+    if not context.unlisted:
+        return None
+    return next((gap for gap in context.gaps if gap.from_ns <= judgement.time_ns), None)
+
+
+def unknowable(judgement: Judgement, why: str, reason: Reason = Reason.NOT_RECORDED) -> Judgement:
+    """The judgement as one that the record cannot make, with what it would be."""
     return replace(
         judgement,
         verdict=Verdict.UNKNOWABLE,

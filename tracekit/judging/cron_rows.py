@@ -16,8 +16,14 @@ import pyarrow.compute as pc
 
 from tracekit.controllers.cronjob.children import OWNER_KIND
 from tracekit.errors import TraceFormatError
+from tracekit.judging.run_context import silences, successions
 from tracekit.replay.cron_history import SLOT_NAME, VANISHED, WatchRow
-from tracekit.replay.cron_run_context import BlindTime, CronRunContext, cron_run_context_of
+from tracekit.replay.cron_run_context import (
+    START_NS,
+    BlindTime,
+    CronRunContext,
+    cron_run_context_of,
+)
 from tracekit.replay.history import Actor
 from tracekit.trace.reading.reader import TraceReader
 
@@ -44,10 +50,14 @@ def cron_rows(reader: TraceReader) -> tuple[list[WatchRow], CronRunContext]:
         for gap in reader.gaps()
         if gap.stream in ("jobs", "cronjobs")
     ]
+    followed = [
+        BlindTime(time.from_ns, time.until_ns + START_NS, time.why) for time in successions(reader)
+    ]
     return rows, replace(
         run_context,
         end_ns=max([run_context.end_ns, *last]),
-        blind=(*run_context.blind, *gaps),
+        blind=(*run_context.blind, *gaps, *followed),
+        quiet=tuple(BlindTime(*time) for time in silences(reader)),
     )
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Collection, Iterable, Mapping
+from itertools import pairwise
 from typing import Any
 
+from tracekit.kube.actors import is_manager
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.replay.run_context import Outage, RunContext
 from tracekit.trace.format.model import RowType
@@ -35,19 +38,22 @@ def run_context_of(reader: TraceReader) -> RunContext:
         if gap.stream in ("jobs", "pods")
     )
     end_ns = max(last, default=0)
-    restarts = (*_restarts(reader), *_successions(reader))
+    restarts = (*_restarts(reader), *successions(reader))
     told = _told(reader)
+    missing = _not_recorded(reader, {stream.stream for stream in streams})
+    partial = any(reader.header.scope.get(part) for part in _PARTIAL)
     return RunContext(
         end_ns,
         restarts,
         gaps,
         _namespaces_ending(reader),
-        _not_recorded(reader, {stream.stream for stream in streams}),
+        missing,
         _refusing(told),
         _unposted(told, restarts, end_ns),
         str(reader.header.scope.get("times") or ""),
         str(reader.header.scope.get("unlisted") or ""),
-        whole=not any(reader.header.scope.get(part) for part in _PARTIAL),
+        # Silence is proof of idleness only of a process that is known to have lived.
+        whole=not partial and "leases" not in missing,
         quiet=_quiet(reader.header.scope.get("quiet")),
     )
 
@@ -79,7 +85,7 @@ def not_recorded(streams: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def _successions(reader: TraceReader) -> tuple[Outage, ...]:
+def successions(reader: TraceReader) -> tuple[Outage, ...]:
     """Times between the last renewal of one leader and the Event that another tells itself by.
 
     For logs that name the requests for the lease and the Event, without their bodies.
@@ -106,6 +112,31 @@ def _successions(reader: TraceReader) -> tuple[Outage, ...]:
             found.append(Outage(since_ns, at_ns, why))
             since_ns = None
     return tuple(found)
+
+
+def silences(reader: TraceReader) -> tuple[Outage, ...]:
+    """Times without a write of a controller manager, where no Lease tells that one was alive.
+
+    Only of logs that name who wrote: elsewhere a write is nobody's sign of life.
+    """
+    if "leases" not in not_recorded(reader.header.streams):
+        return ()
+    end_ns, alive = 0, array("q")
+    for table in reader.batches(("recv_ns", "actor", "actor_agent")):
+        for at_ns, user, agent in zip(
+            *(table[name].to_pylist() for name in ("recv_ns", "actor", "actor_agent")), strict=True
+        ):
+            end_ns = max(end_ns, at_ns or 0)
+            if user is not None and at_ns is not None and is_manager(user, agent or ""):
+                alive.append(at_ns)
+    if not alive:
+        return ()
+    why = "no Lease tells whether a controller manager was alive, and it wrote nothing"
+    return tuple(
+        Outage(from_ns, until_ns, why)
+        for from_ns, until_ns in pairwise([0, *sorted(alive), end_ns])
+        if until_ns - from_ns > _RETRY_NS
+    )
 
 
 def _restarts(reader: TraceReader) -> tuple[Outage, ...]:

@@ -11,7 +11,7 @@ from tracekit.replay.cron_history import WatchRow
 _LEASE = "kube-controller-manager"
 _STREAMS = frozenset({"cronjobs", "jobs"})
 #: How long a new controller manager may take until its caches are filled and its timers armed.
-_START_NS = 15 * NS_PER_S
+START_NS = 15 * NS_PER_S
 #: A write this close before an end may have a rest that was not recorded.
 _REST_NS = 15 * NS_PER_S
 
@@ -31,10 +31,17 @@ class CronRunContext:
 
     end_ns: int
     blind: tuple[BlindTime, ...] = ()
+    #: Times in which nothing tells that a controller manager was alive: nothing was owed in them.
+    quiet: tuple[BlindTime, ...] = ()
     #: Namespace and when it was first seen to terminate.
     terminating: tuple[tuple[str, int], ...] = ()
     #: Up to which revision both the Jobs and the CronJobs were seen; later ones may lack company.
     seen_rv: int | None = None
+
+    @property
+    def owes_nothing(self) -> tuple[BlindTime, ...]:
+        """Times in which silence proves nothing."""
+        return (*self.blind, *self.quiet)
 
     def ends(self) -> Sequence[tuple[int, int]]:
         """Times of writes whose sync may have been cut off."""
@@ -79,9 +86,14 @@ def cron_run_context_of(rows: Iterable[WatchRow]) -> CronRunContext:
             now = (row.object.get("spec") or {}).get("holderIdentity")
             if holder and now and now != holder:
                 why = f"the controller manager {holder} was followed by {now}"
-                blind.append(BlindTime(held_ns, row.recv_ns + _START_NS, why))
+                blind.append(BlindTime(held_ns, row.recv_ns + START_NS, why))
             holder, held_ns = now or holder, row.recv_ns
         elif row.resource == "namespaces" and meta.get("deletionTimestamp"):
             terminating.setdefault(str(meta.get("name")), row.recv_ns)
     blind += [BlindTime(from_ns, end_ns, why) for from_ns, why in broken.values()]
-    return CronRunContext(end_ns, tuple(blind), tuple(terminating.items()), min(seen.values()))
+    return CronRunContext(
+        end_ns,
+        tuple(blind),
+        terminating=tuple(terminating.items()),
+        seen_rv=min(seen.values()),
+    )

@@ -55,8 +55,8 @@ COLUMNS: Final = (
     "failed", "terminating", "completion_ns", "completed_indexes", "failed_indexes",
     "uncounted_succeeded", "uncounted_failed", "node_name", "pod_ready", "pod_ready_since_ns",
     "containers", "restarts", "restarts_max", "involved_kind", "involved_uid", "involved_rv",
-    "event_type", "count", "component", "synthesized", "derived_from", "not_before_ns", "actor",
-    "actor_agent", "verb", "code",
+    "event_type", "count", "component", "synthesized", "derived_from", "rv_after", "rv_before",
+    "not_before_ns", "actor", "actor_agent", "verb", "code",
 )  # fmt: skip
 
 T = TypeVar("T")
@@ -308,6 +308,8 @@ def _copy(revision: Revision[PodView]) -> Revision[PodView]:
         revision.evidence,
         revision.synthesized,
         revision.actor,
+        revision.rv_after,
+        revision.rv_before,
     )
 
 
@@ -330,8 +332,8 @@ def _structs(
     return [entries[ends[row] : ends[row + 1]] for row in range(len(rows))]
 
 
-_REVISION: Final = ("rv", "recv_ns", "seq", "type", "synthesized", "derived_from", "actor",
-                    "actor_agent")  # fmt: skip
+_REVISION: Final = ("rv", "recv_ns", "seq", "type", "synthesized", "derived_from", "rv_after",
+                    "rv_before", "actor", "actor_agent")  # fmt: skip
 _OBJECT: Final = (
     "namespace", "name", "uid", "finalizers", "created_ns", "deleted_ns", "owner_kind",
     "owner_name", "owner_uid", "owner_api_version",
@@ -403,7 +405,7 @@ def _jobs(held: _Rows, rows: list[int]) -> Iterator[Revision[JobView]]:
         strict=True,
     )
     for row, listed, (labels, notes, spec), (
-        rv, recv_ns, seq, kind, synthesized, derived_from, user, agent,
+        rv, recv_ns, seq, kind, synthesized, derived_from, after, before, user, agent,
         namespace, name, uid, finalizers, created_ns, deleted_ns,
         owner_kind, owner_name, owner_uid, owner_api,
         generation, active, ready, succeeded, failed, terminating, start_ns,
@@ -442,7 +444,7 @@ def _jobs(held: _Rows, rows: list[int]) -> Iterator[Revision[JobView]]:
         evidence = RowEvidence(held, row)
         vanished = bool(synthesized) and derived_from is None
         by = None if user is None else Actor(user, agent or "")
-        yield Revision(rv, recv_ns or 0, seq, kind, view, evidence, vanished, by)
+        yield Revision(rv, recv_ns or 0, seq, kind, view, evidence, vanished, by, after, before)
 
 
 def _pods(held: _Rows, rows: list[int]) -> Iterator[Revision[PodView]]:
@@ -453,7 +455,7 @@ def _pods(held: _Rows, rows: list[int]) -> Iterator[Revision[PodView]]:
     cells = _scalars(table, rows, (*_REVISION, *_OBJECT, *_POD))
     texts = zip(held.labels.take(rows), held.annotations.take(rows), strict=True)
     for row, (labels, notes), (
-        rv, recv_ns, seq, kind, synthesized, derived_from, user, agent,
+        rv, recv_ns, seq, kind, synthesized, derived_from, after, before, user, agent,
         namespace, name, uid, finalizers, created_ns, deleted_ns,
         owner_kind, owner_name, owner_uid, owner_api,
         grace_s, phase, node_name, ready, ready_since_ns, restarts, restarts_max,
@@ -486,7 +488,7 @@ def _pods(held: _Rows, rows: list[int]) -> Iterator[Revision[PodView]]:
         evidence = RowEvidence(held, row)
         vanished = bool(synthesized) and derived_from is None
         by = None if user is None else Actor(user, agent or "")
-        yield Revision(rv, recv_ns or 0, seq, kind, view, evidence, vanished, by)
+        yield Revision(rv, recv_ns or 0, seq, kind, view, evidence, vanished, by, after, before)
 
 
 _Details = tuple[tuple[Condition, ...], tuple[ContainerStatus, ...], frozenset[str], int]

@@ -94,6 +94,9 @@ class Revision(msgspec.Struct, Generic[V], eq=False):
     evidence: Evidence
     synthesized: bool = False  # a deletion that a relist told, not the watch
     actor: Actor | None = None
+    #: Between these its revision was chosen, where no answer tells it (an audit log).
+    rv_after: int | None = None
+    rv_before: int | None = None
     previous: Revision[V] | None = None
     position: int = 0  # in its list of the history
 

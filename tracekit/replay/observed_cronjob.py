@@ -309,7 +309,7 @@ class _Judge:
 
     def _duties(self) -> Sequence[Duty]:
         blind = [
-            *self.run_context.blind,
+            *self.run_context.owes_nothing,
             *(
                 BlindTime(since_ns, self.run_context.end_ns, "the namespace terminates")
                 for namespace, since_ns in self.run_context.terminating

@@ -45,6 +45,8 @@ class _Index:
     objects: dict[str, list[Raw]] = field(default_factory=dict)
     origins: dict[int, Origin] = field(default_factory=dict)  # by seq
     times: dict[int, int] = field(default_factory=dict)  # by seq
+    #: Revisions that a state that was put together was found to be.
+    matched: set[int] = field(default_factory=set)
 
     @classmethod
     def of(cls, reader: TraceReader) -> _Index:
@@ -79,23 +81,51 @@ class _Index:
         known = self.objects.get(row["uid"] or "", [])
         if row["type"] == "DELETED":
             return next((r for r in known if r["type"] == "DELETED"), None)
-        for before, after in zip([None, *known], known, strict=False):
-            if not row["rv_after"] < after["rv"] or (
-                row["rv_before"] is not None and after["rv"] >= row["rv_before"]
-            ):
-                continue
-            if row["derived_from"] == "binding":
-                if after["node_name"] and (before is None or not before["node_name"]):
-                    return after
-            elif row["derived_from"] == "disruption":
-                if after["deleted_ns"] is None and after["node_name"] == row["node_name"]:
-                    return after
-            elif (after["deleted_ns"], after["deletion_grace_s"]) == (
-                row["deleted_ns"],
-                row["deletion_grace_s"],
-            ) or (before is not None and before["deleted_ns"] is None and after["deleted_ns"]):
-                return after
-        return None
+        found = next(
+            (
+                after
+                for before, after in zip([None, *known], known, strict=False)
+                if after["rv"] not in self.matched and _shows(row, before, after)
+            ),
+            None,
+        )
+        if found is not None:
+            self.matched.add(found["rv"])
+        return found
+
+    def learn(self, same: Raw, row: Raw) -> None:
+        """Take from the other source's row who made the write."""
+        if row["actor"] is not None and same["actor"] is None:
+            self.origins[same["seq"]] = replace(
+                origin_of(row), derived_from=None, rv_after=None, rv_before=None
+            )
+
+    def covers(self, row: Raw) -> bool:
+        """Whether the best source saw the object both before and after a state put together."""
+        known = self.objects.get(row["uid"] or "", [])
+        return bool(known) and known[0]["rv"] < row["rv"] < known[-1]["rv"]
+
+
+def _shows(row: Raw, before: Raw | None, after: Raw) -> bool:
+    """Whether a row of the best source shows the change that a state was put together from.
+
+    Between two revisions that the log does tell, an object's writes follow one another as there.
+    """
+    low, high = row["rv_after"], row["rv_before"]
+    if after["type"] == "DELETED" or not low < after["rv"]:
+        return False
+    if high is not None and after["rv"] >= high:
+        return False
+    match row["derived_from"]:
+        case "binding":
+            return bool(after["node_name"]) and (before is None or not before["node_name"])
+        case "disruption":
+            return after["deleted_ns"] is None and after["node_name"] == row["node_name"]
+        case "deletion mark":
+            mark = (row["deleted_ns"], row["deletion_grace_s"])
+            first = before is not None and before["deleted_ns"] is None and after["deleted_ns"]
+            return bool(first) or (after["deleted_ns"], after["deletion_grace_s"]) == mark
+    return True
 
 
 def two_clusters(rv: int, one: str | None, two: str | None) -> TraceFormatError:
@@ -124,14 +154,11 @@ def combine(writer: TraceWriter, traces: Sequence[TraceReader]) -> Combined:
                     found.shared += 1
                     if not best_timed and timed:
                         index.times[same["seq"]] = row["recv_ns"]
-                    if row["actor"] is not None and same["actor"] is None:
-                        index.origins[same["seq"]] = replace(
-                            origin_of(row), derived_from=None, rv_after=None, rv_before=None
-                        )
-                    continue
-            elif row["type"] != "CALL":
-                continue  # bounds of lists, notes and gaps are of that source only
-            mine.append(row["seq"])
+                    index.learn(same, row)
+                elif row["rv_after"] is None or not index.covers(row):
+                    mine.append(row["seq"])
+            elif row["type"] == "CALL":  # bounds of lists, notes and gaps are of that source only
+                mine.append(row["seq"])
         kept.append(mine)
         added.append(_only(other, set(mine)))
     found.named = len(index.origins)

@@ -290,6 +290,8 @@ def _combined(request: ImportRequest, traces: Sequence[Path], place: Path) -> Im
         or next((h.controller_flags for h in headers if h.controller_flags), ()),
         sessions=tuple(session for h in headers for session in h.sessions),
         streams=reconciled_streams(readers),
+        # The rows are the best source's first of all: what it did not watch is not all there.
+        scope={k: v for k, v in headers[0].scope.items() if k not in ("times", "unlisted")},
     )
     with TraceWriter(place, header, session={"source": "import combined"}) as writer:
         found = combine(writer, readers)

@@ -10,6 +10,7 @@ import zstandard
 
 from tests.support.watchlog import REPOSITORY
 from tracekit.kube.timestamps import format_rfc3339
+from tracekit.trace.format.model import TraceHeader
 
 TRACES = REPOSITORY / "traces"
 SECOND = 1_000_000_000
@@ -17,6 +18,14 @@ START_NS = 1_795_239_761 * SECOND
 CONTROLLER = "system:serviceaccount:kube-system:job-controller"
 AGENT = "kube-controller-manager/v1.36.3 (linux/amd64) kubernetes/unknown"
 _GROUPS = {"pods": "", "jobs": "batch", "cronjobs": "batch", "namespaces": ""}
+
+
+def header_of(name: str) -> TraceHeader:
+    """What about.json says of a shipped log that the log itself does not."""
+    about = json.loads((TRACES / name / "about.json").read_text())
+    gates = about.get("feature_gates") or ""
+    pairs = (pair.partition("=") for pair in gates.split(",") if pair)
+    return TraceHeader(feature_gates={gate: value == "true" for gate, _, value in pairs})
 
 
 def shipped(name: str) -> list[bytes]:

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from tests.support.watchlog import job, pod
-from tests.unit.trace.importers.audit_logs import TRACES, entry, shipped, write
+from tests.unit.trace.importers.audit_logs import TRACES, entry, header_of, shipped, write
 from tracekit.errors import TraceFormatError
 from tracekit.judging.judged import Judge, resolve_era
 from tracekit.trace.format.model import TraceHeader
@@ -17,16 +17,6 @@ from tracekit.trace.reading.reader import TraceReader
 from tracekit.verdict import Verdict
 
 SAMPLES = ("v1.17.17-all", "v1.23.17-all", "v1.36.3-all", "v1.36.3-restart")
-
-
-def header_of(name):
-    about = json.loads((TRACES / name / "about.json").read_text())
-    gates = about.get("feature_gates") or ""
-    return TraceHeader(
-        feature_gates={
-            g: v == "true" for g, _, v in (p.partition("=") for p in gates.split(",")) if g
-        }
-    )
 
 
 def imported(tmp_path, *names, kind=None, others=(), header=None):
@@ -267,3 +257,83 @@ def test_a_log_that_begins_midway_accuses_nobody(tmp_path, name, part):
     assert verdicts[Verdict.UNKNOWABLE] <= 0.1 * sum(verdicts.values())
     unknowable = [j for j in report.judgements if j.verdict is Verdict.UNKNOWABLE]
     assert any("was there before the record began" in j.why for j in unknowable)
+
+
+def as_providers_log(line):
+    """A line as the policies of GKE and EKS have it: of a kubelet's writes the request only."""
+    found = json.loads(line)
+    ref = found.get("objectRef") or {}
+    if (ref.get("resource"), ref.get("subresource")) == ("pods", "status"):
+        found["level"] = "Request"
+        found.pop("responseObject", None)
+    return found
+
+
+@pytest.mark.parametrize("name", ["v1.17.17-all", "v1.28.15-all", "v1.37.1-all"])
+def test_what_kubelets_sent_is_as_good_as_what_they_were_answered(tmp_path, name, log):
+    place = TRACES / name / "audit.jsonl.zst"
+    (tmp_path / "full").mkdir()
+    full, _ = imported(tmp_path / "full", place, header=header_of(name))
+    sent = log(*map(as_providers_log, shipped(name)))
+    reader, results = imported(tmp_path, sent, header=header_of(name))
+    assert results[0].derived["patch"] > 100
+    told, seen = (
+        sorted(
+            json.dumps(row, default=str)
+            for row in trace.table(
+                ("uid", "phase", "containers", "type"), streams=["pods"]
+            ).to_pylist()
+            if row["type"] != "CALL"
+        )
+        for trace in (reader, full)
+    )
+    assert told == seen
+    report = Judge(reader, resolve_era(reader, None, None)).report()
+    assert report.divergences == []
+    verdicts = Counter(j.verdict for j in report.judgements)
+    assert verdicts[Verdict.UNKNOWABLE] <= 0.05 * sum(verdicts.values())
+
+
+class TestRequestLevel:
+    """Of updates the whole object is sent, with the revision that it was made on."""
+
+    def body(self, rv, **status):
+        return {"kind": "Job", **job(rv=rv), "status": status}
+
+    def states(self, tmp_path, *entries):
+        path = write(tmp_path / "audit.log", list(entries))
+        reader, _ = imported(tmp_path, path)
+        columns = ("type", "rv", "rv_after", "derived_from", "active", "succeeded")
+        rows = reader.table(columns, streams=["jobs"]).to_pylist()
+        return [row for row in rows if row["type"] != "GAP"], reader
+
+    def test_each_update_tells_the_revision_of_the_one_before(self, tmp_path):
+        rows, reader = self.states(
+            tmp_path,
+            entry("create", "jobs", "three", code=201, level="Request", request={"kind": "Job"}),
+            *(
+                entry("update", "jobs", "three", subresource="status", at_s=at_s, level="Request",
+                      request=self.body(rv, **status))
+                for at_s, rv, status in (
+                    (1, 10, {"active": 3}), (2, 14, {"active": 1, "succeeded": 2}),
+                )
+            ),
+        )  # fmt: skip
+        assert [(r["type"], r["rv"], r["active"]) for r in rows[:2]] == [
+            ("ADDED", 10, None), ("MODIFIED", 14, 3),
+        ]  # fmt: skip
+        assert rows[2]["succeeded"] == 2
+        assert rows[2]["rv"] > 14
+        assert [r["derived_from"] for r in rows] == ["create", "update", "update"]
+        assert reader.header.streams["pods"]["recorded"] is False
+
+    def test_nothing_is_red_without_the_pods(self, tmp_path):
+        _, reader = self.states(
+            tmp_path,
+            entry("create", "jobs", "three", code=201, level="Request", request={"kind": "Job"}),
+            entry("update", "jobs", "three", subresource="status", at_s=1, level="Request",
+                  request=self.body(10, active=3)),
+        )  # fmt: skip
+        report = Judge(reader, resolve_era(reader, None, None)).report()
+        assert report.divergences == []
+        assert any("pods are not recorded" in j.why for j in report.judgements)

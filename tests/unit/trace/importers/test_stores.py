@@ -39,17 +39,39 @@ def place(tmp_path_factory):
     return tmp_path_factory.mktemp("stores")
 
 
-@pytest.fixture(scope="module")
-def db(place):
-    path = place / "db"
-    data = zstandard.ZstdDecompressor().stream_reader((DATA / "v1.36.3-db.zst").read_bytes())
+def unpacked(path, name):
+    data = zstandard.ZstdDecompressor().stream_reader((DATA / name).read_bytes())
     path.write_bytes(data.read())
     return path
 
 
 @pytest.fixture(scope="module")
+def db(place):
+    return unpacked(place / "db", "v1.36.3-db.zst")
+
+
+@pytest.fixture(scope="module")
 def watch(place):
     return imported(place / "watch", DATA / "v1.36.3-watch.jsonl.zst")[0]
+
+
+@pytest.mark.parametrize(
+    ("store", "log"),
+    [
+        ("v1.36.3-db.zst", "v1.36.3-watch.jsonl.zst"),
+        ("v1.36.3-etcd-3.6.16-snapshot.zst", "v1.36.3-etcd-3.6.16-watch.jsonl.zst"),
+    ],
+    ids=["etcd 3.5, its db file", "etcd 3.6, a snapshot"],
+)
+def test_every_release_of_the_store_tells_what_the_watch_saw(tmp_path, store, log):
+    seen, _ = imported(tmp_path / "watch", DATA / log)
+    told, results = imported(tmp_path / "store", unpacked(tmp_path / "db", store))
+    assert results[0].kind == "etcd"
+    assert not results[0].problems
+    same_as_watch(told, seen)
+    report, found = verdicts(told)
+    assert report.divergences == []
+    assert found[Verdict.MATCH] >= 0.99 * verdicts(seen)[1][Verdict.MATCH]
 
 
 @pytest.fixture(scope="module")

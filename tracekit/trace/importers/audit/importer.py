@@ -58,7 +58,7 @@ class AuditReader:
         result.unlisted = "an audit log does not list what was there when it begins"
         self._entries: Spill[_ObjectKey] = Spill(scratch, "entries", _ObjectKey)  # type: ignore[arg-type]
         self._rows: Spill[_TimeKey] = Spill(scratch, "rows", _TimeKey)  # type: ignore[arg-type]
-        self._clock = RevisionClock()
+        self._clock = RevisionClock(scratch)
         self._levels: Counter[str] = Counter()
         self._agents: Counter[str] = Counter()
         self._written: Counter[str] = Counter()
@@ -238,7 +238,7 @@ class AuditReader:
 
     def _states(self, stream: str, entries: Sequence[Entry]) -> None:
         steps = steps_of(stream, entries, tells_deletion=self._tells_deletion())
-        for found in placed(steps, self._clock.bounds, self._clock.choose, stream):
+        for found in placed(steps, self._clock, stream):
             if isinstance(found, Step):
                 if stream == "leases" and not _leader(found.entry):
                     continue

@@ -16,7 +16,7 @@ AndFinalizers, deleteWithoutFinalizers), pkg/registry/core/pod/storage (BindingR
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,6 +24,15 @@ from tracekit.kube.timestamps import NS_PER_S, floor_second, format_rfc3339
 from tracekit.trace.format.extract import number_of
 from tracekit.trace.format.model import STREAM_KINDS, Origin, RowType
 from tracekit.trace.importers.audit.entry import LOOKS, Entry, document
+from tracekit.trace.importers.audit.patches import UnknownOutcomeError
+from tracekit.trace.importers.audit.revisions import RevisionClock
+from tracekit.trace.importers.audit.unanswered import (
+    CREATE,
+    base_of,
+    sent,
+    state_after,
+    without_status,
+)
 from tracekit.trace.importers.observation import Observation
 
 Raw = dict[str, Any]
@@ -40,6 +49,9 @@ _ENDED = frozenset({"Succeeded", "Failed"})
 #: Subresources of which a write answers with the whole object.
 _PARTS = frozenset({"", "status", "ephemeralcontainers", "resize", "finalize"})
 _BAD_REQUEST = 400
+_NOTES = frozenset({"resourceVersion", "managedFields", "selfLink"})
+#: Their names stand in the request: nobody lets the server make them up.
+_NAMED_BY_USERS = frozenset({"jobs", "cronjobs"})
 
 
 @dataclass(slots=True)
@@ -65,6 +77,8 @@ class _State:
     uid: str | None = None
     #: A write happened of which the log has no body: what is known is older than the object.
     stale: bool = False
+    #: A creation of which the log has the request only.
+    created: Entry | None = None
     steps: list[Step] = field(default_factory=list)
 
 
@@ -78,6 +92,8 @@ def steps_of(stream: str, entries: Sequence[Entry], *, tells_deletion: bool) -> 
     bodies = [_Parsed.of(stream, entry) for entry in entries]
     for index, body in enumerate(bodies):
         _take(stream, state, body, bodies[index + 1 :], tells_deletion=tells_deletion)
+    if state.created is not None:
+        _call(state, state.created, "logged without its answer: nothing later tells its uid")
     return state.steps
 
 
@@ -130,8 +146,12 @@ def _take(
     if entry.code is None or entry.code >= _BAD_REQUEST:
         _call(state, entry, "refused")
         return
+    told = _tells_revision(state, body)
     if entry.verb in LOOKS:
         _look(state, body)
+        return
+    if told:
+        _call(state, entry, "without effect")
         return
     subresource = entry.ref.subresource if entry.ref is not None else ""
     if subresource == "binding":
@@ -145,8 +165,7 @@ def _take(
     elif body.whole or body.kind == "PartialObjectMetadata":
         _write(state, body)
     else:
-        state.stale = True
-        _call(state, entry, f"logged without its answer ({entry.level} level)")
+        _unanswered(stream, state, entry)
 
 
 def _call(state: _State, entry: Entry, why: str) -> None:
@@ -175,6 +194,69 @@ def _state(
     else:
         state.obj, state.rv, state.uid = obj, rv, uid
     state.stale = False
+
+
+def _unanswered(stream: str, state: _State, entry: Entry) -> None:
+    """A write of which the log has the request at most."""
+    body = sent(entry)
+    known = None if state.stale else state.obj
+    if entry.verb == "create" and stream in _NAMED_BY_USERS and isinstance(body, dict):
+        state.created = entry  # the first update of it shows it, with its uid and revision
+        return
+    try:
+        made = state_after(entry, body, known)
+    except UnknownOutcomeError as error:
+        state.stale, state.created = True, None
+        _call(state, entry, f"logged without its answer: {error}")
+        return
+    base = number_of(base_of(body))
+    if base is not None:
+        known = _told_by_base(state, made, base)
+    meta = _meta(made)
+    if known is not None and {**made, "metadata": {**meta, "resourceVersion": ""}} == _without_rv(
+        known
+    ):
+        _call(state, entry, "without effect")
+    elif (
+        known is not None
+        and "deletionTimestamp" in meta
+        and not (meta.get("finalizers") or meta.get("deletionGracePeriodSeconds"))
+    ):
+        _end(state, entry, known)
+    else:
+        row_type = RowType.MODIFIED if known is not None else RowType.LIST
+        _state(state, entry, row_type, made, rv=None, derived_from=entry.verb)
+
+
+def _told_by_base(state: _State, made: Raw, base: int) -> Raw | None:
+    """What an update tells of the state before it: its revision, and all but its status."""
+    if state.created is not None and state.obj is None:
+        created, state.created = state.created, None
+        _state(state, created, RowType.ADDED, without_status(made), rv=base, derived_from=CREATE)
+    elif state.steps and state.obj is not None and state.steps[-1].rv is None:
+        last = state.steps[-1]
+        if last.obj is state.obj:
+            last.rv = state.rv = base
+    elif state.rv is not None and state.rv != base:
+        return None  # something happened in between
+    return state.obj
+
+
+def _tells_revision(state: _State, body: _Parsed) -> bool:
+    """Whether an answer shows the very state that was put together last, with its revision."""
+    last = state.steps[-1] if state.steps else None
+    if not body.whole or body.obj is None or state.rv is not None or state.obj is None:
+        return False
+    if last is None or last.obj is not state.obj or _bare(body.obj) != _bare(state.obj):
+        return False
+    last.rv = state.rv = body.rv
+    return True
+
+
+def _bare(obj: Raw) -> Raw:
+    """The object without what says only when and how it was written."""
+    meta = {name: value for name, value in _meta(obj).items() if name not in _NOTES}
+    return {**obj, "metadata": meta}
 
 
 def _look(state: _State, body: _Parsed) -> None:
@@ -359,12 +441,11 @@ def _conditions(obj: Raw) -> list[Raw]:
 
 def placed(
     steps: Sequence[Step],
-    bounds: Callable[[int, int], tuple[int, int | None]],
-    choose: Callable[..., int],
+    clock: RevisionClock,
     stream: str,
 ) -> Iterator[Observation | Step]:
     """The rows with a revision each; requests without a state pass as they are."""
-    last_rv = 0
+    last_rv = known_rv = 0
     for index, step in enumerate(steps):
         if step.type is RowType.CALL or step.obj is None:
             yield step
@@ -375,15 +456,22 @@ def placed(
         low: int | None = None
         high: int | None = None
         rv, obj = step.rv, step.obj
+        if rv is not None and step.derived_from is not None:
+            obj = {**obj, "metadata": {**_meta(obj), "resourceVersion": str(rv)}}
         if rv is None:
             following = next((s.rv for s in steps[index + 1 :] if s.rv is not None), None)
-            low, high = bounds(received_ns, at_ns)
-            low = max(low, last_rv)
+            low, high = clock.bounds(received_ns, at_ns)
+            low = max(low, known_rv)
             high = min(h for h in (high, following) if h is not None) if high or following else None
             if high is not None and high <= low:
-                low, high = last_rv, following  # the clocks of several API servers disagree
-            rv = choose(low, high, latest=step.latest)
+                low, high = known_rv, following  # the clocks of several API servers disagree
+            near = clock.likely(received_ns, at_ns)
+            if step.latest and high is not None:
+                near = high
+            rv = clock.choose(max(low, last_rv), high, near=near)
             obj = {**obj, "metadata": {**_meta(obj), "resourceVersion": str(rv)}}
+        else:
+            known_rv = max(known_rv, rv)
         last_rv = max(last_rv, rv)
         origin = Origin(
             derived_from=step.derived_from,

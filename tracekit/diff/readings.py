@@ -1,0 +1,146 @@
+"""What contradicts the rules, read again: only what stands in every admissible reading is told.
+
+Two things a record may leave open. An audit log does not tell the revision of some writes, only
+between which it lies: the order that was chosen is one of several. And without Leases nobody knows
+whether a new controller manager took over, which has forgotten all that the one before remembered.
+A key without divergences is never read twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from msgspec.structs import replace as copied
+
+from tracekit.diff.judge import KeyJudgement, judge_key
+from tracekit.diff.unrecorded import unknowable
+from tracekit.eras.job import JobRules
+from tracekit.kube.timestamps import format_rfc3339
+from tracekit.kube.views import JobView, PodView
+from tracekit.replay.history import History, Revision, build_history
+from tracekit.replay.run_context import Outage, RunContext
+from tracekit.verdict import Judgement
+
+_RESTARTS_MAX = 4
+V = TypeVar("V", JobView, PodView)
+
+
+def judge_as_known(history: History, rules: JobRules, run_context: RunContext) -> KeyJudgement:
+    """Judge one key; what contradicts the rules must do so in every reading of its record."""
+    first = judge_key(history, rules, run_context)
+    if not _diverges(first):
+        return first
+    for latest in (True, False):
+        other = _in_another_order(history, latest=latest)
+        if other is None:
+            break
+        again = judge_key(other, rules, run_context)
+        if not _diverges(again):
+            return again
+    if "leases" not in run_context.not_recorded:
+        return first
+    return _with_restarts(first, history, rules, run_context)
+
+
+def _diverges(judged: KeyJudgement) -> bool:
+    return any(judgement.divergent for judgement in judged.judgements)
+
+
+# Another order.
+
+
+def _in_another_order(history: History, *, latest: bool) -> History | None:
+    """The same record with each chosen revision as late, or as early, as it can be."""
+    revisions: list[Revision[JobView] | Revision[PodView]] = [*history.jobs, *history.pods]
+    if all(revision.rv_after is None for revision in revisions):
+        return None
+    taken = {revision.rv for revision in revisions if revision.rv_after is None}
+    jobs = _placed(history.jobs, taken, latest=latest)
+    pods = _placed(history.pods, taken, latest=latest)
+    return build_history(
+        history.namespace, history.name, jobs, pods, history.events, history.refused
+    )
+
+
+def _placed(
+    revisions: Iterable[Revision[V]], taken: set[int], *, latest: bool
+) -> list[Revision[V]]:
+    """Copies, in their order within each object."""
+    of_object: dict[str, list[Revision[V]]] = {}
+    for revision in revisions:
+        of_object.setdefault(revision.view.uid, []).append(revision)
+    found: list[Revision[V]] = []
+    for mine in of_object.values():
+        bound: int | None = None
+        for revision in reversed(mine) if latest else mine:
+            rv = revision.rv
+            if revision.rv_after is not None:
+                rv = _chosen(revision, bound, taken, latest=latest)
+                taken.add(rv)
+            bound = rv
+            found.append(copied(revision, rv=rv, view=copied(revision.view, rv=rv), previous=None))
+    return found
+
+
+def _chosen(revision: Revision[V], bound: int | None, taken: set[int], *, latest: bool) -> int:
+    """The last, or first, revision of its range that no other of the key has."""
+    low, high = revision.rv_after, revision.rv_before
+    assert low is not None  # noqa: S101 - the caller looked
+    if latest:
+        ends = [end for end in (high, bound) if end is not None]
+        if not ends:
+            return max(revision.rv, max(taken, default=0) + 1)
+        candidates: Sequence[int] = range(min(ends) - 1, low, -1)
+    else:
+        end = high if high is not None else revision.rv + 1
+        candidates = range(max(low, bound or 0) + 1, end)
+    return next((rv for rv in candidates if rv not in taken), revision.rv)
+
+
+# Restarts that nothing tells of.
+
+
+def _with_restarts(
+    first: KeyJudgement, history: History, rules: JobRules, run_context: RunContext
+) -> KeyJudgement:
+    """What a new controller manager explains is unknowable; all else stands."""
+    judged, context = first, run_context
+    told: dict[tuple[str, ...], Judgement] = {}
+    for _ in range(_RESTARTS_MAX):
+        wrong = [judgement for judgement in judged.judgements if judgement.divergent]
+        if not wrong:
+            break
+        writes_ns = (write.recv_ns for write in history.writes)
+        since_ns = max((at for at in writes_ns if at < wrong[0].time_ns), default=0)
+        outage = Outage(since_ns, wrong[0].time_ns, "a restart that no Lease tells of")
+        context = replace(context, restarts=tuple(sorted((*context.restarts, outage))))
+        again = judge_key(history, rules, context)
+        left = {_same(judgement) for judgement in again.judgements if judgement.divergent}
+        if len(left) >= len(wrong) or not left <= {_same(judgement) for judgement in wrong}:
+            break
+        why = (
+            "no Lease tells of restarts, and a controller manager that began between "
+            f"{format_rfc3339(since_ns)} and {format_rfc3339(wrong[0].time_ns)} explains it"
+        )
+        for judgement in wrong:
+            if _same(judgement) not in left:
+                told[_same(judgement)] = unknowable(judgement, why)
+        judged = again
+    return _but_for(judged, told) if told else first
+
+
+def _but_for(judged: KeyJudgement, told: Mapping[tuple[str, ...], Judgement]) -> KeyJudgement:
+    """The judgements, those that only a restart explains unknowable."""
+    kept = [judgement for judgement in judged.judgements if _same(judgement) not in told]
+    found = sorted(
+        (*kept, *told.values()),
+        key=lambda j: (j.time_ns, j.resource_version, j.action, j.subject),
+    )
+    return replace(judged, judgements=tuple(found))
+
+
+def _same(judgement: Judgement) -> tuple[str, ...]:
+    """What tells a judgement from all others of its key."""
+    return (judgement.action, judgement.resource_version, judgement.subject)
