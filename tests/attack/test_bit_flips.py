@@ -17,21 +17,25 @@ from tests.support.traces import TRACES
 from tracekit.errors import TraceFormatError
 from tracekit.trace.format.schema import NAMES
 from tracekit.trace.reading.reader import TraceReader
+from tracekit.trace.writing.compact import Compactor
 from tracekit.trace.writing.writer import TraceWriter
 
 #: Flips that the readers of a trace must notice; each is one look at all of it.
-READ = int(os.environ.get("TRACEKIT_FLIPS", "1200"))
+READ = int(os.environ.get("TRACEKIT_FLIPS", "600"))
 #: Flips under a whole command, which takes longer.
 COMMANDED = max(24, READ // 50)
 FOOTER_BYTES = 16_384
 
 
-@pytest.fixture(scope="module")
-def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small real trace of several segments, some of them as a recorder leaves them."""
+@pytest.fixture(scope="module", params=["wide and plain", "narrow"])
+def trace(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small real trace of several segments, some of them as a recorder leaves them, or compact."""
     folder = tmp_path_factory.mktemp("flips")
     source = TraceReader(TRACES / "incidents" / "counted-twice")
-    return several_segments(source, folder / "trace")
+    found = several_segments(source, folder / "trace")
+    if request.param == "narrow":
+        Compactor(found, rows_max=source.rows // 3, narrow=True).finish()
+    return found
 
 
 def several_segments(source: TraceReader, target: Path) -> Path:

@@ -86,6 +86,7 @@ def document(trace: str, summary: TraceSummary) -> dict[str, Any]:
         "rows": summary.rows,
         "segments": summary.segments,
         "size_bytes": summary.size_bytes,
+        "kept_rows": summary.kept_rows,
         "first_time": format_rfc3339(summary.first_ns),
         "last_time": format_rfc3339(summary.last_ns),
         "gaps": [_gap_document(gap) for gap in summary.gaps],
@@ -225,7 +226,8 @@ def _time(at_ns: int | None) -> str:
 def _size(summary: TraceSummary) -> str:
     each = f", {summary.size_bytes / summary.rows:.1f} bytes a row" if summary.rows else ""
     files = "1 file" if summary.segments == 1 else f"{summary.segments} files"
-    return f"{summary.size_bytes:,} bytes in {files}{each}"
+    kept = f"; {counted(summary.kept_rows, 'row')} kept as they came" if summary.kept_rows else ""
+    return f"{summary.size_bytes:,} bytes in {files}{each}{kept}"
 
 
 def _streams(summary: TraceSummary) -> Table:

@@ -37,6 +37,7 @@ VERBS: dict[str, str] = {
     "redact": "tracekit.cli.redact:redact",
     "merge": "tracekit.cli.merge:merge_command",
     "minimise": "tracekit.cli.minimise:minimise_command",
+    "compact": "tracekit.cli.compact:compact",
     "manifests": "tracekit.cli.manifests:manifests_command",
     "sql": "tracekit.cli.sql:sql",
     "jobs": "tracekit.cli.jobs:jobs",

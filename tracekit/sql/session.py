@@ -33,7 +33,10 @@ from tracekit.sql.messages import QueryError, explain_error
 from tracekit.sql.sources import Source, drop_unreadable, find_sources
 from tracekit.sql.ticks import TICKS_READ
 from tracekit.sql.values import check_values
+from tracekit.sql.wide import wide_copy
 from tracekit.trace.format.schema import NAMES, SCHEMA
+from tracekit.trace.format.seal import DamageError
+from tracekit.trace.reading.files import SegmentFile
 from tracekit.trace.reading.losses import lost_files
 from tracekit.trace.reading.objects import Objects
 
@@ -70,7 +73,12 @@ class Session:
         self.connection.execute("SET TimeZone = 'UTC'")
         # Segments never change once in place; their footers need no second reading.
         self.connection.execute("SET parquet_metadata_cache = true")
-        self._handles = Handles([file for source in self.sources for file in source.files])
+        #: The files that DuckDB reads in the place of narrow ones.
+        self._wide: dict[SegmentFile, SegmentFile] = {}
+        for source in self.sources:
+            self._widen(source)
+        files = [file for source in self.sources for file in source.files]
+        self._handles = Handles([self._wide.get(file, file) for file in files])
         if not write:
             self._restrict()
         self._handles.open()
@@ -241,6 +249,14 @@ class Session:
 
     #### Making it ####
 
+    def _widen(self, source: Source) -> None:
+        for file in list(source.files):
+            if file.is_narrow and source.snapshot is not None:
+                try:
+                    self._wide[file] = wide_copy(file)
+                except DamageError as error:
+                    source.snapshot.drop(file, error)
+
     def _make(self) -> None:
         self.connection.execute("CREATE SCHEMA internal")
         for name, schema in computed.SCHEMAS.items():
@@ -270,7 +286,7 @@ class Session:
             typed = []
             for file in source.files:
                 if not file.is_plain:
-                    typed.append(_text(self._handles.name(file)))
+                    typed.append(_text(self._handles.name(self._wide.get(file, file))))
                     continue
                 # What a recorder has stored and not typed yet (`tracekit.trace.format.plain`).
                 rows = file.unsorted().cast(SCHEMA)

@@ -80,7 +80,7 @@ def test_json(run, trace):
     code, out, err = run("info", trace, "-o", "json")
     assert (code, err) == (0, "")
     got = json.loads(out)
-    assert got["schema_version"] == got["format_version"] == 1
+    assert (got["schema_version"], got["format_version"], got["kept_rows"]) == (1, 2, 0)
     assert got["kubernetes_version"] == "v1.36.3"
     assert got["jobs"] == {
         "total": 7,

@@ -9,8 +9,8 @@ import pytest
 
 from tests.unit.trace.test_writer import fill
 from tracekit.errors import TraceFormatError
-from tracekit.trace.format import segments
-from tracekit.trace.format.schema import NAMES
+from tracekit.trace.format import narrow_file, segments
+from tracekit.trace.format.schema import NAMES, SCHEMA
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.writing import compact
 from tracekit.trace.writing.compact import Compactor
@@ -97,8 +97,11 @@ STEPS = [
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: f"{step[1]}-{step[2]}")
 @pytest.mark.parametrize("occurrence", [1, 2, 4])
-def test_stopping_anywhere_loses_nothing(scattered, monkeypatch, step, occurrence):
+@pytest.mark.parametrize("narrow", [None, True])
+def test_stopping_anywhere_loses_nothing(scattered, monkeypatch, step, occurrence, narrow):
     owner, name, when = step
+    if narrow and name == "put_in_place":
+        owner = narrow_file
     path, before = scattered
     original = getattr(owner, name)
     calls = 0
@@ -115,16 +118,17 @@ def test_stopping_anywhere_loses_nothing(scattered, monkeypatch, step, occurrenc
 
     with monkeypatch.context() as patch:
         patch.setattr(owner, name, stopping)
-        compactor = Compactor(path, rows_max=24)
+        compactor = Compactor(path, rows_max=24, narrow=narrow)
         try:
             compactor.finish()
         except Stopped:
             pass
         else:
             assert occurrence > 3, "the step was never reached"
-    assert TraceReader(path).table(NAMES).equals(before)
+    before = before.cast(SCHEMA)
+    assert TraceReader(path).table(NAMES).cast(SCHEMA).equals(before)
     _finish(path)
-    assert TraceReader(path).table(NAMES).equals(before)
+    assert TraceReader(path).table(NAMES).cast(SCHEMA).equals(before)
     names = [p.name for p in (path / "log").iterdir()]
     assert not [n for n in names if n.startswith(".")]
     live = TraceReader(path).segments

@@ -18,6 +18,7 @@ from tracekit.trace.format.schema import NAMES
 from tracekit.trace.importers.source import LineSource
 from tracekit.trace.importers.watch import WatchImporter
 from tracekit.trace.reading.reader import TraceReader
+from tracekit.trace.writing.whole import compact_in_place
 from tracekit.trace.writing.writer import TraceWriter
 
 FORMATS = REPOSITORY / "tests" / "data" / "formats"
@@ -73,8 +74,16 @@ def make(folder: Path) -> None:
     shutil.rmtree(trace, ignore_errors=True)
     session = {"source": "import watch"}
     WatchImporter(lambda: TraceWriter(trace, HEADER, session=session)).run([LineSource(str(log))])
+    compact_in_place(trace)
     text = json.dumps(contents(trace), indent=1, ensure_ascii=False)
     (folder / "contents.json").write_text(text + "\n", "utf-8")
+
+
+def test_what_is_read_is_the_same_in_every_format():
+    each = [
+        json.loads((folder / "contents.json").read_text("utf-8")) for folder in FORMATS.iterdir()
+    ]
+    assert all(found == each[0] for found in each)
 
 
 @pytest.mark.parametrize("folder", sorted(FORMATS.iterdir()), ids=lambda p: f"format-{p.name}")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.support.watchlog import job, namespace, pod
 from tracekit.errors import TraceFormatError
 from tracekit.trace.format import segments
-from tracekit.trace.format.model import TraceHeader
+from tracekit.trace.format.model import FORMAT_VERSION, TraceHeader
 from tracekit.trace.format.schema import NAMES, TYPED_COLUMNS
 from tracekit.trace.reading import groups
 from tracekit.trace.reading.reader import TraceReader
@@ -164,11 +164,11 @@ def test_a_newer_format_asks_for_an_upgrade(tmp_path):
     write(path, SAMPLE)
     header = path / "trace.json"
     document = json.loads(header.read_text())
-    header.write_text(json.dumps({**document, "format_version": 2}))
+    header.write_text(json.dumps({**document, "format_version": FORMAT_VERSION + 1}))
     with pytest.raises(TraceFormatError) as caught:
         TraceReader(path)
     assert str(caught.value) == (
-        f"{path} was written by a newer tracekit (format 2; this one reads up to 1): upgrade with "
+        f"{path} was written by a newer tracekit (format 3; this one reads up to 2): upgrade with "
         "pip install -U kube-tracekit"
     )
 

@@ -97,12 +97,14 @@ def main(arguments: list[str]) -> None:
     _die_with(int(arguments[0]))
     os.nice(_NICE)
     trace = Path(arguments[1])
-    compactor = Compactor(trace, rows_max=SEGMENT_ROWS, raw_bytes_max=SEGMENT_RAW_BYTES)
+    compactor = Compactor(
+        trace, rows_max=SEGMENT_ROWS, raw_bytes_max=SEGMENT_RAW_BYTES, narrow=True
+    )
     while compactor.step():
         if os.getppid() != int(arguments[0]):
             return
     if _FINISH in arguments:
-        Compactor(trace).finish()
+        Compactor(trace, narrow=True).finish()
 
 
 if __name__ == "__main__":

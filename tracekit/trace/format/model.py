@@ -13,7 +13,9 @@ from enum import StrEnum
 from typing import Any
 
 #: The format that this code writes, and the newest that it reads.
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+#: What wide and plain segments say of themselves: they are as they were in format 1.
+WIDE_VERSION = 1
 
 HEADER_NAME = "trace.json"
 MANIFEST_NAME = "manifest.json"

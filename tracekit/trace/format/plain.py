@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from tracekit.trace.format.extract import Row, extract
 from tracekit.trace.format.limits import NESTING_MAX, TOO_DEEP, is_nested_deeper
-from tracekit.trace.format.model import FORMAT_VERSION, LOG_DIR, RowType
+from tracekit.trace.format.model import LOG_DIR, WIDE_VERSION, RowType
 from tracekit.trace.format.opening import new_file
 from tracekit.trace.format.rows import MEMORY_SCHEMA, RowBuffer
 from tracekit.trace.format.schema import SCHEMA
@@ -55,7 +55,7 @@ _OTHER_NAMES = (
 PLAIN_NAMES = (*_OBJECT_NAMES, *_OTHER_NAMES)
 _PLAIN_SCHEMA = pa.schema([SCHEMA.field(name) for name in PLAIN_NAMES])
 _METADATA = {
-    FORMAT_KEY: str(FORMAT_VERSION).encode(),
+    FORMAT_KEY: str(WIDE_VERSION).encode(),
     PLAIN_KEY: b"1",
     SEAL_KEY: unsealed(groups=1),
 }

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from tracekit.trace.format.extract import Row
-from tracekit.trace.format.schema import COLUMNS
+from tracekit.trace.format.schema import COLUMNS, SCHEMA
 
 _BATCH_ROWS = 2048
 _TEXT_TYPE = pa.dictionary(pa.int32(), pa.string())
@@ -63,6 +63,14 @@ class RowBuffer:
             self._batches.append(pa.RecordBatch.from_arrays(arrays, schema=MEMORY_SCHEMA))
         self._rows = {}
         self._unconverted = 0
+
+
+def column_of(name: str, values: list[Any] | None, rows: int) -> pa.Array:
+    """One column as `MEMORY_SCHEMA` has it, of the values of all rows; None: none has one."""
+    field = MEMORY_SCHEMA.field(name)
+    if values is None:
+        return pa.nulls(rows, field.type)
+    return _array(values, SCHEMA.field(name).type, text=field.type == _TEXT_TYPE)
 
 
 def _array(values: list[Any], kind: pa.DataType, *, text: bool) -> pa.Array:

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 
 from tracekit.errors import TraceFormatError
 from tracekit.trace.format.header import sync_directory, sync_file
-from tracekit.trace.format.model import FORMAT_VERSION, LOG_DIR, SEGMENT_SUFFIX, SEQ_DIGITS
+from tracekit.trace.format.model import LOG_DIR, SEGMENT_SUFFIX, SEQ_DIGITS, WIDE_VERSION
 from tracekit.trace.format.opening import names_inside, new_file
 from tracekit.trace.format.schema import COLUMNS, FILE_ORDER, SCHEMA, SORT_KEYS, STRING, Storage
 from tracekit.trace.format.seal import SEAL_KEY, seal_file, unsealed
@@ -173,7 +173,7 @@ def _open_writer(
     ):
         yield writer
         writer.add_key_value_metadata(
-            {FORMAT_KEY: str(FORMAT_VERSION).encode(), SEAL_KEY: unsealed(groups)}
+            {FORMAT_KEY: str(WIDE_VERSION).encode(), SEAL_KEY: unsealed(groups)}
         )
 
 

@@ -19,12 +19,19 @@ import pyarrow.parquet as pq
 
 from tracekit.errors import TraceFormatError
 from tracekit.trace.format.limits import TooMuchError, check_group, check_texts
-from tracekit.trace.format.migrate import migrate_table
 from tracekit.trace.format.model import FORMAT_VERSION, LOG_DIR
+from tracekit.trace.format.narrow import (
+    ARRIVAL,
+    found_columns,
+    stored_names,
+    stream_positions,
+    widened,
+)
+from tracekit.trace.format.narrow_file import NARROW_SCHEMA, About, about_rows
 from tracekit.trace.format.opening import open_inside
 from tracekit.trace.format.plain import PLAIN_KEY, typed
 from tracekit.trace.format.rows import MEMORY_SCHEMA
-from tracekit.trace.format.schema import FILE_ORDER, NAMES, SCHEMA, TEXT_COLUMNS
+from tracekit.trace.format.schema import FILE_ORDER, NAMES, TEXT_COLUMNS
 from tracekit.trace.format.seal import (
     DamageError,
     footer_metadata,
@@ -49,6 +56,9 @@ class RowFilter(Protocol):
 
     def ranges(self) -> Iterator[tuple[str, int | None, int | None]]:
         """Columns that must lie between two values, both included."""
+
+    def mask(self, table: pa.Table) -> pa.ChunkedArray | None:
+        """Which rows of the table are wanted, as far as its columns tell; None: all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +91,7 @@ class SegmentFile:
                 self._source,
                 metadata=metadata,
                 # A plain segment has none of them, and Arrow refuses what is not there.
-                read_dictionary=[name for name in TEXT_COLUMNS if name in present],
+                read_dictionary=[n for n in (*TEXT_COLUMNS, "template") if n in present],
             )
             self.row_groups: int = metadata.num_row_groups
             schema = metadata.schema
@@ -89,20 +99,21 @@ class SegmentFile:
             self._names = set(self._parquet.schema_arrow.names)
             self._version = self._format_version()
             self.is_plain = PLAIN_KEY in (metadata.metadata or {})
+            self._about: About | None = about_rows(metadata.metadata or {})
         self._verified: set[int] = set()
+        self._positions: list[pa.ChunkedArray] | None = None
         self._within_limits: set[tuple[int, int]] = set()
         if metadata.num_rows != segment.rows:
             raise DamageError(f"it has {metadata.num_rows} rows, its name says {segment.rows}")
-        if self._version == FORMAT_VERSION:
-            self._check_types()
+        self._check_types()
         seal = self._footer.seal
         if seal is not None and len(seal.groups) != self.row_groups:
             raise DamageError("its checksums are those of another file")
 
     def _check_types(self) -> None:
         for field in self._parquet.schema_arrow:
-            if field.name in NAMES:
-                wanted = SCHEMA.field(field.name).type
+            if field.name in NARROW_SCHEMA.names:
+                wanted = NARROW_SCHEMA.field(field.name).type
                 if _shape(field.type) != _shape(wanted):
                     raise DamageError(f"its column {field.name} is {field.type}, not {wanted}")
 
@@ -171,8 +182,20 @@ class SegmentFile:
         return version
 
     @property
+    def is_narrow(self) -> bool:
+        """Whether typed columns and texts are put together as they are read."""
+        return self._about is not None
+
+    @property
+    def kept_rows(self) -> int:
+        """Rows of a narrow segment that its encoding would have changed: kept as they came."""
+        return self._about.kept_rows if self._about is not None else 0
+
+    @property
     def raw_bytes(self) -> int:
         """Bytes of raw text before compression."""
+        if self._about is not None:
+            return self._about.raw_bytes
         metadata = self._parquet.metadata
         leaf = self._leaves["raw"]
         return sum(
@@ -200,7 +223,7 @@ class SegmentFile:
         return True
 
     def _bounds(self, group: int, name: str) -> tuple[Any, Any]:
-        leaf = self._leaves.get(name)
+        leaf = self._leaves.get(name, self._leaves.get(ARRIVAL + name))
         if leaf is None:
             return None, None
         statistics = self._parquet.metadata.row_group(group).column(leaf).statistics
@@ -208,11 +231,16 @@ class SegmentFile:
             return None, None
         return statistics.min, statistics.max
 
-    def read(self, group: int, columns: Sequence[str]) -> pa.Table:
-        """The columns of one row group; columns that the file does not know are null."""
+    def read(
+        self, group: int, columns: Sequence[str], selection: RowFilter | None = None
+    ) -> pa.Table:
+        """The columns of one row group; columns that the file does not know are null.
+
+        Rows that the selection does not want may be left out, where that saves work.
+        """
         self._verify(group)
         with _damage():
-            table = self._read(group, columns)
+            table = self._read(group, columns, selection)
             # Texts that are no UTF-8, indices that lead nowhere: Parquet itself checks neither.
             table.validate(full=True)
             check_texts(table)
@@ -241,17 +269,43 @@ class SegmentFile:
         if table["seq"].null_count or not inside:
             raise DamageError("it has rows that its name does not tell of")
 
-    def _read(self, group: int, columns: Sequence[str]) -> pa.Table:
+    def _read(self, group: int, columns: Sequence[str], selection: RowFilter | None) -> pa.Table:
         if self.is_plain and not self._names.issuperset(columns):
             rows = self._typed(group)
             return conform(rows, columns).take(sorted_order(rows, FILE_ORDER))
-        present = [name for name in columns if name in self._names]
-        if self._version != FORMAT_VERSION:
-            present = sorted(self._names)
-        self._check_limits(group, present)
-        table = self._parquet.read_row_group(group, columns=present, use_threads=False)
-        table = migrate_table(table, self._version)
-        return conform(table, columns)
+        if self._about is not None:
+            return self._widened(group, columns, self._about, selection)
+        return conform(self._stored(group, [n for n in columns if n in self._names]), columns)
+
+    def _stored(self, group: int, names: Sequence[str]) -> pa.Table:
+        """Columns of a row group that the file has."""
+        self._check_limits(group, names)
+        return self._parquet.read_row_group(group, columns=names, use_threads=False)
+
+    def _widened(
+        self, group: int, columns: Sequence[str], about: About, selection: RowFilter | None
+    ) -> pa.Table:
+        stored = self._stored(group, stored_names(columns, frozenset(self._names)))
+        stored.validate(full=True)
+        found = found_columns(stored)
+        if "stream_pos" in columns and "stream_pos" not in self._names:
+            found = found.append_column("stream_pos", self._stream_positions(about)[group])
+        wanted = selection.mask(found) if selection is not None else None
+        return conform(widened(stored, found, columns, wanted), columns)
+
+    def _stream_positions(self, about: About) -> list[pa.ChunkedArray]:
+        """Where the rows of each row group stand in their streams; it takes the whole segment."""
+        if self._positions is None:
+            groups = [
+                conform(self._verified_part(group, ("seq", "stream")), ("seq", "stream"))
+                for group in range(self.row_groups)
+            ]
+            self._positions = stream_positions(groups, about.streams)
+        return self._positions
+
+    def _verified_part(self, group: int, names: Sequence[str]) -> pa.Table:
+        self._verify(group)
+        return self._stored(group, names)
 
     def _typed(self, group: int) -> pa.Table:
         self._check_limits(group, self._names)

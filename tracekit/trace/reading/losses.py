@@ -43,9 +43,9 @@ class LostFile:
         del group, selection
         return True
 
-    def read(self, group: int, columns: Sequence[str]) -> pa.Table:
-        """The columns of the GAP rows."""
-        del group
+    def read(self, group: int, columns: Sequence[str], selection: object = None) -> pa.Table:
+        """The columns of the GAP rows, wanted or not."""
+        del group, selection
         return conform(self._table, columns)
 
 

@@ -68,17 +68,26 @@ class Selection:
 
     def filter(self, table: pa.Table) -> pa.Table:
         """The rows of the table that are wanted."""
+        mask = self.mask(table)
+        return table if mask is None else table.filter(mask)
+
+    def mask(self, table: pa.Table) -> pa.ChunkedArray | None:
+        """Which rows of the table are wanted, as far as its columns tell; None: all."""
         mask = None
         for name, values in self.equals():
+            if name not in table.schema.names:
+                continue
             # `is_in` never says null, which a null cell must not be mistaken for.
             part = pc.is_in(table[name], value_set=pa.array(values, pa.string()))
             mask = part if mask is None else pc.and_(mask, part)
         for name, low, high in self.ranges():
+            if name not in table.schema.names:
+                continue
             for bound, compare in ((low, pc.greater_equal), (high, pc.less_equal)):
                 if bound is not None:
                     part = pc.fill_null(compare(table[name], bound), fill_value=False)
                     mask = part if mask is None else pc.and_(mask, part)
-        return table if mask is None else table.filter(mask)
+        return mask
 
 
 class TraceReader:
@@ -129,6 +138,11 @@ class TraceReader:
     def segments(self) -> list[Segment]:
         """The files that are read, in order of their rows."""
         return [file.segment for file in self._snapshot.files]
+
+    @property
+    def kept_rows(self) -> int:
+        """Rows of narrow segments that their encoding would have changed: kept as they came."""
+        return sum(file.kept_rows for file in self._snapshot.files)
 
     def is_plain(self, segment: Segment) -> bool:
         """Whether the typed columns of one of the files are still to be filled (`plain.py`)."""
@@ -201,7 +215,7 @@ class TraceReader:
                 if not file.may_match(group, selection):
                     continue
                 try:
-                    table = selection.filter(file.read(group, wanted))
+                    table = selection.filter(file.read(group, wanted, selection))
                 except DamageError as error:
                     raise TraceFormatError(damaged_segment(segment, error)) from error
                 if table.num_rows:

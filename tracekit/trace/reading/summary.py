@@ -54,6 +54,8 @@ class TraceSummary:
     jobs: JobOutcomes
     leaders: list[LeaderSession]
     problems: list[str]
+    #: Rows whose compact encoding would have changed them: kept as they came.
+    kept_rows: int
     #: Whether all of it has checksums, and they fit.
     verified: bool
 
@@ -80,6 +82,7 @@ def summarize(reader: TraceReader) -> TraceSummary:
         jobs=job_outcomes(reader),
         leaders=leader_sessions(reader),
         problems=list(reader.problems),
+        kept_rows=reader.kept_rows,
         verified=reader.is_verifiable and not reader.problems,
     )
 

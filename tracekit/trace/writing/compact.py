@@ -6,6 +6,9 @@ compaction (or writer) clears away what was left over.
 
 Only neighbours of like size are merged (each row is rewritten once per size class, not once per
 flush), except by `Compactor.finish`, which a recorder asks for when it ends.
+
+What is merged stays wide, quick to read and to merge again, until it cannot grow any more: then it
+is cold, and written narrow (`format/narrow.py`) where that is wanted.
 """
 
 from __future__ import annotations
@@ -13,9 +16,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypedDict
 
 import pyarrow as pa
 
+from tracekit.trace.format.narrow_file import write_narrow_segment
 from tracekit.trace.format.seal import DamageError
 from tracekit.trace.format.segments import (
     SEGMENT_RAW_BYTES,
@@ -33,12 +38,21 @@ _LEVEL = 9
 _NEVER_FITS = 1 << 62
 
 
+class Place(TypedDict):
+    """Where a merged segment goes."""
+
+    first: int
+    last: int
+    identity: str | None
+
+
 @dataclass(frozen=True, slots=True)
 class _Sized:
     segment: Segment
     raw_bytes: int
     #: Its typed columns are still to be filled.
     plain: bool = False
+    narrow: bool = False
     #: What its seal names as its trace.
     identity: str | None = None
 
@@ -53,8 +67,14 @@ class Compactor:
         rows_max: int = SEGMENT_ROWS,
         raw_bytes_max: int = SEGMENT_RAW_BYTES,
         level: int = _LEVEL,
+        narrow: bool | None = None,
     ) -> None:
+        """`narrow`: the form of what cannot grow any more, and of what `finish` leaves.
+
+        None: what is merged with something narrow becomes narrow, anything else stays wide.
+        """
         self._trace = trace
+        self._narrow = narrow
         self._rows_max = rows_max
         self._raw_bytes_max = raw_bytes_max
         self._level = level
@@ -66,8 +86,8 @@ class Compactor:
         """One merge of neighbours of like size, if there are enough; whether there were."""
         live = self._live()
         for run in self._runs(live, lambda _: True)[:-1]:
-            if self._any_plain(run):  # it cannot grow any more: type it
-                self._merge(run)
+            if self._is_unfinished(run):  # it cannot grow any more: give it its last form
+                self._merge(run, final=True)
                 return True
         classes = [(sized.segment.rows.bit_length() + 2) // 3 for sized in live]
         for size_class in sorted(set(classes)):
@@ -82,12 +102,18 @@ class Compactor:
     def finish(self) -> int:
         """Merge all neighbours that fit together; the number of segments left."""
         for run in self._runs(self._live(), lambda _: True):
-            if len(run) > 1 or self._any_plain(run):
-                self._merge(run)
+            if len(run) > 1 or self._is_unfinished(run):
+                self._merge(run, final=True)
         return len(self._live())
 
-    def _any_plain(self, run: Sequence[Segment]) -> bool:
-        return any(self._known[segment].plain for segment in run)
+    def _is_unfinished(self, run: Sequence[Segment]) -> bool:
+        """Whether a segment of them is not yet in the form in which it is to stay."""
+        sized = [self._known[segment] for segment in run if segment not in self._damaged]
+        if any(one.plain for one in sized):
+            return True
+        return self._narrow is not None and any(
+            one.narrow != self._narrow or one.identity is None for one in sized
+        )
 
     def _live(self) -> list[_Sized]:
         live, covered = split_covered(all_segments(self._trace))
@@ -124,28 +150,36 @@ class Compactor:
         known = (sized.identity for sized in self._known.values())
         return next((identity for identity in known if identity is not None), None)
 
-    def _merge(self, run: Sequence[Segment]) -> None:
+    def _merge(self, run: Sequence[Segment], *, final: bool = False) -> None:
+        narrow = any(self._known[segment].narrow for segment in run)
+        if final and self._narrow is not None:
+            narrow = self._narrow
         rows = self._read(run)
         if rows is None:
             return
-        merged = write_segment(
-            self._trace,
-            rows,
-            first=run[0].first,
-            last=run[-1].last,
-            level=self._level,
-            identity=self._identity(),
+        place: Place = {"first": run[0].first, "last": run[-1].last, "identity": self._identity()}
+        merged = (
+            write_narrow_segment(self._trace, rows, **place)
+            if narrow
+            else write_segment(self._trace, rows, level=self._level, **place)
         )
         for segment in run:
             self._known.pop(segment, None)
             if segment != merged:  # a plain segment that was typed alone keeps its name
                 segment.path.unlink(missing_ok=True)
+        self._known[merged] = self._look(merged)
 
     def _look(self, segment: Segment) -> _Sized:
         if segment not in self._damaged:
             try:
                 file = SegmentFile(segment)
-                return _Sized(segment, file.raw_bytes, plain=file.is_plain, identity=file.identity)
+                return _Sized(
+                    segment,
+                    file.raw_bytes,
+                    plain=file.is_plain,
+                    narrow=file.is_narrow,
+                    identity=file.identity,
+                )
             except DamageError:
                 self._damaged.add(segment)
         return _Sized(segment, _NEVER_FITS)

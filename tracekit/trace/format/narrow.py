@@ -1,0 +1,359 @@
+"""Narrow segments: what is kept of a row when everything that follows from the rest is left out.
+
+A narrow segment has the columns by which rows are found, those that no object tells, and the texts
+as patches (`patches.py`); the typed columns follow from the texts (`derived.py`). Whoever writes
+one compares all of it with the rows it was made of: a text that would not come back byte for byte
+is kept as it came (`raw`), and columns that do not follow are kept too (`columns`).
+
+What compresses better in another order than that of the rows stands in that order. Receive times
+and revisions rise with arrival (`arrival_recv_ns`, `arrival_rv`): the k-th one is that of the row
+with the k-th lowest `seq` of the row group. The values of all patches of a row group are stored
+slot by slot: the k-th one belongs to the k-th change, counted by slot and then by row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tracekit.trace.format.derived import derived_columns
+from tracekit.trace.format.limits import GROUP_BYTES_MAX, TooMuchError, are_lifted, check_nesting
+from tracekit.trace.format.patches import FROM_COLUMNS, Joiner, Patch, Splitter
+from tracekit.trace.format.rows import MEMORY_SCHEMA
+from tracekit.trace.format.schema import INT, NAMES, SCHEMA, STRING
+from tracekit.trace.format.seal import DamageError
+
+#: Columns that every narrow segment has under their own names.
+FOUND_BY = ("seq", "stream", "type", "synthesized", "namespace", "job", "name", "uid")
+#: Columns that are stored in order of arrival, under `ARRIVAL` and their names.
+BY_ARRIVAL = ("recv_ns", "rv")
+ARRIVAL = "arrival_"
+#: Columns that no object tells; a segment has those that some row of it fills.
+NOT_IN_OBJECTS = (
+    *("derived_from", "rv_after", "rv_before", "not_before_ns", "actor", "actor_agent", "verb"),
+    *("code", "raw_bytes"),
+    *("gap_last_rv", "gap_next_rv", "gap_from_ns", "gap_until_ns", "gap_reason"),
+)
+#: Columns that follow from the rest, and are stored all the same: they are next to nothing, and
+#: some readers take all rows for them.
+ALSO_STORED = ("kind", "owner_kind", "involved_kind", "created_ns")
+#: Columns that follow from the rest.
+DERIVED = tuple(
+    name
+    for name in NAMES
+    if name not in {*FOUND_BY, *BY_ARRIVAL, *ALSO_STORED, *NOT_IN_OBJECTS, "raw", "stream_pos"}
+)
+
+_TEXT = pa.dictionary(pa.int32(), STRING)
+_SLOTS = pa.list_(pa.field("element", pa.int32()))
+_VALUES = pa.list_(pa.field("element", STRING))
+#: The columns that only narrow segments have.
+OWN_FIELDS = (
+    pa.field("part", pa.int32()),
+    pa.field("template", _TEXT),
+    pa.field("slots", _SLOTS),
+    pa.field("values", _VALUES),
+    pa.field("columns", STRING),
+)
+_PATCH = ("template", "slots", "values")
+_FILL = ("job", "namespace", "name", "uid")
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowed:
+    """The rows of a row group as a narrow segment has them."""
+
+    table: pa.Table
+    #: Rows whose text, or some of whose columns, are kept as they came.
+    kept_rows: int
+
+
+def narrow_names(table: pa.Table, *, positions: bool) -> list[str]:
+    """The columns of `NAMES` that a segment of these rows stores itself."""
+    optional = [name for name in NOT_IN_OBJECTS if table[name].null_count < table.num_rows]
+    return [*FOUND_BY, *BY_ARRIVAL, *ALSO_STORED, *optional, *(["stream_pos"] if positions else [])]
+
+
+#### Writing ####
+
+
+def narrowed(table: pa.Table, names: Sequence[str], part: int) -> Narrowed:
+    """The rows of row group `part`, sorted as they are to lie, in the columns of `narrow_names`."""
+    raws = table["raw"].to_pylist()
+    streams = table["stream"].to_pylist()
+    patches = _split(table, streams, raws)
+    texts = [raw if patch is None else None for raw, patch in zip(raws, patches, strict=True)]
+    columns = _kept_columns(table, streams, raws)
+    slots = [patch.slots if patch is not None else None for patch in patches]
+    arrays: dict[str, Any] = {name: table[name] for name in names if name not in BY_ARRIVAL}
+    for name in BY_ARRIVAL:
+        arrays[ARRIVAL + name] = _by_arrival(table[name], table["seq"])
+    arrays["part"] = pa.repeat(pa.scalar(part, pa.int32()), table.num_rows)
+    arrays["template"] = _dictionary([p.template if p is not None else None for p in patches])
+    arrays["slots"] = pa.array(slots, _SLOTS)
+    arrays["values"] = _by_slot(arrays["slots"], patches)
+    arrays["columns"] = pa.array(columns, STRING)
+    arrays["raw"] = pa.array(texts, STRING)
+    kept = [row for row in zip(texts, columns, strict=True) if row != (None, None)]
+    return Narrowed(_table(arrays), len(kept))
+
+
+def _table(arrays: Mapping[str, Any]) -> pa.Table:
+    """`pa.table`, which would import pandas where it is there."""
+    return pa.Table.from_arrays(list(arrays.values()), names=list(arrays))
+
+
+def _split(
+    table: pa.Table, streams: Sequence[str | None], raws: Sequence[str | None]
+) -> list[Patch | None]:
+    splitter = Splitter()
+    patches = []
+    for stream, raw, columns in zip(streams, raws, _fillings(table), strict=True):
+        named = dict(zip(FROM_COLUMNS, columns, strict=True))
+        patches.append(splitter.split(stream or "", raw, named) if raw is not None else None)
+    return patches
+
+
+def _fillings(table: pa.Table) -> Iterator[tuple[str | None, ...]]:
+    """What each row fills the holes of its template with, in the order of `FROM_COLUMNS`."""
+    columns = [table[name].to_pylist() for name in _FILL]
+    revisions = pc.cast(table["rv"], STRING).to_pylist()
+    return zip(*columns, revisions, strict=True)
+
+
+def _kept_columns(
+    table: pa.Table, streams: Sequence[str | None], raws: Sequence[str | None]
+) -> list[str | None]:
+    """For each row the columns that do not follow from its text, as JSON; mostly there are none."""
+    types = table["type"].to_pylist()
+    found = derived_columns(streams, types, raws, DERIVED)
+    differing: dict[int, dict[str, Any]] = {}
+    for name in DERIVED:
+        stored, follows = _plain(table[name]), _plain(pa.chunked_array([found[name]]))
+        if stored.equals(follows):
+            continue
+        pairs = zip(stored.to_pylist(), follows.to_pylist(), strict=True)
+        for row, (value, other) in enumerate(pairs):
+            if value != other:
+                differing.setdefault(row, {})[name] = value
+    return [
+        orjson.dumps(differing[row]).decode() if row in differing else None
+        for row in range(table.num_rows)
+    ]
+
+
+def _plain(column: pa.ChunkedArray) -> pa.Array:
+    """A column as one array, texts as texts."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(STRING)
+    return column.combine_chunks()
+
+
+def _by_arrival(column: pa.ChunkedArray, seq: pa.ChunkedArray) -> pa.ChunkedArray:
+    return column.take(pc.sort_indices(seq))
+
+
+def _dictionary(texts: list[str | None]) -> pa.DictionaryArray:
+    codes: dict[str, int] = {}
+    indices = [None if text is None else codes.setdefault(text, len(codes)) for text in texts]
+    return pa.DictionaryArray.from_arrays(
+        pa.array(indices, pa.int32()), pa.array(list(codes), STRING)
+    )
+
+
+def _by_slot(slots: pa.ListArray, patches: Sequence[Patch | None]) -> pa.ListArray:
+    values = pa.array(
+        [value for patch in patches if patch is not None for value in patch.values], STRING
+    )
+    in_order = values.take(pc.sort_indices(slots.flatten()))
+    offsets = pc.if_else(pc.is_valid(slots), slots.offsets[:-1], pa.scalar(None, pa.int32()))
+    ends = pa.concat_arrays([offsets, slots.offsets[-1:]])
+    return pa.ListArray.from_arrays(ends, in_order, type=_VALUES)
+
+
+#### Reading ####
+
+
+def stored_names(columns: Sequence[str], present: frozenset[str]) -> list[str]:
+    """What of a narrow segment's own columns the wanted ones take."""
+    wanted = {name if name not in BY_ARRIVAL else ARRIVAL + name for name in columns}
+    if any(name in columns for name in BY_ARRIVAL):
+        wanted.add("seq")
+    if takes_texts(columns):
+        wanted |= {*_FILL, "seq", "stream", "type", ARRIVAL + "rv", *_PATCH, "raw"}
+    if any(name in columns for name in DERIVED):
+        wanted.add("columns")
+    return sorted(wanted & present)
+
+
+def takes_texts(columns: Sequence[str]) -> bool:
+    """Whether some of the columns follow from the texts."""
+    return any(name == "raw" or name in DERIVED for name in columns)
+
+
+def found_columns(table: pa.Table) -> pa.Table:
+    """The columns of `NAMES` that a row group stores itself, all but the texts."""
+    arrays: dict[str, Any] = {}
+    for name in BY_ARRIVAL:
+        if ARRIVAL + name in table.schema.names:
+            arrays[name] = _in_place(table[ARRIVAL + name], table["seq"])
+    for name in table.schema.names:
+        if name in NAMES and name != "raw":
+            arrays[name] = table[name]
+    return _table(arrays)
+
+
+def widened(
+    table: pa.Table, found: pa.Table, columns: Sequence[str], wanted: pa.ChunkedArray | None
+) -> pa.Table:
+    """The wanted columns of a row group out of its stored ones and `found_columns` of these.
+
+    `wanted` tells which rows are, None: all of them; the others are left out. Columns that the
+    segment does not store are left out. `DamageError` if a text cannot be put together.
+    """
+    arrays = _columns(found if wanted is None else found.filter(wanted))
+    if takes_texts(columns):
+        raws = _texts(table, found, wanted)
+        derived = [name for name in DERIVED if name in columns]
+        if derived:
+            streams, types = arrays["stream"].to_pylist(), arrays["type"].to_pylist()
+            kept = table["columns"] if wanted is None else table["columns"].filter(wanted)
+            following = derived_columns(streams, types, raws, derived)
+            _put_kept(following, kept)
+            arrays |= following
+        if "raw" in columns:
+            arrays["raw"] = pa.array(raws, STRING)
+    return _table({name: arrays[name] for name in columns if name in arrays})
+
+
+def _columns(table: pa.Table) -> dict[str, Any]:
+    return dict(zip(table.schema.names, table.columns, strict=True))
+
+
+def _in_place(column: pa.ChunkedArray, seq: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The opposite of `_by_arrival`."""
+    return column.take(pc.sort_indices(pc.sort_indices(seq)))
+
+
+def _texts(table: pa.Table, found: pa.Table, wanted: pa.ChunkedArray | None) -> list[str | None]:
+    """The texts of the wanted rows."""
+    templates = table["template"].combine_chunks()
+    dictionary = templates.dictionary.to_pylist()
+    for template in dictionary:
+        check_nesting(template)
+    joiner = Joiner(dictionary)
+    changes = _changes(table)
+    texts: list[str | None] = []
+    size = 0
+    kept = table["raw"].to_pylist()
+    wants = [True] * table.num_rows if wanted is None else wanted.to_pylist()
+    rows = zip(templates.indices.to_pylist(), kept, _fillings(found), strict=True)
+    for (template, raw, columns), (slots, values), is_wanted in zip(
+        rows, changes, wants, strict=True
+    ):
+        if template is not None:
+            joiner.change(slots, values)
+        if not is_wanted:
+            continue
+        if template is None:
+            texts.append(raw)
+            continue
+        text = joiner.fill(template, columns)
+        size += len(text)
+        if size > GROUP_BYTES_MAX and not are_lifted():
+            raise TooMuchError(
+                f"a row group of it would take more than {GROUP_BYTES_MAX >> 20} MiB of memory"
+            )
+        texts.append(text)
+    return texts
+
+
+def _changes(table: pa.Table) -> Iterator[tuple[list[int], list[str]]]:
+    """What each row changes: slots, and values back from the order of the slots."""
+    slots = table["slots"].combine_chunks()
+    flat_slots, flat_values = slots.flatten(), table["values"].combine_chunks().flatten()
+    if len(flat_slots) != len(flat_values) or flat_slots.null_count or flat_values.null_count:
+        raise DamageError("its slots and their values do not fit together")
+    order = pc.sort_indices(pc.sort_indices(flat_slots))
+    all_slots, all_values = flat_slots.to_pylist(), flat_values.take(order).to_pylist()
+    start = 0
+    for length in pc.fill_null(pc.list_value_length(slots), 0).to_pylist():
+        end = start + length
+        yield all_slots[start:end], all_values[start:end]
+        start = end
+
+
+def _put_kept(found: dict[str, pa.Array], kept: pa.ChunkedArray) -> None:
+    """Put the columns that do not follow from the texts in the place of those that do."""
+    if kept.null_count == len(kept):
+        return
+    changed: dict[str, dict[int, Any]] = {}
+    for row, text in enumerate(kept.to_pylist()):
+        for name, value in _kept_of(text).items():
+            if name in found:
+                changed.setdefault(name, {})[row] = value
+    for name, values in changed.items():
+        whole = found[name]
+        if pa.types.is_dictionary(whole.type):
+            whole = whole.cast(STRING)
+        rows = whole.to_pylist()
+        for row, value in values.items():
+            rows[row] = value
+        array = pa.array(rows, SCHEMA.field(name).type)
+        kind = MEMORY_SCHEMA.field(name).type
+        found[name] = array.dictionary_encode() if pa.types.is_dictionary(kind) else array
+
+
+def _kept_of(text: str | None) -> Mapping[str, Any]:
+    if text is None:
+        return {}
+    kept = orjson.loads(text)
+    if not isinstance(kept, dict):
+        raise DamageError("it has columns that are no columns")
+    return kept
+
+
+#### Positions in a stream ####
+
+
+def stream_starts(table: pa.Table) -> dict[str, int] | None:
+    """The first position of each stream, if all others follow from the order of arrival."""
+    following: dict[str, int] = {}
+    starts: dict[str, int] = {}
+    rows = table.select(["stream", "stream_pos"]).take(pc.sort_indices(table["seq"]))
+    streams, positions = rows["stream"].to_pylist(), rows["stream_pos"].to_pylist()
+    for stream, position in zip(streams, positions, strict=True):
+        if stream is None and position is None:
+            continue
+        if stream is None or position is None or following.get(stream, position) != position:
+            return None
+        starts.setdefault(stream, position)
+        following[stream] = position + 1
+    return starts
+
+
+def stream_positions(
+    groups: Sequence[pa.Table], starts: Mapping[str, int]
+) -> list[pa.ChunkedArray]:
+    """The positions of the rows of all row groups, from their columns `seq` and `stream`."""
+    whole = pa.concat_tables([group.select(["seq", "stream"]) for group in groups])
+    order = pc.sort_indices(whole["seq"])
+    following = dict(starts)
+    positions: list[int | None] = []
+    for stream in whole["stream"].take(order).to_pylist():
+        position = following.get(stream)
+        positions.append(position)
+        if position is not None:
+            following[stream] = position + 1
+    column = pa.chunked_array([pa.array(positions, INT)]).take(pc.sort_indices(order))
+    found = []
+    start = 0
+    for group in groups:
+        found.append(column.slice(start, group.num_rows))
+        start += group.num_rows
+    return found

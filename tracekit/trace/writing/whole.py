@@ -1,0 +1,111 @@
+"""Compacting a trace that nobody records: in place, or into a copy.
+
+Files are replaced one by one as in any compaction, so a reader beside it and an interruption lose
+nothing. Only when all of them have checksums do header and manifest say so.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tracekit import __version__
+from tracekit.errors import TraceFormatError
+from tracekit.trace.format.header import sync_directory, sync_file, write_header
+from tracekit.trace.format.manifest import Manifest, write_manifest
+from tracekit.trace.format.model import FORMAT_VERSION, LOG_DIR, WIDE_VERSION
+from tracekit.trace.format.opening import new_file
+from tracekit.trace.format.segments import remove_temporaries
+from tracekit.trace.reading.snapshot import Snapshot, open_snapshot
+from tracekit.trace.writing.compact import Compactor
+from tracekit.trace.writing.lock import TraceLock
+
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """What was done."""
+
+    trace: Path
+    bytes_before: int
+
+
+def compact_in_place(trace: Path, *, narrow: bool = True) -> Compacted:
+    """Rewrite a trace in as few bytes as it takes (`narrow`), or with every column."""
+    snapshot = _whole(trace)
+    lock = TraceLock(trace)
+    try:
+        remove_temporaries(trace)
+        size = sum(file.size_bytes for file in snapshot.files)
+        _close(snapshot)
+        _compact(trace, narrow=narrow)
+    finally:
+        lock.release()
+    return Compacted(trace, size)
+
+
+def compact_copy(trace: Path, output: Path, *, narrow: bool = True) -> Compacted:
+    """The same for a copy; the trace stays as it is."""
+    if output.exists():
+        raise TraceFormatError(f"{output} exists: choose another name for the compacted trace")
+    snapshot = _whole(trace)
+    size = sum(file.size_bytes for file in snapshot.files)
+    log = output / LOG_DIR
+    log.mkdir(parents=True)
+    lock = TraceLock(output)
+    try:
+        # Without a header it is no trace yet, and nobody reads it.
+        for file in snapshot.files:
+            with new_file(log / file.segment.path.name) as target:
+                # The very file that was verified, whatever has its name by now.
+                for start in range(0, file.size_bytes, _CHUNK):
+                    target.write(os.pread(file.fileno(), _CHUNK, start))
+                target.flush()
+                sync_file(target.fileno())
+        sync_directory(log)
+        rows = snapshot.files[-1].segment.last + 1 if snapshot.files else 0
+        identity = next((f.identity for f in snapshot.files if f.identity is not None), None)
+        if snapshot.header.sealed_from is not None:
+            write_manifest(output, Manifest(rows, identity))
+        write_header(output, snapshot.header)
+        _close(snapshot)
+        _compact(output, narrow=narrow)
+    finally:
+        lock.release()
+    return Compacted(output, size)
+
+
+def _whole(trace: Path) -> Snapshot:
+    """The trace, verified; one that is damaged keeps its damage, and is refused."""
+    snapshot = open_snapshot(trace)
+    snapshot.verify()
+    damaged = [loss.sentence for loss in snapshot.losses if loss.damage]
+    if damaged:
+        raise TraceFormatError(damaged[0])
+    return snapshot
+
+
+def _close(snapshot: Snapshot) -> None:
+    for file in snapshot.files:
+        file.close()
+
+
+def _compact(trace: Path, *, narrow: bool) -> None:
+    header = open_snapshot(trace).header
+    if narrow:
+        # Before the first narrow file is there: whoever cannot read it learns so from the header.
+        write_header(trace, replace(header, format_version=FORMAT_VERSION))
+    Compactor(trace, narrow=narrow).finish()
+    snapshot = open_snapshot(trace)
+    files = snapshot.files
+    identity = next((file.identity for file in files if file.identity is not None), None)
+    rows = files[-1].segment.last + 1 if files else 0
+    _close(snapshot)
+    write_manifest(trace, Manifest(rows, identity))
+    version = FORMAT_VERSION if narrow else WIDE_VERSION
+    write_header(
+        trace,
+        replace(header, sealed_from=0, format_version=version, tracekit_version=__version__),
+    )
