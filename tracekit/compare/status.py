@@ -2,8 +2,8 @@
 
 Lists of uids are compared as sets: upstream fills them in the random order of its cache. Times that
 the controller took from its clock in this sync (`fresh_ns`) must fall into the window in which the
-sync can have run, and close together: a sync takes them all right before it writes. They are whole
-seconds on the wire.
+sync can have run, and as close together as its writes: it takes them right before it writes. They
+are whole seconds on the wire.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from tracekit.compare.fields import FieldDifference
 from tracekit.kube.timestamps import NS_PER_S, floor_second, format_rfc3339
 from tracekit.kube.views import Condition, JobStatus
 
-#: Between the first and the last look at the clock in one sync, in whole seconds of the wire.
+#: Between the first and the last look at the clock in one sync, beside the time in which it wrote;
+#: in whole seconds of the wire.
 _FRESH_APART_NS = 2 * NS_PER_S
 
 
@@ -24,6 +25,7 @@ class Interval(NamedTuple):
     from_ns: int
     until_ns: int
     slack_ns: int
+    writing_ns: int = 0  # from the sync's first write to this one
 
     def holds(self, second_ns: int) -> bool:
         """Whether a whole second lies in the interval."""
@@ -52,7 +54,7 @@ def status_differences(
         if not _time_fits(left, right, fresh_ns, window):
             found.append(FieldDifference(path, format_rfc3339(left), format_rfc3339(right)))
     found += _condition_differences(expected.conditions, observed.conditions, fresh_ns, window)
-    return found or _apart(expected, observed, fresh_ns)
+    return found or _apart(expected, observed, fresh_ns, window.writing_ns)
 
 
 _PLAIN = (
@@ -82,7 +84,9 @@ def _time_fits(expected: int | None, observed: int | None, fresh_ns: int, window
     return expected == observed
 
 
-def _apart(expected: JobStatus, observed: JobStatus, fresh_ns: int) -> list[FieldDifference]:
+def _apart(
+    expected: JobStatus, observed: JobStatus, fresh_ns: int, writing_ns: int
+) -> list[FieldDifference]:
     """Times taken in this sync that are much older than the newest of them."""
     fresh = [
         (path, getattr(observed, name))
@@ -101,7 +105,7 @@ def _apart(expected: JobStatus, observed: JobStatus, fresh_ns: int) -> list[Fiel
     return [
         FieldDifference(path, format_rfc3339(newest_ns), format_rfc3339(at_ns))
         for path, at_ns in fresh
-        if newest_ns - at_ns > _FRESH_APART_NS
+        if newest_ns - at_ns > _FRESH_APART_NS + writing_ns
     ]
 
 

@@ -33,7 +33,8 @@ class _Supply:
         """Take over what a sync handed out."""
         times = {write.rv: write.recv_ns for write in sync.writes}
         for event in sync.events:
-            at_ns = times.get(event.after_rv, sync.writes[0].recv_ns)
+            # Before its first write a sync may tell as soon as it has begun.
+            at_ns = times.get(event.after_rv, min(sync.due_ns, sync.writes[0].recv_ns))
             self.at_ns[event.type, event.reason, event.message].append(at_ns)
 
     def take(self, row: EventRow, key: tuple[str, str, str], count: int) -> bool:

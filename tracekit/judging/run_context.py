@@ -38,7 +38,7 @@ def run_context_of(reader: TraceReader) -> RunContext:
         if gap.stream in ("jobs", "pods")
     )
     end_ns = max(last, default=0)
-    restarts = (*_restarts(reader), *successions(reader))
+    restarts = (*_restarts(reader, end_ns), *successions(reader))
     told = _told(reader)
     missing = _not_recorded(reader, {stream.stream for stream in streams})
     partial = any(reader.header.scope.get(part) for part in _PARTIAL)
@@ -139,11 +139,10 @@ def silences(reader: TraceReader) -> tuple[Outage, ...]:
     )
 
 
-def _restarts(reader: TraceReader) -> tuple[Outage, ...]:
-    """Times in which the lease of the controller manager changed hands."""
-    rows = reader.table(
-        ("recv_ns", "name", "holder", "rv"), streams=["leases"], namespace=_LEASE_NAMESPACE
-    ).to_pylist()
+def _restarts(reader: TraceReader, end_ns: int) -> tuple[Outage, ...]:
+    """Times in which the lease of the controller manager changed hands, or ran out at the end."""
+    columns = ("recv_ns", "name", "holder", "rv", "lease_duration_s")
+    rows = reader.table(columns, streams=["leases"], namespace=_LEASE_NAMESPACE).to_pylist()
     found: list[Outage] = []
     before: dict[str, object] | None = None
     for row in rows:
@@ -160,6 +159,12 @@ def _restarts(reader: TraceReader) -> tuple[Outage, ...]:
                 )
             )
         before = row
+    if before is not None and not any(gap.stream == "leases" for gap in reader.gaps()):
+        renewed_ns, holder = int(str(before["recv_ns"])), before["holder"]
+        lasts_ns = int(str(before["lease_duration_s"] or 0)) * NS_PER_S
+        if lasts_ns and end_ns - renewed_ns > lasts_ns:
+            why = f"the controller manager {holder} did not renew its lease any more"
+            found.append(Outage(renewed_ns, end_ns, why))
     return tuple(found)
 
 

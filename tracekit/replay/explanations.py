@@ -73,14 +73,20 @@ class CutSearch(Attempts):
         idle = effort is Effort.SILENT and self.facts.any_owned_up
         for second_deletes in (False, True) if idle else (False,):
             for refused in refusals:
-                for cuts_off in (False, True) if ends else (False,):
-                    yield Assumptions(refused, cuts_off=cuts_off, second_deletes=second_deletes)
+                yield Assumptions(refused, second_deletes=second_deletes)
+                for until_index in self.facts.ends_within(write) if ends else ():
+                    yield Assumptions(
+                        refused,
+                        cuts_off=True,
+                        second_deletes=second_deletes,
+                        until_index=until_index,
+                    )
         if self.facts.refused_writes(at_ns) is None:
             return
         yield Assumptions(refusals[-1], refused_writes=True)
         last = min(len(self.history.writes), state.index + REFUSED_AMONG)
         for index in range(last - 1, state.index, -1):
-            yield Assumptions(refusals[-1], refused_writes=True, refused_from=index)
+            yield Assumptions(refusals[-1], refused_writes=True, until_index=index)
 
     # One attempt.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 from itertools import accumulate
 
 from tracekit.controllers.job.context import Choices
@@ -226,10 +227,22 @@ class KeyFacts:
             for outage in self.run_context.interruptions
         )
 
+    def ends_within(self, write: Write) -> Iterator[int]:
+        """Indexes before which the sync of a write must have ended, if it was cut off.
+
+        A new process has made what came after its predecessor's death.
+        """
+        writes = self.history.writes
+        for outage in self.run_context.restarts:
+            if outage.from_ns - CUT_OFF_NS <= write.recv_ns <= outage.until_ns:
+                following = (w.index for w in writes[write.index :] if w.recv_ns > outage.until_ns)
+                yield next(following, len(writes))
+        yield len(writes)
+
     def died_between(self, last: Write, following: Write) -> bool:
         """Whether the controller may have died after one write and before another."""
         return any(
-            blind.from_ns - CUT_OFF_NS <= last.recv_ns and following.recv_ns >= blind.until_ns
+            blind.from_ns - CUT_OFF_NS <= last.recv_ns <= blind.until_ns <= following.recv_ns
             for blind in self.run_context.interruptions
         )
 

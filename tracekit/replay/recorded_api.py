@@ -58,7 +58,7 @@ class Assumptions(NamedTuple):
 
     refusals: bool = False  # creations may have been refused
     refused_writes: bool = False  # so may every other write
-    refused_from: int = _AFTER_ALL  # what was observed from this index on, a later sync did
+    until_index: int = _AFTER_ALL  # what was observed from this index on, a later sync did
     cuts_off: bool = False  # the record may end, or the controller have died, inside the sync
     second_deletes: bool = False  # an Event may tell of a DELETE that came after another's
     silent: bool = False  # the sync left no write at all
@@ -71,7 +71,7 @@ class PredictedEvent(NamedTuple):
     type: str
     reason: str
     message: str
-    after_rv: int
+    after_rv: int  # the sync's last write before it; 0: none
 
 
 class RecordedApi(msgspec.Struct):
@@ -154,7 +154,9 @@ class RecordedApi(msgspec.Struct):
                 self._take(write)
                 self._check_body(job, intent, write)
                 pod = _pod_of(write)
-                self._event(job, "Normal", "SuccessfulCreate", f"Created pod: {pod.view.name}")
+                told = f"Created pod: {pod.view.name}"
+                # A batch creates side by side: each tells of its own as soon as it is there.
+                self.events.append(PredictedEvent("Normal", "SuccessfulCreate", told, write.rv))
                 answers.append(Created(Outcome.OK, pod.view.name))
                 self.floor = max(self.floor, write.index)
             elif self.namespace_ends_rv is not None and self._now_rv() >= self.namespace_ends_rv:
@@ -225,31 +227,34 @@ class RecordedApi(msgspec.Struct):
 
     def _event(self, job: JobView, event_type: str, reason: str, message: str) -> None:
         del job
-        self.events.append(PredictedEvent(event_type, reason, message, self._now_rv()))
+        after_rv = self.consumed[-1].rv if self.consumed else 0
+        self.events.append(PredictedEvent(event_type, reason, message, after_rv))
 
     def _take(self, write: Write) -> None:
         self.consumed.append(write)
         self.taken.add(write.index)
 
     def _free(self, index: int) -> bool:
-        if index >= self.assume.refused_from:
+        if index >= self.assume.until_index:
             return False
         return index not in self.taken and index not in self.skip
 
     def _next_status(self) -> int:
-        """Index of the next status write that this sync could have made, or past the end."""
+        """Index of the next status write that this sync could have made, or past its end."""
         writes = self.history.writes
-        for index in range(self.floor, len(writes)):
+        end = min(len(writes), self.assume.until_index)
+        for index in range(self.floor, end):
             if writes[index].kind is WriteKind.STATUS_UPDATE and self._free(index):
                 return index
-        return len(writes)
+        return end
 
     def _status_write(self) -> Write | None:
         """The next status write that this sync could have made."""
         if self.assume.silent:
             return None
         position = self._next_status()
-        return self.history.writes[position] if position < len(self.history.writes) else None
+        found = position < len(self.history.writes) and self._free(position)
+        return self.history.writes[position] if found else None
 
     def _find_create(self, job: JobView, intent: CreatePod, floor: int, until: int) -> Write | None:
         writes = self.history.writes
@@ -324,7 +329,7 @@ class RecordedApi(msgspec.Struct):
         for revision in self.history.pods:
             if revision.view.uid != uid or revision.rv <= self._now_rv():
                 continue
-            if limit_rv is not None and revision.rv > limit_rv:
+            if limit_rv is not None and revision.rv >= limit_rv:
                 break
             if revision.type == "DELETED":
                 return Outcome.NOT_FOUND
@@ -345,7 +350,13 @@ class RecordedApi(msgspec.Struct):
         clock = self.clock
         passed = [at for at in clock.asked if at <= min(clock.now_ns, until_ns)]
         ahead = [at for at in clock.asked if at > clock.now_ns]
-        return Interval(max([self.earliest_ns, *passed]), min([until_ns, *ahead]), self.slack_ns)
+        begun_ns = self.consumed[0].recv_ns if self.consumed else until_ns
+        return Interval(
+            max([self.earliest_ns, *passed]),
+            min([until_ns, *ahead]),
+            self.slack_ns,
+            max(0, until_ns - begun_ns),
+        )
 
     def _overwrite_status(self, job: JobView, status: JobStatus) -> tuple[Outcome, JobView]:
         """PUT of the status over whatever the server holds, however old the sync's own Job is."""

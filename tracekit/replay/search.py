@@ -144,7 +144,7 @@ class KeyWalker(Backtracking[State, Entry]):
         """Past a write that nothing explains."""
         write = self.history.writes[state.index]
         found: Entry = nearest(self.search, state)
-        loose = self._unsigned(found)
+        loose = self._unsigned(found, write)
         if loose:
             trail.entries += loose
             done = state.done.union(apart.write.index for apart in loose)
@@ -156,18 +156,20 @@ class KeyWalker(Backtracking[State, Entry]):
         trail.entries.append(found)
         return self.after(found, state, trail.entries)
 
-    def _unsigned(self, found: Entry) -> list[WriteApart]:
+    def _unsigned(self, found: Entry, first: Write) -> list[WriteApart]:
         """What stands in the way of an attempt and may be anybody's work: it is set aside."""
-        loose, extra = [], True
-        for problem in found.problems if isinstance(found, Explanation) else ():
-            write = problem.write
-            why = unsigned(self.history, write) if write is not None else None
-            if write is not None and why is not None:
-                loose.append(WriteApart(Apart.UNKNOWABLE, write, why, Reason.NOT_RECORDED))
-            extra = extra and why is not None and problem.verdict == "extra"
-        # A status that nobody signed is the cause of what else does not fit.
-        statuses = [a for a in loose if a.write.kind is WriteKind.STATUS_UPDATE]
-        return loose if extra else statuses
+        problems = found.problems if isinstance(found, Explanation) else ()
+        asked = [problem.write for problem in problems if problem.write is not None]
+        asked = [write for write in asked if write is not first]
+        loose = [
+            WriteApart(Apart.UNKNOWABLE, write, why, Reason.NOT_RECORDED)
+            for write in (first, *asked)
+            if (why := unsigned(self.history, write)) is not None
+        ]
+        if problems and all(problem.verdict == "extra" for problem in problems):
+            return loose if {apart.write for apart in loose} >= {*asked} else []
+        # What does not fit else may follow from it.
+        return [a for a in loose if a.write is first or a.write.kind is WriteKind.STATUS_UPDATE]
 
     def _undecided(self, trail: Trail[State, Entry], state: State) -> State:
         """The search gave up: nothing is said of what is left."""

@@ -45,7 +45,7 @@ def unsigned(history: History, write: Write) -> str | None:
 def _loses_a_tie(revision: Revision[PodView]) -> bool:
     """Whether nothing else changed with this revision."""
     before = revision.previous
-    if before is None or revision.type == "DELETED":
+    if before is None:
         return False
     return _without_ties(before.view) == _without_ties(revision.view)
 
@@ -57,8 +57,8 @@ def _without_ties(pod: PodView) -> PodView:
 
 
 def _was_counted(history: History, pod: PodView) -> bool:
-    """Whether the controller counted an ended pod with or without its finalizer."""
-    return pod.terminal and any(
+    """Whether the controller counted the pod with or without its finalizer."""
+    return any(
         pod.uid in (*job.view.status.uncounted_succeeded, *job.view.status.uncounted_failed)
         for job in history.jobs
     )

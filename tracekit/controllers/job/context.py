@@ -22,13 +22,11 @@ class Choices(msgspec.Struct, frozen=True):
     """Picks where upstream is free: list order of the cache, ties of an unstable sort.
 
     `pods` names uids that are taken first among equals, `messages` failure messages that are taken
-    where several pods would each give one. `retries_unseen` are retries of the key, up to 1.19, by
-    syncs that left no write: they count towards the back-off limit as well.
+    where several pods would each give one.
     """
 
     pods: Collection[str] = frozenset()
     messages: Collection[str] = frozenset()
-    retries_unseen: int = 0
 
 
 class Note(NamedTuple):

@@ -219,8 +219,7 @@ def _exceeds_backoff_limit(ctx: SyncContext, verdict: _Verdict) -> bool:
 
 def _retries_exceed(ctx: SyncContext) -> bool:
     """Compare the queue's count of retries, this failure included, with the back-off limit."""
-    retries = ctx.memory.requeues + ctx.choices.retries_unseen
-    return retries + 1 > ctx.job.spec.backoff_limit
+    return ctx.memory.requeues + 1 > ctx.job.spec.backoff_limit
 
 
 def _past_backoff_limit_on_failure(ctx: SyncContext) -> bool:

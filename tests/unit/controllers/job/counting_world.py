@@ -199,7 +199,7 @@ class Synced:
         return None if status is None else (status.active, status.succeeded, status.failed)
 
 
-def sync(version, job, pods=(), *, api=None, memory=None, now=NOW, unseen=0, gates=None):
+def sync(version, job, pods=(), *, api=None, memory=None, now=NOW, gates=None):
     api, memory, clock = api or Api(), memory or JobMemory(), SyncClock(now)
     result = sync_counting_job(
         job,
@@ -208,6 +208,6 @@ def sync(version, job, pods=(), *, api=None, memory=None, now=NOW, unseen=0, gat
         api,
         clock=clock,
         rules=rules(version, **(gates or {})),
-        choices=Choices(retries_unseen=unseen),
+        choices=Choices(),
     )
     return Synced(result, api, memory, clock)

@@ -438,12 +438,10 @@ def test_any_other_change_of_the_status_clears_the_retries_too():
     assert memory.requeues == 0
 
 
-@pytest.mark.parametrize(
-    ("retries", "unseen", "fails"), [(4, 1, False), (4, 2, True), (6, 0, True), (0, 5, False)]
-)
-def test_retries_of_syncs_that_left_no_write_count_as_well(retries, unseen, fails):
+@pytest.mark.parametrize(("retries", "fails"), [(5, False), (6, True)])
+def test_retries_of_the_key_count_towards_the_limit(retries, fails):
     memory = JobMemory(requeues=retries)
-    done = sync("1.17.17", job(1, 1, 6), pods(Failed=1), memory=memory, unseen=unseen)
+    done = sync("1.17.17", job(1, 1, 6), pods(Failed=1), memory=memory)
     assert (done.api.conditions == [("Failed", "BackoffLimitExceeded")]) is fails
 
 
