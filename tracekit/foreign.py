@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import shlex
 import unicodedata
+from html import escape
 from typing import Final
 
 #: What some spreadsheet takes for the beginning of a formula.
@@ -60,6 +61,11 @@ def for_markdown(text: str) -> str:
     """The text as a cell of a table: nothing in it is markup, a link or HTML."""
     text = _MARKUP.sub(lambda match: _AS_ENTITY.get(match[0], f"\\{match[0]}"), text)
     return for_terminal(text)
+
+
+def for_html(text: str) -> str:
+    """As for a terminal, and neither markup nor the end of an attribute."""
+    return escape(for_terminal(text, lines=True))
 
 
 def for_json(document: str) -> str:

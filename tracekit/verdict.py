@@ -69,7 +69,7 @@ class ObjectRef(NamedTuple):
     uid: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Judgement:
     """One action with its verdict."""
 
@@ -93,6 +93,13 @@ class Judgement:
     #: Syncs without a visible write that the explanation needs.
     silent_syncs: int = 0
     assumptions: tuple[Assumption, ...] = ()
+
+    def __repr__(self) -> str:
+        where = self.object
+        return (
+            f"<Judgement {self.verdict.value} {self.action} of {where.kind} "
+            f"{where.namespace}/{where.name}: {self.subject}>"
+        )
 
     @property
     def divergent(self) -> bool:

@@ -6,6 +6,7 @@ import pytest
 
 import tracekit
 from tracekit.errors import UsageError
+from tracekit.moments import TimeRange
 
 NAME = "v1.36.3-all"
 
@@ -37,7 +38,7 @@ def test_an_account_up_to_a_time_ends_there(trace) -> None:
     account = trace.explain("t-backoff-limit/recovers", at="2026-11-21T05:42:50Z")
     assert account.steps
     assert account.steps[-1].at_ns < 1795239770 * 10**9
-    before = account.until(0)
+    before = account.within(TimeRange(until_ns=0))
     assert before.steps == []
     assert before.closing.startswith(
         "Nothing of this Job was recorded by 1970-01-01 00:00:00.000; "

@@ -7,7 +7,7 @@ from tests.tidy.source import module_of, modules
 #: Lowest first; what stands in one line may not import each other. The longest prefix counts.
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("tracekit.errors", "tracekit.foreign", "tracekit.kube", "tracekit.suggest"),
-    ("tracekit.sim",),
+    ("tracekit.sim", "tracekit.moments"),
     ("tracekit.eras.version",),
     ("tracekit.cron",),
     ("tracekit.eras",),

@@ -12,9 +12,15 @@ from typing import Any
 
 import click
 
-from tracekit.cli.completion import complete_version
+from tracekit.cli.cron_options import (
+    NEWEST,
+    from_ns,
+    process_zone,
+    release_option,
+    schedule_options,
+)
 from tracekit.cli.sql import tell_problems
-from tracekit.cli.trace_options import output_option, parse_from
+from tracekit.cli.trace_options import output_option
 from tracekit.cron import CronSpecError, Generation, UnknownZoneError, Zone, load_zone, parse
 from tracekit.cron.gotime import rfc3339
 from tracekit.cronlint.classes import CLASSES
@@ -41,7 +47,6 @@ from tracekit.report.table import counted
 from tracekit.sql.session import Session
 from tracekit.trace.stores.place import is_url
 
-_NEWEST = "v1.37.0"
 _FILE_BYTES_MAX = 4_000_000
 _SHOWN = 3
 #: Readers are compared from here on, too: most differ at a clock change only.
@@ -78,42 +83,25 @@ class _Result:
 
 @click.command("lint")
 @click.argument("source", metavar="SPEC|FILE|TRACE")
-@click.option("--time-zone", metavar="ZONE", help="Of a SPEC: the CronJob's spec.timeZone.")
 @click.option(
     "--starting-deadline",
     type=click.IntRange(0),
     metavar="SECONDS",
     help="Of a SPEC: the CronJob's spec.startingDeadlineSeconds.",
 )
-@click.option(
-    "--process-zone",
-    metavar="ZONE",
-    default="UTC",
-    show_default=True,
-    help="Zone of the kube-controller-manager process: used where nothing else names one.",
+@schedule_options(
+    count=20,
+    most=1_000,
+    what="How many activations are compared, from TIME and from each clock change on.",
 )
-@click.option(
-    "--from", "from_text", metavar="TIME", help="RFC 3339; only later times count. [default: now]"
-)
-@click.option(
-    "--count",
-    type=click.IntRange(1, 1_000),
-    default=20,
-    show_default=True,
-    help="How many activations are compared, from TIME and from each clock change on.",
-)
-@click.option(
-    "--kubernetes-version",
-    shell_complete=complete_version,
-    help=f"Release that counts.  [default: the trace's own, else {_NEWEST}]",
-)
+@release_option(f"Release that counts.  [default: the trace's own, else {NEWEST}]")
 @output_option
 def lint(
     source: str,
     *,
     time_zone: str | None,
     starting_deadline: int | None,
-    process_zone: str,
+    process_zone_name: str,
     from_text: str | None,
     count: int,
     kubernetes_version: str | None,
@@ -138,12 +126,9 @@ def lint(
         raise UsageError(
             "--time-zone and --starting-deadline belong to a SPEC; a file or a trace has its own."
         )
-    version = KubeVersion.parse(kubernetes_version or recorded or _NEWEST)
-    try:
-        zone = load_zone(process_zone)
-    except UnknownZoneError as error:
-        raise UsageError(f"--process-zone: {error}; give a name of the tz database.") from None
-    asked = _Asked(version, zone, parse_from(from_text), count)
+    version = KubeVersion.parse(kubernetes_version or recorded or NEWEST)
+    zone = process_zone(process_zone_name)
+    asked = _Asked(version, zone, from_ns(from_text), count)
     results = [_result(entry, asked) for entry in entries]
     only = results[0].comparison
     if not entries[0].where and None not in (only.kubernetes.refused, only.croniter.refused):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import sys
 from collections.abc import Sequence
@@ -13,25 +12,25 @@ from typing import Any
 import click
 import orjson
 
-from tracekit.api import parse_time
 from tracekit.cli.baselines import baseline_option, read_baseline, tell_unused
-from tracekit.cli.completion import complete_gates, complete_trace, complete_version
+from tracekit.cli.completion import complete_trace
 from tracekit.cli.sql import tell_problems
 from tracekit.cli.talk import say
 from tracekit.cli.trace_options import (
     namespace_option,
     parse_feature_gates,
     parse_version,
+    range_options,
+    range_within,
+    rules_options,
     tell_warnings,
 )
-from tracekit.cli.units import DURATION
 from tracekit.errors import TracekitError, UsageError
 from tracekit.findings.baseline import baseline_document
 from tracekit.findings.diagnosis import RULES, Wanted
 from tracekit.findings.model import Finding, Severity
 from tracekit.judging.judged import resolve_era
 from tracekit.kube.selectors import selector_from_text
-from tracekit.kube.timestamps import NS_PER_S
 from tracekit.report.ci import junit_of_findings, sarif_of_findings
 from tracekit.report.documents import write_document
 from tracekit.report.findings import document, markdown_lines, rule_lines, text_lines
@@ -54,9 +53,7 @@ def _list_rules(ctx: click.Context, param: click.Parameter, value: bool) -> None
 
 @click.command()
 @click.argument("trace", metavar="TRACE", shell_complete=complete_trace)
-@click.option("--since", type=DURATION, metavar="2h", help="Only the end of the trace, so long.")
-@click.option("--from", "from_text", metavar="TIME", help="Only from then on; RFC 3339, or -10m.")
-@click.option("--to", "to_text", metavar="TIME", help="Only until then; RFC 3339, or -10m.")
+@range_options
 @namespace_option
 @click.option("-l", "--selector", metavar="SEL", help="Only objects with these labels: app=shop.")
 @click.option(
@@ -68,18 +65,7 @@ def _list_rules(ctx: click.Context, param: click.Parameter, value: bool) -> None
 @click.option(
     "--write-baseline", metavar="FILE", type=click.Path(), help="Accept all that is found: a file."
 )
-@click.option(
-    "--kubernetes-version",
-    metavar="V",
-    shell_complete=complete_version,
-    help="Judge as this version, like v1.36.3.",
-)
-@click.option(
-    "--feature-gates",
-    metavar="A=true,…",
-    shell_complete=complete_gates,
-    help="Gates that differ from the defaults.",
-)
+@rules_options
 @click.option("-v", "--verbose", is_flag=True, help="Evidence and advice for every finding.")
 @click.option(
     "--list",
@@ -147,29 +133,8 @@ def _wanted(session: Session, options: dict[str, Any]) -> Wanted:
             raise UsageError(
                 f"-l: {str(error)!r} is no requirement; write it like app=shop,tier!=test"
             ) from error
-    end_ns = _end(session)
-    since = options["since"]
-    if since is not None and options["from_text"]:
-        raise UsageError("--since and --from both say where to begin: leave one out")
-    from_ns = None if since is None else end_ns - int(since * NS_PER_S)
-    if options["from_text"]:
-        from_ns = _moment(options["from_text"], end_ns)
-    until_ns = _moment(options["to_text"], end_ns) if options["to_text"] else None
-    if from_ns is not None and until_ns is not None and from_ns > until_ns:
-        raise UsageError("--from is after --to: swap them")
-    return Wanted(options["namespace"], selector, from_ns, until_ns)
-
-
-def _moment(text: str, end_ns: int) -> int:
-    """A time: RFC 3339, or so long before the end of the trace."""
-    if re.match(r"-\d", text):
-        return end_ns - int(DURATION.convert(text[1:], None, None) * NS_PER_S)
-    return parse_time(text)
-
-
-def _end(session: Session) -> int:
-    found = session.rows("SELECT max(recv_ns) AS at_ns FROM internal._rows")
-    return int(found[0]["at_ns"] or 0)
+    times = range_within(session.end_ns, options["since"], options["from_text"], options["to_text"])
+    return Wanted(options["namespace"], selector, times)
 
 
 def _write_baseline(findings: Sequence[Finding], target: Path) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 import click
 
 from tracekit.cli.completion import complete_trace
 from tracekit.cli.sql import tell_problems
 from tracekit.cli.talk import say
-from tracekit.cli.trace_options import namespace_option
+from tracekit.cli.trace_options import namespace_option, range_options, range_within
 from tracekit.errors import UsageError
 from tracekit.report.export.happenings import Happenings, happenings
 from tracekit.report.export.text import write_chrome, write_csv, write_jsonl, write_otlp
@@ -37,16 +37,20 @@ _TEXT: dict[str, Callable[[Happenings, TextIO], None]] = {
     help="perfetto: https://ui.perfetto.dev; chrome: trace event JSON; otlp: OpenTelemetry JSON.",
 )
 @namespace_option
+@range_options
 @click.option(
     "-o", "--output", default="-", metavar="FILE", help="File to write (default: stdout)."
 )
 @click.option("--force", is_flag=True, help="Replace the file if it exists.")
-def export(trace: str, kind: str, namespace: str | None, output: str, force: bool) -> None:
+def export(
+    trace: str, *, kind: str, namespace: str | None, output: str, force: bool, **times: Any
+) -> None:
     """Write a trace in the format of another tool.
 
     Jobs and pods become spans (tracks in Perfetto), pod phases spans inside them, controller writes
     and Events become instants; arrows lead from a pod's creation to the pod, and from a failed pod
-    to the creation of its successor. jsonl and csv have all of it as rows in order of time.
+    to the creation of its successor. jsonl and csv have all of it as rows in order of time. With
+    --since, --from or --to the Jobs that lived then are written, each whole.
     """
     target = None if output == "-" else Path(output)
     if target is not None and target.exists() and not force:
@@ -57,7 +61,7 @@ def export(trace: str, kind: str, namespace: str | None, output: str, force: boo
     told = tell_problems(session, set())
     if namespace is not None:
         session.objects.check_namespace(namespace)
-    found = happenings(session, namespace=namespace)
+    found = happenings(session, namespace=namespace, times=range_within(session.end_ns, **times))
     tell_problems(session, told)
     try:
         _write(found, kind, target)

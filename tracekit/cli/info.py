@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TextIO
 
 import click
-from rich.console import Console
-from rich.markup import escape as escape_markup
-from rich.table import Table
 
 from tracekit.cli.completion import complete_trace
 from tracekit.cli.damage import note_damage
@@ -19,13 +16,12 @@ from tracekit.errors import TraceFormatError
 from tracekit.foreign import for_terminal
 from tracekit.kube.timestamps import format_rfc3339
 from tracekit.report.documents import write_document
-from tracekit.report.table import counted
+from tracekit.report.table import counted, write_facts, write_line, write_table
 from tracekit.trace.format.header import header_document
 from tracekit.trace.format.model import Gap, TraceHeader
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.reading.summary import TraceSummary, summarize
 
-_WIDTH_WHEN_PIPED = 160
 _GAPS_SHOWN_MAX = 20
 
 
@@ -48,7 +44,7 @@ def info(trace: str, *, verify: bool, output: str) -> None:
     if output == "json":
         write_document(document(trace, summary), sys.stdout)
     else:
-        render(trace, summary, _console())
+        render(trace, summary, sys.stdout)
     tell_all(summary.problems, set())
 
 
@@ -123,43 +119,38 @@ def _gap_document(gap: Gap) -> dict[str, Any]:
     }
 
 
-def _console() -> Console:
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=_WIDTH_WHEN_PIPED)
-
-
-def render(trace: str, summary: TraceSummary, console: Console) -> None:
+def render(trace: str, summary: TraceSummary, out: TextIO) -> None:
     """Print the summary for people."""
     header = summary.header
-    facts = Table.grid(padding=(0, 2))
-    rows = (
-        ("Trace", f"{trace} (format {header.format_version})"),
-        ("Kubernetes", header.kubernetes_version or "unknown"),
-        ("Feature gates", _gates(header.feature_gates)),
-        ("Controller flags", " ".join(header.controller_flags) or "none known"),
-        ("Scope", _scope(header.scope)),
-        ("Sessions", ", ".join(str(s.get("source", "?")) for s in header.sessions) or "none"),
-        ("Time", _span(summary.first_ns, summary.last_ns)),
-        ("Size", f"{counted(summary.rows, 'row')}, {_size(summary)}"),
-        ("Checksums", "compared, all fit" if summary.verified else _unverified(summary)),
+    write_facts(
+        (
+            ("Trace", f"{trace} (format {header.format_version})"),
+            ("Kubernetes", header.kubernetes_version or "unknown"),
+            ("Feature gates", _gates(header.feature_gates)),
+            ("Controller flags", " ".join(header.controller_flags) or "none known"),
+            ("Scope", _scope(header.scope)),
+            ("Sessions", ", ".join(str(s.get("source", "?")) for s in header.sessions) or "none"),
+            ("Time", _span(summary.first_ns, summary.last_ns)),
+            ("Size", f"{counted(summary.rows, 'row')}, {_size(summary)}"),
+            ("Checksums", "compared, all fit" if summary.verified else _unverified(summary)),
+        ),
+        out,
     )
-    for name, value in rows:
-        facts.add_row(f"[bold]{name}[/bold]", escape(value))
-    console.print(facts)
     if summary.streams:
-        _heading("Streams", console)
-        console.print(_streams(summary))
-    _print_origins(header, console)
+        _write_streams(summary, out)
+    _write_origins(header, out)
     jobs = summary.jobs
-    _heading(f"Jobs: {jobs.total:,}, of which {jobs.deleted:,} were deleted", console)
-    console.print(_jobs(summary))
+    _heading(f"Jobs: {jobs.total:,}, of which {jobs.deleted:,} were deleted", out)
+    rows = [(f"{count:,}", outcome) for outcome, count in jobs.by_outcome.items()]
+    if rows:
+        write_table(["JOBS", "OUTCOME"], rows, out, right={0})
     if summary.leaders:
-        _heading("Leaders", console)
-        console.print(_leaders(summary))
-    _print_gaps(summary.gaps, console)
+        _heading("Leaders", out)
+        _write_leaders(summary, out)
+    _write_gaps(summary.gaps, out)
 
 
-def _print_origins(header: TraceHeader, console: Console) -> None:
+def _write_origins(header: TraceHeader, out: TextIO) -> None:
     """What an import put together and lost, and what its source does not hold."""
     said = [
         f"{name}: not recorded ({note.get('reason') or 'no reason given'})"
@@ -176,9 +167,9 @@ def _print_origins(header: TraceHeader, console: Console) -> None:
             if isinstance(counts, Mapping):
                 said += [f"{heading}: {count} {what}" for what, count in counts.items()]
     if said:
-        _heading("What the source did not hold or tell", console)
+        _heading("What the source did not hold or tell", out)
         for sentence in said:
-            console.print(escape(sentence))
+            write_line(sentence, out)
 
 
 #: What the parts of an import's report are called.
@@ -191,13 +182,9 @@ def _unverified(summary: TraceSummary) -> str:
     return "none: written before there were any, so damage may go unnoticed"
 
 
-def escape(text: str) -> str:
-    """Text of the trace as a cell: neither markup of rich nor anything else that is obeyed."""
-    return escape_markup(for_terminal(text))
-
-
-def _heading(text: str, console: Console) -> None:
-    console.print(f"\n[bold]{escape(text)}[/bold]")
+def _heading(text: str, out: TextIO) -> None:
+    out.write("\n")
+    write_line(text, out, style="bold")
 
 
 def _gates(gates: Any) -> str:
@@ -230,72 +217,76 @@ def _size(summary: TraceSummary) -> str:
     return f"{summary.size_bytes:,} bytes in {files}{each}{kept}"
 
 
-def _streams(summary: TraceSummary) -> Table:
-    table = Table(box=None, pad_edge=False)
-    table.add_column("stream")
-    headings = ("rows", "lists", "listed", "added", "modified", "deleted", "bookmarks", "other")
-    for name in headings:
-        table.add_column(name, justify="right")
-    for name in ("first seen", "last seen", "revisions"):
-        table.add_column(name, no_wrap=True)
-    shown = ("LIST_BEGIN", "LIST", "ADDED", "MODIFIED", "DELETED", "BOOKMARK")
+#: Heading -> the types of rows that it counts.
+_COUNTED = {
+    "LISTS": "LIST_BEGIN",
+    "LISTED": "LIST",
+    "ADDED": "ADDED",
+    "MODIFIED": "MODIFIED",
+    "DELETED": "DELETED",
+    "BOOKMARKS": "BOOKMARK",
+}
+
+
+def _write_streams(summary: TraceSummary, out: TextIO) -> None:
+    """What each stream has, then when; columns that are all zero are left out."""
+    counts = []
     for stream in summary.streams:
-        counts = {str(name): count for name, count in stream.counts.items()}
-        other = stream.rows - sum(counts.get(n, 0) for n in shown) - counts.get("LIST_END", 0)
-        revisions = "-" if stream.first_rv is None else f"{stream.first_rv} to {stream.last_rv}"
-        table.add_row(
-            escape(stream.stream or "(none)"),
-            f"{stream.rows:,}",
-            *(f"{counts.get(name, 0):,}" for name in shown),
-            f"{other:,}",
+        found = {str(name): count for name, count in stream.counts.items()}
+        own = {heading: found.get(kind, 0) for heading, kind in _COUNTED.items()}
+        own["OTHER"] = stream.rows - sum(own.values()) - found.get("LIST_END", 0)
+        counts.append(own)
+    shown = [name for name in (*_COUNTED, "OTHER") if any(own[name] for own in counts)]
+    _heading("Streams", out)
+    rows = [
+        [s.stream or "(none)", f"{s.rows:,}", *(f"{own[name]:,}" for name in shown)]
+        for s, own in zip(summary.streams, counts, strict=True)
+    ]
+    write_table(["STREAM", "ROWS", *shown], rows, out, right=range(1, len(shown) + 2))
+    out.write("\n")
+    spans = [
+        (
+            stream.stream or "(none)",
             _time(stream.first_ns),
             _time(stream.last_ns),
-            revisions,
+            "-" if stream.first_rv is None else f"{stream.first_rv} to {stream.last_rv}",
         )
-    return table
+        for stream in summary.streams
+    ]
+    write_table(["STREAM", "FIRST SEEN", "LAST SEEN", "REVISIONS"], spans, out, fold={0, 3})
 
 
-def _jobs(summary: TraceSummary) -> Table:
-    jobs = summary.jobs
-    table = Table(box=None, pad_edge=False, show_header=False)
-    table.add_column(justify="right")
-    table.add_column()
-    for outcome, count in jobs.by_outcome.items():
-        table.add_row(f"{count:,}", escape(outcome))
-    return table
-
-
-def _leaders(summary: TraceSummary) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for name in ("lease", "holder", "acquired", "first seen", "last seen"):
-        table.add_column(name)
-    for leader in summary.leaders:
-        table.add_row(
-            escape(leader.lease),
-            escape(leader.holder or "nobody"),
+def _write_leaders(summary: TraceSummary, out: TextIO) -> None:
+    rows = [
+        (
+            leader.lease,
+            leader.holder or "nobody",
             _time(leader.acquired_ns),
             _time(leader.first_seen_ns),
             _time(leader.last_seen_ns),
         )
-    return table
+        for leader in summary.leaders
+    ]
+    headings = ("LEASE", "HOLDER", "ACQUIRED", "FIRST SEEN", "LAST SEEN")
+    write_table(headings, rows, out, fold={0, 1})
 
 
-def _print_gaps(gaps: list[Gap], console: Console) -> None:
+def _write_gaps(gaps: list[Gap], out: TextIO) -> None:
     if not gaps:
-        _heading("No gaps", console)
+        _heading("No gaps", out)
         return
-    _heading(f"Gaps: {len(gaps):,}", console)
-    table = Table(box=None, pad_edge=False)
-    for name in ("stream", "from", "until", "revisions", "reason"):
-        table.add_column(name)
-    for gap in gaps[:_GAPS_SHOWN_MAX]:
-        table.add_row(
-            escape(gap.stream or "(all)"),
+    _heading(f"Gaps: {len(gaps):,}", out)
+    rows = [
+        (
+            gap.stream or "(all)",
             _time(gap.from_ns),
             _time(gap.until_ns),
             f"{gap.last_rv or '?'} to {gap.next_rv or '?'}",
-            escape(gap.reason or ""),
+            gap.reason or "",
         )
-    console.print(table)
+        for gap in gaps[:_GAPS_SHOWN_MAX]
+    ]
+    headings = ("STREAM", "FROM", "UNTIL", "REVISIONS", "REASON")
+    write_table(headings, rows, out, below=len(headings) - 1)
     if len(gaps) > _GAPS_SHOWN_MAX:
-        console.print(f"… and {len(gaps) - _GAPS_SHOWN_MAX:,} more (all of them: -o json)")
+        write_line(f"… and {len(gaps) - _GAPS_SHOWN_MAX:,} more (all of them: -o json)", out)

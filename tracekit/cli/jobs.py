@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import click
 
 from tracekit.cli.completion import complete_cronjob, complete_trace
 from tracekit.cli.sql import tell_problems
-from tracekit.cli.trace_options import namespace_option
+from tracekit.cli.trace_options import namespace_option, range_options, range_within
+from tracekit.moments import TimeRange
 from tracekit.report.rows import FORMATS, write_listing, write_rows
 from tracekit.sql.session import Session
 
@@ -44,6 +46,7 @@ OUTCOMES = ("Complete", "Failed", "Running", "Pending", "Suspended", "Deleted")
 @click.option(
     "--cronjob", metavar="NAME", help="Only Jobs of this CronJob.", shell_complete=complete_cronjob
 )
+@range_options
 @click.option(
     "-o",
     "--output",
@@ -57,10 +60,12 @@ def jobs(
     outcome: str | None,
     cronjob: str | None,
     output: str,
+    **times: Any,
 ) -> None:
     """List the Jobs of a trace: outcome, reason, pods, retries.
 
-    The columns are those of the view `jobs` in docs/sql.md; Jobs come in order of creation.
+    The columns are those of the view `jobs` in docs/sql.md; Jobs come in order of creation. With
+    --since, --from or --to they are the Jobs that lived then.
     """
     session = Session(traces)
     tell_problems(session, set())
@@ -70,7 +75,9 @@ def jobs(
         session.objects.check_cronjob(cronjob, namespace)
     rows = session.table(
         f"SELECT namespace AS _namespace, cronjob AS _cronjob, outcome AS _outcome, "  # noqa: S608
-        f"{_columns(output, len(session.sources))} FROM jobs ORDER BY created_at, namespace, job"
+        f"{_columns(output, len(session.sources))} FROM jobs "
+        f"WHERE {_lived(range_within(session.end_ns, **times))} "
+        "ORDER BY created_at, namespace, job"
     )
     rows = session.matching(rows, _namespace=namespace, _outcome=outcome, _cronjob=cronjob)
     rows = rows.drop_columns(["_namespace", "_cronjob", "_outcome"])
@@ -78,6 +85,17 @@ def jobs(
         write_listing(rows, sys.stdout)
     else:
         write_rows(rows, output, sys.stdout)
+
+
+def _lived(times: TimeRange) -> str:
+    """The condition that a Job was there at some time of the range."""
+    terms = ["true"]
+    if times.from_ns is not None:
+        gone = "coalesce(finished_at, gone_at)"
+        terms.append(f"({gone} IS NULL OR epoch_ns({gone}) >= {times.from_ns})")
+    if times.until_ns is not None:
+        terms.append(f"coalesce(epoch_ns(created_at), 0) <= {times.until_ns}")
+    return " AND ".join(terms)
 
 
 def _columns(output: str, traces: int) -> str:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import click
 
 from tracekit.cli.baselines import baseline_option, read_baseline, tell_unused
-from tracekit.cli.completion import (
-    complete_controllers,
-    complete_gates,
-    complete_key,
-    complete_trace,
-    complete_version,
+from tracekit.cli.completion import complete_controllers, complete_key, complete_trace
+from tracekit.cli.trace_options import (
+    namespace_option,
+    range_options,
+    range_within,
+    rules_options,
+    tell_warnings,
 )
-from tracekit.cli.trace_options import namespace_option, tell_warnings
 from tracekit.errors import UsageError
 from tracekit.judging.judged import Asked, Judge, resolve_era
 from tracekit.report.ci import CI_FORMATS, write_ci
@@ -43,18 +44,8 @@ from tracekit.trace.reading.reader import TraceReader
     default=0,
     help="Exit 2 if fewer actions can be judged, for gates that must not pass on nothing.",
 )
-@click.option(
-    "--kubernetes-version",
-    metavar="V",
-    help="Replay as this version, like v1.36.3.",
-    shell_complete=complete_version,
-)
-@click.option(
-    "--feature-gates",
-    metavar="A=true,…",
-    help="Gates that differ from the defaults.",
-    shell_complete=complete_gates,
-)
+@range_options
+@rules_options
 @click.option(
     "-o",
     "--output",
@@ -83,13 +74,15 @@ def replay(
     around_damage: bool,
     baseline: str | None,
     exit_zero: bool,
+    **times: Any,
 ) -> int:
     """Feed TRACE through the ported controllers.
 
     Without --diff the actions that the controllers take are printed. With it each write that was
     observed gets a verdict: exit 0 if the rules explain them all, 1 if not, 2 if it could not run.
 
-    The trace is judged as a whole; -n, --job and --controller choose what is shown of it.
+    The trace is judged as a whole; -n, --job, --controller, --since, --from and --to choose what is
+    shown of it.
     """
     reader = TraceReader(trace, on_damage="skip" if around_damage else "raise")
     for problem in reader.problems:
@@ -97,7 +90,9 @@ def replay(
     era = resolve_era(reader, kubernetes_version, feature_gates)
     tell_warnings(era)
     names = None if controllers is None else [name.strip() for name in controllers.split(",")]
-    judge, asked = Judge(reader, era), Asked(namespace, job, names, min_actions)
+    judge = Judge(reader, era)
+    within = range_within(judge.run_context.end_ns, **times)
+    asked = Asked(namespace, job, names, within, min_actions)
     counts_only = diff and output in ("table", "json") and not baseline
     report = judge.tally(asked) if counts_only else judge.report(asked)
     if not diff and (output in CI_FORMATS or baseline):

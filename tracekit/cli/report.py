@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
-from tracekit.cli.completion import complete_gates, complete_key, complete_trace, complete_version
+from tracekit.cli.completion import complete_key, complete_trace
 from tracekit.cli.sql import tell_problems
 from tracekit.cli.talk import say
-from tracekit.cli.trace_options import parse_feature_gates, parse_version
+from tracekit.cli.trace_options import (
+    parse_feature_gates,
+    parse_version,
+    range_options,
+    range_within,
+    rules_options,
+)
 from tracekit.errors import UsageError
 from tracekit.report.html.data import report_data
 from tracekit.report.html.page import report_page
@@ -24,18 +31,8 @@ from tracekit.sql.session import Session
     "-o", "--output", default="report.html", metavar="FILE", help="File to write (-: stdout)."
 )
 @click.option("--force", is_flag=True, help="Replace the file if it exists.")
-@click.option(
-    "--kubernetes-version",
-    metavar="V",
-    help="For verdicts: replay as this version.",
-    shell_complete=complete_version,
-)
-@click.option(
-    "--feature-gates",
-    metavar="A=true,…",
-    help="For verdicts: gates set by hand.",
-    shell_complete=complete_gates,
-)
+@range_options
+@rules_options
 def report(
     trace: str,
     key: str | None,
@@ -43,11 +40,13 @@ def report(
     force: bool,
     kubernetes_version: str | None,
     feature_gates: str | None,
+    **times: Any,
 ) -> None:
     """Write a report on a trace, or on one Job or CronJob of it, as one HTML file.
 
     It needs no network and holds everything: what went wrong, a timeline of CronJobs, Jobs, pods
-    and controller writes, the account of each Job, and what changed between its revisions.
+    and controller writes, the account of each Job, and what changed between its revisions. With
+    --since, --from or --to it shows the Jobs that lived then, and what went wrong then.
     """
     target = Path(output)
     if output != "-" and target.exists() and not force:
@@ -58,7 +57,7 @@ def report(
         feature_gates=parse_feature_gates(feature_gates),
     )
     told = tell_problems(session, set())
-    page = report_page(report_data(session, key))
+    page = report_page(report_data(session, key, range_within(session.end_ns, **times)))
     tell_problems(session, told)
     if output == "-":
         sys.stdout.write(page)

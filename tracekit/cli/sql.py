@@ -9,15 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tracekit.cli.completion import (
-    complete_example,
-    complete_gates,
-    complete_trace,
-    complete_version,
-)
+from tracekit.cli.completion import complete_example, complete_trace
 from tracekit.cli.damage import note_damage
 from tracekit.cli.talk import tell_all
-from tracekit.cli.trace_options import parse_feature_gates, parse_version
+from tracekit.cli.trace_options import parse_feature_gates, parse_version, rules_options
 from tracekit.errors import UsageError
 from tracekit.report.rows import FORMATS, write_rows
 from tracekit.sql.catalog import examples
@@ -49,18 +44,7 @@ if TYPE_CHECKING:
 )
 @click.option("--examples", "list_examples", is_flag=True, help="Print the shipped queries.")
 @click.option("--write", is_flag=True, help="Let queries read and write other files too.")
-@click.option(
-    "--kubernetes-version",
-    metavar="V",
-    help="For verdicts: replay as this version.",
-    shell_complete=complete_version,
-)
-@click.option(
-    "--feature-gates",
-    metavar="A=true,…",
-    help="For verdicts: gates set by hand.",
-    shell_complete=complete_gates,
-)
+@rules_options
 def sql(
     words: tuple[str, ...],
     script: str | None,

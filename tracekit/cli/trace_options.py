@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import shlex
-import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
 
-from tracekit.cli.completion import complete_namespace
+from tracekit.cli.completion import complete_gates, complete_namespace, complete_version
 from tracekit.cli.talk import tell_all
+from tracekit.cli.units import DURATION
 from tracekit.eras.era import Era
 from tracekit.eras.texts import parse_feature_gates, parse_version
 from tracekit.errors import UsageError
-from tracekit.kube.timestamps import parse_rfc3339
+from tracekit.moments import TimeRange, time_range
 
 __all__ = [
     "namespace_option",
     "output_option",
     "parse_feature_gates",
     "parse_flags",
-    "parse_from",
     "parse_version",
+    "range_options",
+    "range_within",
+    "rules_options",
     "tell_warnings",
 ]
 
@@ -64,16 +66,44 @@ def parse_flags(text: str | None) -> tuple[str, ...]:
         ) from error
 
 
-def parse_from(text: str | None) -> int:
-    """The instant that `--from` names, in ns; now without one."""
-    if text is None:
-        return time.time_ns()
-    from_ns = parse_rfc3339(text)
-    if from_ns is None:
-        raise UsageError(
-            f"--from {text!r} is no RFC 3339 time; write it like 2025-03-30T00:00:00Z."
-        )
-    return from_ns
+def rules_options(command: _Command) -> _Command:
+    """`--kubernetes-version` and `--feature-gates`: by which rules verdicts are given."""
+    version = click.option(
+        "--kubernetes-version",
+        metavar="V",
+        shell_complete=complete_version,
+        help="Judge by the rules of this version, like v1.36.3.",
+    )
+    gates = click.option(
+        "--feature-gates",
+        metavar="A=true,…",
+        shell_complete=complete_gates,
+        help="Gates that differ from that version's defaults.",
+    )
+    return version(gates(command))
+
+
+def range_options(command: _Command) -> _Command:
+    """`--since`, `--from` and `--to`: which time of a trace is asked for."""
+    options = (
+        click.option(
+            "--since", type=DURATION, metavar="2h", help="Only the end of the trace, so long."
+        ),
+        click.option(
+            "--from", "from_text", metavar="TIME", help="Only from then on; RFC 3339, or -10m."
+        ),
+        click.option("--to", "to_text", metavar="TIME", help="Only until then; RFC 3339, or -10m."),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def range_within(
+    end_ns: int, since: float | None, from_text: str | None, to_text: str | None
+) -> TimeRange:
+    """The range that those options name, in a trace whose last row is of `end_ns`."""
+    return time_range(end_ns, since=since, from_=from_text, to=to_text)
 
 
 def tell_warnings(era: Era) -> None:

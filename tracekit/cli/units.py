@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tracekit.moments import duration_s
+
 if TYPE_CHECKING:
     _Seconds = click.ParamType[float]
     _Bytes = click.ParamType[int]
 else:  # older releases of click have no generic type
     _Seconds = _Bytes = click.ParamType
 
-_DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
-_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kKMGT]i?)?B?")
 _POWERS = "KMGT"
 
@@ -30,12 +30,8 @@ class Duration(_Seconds):
         """Read 90, 90s, 10m, 1h30m or 7d."""
         if isinstance(value, (int, float)):
             return float(value)
-        text = str(value).strip()
-        if re.fullmatch(r"\d+(\.\d+)?", text):
-            text += "s"
-        parts = _DURATION_PART.findall(text)
-        seconds = sum(float(number) * _SECONDS[unit] for number, unit in parts)
-        if "".join(number + unit for number, unit in parts) != text or seconds <= 0:
+        seconds = duration_s(str(value))
+        if not seconds:
             self.fail(f"{value!r} is no duration: write it like 90s, 10m, 1h30m or 7d.", param, ctx)
         return seconds
 

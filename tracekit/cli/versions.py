@@ -11,8 +11,6 @@ from dataclasses import asdict, fields
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.table import Table
 
 from tracekit.cli.completion import complete_gates, complete_version
 from tracekit.cli.trace_options import output_option, parse_feature_gates, tell_warnings
@@ -23,10 +21,9 @@ from tracekit.eras.constants import Constants
 from tracekit.eras.era import Era
 from tracekit.eras.gates import GATES, Gate
 from tracekit.report.documents import write_document
+from tracekit.report.table import write_table
 
 SCHEMA_VERSION = 1
-#: Wide enough that no row wraps: a pipe is read by line.
-WIDTH_WITHOUT_TERMINAL = 400
 
 
 @click.command("versions")
@@ -111,16 +108,15 @@ def _era_rows(era: Era) -> list[dict[str, Any]]:
 
 
 def _write_table(rows: list[dict[str, Any]], columns: dict[str, str]) -> None:
-    """Write a table as wide as the terminal, or as wide as it likes where there is none."""
+    """Write the rows, what each is about below it where the terminal is narrow."""
     if not rows:
         click.echo("Nothing differs.")
         return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column, title in columns.items():
-        table.add_column(title or column.upper(), no_wrap=column != "about")
-    for row in rows:
-        table.add_row(*(str(row[column]) for column in columns))
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=WIDTH_WITHOUT_TERMINAL)
-    console.print(table)
+    headings = [title or column.upper() for column, title in columns.items()]
+    names = list(columns)
+    write_table(
+        headings,
+        [[str(row[column]) for column in names] for row in rows],
+        sys.stdout,
+        below=names.index("about"),
+    )

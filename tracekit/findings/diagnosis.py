@@ -12,6 +12,7 @@ from tracekit.findings.facts import Facts
 from tracekit.findings.model import Case, Finding, Rule
 from tracekit.findings.words import counted, named
 from tracekit.kube.selectors import selector_matches
+from tracekit.moments import ALWAYS, TimeRange
 
 _FAMILIES: tuple[Callable[[Facts], Iterator[Case]], ...] = (
     divergences.find,
@@ -42,14 +43,11 @@ class Wanted:
 
     namespace: str | None = None
     selector: Mapping[str, Any] | None = None  # a metav1.LabelSelector
-    from_ns: int | None = None
-    until_ns: int | None = None
+    times: TimeRange = ALWAYS
 
     def passes(self, case: Case, labels: Mapping[tuple[str, str, str], Mapping[str, str]]) -> bool:
         """Whether a case is in that part; what is about the whole passes unless by time."""
-        if self.from_ns is not None and case.until_ns < self.from_ns:
-            return False
-        if self.until_ns is not None and case.from_ns > self.until_ns:
+        if not self.times.meets(case.from_ns, case.until_ns):
             return False
         if case.target.kind in _WHOLE:
             return True

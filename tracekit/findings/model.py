@@ -68,7 +68,7 @@ class Case:
         return self.severity or self.rule.severity
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Finding:
     """Cases that have one cause, worded together."""
 
@@ -78,6 +78,9 @@ class Finding:
     subject: str
     claim: str
     cases: tuple[Case, ...]
+
+    def __repr__(self) -> str:
+        return f"<Finding {self.id} {self.severity.value}: {self.text}>"
 
     @property
     def id(self) -> str:

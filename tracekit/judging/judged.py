@@ -29,6 +29,7 @@ from tracekit.errors import UnsupportedVersionError, UsageError
 from tracekit.judging.cron_rows import cron_rows
 from tracekit.judging.detected import detected_gates, detected_version
 from tracekit.judging.run_context import run_context_of
+from tracekit.moments import ALWAYS, TimeRange
 from tracekit.replay.cron_runner import CronRunner
 from tracekit.replay.feed import COLUMNS
 from tracekit.replay.observed_cronjob import judge_cron_jobs
@@ -122,6 +123,7 @@ class Asked:
     #: A Job or CronJob, as "namespace/name".
     job: str | None = None
     controllers: Sequence[str] | None = None
+    times: TimeRange = ALWAYS
     #: Fewer actions than that, and without a divergence, decide nothing.
     min_actions: int = 0
 
@@ -135,7 +137,7 @@ class Asked:
             words.append(self.job)
         elif self.namespace is not None:
             words.append(f"namespace {self.namespace}")
-        return " in ".join(words)
+        return " ".join(filter(None, (" in ".join(words), str(self.times))))
 
 
 @contextmanager
@@ -186,6 +188,9 @@ class Judge:
         if asked.part:
             part = _Part(asked, key)
             found = found.only(part.has, part.has_job)
+        if asked.times:
+            busy = {(j.object.namespace, j.object.name) for j in found.judgements}
+            found.jobs = [job for job in found.jobs if job in busy]
         return _enough(found, asked)
 
     def tally(self, asked: Asked | None = None) -> DiffReport:
@@ -195,6 +200,8 @@ class Judge:
         any size. Keys whose judgements change when all others are known are judged a second time.
         """
         asked = asked or Asked()
+        if asked.times:  # which Jobs are of a time is seen by their judgements
+            return self.report(asked)
         controllers, key = self._checked(asked)
         part, report = _Part(asked, key), DiffReport(self._reader.rows)
         ttl = TtlJudge(CronJobEra.of(self.era), self.run_context)
@@ -373,8 +380,10 @@ class _Part:
 
     def has(self, judgement: Judgement) -> bool:
         """Whether a judgement is of it."""
-        return self.asked.namespace in (None, judgement.object.namespace) and (
-            self.key is None or is_about(judgement, *self.key)
+        return (
+            self.asked.namespace in (None, judgement.object.namespace)
+            and (self.key is None or is_about(judgement, *self.key))
+            and self.asked.times.holds(judgement.time_ns)
         )
 
     def has_job(self, job: tuple[str, str]) -> bool:

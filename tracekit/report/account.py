@@ -12,14 +12,15 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from tracekit.controllers.job.context import Note
 from tracekit.diff.judge import KeyJudgement
 from tracekit.diff.why import describe, describe_cut
-from tracekit.foreign import for_terminal
+from tracekit.foreign import for_html, for_terminal
 from tracekit.kube.timestamps import NS_PER_S, format_rfc3339
 from tracekit.kube.views import JobView, PodView
+from tracekit.moments import TimeRange
 from tracekit.replay.history import History, Revision, Write, WriteKind
 from tracekit.replay.search_state import Explanation
 from tracekit.verdict import Judgement, Verdict
@@ -36,6 +37,9 @@ _DEEDS = {kind.value: verb for kind, verb in _VERBS.items()} | {
     "status-update": "wrote the",
     "event": "emitted an Event:",
 }
+_DIVERGENT = ("different", "missing", "extra", "early", "late")
+#: Details that only `-v` tells where nothing contradicts the rules.
+_HOW_IT_CAME = ("cache: ", "rule: ")
 #: Names written out in a sentence; the rest is a number.
 _NAMES = 4
 
@@ -76,19 +80,26 @@ class Account:
         """`namespace/name`."""
         return f"{self.namespace}/{self.name}"
 
-    def until(self, at_ns: int) -> Account:
-        """The steps up to a time."""
-        steps = [s for s in self.steps if s.at_ns <= at_ns]
-        closing = ""
+    def within(self, times: TimeRange) -> Account:
+        """The steps of a time; how it all ended is told only where that is a part of it."""
+        steps = [s for s in self.steps if times.holds(s.at_ns)]
+        closing = self.closing if times.until_ns is None else ""
         if not steps:
             first = f"; its first step is at {clock(self.steps[0].at_ns)}" if self.steps else ""
-            closing = f"Nothing of this {self.kind} was recorded by {clock(at_ns)}{first}."
-        judgements = [j for j in self.judgements if j.time_ns <= at_ns]
+            when = f"by {clock(times.until_ns)}" if times.until_ns is not None else f"{times}"
+            closing = f"Nothing of this {self.kind} was recorded {when}{first}."
+        judgements = [j for j in self.judgements if times.holds(j.time_ns)]
         return Account(self.kind, self.namespace, self.name, steps, closing, judgements)
 
-    def text(self) -> str:
-        """The account as lines of text."""
-        return "\n".join(account_lines(self)) + "\n"
+    def text(self, *, verbose: bool = False) -> str:
+        """The account as lines of text; `verbose` has caches and rules of each sync, too."""
+        return "\n".join(account_lines(self, verbose=verbose)) + "\n"
+
+    def __repr__(self) -> str:
+        return f"<Account of {self.kind} {self.key}: {self.opening or f'{len(self.steps)} steps'}>"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{for_html(self.text())}</pre>"
 
 
 def in_order(steps: Iterable[Step]) -> list[Step]:
@@ -105,25 +116,45 @@ def in_order(steps: Iterable[Step]) -> list[Step]:
     return sorted(timed, key=lambda s: (later_ns.get(s.rv or 0, s.at_ns), s.rv or 0))
 
 
-def account_lines(account: Account) -> Iterator[str]:
+class Line(NamedTuple):
+    """One line of an account: its parts, each with a style, and where it begins and goes on."""
+
+    parts: tuple[tuple[str, str], ...] = ()
+    indent: int = 0
+    goes_on: int = 4
+
+
+def account_lines(account: Account, *, verbose: bool = False) -> Iterator[str]:
+    """The account as lines of text."""
+    for line in styled_lines(account, verbose=verbose):
+        yield for_terminal(" " * line.indent + "".join(text for text, _ in line.parts))
+
+
+def styled_lines(account: Account, *, verbose: bool = False) -> Iterator[Line]:
     """The account as a terminal shows it."""
-    return map(for_terminal, _lines(account))
-
-
-def _lines(account: Account) -> Iterator[str]:
-    yield f"{account.kind} {account.key}"
+    yield Line(((f"{account.kind} {account.key}", "bold"),))
     if account.opening:
-        yield account.opening
+        yield Line(((account.opening, "bold"),), goes_on=0)
     for step in account.steps:
-        where = f"  rv {step.rv}" if step.rv is not None else ""
-        verdict = "" if step.verdict is None else f"  [{step.verdict}]"
-        yield ""
-        yield f"{clock(step.at_ns)}{where}  {step.who} {step.what}{verdict}"
+        yield Line()
+        yield Line(tuple(_headline(step)))
+        divergent = step.verdict in _DIVERGENT
         for detail in step.details:
-            yield f"    {detail}"
+            if verbose or divergent or not detail.startswith(_HOW_IT_CAME):
+                yield Line(((detail, "dim"),), 4, 6)
     if account.closing:
-        yield ""
-        yield account.closing
+        yield Line()
+        yield Line(((account.closing, "bold"),), goes_on=0)
+
+
+def _headline(step: Step) -> Iterator[tuple[str, str]]:
+    yield clock(step.at_ns), "cyan"
+    if step.rv is not None:
+        yield f"  rv {step.rv}", "dim"
+    yield f"  {step.who} {step.what}", ""
+    if step.verdict is not None:
+        style = "bold red" if step.verdict in _DIVERGENT else "green"
+        yield f"  [{step.verdict}]", style
 
 
 def clock(at_ns: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tracekit.report.account import Account
@@ -10,11 +10,11 @@ from tracekit.report.table import counted
 from tracekit.sql.session import Session
 
 _JOB = """
-SELECT outcome, reason, message, duration_s, backoff_s, retries, pods, succeeded, active,
-       backoff_limit, active_deadline_s,
+SELECT namespace, job, outcome, reason, message, duration_s, backoff_s, retries, pods, succeeded,
+       active, backoff_limit, active_deadline_s,
        (SELECT exit_codes FROM failures WHERE failures.job_uid = jobs.job_uid LIMIT 1) AS exit_codes
 FROM jobs
-WHERE namespace = $namespace AND job = $name
+WHERE $name::VARCHAR IS NULL OR (namespace = $namespace AND job = $name)
 ORDER BY created_at DESC NULLS LAST
 """
 _CRONJOB = """
@@ -32,11 +32,27 @@ def conclusion(session: Session, account: Account) -> str:
         total = sum(row["ticks"] for row in ticks)
         parts = ", ".join(f"{row['ticks']} {row['outcome']}" for row in ticks)
         return f"{counted(total, 'due time')}: {parts}." if ticks else ""
-    jobs = session.rows(_JOB, **where)
-    if not jobs:
+    found = _sentence(session.rows(_JOB, **where))
+    against = account.divergences
+    if found and against:
+        found += f" {counted(len(against), 'divergence')} from the rules."
+    return found
+
+
+def job_conclusions(session: Session) -> dict[tuple[str, str], str]:
+    """The sentence of every Job, by (namespace, name)."""
+    lives: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for row in session.rows(_JOB, namespace=None, name=None):
+        lives.setdefault((row["namespace"], row["job"]), []).append(row)
+    return {key: _sentence(rows) for key, rows in lives.items()}
+
+
+def _sentence(lives: Sequence[Mapping[str, Any]]) -> str:
+    """What came of the last one of the Jobs with one name."""
+    if not lives:
         return ""
-    others = f" The name was used {counted(len(jobs), 'time')}." if len(jobs) > 1 else ""
-    return f"{_of_job(jobs[0])}{others}"
+    others = f" The name was used {counted(len(lives), 'time')}." if len(lives) > 1 else ""
+    return f"{_of_job(lives[0])}{others}"
 
 
 def _of_job(job: Mapping[str, Any]) -> str:

@@ -19,6 +19,7 @@ from tracekit.foreign import for_terminal
 from tracekit.kube.timestamps import NS_PER_S, format_rfc3339
 from tracekit.report.documents import write_document, write_lines
 from tracekit.report.table import (
+    NO_WIDTH,
     counted,
     table_width,
     terminal_width,
@@ -28,8 +29,6 @@ from tracekit.report.table import (
 from tracekit.verdict import Judgement, Verdict
 
 SCHEMA_VERSION = 1
-#: A line of a pipe is as long as its sentence.
-_NO_WIDTH = 1 << 16
 _STYLES = {
     Verdict.MATCH: "green",
     Verdict.MATCH_LAGGED: "green",
@@ -138,7 +137,7 @@ def _by_the_port(judgement: Judgement) -> bool:
 
 def _console(out: TextIO) -> Console:
     # Not a terminal: each sentence on a line of its own, however long.
-    return Console(file=out, width=terminal_width(out) or _NO_WIDTH, highlight=False)
+    return Console(file=out, width=terminal_width(out) or NO_WIDTH, highlight=False)
 
 
 def _write_summary(report: DiffReport, out: TextIO) -> None:

@@ -19,7 +19,11 @@ from tracekit.foreign import for_terminal
 if TYPE_CHECKING:
     from rich.console import Console
 
+#: A line of a pipe is as long as its sentence.
+NO_WIDTH = 1 << 16
 _GAP = "  "
+#: Sentences get a column of their own from that width on.
+_SENTENCE = 40
 #: A column that has to fold is at least so wide.
 _NARROWEST = 10
 
@@ -43,6 +47,7 @@ def write_table(
     *,
     right: Collection[int] = (),
     fold: Collection[int] | None = None,
+    below: int | None = None,
 ) -> None:
     """Write the rows below the headings.
 
@@ -52,6 +57,8 @@ def write_table(
         out: A terminal's width is kept; anything else gets each row on one line.
         right: Columns of numbers, by index, which are set flush right.
         fold: Columns that may go on below themselves; None: all that are not `right`.
+        below: The last column, of sentences: where a terminal has too little room for them beside
+            the others, each stands below its row.
     """
     lines = [[Text(for_terminal(name), style="bold") for name in headings]]
     lines += [[_safe(cell) for cell in row] for row in rows]
@@ -61,6 +68,9 @@ def write_table(
         out.writelines(_plain(line, widths, right) + "\n" for line in lines)
         return
     console = _console(out, width)
+    if below is not None and sum(widths[:-1]) + len(_GAP) * below + _SENTENCE > width:
+        _write_with_sentences(lines, widths, console, right)
+        return
     folded = [place for place in range(len(widths)) if place not in right]
     fitting = _fitting(widths, folded if fold is None else sorted(fold), width)
     if fitting is None:
@@ -71,6 +81,20 @@ def write_table(
             console.print(
                 _joined(part, fitting, right), no_wrap=True, overflow="ignore", crop=False
             )
+
+
+def _write_with_sentences(
+    lines: Sequence[Sequence[Text]], widths: Sequence[int], console: Console, right: Collection[int]
+) -> None:
+    """Each row with its last cell below it, indented."""
+    fitting = _fitting(widths[:-1], range(len(widths) - 1), console.width) or widths[:-1]
+    for number, line in enumerate(lines):
+        for part in _folded(line[:-1], fitting, console):
+            console.print(
+                _joined(part, fitting, right), no_wrap=True, overflow="ignore", crop=False
+            )
+        if number and line[-1].plain:
+            write_indented(line[-1], console, by=4)
 
 
 def _safe(cell: Cell) -> Text:
@@ -87,15 +111,28 @@ def table_width(headings: Sequence[str], rows: Iterable[Sequence[Cell]]) -> int:
     return sum(widths) + len(_GAP) * (len(widths) - 1)
 
 
-def write_indented(text: Text, console: Console, by: int = 2) -> None:
-    """Write a paragraph below a headline: on a terminal every line of it is indented."""
+def write_indented(text: Text, console: Console, by: int = 2, then: int | None = None) -> None:
+    """Write a paragraph: on a terminal it goes on below itself, indented by `then`, else `by`."""
     text = _safe(text)
-    room = " " * by
-    parts = (
-        text.wrap(console, max(_NARROWEST, console.width - by)) if console.is_terminal else [text]
-    )
-    for part in parts:
-        console.print(Text(room) + part, no_wrap=True, overflow="ignore", crop=False)
+    goes_on = by if then is None else then
+    if console.is_terminal:
+        width = max(_NARROWEST, console.width - max(by, goes_on))
+        parts = list(text.wrap(console, width)) or [text]
+    else:
+        parts = [text]
+    for number, part in enumerate(parts):
+        part.rstrip()
+        room = Text(" " * (goes_on if number else by))
+        console.print(room + part, no_wrap=True, overflow="ignore", crop=False)
+
+
+def write_line(text: str, out: TextIO, *, style: str = "") -> None:
+    """Write one sentence; on a terminal it is wrapped."""
+    width = terminal_width(out)
+    if width is None:
+        out.write(for_terminal(text) + "\n")
+    else:
+        write_indented(Text(text, style=style), _console(out, width), by=0)
 
 
 def write_facts(facts: Iterable[tuple[str, str]], out: TextIO) -> None:

@@ -104,6 +104,11 @@ class Session:
         """What the user said of the rules to judge by."""
         return self._replay
 
+    @property
+    def end_ns(self) -> int:
+        """When the last row of the traces was received; 0 where there is none."""
+        return int(self.rows("SELECT max(recv_ns) AS at_ns FROM internal._rows")[0]["at_ns"] or 0)
+
     def close(self) -> None:
         """Give the memory free."""
         self.connection.close()
@@ -175,20 +180,22 @@ class Session:
         check_values(self.connection, statements[-1], views())
         wanted = {COMPUTED[name.lower()] for name in _COMPUTED_NAMES.findall(query)}
         for table in sorted(wanted - self._computed):
-            self._computed.add(table)
             self._fill(table)
+            self._computed.add(table)
         for statement in statements[:-1]:
             self.connection.execute(statement)
         return statements[-1]
 
     def _fill(self, table: str) -> None:
         self._make_parts(TICKS_READ if table == "_cron_ticks" else "")
-        for source in self.sources:
-            rows = (
-                computed.cron_ticks(self.connection, source)
-                if table == "_cron_ticks"
-                else computed.verdicts(source, self._replay)
-            )
+        # All or nothing: what cannot be computed is asked for again, and fails again.
+        arriving = [
+            computed.cron_ticks(self.connection, source)
+            if table == "_cron_ticks"
+            else computed.verdicts(source, self._replay)
+            for source in self.sources
+        ]
+        for rows in arriving:
             self.connection.register("_arriving", rows)
             self.connection.execute(f"INSERT INTO internal.{table} SELECT * FROM _arriving")  # noqa: S608
             self.connection.unregister("_arriving")

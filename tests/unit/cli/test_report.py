@@ -18,7 +18,8 @@ from tests.sql.test_session import HOSTILE, write_jobs
 from tests.support.traces import ALL
 from tests.unit.cli.test_sql import run  # noqa: F401 - a fixture
 from tracekit.foreign import for_csv
-from tracekit.report.html.data import PHASES, flatten, report_data
+from tracekit.report.html.data import PHASES, report_data
+from tracekit.report.html.diffs import flatten
 from tracekit.report.html.page import embedded_json, report_page
 from tracekit.sql.session import Session
 

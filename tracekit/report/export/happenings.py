@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tracekit.errors import UsageError
+from tracekit.moments import ALWAYS, TimeRange
 from tracekit.sql.session import Session
 
 
@@ -81,15 +82,18 @@ class Happenings:
     gaps: list[Span]
 
 
-def happenings(session: Session, *, namespace: str | None = None) -> Happenings:
-    """Read all that an export shows."""
+def happenings(
+    session: Session, *, namespace: str | None = None, times: TimeRange | None = None
+) -> Happenings:
+    """Read all that an export shows: the Jobs that lived in the time that is asked for, whole."""
+    times = times or ALWAYS
     sources = session.sources
     if len(sources) != 1:
         raise UsageError("export takes one trace at a time")
     rows = session.rows("SELECT min(recv_ns) AS first, max(recv_ns) AS last FROM internal._states")
     start_ns, end_ns = rows[0]["first"] or 0, rows[0]["last"] or 0
     reader = _Reader(session, namespace, end_ns)
-    jobs = reader.jobs()
+    jobs = [job for job in reader.jobs() if times.meets(job.life.from_ns, job.life.until_ns)]
     session.table("SELECT 1 FROM cron_ticks LIMIT 0")  # compute them
     return Happenings(
         sources[0].name,
@@ -97,7 +101,7 @@ def happenings(session: Session, *, namespace: str | None = None) -> Happenings:
         start_ns,
         end_ns,
         jobs,
-        reader.ticks(),
+        [tick for tick in reader.ticks() if times.holds(tick[2].at_ns)],
         [
             Span(
                 f"gap in {r['stream']}",

@@ -15,6 +15,7 @@ from tracekit.judging.run_context import run_context_of
 from tracekit.replay.feed import COLUMNS
 from tracekit.report.account import Account, account_of_job
 from tracekit.report.account_others import add_judgements, add_restarts
+from tracekit.report.conclusion import job_conclusions
 from tracekit.sql.computed import era_of
 from tracekit.sql.session import Session
 from tracekit.trace.reading.reader import TraceReader
@@ -32,13 +33,24 @@ class Accounts:
     """The accounts of the Jobs of one report."""
 
     def __init__(
-        self, session: Session, facts: Facts, found: Sequence[Finding], jobs: set[Key] | None
+        self,
+        session: Session,
+        facts: Facts,
+        found: Sequence[Finding],
+        jobs: frozenset[Key] | None,
+        problems: list[str],
     ) -> None:
         """`jobs` are those that the report is about; None: all."""
         self._accounts: dict[Key, Account] = {}
         if facts.not_judged is None and not session.problems and session.sources:
-            wanted = _wanted(facts, found, jobs)
-            self._judge(session, facts, wanted)
+            order = _order(facts, found, jobs)
+            self._judge(session, facts, set(order[:MAX_ACCOUNTS]))
+            left = len(order) - len(self._accounts)
+            if self._accounts and left > 0:
+                problems.append(
+                    f"{left:,} of {len(order):,} Jobs have no account here, those in trouble come "
+                    "first: `tracekit explain` tells each"
+                )
 
     def of_job(self, namespace: str, name: str, ms: Milliseconds) -> Mapping[str, Any] | None:
         """One Job's account as plain data; None where it had no room."""
@@ -50,6 +62,7 @@ class Accounts:
                 [ms(step.at_ns), step.rv, step.who, step.what, list(step.details), step.verdict]
                 for step in account.steps
             ],
+            "opening": account.opening,
             "closing": account.closing,
         }
 
@@ -73,7 +86,7 @@ class Accounts:
             for group in reader.groups(COLUMNS, namespace=only)
             if group.job is None or (group.namespace or "", group.job) in wanted
         )
-        steps = 0
+        steps, conclusions = 0, job_conclusions(session)
         for judged in judge_groups(groups, rules, around):
             key = (judged.replay.history.namespace, judged.replay.history.name)
             if key not in wanted or steps > MAX_STEPS:
@@ -83,11 +96,12 @@ class Accounts:
             account = account_of_job(replace(judged, judgements=ours), mine)
             add_judgements(account, [j for j in mine if j.controller != "job"])
             add_restarts(account, around.restarts)
+            account.opening = conclusions.get(key, "")
             steps += len(account.steps)
             self._accounts[key] = account
 
 
-def _wanted(facts: Facts, found: Sequence[Finding], jobs: set[Key] | None) -> set[Key]:
+def _order(facts: Facts, found: Sequence[Finding], jobs: frozenset[Key] | None) -> list[Key]:
     """The Jobs whose accounts are told: those of findings, then those that failed, then others."""
     order: dict[Key, None] = {}
     for finding in found:
@@ -96,4 +110,4 @@ def _wanted(facts: Facts, found: Sequence[Finding], jobs: set[Key] | None) -> se
                 order[target.namespace, target.name] = None
     for job in sorted(facts.jobs, key=lambda j: (j.failure is None, j.created_ns)):
         order[job.namespace, job.name] = None
-    return set([key for key in order if jobs is None or key in jobs][:MAX_ACCOUNTS])
+    return [key for key in order if jobs is None or key in jobs]

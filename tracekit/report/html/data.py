@@ -6,19 +6,19 @@ stays small; lists of values stand for objects, in the order that the scripts na
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from tracekit.errors import TracekitError
-from tracekit.findings.diagnosis import diagnose
+from tracekit.findings.diagnosis import Wanted, diagnose
+from tracekit.moments import ALWAYS, TimeRange
 from tracekit.report.html.accounts import Accounts
+from tracekit.report.html.diffs import changes
 from tracekit.report.html.lanes import cron_lanes, finding_row, pod_diffs
+from tracekit.report.html.scope import Scope, scope_of
 from tracekit.sql.diagnosed import facts_from
 from tracekit.sql.session import Session
-from tracekit.trace.reading.objects import missing_object, split_key
 
 #: Changed fields that one report may carry, over all revisions; beyond it, diffs are left out.
 MAX_DIFF_ENTRIES = 60_000
@@ -36,46 +36,17 @@ PHASES = (
     "Failed",
     "Unknown",
 )
-#: Fields that the server keeps; they differ in each revision and tell nothing.
-_NOISE = ("metadata.managedFields", "metadata.resourceVersion")
+#: Edits and warnings that are drawn, of each the first ones.
+MAX_MARKS = 5_000
 
 Row = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """What the report is about: all of the trace, one Job, or one CronJob with its Jobs."""
-
-    namespace: str | None = None
-    name: str | None = None
-    jobs: tuple[str, ...] = ()
-    cronjob: str | None = None
-
-    def where(self) -> str:
-        """The condition of a query over rows of Jobs; the values are bound."""
-        if self.namespace is None:
-            return "($namespace::VARCHAR IS NULL AND $jobs::VARCHAR[] IS NULL)"
-        return "(namespace = $namespace AND list_contains($jobs, job))"
-
-    @property
-    def values(self) -> dict[str, Any]:
-        """What `where` binds."""
-        return {
-            "namespace": self.namespace,
-            "jobs": None if self.namespace is None else list(self.jobs),
-        }
-
-    def holds(self, kind: str, namespace: str, name: str) -> bool:
-        """Whether an object is a part of it; what is of the whole is a part of everything."""
-        if self.namespace is None or kind not in ("Job", "CronJob"):
-            return True
-        wanted = (self.cronjob,) if kind == "CronJob" else self.jobs
-        return namespace == self.namespace and name in wanted
-
-
-def report_data(session: Session, key: str | None = None) -> dict[str, Any]:
-    """Everything that the page needs."""
-    scope = _scope(session, key)
+def report_data(
+    session: Session, key: str | None = None, times: TimeRange | None = None
+) -> dict[str, Any]:
+    """Everything that the page needs, of the objects and the time that are asked for."""
+    scope = scope_of(session, key, times or ALWAYS)
 
     def ask(query: str) -> list[Row]:
         return session.rows(query.replace("{where}", scope.where()), **scope.values)
@@ -88,7 +59,8 @@ def report_data(session: Session, key: str | None = None) -> dict[str, Any]:
     problems = list(session.problems)
     verdicts = _verdicts(session, scope, problems)
     facts = facts_from(session)
-    found = [f for f in diagnose(facts) if any(scope.holds(*t[:3]) for t in f.objects)]
+    found = diagnose(facts, Wanted(times=scope.times))
+    found = [f for f in found if any(scope.holds(*target[:3]) for target in f.objects)]
     jobs = _jobs(ask, ms)
     _attach(jobs, "pods", _pods(ask, ms))
     _attach(jobs, "actions", _actions(ask, ms))
@@ -96,8 +68,7 @@ def report_data(session: Session, key: str | None = None) -> dict[str, Any]:
     _attach(jobs, "events", _events(ask, ms))
     _attach(jobs, "logs", _logs(ask, ms))
     _attach(jobs, "verdicts", _divergences(verdicts, ms))
-    told = None if scope.namespace is None else {(scope.namespace, job) for job in scope.jobs}
-    accounts = Accounts(session, facts, found, told)
+    accounts = Accounts(session, facts, found, scope.jobs, problems)
     for job in jobs.values():
         job["account"] = accounts.of_job(job["namespace"], job["job"], ms)
     header = session.sources[0].header
@@ -112,13 +83,11 @@ def report_data(session: Session, key: str | None = None) -> dict[str, Any]:
         "phases": PHASES,
         "findings": [finding_row(finding, ms) for finding in found],
         "jobs": list(jobs.values()),
-        "crons": cron_lanes(session, scope.holds, ms),
+        "crons": cron_lanes(session, scope, ms, problems),
         "pauses": [[ms(p.from_ns), ms(p.until_ns), p.what] for p in facts.pauses],
-        "edits": _edits(session, scope, ms),
-        "warnings": _warnings(session, scope, ms),
-        "pod_diffs": pod_diffs(
-            session, found, None if told is None else list(scope.jobs), ms, flatten
-        ),
+        "edits": _edits(session, scope, ms, problems),
+        "warnings": _warnings(session, scope, ms, problems),
+        "pod_diffs": pod_diffs(session, found, scope, ms, problems),
         "gaps": [
             [r["stream"], ms(r["from_ns"]) or 0, ms(r["until_ns"]), r["reason"]]
             for r in session.rows(_GAPS)
@@ -135,28 +104,6 @@ def _other_rules(session: Session) -> str | None:
     asked = session.rules.kubernetes_version
     own = session.sources[0].header.kubernetes_version
     return asked if asked is not None and own is not None and asked != own else None
-
-
-def _scope(session: Session, key: str | None) -> Scope:
-    if key is None:
-        return Scope()
-    namespace, name = split_key(key)
-    jobs = [
-        (r["namespace"], r["job"], r["cronjob"])
-        for r in session.rows("SELECT namespace, job, cronjob FROM jobs")
-    ]
-    if (namespace, name) in [job[:2] for job in jobs]:
-        return Scope(namespace, name, (name,))
-    crons = {
-        (r["namespace"], r["name"])
-        for r in session.rows(
-            "SELECT DISTINCT namespace, name FROM internal._states WHERE stream = 'cronjobs'"
-        )
-    }
-    if (namespace, name) not in crons:
-        raise missing_object(key, [*(job[:2] for job in jobs), *crons], "Job or CronJob")
-    own = tuple(job for space, job, owner in jobs if (space, owner) == (namespace, name))
-    return Scope(namespace, name, own, cronjob=name)
 
 
 def _span(session: Session, ask: Any) -> tuple[int, int]:
@@ -295,55 +242,18 @@ def _history(ask: Any, ms: Any, problems: list[str]) -> dict[Any, list[Any]]:
 
 def _diffs(ask: Any, problems: list[str]) -> dict[tuple[str, int], list[Any]]:
     """Per revision of a Job: the fields that changed, with the value before and after."""
-    found: dict[tuple[str, int], list[Any]] = {}
-    before: dict[Any, dict[str, Any]] = {}
-    entries = 0
     rows = ask(
         "SELECT trace, seq, namespace, uid, raw FROM internal._states "
         "WHERE {where} AND stream = 'jobs' ORDER BY trace, namespace, uid, _order, seq"
     )
-    for row in rows:
-        key = (row["trace"], row["namespace"], row["uid"])
-        try:
-            now = flatten(json.loads(row["raw"]))
-        except (TypeError, ValueError):
-            continue
-        old = before.get(key)
-        before[key] = now
-        if old is None:
-            continue
-        changed = [
-            [path, old.get(path), now.get(path)]
-            for path in dict.fromkeys([*old, *now])
-            if old.get(path) != now.get(path)
-        ]
-        entries += len(changed)
-        if entries > MAX_DIFF_ENTRIES:
-            problems.append(
-                "the report would be too large with every object diff: ask for one Job to see its"
-            )
-            break
-        found[row["trace"], row["seq"]] = changed
-    return found
 
+    def full() -> None:
+        problems.append(
+            "the report would be too large with every object diff: ask for one Job to see its"
+        )
 
-def flatten(obj: Any, path: str = "") -> dict[str, Any]:
-    """The leaves of an object by path; lists whose items have a `type` or `name` go by that."""
-    if path in _NOISE:
-        return {}
-    if isinstance(obj, dict) and obj:
-        return {
-            leaf: value
-            for key, item in obj.items()
-            for leaf, value in flatten(item, f"{path}.{key}" if path else str(key)).items()
-        }
-    if isinstance(obj, list) and obj and all(isinstance(item, dict) for item in obj):
-        found = {}
-        for place, item in enumerate(obj):
-            name = item.get("type") or item.get("name") or place
-            found.update(flatten(item, f"{path}[{name}]"))
-        return found
-    return {path: obj}
+    told = changes(rows, lambda r: (r["trace"], r["namespace"], r["uid"]), MAX_DIFF_ENTRIES, full)
+    return {(row["trace"], row["seq"]): changed for row, changed in told}
 
 
 def _verdicts(session: Session, scope: Scope, problems: list[str]) -> list[Row] | None:
@@ -419,30 +329,49 @@ def _running(jobs: Iterable[Row]) -> list[list[float]]:
     return points[::step] if step > 1 else points
 
 
-def _edits(session: Session, scope: Scope, ms: Any) -> list[Any]:
+def _edits(session: Session, scope: Scope, ms: Any, problems: list[str]) -> list[Any]:
     """What users wrote to Jobs and CronJobs, with the one who did where it is known."""
     rows = session.rows(
         "SELECT namespace, kind, object, epoch_ns(seen_at) AS at_ns, action, actor FROM actions "
         "WHERE kind IN ('Job', 'CronJob') AND action IN ('job-create', 'job-update', 'job-delete', "
         "'cronjob-create', 'cronjob-update', 'cronjob-delete') AND (actor IS NULL OR actor NOT IN "
         "('job-controller', 'cronjob-controller', 'ttl-after-finished-controller')) "
-        "ORDER BY seen_at LIMIT 5000"
+        "ORDER BY seen_at"
     )
+    shown = _first(_in_scope(rows, scope), "edits", problems)
     return [
-        [ms(r["at_ns"]), r["action"], f"{r['namespace']}/{r['object']}", r["actor"]]
-        for r in rows
-        if scope.holds(r["kind"], r["namespace"], r["object"])
+        [ms(r["at_ns"]), r["action"], f"{r['namespace']}/{r['object']}", r["actor"]] for r in shown
     ]
 
 
-def _warnings(session: Session, scope: Scope, ms: Any) -> list[Any]:
+def _warnings(session: Session, scope: Scope, ms: Any, problems: list[str]) -> list[Any]:
     """Events of type Warning."""
     rows = session.rows(
         "SELECT namespace, kind, object, epoch_ns(seen_at) AS at_ns, reason, message FROM "
-        "k8s_events WHERE event_type = 'Warning' ORDER BY seen_at LIMIT 5000"
+        "k8s_events WHERE event_type = 'Warning' ORDER BY seen_at"
     )
+    shown = _first(_in_scope(rows, scope), "Events of type Warning", problems)
     return [
         [ms(r["at_ns"]), r["reason"], f"{r['namespace']}/{r['object']}", r["message"]]
-        for r in rows
-        if scope.holds(r["kind"], r["namespace"], r["object"])
+        for r in shown
     ]
+
+
+def _in_scope(rows: Iterable[Row], scope: Scope) -> list[Row]:
+    """The rows about objects that are shown, within the time that is asked for."""
+    return [
+        row
+        for row in rows
+        if scope.holds(row["kind"], row["namespace"], row["object"])
+        and scope.times.holds(row["at_ns"] or 0)
+    ]
+
+
+def _first(rows: list[Row], what: str, problems: list[str]) -> list[Row]:
+    """As many as are drawn; what is left out is told."""
+    if len(rows) > MAX_MARKS:
+        problems.append(
+            f"of {len(rows):,} {what} the first {MAX_MARKS:,} are drawn: ask for a Job, a CronJob "
+            "or a time to see its own"
+        )
+    return rows[:MAX_MARKS]

@@ -74,7 +74,7 @@
         details.length ? el("ul", {}, ...details.map((text) => el("li", {}, text))) : null,
         diff ? el("details", { class: "revision" }, el("summary", {}, `revision ${rv}: ${count(diff.length, "field")}`), table(["field", "before", "after"], diff, "diff")) : null);
     });
-    return el("div", {}, el("ol", { class: "account" }, ...steps), job.account.closing ? el("p", {}, job.account.closing) : null);
+    return el("div", {}, job.account.opening ? el("p", {}, el("strong", {}, job.account.opening)) : null, el("ol", { class: "account" }, ...steps), job.account.closing ? el("p", {}, job.account.closing) : null);
   };
   const pods = (job) => {
     const told = job.pods.filter((pod) => D.pod_diffs[pod[P.UID]]);

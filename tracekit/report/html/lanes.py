@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tracekit.findings.model import Finding
 from tracekit.report.findings import advice, thread_url
+from tracekit.report.html.diffs import changes
+from tracekit.report.html.scope import Scope
 from tracekit.sql.session import Session
 
 #: So many ticks are drawn; what is beyond them is in the view cron_ticks.
@@ -48,16 +50,17 @@ def finding_row(finding: Finding, ms: Milliseconds) -> dict[str, Any]:
 
 
 def cron_lanes(
-    session: Session, holds: Callable[[str, str, str], bool], ms: Milliseconds
+    session: Session, scope: Scope, ms: Milliseconds, problems: list[str]
 ) -> list[dict[str, Any]]:
     """Each CronJob with its schedule and the ticks that were due while it was recorded."""
     session.table("SELECT 1 FROM cron_ticks LIMIT 0")
     lanes: dict[tuple[str, str], dict[str, Any]] = {}
+    ticks = 0
     for row in session.rows(
         "SELECT namespace, name, arg_max(spec, _order) AS spec FROM internal._states "
         "WHERE stream = 'cronjobs' GROUP BY namespace, name ORDER BY namespace, name"
     ):
-        if holds("CronJob", row["namespace"], row["name"]):
+        if scope.holds("CronJob", row["namespace"], row["name"]):
             lanes[row["namespace"], row["name"]] = {
                 "namespace": row["namespace"],
                 "name": row["name"],
@@ -66,17 +69,24 @@ def cron_lanes(
             }
     for row in session.rows(
         "SELECT namespace, cronjob, due_ns, outcome, policy, job, started_ns, why "
-        "FROM internal._cron_ticks ORDER BY due_ns LIMIT $most",
-        most=MAX_TICKS,
+        "FROM internal._cron_ticks ORDER BY due_ns"
     ):
         lane = lanes.get((row["namespace"], row["cronjob"]))
-        if lane is not None:
+        if lane is None or not scope.times.holds(row["due_ns"]):
+            continue
+        ticks += 1
+        if ticks <= MAX_TICKS:
             lane["ticks"].append(
                 [
                     ms(row["due_ns"]), row["outcome"], row["policy"], row["job"],
                     ms(row["started_ns"]), row["why"],
                 ]
             )  # fmt: skip
+    if ticks > MAX_TICKS:
+        problems.append(
+            f"of {ticks:,} due times the first {MAX_TICKS:,} are drawn: ask for a CronJob or a "
+            "time to see its own"
+        )
     return list(lanes.values())
 
 
@@ -92,44 +102,38 @@ def _schedule(spec: str | None) -> str:
 def pod_diffs(
     session: Session,
     found: Sequence[Finding],
-    jobs: Sequence[str] | None,
+    scope: Scope,
     ms: Milliseconds,
-    flatten: Callable[[Any], dict[str, Any]],
+    problems: list[str],
 ) -> Mapping[str, list[Any]]:
-    """By pod uid: its revisions with the fields that changed, for the Jobs of findings.
+    """By pod uid: its revisions with the fields that changed.
 
-    `jobs` are those of a report on one Job or CronJob, whose pods are all told.
+    Told are the pods of the Jobs that are asked for; where all are, those of Jobs with findings.
     """
-    names = list(jobs) if jobs is not None else _named(found)
-    before: dict[str, dict[str, Any]] = {}
-    diffs: dict[str, list[Any]] = {}
-    entries = 0
     cursor = session.connection.cursor()
     cursor.execute(
         "SELECT uid, rv, recv_ns, raw FROM internal._states WHERE stream = 'pods' "
-        "AND list_contains($names, job) ORDER BY namespace, job, uid, _order, seq",
-        {"names": names},
+        "AND list_contains($keys, namespace || '/' || job) "
+        "ORDER BY namespace, job, uid, _order, seq",
+        {"keys": scope.values["jobs"] or _named(found)},
     )
-    while (row := cursor.fetchone()) is not None and entries < MAX_POD_ENTRIES:
-        uid, rv, recv_ns, raw = row
-        try:
-            now = flatten(json.loads(raw))
-        except (TypeError, ValueError):
-            continue
-        old = before.get(uid)
-        before[uid] = now
-        if old is None:
-            continue
-        changed = [
-            [path, old.get(path), now.get(path)]
-            for path in dict.fromkeys([*old, *now])
-            if old.get(path) != now.get(path)
-        ]
-        entries += len(changed)
+
+    def rows() -> Iterator[dict[str, Any]]:
+        while (row := cursor.fetchone()) is not None:
+            yield dict(zip(("uid", "rv", "recv_ns", "raw"), row, strict=True))
+
+    def full() -> None:
+        problems.append(
+            "the report would be too large with every diff of pods: ask for one Job to see its"
+        )
+
+    diffs: dict[str, list[Any]] = {}
+    for row, changed in changes(rows(), lambda r: r["uid"], MAX_POD_ENTRIES, full):
         if changed:
-            diffs.setdefault(uid, []).append([ms(recv_ns), rv, changed])
+            diffs.setdefault(row["uid"], []).append([ms(row["recv_ns"]), row["rv"], changed])
     return diffs
 
 
 def _named(found: Sequence[Finding]) -> list[str]:
-    return list(dict.fromkeys(t.name for f in found for t in f.objects if t.kind == "Job"))
+    targets = (target for finding in found for target in finding.objects)
+    return list(dict.fromkeys(f"{t.namespace}/{t.name}" for t in targets if t.kind == "Job"))

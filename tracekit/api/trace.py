@@ -1,32 +1,28 @@
-"""The Python API: one object per trace.
-
-trace = tracekit.open("run.trace")
-trace.sql("SELECT job, reason FROM jobs WHERE outcome = 'Failed'").df()
-trace.replay().divergences
-print(trace.explain("shop/import").text())
-"""
+"""A trace as Python has it: ask in SQL, diagnose, replay, explain."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tracekit.diff.trace import DiffReport
+from tracekit.api.results import Diagnosis, Replay, html_table
 from tracekit.errors import TraceFormatError, UsageError
+from tracekit.findings.diagnosis import Wanted
 from tracekit.judging.judged import Asked, Judge, resolve_era
-from tracekit.kube.timestamps import parse_rfc3339
+from tracekit.kube.selectors import selector_from_text
+from tracekit.moments import time_range
 from tracekit.report.account import Account, account_of_job
 from tracekit.report.account_logs import add_last_words
 from tracekit.report.account_others import account_of_cronjob, add_judgements, add_restarts
 from tracekit.report.conclusion import conclusion
-from tracekit.sql.computed import ReplayOptions, verdict_table
+from tracekit.sql.computed import ReplayOptions
+from tracekit.sql.diagnosed import findings_of
 from tracekit.sql.session import Session
 from tracekit.trace.format.model import TraceHeader
 from tracekit.trace.reading.reader import TraceReader
@@ -36,38 +32,14 @@ from tracekit.verdict import Judgement
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["Account", "Judgement", "Replay", "Trace"]
-
-
-@dataclass(frozen=True, slots=True)
-class Replay:
-    """What a replay found: judgements as objects and as an Arrow table."""
-
-    kubernetes_version: str
-    report: DiffReport
-
-    @property
-    def verdicts(self) -> list[Judgement]:
-        """Every action with its verdict, by time."""
-        return self.report.judgements
-
-    @property
-    def divergences(self) -> list[Judgement]:
-        """The actions that the rules do not explain."""
-        return self.report.divergences
-
-    @property
-    def summary(self) -> Mapping[str, Mapping[str, Mapping[str, int]]]:
-        """Counts by controller, action and verdict."""
-        return self.report.summary()
-
-    def to_arrow(self) -> pa.Table:
-        """The verdicts as a table: the columns of the view `verdicts`, times in ns."""
-        return verdict_table(self.report.judgements, "").drop_columns(["trace"])
-
 
 class Trace:
-    """One trace, in a directory or in object storage."""
+    """One trace, in a directory or in object storage; `with` closes it.
+
+    >>> with tracekit.open("demo/real") as trace:
+    ...     trace.sql("SELECT count(*) FROM jobs WHERE outcome = 'Failed'").fetchone()
+    (16,)
+    """
 
     def __init__(self, path: str | Path) -> None:
         self._name = str(path)
@@ -78,6 +50,24 @@ class Trace:
 
     def __repr__(self) -> str:
         return f"tracekit.open({self._name!r})"
+
+    def _repr_html_(self) -> str:
+        version = self.header.kubernetes_version or "unknown"
+        facts = [("Kubernetes", version), ("rows", f"{self._reader.rows:,}")]
+        facts += [("problem", problem) for problem in self._reader.problems]
+        return html_table(f"Trace {self._name}", ("", ""), facts)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give files and memory free; what was fetched stays."""
+        session = self.__dict__.pop("_session", None)
+        if session is not None:
+            session.close()
 
     @property
     def header(self) -> TraceHeader:
@@ -99,16 +89,66 @@ class Trace:
         return Session([self.path])
 
     def sql(self, query: str) -> duckdb.DuckDBPyRelation:
-        """A query over the views of docs/sql.md; `.to_arrow_table()`, `.df()`, `.pl()` fetch it."""
+        """A query over the views of docs/sql.md; `.to_arrow_table()`, `.df()`, `.pl()` fetch it.
+
+        >>> trace.sql("SELECT outcome, count(*) FROM jobs GROUP BY ALL ORDER BY ALL").fetchone()
+        ('Complete', 43)
+        """
         return self._session.sql(query)
 
     def jobs(self, namespace: str | None = None) -> pa.Table:
-        """The view `jobs`, ordered by creation; a UsageError for a namespace that is not there."""
+        """The view `jobs`, ordered by creation; a UsageError for a namespace that is not there.
+
+        >>> trace.jobs("t-fixed-completions").column("outcome").to_pylist()
+        ['Complete']
+        """
         rows = self._session.table("SELECT * FROM jobs ORDER BY created_at, namespace, job")
         if namespace is None:
             return rows
         self._session.objects.check_namespace(namespace)
         return rows.filter(pc.equal(rows["namespace"], namespace))
+
+    def diagnose(
+        self,
+        *,
+        namespace: str | None = None,
+        selector: str | None = None,
+        since: str | float | None = None,
+        from_: str | int | None = None,
+        to: str | int | None = None,
+        version: str | None = None,
+        feature_gates: Mapping[str, bool] | None = None,
+    ) -> Diagnosis:
+        """What went wrong, worst first (docs/findings.md).
+
+        >>> trace.diagnose(namespace="t-backoff-limit")[0].id
+        'TK401'
+
+        Args:
+            namespace: Only this namespace.
+            selector: Only objects with these labels, as kubectl's `-l` takes it: "app=shop".
+            since: Only the end of the trace, so long: "2h", or seconds.
+            from_: Only from then on: RFC 3339, "-10m" (before the end of the trace), or ns.
+            to: Only until then.
+            version: Kubernetes version whose rules apply, instead of the trace's own.
+            feature_gates: Gates that differ from that version's defaults.
+
+        Raises:
+            UsageError: A time or the selector cannot be read, or no Job is in the namespace.
+        """
+        session = self._session
+        if version is not None or feature_gates:
+            session = Session(
+                [self.path], kubernetes_version=version, feature_gates=dict(feature_gates or {})
+            )
+        if namespace is not None:
+            session.objects.check_namespace(namespace)
+        wanted = Wanted(
+            namespace,
+            None if selector is None else selector_from_text(selector),
+            time_range(session.end_ns, since=since, from_=from_, to=to),
+        )
+        return Diagnosis(findings_of(session, wanted), self._name, self.header.kubernetes_version)
 
     def replay(
         self,
@@ -119,10 +159,16 @@ class Trace:
         job: str | None = None,
         controllers: Sequence[str] | None = None,
         min_actions: int = 0,
+        since: str | float | None = None,
+        from_: str | int | None = None,
+        to: str | int | None = None,
     ) -> Replay:
         """Run the ported controllers over the trace and judge what was observed.
 
         The trace is judged as a whole, once; the arguments choose what is shown of it.
+
+        >>> trace.replay(job="t-fixed-completions/three")
+        <Replay by the rules of v1.36.3: 17 actions explained, no divergence>
 
         Args:
             version: Kubernetes version whose rules apply, instead of the trace's own.
@@ -131,13 +177,17 @@ class Trace:
             job: Only this Job or CronJob, as "namespace/name".
             controllers: Only these: "job", "cronjob", "ttl".
             min_actions: How many actions there must be to judge.
+            since: Only the end of the trace, so long: "2h", or seconds.
+            from_: Only from then on: RFC 3339, "-10m" (before the end of the trace), or ns.
+            to: Only until then.
 
         Raises:
             UsageError: What is asked for is not in the trace, or is too little.
             TraceFormatError: The trace has lost a part.
         """
-        asked = Asked(namespace, job, controllers, min_actions)
         judge = self._judge(version, feature_gates)
+        times = time_range(judge.run_context.end_ns, since=since, from_=from_, to=to)
+        asked = Asked(namespace, job, controllers, times, min_actions)
         self._require_whole()
         report = judge.report(asked)
         self._require_whole()
@@ -154,6 +204,9 @@ class Trace:
         *,
         namespace: str | None = None,
         at: str | int | None = None,
+        since: str | float | None = None,
+        from_: str | int | None = None,
+        to: str | int | None = None,
         version: str | None = None,
         feature_gates: Mapping[str, bool] | None = None,
     ) -> Account:
@@ -161,22 +214,29 @@ class Trace:
 
         Its verdicts are those of `replay`: the whole trace is judged for it, once.
 
+        >>> trace.explain("three").opening
+        'Complete after 5 s: 3 pods succeeded.'
+
         Args:
             key: "namespace/name", or the name alone where it is unique; a pod's name is its Job.
             namespace: Where to look for a name alone.
-            at: Only what happened by then: RFC 3339, or nanoseconds since 1970.
+            at: The same as `to`.
+            since: Only the end of the trace, so long: "2h", or seconds.
+            from_: Only from then on: RFC 3339, "-10m" (before the end of the trace), or ns.
+            to: Only what happened by then.
             version: Kubernetes version whose rules apply, instead of the trace's own.
             feature_gates: Gates that differ from that version's defaults.
 
         Raises:
             UsageError: The trace has no such object, or the time cannot be read.
         """
-        at_ns = None if at is None else parse_time(at)
         judge = self._judge(version, feature_gates)
+        until = to if at is None else at
+        times = time_range(judge.run_context.end_ns, since=since, from_=from_, to=until)
         account = self._account(*judge.objects.key(key, namespace), judge)
-        if at_ns is not None:
-            account = account.until(at_ns)
-        else:
+        if times:
+            account = account.within(times)
+        if times.until_ns is None:
             account.opening = conclusion(self._session, account)
         if self.problems:
             lost = (
@@ -235,16 +295,3 @@ class Trace:
         if rules not in self._judges:
             self._judges[rules] = Judge(self._reader, resolve_era(self._reader, *rules))
         return self._judges[rules]
-
-
-def parse_time(at: str | int) -> int:
-    """A time as RFC 3339 (a missing zone is UTC) or nanoseconds since 1970, in nanoseconds."""
-    if isinstance(at, int):
-        return at
-    text = at.strip().replace(" ", "T")
-    at_ns = parse_rfc3339(text)
-    if at_ns is None:
-        at_ns = parse_rfc3339(f"{text}Z")
-    if at_ns is None:
-        raise UsageError(f"{at!r} is no time: write it like 2026-11-21T05:42:45Z")
-    return at_ns

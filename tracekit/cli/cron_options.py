@@ -1,0 +1,70 @@
+"""What `cron next` and `cron lint` ask alike: zones, a start, a count, a release."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from tracekit.cli.completion import complete_version
+from tracekit.cron import UnknownZoneError, Zone, load_zone
+from tracekit.errors import UsageError
+from tracekit.moments import moment_ns
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+#: The newest release that is known; its library reads schedules where nothing else is said.
+NEWEST = "v1.37.0"
+
+
+def schedule_options(*, count: int, most: int, what: str) -> Callable[[_Command], _Command]:
+    """`--time-zone`, `--process-zone`, `--from`, `--count`: at most `most`, `what` they count."""
+    options = (
+        click.option("--time-zone", metavar="ZONE", help="Of a SPEC: the CronJob's spec.timeZone."),
+        click.option(
+            "--process-zone",
+            "process_zone_name",
+            metavar="ZONE",
+            default="UTC",
+            show_default=True,
+            help="Zone of the kube-controller-manager process: used where nothing else names one.",
+        ),
+        click.option(
+            "--from",
+            "from_text",
+            metavar="TIME",
+            help="RFC 3339, or -10m; only later times count. [default: now]",
+        ),
+        click.option(
+            "--count", type=click.IntRange(1, most), default=count, show_default=True, help=what
+        ),
+    )
+
+    def decorate(command: _Command) -> _Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def release_option(text: str) -> Callable[[_Command], _Command]:
+    """`--kubernetes-version`: the release whose reading counts."""
+    return click.option(
+        "--kubernetes-version", metavar="V", shell_complete=complete_version, help=text
+    )
+
+
+def from_ns(text: str | None) -> int:
+    """The instant that `--from` names, in ns; now without one."""
+    now_ns = time.time_ns()
+    return now_ns if text is None else moment_ns(text, now_ns, "--from")
+
+
+def process_zone(name: str) -> Zone:
+    """The zone that `--process-zone` names."""
+    try:
+        return load_zone(name)
+    except UnknownZoneError as error:
+        raise UsageError(f"--process-zone: {error}; give a name of the tz database.") from None

@@ -1,0 +1,62 @@
+"""What a report is about: all of a trace, a time of it, one Job, or one CronJob with its Jobs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tracekit.moments import ALWAYS, TimeRange
+from tracekit.sql.session import Session
+
+Key = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The Jobs and CronJobs that are shown, and the time that is asked for."""
+
+    #: (namespace, name) of the Jobs; None: all.
+    jobs: frozenset[Key] | None = None
+    #: Of the CronJobs; None: all.
+    cronjobs: frozenset[Key] | None = None
+    times: TimeRange = ALWAYS
+
+    def where(self) -> str:
+        """The condition of a query over rows of Jobs; the values are bound."""
+        return "($jobs::VARCHAR[] IS NULL OR list_contains($jobs, namespace || '/' || job))"
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """What `where` binds."""
+        if self.jobs is None:
+            return {"jobs": None}
+        return {"jobs": sorted(f"{namespace}/{name}" for namespace, name in self.jobs)}
+
+    def holds(self, kind: str, namespace: str, name: str) -> bool:
+        """Whether an object is a part of it; what is of the whole is a part of everything."""
+        of_kind = {"Job": self.jobs, "CronJob": self.cronjobs}.get(kind)
+        return of_kind is None or (namespace, name) in of_kind
+
+
+def scope_of(session: Session, key: str | None, times: TimeRange) -> Scope:
+    """The scope that a user names: a key as `explain` takes it, or None; and a time.
+
+    Raises:
+        UsageError: The trace has no such object.
+    """
+    rows = session.rows(
+        "SELECT namespace, job, cronjob, epoch_ns(created_at) AS created_ns, "
+        "epoch_ns(coalesce(finished_at, gone_at)) AS until_ns FROM jobs"
+    )
+    lived = {
+        (r["namespace"], r["job"]): r["cronjob"]
+        for r in rows
+        if times.meets(r["created_ns"] or 0, r["until_ns"])
+    }
+    if key is None:
+        return Scope(frozenset(lived) if times else None, None, times)
+    found = session.objects.key(key)
+    if found in session.objects.jobs:
+        return Scope(frozenset([found]), frozenset(), times)
+    own = (job for job, owner in lived.items() if (job[0], owner) == found)
+    return Scope(frozenset(own), frozenset([found]), times)
