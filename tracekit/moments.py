@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tracekit.errors import UsageError
 from tracekit.kube.timestamps import NS_PER_S, format_rfc3339, parse_rfc3339
 
-_DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
+_DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)", re.ASCII)
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 #: A day, or a time of day, with what it leaves out.
 _REST = {10: "T00:00:00Z", 16: ":00Z", 17: ":00Z"}
@@ -25,14 +25,13 @@ def duration_s(text: str) -> float | None:
     return sum(float(number) * _SECONDS[unit] for number, unit in parts)
 
 
-def moment_ns(text: str | int, end_ns: int, what: str = "") -> int:
+def moment_ns(text: str | int, end_ns: int) -> int:
     """The instant that a user names, in ns since 1970.
 
     Args:
         text: RFC 3339, a day or a time without a zone (which is UTC then), `-10m`: so long before
             the end; or nanoseconds since 1970.
         end_ns: What times that begin with a minus are before.
-        what: The option that the text belongs to, for the error.
 
     Raises:
         UsageError: It is neither.
@@ -40,7 +39,7 @@ def moment_ns(text: str | int, end_ns: int, what: str = "") -> int:
     if isinstance(text, int):
         return text
     written = text.strip()
-    if re.match(r"-\d", written):
+    if re.match(r"-[0-9]", written):
         before_s = duration_s(written[1:])
         if before_s is not None:
             return end_ns - int(before_s * NS_PER_S)
@@ -49,9 +48,8 @@ def moment_ns(text: str | int, end_ns: int, what: str = "") -> int:
         at_ns = parse_rfc3339(shape)
         if at_ns is not None:
             return at_ns
-    of_what = f"{what}: " if what else ""
     raise UsageError(
-        f"{of_what}{text!r} is no time: write it like 2026-11-21T05:42:45Z, or -10m for ten "
+        f"{text!r} is no time: write it like 2026-11-21T05:42:45Z, or -10m for ten "
         "minutes before the end"
     )
 
@@ -102,15 +100,13 @@ def time_range(
     """
     if since is not None and from_ is not None:
         raise UsageError("--since and --from both say where to begin: leave one out")
-    from_ns = None if from_ is None else moment_ns(from_, end_ns, "--from")
+    from_ns = None if from_ is None else moment_ns(from_, end_ns)
     if since is not None:
         length_s = since if isinstance(since, (int, float)) else duration_s(since.lstrip("-"))
         if length_s is None:
-            raise UsageError(
-                f"--since: {since!r} is no duration: write it like 90s, 10m, 1h30m or 7d"
-            )
+            raise UsageError(f"{since!r} is no duration: write it like 90s, 10m, 1h30m or 7d")
         from_ns = end_ns - int(length_s * NS_PER_S)
-    until_ns = None if to is None else moment_ns(to, end_ns, "--to")
+    until_ns = None if to is None else moment_ns(to, end_ns)
     if from_ns is not None and until_ns is not None and from_ns > until_ns:
         raise UsageError("--from is after --to: swap them")
     return TimeRange(from_ns, until_ns)

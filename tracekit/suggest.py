@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
+
+#: So like a name must another be, of 1, to be meant at all; and so much less than the best one.
+_CLOSE = 0.61
+_AS_CLOSE = 0.12
 
 
 def closest(name: str, names: Iterable[str], *, count: int = 3) -> str:
     """The names most like this one, as words of a sentence; empty when none is close."""
     known = {candidate.lower(): candidate for candidate in names}
-    found = [known[n] for n in get_close_matches(name.lower(), list(known), count, cutoff=0.55)]
+    near = get_close_matches(name.lower(), list(known), count, cutoff=_CLOSE)
+    best = _likeness(name, near[0]) if near else 0.0
+    found = [known[n] for n in near if _likeness(name, n) > best - _AS_CLOSE]
     if len(found) < 2:  # noqa: PLR2004 - one or none needs no list
         return "".join(found)
     return f"{', '.join(found[:-1])} or {found[-1]}"
+
+
+def _likeness(name: str, other: str) -> float:
+    return SequenceMatcher(None, other, name.lower()).ratio()
 
 
 def hint(name: str, names: Iterable[str], otherwise: str) -> str:

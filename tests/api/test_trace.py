@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import tracekit
+from tracekit.api.results import html_table
 from tracekit.errors import UsageError
 from tracekit.moments import TimeRange
 
@@ -19,7 +20,8 @@ def trace(trace_path):
 def test_the_account_tells_what_was_waited_for(trace) -> None:
     account = trace.explain("t-backoff-limit/recovers")
     text = account.text()
-    assert "back-off after 1 failures until" in text
+    assert "rule: " not in text
+    assert "back-off after 1 failures until" in account.text(verbose=True)
     assert "waits: back-off until 2026-11-21 05:42:55" in text
     assert account.closing.startswith("The Job ended")
     assert [s.at_ns for s in account.steps] == sorted(s.at_ns for s in account.steps)
@@ -85,3 +87,51 @@ def test_a_wrong_time_is_one_sentence(trace) -> None:
 def test_replay_as_another_version_finds_what_changed(trace) -> None:
     assert trace.replay().divergences == []
     assert trace.replay("v1.28.15", namespace="t-backoff-limit").divergences
+
+
+#### Tables, reprs, ranges ####
+
+
+def test_findings_come_as_objects_tables_and_the_document(trace) -> None:
+    found = trace.diagnose(namespace="t-backoff-limit")
+    assert [f.id for f in found] == found.to_arrow()["id"].to_pylist()
+    assert [f.id for f in found] == list(found.to_pandas()["id"]) == list(found.to_polars()["id"])
+    assert [f["id"] for f in found.document()["findings"]] == [f.id for f in found]
+    assert found[0].id in found.text()
+    assert len(found) == len(list(found))
+
+
+def test_a_replay_comes_as_tables(trace) -> None:
+    part = trace.replay(namespace="t-backoff-limit")
+    table = part.to_arrow()
+    assert len(part.to_pandas()) == len(part.to_polars()) == table.num_rows == len(part.verdicts)
+
+
+def test_reprs_are_short_and_html_is_safe(trace) -> None:
+    found, part = trace.diagnose(), trace.replay(namespace="t-backoff-limit")
+    account = trace.explain("t-backoff-limit/recovers")
+    for shown in (trace, found, found[0], part, part.verdicts[0], account):
+        assert len(repr(shown)) < 300
+        assert "\n" not in repr(shown)
+    for shown in (trace, found, part, account):
+        assert shown._repr_html_().startswith("<p")
+    assert "&lt;b&gt;" in html_table("<b>", ["<i>"], [["<script>"]])
+    assert "<script>" not in html_table("<b>", ["<i>"], [["<script>"]])
+
+
+def test_a_range_chooses_what_is_shown(trace) -> None:
+    whole = trace.replay()
+    early = trace.replay(to="2026-11-21T05:43:00Z")
+    late = trace.replay(from_="2026-11-21T05:43:00.000000001Z")
+    assert early.verdicts + late.verdicts == whole.verdicts
+    assert 0 < len(early.report.jobs) < len(whole.report.jobs)
+    assert len(trace.diagnose(since="1s")) < len(trace.diagnose())
+    steps = trace.explain("t-backoff-limit/recovers").steps
+    cut = trace.explain("t-backoff-limit/recovers", from_=steps[1].at_ns, to=steps[3].at_ns).steps
+    assert cut == steps[1:4]
+
+
+def test_a_closed_trace_answers_again(trace_path) -> None:
+    with tracekit.open(trace_path(NAME)) as opened:
+        assert opened.jobs().num_rows > 10
+    assert opened.jobs().num_rows > 10

@@ -13,9 +13,8 @@ import pyarrow.compute as pc
 
 from tracekit.api.results import Diagnosis, Replay, html_table
 from tracekit.errors import TraceFormatError, UsageError
-from tracekit.findings.diagnosis import Wanted
+from tracekit.findings.diagnosis import Wanted, wanted_selector
 from tracekit.judging.judged import Asked, Judge, resolve_era
-from tracekit.kube.selectors import selector_from_text
 from tracekit.moments import time_range
 from tracekit.report.account import Account, account_of_job
 from tracekit.report.account_logs import add_last_words
@@ -37,8 +36,8 @@ class Trace:
     """One trace, in a directory or in object storage; `with` closes it.
 
     >>> with tracekit.open("demo/real") as trace:
-    ...     trace.sql("SELECT count(*) FROM jobs WHERE outcome = 'Failed'").fetchone()
-    (16,)
+    ...     trace.sql("SELECT count(*) FROM jobs WHERE outcome = 'Failed'").fetchall()
+    [(16,)]
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -91,7 +90,7 @@ class Trace:
     def sql(self, query: str) -> duckdb.DuckDBPyRelation:
         """A query over the views of docs/sql.md; `.to_arrow_table()`, `.df()`, `.pl()` fetch it.
 
-        >>> trace.sql("SELECT outcome, count(*) FROM jobs GROUP BY ALL ORDER BY ALL").fetchone()
+        >>> trace.sql("SELECT outcome, count(*) FROM jobs GROUP BY ALL ORDER BY ALL").fetchall()[0]
         ('Complete', 43)
         """
         return self._session.sql(query)
@@ -100,7 +99,7 @@ class Trace:
         """The view `jobs`, ordered by creation; a UsageError for a namespace that is not there.
 
         >>> trace.jobs("t-fixed-completions").column("outcome").to_pylist()
-        ['Complete']
+        ['Complete', 'Complete', 'Complete']
         """
         rows = self._session.table("SELECT * FROM jobs ORDER BY created_at, namespace, job")
         if namespace is None:
@@ -122,7 +121,7 @@ class Trace:
         """What went wrong, worst first (docs/findings.md).
 
         >>> trace.diagnose(namespace="t-backoff-limit")[0].id
-        'TK401'
+        'TK407'
 
         Args:
             namespace: Only this namespace.
@@ -145,7 +144,7 @@ class Trace:
             session.objects.check_namespace(namespace)
         wanted = Wanted(
             namespace,
-            None if selector is None else selector_from_text(selector),
+            wanted_selector(selector),
             time_range(session.end_ns, since=since, from_=from_, to=to),
         )
         return Diagnosis(findings_of(session, wanted), self._name, self.header.kubernetes_version)

@@ -16,20 +16,23 @@ from tracekit.cli.cron_options import (
 )
 from tracekit.cli.talk import say
 from tracekit.cli.trace_options import output_option
+from tracekit.cli.usage import VerbGroup
 from tracekit.cron import CronSpecError, Zone, load_zone, next_activations_ns
 from tracekit.cron.gotime import rfc3339
 from tracekit.eras.cron_spec import KubernetesSpec, TimeZoneError, kubernetes_spec
 from tracekit.eras.version import KubeVersion
 from tracekit.errors import UsageError
-from tracekit.foreign import for_terminal
 from tracekit.kube.timestamps import NS_PER_S, format_rfc3339
 from tracekit.report.documents import json_text
-from tracekit.report.table import write_table
+from tracekit.report.table import write_line, write_table
+from tracekit.suggest import hint
 
 _COUNT_MAX = 10_000
+_DESCRIPTORS = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly")
+_WRITE = "write five fields like '0 2 * * 1-5', or one of @hourly, @daily, @every 90m"
 
 
-@click.group()
+@click.group(cls=VerbGroup)
 def cron() -> None:
     """Cron schedules as the CronJob controller of a Kubernetes release reads them."""
 
@@ -71,7 +74,8 @@ def next_command(
         raise UsageError(str(error)) from None
     except CronSpecError as error:
         raise UsageError(
-            f"Kubernetes {version} cannot read the schedule {spec!r}: {error}."
+            f"Kubernetes {version} cannot read the schedule {spec!r}: {error}"
+            + (hint(spec, _DESCRIPTORS, _WRITE) if spec.startswith("@") else f": {_WRITE}")
         ) from None
     shown_zone = load_zone(time_zone) if time_zone else zone
     if output == "json":
@@ -125,13 +129,13 @@ def _table(
     version: KubeVersion, full: KubernetesSpec, zone: Zone, found: list[int], count: int
 ) -> None:
     title = f"{full.spec}  ({full.generation.value}, Kubernetes {version})"
-    click.echo(for_terminal(title))
+    write_line(title, sys.stdout)
     rows = [(format_rfc3339(at_ns) or "", rfc3339(at_ns, zone)) for at_ns in found]
     if zone.name == "UTC":
         write_table(["UTC"], [row[:1] for row in rows], sys.stdout)
     else:
         write_table(["UTC", zone.name], rows, sys.stdout)
     if len(found) < count:
-        click.echo("Nothing later: the library finds no activation within five years.")
+        write_line("Nothing later: no activation is found within five years.", sys.stdout)
     for note in full.notes:
         say(f"note: {note}")

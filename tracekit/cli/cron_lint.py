@@ -40,10 +40,9 @@ from tracekit.eras.cronjob import Controller, CronJobEra
 from tracekit.eras.era import Era
 from tracekit.eras.version import KubeVersion
 from tracekit.errors import UsageError
-from tracekit.foreign import for_terminal
 from tracekit.kube.timestamps import NS_PER_S, format_rfc3339
 from tracekit.report.documents import write_document
-from tracekit.report.table import counted
+from tracekit.report.table import counted, write_line
 from tracekit.sql.session import Session
 from tracekit.trace.stores.place import is_url
 
@@ -140,7 +139,9 @@ def lint(
         write_document(_document(results, asked), sys.stdout)
     else:
         for line in _lines(results, asked):
-            click.echo(for_terminal(line))
+            text = line.lstrip(" ")
+            by = len(line) - len(text)
+            write_line(text, sys.stdout, by=by, then=by + 2)
 
 
 def _entries(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from typing import Any, TypeVar
+from zoneinfo import available_timezones
 
 import click
 
@@ -12,6 +13,7 @@ from tracekit.cli.completion import complete_version
 from tracekit.cron import UnknownZoneError, Zone, load_zone
 from tracekit.errors import UsageError
 from tracekit.moments import moment_ns
+from tracekit.suggest import hint
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 #: The newest release that is known; its library reads schedules where nothing else is said.
@@ -59,7 +61,7 @@ def release_option(text: str) -> Callable[[_Command], _Command]:
 def from_ns(text: str | None) -> int:
     """The instant that `--from` names, in ns; now without one."""
     now_ns = time.time_ns()
-    return now_ns if text is None else moment_ns(text, now_ns, "--from")
+    return now_ns if text is None else moment_ns(text, now_ns)
 
 
 def process_zone(name: str) -> Zone:
@@ -67,4 +69,5 @@ def process_zone(name: str) -> Zone:
     try:
         return load_zone(name)
     except UnknownZoneError as error:
-        raise UsageError(f"--process-zone: {error}; give a name of the tz database.") from None
+        meant = hint(name, available_timezones(), "give a name of the tz database")
+        raise UsageError(f"--process-zone: {error}{meant}") from None

@@ -27,10 +27,9 @@ from tracekit.cli.trace_options import (
 )
 from tracekit.errors import TracekitError, UsageError
 from tracekit.findings.baseline import baseline_document
-from tracekit.findings.diagnosis import RULES, Wanted
+from tracekit.findings.diagnosis import RULES, Wanted, wanted_selector
 from tracekit.findings.model import Finding, Severity
 from tracekit.judging.judged import resolve_era
-from tracekit.kube.selectors import selector_from_text
 from tracekit.report.ci import junit_of_findings, sarif_of_findings
 from tracekit.report.documents import write_document
 from tracekit.report.findings import document, markdown_lines, rule_lines, text_lines
@@ -125,16 +124,10 @@ def _tell_rules(session: Session, options: dict[str, Any]) -> None:
 
 
 def _wanted(session: Session, options: dict[str, Any]) -> Wanted:
-    selector = None
-    if options["selector"]:
-        try:
-            selector = selector_from_text(options["selector"])
-        except ValueError as error:
-            raise UsageError(
-                f"-l: {str(error)!r} is no requirement; write it like app=shop,tier!=test"
-            ) from error
+    if options["namespace"] is not None:
+        session.objects.check_namespace(options["namespace"])
     times = range_within(session.end_ns, options["since"], options["from_text"], options["to_text"])
-    return Wanted(options["namespace"], selector, times)
+    return Wanted(options["namespace"], wanted_selector(options["selector"]), times)
 
 
 def _write_baseline(findings: Sequence[Finding], target: Path) -> None:

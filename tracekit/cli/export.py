@@ -69,7 +69,7 @@ def export(
         raise
     except OSError as error:
         raise UsageError(
-            f"{output} cannot be written ({error}): name another file with -o"
+            f"{output} cannot be written ({error.strerror or error}): name another file with -o"
         ) from error
     if target is not None:
         size = target.stat().st_size

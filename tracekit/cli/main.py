@@ -7,12 +7,13 @@ that `tracekit --help` stays quick. Errors become one sentence on stderr and exi
 from __future__ import annotations
 
 import importlib
-import io
+import importlib.util
 import json
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import click
@@ -20,6 +21,7 @@ import click
 from tracekit import __version__
 from tracekit.cli.damage import damage_noted
 from tracekit.cli.talk import say, tell, tell_error
+from tracekit.cli.usage import Unsaid, VerbGroup, sentence
 from tracekit.errors import TracekitError
 
 COULD_NOT_RUN = 2
@@ -75,7 +77,7 @@ def _watching_the_pipe() -> Iterator[None]:
         raise
 
 
-class LazyGroup(click.Group):
+class LazyGroup(VerbGroup):
     """A click group whose commands are imported on first use."""
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
@@ -127,6 +129,9 @@ def main(args: list[str] | None = None) -> None:
     0: done, no divergence; 1: divergences; 2: it could not run; 130: interrupted; 141: whoever read
     the output went away (`| head`), as other tools say it that a broken pipe stops.
     """
+    if importlib.util.find_spec("fcntl") is None:
+        tell("tracekit runs on Linux and macOS: on Windows run it under WSL")
+        sys.exit(COULD_NOT_RUN)
     try:
         with _watching_the_pipe():
             status = _run(args)
@@ -141,29 +146,35 @@ def main(args: list[str] | None = None) -> None:
     sys.exit(status)
 
 
+def _name() -> str:
+    """The program as the user calls it."""
+    return "kubectl tracekit" if "kubectl" in Path(sys.argv[0]).name else "tracekit"
+
+
 def _run(args: list[str] | None) -> int:
     """The status of the verb; each error becomes one sentence."""
     try:
-        result = cli.main(args=args, complete_var=COMPLETE_VAR, standalone_mode=False)
+        result = cli.main(
+            args=args, prog_name=_name(), complete_var=COMPLETE_VAR, standalone_mode=False
+        )
     except click.exceptions.Abort:
         return INTERRUPTED
     except click.ClickException as error:
-        usage = io.StringIO()
-        error.show(usage)
-        say(usage.getvalue().rstrip())
-        return COULD_NOT_RUN
+        if isinstance(error, click.exceptions.NoArgsIsHelpError):
+            say(error.format_message())
+        else:
+            tell(error.message if isinstance(error, Unsaid) else sentence(error))
     except TracekitError as error:
         tell_error(error)
-        return COULD_NOT_RUN
     except (RecursionError, json.JSONDecodeError) as error:  # no writer makes such a row
         nested = isinstance(error, RecursionError)
         what = "nested too deep" if nested else f"no JSON ({error})"
         tell(f"a text of the trace is {what}: do not trust the trace")
-        return COULD_NOT_RUN
     except BrokenPipeError:
         raise
     except OSError as error:
         what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
         tell(f"{what}; name another file or directory, or mend this one")
-        return COULD_NOT_RUN
-    return result if isinstance(result, int) else 0
+    else:
+        return result if isinstance(result, int) else 0
+    return COULD_NOT_RUN

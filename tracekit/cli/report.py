@@ -66,6 +66,6 @@ def report(
         target.write_text(page, encoding="utf-8")
     except OSError as error:
         raise UsageError(
-            f"{target} cannot be written ({error}): name another file with -o"
+            f"{target} cannot be written ({error.strerror or error}): name another file with -o"
         ) from error
     say(f"Wrote {target}: {len(page.encode()):,} bytes")

@@ -130,8 +130,12 @@ def _only_one(query: str | None, other: str, option: str) -> str:
 def _script(name: str) -> str:
     try:
         return sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{name} cannot be read as a query ({error})") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{name} is no text: name a file with a query with -f") from error
+    except OSError as error:
+        raise UsageError(
+            f"{name} cannot be read ({error.strerror}): name a file with a query with -f"
+        ) from error
 
 
 def _example(name: str) -> str:

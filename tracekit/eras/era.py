@@ -24,6 +24,7 @@ from tracekit.eras.constants import Constants, constants_of
 from tracekit.eras.gates import GATE_BY_NAME, GATES, UNPORTED, Gate, Stage
 from tracekit.eras.version import PATCH_MAX, KubeVersion
 from tracekit.errors import UnsupportedVersionError
+from tracekit.suggest import hint
 
 OLDEST: Final = KubeVersion.parse("1.11.0")
 NEWEST: Final = KubeVersion.parse("1.37.0")
@@ -189,8 +190,10 @@ def _settable(name: str, version: KubeVersion, binary: KubeVersion, *, value: bo
     gate = GATE_BY_NAME.get(name)
     if gate is None:
         raise UnsupportedVersionError(
-            f"{name} is no feature gate of the batch controllers; "
-            "leave it out, or see `tracekit versions` for those that are."
+            f"{name} is no feature gate of the batch controllers"
+            + hint(
+                name, GATE_BY_NAME, "leave it out, or see `tracekit versions` for those that are"
+            )
         )
     history = GATES[gate]
     spec = history.at(version)

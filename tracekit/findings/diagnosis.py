@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tracekit.errors import UsageError
 from tracekit.findings import controllers, cronjobs, divergences, jobs, record
 from tracekit.findings.baseline import Baseline
 from tracekit.findings.facts import Facts
 from tracekit.findings.model import Case, Finding, Rule
 from tracekit.findings.words import counted, named
-from tracekit.kube.selectors import selector_matches
+from tracekit.kube.selectors import selector_from_text, selector_matches
 from tracekit.moments import ALWAYS, TimeRange
 
 _FAMILIES: tuple[Callable[[Facts], Iterator[Case]], ...] = (
@@ -57,6 +58,18 @@ class Wanted:
             return True
         key = (case.target.kind, case.target.namespace, case.target.name)
         return selector_matches(self.selector, labels.get(key, {}))
+
+
+def wanted_selector(text: str | None) -> Mapping[str, Any] | None:
+    """The labels that a user asks for, as kubectl's `-l` takes them; a UsageError for no such."""
+    if text is None:
+        return None
+    try:
+        return selector_from_text(text)
+    except ValueError as error:
+        raise UsageError(
+            f"{str(error)!r} is no requirement of labels; write it like app=shop,tier!=test"
+        ) from error
 
 
 def diagnose(

@@ -126,13 +126,13 @@ def write_indented(text: Text, console: Console, by: int = 2, then: int | None =
         console.print(room + part, no_wrap=True, overflow="ignore", crop=False)
 
 
-def write_line(text: str, out: TextIO, *, style: str = "") -> None:
-    """Write one sentence; on a terminal it is wrapped."""
+def write_line(text: str, out: TextIO, *, style: str = "", by: int = 0, then: int = 0) -> None:
+    """Write one sentence; on a terminal it goes on below itself, as `write_indented` has it."""
     width = terminal_width(out)
     if width is None:
-        out.write(for_terminal(text) + "\n")
+        out.write(" " * by + for_terminal(text) + "\n")
     else:
-        write_indented(Text(text, style=style), _console(out, width), by=0)
+        write_indented(Text(text, style=style), _console(out, width), by, then)
 
 
 def write_facts(facts: Iterable[tuple[str, str]], out: TextIO) -> None:

@@ -249,9 +249,14 @@ class Session:
             "SELECT DISTINCT coalesce(namespace, '') AS space, cronjob AS name "
             "FROM internal._rows WHERE cronjob IS NOT NULL ORDER BY ALL"
         )
+        pods = self.rows(
+            "SELECT DISTINCT coalesce(namespace, '') AS space, name, job FROM internal._rows "
+            "WHERE stream = 'pods' AND job IS NOT NULL AND name IS NOT NULL ORDER BY ALL"
+        )
         return Objects(
             tuple((row["space"], row["name"]) for row in jobs),
             tuple((row["space"], row["name"]) for row in cronjobs),
+            tuple((row["space"], row["name"], row["job"]) for row in pods),
         )
 
     #### Making it ####

@@ -34,6 +34,7 @@ from tracekit.record.credentials.withheld import (
     without_userinfo,
 )
 from tracekit.record.server.failures import CredentialsFailed
+from tracekit.suggest import hint
 
 SERVICE_ACCOUNT_DIR = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _OVERRIDE_CONTEXT = "tracekit-overrides"
@@ -313,8 +314,8 @@ def _choose_context(config: ConfigNode, options: ConnectOptions, paths: list[str
     names = [str(item.value["name"]) for item in config.value["contexts"]]
     chosen = options.context or _current_context(config, paths)
     if chosen and chosen not in names:
-        known = ", ".join(sorted(names)) or "none"
-        raise ClusterError(f'The context "{chosen}" does not exist; known contexts: {known}.')
+        known = f"known contexts: {', '.join(sorted(names)) or 'none'}"
+        raise ClusterError(f'The context "{chosen}" does not exist{hint(chosen, names, known)}')
     if not chosen and not options.cluster:
         known = ", ".join(sorted(names)) or "none"
         raise ClusterError(

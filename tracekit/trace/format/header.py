@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,23 +20,26 @@ from tracekit.trace.format.opening import new_file, read_inside
 from tracekit.trace.format.seal import DamageError, check_document, sealed_document
 
 _BYTES_MAX = 64 << 20
+#: What recorders that are no tracekit leave in a folder.
+_WATCH_LOGS = ("watch.jsonl.zst", "watch.jsonl.gz", "watch.jsonl")
 
 
 def read_header(trace: Path) -> TraceHeader:
     """The header of the trace, brought up to the newest format."""
     path = trace / HEADER_NAME
     if not trace.is_dir():
-        problem = "there is no such directory" if not trace.exists() else "it is not a directory"
-        raise TraceFormatError(
-            f"{trace} is not a trace: {problem}; a trace is made by `tracekit import` or "
-            "`tracekit record`"
-        )
+        raise TraceFormatError(f"{trace} is not a trace: {_no_directory(trace)}")
     try:
         document = json.loads(read_inside(trace, HEADER_NAME, bytes_max=_BYTES_MAX))
     except FileNotFoundError:
+        logs = next((trace / name for name in _WATCH_LOGS if (trace / name).is_file()), None)
+        what_to_do = (
+            "name the directory that `tracekit import` or `tracekit record` wrote"
+            if logs is None
+            else _import_it(logs)
+        )
         raise TraceFormatError(
-            f"{trace} is not a trace: it has no {HEADER_NAME}; name the directory that "
-            "`tracekit import` or `tracekit record` wrote"
+            f"{trace} is not a trace: it has no {HEADER_NAME}; {what_to_do}"
         ) from None
     except RecursionError as error:
         raise TraceFormatError(
@@ -45,6 +50,26 @@ def read_header(trace: Path) -> TraceHeader:
             f"{path} cannot be read ({error}); restore it from a copy of the trace"
         ) from error
     return _parse(document, path)
+
+
+def _no_directory(trace: Path) -> str:
+    """Why what is named can be no trace, and what to name."""
+    if not trace.exists():
+        made = "a trace is made by `tracekit import` or `tracekit record`"
+        single = re.match(r"([a-z][a-z0-9]+):/(?=[^/])", str(trace))
+        if single is None:
+            return f"there is no such directory; {made}"
+        return f"there is no such directory; write a URL with two slashes, {single[1]}://…"
+    if trace.name == HEADER_NAME:
+        return f"it is a file of one; name the directory that it is in, {trace.parent}"
+    if trace.name.removesuffix(".zst").removesuffix(".gz").endswith((".jsonl", ".json", ".log")):
+        return f"it is a file; {_import_it(trace)}"
+    return "it is not a directory; a trace is made by `tracekit import` or `tracekit record`"
+
+
+def _import_it(log: Path) -> str:
+    words = ("tracekit", "import", "watch", str(log), "-o", "run")
+    return f"make one of it with `{shlex.join(words)}`, then name run"
 
 
 def _parse(document: Any, path: Path) -> TraceHeader:

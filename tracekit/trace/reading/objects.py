@@ -89,6 +89,9 @@ class Objects:
         found = self._owners(name, namespace, kind)
         if len(found) == 1:
             return found[0]
+        if not found and (elsewhere := self._owners(name, None, kind)):
+            keys = ", ".join(f"{space}/{own}" for space, own in elsewhere[:_MOST_NAMED])
+            raise UsageError(f"{text!r} is not in the namespace {namespace}: it is {keys}")
         if not found:
             meant = hint(name, self._names(kind), _LISTS_THEM)
             where = f" in the namespace {namespace}" if namespace else ""
@@ -132,7 +135,12 @@ def missing_object(
     text: str, known: Iterable[tuple[str, str]], kind: str = "Job or CronJob"
 ) -> UsageError:
     """What to raise for a key that is not among the known ones."""
-    keys = [f"{namespace}/{name}" for namespace, name in known]
+    known = list(known)
+    same = [key for key in known if key[1] == text.rpartition("/")[2]]
+    keys = [f"{namespace}/{name}" for namespace, name in same or known]
+    if same:
+        meant = ", ".join(keys[:_MOST_NAMED])
+        return UsageError(f"the trace has no {kind} {text}; did you mean {meant}?")
     return UsageError(f"the trace has no {kind} {text}{hint(text, keys, _LISTS_THEM)}")
 
 

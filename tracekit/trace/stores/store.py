@@ -7,6 +7,7 @@ each provider's own tools take them: the environment, profiles, the machine's ro
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 from collections.abc import Iterator
@@ -224,6 +225,14 @@ def _endpoint(address: Address) -> dict[str, str]:
     return {"endpoint_override": parts.netloc, "scheme": parts.scheme} if parts.netloc else {}
 
 
+def _self_sufficient(kind: Any) -> Any:
+    """The file system, if it needs nothing but paths; a ValueError if it has to be told a host."""
+    parameters = list(inspect.signature(kind.__init__).parameters.values())[1:]
+    if any(p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters):
+        raise ValueError(kind.__name__)
+    return kind
+
+
 def _fsspec(address: Address) -> fs.FileSystem:
     """Whatever fsspec knows: https servers that list their folders, and others by name."""
     scheme = address.scheme
@@ -231,7 +240,9 @@ def _fsspec(address: Address) -> fs.FileSystem:
         import fsspec  # noqa: PLC0415 - an extra: only such URLs need it
 
         # Its file systems remember listings, but a trace may have grown since.
-        files = fsspec.filesystem(scheme, use_listings_cache=False, skip_instance_cache=True)
+        files = _self_sufficient(fsspec.get_filesystem_class(scheme))(
+            use_listings_cache=False, skip_instance_cache=True
+        )
     except ImportError as error:
         extra = "http" if scheme in _WEB else "fsspec"
         raise TraceFormatError(

@@ -1,0 +1,120 @@
+"""What every verb prints on a terminal of 80 columns: nothing wider that could fold, nothing cut."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import subprocess
+import sys
+import termios
+from pathlib import Path
+
+import pytest
+
+from tests.sql.conftest import trace_path  # noqa: F401 - a fixture
+from tests.support.traces import ROOT
+
+NAME = "v1.36.3-restart"
+COLUMNS = 80
+_STYLE = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def on_a_terminal(words: list[str], folder: Path) -> list[str]:
+    """The lines that a command prints on a terminal."""
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (40, COLUMNS))
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm"}
+    environment.pop("COLUMNS", None)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tracekit", *words],
+        stdin=subprocess.DEVNULL,
+        stdout=theirs,
+        stderr=subprocess.DEVNULL,
+        cwd=folder,
+        env=environment,
+    )
+    os.close(theirs)
+    found = b""
+    while True:
+        try:
+            part = os.read(ours, 65536)
+        except OSError:  # the other end is closed
+            break
+        if not part:
+            break
+        found += part
+    os.close(ours)
+    assert process.wait() in (0, 1), found.decode()
+    return _STYLE.sub("", found.decode()).replace("\r\n", "\n").split("\n")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory, trace_path) -> Path:  # noqa: F811
+    place = tmp_path_factory.mktemp("width")
+    (place / "run").symlink_to(trace_path(NAME))
+    return place
+
+
+SHOWN = [
+    "info run",
+    "jobs run",
+    "jobs run -o wide",
+    "replay run",
+    "replay run --diff",
+    "replay run --diff --kubernetes-version v1.28.15",
+    "replay run --diff -o wide -n t-pod-killed",
+    "diagnose run -v",
+    "diagnose --list",
+    "explain run t-pod-killed/victim -v",
+    "explain run t-cronjobs/forbid",
+    "sql run -o line",
+    "sql run",
+    "versions",
+    "versions v1.36.3",
+    "versions v1.23.17 v1.24.17",
+    "cron next @daily --time-zone America/Argentina/ComodRivadavia",
+    "cron lint run",
+    "demo",
+    "--help",
+    "record --help",
+]
+
+
+@pytest.mark.parametrize("command", SHOWN)
+def test_nothing_is_wider_than_the_terminal(command: str, folder: Path) -> None:
+    words = command.split()
+    if words[0] == "sql":
+        words.insert(2, "SELECT * FROM attempts LIMIT 5")
+    lines = on_a_terminal(words, folder)
+    assert len(lines) > 2
+    # A word that is wider by itself cannot be folded without being cut for whoever copies it.
+    wide = [line for line in lines if len(line) > COLUMNS and " " in line.strip()]
+    assert not wide
+    # DuckDB's own box cuts, and says what to do then; help has it for "and so on".
+    if "--help" not in words and (words[0] != "sql" or "line" in words):
+        assert not [line for line in lines if "…" in line]
+
+
+def test_every_verb_is_looked_at() -> None:
+    from tracekit.cli.main import VERBS  # noqa: PLC0415
+
+    #: Those that write files or say one sentence, and completion's script, which a shell reads.
+    silent = {"redact", "manifests", "report", "export", "completion", "import"}
+    assert {command.split()[0] for command in SHOWN if command[0] != "-"} == set(VERBS) - silent
+
+
+def test_no_value_is_cut(folder: Path) -> None:
+    """Whatever a pipe gets of a table, a terminal shows too, maybe on several lines."""
+    for words in (["info", "run"], ["jobs", "run", "-o", "wide"], ["versions"]):
+        piped = subprocess.run(
+            [sys.executable, "-m", "tracekit", *words],
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        shown = "".join("".join(on_a_terminal(words, folder)).split())
+        missing = [word for word in piped.split() if word not in shown and word[0].islower()]
+        assert len(missing) <= len(piped.split()) // 50, missing
