@@ -17,7 +17,7 @@ def _desk():
 
 
 @pytest.mark.usefixtures("_desk")
-@pytest.mark.parametrize("command", commands())
+@pytest.mark.parametrize("command", list(commands()))
 def test_a_mistake_is_one_sentence(command: str) -> None:
     status, out, err = said(command)
     assert (status, out) == (2, ""), (out, err)

@@ -13,9 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import tracekit
-from tracekit.errors import TraceFormatError, TracekitError
+from tracekit.errors import TraceFormatError, TracekitError, UsageError
 from tracekit.judging.judged import Judge
 from tracekit.report.html.data import report_data
+from tracekit.sql import computed
 from tracekit.sql.messages import QueryError
 from tracekit.sql.session import Session
 from tracekit.trace.format.model import TraceHeader
@@ -353,3 +354,21 @@ def test_a_query_without_verdicts_imports_neither_the_engine_nor_pandas(trace_pa
     words = [sys.executable, "-c", code, "sql", str(trace_path("empty")), "SELECT 1"]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_what_cannot_be_computed_is_asked_for_again(
+    trace_path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A view that was not filled is not taken for filled: it would be empty, and nobody told."""
+    session = Session([trace_path("v1.36.3-restart")])
+    verdicts = computed.verdicts
+
+    def broken(*_: object) -> object:
+        raise UsageError("no rules for it")
+
+    monkeypatch.setattr(computed, "verdicts", broken)
+    for _ in range(2):
+        with pytest.raises(UsageError, match="no rules for it"):
+            session.table("SELECT count(*) FROM verdicts")
+    monkeypatch.setattr(computed, "verdicts", verdicts)
+    assert session.table("SELECT count(*) AS n FROM verdicts")["n"][0].as_py() > 100

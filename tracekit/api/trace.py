@@ -37,7 +37,7 @@ class Trace:
 
     >>> with tracekit.open("demo/real") as trace:
     ...     trace.sql("SELECT count(*) FROM jobs WHERE outcome = 'Failed'").fetchall()
-    [(16,)]
+    [(15,)]
     """
 
     def __init__(self, path: str | Path) -> None:

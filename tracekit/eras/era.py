@@ -191,9 +191,7 @@ def _settable(name: str, version: KubeVersion, binary: KubeVersion, *, value: bo
     if gate is None:
         raise UnsupportedVersionError(
             f"{name} is no feature gate of the batch controllers"
-            + hint(
-                name, GATE_BY_NAME, "leave it out, or see `tracekit versions` for those that are"
-            )
+            + hint(name, GATE_BY_NAME, "leave it out; `tracekit versions` lists those that are")
         )
     history = GATES[gate]
     spec = history.at(version)

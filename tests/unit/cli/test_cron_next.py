@@ -48,7 +48,7 @@ def test_the_table_shows_utc_and_the_zone() -> None:
 
 
 def test_an_impossible_date_is_said_to_never_fire() -> None:
-    assert "no activation within five years" in ask("0 0 31 2 *")
+    assert "no activation is found within five years" in ask("0 0 31 2 *")
 
 
 def test_a_zone_prefix_is_noted_where_new_cronjobs_may_not_have_it() -> None:

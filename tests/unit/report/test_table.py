@@ -95,3 +95,21 @@ def test_a_number_has_its_noun() -> None:
     assert counted(1, "Job") == "1 Job"
     assert counted(2445, "row") == "2,445 rows"
     assert counted(2, "query", "queries") == "2 queries"
+
+
+def test_sentences_stand_below_their_rows_where_there_is_no_room(columns) -> None:
+    columns(80)
+    rows = [["x" * 30, "a sentence about it, which is as long as such sentences are"]]
+    out = Terminal()
+    write_table(["NAME", "ABOUT"], [["short", "a sentence"], *rows], out, below=1)
+    beside = out.getvalue().splitlines()
+    assert beside[1].split(maxsplit=1) == ["short", "a sentence"]
+    columns(60)
+    out = Terminal()
+    write_table(["NAME", "ABOUT"], rows, out, below=1)
+    assert out.getvalue().splitlines() == [
+        "NAME",
+        "x" * 30,
+        "    a sentence about it, which is as long as such sentences",
+        "    are",
+    ]
