@@ -115,7 +115,7 @@ def write_indented(text: Text, console: Console, by: int = 2, then: int | None =
     """Write a paragraph: on a terminal it goes on below itself, indented by `then`, else `by`."""
     text = _safe(text)
     goes_on = by if then is None else then
-    if console.is_terminal:
+    if console.width < NO_WIDTH:
         width = max(_NARROWEST, console.width - max(by, goes_on))
         parts = list(text.wrap(console, width)) or [text]
     else:
