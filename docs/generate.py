@@ -217,6 +217,7 @@ def _finding_lines() -> Iterator[str]:
     first = divergences.RULES[0]
     yield f"\nAlways `error`. {first.decided.replace('`different`', 'the one of its column')}"
     yield f"\nFalse alarms: {first.false_alarms}"
+    yield from _shown_lines()
     for title, start in FAMILIES:
         yield f"\n## {title}\n"
         for rule in RULES:
@@ -227,6 +228,22 @@ def _finding_lines() -> Iterator[str]:
             yield f"### {rule.id}: {rule.title}\n"
             yield f"`{rule.severity.value}`{thread}\n\n{rule.decided}\n"
             yield f"- False alarms: {rule.false_alarms}\n- What to do: {rule.todo}\n"
+
+
+def _shown_lines() -> Iterator[str]:
+    """The table of findings and traces."""
+    store = DOCS.parent / "tests" / "findings" / "matrix.json"
+    matrix: dict[str, dict[str, int]] = json.loads(store.read_text(encoding="utf-8"))
+    yield "\n## Which traces show which\n"
+    yield (
+        "Of every shipped trace (`traces/`), made by real control planes: the kinds that it shows, "
+        "and of how many objects. None shows a TK1xx. `python -m tests.findings.matrix` makes it "
+        "anew.\n"
+    )
+    yield "| trace | findings |\n|---|---|"
+    for name, found in matrix.items():
+        told = ", ".join(f"{i} x{n}" if n > 1 else i for i, n in found.items()) or "none"
+        yield f"| {name} | {told} |"
 
 
 VERSIONS_HEAD = """\

@@ -100,6 +100,6 @@ def account_document(account: Account) -> dict[str, object]:
 
 def _render(account: Account, *, verbose: bool) -> None:
     out = sys.stdout
-    console = Console(file=out, highlight=False, width=terminal_width(out) or NO_WIDTH)
+    console = Console(file=out, highlight=False, width=terminal_width(out) or NO_WIDTH, height=25)
     for line in styled_lines(account, verbose=verbose):
         write_indented(Text.assemble(*line.parts), console, line.indent, line.goes_on)

@@ -155,7 +155,8 @@ def write_facts(facts: Iterable[tuple[str, str]], out: TextIO) -> None:
 def _console(out: TextIO, width: int) -> Console:
     from rich.console import Console  # noqa: PLC0415 - slow to import, and pipes need none
 
-    return Console(file=out, highlight=False, width=width)
+    # Both of them, or rich takes a dumb terminal for one of 80 columns.
+    return Console(file=out, highlight=False, width=width, height=25)
 
 
 def _fitting(widths: Sequence[int], fold: Sequence[int], width: int) -> list[int] | None:
