@@ -78,6 +78,7 @@ SHOWN = [
     "demo",
     "--help",
     "record --help",
+    "simulate --help",
 ]
 
 
