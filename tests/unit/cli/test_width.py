@@ -79,6 +79,10 @@ SHOWN = [
     "--help",
     "record --help",
     "simulate --help",
+    "merge --help",
+    "minimise --help",
+    "whatif --help",
+    "upgrade --help",
 ]
 
 
