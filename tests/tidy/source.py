@@ -27,7 +27,6 @@ PURE_ROOMS = frozenset(
         "replay",
         "diff",
         "findings",
-        "whatif",
     }
 )
 

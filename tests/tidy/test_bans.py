@@ -149,6 +149,5 @@ NOT_DEAD = {
     "tracekit.__main__": "an entry point",
     "tracekit.cli.main": "the entry point",
     "tracekit.pytest_plugin": "an entry point",
-    "tracekit.judging.rolling": "for who judges while a record grows: the recorder, `watch`",
     "tracekit.trace.format.document": "writes the columns of docs/trace-format.md; a test compares them",
 }

@@ -33,6 +33,7 @@ READER_GONE = 141
 VERBS: dict[str, str] = {
     "demo": "tracekit.cli.demo:demo",
     "diagnose": "tracekit.cli.diagnose:diagnose",
+    "watch": "tracekit.cli.watch:watch",
     "replay": "tracekit.cli.replay:replay",
     "simulate": "tracekit.cli.simulate:simulate_command",
     "record": "tracekit.cli.record:record",
@@ -49,8 +50,6 @@ VERBS: dict[str, str] = {
     "completion": "tracekit.cli.completion:completion",
     "import": "tracekit.cli.import_:import_",
     "versions": "tracekit.cli.versions:versions",
-    "whatif": "tracekit.cli.whatif:whatif",
-    "upgrade": "tracekit.cli.whatif:upgrade",
     "cron": "tracekit.cli.cron:cron",
     "info": "tracekit.cli.info:info",
 }

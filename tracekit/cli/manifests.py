@@ -25,6 +25,8 @@ from tracekit.record.operation.manifests import Deployment, manifests
     type=click.Choice(["failed", "all"]),
     help="Record logs of containers that ended, and let it read pods/log.",
 )
+@click.option("--watch", "watches", is_flag=True, help="Also judge what is recorded, beside it.")
+@click.option("--alerts", is_flag=True, help="Also alert rules (a PrometheusRule); with --watch.")
 @click.option(
     "--audit-policy",
     "wants_audit_policy",
@@ -45,6 +47,8 @@ def manifests_command(
     rotate: str,
     keep: str,
     logs: str | None,
+    watches: bool,
+    alerts: bool,
     wants_audit_policy: bool,
     feature_gates: bool,
 ) -> None:
@@ -59,6 +63,8 @@ def manifests_command(
         return
     if bool(namespaces) == all_namespaces:
         raise UsageError("Say what to record: -n NAMESPACE (may be repeated) or -A.")
+    if alerts and not watches:
+        raise UsageError("--alerts are about what --watch finds: give --watch too.")
     if feature_gates and namespaces:
         raise UsageError("--feature-gates needs a cluster-wide right; use it with -A.")
     deployment = Deployment(
@@ -69,6 +75,8 @@ def manifests_command(
         rotate=rotate,
         keep=keep,
         logs=logs,
+        watches=watches,
+        alerts=alerts,
         reads_gates=feature_gates,
     )
     # Through JSON, so that a mapping used twice is written twice and not as a YAML alias.

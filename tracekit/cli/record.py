@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
@@ -18,6 +18,7 @@ from rich.console import Console
 from tracekit.cli.completion import complete_context
 from tracekit.cli.record_status import StatusDisplay
 from tracekit.cli.units import DURATION, SIZE, format_bytes
+from tracekit.cli.watch_beside import watching
 from tracekit.errors import ClusterError, TraceFormatError, UsageError
 from tracekit.foreign import for_terminal
 from tracekit.record.credentials.kubeconfig import Connection, ConnectOptions
@@ -64,6 +65,7 @@ class _Options:
     duration: float | None
     flush_interval: float
     request_timeout: float
+    judge: bool
     metrics_port: int | None
     metrics_address: str
 
@@ -143,6 +145,7 @@ def _connection_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--key-file", type=click.Path(path_type=Path), help="Key of the hashes; random without it."
 )
+@click.option("--judge", is_flag=True, help="Judge it meanwhile: `tracekit watch` beside it.")
 @click.option("--metrics-port", type=int, help="Serve /metrics and /healthz here.")
 @click.option("--metrics-address", default="127.0.0.1", help="Address of --metrics-port.")
 @click.option("--request-timeout", type=DURATION, default="30s", help="Patience for one answer.")
@@ -165,7 +168,8 @@ def record(**values: Any) -> int:
     _say(console, f"Recording {scope.describe()} of {connection.shown_host}")
     cluster = probe_cluster(client)
     recorder = _prepare(options, client, cluster, scope, console)
-    outcome = _run(recorder, options, console)
+    with watching(options.output) if options.judge else nullcontext():
+        outcome = _run(recorder, options, console)
     return _report(outcome, console)
 
 

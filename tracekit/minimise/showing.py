@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import pyarrow as pa
 
-from tracekit.eras.cronjob import CronJobEra
 from tracekit.eras.era import Era
-from tracekit.errors import TracekitError
 from tracekit.findings.diagnosis import diagnose
 from tracekit.findings.divergences import rule_of
-from tracekit.findings.facts import COLUMNS, Gap, Row, facts_of
 from tracekit.findings.model import Case
 from tracekit.judging.judged import Judge
-from tracekit.sql.session import Session
-from tracekit.trace.format.model import STATE_TYPES, TraceHeader
+from tracekit.sql.held_facts import facts_from_reader
+from tracekit.trace.format.model import TraceHeader
 from tracekit.trace.reading.held import read_held
 from tracekit.trace.reading.reader import TraceReader
-from tracekit.trace.writing.copying import copy_row, rows_of
-from tracekit.trace.writing.writer import TraceWriter
 from tracekit.verdict import Judgement
-
-_STATES = sorted(STATE_TYPES)
 
 
 class Shown(NamedTuple):
@@ -105,19 +97,7 @@ def showing_of(
     divergences = tuple(j for j in judgements if j.divergent)
     if enough(divergences):
         return Showing(divergences, ())
-    rows = [
-        row for part in reader.batches(COLUMNS, types=_STATES) for row in part.to_pylist()
-    ]  # fmt: skip
-    facts = facts_of(
-        rows,
-        ticks=_ticks(reader, rows),
-        judgements=judgements,
-        not_judged=None,
-        gaps=[Gap(gap.stream, gap.from_ns or 0, gap.until_ns, gap.reason) for gap in reader.gaps()],
-        streams={s.stream: s.rows for s in reader.streams() if s.stream},
-        problems=reader.problems,
-        generation=CronJobEra.of(era).generation,
-    )
+    facts = facts_from_reader(reader, judgements, era)
     divergent = {rule_of(j).id for j in divergences}
     return Showing(
         divergences,
@@ -128,24 +108,3 @@ def showing_of(
             if case.rule.id not in divergent
         ),
     )
-
-
-def _ticks(reader: TraceReader, rows: Iterable[Row]) -> Sequence[Row]:
-    """What became of each time at which a CronJob was due."""
-    if not any(row["stream"] == "cronjobs" for row in rows):
-        return ()
-    with TemporaryDirectory(prefix="tracekit-") as folder:
-        path = Path(folder) / "trace"
-        with TraceWriter(path, reader.header) as writer:
-            for row in rows_of(reader):
-                copy_row(writer, row)
-        session = Session([path])
-        try:
-            session.table("SELECT 1 FROM cron_ticks LIMIT 0")
-            return session.rows(
-                "SELECT * FROM internal._cron_ticks ORDER BY due_ns, namespace, cronjob"
-            )
-        except TracekitError:
-            return ()
-        finally:
-            session.close()

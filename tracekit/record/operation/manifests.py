@@ -14,6 +14,7 @@ from tracekit.record.server.kinds import CONTROLLER_MANAGER_LEASE
 
 _VERBS = ["get", "list", "watch"]
 _METRICS_PORT = 8080
+_WATCH_PORT = 8081
 _USER_ID = 65532
 _TRACES = "/traces"
 _QUANTITY = re.compile(r"(\d+(?:\.\d+)?)(?:([kKMGTP])(i?))?")
@@ -35,6 +36,10 @@ class Deployment:
     rotate: str = "1h"
     #: `failed` or `all`: also let it read the logs of containers that ended.
     logs: str | None = None
+    #: Also judge what is recorded, in a container beside it.
+    watches: bool = False
+    #: Also alert rules over the metrics of both, as a PrometheusRule.
+    alerts: bool = False
     #: Also let it read the API server's /metrics, for the feature gates.
     reads_gates: bool = False
 
@@ -71,6 +76,7 @@ def manifests(deployment: Deployment) -> list[dict[str, Any]]:
         *_access(deployment),
         _volume_claim(deployment),
         _deployment(deployment),
+        *([_alert_rules(deployment)] if deployment.alerts else []),
     ]
 
 
@@ -132,7 +138,10 @@ def _deployment(deployment: Deployment) -> dict[str, Any]:
                         "fsGroup": _USER_ID,
                         "seccompProfile": {"type": "RuntimeDefault"},
                     },
-                    "containers": [_container(deployment)],
+                    "containers": [
+                        _container(deployment),
+                        *([_watching(deployment)] if deployment.watches else []),
+                    ],
                     "volumes": [
                         {
                             "name": "traces",
@@ -180,6 +189,72 @@ def _container(deployment: Deployment) -> dict[str, Any]:
             {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108 (a path in the pod)
         ],
     }
+
+
+def _watching(deployment: Deployment) -> dict[str, Any]:
+    """The container that judges what the first one records; it has no use for any right."""
+    return {
+        "name": "watch",
+        "image": deployment.image,
+        "args": [
+            *("watch", _TRACES),
+            *("--metrics-port", str(_WATCH_PORT), "--metrics-address", "0.0.0.0"),  # noqa: S104 (inside a pod)
+        ],
+        "ports": [{"name": "watch", "containerPort": _WATCH_PORT}],
+        "resources": {
+            "requests": {"cpu": "100m", "memory": "512Mi"},
+            "limits": {"memory": "2Gi"},
+        },
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        },
+        "volumeMounts": [
+            {"name": "traces", "mountPath": _TRACES, "readOnly": True},
+            {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108 (a path in the pod)
+        ],
+    }
+
+
+#: Alert, expression, for how long, severity, what it means.
+_ALERTS = (
+    ("TracekitDivergence", "increase(tracekit_divergences_total[10m]) > 0", "0m", "critical",
+     "{{ $labels.controller }} controller: {{ $labels.action }} {{ $labels.verdict }}"),
+    ("TracekitNoLeader", 'increase(tracekit_findings_total{id="TK208"}[10m]) > 0', "0m", "critical",
+     "No controller manager renewed its lease."),
+    ("TracekitMissedTicks", "increase(tracekit_missed_ticks_total[30m]) > 0", "0m", "warning",
+     "A CronJob was due and was not started."),
+    ("TracekitStuckJob", "tracekit_oldest_stuck_job_seconds > 120", "1m", "warning",
+     "A Job has waited for its first status for {{ $value | humanizeDuration }}."),
+    ("TracekitBacklog", "tracekit_backlog_jobs > 20", "5m", "warning",
+     "{{ $value }} Jobs wait for their first status."),
+    ("TracekitJudgesLate", "tracekit_judged_behind_seconds > 300", "5m", "warning",
+     "What is judged is {{ $value | humanizeDuration }} old."),
+    ("TracekitBlind", "tracekit_stream_up == 0", "5m", "warning",
+     "The recorder does not see {{ $labels.stream }}."),
+)  # fmt: skip
+
+
+def _alert_rules(deployment: Deployment) -> dict[str, Any]:
+    """Alert rules for the Prometheus operator."""
+    found = [
+        {
+            "alert": name,
+            "expr": expression,
+            "for": period,
+            "labels": {"severity": severity},
+            "annotations": {"summary": summary},
+        }
+        for name, expression, period, severity, summary in _ALERTS
+    ]
+    return _object(
+        "monitoring.coreos.com/v1",
+        "PrometheusRule",
+        deployment.name,
+        namespace=deployment.home,
+        spec={"groups": [{"name": "tracekit", "rules": found}]},
+    )
 
 
 def _kept_bytes(storage: str) -> int | None:

@@ -1,0 +1,161 @@
+"""A record that grows is judged as the whole is: each thing once, none too early, none made up."""
+
+from __future__ import annotations
+
+import random
+from functools import cache
+from pathlib import Path
+from tempfile import mkdtemp
+
+import orjson
+import pyarrow as pa
+
+from tests.lies import plant
+from tests.support.traces import TRACES, import_log, json_lines
+from tracekit.findings.divergences import rule_of
+from tracekit.judging.judged import Judge, resolve_era
+from tracekit.sql.diagnosed import findings_of
+from tracekit.sql.session import Session
+from tracekit.trace.format.schema import NAMES
+from tracekit.trace.reading.reader import TraceReader
+from tracekit.watch.live import LEASE_NS, SETTLED_NS, LiveJudge
+from tracekit.watch.news import News
+from tracekit.watch.waiting import WaitingJobs
+from tracekit.watch.window import relisted
+
+NAME = "v1.36.3-all"
+S = 10**9
+
+
+@cache
+def lied() -> TraceReader:
+    """A real record with two lies in it, early enough to be certain before its end."""
+    rows = list(json_lines(TRACES / NAME / "watch.jsonl.zst"))
+    for kind in ("status-ready-high", "cron-body-label"):
+        planted = plant(kind, rows, random.Random(3))
+        assert planted is not None
+        rows = planted[0]
+    folder = Path(mkdtemp(prefix="tracekit-test-"))
+    log = folder / "watch.jsonl"
+    log.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
+    return import_log(log, folder / "trace", NAME)
+
+
+@cache
+def grown() -> list[list[News]]:
+    """What is told after each piece of 20 s, and at the end."""
+    reader = lied()
+    live = LiveJudge(reader.header, resolve_era(reader, None, None))
+    table = reader.table(NAMES)
+    times = table["recv_ns"].to_pylist()
+    told: list[list[News]] = []
+    start, until_ns = 0, times[0]
+    while start < len(times):
+        until_ns += 20 * S
+        end = next((i for i in range(start, len(times)) if times[i] >= until_ns), len(times))
+        live.feed(table.slice(start, end - start))
+        told.append(live.judge())
+        start = end
+    told.append(live.judge(last=True))
+    return told
+
+
+def test_the_divergences_are_those_of_the_whole_each_once() -> None:
+    whole = Judge(lied(), resolve_era(lied(), None, None)).report().divergences
+    wanted = sorted((rule_of(j).id, j.object.name, j.time_ns) for j in whole)
+    found = sorted((n.id, n.name, n.at_ns) for news in grown() for n in news if n.id < "TK2")
+    assert found == wanted
+    assert wanted
+
+
+def test_nothing_is_told_before_it_is_certain() -> None:
+    for news in grown()[:-1]:
+        for one in news:
+            if one.id < "TK2":
+                assert one.told_ns - one.at_ns >= SETTLED_NS
+
+
+def test_a_divergence_is_told_long_before_the_end() -> None:
+    early = [n for news in grown()[:-1] for n in news if n.id < "TK2"]
+    assert early
+    for one in early:
+        assert one.told_ns - one.at_ns <= 100 * S
+
+
+def test_findings_are_told_once_and_are_those_of_the_whole() -> None:
+    session = Session([lied().path])
+    whole = {(f.id, t.kind, t.name) for f in findings_of(session) for t in f.objects}
+    session.close()
+    told = [(n.id, n.kind, n.name) for news in grown() for n in news if n.id >= "TK2"]
+    assert len(told) == len(set(told))
+    assert told
+    assert set(told) <= whole
+
+
+def test_that_nobody_leads_is_told_once_until_somebody_does() -> None:
+    reader = lied()
+    live = LiveJudge(reader.header, resolve_era(reader, None, None))
+    live.feed(reader.table(NAMES))
+    renewed_ns = max(reader.table(("recv_ns",), streams=["leases"])["recv_ns"].to_pylist())
+    assert list(live.leader(renewed_ns + LEASE_NS - 1)) == []
+    (told,) = live.leader(renewed_ns + LEASE_NS)
+    assert (told.id, told.name) == ("TK208", "kube-controller-manager")
+    assert list(live.leader(renewed_ns + 2 * LEASE_NS)) == []
+    assert list(live.leader(renewed_ns + 1)) == []
+    assert len(list(live.leader(renewed_ns + LEASE_NS))) == 1
+
+
+def test_a_record_that_has_just_begun_is_judged() -> None:
+    reader = lied()
+    live = LiveJudge(reader.header, resolve_era(reader, None, None))
+    assert live.judge() == []
+    table = reader.table(NAMES)
+    for place in range(40):
+        live.feed(table.slice(place, 1))
+        assert live.judge() == []
+
+
+def test_older_rows_become_a_list_of_what_lives() -> None:
+    table = lied().table(NAMES)
+    times = table["recv_ns"].to_pylist()
+    middle = times[len(times) // 2]
+    window = relisted(table, middle)
+    names = ("stream", "uid", "rv", "type", "recv_ns")
+    rows = window.select(names).to_pylist()
+    old = [r for r in rows if r["recv_ns"] < middle and r["stream"] != "leases"]
+    assert {r["type"] for r in old} == {"LIST", "LIST_BEGIN", "LIST_END"}
+    listed = {(r["stream"], r["uid"]): r["rv"] for r in old if r["type"] == "LIST"}
+    assert len(listed) == sum(r["type"] == "LIST" for r in old)
+    live: dict[tuple[str, str], int] = {}
+    for r in table.select(names).to_pylist():
+        if r["recv_ns"] < middle and r["uid"] and r["stream"] != "leases":
+            key = (r["stream"], r["uid"])
+            live.pop(key, None) if r["type"] == "DELETED" else live.update({key: r["rv"]})
+    assert listed == live
+    new = [r for r in rows if r["recv_ns"] >= middle]
+    assert new == [r for r in table.select(names).to_pylist() if r["recv_ns"] >= middle]
+
+
+def jobs(*rows: dict[str, object]) -> pa.Table:
+    base = {"stream": "jobs", "type": "MODIFIED", "start_ns": None, "spec": "{}",
+            "conditions": None, "created_ns": None}  # fmt: skip
+    schema = lied().table(("uid", "type", "recv_ns", "start_ns", "spec", "conditions",
+                           "created_ns", "stream")).schema  # fmt: skip
+    return pa.Table.from_pylist([{**base, **row} for row in rows], schema)
+
+
+def test_a_job_waits_until_its_first_status() -> None:
+    waiting = WaitingJobs()
+    waiting.feed(
+        jobs(
+            {"uid": "a", "type": "ADDED", "recv_ns": 1 * S},
+            {"uid": "b", "type": "ADDED", "recv_ns": 2 * S, "spec": '{"suspend":true}'},
+            {"uid": "c", "type": "ADDED", "recv_ns": 9 * S},
+        )
+    )
+    assert waiting.count == 1
+    assert waiting.longest_ns(11 * S) == 10 * S
+    waiting.feed(jobs({"uid": "a", "recv_ns": 12 * S, "start_ns": 12 * S}))
+    assert waiting.longest_ns(12 * S) == 3 * S
+    waiting.feed(jobs({"uid": "c", "type": "DELETED", "recv_ns": 13 * S}))
+    assert (waiting.count, waiting.longest_ns(13 * S)) == (0, 0)

@@ -1,0 +1,204 @@
+"""`tracekit watch`: verdicts and findings while a record grows."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections import deque
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import orjson
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from tracekit.cli.completion import complete_gates, complete_trace, complete_version
+from tracekit.cli.talk import say, tell
+from tracekit.cli.trace_options import tell_warnings
+from tracekit.cli.units import DURATION
+from tracekit.foreign import for_terminal
+from tracekit.judging.judged import resolve_era
+from tracekit.kube.timestamps import NS_PER_S
+from tracekit.trace.reading.reader import TraceReader
+from tracekit.watch.follow import Follower
+from tracekit.watch.live import SETTLED_NS, LiveJudge
+from tracekit.watch.metrics import WatchCollector, serve
+from tracekit.watch.news import News
+from tracekit.watch.webhook import Webhook
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tracekit.eras.era import Era
+
+#: Of the processor's time judging takes one part in so many: after a long turn it rests longer.
+_SHARE = 5
+_SHOWN = 12
+
+
+@click.command("watch")
+@click.argument("trace", metavar="TRACE", shell_complete=complete_trace)
+@click.option("--poll", type=DURATION, default="1s", show_default=True, help="Look so often.")
+@click.option("--duration", type=DURATION, help="End after this time, for example 10m.")
+@click.option("--once", is_flag=True, help="End when all that is there by now is judged.")
+@click.option("--webhook", metavar="URL", help="POST each finding there, as JSON.")
+@click.option("--metrics-port", type=int, help="Serve /metrics here.")
+@click.option("--metrics-address", default="127.0.0.1", help="Address of --metrics-port.")
+@click.option(
+    "--fail-on",
+    type=click.Choice(["error", "warning"]),
+    help="Exit 1 after a finding so bad or worse.",
+)
+@click.option(
+    "--kubernetes-version",
+    metavar="V",
+    help="Judge as this version, like v1.36.3.",
+    shell_complete=complete_version,
+)
+@click.option(
+    "--feature-gates",
+    metavar="A=true,…",
+    help="Gates that differ from the defaults.",
+    shell_complete=complete_gates,
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["lines", "jsonl"]),
+    default="lines",
+    show_default=True,
+    help="How to print a finding.",
+)
+def watch(
+    *,
+    trace: str,
+    poll: float,
+    duration: float | None,
+    once: bool,
+    webhook: str | None,
+    metrics_port: int | None,
+    metrics_address: str,
+    fail_on: str | None,
+    kubernetes_version: str | None,
+    feature_gates: str | None,
+    output: str,
+) -> int:
+    """Judge TRACE while `tracekit record` writes it, and tell what comes up.
+
+    TRACE is a trace, or the folder of `record --rotate`. Each divergence and each finding is told
+    once, as soon as it is certain: about 45 s after it happened, of CronJobs 75 s, and that nobody
+    leads after 16 s (docs/watch.md). On a terminal a live table, else one line for each.
+    """
+    follower = Follower(Path(trace))
+    posts = Webhook(webhook) if webhook is not None else None
+    era = resolve_era(TraceReader(follower.trace), kubernetes_version, feature_gates)
+    tell_warnings(era)
+    loop = _Loop(follower, era, posts, output)
+    with ExitStack() as stack:
+        if metrics_port is not None:
+            server = serve(loop.collector, address=metrics_address, port=metrics_port)
+            stack.callback(server.shutdown)
+        if posts is not None:
+            posts.start()
+            stack.callback(posts.close)
+        try:
+            loop.run(poll, duration, once=once)
+        except KeyboardInterrupt:
+            say("Stopped")
+    if posts is not None and posts.failed:
+        tell(f"{posts.failed} posts failed: {posts.last_error}")
+    limit = {"error": ("error",), "warning": ("error", "warning")}.get(fail_on or "", ())
+    return 1 if any(loop.worst.get(severity) for severity in limit) else 0
+
+
+class _Loop:
+    """Reads, judges and tells, until something ends it."""
+
+    def __init__(self, follower: Follower, era: Era, webhook: Webhook | None, output: str) -> None:
+        self._follower, self._era = follower, era
+        self._webhook, self._output = webhook, output
+        self._live = LiveJudge(follower.header(), era)
+        self.collector = WatchCollector(self._live, webhook)
+        self.worst: dict[str, int] = {}
+        self._latest: deque[News] = deque(maxlen=_SHOWN)
+        self._stop = threading.Event()
+        self._lost = 0
+
+    def run(self, poll_s: float, duration_s: float | None, *, once: bool) -> None:
+        """Go on until the time is over; `once` until nothing new is there."""
+        console = Console(stderr=True)
+        end_s = None if duration_s is None else time.monotonic() + duration_s
+        due_s, table = 0.0, None
+        if console.is_terminal and sys.stdout.isatty():
+            table = Live(console=console, auto_refresh=False)
+            table.start()
+        try:
+            while True:
+                more = self._take()
+                now_s = time.monotonic()
+                if once and not more:
+                    self._tell(self._live.judge(last=True))
+                    return
+                if now_s >= due_s and not (once and more):
+                    self._tell(self._live.judge())
+                    # Judging must leave the processor to others, the recorder first of all.
+                    due_s = time.monotonic() + _SHARE * (time.monotonic() - now_s)
+                if not once:
+                    self._tell(self._live.leader(time.time_ns()))
+                if table is not None:
+                    table.update(self._shown(), refresh=True)
+                if end_s is not None and time.monotonic() >= end_s:
+                    return
+                if not more:
+                    self._stop.wait(poll_s)
+        finally:
+            if table is not None:
+                table.stop()
+
+    def _take(self) -> bool:
+        """Take in what is new; whether there may be more."""
+        rows = self._follower.poll()
+        if rows is not None:
+            self._live.feed(rows)
+        elif self._follower.rotated():
+            self._tell(self._live.judge())
+            self._live = self.collector.live = self._live.renewed(self._follower.header())
+            return True
+        if self._follower.lost_rows > self._lost:
+            tell(
+                f"{self._follower.lost_rows - self._lost} rows are missing, their files are gone: "
+                "what they told is not judged"
+            )
+            self._lost = self._follower.lost_rows
+        return rows is not None
+
+    def _tell(self, news: Iterable[News]) -> None:
+        for one in news:
+            self.worst[one.severity] = self.worst.get(one.severity, 0) + 1
+            self._latest.append(one)
+            if self._output == "jsonl":
+                click.echo(orjson.dumps(one.document()).decode())
+            else:
+                click.echo(for_terminal(one.line))
+            sys.stdout.flush()
+            if self._webhook is not None:
+                self._webhook.post(one)
+
+    def _shown(self) -> Table:
+        table = Table("when", "id", "object", "what", title=for_terminal(self._title()))
+        for one in self._latest:
+            at = time.strftime("%H:%M:%S", time.gmtime(one.at_ns / NS_PER_S))
+            table.add_row(at, one.id, for_terminal(one.subject), for_terminal(one.text))
+        return table
+
+    def _title(self) -> str:
+        live = self._live
+        found = sum(live.counts.divergences.values())
+        return (
+            f"{live.counts.rows:,} rows, {found} divergences, {live.waiting.count} Jobs wait, "
+            f"certain up to {SETTLED_NS // NS_PER_S} s ago"
+        )

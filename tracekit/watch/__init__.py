@@ -1,0 +1,1 @@
+"""Verdicts and findings while a record grows: `follow` reads it, `live` judges, `news` is told."""

@@ -1,0 +1,259 @@
+"""Judges a record while it grows: rows in, news out, each once and only when it is certain.
+
+Divergences of the Job controller come from `RollingJudge`; those of the CronJob controller, and the
+findings, from what of the record is still of use (`window.py`). Time is the record's own: `now_ns`,
+which only says how long the record has been silent, is handed in.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tracekit.eras.cronjob import CronJobEra
+from tracekit.eras.era import Era
+from tracekit.eras.job import JobRules
+from tracekit.findings.controllers import LEADER
+from tracekit.findings.diagnosis import diagnose
+from tracekit.findings.model import Case, Severity, Target
+from tracekit.judging.cron_rows import cron_rows
+from tracekit.judging.rolling import ROW_COLUMNS, RollingJudge
+from tracekit.judging.run_context import run_context_of
+from tracekit.kube.timestamps import NS_PER_S, format_rfc3339
+from tracekit.replay.cron_history import SLOT_NAME
+from tracekit.replay.cron_runner import CronRunner
+from tracekit.replay.observed_cronjob import judge_cron_jobs
+from tracekit.sql.held_facts import facts_from_reader
+from tracekit.trace.format.model import TraceHeader
+from tracekit.trace.reading.held import in_file_order, read_held
+from tracekit.trace.reading.reader import TraceReader
+from tracekit.verdict import Judgement
+from tracekit.watch.news import News, of_case, of_divergence
+from tracekit.watch.waiting import WaitingJobs
+from tracekit.watch.window import Window
+
+#: A verdict waits for so long, for rows that may still explain it.
+SETTLED_NS = 30 * NS_PER_S
+#: The CronJob controller may take as long for a tick, and a rest of its sync as long again.
+CRON_SETTLED_NS = 60 * NS_PER_S
+#: The findings look back so far.
+WINDOW_NS = 3600 * NS_PER_S
+#: A lease that is not renewed for so long has no holder (--leader-elect-lease-duration).
+LEASE_NS = 15 * NS_PER_S
+#: Verdicts are kept for so many times the time that they took to settle.
+_JUDGED = 6
+_LEASE = "kube-controller-manager"
+#: Rules that only the whole of a record decides, or that say what is said live in another way.
+_NOT_LIVE = ("TK1", "TK9", LEADER.id)
+
+
+@dataclass(slots=True)
+class Counts:
+    """What was said so far, for metrics."""
+
+    divergences: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    findings: Counter[str] = field(default_factory=Counter)
+    missed_ticks: int = 0
+    rows: int = 0
+
+
+class LiveJudge:
+    """The news of a growing record, by the rules of one era."""
+
+    def __init__(self, header: TraceHeader, era: Era, *, settled_ns: int = SETTLED_NS) -> None:
+        self._header = header
+        self._era = era
+        self._settled_ns = settled_ns
+        self._rolling = RollingJudge(JobRules.of(era), settled_after_ns=settled_ns)
+        self._around = Window(_around, WINDOW_NS)
+        self._recent = Window(_of_jobs, 2 * settled_ns)
+        #: Those of the rows that findings look at: they decide whose work a pod was.
+        self._judged: deque[Judgement] = deque()
+        self._said: dict[tuple[Any, ...], int] = {}
+        self._renewed_ns = 0
+        self._leaderless = False
+        self._now_ns = 0
+        self._path = Path("record")
+        self.waiting = WaitingJobs()
+        self.counts = Counts()
+
+    @property
+    def now_ns(self) -> int:
+        """The time of the latest row."""
+        return self._now_ns
+
+    @property
+    def held_rows(self) -> int:
+        """Rows in memory, but for those of the Jobs that are judged."""
+        return self._around.rows + self._recent.rows
+
+    def feed(self, rows: pa.Table) -> None:
+        """Take in rows with all columns, in order of arrival; each only once."""
+        if not rows.num_rows:
+            return
+        self.counts.rows += rows.num_rows
+        self._now_ns = max(self._now_ns, pc.max(rows["recv_ns"]).as_py() or 0)
+        self._rolling.feed(rows.select(list(ROW_COLUMNS)))
+        self._around.feed(rows)
+        self._recent.feed(rows)
+        self.waiting.feed(rows)
+        leases = rows.filter(_equal(rows, "stream", "leases"))
+        leases = leases.filter(_equal(leases, "name", _LEASE))
+        if leases.num_rows:
+            self._renewed_ns = max(self._renewed_ns, pc.max(leases["recv_ns"]).as_py() or 0)
+
+    def leader(self, now_ns: int) -> Iterator[News]:
+        """Whether the controller manager still renews its lease: no verdict has to settle."""
+        silent_ns = now_ns - self._renewed_ns
+        if not self._renewed_ns:
+            return
+        if silent_ns < LEASE_NS:
+            self._leaderless = False
+        elif not self._leaderless:
+            self._leaderless = True
+            yield self._told(
+                Case(
+                    LEADER,
+                    Target("Lease", "kube-system", _LEASE),
+                    f"nobody has renewed it for {silent_ns / NS_PER_S:.0f} s",
+                    self._renewed_ns,
+                    now_ns,
+                    f"last renewed {format_rfc3339(self._renewed_ns)}; {self.waiting.count} Jobs "
+                    "wait for their first status",
+                ),
+                now_ns,
+            )
+
+    def judge(self, *, last: bool = False) -> list[News]:
+        """What has become certain since the last call, by time; if it is the last, all the rest."""
+        if last:
+            self._settled_ns = 0
+        around = self._reader(self._around)
+        context = run_context_of(around)
+        context = replace(context, end_ns=self._now_ns)
+        rolling = self._rolling
+        judgements = rolling.close(context) if last else rolling.judgements(context)
+        news = list(self._divergences(judgements))
+        if any(table.num_rows for table in around.batches(("seq",), streams=["cronjobs"])):
+            news += self._cron(around)
+        news += self._findings(judgements)
+        self._forget()
+        return sorted(news, key=lambda n: (n.at_ns, n.id, n.subject))
+
+    def renewed(self, header: TraceHeader) -> LiveJudge:
+        """One for the trace that a rotation began: it knows what was said, and how much."""
+        other = LiveJudge(header, self._era, settled_ns=self._settled_ns)
+        other._said, other.counts = self._said, self.counts
+        return other
+
+    #### What there is to say ####
+
+    def _divergences(self, judgements: Iterable[Judgement]) -> Iterator[News]:
+        for judgement in judgements:
+            if judgement.divergent:
+                where = judgement.object
+                key = (where.uid, judgement.action, judgement.verdict, judgement.resource_version,
+                       judgement.subject)  # fmt: skip
+                if self._is_new(key, judgement.time_ns):
+                    what = (judgement.controller, judgement.action, judgement.verdict.value)
+                    self.counts.divergences[what] += 1
+                    news = of_divergence(judgement, self._now_ns)
+                    self.counts.findings[news.id] += 1
+                    yield news
+
+    def _cron(self, around: TraceReader) -> Iterator[News]:
+        rows, context = cron_rows(around)
+        found = judge_cron_jobs(rows, CronRunner(CronJobEra.of(self._era)), context)
+        certain_ns = self._now_ns - (CRON_SETTLED_NS if self._settled_ns else 0)
+        yield from self._divergences(j for j in found if j.time_ns <= certain_ns)
+
+    def _findings(self, judgements: list[Judgement]) -> Iterator[News]:
+        """Findings about the Jobs of the latest rows, and about CronJobs."""
+        table = pa.concat_tables([self._around.table(), self._recent.table()])
+        reader = self._held(table)
+        self._judged += judgements
+        while self._judged and self._judged[0].time_ns < self._now_ns - _JUDGED * self._settled_ns:
+            self._judged.popleft()
+        facts = facts_from_reader(reader, list(self._judged), self._era)
+        for tick in facts.ticks:
+            key = ("tick", tick["cronjob_uid"], tick["due_ns"])
+            if tick["outcome"] == "missed" and self._is_new(key, tick["due_ns"]):
+                self.counts.missed_ticks += 1
+        certain_ns = self._now_ns - self._settled_ns
+        for finding in diagnose(facts):
+            if finding.id.startswith(_NOT_LIVE):
+                continue
+            for case in finding.cases:
+                if case.from_ns <= certain_ns and case.badness is not Severity.INFO:
+                    yield from self._case(case)
+
+    def _case(self, case: Case) -> Iterator[News]:
+        key = (case.rule.id, case.target.kind, case.target.namespace, case.target.name)
+        if self._is_new(key, case.until_ns):
+            yield self._told(case, self._now_ns)
+
+    def _told(self, case: Case, told_ns: int) -> News:
+        self.counts.findings[case.rule.id] += 1
+        return of_case(case, told_ns)
+
+    def _is_new(self, key: tuple[Any, ...], at_ns: int) -> bool:
+        if key in self._said:
+            self._said[key] = max(self._said[key], at_ns, self._now_ns - WINDOW_NS)
+            return False
+        self._said[key] = at_ns
+        return True
+
+    def _forget(self) -> None:
+        """What lies behind the window cannot come up again."""
+        before_ns = self._now_ns - 2 * WINDOW_NS
+        for key in [key for key, at_ns in self._said.items() if at_ns < before_ns]:
+            del self._said[key]
+
+    def _reader(self, window: Window) -> TraceReader:
+        return self._held(window.table())
+
+    def _held(self, table: pa.Table) -> TraceReader:
+        header = replace(self._header, sealed_from=0)
+        return read_held(in_file_order(table), header, self._path)
+
+
+def _equal(table: pa.Table, name: str, value: str) -> Any:
+    return pc.fill_null(pc.equal(pc.cast(table[name], pa.string()), value), False)  # noqa: FBT003
+
+
+def _around(rows: pa.Table) -> pa.Table:
+    """What concerns the record and the process as a whole, and CronJobs with their Jobs."""
+    jobs = _equal(rows, "stream", "jobs")
+    slots = pc.fill_null(
+        pc.match_substring_regex(pc.cast(rows["name"], pa.string()), f"^{SLOT_NAME.pattern}$"),
+        False,  # noqa: FBT003
+    )
+    child = pc.and_(jobs, pc.or_(pc.is_valid(rows["cronjob"]), slots))
+    cron = pc.and_(_equal(rows, "stream", "events"), pc.is_valid(rows["cronjob"]))
+    lease = pc.and_(_equal(rows, "stream", "leases"), _equal(rows, "name", _LEASE))
+    whole = pc.is_in(
+        pc.cast(rows["stream"], pa.string()), pa.array(["cronjobs", "namespaces", "resourcequotas"])
+    )
+    control = pc.is_in(
+        pc.cast(rows["type"], pa.string()), pa.array(["LIST_BEGIN", "LIST_END", "GAP"])
+    )
+    mask = pc.or_(pc.or_(child, cron), pc.or_(lease, pc.or_(whole, control)))
+    return rows.filter(pc.fill_null(mask, False))  # noqa: FBT003
+
+
+def _of_jobs(rows: pa.Table) -> pa.Table:
+    """The states of Jobs that no CronJob owns, of their pods (released ones, too), of Events."""
+    state = pc.is_in(
+        pc.cast(rows["type"], pa.string()), pa.array(["LIST", "ADDED", "MODIFIED", "DELETED"])
+    )
+    stream = pc.is_in(pc.cast(rows["stream"], pa.string()), pa.array(["jobs", "pods", "events"]))
+    released = pc.and_(_equal(rows, "stream", "pods"), pc.is_null(rows["owner_uid"]))
+    mine = pc.and_(pc.and_(state, stream), pc.or_(pc.is_valid(rows["job"]), released))
+    child = pc.and_(_equal(rows, "stream", "jobs"), pc.is_valid(rows["cronjob"]))
+    return rows.filter(pc.and_(pc.fill_null(mine, False), pc.invert(child)))  # noqa: FBT003

@@ -1,0 +1,73 @@
+"""What a live judge has to say: one divergence or one finding, once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tracekit.findings.divergences import rule_of
+from tracekit.findings.model import Case
+from tracekit.kube.timestamps import format_rfc3339
+from tracekit.verdict import Judgement
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """One thing that is told, once."""
+
+    id: str  # of the kind of finding, for example TK126
+    severity: str  # error, warning or info
+    kind: str
+    namespace: str
+    name: str
+    text: str  # one sentence, without the object
+    why: str
+    at_ns: int  # when it happened, Unix ns
+    told_ns: int  # up to when the record was known when it was told
+
+    @property
+    def subject(self) -> str:
+        """The object, in words."""
+        return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else self.name
+
+    @property
+    def line(self) -> str:
+        """All of it on one line."""
+        at = format_rfc3339(self.at_ns)
+        return f"{at} {self.severity.upper()} {self.id} {self.subject}: {self.text} ({self.why})"
+
+    def document(self) -> dict[str, Any]:
+        """All of it as JSON has it; within one schema version keys are only added."""
+        return {
+            "schema_version": 1,
+            "id": self.id,
+            "severity": self.severity,
+            "object": {"kind": self.kind, "namespace": self.namespace, "name": self.name},
+            "text": self.text,
+            "why": self.why,
+            "time": format_rfc3339(self.at_ns),
+            "time_ns": self.at_ns,
+            "delay_s": round((self.told_ns - self.at_ns) / 1e9, 3),
+        }
+
+
+def of_divergence(judgement: Judgement, told_ns: int) -> News:
+    """A divergence as news."""
+    where, rule = judgement.object, rule_of(judgement)
+    title = rule.title.partition(": ")[2] or rule.title
+    paths = ", ".join(dict.fromkeys(field.path for field in judgement.fields))
+    text = f"{title} ({paths})" if paths else title
+    return News(
+        rule.id, rule.severity.value, where.kind, where.namespace, where.name, text,
+        f"{judgement.subject}, resourceVersion {judgement.resource_version}: {judgement.why}",
+        judgement.time_ns, told_ns,
+    )  # fmt: skip
+
+
+def of_case(case: Case, told_ns: int) -> News:
+    """A finding about one object as news."""
+    target = case.target
+    return News(
+        case.rule.id, case.badness.value, target.kind, target.namespace, target.name, case.claim,
+        case.detail, case.from_ns, told_ns,
+    )  # fmt: skip

@@ -1,1 +1,0 @@
-"""What other rules would have done with the Jobs of a record."""
