@@ -40,9 +40,9 @@ class HeldRows:
         del group, selection
         return True
 
-    def read(self, group: int, columns: Sequence[str]) -> pa.Table:
+    def read(self, group: int, columns: Sequence[str], selection: object = None) -> pa.Table:
         """The columns of the rows."""
-        del group
+        del group, selection
         return conform(self._table, columns)
 
 
