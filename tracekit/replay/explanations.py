@@ -255,11 +255,17 @@ class CutSearch(Attempts):
             state = replace(state, index=len(history.writes))
             at_ns = self.facts.run_context.end_ns
         assume = self._silent_assumptions(at_ns)
+        moments = [(at_ns, assume)]
+        if before is not None:
+            # Right after it, what is gone by the next one may still be there.
+            last = before.writes[-1]
+            moments.append((last.recv_ns, assume._replace(served_rv=last.rv + 1)))
         for job in jobs[oldest:]:
             if job.type == "DELETED":
                 continue
             positions = range(max(state.pod_floor, seen - SILENT_PODS), seen + 1)
             for cut in self.cuts_at(state, job, positions):
-                found = self.silent_sync(state, cut, at_ns, assume)
-                if found is not None:
-                    yield found.silent[-1]
+                for served_ns, served in moments:
+                    found = self.silent_sync(state, cut, served_ns, served)
+                    if found is not None:
+                        yield found.silent[-1]

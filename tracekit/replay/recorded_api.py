@@ -62,6 +62,7 @@ class Assumptions(NamedTuple):
     cuts_off: bool = False  # the record may end, or the controller have died, inside the sync
     second_deletes: bool = False  # an Event may tell of a DELETE that came after another's
     silent: bool = False  # the sync left no write at all
+    served_rv: int | None = None  # ... and met the server as it was at this revision
     lenient: bool = False  # note what does not fit as a problem and go on
 
 
@@ -222,6 +223,8 @@ class RecordedApi(msgspec.Struct):
     # The search for the observed counterpart.
 
     def _now_rv(self) -> int:
+        if self.assume.served_rv is not None:
+            return self.assume.served_rv
         writes = self.history.writes
         return writes[self.floor].rv if self.floor < len(writes) else self.last_rv
 
