@@ -42,8 +42,8 @@ def job_body_differences(
 ) -> list[FieldDifference]:
     """Every field of a created Job that the controller would not have posted.
 
-    `dropped` are fields of the spec whose gate is off: the server stores them in the template of a
-    CronJob, and not in a Job.
+    `dropped` are fields of the spec whose gate is off, as far as is known: the server stores them
+    in the template of a CronJob, and not in a Job.
     """
     meta = raw.get("metadata") or {}
     spec = raw.get("spec") or {}
@@ -56,7 +56,7 @@ def job_body_differences(
     }
     found += _maps("metadata.annotations", intent.annotations, observed)
     found += _owner(intent, meta.get("ownerReferences") or [])
-    posted = {key: value for key, value in intent.spec.items() if key not in dropped}
+    posted = {key: value for key, value in intent.spec.items() if key in spec or key not in dropped}
     found += _spec(posted, spec)
     return found
 

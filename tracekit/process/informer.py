@@ -97,6 +97,11 @@ class Informer(Generic[V]):
             for obj in listed:
                 self._set(self._view(obj), None)
             self.revision = revision
+            # Upstream's workers may begin a moment before the handlers of the listing are through.
+            through_ns = max((handlers.last_ns for handlers in self._handlers), default=0)
+            self._life.at(max(through_ns, self._life.now_ns), ready)
+
+        def ready() -> None:
             self.synced = True
             synced()
 

@@ -113,3 +113,19 @@ def test_no_difference(sentence: str, wanted: CreateJob, observed: dict) -> None
 )
 def test_a_difference_is_named_by_its_path(path: str, wanted: CreateJob, observed: dict) -> None:
     assert [difference.path for difference in job_body_differences(wanted, observed)] == [path]
+
+
+def test_a_field_whose_gate_is_off_stays_in_the_template_of_the_cron_job() -> None:
+    wanted = intent(ttlSecondsAfterFinished=5)
+    dropped = ("ttlSecondsAfterFinished",)
+    assert job_body_differences(wanted, body()) != []
+    assert job_body_differences(wanted, body(), dropped) == []
+    assert job_body_differences(wanted, body(ttlSecondsAfterFinished=5), dropped) == []
+    assert job_body_differences(wanted, body(ttlSecondsAfterFinished=6), dropped) != []
+
+
+def test_a_limit_for_each_index_is_in_place_of_one_for_the_job() -> None:
+    wanted = intent(backoffLimitPerIndex=1)
+    unlimited = body(backoffLimitPerIndex=1, backoffLimit=2**31 - 1)
+    assert job_body_differences(wanted, unlimited) == []
+    assert job_body_differences(wanted, body(backoffLimitPerIndex=1)) != []
