@@ -10,8 +10,10 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec.structs import replace
 
 from tests.support.fake_api import FakeApi
 from tests.support.objects import NOW_NS, job, rules
@@ -26,7 +28,7 @@ from tracekit.replay.handlers import pod_observed
 from tracekit.replay.history import History, Manager, Revision, WriteKind, build_history
 from tracekit.replay.run_context import RunContext
 
-SIZES = (10, 100, 500, 1000)
+SIZES = (10, 100, 1000, 5000)
 NS_PER_MS = 1_000_000
 
 
