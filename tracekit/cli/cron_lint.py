@@ -28,6 +28,7 @@ from tracekit.cronlint.comparison import Comparison, compare
 from tracekit.cronlint.croniter_reading import Question, Reading, croniter_reading
 from tracekit.cronlint.sources import Entry, crontab_entries, manifest_entries
 from tracekit.cronlint.surprises import (
+    SURPRISES,
     Surprise,
     changes,
     clock_changes,
@@ -44,6 +45,7 @@ from tracekit.kube.timestamps import NS_PER_S, format_rfc3339
 from tracekit.report.documents import write_document
 from tracekit.report.table import counted, write_line
 from tracekit.sql.session import Session
+from tracekit.suggest import hint
 from tracekit.trace.stores.place import is_url
 
 _FILE_BYTES_MAX = 4_000_000
@@ -93,7 +95,11 @@ class _Result:
     most=1_000,
     what="How many activations are compared, from TIME and from each clock change on.",
 )
+<<<<<<< HEAD
 @release_option(f"Release that counts.  [default: the trace's own, else {NEWEST}]")
+=======
+@click.option("--fail-on", metavar="CLASS,…", help="Exit 1 on one of these classes, or on any.")
+>>>>>>> a4282ee (findings: last words with the first cause; cron lint: --fail-on; watch: end on TERM)
 @output_option
 def lint(
     source: str,
@@ -104,14 +110,16 @@ def lint(
     from_text: str | None,
     count: int,
     kubernetes_version: str | None,
+    fail_on: str | None,
     output: str,
-) -> None:
+) -> int:
     """Say where Kubernetes reads schedules differently from crontab and Airflow (croniter).
 
     The source is a schedule, a crontab, manifests (.yaml, .json) or a trace. Each disagreement has
     a class (docs/cron.md). Told as well: runs that a clock change drops or doubles, a
     startingDeadlineSeconds that no run can keep, Jobs that took longer than the time between two
-    runs. The exit status is 0 whatever is found; verdicts never depend on this.
+    runs. The exit status is 0 whatever is found, or 1 with --fail-on; verdicts never depend on
+    this.
 
     \b
     Examples:
@@ -120,6 +128,7 @@ def lint(
       tracekit cron lint /etc/crontab --kubernetes-version v1.21.14
       tracekit cron lint ./trace -o json
     """  # noqa: D301 - \b is click's mark for lines kept as they are
+    failing = _failing(fail_on)
     entries, recorded = _entries(source, time_zone, starting_deadline)
     if entries[0].where and (time_zone is not None or starting_deadline is not None):
         raise UsageError(
@@ -139,9 +148,36 @@ def lint(
         write_document(_document(results, asked), sys.stdout)
     else:
         for line in _lines(results, asked):
+<<<<<<< HEAD
             text = line.lstrip(" ")
             by = len(line) - len(text)
             write_line(text, sys.stdout, by=by, then=by + 2)
+=======
+            click.echo(for_terminal(line))
+    found = {name for result in results for name in _said_of(result)}
+    return 1 if found & failing else 0
+
+
+def _said_of(result: _Result) -> Iterator[str]:
+    """The classes of a schedule's disagreements, and the names of its surprises."""
+    yield from result.comparison.classes
+    yield from (surprise.name for surprise in result.surprises)
+
+
+def _failing(text: str | None) -> frozenset[str]:
+    """The classes and surprises on which it is to fail."""
+    known = (*CLASSES, *SURPRISES)
+    if text is None:
+        return frozenset()
+    if text == "any":
+        return frozenset(known)
+    names = [name.strip() for name in text.split(",")]
+    for name in names:
+        if name not in known:
+            meant = hint(name, known, "docs/cron.md lists them; `any` is all")
+            raise UsageError(f"--fail-on: {name!r} is no class{meant}")
+    return frozenset(names)
+>>>>>>> a4282ee (findings: last words with the first cause; cron lint: --fail-on; watch: end on TERM)
 
 
 def _entries(

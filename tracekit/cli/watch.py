@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import threading
 import time
 from collections import deque
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from rich.live import Live
 from rich.table import Table
 
 from tracekit.cli.completion import complete_gates, complete_trace, complete_version
-from tracekit.cli.talk import say, tell
+from tracekit.cli.talk import tell
 from tracekit.cli.trace_options import tell_warnings
 from tracekit.cli.units import DURATION
 from tracekit.foreign import for_terminal
@@ -31,7 +32,7 @@ from tracekit.watch.news import News
 from tracekit.watch.webhook import Webhook
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from tracekit.eras.era import Era
 
@@ -105,14 +106,26 @@ def watch(
         if posts is not None:
             posts.start()
             stack.callback(posts.close)
-        try:
+        with _signals(loop):
             loop.run(poll, duration, once=once)
-        except KeyboardInterrupt:
-            say("Stopped")
     if posts is not None and posts.failed:
         tell(f"{posts.failed} posts failed: {posts.last_error}")
     limit = {"error": ("error",), "warning": ("error", "warning")}.get(fail_on or "", ())
     return 1 if any(loop.worst.get(severity) for severity in limit) else 0
+
+
+@contextmanager
+def _signals(loop: _Loop) -> Iterator[None]:
+    """Ctrl-C and TERM end it, also where a shell had them ignored, as for what it runs behind."""
+    previous = {
+        number: signal.signal(number, lambda *_: loop.stop())
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
 
 
 class _Loop:
@@ -127,6 +140,10 @@ class _Loop:
         self._latest: deque[News] = deque(maxlen=_SHOWN)
         self._stop = threading.Event()
         self._lost = 0
+
+    def stop(self) -> None:
+        """End it soon; may be called from a signal handler."""
+        self._stop.set()
 
     def run(self, poll_s: float, duration_s: float | None, *, once: bool) -> None:
         """Go on until the time is over; `once` until nothing new is there."""
@@ -151,7 +168,7 @@ class _Loop:
                     self._tell(self._live.leader(time.time_ns()))
                 if table is not None:
                     table.update(self._shown(), refresh=True)
-                if end_s is not None and time.monotonic() >= end_s:
+                if self._stop.is_set() or (end_s is not None and time.monotonic() >= end_s):
                     return
                 if not more:
                     self._stop.wait(poll_s)

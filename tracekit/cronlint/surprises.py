@@ -35,6 +35,13 @@ class Surprise:
     text: str
 
 
+#: The names of all that is told beside the classes of disagreement.
+SURPRISES = (
+    "never-due", "missed-at-random", "no-date", "dropped", "fires-twice", "overlap", "generation",
+    "kubernetes",
+)  # fmt: skip
+
+
 def never_due(schedule: Schedule, at_ns: int) -> list[Surprise]:
     """Whether the schedule has no date that the library would ever find."""
     if schedule.next_ns(at_ns) is not None:

@@ -355,6 +355,8 @@ class Facts:
     end_ns: int
     generation: Generation
     namespaces: Sequence[str] = ()  # those that the record was limited to
+    #: By namespace and pod: rows of the view logs, what containers that ended had said.
+    last_words: Mapping[tuple[str, str], Sequence[Row]] = field(default_factory=dict)
     verdicts_of: Mapping[tuple[str, str, str, str], list[Judgement]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -399,6 +401,7 @@ def facts_of(
     problems: Sequence[str],
     generation: Generation,
     namespaces: Sequence[str] = (),
+    logs: Sequence[Row] = (),
 ) -> Facts:
     """Put the rows of a trace together; they come in any order."""
     lives: dict[str, defaultdict[tuple[str, str, str], list[State]]] = {
@@ -444,7 +447,15 @@ def facts_of(
         end_ns=end_ns,
         generation=generation,
         namespaces=namespaces,
+        last_words=_by_pod(logs),
     )
+
+
+def _by_pod(logs: Iterable[Row]) -> dict[tuple[str, str], list[Row]]:
+    found: defaultdict[tuple[str, str], list[Row]] = defaultdict(list)
+    for log in logs:
+        found[log["namespace"] or "", log["pod"] or ""].append(log)
+    return dict(found)
 
 
 def _pauses(leases: Mapping[tuple[str, str, str], list[State]]) -> list[Pause]:

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 
-from tracekit.findings.facts import Facts, Job, Pod
+from tracekit.findings.facts import Facts, Job, Pod, Row
 from tracekit.findings.model import Case, Rule, Severity
 from tracekit.findings.words import clock, counted, named
+from tracekit.kube.timestamps import parse_rfc3339
 
 _PULLS = ("ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull")
+#: Of the last words so much is told: characters of a line, lines of a log, logs.
+_WORDS_CHARS = 200
+_WORDS_LINES = 5
+_WORDS_SHOWN = 3
 _LOGS = "Read the logs of the pods that are named, as long as they are there."
 
 EXITED = Rule(
@@ -109,7 +115,48 @@ def _failed(facts: Facts, job: Job) -> Case:
     if not job.pods and _refusals(facts, job):
         return _refused_case(facts, job, end_ns)
     rule, claim, pods = _cause(job, reason, dead, ran=ran)
-    return _case(job, rule, claim, end_ns, pods, reason)
+    return _with_last_words(facts, job, _case(job, rule, claim, end_ns, pods, reason), pods)
+
+
+def _with_last_words(facts: Facts, job: Job, case: Case, pods: list[Pod]) -> Case:
+    """The case with what the pods that show its cause had said, or why that is not known."""
+    found = [
+        log for pod in pods for log in facts.last_words.get((job.namespace, pod.name), ())
+        if log["exit_code"] != 0
+    ]  # fmt: skip
+    if not found:
+        return case
+    said = next((log for log in reversed(found) if _last_line(log)), found[-1])
+    who = f"container {said['container']} of {said['pod']}"
+    line = _last_line(said)
+    told = f"{who} said last: {line}" if line else f"the log of {who} could not be had"
+    if not line and not said["gap"]:
+        told = f"{who} said nothing"
+    evidence = [
+        {
+            "pod": log["pod"],
+            "container": log["container"],
+            "exit_code": log["exit_code"],
+            "text": "\n".join((log["text"] or "").splitlines()[-_WORDS_LINES:]) or None,
+            "gap": log["gap"],
+        }
+        for log in found[-_WORDS_SHOWN:]
+    ]
+    return replace(
+        case,
+        detail=f"{case.detail}; {told}",
+        evidence={**case.evidence, "last_words": evidence},
+    )
+
+
+def _last_line(log: Row) -> str:
+    """The last line that says something, without the time that the kubelet put before it."""
+    for line in reversed((log["text"] or "").splitlines()):
+        at, _, words = line.partition(" ")
+        text = words if parse_rfc3339(at) is not None else line
+        if text.strip():
+            return str(text.strip()[:_WORDS_CHARS])
+    return ""
 
 
 def _cause(job: Job, reason: str, dead: list[Pod], *, ran: bool) -> tuple[Rule, str, list[Pod]]:

@@ -51,6 +51,10 @@ def facts_from(session: Session) -> Facts:
         problems=list(session.problems),
         generation=_generation(session),
         namespaces=(),
+        logs=session.rows(
+            "SELECT namespace, pod, container, exit_code, text, gap FROM logs "
+            "ORDER BY seen_at, pod, container"
+        ),
     )
 
 

@@ -40,6 +40,28 @@ def names(schedule: dict) -> list[str]:
     return [note["name"] for note in schedule["notes"]]
 
 
+@pytest.mark.parametrize(
+    ("classes", "status"),
+    [
+        ("one-value-range", 1),
+        ("random, one-value-range", 1),
+        ("any", 1),
+        ("random", 0),
+        ("overlap,weekday-7", 0),
+    ],
+)
+def test_it_fails_on_the_classes_that_are_named(classes: str, status: int) -> None:
+    words = ["cron", "lint", "5-5 * * * *", *FROM, "--fail-on", classes]
+    result = CliRunner().invoke(cli, words, catch_exceptions=False, standalone_mode=False)
+    assert result.return_value == status
+
+
+def test_a_class_that_there_is_not_is_refused() -> None:
+    words = ["cron", "lint", "5 * * * *", "--fail-on", "weekday7"]
+    with pytest.raises(UsageError, match=r"'weekday7' is no class.*weekday-7"):
+        CliRunner().invoke(cli, words, catch_exceptions=False, standalone_mode=False)
+
+
 def test_a_schedule_shows_both_readings_and_the_class() -> None:
     text = lint("5-5 * * * *", *FROM)
     assert text.startswith("5-5 * * * *: one-value-range\n")
