@@ -95,11 +95,8 @@ class _Result:
     most=1_000,
     what="How many activations are compared, from TIME and from each clock change on.",
 )
-<<<<<<< HEAD
 @release_option(f"Release that counts.  [default: the trace's own, else {NEWEST}]")
-=======
 @click.option("--fail-on", metavar="CLASS,…", help="Exit 1 on one of these classes, or on any.")
->>>>>>> a4282ee (findings: last words with the first cause; cron lint: --fail-on; watch: end on TERM)
 @output_option
 def lint(
     source: str,
@@ -148,12 +145,9 @@ def lint(
         write_document(_document(results, asked), sys.stdout)
     else:
         for line in _lines(results, asked):
-<<<<<<< HEAD
             text = line.lstrip(" ")
             by = len(line) - len(text)
             write_line(text, sys.stdout, by=by, then=by + 2)
-=======
-            click.echo(for_terminal(line))
     found = {name for result in results for name in _said_of(result)}
     return 1 if found & failing else 0
 
@@ -177,7 +171,6 @@ def _failing(text: str | None) -> frozenset[str]:
             meant = hint(name, known, "docs/cron.md lists them; `any` is all")
             raise UsageError(f"--fail-on: {name!r} is no class{meant}")
     return frozenset(names)
->>>>>>> a4282ee (findings: last words with the first cause; cron lint: --fail-on; watch: end on TERM)
 
 
 def _entries(
