@@ -56,17 +56,18 @@ def watch(place):
 
 
 @pytest.mark.parametrize(
-    ("store", "log"),
+    ("kind", "store", "log"),
     [
-        ("v1.36.3-db.zst", "v1.36.3-watch.jsonl.zst"),
-        ("v1.36.3-etcd-3.6.16-snapshot.zst", "v1.36.3-etcd-3.6.16-watch.jsonl.zst"),
+        ("etcd", "v1.36.3-db.zst", "v1.36.3-watch.jsonl.zst"),
+        ("etcd", "v1.36.3-etcd-3.6.16-snapshot.zst", "v1.36.3-etcd-3.6.16-watch.jsonl.zst"),
+        ("kine", "v1.36.3-kine-0.17.5-state.zst", "v1.36.3-kine-0.17.5-watch.jsonl.zst"),
     ],
-    ids=["etcd 3.5, its db file", "etcd 3.6, a snapshot"],
+    ids=["etcd 3.5, its db file", "etcd 3.6, a snapshot", "kine, its SQLite database"],
 )
-def test_every_release_of_the_store_tells_what_the_watch_saw(tmp_path, store, log):
+def test_every_store_tells_what_the_watch_saw(tmp_path, kind, store, log):
     seen, _ = imported(tmp_path / "watch", DATA / log)
     told, results = imported(tmp_path / "store", unpacked(tmp_path / "db", store))
-    assert results[0].kind == "etcd"
+    assert results[0].kind == kind
     assert not results[0].problems
     same_as_watch(told, seen)
     report, found = verdicts(told)
@@ -180,7 +181,7 @@ def test_encrypted_values_are_said_and_left_out(tmp_path):
 
 
 def kine(path, revisions, compacted=0):
-    """A database as kine v0.11 to v0.13 makes it (pkg/drivers/sqlite)."""
+    """A database with the columns of kine's (pkg/drivers/sqlite)."""
     with sqlite3.connect(path) as connection:
         connection.execute(
             "CREATE TABLE kine (id INTEGER PRIMARY KEY AUTOINCREMENT, name INTEGER, "
