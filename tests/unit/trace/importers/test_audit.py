@@ -294,6 +294,33 @@ def test_what_kubelets_sent_is_as_good_as_what_they_were_answered(tmp_path, name
     assert verdicts[Verdict.UNKNOWABLE] <= 0.05 * sum(verdicts.values())
 
 
+def test_an_evicted_pod_that_had_ended_goes_with_its_last_finalizer(tmp_path, log):
+    """The answer to the patch has the revision of the mark, which no other answer tells."""
+    ended = pod(rv=20)
+    ended["metadata"]["finalizers"] = ["batch.kubernetes.io/job-tracking"]
+    ended["status"] = {"phase": "Succeeded"}
+    gone = json.loads(json.dumps(ended))
+    mark = {"deletionTimestamp": "2026-11-21T05:42:44Z", "deletionGracePeriodSeconds": 0}
+    gone["metadata"] |= {"resourceVersion": "23", **mark}
+    del gone["metadata"]["finalizers"]
+    name = ended["metadata"]["name"]
+    reader, _ = imported(
+        tmp_path,
+        log(
+            created(),
+            entry("create", "pods", name, at_s=1, response=ended, code=201),
+            entry("create", "pods", name, at_s=2, subresource="eviction", code=201, user="alice",
+                  response={"kind": "Status", "status": "Success"}),
+            entry("patch", "pods", name, at_s=5, response=gone),
+        ),
+    )  # fmt: skip
+    rows = reader.table(("type", "rv", "actor"), streams=["pods"]).to_pylist()
+    assert [(r["type"], r["rv"]) for r in rows[:2]] == [("ADDED", 20), ("MODIFIED", 23)]
+    assert rows[1]["actor"] == "alice"
+    assert rows[2]["type"] == "DELETED"
+    assert rows[2]["rv"] > 23
+
+
 class TestRequestLevel:
     """Of updates the whole object is sent, with the revision that it was made on."""
 

@@ -217,11 +217,7 @@ def _unanswered(stream: str, state: _State, entry: Entry) -> None:
         known
     ):
         _call(state, entry, "without effect")
-    elif (
-        known is not None
-        and "deletionTimestamp" in meta
-        and not (meta.get("finalizers") or meta.get("deletionGracePeriodSeconds"))
-    ):
+    elif known is not None and _is_gone(meta):
         _end(state, entry, known)
     else:
         row_type = RowType.MODIFIED if known is not None else RowType.LIST
@@ -259,6 +255,12 @@ def _bare(obj: Raw) -> Raw:
     return {**obj, "metadata": meta}
 
 
+def _is_gone(meta: Raw) -> bool:
+    """Whether nothing keeps an object of this metadata any longer: none is ever stored so."""
+    kept = meta.get("finalizers") or meta.get("deletionGracePeriodSeconds")
+    return "deletionTimestamp" in meta and not kept
+
+
 def _look(state: _State, body: _Parsed) -> None:
     """Somebody read the object: a state whose write the log need not have."""
     if body.whole and body.obj is not None and (body.uid, body.rv) != (state.uid, state.rv):
@@ -280,12 +282,14 @@ def _write(state: _State, body: _Parsed) -> None:
             return
         obj, raw, derived_from = {**state.obj, "metadata": obj.get("metadata")}, None, METADATA
     meta = _meta(obj)
-    if known and state.rv is not None and body.rv is not None and body.rv <= state.rv:
-        gone = "deletionTimestamp" in meta and not meta.get("finalizers")
-        if gone and not meta.get("deletionGracePeriodSeconds") and _meta(state.obj) != meta:
-            assert state.obj is not None  # noqa: S101 - known
-            _end(state, entry, state.obj)
-            return
+    if _is_gone(meta) and known and state.obj is not None and _meta(state.obj) != meta:
+        # The last finalizer of an object that is being deleted: the answer shows it at the revision
+        # that it had before.
+        last = state.steps[-1]
+        if state.rv is None and last.obj is state.obj:
+            last.rv = body.rv
+        _end(state, entry, state.obj)
+        return
     if known and body.rv == state.rv:
         _call(state, entry, "without effect")
         return
