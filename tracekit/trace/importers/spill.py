@@ -1,13 +1,15 @@
 """Sorting more than memory holds: sorted runs in temporary files, merged when they are read.
 
 A record is a key, which must sort, and a text of bytes. Runs are compressed; all of them are gone
-with the directory that they were put into.
+with the directory that they were put into. So many runs are merged at a time at most, so that
+memory does not grow with their number.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+import io
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -20,7 +22,11 @@ _RUN_BYTES = 48 * 1024 * 1024
 #: What a record costs in memory beside its bytes.
 _OVERHEAD_BYTES = 300
 _LENGTH_BYTES = 4
-_LEVEL = 1
+_BUFFER_BYTES = 256 * 1024
+#: A reader of a run holds a window of it.
+_WINDOW_LOG = 18
+_RUNS_AT_ONCE = 24
+_PARAMETERS = zstandard.ZstdCompressionParameters.from_level(1, window_log=_WINDOW_LOG)
 
 
 class Spill(Generic[Key]):
@@ -37,6 +43,7 @@ class Spill(Generic[Key]):
         self._held: list[tuple[Key, bytes]] = []
         self._held_bytes = 0
         self._runs: list[Path] = []
+        self._written = 0
         self.records = 0
 
     def add(self, key: Key, data: bytes) -> None:
@@ -45,51 +52,51 @@ class Spill(Generic[Key]):
         self._held_bytes += len(data) + _OVERHEAD_BYTES
         self.records += 1
         if self._held_bytes >= self._run_bytes:
-            self._write_run()
+            self._set_aside()
 
     def sorted(self) -> Iterator[tuple[Key, bytes]]:
         """All records by key; those of equal keys in no order."""
-        self._held.sort()
         if not self._runs:
+            self._held.sort()
             held, self._held = self._held, []
             yield from held
             return
-        self._write_run()
-        yield from heapq.merge(*(self._read(path) for path in self._runs))
+        self._set_aside()
+        while len(self._runs) > _RUNS_AT_ONCE:
+            some, self._runs = self._runs[:_RUNS_AT_ONCE], self._runs[_RUNS_AT_ONCE:]
+            self._runs.append(self._write_run(self._merged(some)))
+        yield from self._merged(self._runs)
 
-    def _write_run(self) -> None:
-        if not self._held:
-            return
-        self._held.sort()
+    def _set_aside(self) -> None:
+        if self._held:
+            self._held.sort()
+            held, self._held, self._held_bytes = self._held, [], 0
+            self._runs.append(self._write_run(held))
+
+    def _merged(self, runs: Iterable[Path]) -> Iterator[tuple[Key, bytes]]:
+        return heapq.merge(*(self._read(path) for path in runs))
+
+    def _write_run(self, records: Iterable[tuple[Key, bytes]]) -> Path:
         self._directory.mkdir(parents=True, exist_ok=True)
-        path = self._directory / f"{self._name}-{len(self._runs)}.run"
-        compressor = zstandard.ZstdCompressor(level=_LEVEL)
+        path = self._directory / f"{self._name}-{self._written}.run"
+        self._written += 1
+        compressor = zstandard.ZstdCompressor(compression_params=_PARAMETERS)
         with path.open("wb") as file, compressor.stream_writer(file) as out:
-            for record in self._held:
+            waiting = bytearray()
+            for record in records:
                 text = self._encode(record)
-                out.write(len(text).to_bytes(_LENGTH_BYTES, "big"))
-                out.write(text)
-        self._runs.append(path)
-        self._held, self._held_bytes = [], 0
+                waiting += len(text).to_bytes(_LENGTH_BYTES, "big")
+                waiting += text
+                if len(waiting) >= _BUFFER_BYTES:
+                    out.write(waiting)
+                    waiting = bytearray()
+            out.write(waiting)
+        return path
 
     def _read(self, path: Path) -> Iterator[tuple[Key, bytes]]:
         with path.open("rb") as file:
-            source = zstandard.ZstdDecompressor().stream_reader(file, read_size=64 * 1024)
-            while True:
-                head = _exactly(source, _LENGTH_BYTES)
-                if not head:
-                    break
-                yield self._decode(_exactly(source, int.from_bytes(head, "big")))
+            plain = zstandard.ZstdDecompressor().stream_reader(file, read_size=64 * 1024)
+            source = io.BufferedReader(plain, _BUFFER_BYTES)
+            while head := source.read(_LENGTH_BYTES):
+                yield self._decode(source.read(int.from_bytes(head, "big")))
         path.unlink()
-
-
-def _exactly(source: Any, size: int) -> bytes:
-    """That many bytes; fewer only at the end."""
-    parts = []
-    while size:
-        part = source.read(size)
-        if not part:
-            break
-        parts.append(part)
-        size -= len(part)
-    return b"".join(parts)

@@ -30,6 +30,7 @@ LOOKS = frozenset({"get", "list"})
 COMPLETE = "ResponseComplete"
 PANIC = "Panic"
 _NONE = msgspec.Raw(b"")
+_NS_DIGITS = 9
 
 
 class User(msgspec.Struct, gc=False):
@@ -149,7 +150,14 @@ _encode = msgspec.json.Encoder().encode
 
 def parse_time(text: str | None) -> int | None:
     """An RFC 3339 time in Unix ns, None for anything else."""
-    return parse_rfc3339(text) if text is not None else None
+    if text is None:
+        return None
+    if text[19:20] == "." and text[-1] == "Z":  # what API servers write; seconds repeat
+        second: int | None = parse_rfc3339(text[:19] + "Z")
+        digits = text[20:-1]
+        if second is not None and len(digits) <= _NS_DIGITS and digits.isdecimal():
+            return second + int(digits.ljust(_NS_DIGITS, "0"))
+    return parse_rfc3339(text)
 
 
 def _outer(text: msgspec.Raw) -> Body | None:
@@ -168,6 +176,68 @@ def document(text: msgspec.Raw) -> dict[str, Any] | None:
         return None
     value = orjson.loads(view)
     return value if type(value) is dict else None
+
+
+class _Kept(msgspec.Struct, array_like=True, gc=False):
+    """An entry as it waits in a file: what was read of it, the bodies as they came."""
+
+    level: str
+    audit_id: str
+    request_uri: str
+    verb: str
+    user: str
+    agent: str | None
+    ref: ObjectRef | None
+    answer: Answer | None
+    request: bytes
+    response: bytes
+    received: str | None
+    at: str | None
+
+
+_pack = msgspec.msgpack.Encoder().encode
+_unpack = msgspec.msgpack.Decoder(_Kept).decode
+
+
+def pack_entry(entry: Entry, *, whole: bool) -> bytes:
+    """The entry as bytes; of one whose answer is the whole object the request's body goes."""
+    return _pack(
+        _Kept(
+            entry.level,
+            entry.audit_id,
+            entry.request_uri,
+            entry.verb,
+            entry.username,
+            entry.agent,
+            entry.ref,
+            entry.answer,
+            b"" if whole else bytes(memoryview(entry.request)),
+            bytes(memoryview(entry.response)),
+            entry.received or entry.timestamp,
+            entry.at or entry.timestamp,
+        )
+    )
+
+
+def unpack_entry(data: bytes) -> Entry:
+    """The entry again, of which the answer is complete."""
+    kept = _unpack(data)
+    return Entry(
+        kind="Event",
+        level=kept.level,
+        audit_id=kept.audit_id,
+        stage=COMPLETE,
+        request_uri=kept.request_uri,
+        verb=kept.verb,
+        user=User(kept.user),
+        agent=kept.agent,
+        ref=kept.ref,
+        answer=kept.answer,
+        request=msgspec.Raw(kept.request),
+        response=msgspec.Raw(kept.response),
+        received=kept.received,
+        at=kept.at,
+    )
 
 
 def as_logged(entry: Entry) -> bytes:

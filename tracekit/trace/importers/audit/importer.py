@@ -28,6 +28,8 @@ from tracekit.trace.importers.audit.entry import (
     Entry,
     decode_entry,
     document,
+    pack_entry,
+    unpack_entry,
 )
 from tracekit.trace.importers.audit.objects import Step, placed, steps_of
 from tracekit.trace.importers.audit.revisions import RevisionClock
@@ -99,10 +101,10 @@ class AuditReader:
                 continue
             self.result.shapes[shape] += 1
             found = True
-            self._entry(entry, text)
+            self._entry(entry)
         return found
 
-    def _entry(self, entry: Entry, text: bytes) -> None:
+    def _entry(self, entry: Entry) -> None:
         self.entries += 1
         if entry.stage not in (COMPLETE, PANIC):
             self.result.calls[f"at stage {entry.stage}, left out"] += 1
@@ -129,14 +131,14 @@ class AuditReader:
         elif entry.verb in ("list", "deletecollection"):
             self._collection(stream, entry)
         else:
-            self._object(stream, entry, text)
+            self._object(stream, entry)
 
     def _agent(self, agent: str | None) -> None:
         for name in ("kube-controller-manager/v", "kube-apiserver/v"):
             if agent is not None and agent.startswith(name):
                 self._agents["v" + agent[len(name) :].partition(" ")[0]] += 1
 
-    def _object(self, stream: str, entry: Entry, text: bytes) -> None:
+    def _object(self, stream: str, entry: Entry) -> None:
         body = entry.body()
         meta = body.metadata if body is not None else None
         ref = entry.ref
@@ -146,6 +148,8 @@ class AuditReader:
         if stream == "namespaces":
             namespace = ""
         at_ns = entry.at_ns or 0
+        if stream == "leases" and name != _LEADER:
+            return  # of nodes and others: too many to keep, and they tell nothing
         if not name:
             self._call(stream, entry, None, "refused" if entry.code else "without a name")
             return
@@ -154,7 +158,9 @@ class AuditReader:
             if revision is not None and entry.verb in WRITES and body.kind in _WITH_REVISION:
                 received_ns = entry.received_ns or at_ns
                 self._clock.learn(revision, received_ns, at_ns, crc32((meta.uid or name).encode()))
-        self._entries.add((stream, namespace, name, at_ns, entry.audit_id), bytes(text))
+        whole = body is not None and body.kind == STREAM_KINDS[stream]
+        packed = pack_entry(entry, whole=whole)
+        self._entries.add((stream, namespace, name, at_ns, entry.audit_id), packed)
 
     def _collection(self, stream: str, entry: Entry) -> None:
         """A list that was read or deleted: one entry for each object that it names."""
@@ -175,18 +181,17 @@ class AuditReader:
             if verb == "delete":
                 details = {"uid": meta.get("uid"), "name": meta["name"]}
                 answer = {"kind": "DeletedItem", "details": details}
-            ref = {**msgspec.to_builtins(entry.ref), "name": meta["name"]}
-            one = orjson.dumps(
-                {
-                    **orjson.loads(msgspec.json.encode(entry)),
-                    "verb": verb,
-                    "objectRef": ref,
-                    "responseObject": answer,
-                }
+            assert entry.ref is not None  # noqa: S101 - the caller looked
+            one = msgspec.structs.replace(
+                entry,
+                verb=verb,
+                ref=msgspec.structs.replace(entry.ref, name=meta["name"]),
+                response=msgspec.Raw(orjson.dumps(answer)),
             )
             at_ns = entry.at_ns or 0
             namespace = str(meta.get("namespace") or "")
-            self._entries.add((stream, namespace, meta["name"], at_ns, entry.audit_id), one)
+            packed = pack_entry(one, whole=False)
+            self._entries.add((stream, namespace, meta["name"], at_ns, entry.audit_id), packed)
 
     def _event(self, entry: Entry) -> None:
         """Events tell themselves where their bodies are logged; nothing has to be worked out."""
@@ -234,14 +239,12 @@ class AuditReader:
                 self.result.calls["logged twice, left out"] += 1
                 continue
             last = (at_ns, audit_id)
-            yield decode_entry(data)
+            yield unpack_entry(data)
 
     def _states(self, stream: str, entries: Sequence[Entry]) -> None:
         steps = steps_of(stream, entries, tells_deletion=self._tells_deletion())
         for found in placed(steps, self._clock, stream):
             if isinstance(found, Step):
-                if stream == "leases" and not _leader(found.entry):
-                    continue
                 self._renewals += stream == "leases"
                 self._call(stream, found.entry, found, found.why)
                 if found.why.startswith("logged without"):
@@ -325,11 +328,6 @@ def _least(levels: Counter[str]) -> str:
 def _gap(stream: str, from_ns: int, until_ns: int, count: int) -> Gap:
     reason = f"{count} writes are logged without the answer's body"
     return Gap(stream, reason, from_ns=from_ns, until_ns=until_ns)
-
-
-def _leader(entry: Entry) -> bool:
-    """Whether this is about the lease that says who leads: the others are too many to keep."""
-    return entry.ref is not None and entry.ref.name == _LEADER
 
 
 _WITH_REVISION = frozenset({*STREAM_KINDS.values(), "PartialObjectMetadata"}) - {"Event"}
