@@ -33,7 +33,7 @@ class S3:
         for file in sorted(directory.rglob("*")):
             if file.is_file():
                 target = f"{path}/{file.relative_to(directory)}"
-                with self.client.open_output_stream(target) as out:
+                with self.client.open_output_stream(target, compression=None) as out:
                     out.write(file.read_bytes())
         return f"s3://{path}"
 

@@ -22,6 +22,7 @@ from tracekit.trace.importers.kinds import (
     recognise,
     wrong_kind,
 )
+from tracekit.trace.importers.remote import is_remote_trace, remote_files
 from tracekit.trace.importers.report import ImportResult
 from tracekit.trace.importers.source import LineSource
 from tracekit.trace.importers.watch import WatchImporter
@@ -114,13 +115,12 @@ def _parts(request: ImportRequest, skipped: list[str]) -> list[_Part]:
         ((name, request.kind) for name in request.names),
         ((name, None) for name in request.others),
     ):
-        if is_url(name) or (name != "-" and (Path(name) / HEADER_NAME).is_file()):
+        if _is_trace(name):
             traces.append(_Part(None, trace=TraceReader(name).path))
             continue
         before = sum(len(part.sources) for part in parts.values())
         unknown: list[str] = []
-        for path in _files(name):
-            source = LineSource(path, request.advance)
+        for source in _sources(name, request.advance):
             found = BY_NAME[kind] if kind is not None else recognise(source)
             if found is None:
                 unknown.append(source.name)
@@ -151,6 +151,22 @@ def _unknown(name: str, unknown: Sequence[str]) -> TraceFormatError:
     )
 
 
+def _is_trace(name: str) -> bool:
+    if is_url(name):
+        return is_remote_trace(name)
+    return name != "-" and (Path(name) / HEADER_NAME).is_file()
+
+
+def _sources(name: str, advance: Advance) -> Iterator[LineSource]:
+    """The files that a word names: one, all of a directory, what a URL leads to."""
+    if is_url(name):
+        for remote in remote_files(name):
+            yield LineSource(remote.name, advance, remote.opened)
+        return
+    for path in _files(name):
+        yield LineSource(path, advance)
+
+
 def _files(name: str) -> Iterator[str]:
     """The file itself, or all files below a directory, by name."""
     path = Path(name)
@@ -178,7 +194,7 @@ def _one(part: _Part, place: Path, scratch: Path, header: TraceHeader) -> Import
         if source.problem is not None:
             result.problems[f"{source.name} is cut off: {source.problem}"] += 1
         if _taken(result) == before:
-            raise wrong_kind(LineSource(str(source.path or "-")), kind)
+            raise wrong_kind(source.again(), kind)
     rows = reader.rows()
     first = next(rows, None)
     if first is None:

@@ -38,13 +38,19 @@ class _Decompressor(Protocol):
 class LineSource:
     """The lines of one file; `problem` says afterwards how it ended too early, if it did."""
 
-    def __init__(self, name: str, advance: Callable[[int], None] | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        advance: Callable[[int], None] | None = None,
+        opened: Callable[[], BinaryIO] | None = None,
+    ) -> None:
         self.name = "stdin" if name == "-" else name
         self.problem: str | None = None
         #: The part of a line that the cut left.
         self.fragment = b""
-        #: The file's own name, None for standard input.
-        self.path = None if name == "-" else Path(name)
+        #: The file's own name; None for standard input and for what lies elsewhere (`opened`).
+        self.path = None if name == "-" or opened is not None else Path(name)
+        self._open = opened
         self._advance = advance or (lambda _: None)
         self._begun: Iterator[bytes] | None = None
         self._peeked: list[bytes] = []
@@ -64,6 +70,10 @@ class LineSource:
             yield self._peeked.pop(0)
         yield from self._rest()
 
+    def again(self) -> LineSource:
+        """The same source from its beginning, as far as it can be read twice."""
+        return LineSource("-" if self.name == "stdin" else self.name, opened=self._open)
+
     def lines(self) -> Iterator[bytes]:
         """Every whole line, without its line break."""
         yield from self._split()
@@ -75,7 +85,10 @@ class LineSource:
 
     def _opened(self) -> Iterator[bytes]:
         try:
-            if self.path is None:
+            if self._open is not None:
+                with self._open() as stream:
+                    yield from self._chunks(stream)
+            elif self.path is None:
                 yield from self._chunks(sys.stdin.buffer)
             else:
                 with self.path.open("rb") as file:
