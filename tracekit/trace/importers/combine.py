@@ -52,13 +52,14 @@ class _Index:
     def of(cls, reader: TraceReader) -> _Index:
         index = cls()
         columns = ("seq", "stream", "type", "uid", "rv", "node_name", "deleted_ns", "name",
-                   "deletion_grace_s", "actor")  # fmt: skip
+                   "deletion_grace_s", "actor", "rv_after")  # fmt: skip
         for table in reader.batches(columns, types=sorted(_STATES)):
             for row in table.to_pylist():
                 if row["rv"] is None or row["uid"] is None:
                     continue
                 key = (row["stream"], row["rv"], row["type"] == "DELETED")
-                index.rows.setdefault(key, row)
+                if row["rv_after"] is None:  # else the revision was chosen: it may be another's
+                    index.rows.setdefault(key, row)
                 index.objects.setdefault(row["uid"], []).append(row)
         for rows in index.objects.values():
             rows.sort(key=lambda row: (row["rv"], row["seq"]))

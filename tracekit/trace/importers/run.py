@@ -129,10 +129,18 @@ def _parts(request: ImportRequest, skipped: list[str]) -> list[_Part]:
         if sum(len(part.sources) for part in parts.values()) == before:
             raise _unknown(name, unknown)
         skipped += unknown
-    ordered = sorted(
-        parts.values(), key=lambda part: part.kind.rank if part.kind is not None else 0
-    )
-    return [*traces, *ordered]
+    return sorted([*traces, *parts.values()], key=_rank)
+
+
+def _rank(part: _Part) -> int:
+    """How much a source tells, the best first; a trace made by an import as what it was made of."""
+    if part.kind is not None:
+        return part.kind.rank
+    assert part.trace is not None  # noqa: S101 - a part is files of a kind, or a trace
+    sessions = TraceReader(part.trace).header.sessions
+    made_of = str(sessions[0].get("source") or "") if sessions else ""
+    kind = BY_NAME.get(made_of.removeprefix("import "))
+    return kind.rank - 1 if kind is not None else -1
 
 
 def _unknown(name: str, unknown: Sequence[str]) -> TraceFormatError:
