@@ -96,7 +96,7 @@ def main(arguments: list[str] | None = None) -> int:
         with TemporaryDirectory() as folder:
             command = [sys.executable, "-c", _CHILD, str(Path(folder) / "trace")]
             child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-            assert child.stdin is not None
+            assert child.stdin is not None  # noqa: S101 - a pipe was asked for
             lines, size = write(child.stdin, times)
             found = json.loads(child.communicate()[0])
         print(

@@ -46,8 +46,9 @@ def import_() -> None:
     """Make a trace from what others wrote: logs, snapshots, dumps.
 
     `tracekit import FILE…` recognises each file; `tracekit import KIND FILE…` says of which kind
-    they are. FILE is a file, plain or .gz, .bz2, .zst, a directory with all below it, or - for
-    standard input. docs/rescue.md says which source proves what.
+    they are. FILE is a file, plain or .gz, .bz2, .zst, a directory with all below it, a URL of
+    either (s3://, gs://, abfs://), or - for standard input. docs/rescue.md says which source proves
+    what.
     """
 
 

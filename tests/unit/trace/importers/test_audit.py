@@ -176,6 +176,13 @@ def test_refused_calls_are_kept_and_explain_what_is_not_there(tmp_path, log):
     }  # fmt: skip
 
 
+def test_a_call_without_bodies_is_json_all_the_same(tmp_path, log):
+    bare = entry("patch", "jobs", "three", at_s=1, level="Metadata")
+    reader, _ = imported(tmp_path, log(created(), bare))
+    (call,) = reader.table(("raw",), types=["CALL"]).to_pylist()
+    assert json.loads(call["raw"])["verb"] == "patch"
+
+
 def test_dry_runs_and_other_stages_make_nothing(tmp_path, log):
     dry = entry("create", "jobs", "dry", at_s=1, response=job("dry", 11), uri="/x?dryRun=All")
     begun = entry("create", "jobs", "two", at_s=2, response=job("two", 12), stage="RequestReceived")

@@ -233,8 +233,8 @@ def unpack_entry(data: bytes) -> Entry:
         agent=kept.agent,
         ref=kept.ref,
         answer=kept.answer,
-        request=msgspec.Raw(kept.request),
-        response=msgspec.Raw(kept.response),
+        request=msgspec.Raw(kept.request) if kept.request else _NONE,
+        response=msgspec.Raw(kept.response) if kept.response else _NONE,
         received=kept.received,
         at=kept.at,
     )
