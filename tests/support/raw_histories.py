@@ -92,16 +92,11 @@ def histories_of(rows: Iterable[Row]) -> tuple[list[History], RunContext]:
         match row["resource"]:
             case "jobs":
                 job = job_from_raw(raw)
-                revision = Revision(
-                    job.rv, row["recv"], seq, row["type"], job, evidence, actor=row.get("actor")
-                )
+                revision = Revision(job.rv, row["recv"], seq, row["type"], job, evidence)
                 jobs[job.namespace, job.name].append(revision)
             case "pods":
                 pod = pod_from_raw(raw)
-                by = row.get("actor")  # rows of an audit log have one
-                pods[pod.uid].append(
-                    Revision(pod.rv, row["recv"], seq, row["type"], pod, evidence, actor=by)
-                )
+                pods[pod.uid].append(Revision(pod.rv, row["recv"], seq, row["type"], pod, evidence))
                 if pod.controller is None:
                     orphans[pod.namespace].add(pod.uid)
                 elif pod.controller.kind == "Job":
@@ -123,7 +118,7 @@ def histories_of(rows: Iterable[Row]) -> tuple[list[History], RunContext]:
             if any(selector_matches(s, r.view.labels) for s in selectors for r in pods[uid])
         }
         mine = [
-            Revision(r.rv, r.recv_ns, r.seq, r.type, r.view, r.evidence, actor=r.actor)
+            Revision(r.rv, r.recv_ns, r.seq, r.type, r.view, r.evidence)
             for uid in sorted(owned[key] | adoptable)
             for r in pods[uid]
         ]
