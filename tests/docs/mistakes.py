@@ -34,7 +34,6 @@ MISTAKES: Mapping[str, tuple[str, ...]] = {
         "tracekit reply run",
         "tracekit diagnos run",
         "tracekit explian run three",
-        "tracekit run",
         "tracekit cron nxt '@daily'",
         "tracekit import wach logs/watch.jsonl.zst -o out",
         "tracekit completion tcsh",
