@@ -18,16 +18,14 @@ from pathlib import Path
 
 from tests.mutation.mutants import Mutant, mutants, rows
 from tests.support.traces import ALL, TRACES, import_log
+from tracekit.diff.cronjob import CronJobJudge
 from tracekit.diff.trace import judge_groups
 from tracekit.diff.ttl import TtlJudge
 from tracekit.eras.era import Era
-from tracekit.judging.cron_rows import cron_rows
 from tracekit.judging.judged import resolve_era
 from tracekit.judging.run_context import run_context_of
-from tracekit.replay.cron_history import CronHistory, cron_histories
 from tracekit.replay.cron_runner import CronRunner
 from tracekit.replay.feed import COLUMNS, histories
-from tracekit.replay.observed_cronjob import judge_cron_job
 from tracekit.trace.reading.reader import TraceReader
 
 STORE = Path(__file__).with_name("witnesses.json")
@@ -53,14 +51,6 @@ class Trial:
     def _groups(self) -> list:  # type: ignore[type-arg]
         return list(self.reader.groups(COLUMNS))
 
-    @cached_property
-    def _cron(self) -> tuple:  # type: ignore[type-arg]
-        return cron_rows(self.reader)
-
-    @cached_property
-    def _histories(self) -> list[CronHistory]:
-        return cron_histories(self._cron[0])
-
     def contradicts(self, mutant: Mutant, only: str | None = None) -> str | None:
         """The object of the trace, or `only` that one, at which the mutant diverges."""
         kind, _, key = (only or "").partition(" ")
@@ -73,7 +63,7 @@ class Trial:
 
     def _job(self, mutant: Mutant, key: str) -> str | None:
         assert mutant.job is not None
-        context = run_context_of(self.reader)
+        context = run_context_of(self.reader).watching("jobs", "pods")
         groups = self._groups
         if key:
             namespace, _, name = key.partition("/")
@@ -88,19 +78,17 @@ class Trial:
 
     def _cron_job(self, mutant: Mutant, kind: str, key: str) -> str | None:
         assert mutant.cron_job is not None
-        _, context = self._cron
-        runner = CronRunner(mutant.cron_job)
-        writes_ns = sorted(w.recv_ns for history in self._histories for w in history.writes)
-        for history in self._histories:
-            name = f"{history.namespace}/{history.name}"
-            if kind == "ttl" or (key and key != name):
-                continue
-            if any(j.divergent for j in judge_cron_job(history, runner, context, writes_ns)):
+        context = run_context_of(self.reader)
+        cron_jobs = CronJobJudge(CronRunner(mutant.cron_job), context.watching("jobs", "cronjobs"))
+        ttl = TtlJudge(mutant.cron_job, context.watching("jobs"))
+        for history in histories(cron_jobs.passing(self._groups)):
+            cron_jobs.job(history)
+            ttl.add(history)
+        for judgement in cron_jobs.report() if kind != "ttl" else ():
+            name = f"{judgement.object.namespace}/{judgement.object.name}"
+            if judgement.divergent and key in ("", name):
                 return f"cronjob {name}"
-        ttl = TtlJudge(mutant.cron_job, run_context_of(self.reader))
-        for job in histories(iter(self._groups)) if not key else ():
-            ttl.add(job)
-        if any(judgement.divergent for judgement in ttl.report()):
+        if not key and any(judgement.divergent for judgement in ttl.report()):
             return "ttl"
         return None
 

@@ -24,10 +24,13 @@ from tests.support.cron_logs import (
 )
 from tests.support.traces import ALL, CONTROLLERS, audited_writes
 from tracekit.controllers.cronjob.body import job_name
+from tracekit.cron.gotime import rfc3339
+from tracekit.cron.zones import load_zone
 from tracekit.eras.cronjob import Controller
 from tracekit.verdict import Verdict
 
 EXPLAINED = (Verdict.MATCH, Verdict.MATCH_LAGGED)
+SCHEDULED_AT = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 CRON_JOB = "failing"  # every minute, Allow, its Jobs fail at once; failedJobsHistoryLimit 1
 #: One trace for each shape of the controller: polling, and the three shells of the other.
 LIED = ["v1.17.17-all", "v1.21.14-all", "v1.28.15-all", "v1.36.3-all"]
@@ -156,6 +159,8 @@ def test_a_job_beside_a_running_one_is_extra_where_that_is_forbidden(name: str) 
     running, slot_ns = forbidden_slot(rows, delay_ns)
     body = copy.deepcopy(dict(running.object))
     body["metadata"] |= {"name": job_name("forbid", slot_ns, controller), "uid": "planted"}
+    if SCHEDULED_AT in body["metadata"].get("annotations", {}):
+        body["metadata"]["annotations"][SCHEDULED_AT] = rfc3339(slot_ns)
     at_ns = slot_ns + delay_ns
     position = next(i for i, row in enumerate(rows) if row.recv_ns > at_ns)
     newest = max(
@@ -258,6 +263,21 @@ def test_an_event_of_nothing_is_extra(name: str) -> None:
         lambda o: o.update(message="Created job failing-1"),
     )
     assert found(name, rows) == {("event", "extra", "SuccessfulCreate")}
+
+
+@pytest.mark.parametrize("name", ["v1.17.17-all", "v1.21.14-all", "v1.36.3-all"])
+def test_a_schedule_without_a_zone_is_read_in_that_of_the_process(name: str) -> None:
+    """Every minute of the hours of the record, as a clock ahead of UTC by five hours has them."""
+    hours = sorted({(row.recv_ns // (3600 * NS) + 5) % 24 for row in log(name)})
+    rows = edited(
+        log(name),
+        lambda row: is_cron_job(row, CRON_JOB),
+        lambda o: o["spec"].update(schedule=f"* {','.join(map(str, hours))} * * *"),
+    )
+    reported = [j for j in judge(name, rows) if j.divergent]
+    assert {(j.object.name, j.action) for j in reported} >= {(CRON_JOB, "job-create")}
+    zone = load_zone("Etc/GMT-5")  # POSIX signs: ahead of UTC
+    assert [(j.subject, j.why) for j in judge(name, rows, zone) if j.divergent] == []
 
 
 # TTL.

@@ -372,3 +372,23 @@ def test_what_cannot_be_computed_is_asked_for_again(
             session.table("SELECT count(*) FROM verdicts")
     monkeypatch.setattr(computed, "verdicts", verdicts)
     assert session.table("SELECT count(*) AS n FROM verdicts")["n"][0].as_py() > 100
+
+
+def test_ticks_follow_the_version_that_is_asked_for(trace_path) -> None:
+    """The polling controller ends a Job's name in seconds: no Job of minutes stands in its way."""
+    query = "SELECT count(*) AS n FROM cron_ticks WHERE policy = 'name-taken'"
+    counts = [
+        Session([trace_path("v1.34.4-all")], kubernetes_version=version)
+        .table(query)
+        .to_pylist()[0]["n"]
+        for version in (None, "v1.34.4", "v1.20.15")
+    ]
+    assert counts[0] == counts[1] > 0
+    assert counts[2] == 0
+
+
+def test_a_process_zone_that_is_none_is_one_sentence(trace_path) -> None:
+    with pytest.raises(UsageError, match="--process-zone"):
+        Session([trace_path("v1.34.4-all")], process_zone="Mars/Olympus").table(
+            "SELECT * FROM cron_ticks"
+        )

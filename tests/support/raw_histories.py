@@ -53,7 +53,7 @@ class RawEvidence:
         return owner_refs(self.raw["metadata"])
 
 
-def _event(row: Row, seq: int) -> EventRow:
+def event_of(row: Row, seq: int) -> EventRow:
     raw, meta = row["object"], row["object"]["metadata"]
     involved = raw["involvedObject"]
     return EventRow(
@@ -104,7 +104,7 @@ def histories_of(rows: Iterable[Row]) -> tuple[list[History], RunContext]:
             case "events" if row["type"] != "DELETED":
                 involved = raw["involvedObject"]
                 if involved.get("kind") == "Job":
-                    events[involved["namespace"], involved["name"]].append(_event(row, seq))
+                    events[involved["namespace"], involved["name"]].append(event_of(row, seq))
             case "leases" if raw["metadata"]["name"] == "kube-controller-manager":
                 holders.append((row["recv"], raw["spec"].get("holderIdentity", "")))
             case "namespaces" if raw["metadata"].get("deletionTimestamp"):

@@ -45,7 +45,7 @@ class Trace:
         #: Its directory; of a URL, that of the copy on this machine.
         self.path = local_trace(path)
         self._reader = TraceReader(self.path, on_damage="skip")
-        self._judges: dict[tuple[str | None, str | None], Judge] = {}
+        self._judges: dict[tuple[str | None, str | None, str | None], Judge] = {}
 
     def __repr__(self) -> str:
         return f"tracekit.open({self._name!r})"
@@ -154,6 +154,7 @@ class Trace:
         version: str | None = None,
         *,
         feature_gates: Mapping[str, bool] | None = None,
+        process_zone: str | None = None,
         namespace: str | None = None,
         job: str | None = None,
         controllers: Sequence[str] | None = None,
@@ -172,6 +173,7 @@ class Trace:
         Args:
             version: Kubernetes version whose rules apply, instead of the trace's own.
             feature_gates: Gates that differ from that version's defaults.
+            process_zone: Time zone of the controller manager, for schedules without one.
             namespace: Only this namespace.
             job: Only this Job or CronJob, as "namespace/name".
             controllers: Only these: "job", "cronjob", "ttl".
@@ -184,7 +186,7 @@ class Trace:
             UsageError: What is asked for is not in the trace, or is too little.
             TraceFormatError: The trace has lost a part.
         """
-        judge = self._judge(version, feature_gates)
+        judge = self._judge(version, feature_gates, process_zone)
         times = time_range(judge.run_context.end_ns, since=since, from_=from_, to=to)
         asked = Asked(namespace, job, controllers, times, min_actions)
         self._require_whole()
@@ -208,6 +210,7 @@ class Trace:
         to: str | int | None = None,
         version: str | None = None,
         feature_gates: Mapping[str, bool] | None = None,
+        process_zone: str | None = None,
     ) -> Account:
         """The step-by-step account of a Job or CronJob.
 
@@ -225,11 +228,12 @@ class Trace:
             to: Only what happened by then.
             version: Kubernetes version whose rules apply, instead of the trace's own.
             feature_gates: Gates that differ from that version's defaults.
+            process_zone: Time zone of the controller manager, for schedules without one.
 
         Raises:
             UsageError: The trace has no such object, or the time cannot be read.
         """
-        judge = self._judge(version, feature_gates)
+        judge = self._judge(version, feature_gates, process_zone)
         until = to if at is None else at
         times = time_range(judge.run_context.end_ns, since=since, from_=from_, to=until)
         account = self._account(*judge.objects.key(key, namespace), judge)
@@ -287,10 +291,12 @@ class Trace:
         )
         return account_of_cronjob(namespace, name, rows, revisions, about)
 
-    def _judge(self, version: str | None, gates: Mapping[str, bool] | None) -> Judge:
+    def _judge(
+        self, version: str | None, gates: Mapping[str, bool] | None, process_zone: str | None
+    ) -> Judge:
         """The judge by these rules; a trace that was judged is not judged again."""
-        options = ReplayOptions(version, dict(gates or {}))
-        rules = (options.kubernetes_version, options.gates_text)
+        options = ReplayOptions(version, dict(gates or {}), process_zone)
+        rules = (options.kubernetes_version, options.gates_text, process_zone)
         if rules not in self._judges:
             self._judges[rules] = Judge(self._reader, resolve_era(self._reader, *rules))
         return self._judges[rules]

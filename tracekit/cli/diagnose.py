@@ -96,6 +96,7 @@ def diagnose(trace: str, *, fail_on: str | None, output: str, **options: Any) ->
         [trace],
         kubernetes_version=parse_version(options["kubernetes_version"]),
         feature_gates=parse_feature_gates(options["feature_gates"]),
+        process_zone=options["process_zone"],
     )
     if len(session.sources) > 1:
         raise UsageError(f"{trace} names {len(session.sources)} traces: diagnose one at a time")
@@ -120,7 +121,8 @@ def _tell_rules(session: Session, options: dict[str, Any]) -> None:
     """Say on stderr by which rules it is judged, where the trace does not tell."""
     with suppress(TracekitError):
         reader = TraceReader(session.sources[0].path, on_damage="skip")
-        tell_warnings(resolve_era(reader, options["kubernetes_version"], options["feature_gates"]))
+        names = ("kubernetes_version", "feature_gates", "process_zone")
+        tell_warnings(resolve_era(reader, *(options[name] for name in names)))
 
 
 def _wanted(session: Session, options: dict[str, Any]) -> Wanted:

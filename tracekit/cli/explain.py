@@ -64,6 +64,7 @@ def explain(
         to=at or options["to_text"],
         version=parse_version(options["kubernetes_version"]),
         feature_gates=parse_feature_gates(options["feature_gates"]),
+        process_zone=options["process_zone"],
     )
     if not told:  # a file that breaks only when it is read; others are named already
         tell_problems(opened, told)

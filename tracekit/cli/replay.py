@@ -69,6 +69,7 @@ def replay(
     controllers: str | None,
     min_actions: int,
     kubernetes_version: str | None,
+    process_zone: str | None,
     feature_gates: str | None,
     output: str,
     around_damage: bool,
@@ -87,7 +88,7 @@ def replay(
     reader = TraceReader(trace, on_damage="skip" if around_damage else "raise")
     for problem in reader.problems:
         click.echo(f"tracekit: {problem}", err=True)
-    era = resolve_era(reader, kubernetes_version, feature_gates)
+    era = resolve_era(reader, kubernetes_version, feature_gates, process_zone)
     tell_warnings(era)
     names = None if controllers is None else [name.strip() for name in controllers.split(",")]
     judge = Judge(reader, era)

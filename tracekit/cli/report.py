@@ -39,6 +39,7 @@ def report(
     output: str,
     force: bool,
     kubernetes_version: str | None,
+    process_zone: str | None,
     feature_gates: str | None,
     **times: Any,
 ) -> None:
@@ -55,6 +56,7 @@ def report(
         [trace],
         kubernetes_version=parse_version(kubernetes_version),
         feature_gates=parse_feature_gates(feature_gates),
+        process_zone=process_zone,
     )
     told = tell_problems(session, set())
     page = report_page(report_data(session, key, range_within(session.end_ns, **times)))

@@ -53,6 +53,7 @@ def sql(
     list_examples: bool,
     write: bool,
     kubernetes_version: str | None,
+    process_zone: str | None,
     feature_gates: str | None,
 ) -> None:
     """Ask one or several traces questions in SQL.
@@ -77,6 +78,7 @@ def sql(
         write=write,
         kubernetes_version=parse_version(kubernetes_version),
         feature_gates=parse_feature_gates(feature_gates),
+        process_zone=process_zone,
     )
     told = tell_problems(session, set())
     if query is None:

@@ -67,7 +67,7 @@ def parse_flags(text: str | None) -> tuple[str, ...]:
 
 
 def rules_options(command: _Command) -> _Command:
-    """`--kubernetes-version` and `--feature-gates`: by which rules verdicts are given."""
+    """`--kubernetes-version`, `--feature-gates`, `--process-zone`: by which rules verdicts are."""
     version = click.option(
         "--kubernetes-version",
         metavar="V",
@@ -80,7 +80,12 @@ def rules_options(command: _Command) -> _Command:
         shell_complete=complete_gates,
         help="Gates that differ from that version's defaults.",
     )
-    return version(gates(command))
+    zone = click.option(
+        "--process-zone",
+        metavar="ZONE",
+        help="Time zone of the controller manager, for schedules without one.  [default: UTC]",
+    )
+    return version(gates(zone(command)))
 
 
 def range_options(command: _Command) -> _Command:

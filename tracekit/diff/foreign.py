@@ -7,9 +7,10 @@ The absence of an explanation is no evidence.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from tracekit.eras.job import JobRules
+from tracekit.kube.cronjob_views import CronJobView
 from tracekit.kube.field_managers import CONTROLLER_MANAGERS
 from tracekit.kube.views import JobView, PodView
 from tracekit.replay.history import (
@@ -23,12 +24,12 @@ from tracekit.replay.history import (
 JOB_CONTROLLER = "job-controller"
 
 
-def named_writes(history: History) -> dict[int, str]:
-    """Indexes of the writes that the record says somebody else made, with who."""
+def named_writes(writes: Iterable[Write], own: str = JOB_CONTROLLER) -> dict[int, str]:
+    """Indexes of the writes that the record says somebody else than `own` made, with who."""
     found: dict[int, str] = {}
-    for write in history.writes:
+    for write in writes:
         actor = write.actor
-        if write.hidden or actor is None or actor.controller in (JOB_CONTROLLER, None):
+        if write.hidden or actor is None or actor.controller in (own, None):
             continue
         found[write.index] = f"the audit log names {actor} as the writer"
     return found
@@ -60,10 +61,10 @@ def _evidence(history: History, write: Write, managers: Collection[str]) -> str 
     match write.kind:
         case WriteKind.STATUS_UPDATE:
             assert write.job is not None  # noqa: S101 - status writes have one
-            return _other_manager(write.job, managers, subresource="status")
+            return other_manager(write.job, managers, subresource="status")
         case WriteKind.POD_CREATE:
             assert write.pod is not None  # noqa: S101 - pod writes have one
-            return _other_manager(write.pod, managers, subresource="")
+            return other_manager(write.pod, managers, subresource="")
         case WriteKind.POD_RELEASE | WriteKind.POD_ADOPT | WriteKind.FINALIZER_REMOVAL:
             return _ownership_evidence(history, write, managers)
     return None
@@ -88,11 +89,11 @@ def _ownership_evidence(history: History, write: Write, managers: Collection[str
             )
     if write.pod.type == "DELETED":
         return None  # the last state is older than the write
-    return _other_manager(write.pod, managers, subresource="")
+    return other_manager(write.pod, managers, subresource="")
 
 
-def _other_manager(
-    revision: Revision[JobView] | Revision[PodView],
+def other_manager(
+    revision: Revision[JobView] | Revision[PodView] | Revision[CronJobView],
     managers: Collection[str],
     *,
     subresource: str,

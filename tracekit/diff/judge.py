@@ -46,7 +46,7 @@ class KeyJudgement:
 def judge_key(history: History, rules: JobRules, run_context: RunContext) -> KeyJudgement:
     """Replay one key under the observed schedule and judge every action."""
     facts = KeyFacts(history, rules, run_context)
-    walker = KeyWalker(facts, lambda: foreign_writes(history, rules), named_writes(history))
+    walker = KeyWalker(facts, lambda: foreign_writes(history, rules), named_writes(history.writes))
     replay = walker.run()
     judgements = [
         *(

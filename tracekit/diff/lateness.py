@@ -73,6 +73,20 @@ class Behind(NamedTuple):
     at_ns: int  # receive time of its first write
     stream: str
     lacking_rv: int
+    #: When what it lacks came, if that alone refutes it: no informer is taken to be so far behind.
+    lacking_ns: int | None = None
+
+
+class Pace(NamedTuple):
+    """How a controller comes to its keys: by a queue, or by passes over all of them."""
+
+    rest_ns: int = 0  # so long it may make no call that shows although a key is ready
+    pass_ns: int = 0  # so long before a call that shows its pass may have begun
+    passes: bool = False
+
+
+#: A controller that a work queue wakes.
+QUEUED = Pace()
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +191,7 @@ class Process:
         *,
         whole: bool = True,
         quiet: Sequence[tuple[int, int]] = (),
+        pace: Pace = QUEUED,
     ) -> None:
         """`calls_ns`: receive times of its writes and Events, sorted.
 
@@ -189,6 +204,7 @@ class Process:
         self._blind = blind
         self._whole = whole
         self._quiet = quiet
+        self._pace = pace
         self._served_ns = array("q")
         self._latest = array("l")  # of those served by then the one that became ready last
         latest = -1
@@ -215,14 +231,20 @@ class Process:
         """When a sync whose first call is at `at_ns` began at the earliest, for want of tokens."""
         since_ns = at_ns - _RATE_NS
         calls = bisect_right(self._calls_ns, at_ns) - bisect_left(self._calls_ns, since_ns)
-        return at_ns - CALL_LATENCY_NS if calls <= DEFAULT_QPS else 0
+        return at_ns - CALL_LATENCY_NS - self._pace.pass_ns if calls <= DEFAULT_QPS else 0
+
+    def _latest_by(self, at_ns: int) -> int | None:
+        """Of the syncs until then, the one whose key was ready last."""
+        position = bisect_right(self._served_ns, at_ns - CALL_LATENCY_NS)
+        return self._latest[position - 1] if position else None
 
     def _overtaken(self, ready_ns: int, until_ns: int) -> str | None:
-        position = bisect_right(self._served_ns, until_ns - CALL_LATENCY_NS)
-        if not position:
-            return None
-        number = self._latest[position - 1]
-        if self.services.earliest_ns[number] <= ready_ns:
+        number = self._latest_by(until_ns)
+        if number is not None and self._pace.passes:
+            # A pass comes to every key. One that a key was not ready for before another sync was
+            # served is a later pass than that sync's, which was over by then.
+            number = self._latest_by(self.services.earliest_ns[number])
+        if number is None or self.services.earliest_ns[number] <= ready_ns:
             return None
         other = self.services[number]
         return (
@@ -254,7 +276,7 @@ class Process:
 
     def _is_idle(self, since_ns: int, next_ns: int) -> bool:
         """Whether a free worker would have made a call, and the recorder could have seen it."""
-        return next_ns - since_ns >= IDLE_NS and not any(
+        return next_ns - since_ns >= IDLE_NS + self._pace.rest_ns and not any(
             from_ns < next_ns and until_ns > since_ns for from_ns, until_ns in self._blind
         )
 
@@ -322,7 +344,8 @@ def contradicted(
 ) -> Iterator[tuple[Behind, str]]:
     """Syncs that need caches older than those that an earlier sync of another key has shown.
 
-    A process has one informer for each kind, and its position never goes back.
+    A process has one informer for each kind, which its controllers share, and its position never
+    goes back.
     """
     shown: dict[str, tuple[list[tuple[int, int]], list[int]]] = {}
     for behind in behinds:
@@ -332,12 +355,10 @@ def contradicted(
         known, farthest = shown[behind.stream]
         position = bisect_left(farthest, behind.lacking_rv)
         began_ns = max(behind.began_ns, process.began_ns(behind.at_ns))
-        if position < len(known) and known[position][0] <= began_ns:
+        lacking = f"only caches without resourceVersion {behind.lacking_rv} explain it, "
+        if behind.lacking_ns is not None and behind.lacking_ns + INFORMER_LAG_NS < began_ns:
+            yield behind, f"{lacking}which had come at {format_rfc3339(behind.lacking_ns)}"
+        elif position < len(known) and known[position][0] <= began_ns:
             at_ns, rv = known[position]
-            yield (
-                behind,
-                (
-                    f"only caches without resourceVersion {behind.lacking_rv} explain it, and the "
-                    f"controller had seen {rv} of the {behind.stream} by {format_rfc3339(at_ns)}"
-                ),
-            )
+            seen_at = f"{rv} of the {behind.stream} by {format_rfc3339(at_ns)}"
+            yield behind, f"{lacking}and the controller had seen {seen_at}"

@@ -15,9 +15,11 @@ from typing import NamedTuple
 
 from tracekit.diff.key_queue import FirstWrite, Hurried
 from tracekit.diff.lateness import (
+    QUEUED,
     Behind,
     KeyTiming,
     Owed,
+    Pace,
     Positions,
     Process,
     Services,
@@ -66,6 +68,7 @@ class Settled:
 class Sweep:
     """What the keys have told so far."""
 
+    controller: str = "job"
     _services: Services = field(default_factory=Services)
     _calls_ns: array[int] = field(default_factory=lambda: array("q"))
     _hurried: list[Hurried] = field(default_factory=list)
@@ -87,6 +90,10 @@ class Sweep:
             self._seen[stream].at_ns.append(at_ns)
             self._seen[stream].rv.append(rv)
 
+    def beside(self, controller: str) -> Sweep:
+        """One for another controller of the process: it shares the informers, and no queue."""
+        return Sweep(controller, _seen=self._seen)
+
     def copy(self) -> Sweep:
         """Another one that has been told the same."""
         return deepcopy(self)
@@ -101,14 +108,20 @@ class Sweep:
     def __len__(self) -> int:
         return len(self._services)
 
-    def settled(self, run_context: RunContext) -> Settled:
+    @property
+    def calls_ns(self) -> list[int]:
+        """When the process was seen to make a call, in order."""
+        return sorted(self._calls_ns)
+
+    def settled(self, run_context: RunContext, pace: Pace = QUEUED) -> Settled:
         """What follows for the judgements, now that all keys have told."""
         process = Process(
             self._services,
-            array("q", sorted(self._calls_ns)),
+            array("q", self.calls_ns),
             [(0, self._from_ns), *((o.from_ns, o.until_ns) for o in run_context.interruptions)],
             whole=run_context.whole,
-            quiet=run_context.quiet,
+            quiet=run_context.quiet.get(self.controller, ()),
+            pace=pace,
         )
         untimely = {first: Untimely(Verdict.LATE, why) for first, why in late(process)}
         for hurried in self._hurried:

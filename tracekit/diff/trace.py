@@ -125,11 +125,12 @@ def diff_groups(
     run_context: RunContext,
     *,
     observations: int,
+    sweep: Sweep | None = None,
     seen: Callable[[KeyJudgement], None] = lambda _: None,
 ) -> DiffReport:
     """Judge every Job of the groups; `seen` gets each key's replay, not yet judged for lateness."""
     report = DiffReport(observations)
-    sweep = Sweep()
+    sweep = Sweep() if sweep is None else sweep
     for judged in judge_groups(groups, rules, run_context):
         seen(judged)
         report.jobs.append((judged.replay.history.namespace, judged.replay.history.name))

@@ -130,8 +130,9 @@ class TtlJudge:
 
     era: CronJobEra
     context: RunContext
+    #: What the Jobs tell of the process; it shares the informers with other controllers'.
+    sweep: Sweep = field(default_factory=Sweep)
     _judgements: list[Judgement] = field(default_factory=list)
-    _sweep: Sweep = field(default_factory=Sweep)
     #: Whether a deletion shows that the gate was on; before 1.21 a trace may not say so.
     _runs: bool = False
     #: Deletions in the foreground that no TTL asks for: users' mostly, this controller's at times.
@@ -151,7 +152,7 @@ class TtlJudge:
         if not (self.era.ttl or self._runs):
             why = f"the TTL controller does not run in {self.era.version} with these gates"
             return [replace(j, verdict=Verdict.FOREIGN, why=why) for j in self._judgements]
-        settled = self._sweep.settled(self.context)
+        settled = self.sweep.settled(self.context)
         found = [*map(settled.of, self._judgements), *settled.missing]
         missing = [judgement for judgement in found if judgement.verdict is Verdict.MISSING]
         return [*found, *self._wrong(missing)]
@@ -194,7 +195,7 @@ class TtlJudge:
         owed = tuple(self._owed(states[end - 1], due) for due in missed)
         calls = tuple(service.served_ns for service in services)
         seen = tuple(self._seen(states[:end], service) for service in services)
-        self._sweep.add(KeyTiming(tuple(services), calls, (), owed, seen, ()))
+        self.sweep.add(KeyTiming(tuple(services), calls, (), owed, seen, ()))
 
     def _deletion(
         self, before: Revision[JobView], gone: Revision[JobView], due: Sequence[_Due]

@@ -72,6 +72,8 @@ class Era:
     held_behaviors: frozenset[Behavior]
     #: What the user should know about this choice, one sentence each.
     warnings: tuple[str, ...] = ()
+    #: Where the controller manager runs, by the tz database: schedules without a zone are read so.
+    process_zone: str = "UTC"
 
     @classmethod
     def resolve(

@@ -7,11 +7,13 @@ all judge through here, so that the same trace has the same verdicts everywhere.
 from __future__ import annotations
 
 import gc
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from tracekit.cron.zones import UnknownZoneError, load_zone
+from tracekit.diff.cronjob import CronJobJudge
 from tracekit.diff.judge import KeyJudgement
 from tracekit.diff.sweep import Sweep
 from tracekit.diff.trace import ACTIONS, DiffReport, diff_groups, judge_groups
@@ -26,13 +28,11 @@ from tracekit.eras.recorded_gates import reconcile_gates
 from tracekit.eras.texts import parse_feature_gates, parse_version
 from tracekit.eras.version import KubeVersion
 from tracekit.errors import UnsupportedVersionError, UsageError
-from tracekit.judging.cron_rows import cron_rows
 from tracekit.judging.detected import detected_gates, detected_version
 from tracekit.judging.run_context import run_context_of
 from tracekit.moments import ALWAYS, TimeRange
 from tracekit.replay.cron_runner import CronRunner
-from tracekit.replay.feed import COLUMNS
-from tracekit.replay.observed_cronjob import judge_cron_jobs
+from tracekit.replay.feed import COLUMNS, RowGroup, histories
 from tracekit.replay.run_context import RunContext
 from tracekit.suggest import hint
 from tracekit.trace.format.model import STATE_TYPES, RowType
@@ -45,7 +45,10 @@ _OBJECTS_BETWEEN_COLLECTIONS = 200_000
 
 
 def resolve_era(
-    reader: TraceReader, kubernetes_version: str | None, feature_gates: str | None
+    reader: TraceReader,
+    kubernetes_version: str | None,
+    feature_gates: str | None,
+    process_zone: str | None = None,
 ) -> Era:
     """The era of a trace: what the command line says, else what the trace says or shows.
 
@@ -75,7 +78,12 @@ def resolve_era(
             settings = {**gates, **{gate.gate.value: gate.on for gate in shown}}
             era = replace(Era.resolve(era.basis, settings), version=era.version)
             warnings = (*warnings, _objects_show(shown))
-    return replace(era, warnings=warnings)
+    zone = process_zone or str(reader.header.scope.get("process_zone") or "UTC")
+    try:
+        load_zone(zone)
+    except UnknownZoneError as error:
+        raise UsageError(f"--process-zone: {error}; give a name of the tz database") from None
+    return replace(era, warnings=warnings, process_zone=zone)
 
 
 def _recorded_version(reader: TraceReader, *, needed: bool) -> KubeVersion | None:
@@ -164,7 +172,8 @@ class Judge:
         self._reader = reader
         self._kept: dict[tuple[str, str], KeyJudgement] = {}
         self._of_jobs: DiffReport | None = None
-        self._ttl = TtlJudge(CronJobEra.of(era), RunContext(0))
+        self._of_others: list[Judgement] = []
+        self._sweeps: tuple[Sweep, ...] = ()
 
     @cached_property
     def objects(self) -> Objects:
@@ -173,8 +182,21 @@ class Judge:
 
     @cached_property
     def run_context(self) -> RunContext:
-        """What the trace as a whole tells: its end, gaps, restarts."""
+        """What the trace as a whole tells the Job controller: its end, gaps, restarts."""
+        return self._whole_context.watching("jobs", "pods")
+
+    @cached_property
+    def _whole_context(self) -> RunContext:
         return run_context_of(self._reader)
+
+    def _others(self, sweep: Sweep) -> tuple[CronJobJudge, TtlJudge]:
+        """The judges of the other controllers, which the Jobs' histories are handed on to."""
+        rules, context = CronJobEra.of(self.era), self._whole_context
+        zone, cron_jobs = load_zone(self.era.process_zone), context.watching("jobs", "cronjobs")
+        return (
+            CronJobJudge(CronRunner(rules, zone), cron_jobs, sweep.beside("cronjob")),
+            TtlJudge(rules, context.watching("jobs"), sweep.beside("ttl")),
+        )
 
     def report(self, asked: Asked | None = None) -> DiffReport:
         """What was found, or the part of it that is asked for.
@@ -204,24 +226,22 @@ class Judge:
             return self.report(asked)
         controllers, key = self._checked(asked)
         part, report = _Part(asked, key), DiffReport(self._reader.rows)
-        ttl = TtlJudge(CronJobEra.of(self.era), self.run_context)
-        if {"job", "ttl"} & set(controllers):
-            with collecting_rarely():
-                self._tally_jobs(report if "job" in controllers else DiffReport(0), part, ttl)
-        others = [
-            *(ttl.report() if "ttl" in controllers else ()),
-            *(self._of_cron_jobs if "cronjob" in controllers else ()),
-        ]
+        with collecting_rarely():
+            others = self._tally_jobs(report if "job" in controllers else DiffReport(0), part)
         for judgement in filter(part.has, others):
-            report.take(self._as_recorded(judgement))
+            if judgement.controller in controllers:
+                report.take(self._as_recorded(judgement))
         report.sort()
         return _enough(report, asked)
 
-    def _tally_jobs(self, report: DiffReport, part: _Part, ttl: TtlJudge) -> None:
+    def _tally_jobs(self, report: DiffReport, part: _Part) -> list[Judgement]:
+        """Take in what is found of Jobs; what is found of the other controllers."""
         sweep = Sweep()
-        for judged in self._judged_keys():
+        cron_jobs, ttl = self._others(sweep)
+        for judged in self._judged_keys(cron_jobs.passing(self._reader.groups(COLUMNS))):
             sweep.add(judged.timing)
             ttl.add(judged.replay.history)
+            cron_jobs.job(judged.replay.history)
             key = (judged.replay.history.namespace, judged.replay.history.name)
             if part.has_job(key):
                 report.jobs.append(key)
@@ -231,17 +251,18 @@ class Judge:
         for judgement in filter(part.has, found.missing):
             report.take(self._as_recorded(judgement))
         again = [key for key in sorted(found.keys) if part.has_job(key)]
-        for judged in self._judged_keys(frozenset(again)) if again else ():
+        groups = self._reader.groups(COLUMNS) if again else ()
+        for judged in self._judged_keys(groups, frozenset(again)):
             for judgement in filter(part.has, judged.judgements):
                 changed = found.of(judgement)
                 if changed is not judgement:
                     report.change(judgement, self._as_recorded(changed))
+        return [*cron_jobs.report(), *ttl.report()]
 
     def _judged_keys(
-        self, only: Collection[tuple[str, str]] | None = None
+        self, groups: Iterable[RowGroup], only: Collection[tuple[str, str]] | None = None
     ) -> Iterator[KeyJudgement]:
         """The Jobs of the trace, judged one by one and each alone."""
-        groups = self._reader.groups(COLUMNS)
         return judge_groups(groups, JobRules.of(self.era), self.run_context, only)
 
     def _checked(self, asked: Asked) -> tuple[tuple[str, ...], tuple[str, str] | None]:
@@ -292,45 +313,40 @@ class Judge:
     def _judge_jobs(self, keep: tuple[str, str] | None = None) -> DiffReport:
         """Judge all Jobs, and keep the replay of one."""
         if self._of_jobs is None:
-            ttl = self._ttl = TtlJudge(CronJobEra.of(self.era), self.run_context)
+            sweep = Sweep()
+            cron_jobs, ttl = self._others(sweep)
 
             def seen(judged: KeyJudgement) -> None:
                 ttl.add(judged.replay.history)
+                cron_jobs.job(judged.replay.history)
                 if keep is not None:
                     self._keep(judged, keep)
 
             with collecting_rarely():
                 self._of_jobs = diff_groups(
-                    self._reader.groups(COLUMNS),
+                    cron_jobs.passing(self._reader.groups(COLUMNS)),
                     JobRules.of(self.era),
                     self.run_context,
                     observations=self._reader.rows,
+                    sweep=sweep,
                     seen=seen,
                 )
+                self._of_others = [*cron_jobs.report(), *ttl.report()]
+                self._sweeps = (sweep, cron_jobs.sweep, ttl.sweep)
         return self._of_jobs
 
-    @cached_property
-    def _of_cron_jobs(self) -> list[Judgement]:
-        """The judgements of the CronJob controller."""
-        rows, around = cron_rows(self._reader)
-        return list(judge_cron_jobs(rows, CronRunner(CronJobEra.of(self.era)), around))
-
-    @cached_property
-    def _of_ttls(self) -> list[Judgement]:
-        """The judgements of the TTL controller."""
+    def calls_ns(self, controller: str) -> list[int]:
+        """When a controller was seen to make a call, in order."""
         self._judge_jobs()
-        return self._ttl.report()
+        return next(sweep.calls_ns for sweep in self._sweeps if sweep.controller == controller)
 
     def _whole(self, controllers: Sequence[str]) -> DiffReport:
         report = DiffReport(self._reader.rows)
+        jobs = self._judge_jobs()
         if "job" in controllers:
-            jobs = self._judge_jobs()
             report.jobs += jobs.jobs
             report.judgements += jobs.judgements
-        if "cronjob" in controllers:
-            report.add(self._of_cron_jobs)
-        if "ttl" in controllers:
-            report.add(self._of_ttls)
+        report.add(j for j in self._of_others if j.controller in controllers)
         report.judgements = [self._as_recorded(judgement) for judgement in report.judgements]
         return report
 
@@ -404,6 +420,16 @@ def _enough(found: DiffReport, asked: Asked) -> DiffReport:
             "at least (--min-actions): see what the trace holds with `tracekit info`"
         )
     return found
+
+
+def judge_cron_jobs(reader: TraceReader, era: Era, end_ns: int) -> list[Judgement]:
+    """The CronJob controller's part alone, of a record that grows and has come to `end_ns`."""
+    context = replace(run_context_of(reader), end_ns=end_ns).watching("jobs", "cronjobs")
+    runner = CronRunner(CronJobEra.of(era), load_zone(era.process_zone))
+    judge = CronJobJudge(runner, context)
+    for history in histories(judge.passing(reader.groups(COLUMNS))):
+        judge.job(history)
+    return judge.report()
 
 
 def check_controllers(names: Sequence[str] | None) -> tuple[str, ...]:

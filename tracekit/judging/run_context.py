@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Collection, Iterable, Mapping
-from itertools import pairwise
 from typing import Any
 
-from tracekit.kube.actors import is_manager
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.replay.run_context import Outage, RunContext
 from tracekit.trace.format.model import RowType
@@ -33,12 +30,16 @@ def run_context_of(reader: TraceReader) -> RunContext:
     streams = reader.streams()
     last = [stream.last_ns for stream in streams if stream.last_ns is not None]
     gaps = tuple(
-        Outage(gap.from_ns or 0, gap.until_ns or (1 << 62), f"gap in {gap.stream}: {gap.reason}")
+        Outage(
+            gap.from_ns or 0,
+            gap.until_ns or (1 << 62),
+            f"gap in {gap.stream}: {gap.reason}",
+            gap.stream or "",
+        )
         for gap in reader.gaps()
-        if gap.stream in ("jobs", "pods")
     )
     end_ns = max(last, default=0)
-    restarts = (*_restarts(reader, end_ns), *successions(reader))
+    restarts = (*_restarts(reader, end_ns), *_successions(reader))
     told = _told(reader)
     missing = _not_recorded(reader, {stream.stream for stream in streams})
     partial = any(reader.header.scope.get(part) for part in _PARTIAL)
@@ -55,19 +56,22 @@ def run_context_of(reader: TraceReader) -> RunContext:
         # Silence is proof of idleness only of a process that is known to have lived.
         whole=not partial and "leases" not in missing,
         quiet=_quiet(reader.header.scope.get("quiet")),
+        seen_rv={stream.stream: stream.last_rv or 0 for stream in streams},
     )
 
 
-def _quiet(told: Any) -> tuple[tuple[int, int], ...]:
-    """Times that a header tells, in order; what is no time is left out."""
-    pairs = told if isinstance(told, list) else ()
-    return tuple(
-        sorted(
-            (pair[0], pair[1])
-            for pair in pairs
-            if isinstance(pair, list) and [type(at) for at in pair] == [int, int]
+def _quiet(told: Any) -> dict[str, tuple[tuple[int, int], ...]]:
+    """Times that a header tells of each controller, in order; what is no time is left out."""
+    return {
+        str(controller): tuple(
+            sorted(
+                (pair[0], pair[1])
+                for pair in (pairs if isinstance(pairs, list) else ())
+                if isinstance(pair, list) and [type(at) for at in pair] == [int, int]
+            )
         )
-    )
+        for controller, pairs in (told if isinstance(told, dict) else {"job": told}).items()
+    }
 
 
 def _not_recorded(reader: TraceReader, seen: Collection[str]) -> dict[str, str]:
@@ -85,7 +89,7 @@ def not_recorded(streams: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def successions(reader: TraceReader) -> tuple[Outage, ...]:
+def _successions(reader: TraceReader) -> tuple[Outage, ...]:
     """Times between the last renewal of one leader and the Event that another tells itself by.
 
     For logs that name the requests for the lease and the Event, without their bodies.
@@ -112,31 +116,6 @@ def successions(reader: TraceReader) -> tuple[Outage, ...]:
             found.append(Outage(since_ns, at_ns, why))
             since_ns = None
     return tuple(found)
-
-
-def silences(reader: TraceReader) -> tuple[Outage, ...]:
-    """Times without a write of a controller manager, where no Lease tells that one was alive.
-
-    Only of logs that name who wrote: elsewhere a write is nobody's sign of life.
-    """
-    if "leases" not in not_recorded(reader.header.streams):
-        return ()
-    end_ns, alive = 0, array("q")
-    for table in reader.batches(("recv_ns", "actor", "actor_agent")):
-        for at_ns, user, agent in zip(
-            *(table[name].to_pylist() for name in ("recv_ns", "actor", "actor_agent")), strict=True
-        ):
-            end_ns = max(end_ns, at_ns or 0)
-            if user is not None and at_ns is not None and is_manager(user, agent or ""):
-                alive.append(at_ns)
-    if not alive:
-        return ()
-    why = "no Lease tells whether a controller manager was alive, and it wrote nothing"
-    return tuple(
-        Outage(from_ns, until_ns, why)
-        for from_ns, until_ns in pairwise([0, *sorted(alive), end_ns])
-        if until_ns - from_ns > _RETRY_NS
-    )
 
 
 def _restarts(reader: TraceReader, end_ns: int) -> tuple[Outage, ...]:

@@ -94,7 +94,7 @@ class CronJobView:
             generation=_int(meta.get("generation")) or 0,
             created_ns=_time(meta.get("creationTimestamp")) or 0,
             deleted_ns=_time(meta.get("deletionTimestamp")),
-            spec=_spec(_map(raw.get("spec"))),
+            spec=cron_spec_from_raw(_map(raw.get("spec"))),
             status=status_from_raw(_map(raw.get("status"))),
         )
 
@@ -120,7 +120,8 @@ def status_from_raw(status: Mapping[str, Any]) -> CronJobStatus:
     )
 
 
-def _spec(spec: Mapping[str, Any]) -> CronJobSpec:
+def cron_spec_from_raw(spec: Mapping[str, Any]) -> CronJobSpec:
+    """Decode a CronJob's spec."""
     template = _map(spec.get("jobTemplate"))
     meta = _map(template.get("metadata"))
     zone = spec.get("timeZone")

@@ -16,16 +16,13 @@ from pathlib import Path
 import pyarrow as pa
 
 from tracekit.diff.lateness import IDLE_NS
-from tracekit.diff.trace import judge_groups
 from tracekit.eras.era import Era
-from tracekit.eras.job import JobRules
 from tracekit.errors import TracekitError, UsageError
 from tracekit.judging.judged import Judge
 from tracekit.minimise.ddmin import ddmin
 from tracekit.minimise.rows import Key, Parts, rows_about, within
 from tracekit.minimise.showing import Showing, Shown, divergence, showing
 from tracekit.minimise.target import Target
-from tracekit.replay.feed import COLUMNS
 from tracekit.trace.format.model import TraceHeader
 from tracekit.trace.reading.held import read_held
 from tracekit.trace.reading.reader import TraceReader
@@ -242,8 +239,9 @@ def _header(reader: TraceReader, era: Era, target: Target) -> TraceHeader:
     gates = {gate.value: gate in era.enabled_gates for gate in plain ^ era.enabled_gates}
     scope = {**old.scope, "left_out": LEFT_OUT}
     if target.quiet:
-        known = old.scope.get("quiet")
-        scope["quiet"] = known or _quiet(reader, era)
+        known = old.scope.get("quiet") or {}
+        quiet = known.get(target.quiet) or _quiet(Judge(reader, era), target.quiet)
+        scope["quiet"] = {**known, target.quiet: quiet}
     return replace(
         old,
         kubernetes_version=old.kubernetes_version or str(era.version),
@@ -254,16 +252,12 @@ def _header(reader: TraceReader, era: Era, target: Target) -> TraceHeader:
     )
 
 
-def _quiet(reader: TraceReader, era: Era) -> list[list[int]]:
-    """Times in which the Job controller made no call, which only the whole trace can tell."""
-    context = Judge(reader, era).run_context
+def _quiet(judge: Judge, controller: str) -> list[list[int]]:
+    """Times in which the controller made no call, which only the whole trace can tell."""
+    context = judge.run_context
     if not context.whole:
         return []
-    calls = sorted(
-        at_ns
-        for judged in judge_groups(reader.groups(COLUMNS), JobRules.of(era), context)
-        for at_ns in judged.timing.calls_ns
-    )
+    calls = judge.calls_ns(controller)
     marks = [calls[0] if calls else context.end_ns, *calls, context.end_ns]
     return [[a, b] for a, b in pairwise(marks) if b - a >= IDLE_NS]
 

@@ -27,8 +27,8 @@ class Target:
     keys: tuple[Key, ...]
     #: Others that its words name.
     mentioned: tuple[Key, ...] = ()
-    #: Whether it may rest on the controller's having made no call.
-    quiet: bool = False
+    #: The controller on whose having made no call it may rest; empty: on none's.
+    quiet: str = ""
 
 
 def choose(
@@ -77,7 +77,7 @@ def _of_divergence(judgement: Judgement, objects: Objects) -> Target:
         divergence(judgement),
         _known([own], objects),
         _mentioned([judgement.why, *map(str, judgement.assumptions)], objects),
-        judgement.controller == "job" and judgement.verdict in _TIMELY,
+        judgement.controller if judgement.verdict in _TIMELY else "",
     )
 
 

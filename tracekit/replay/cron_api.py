@@ -23,7 +23,8 @@ from tracekit.controllers.cronjob.actions import (
 )
 from tracekit.kube.cronjob_views import CronJobView
 from tracekit.kube.views import JobView
-from tracekit.replay.cron_history import CronHistory, CronWrite, WriteKind
+from tracekit.replay.cron_history import CronHistory
+from tracekit.replay.history import Write, WriteKind
 
 _CONFLICT = Answer(
     Outcome.CONFLICT,
@@ -31,12 +32,15 @@ _CONFLICT = Answer(
 )
 
 
+REFUSED = Answer(Outcome.REFUSED, "refused")
+
+
 class CronProblem(NamedTuple):
     """A write of the controller that the record does not have as it should."""
 
     kind: WriteKind
     intent: Intent
-    write: CronWrite | None  # the observed write in its place, if there is one
+    write: Write | None  # the observed write in its place, if there is one
 
 
 class CronMismatch(Exception):  # noqa: N818 - a signal of the search, not an error
@@ -44,7 +48,7 @@ class CronMismatch(Exception):  # noqa: N818 - a signal of the search, not an er
 
 
 @dataclass(slots=True)
-class ObservedCronApi:
+class RecordedCronApi:
     """The port for one attempt to explain the writes from `first` on.
 
     `position` is the revision up to which the store is known to have got; it moves with each write.
@@ -57,7 +61,11 @@ class ObservedCronApi:
     skip: frozenset[int] = frozenset()
     #: The record may end, or the controller have died, inside this sync.
     cut_off: bool = False
-    consumed: list[CronWrite] = field(default_factory=list)
+    #: Creations and deletions that the record does not have may have been refused.
+    refuses: bool = False
+    #: What was still to be written when it was cut off.
+    rest: CronProblem | None = None
+    consumed: list[Write] = field(default_factory=list)
     intents: dict[int, Intent] = field(default_factory=dict)  # by index of the consumed write
     events: list[RecordEvent] = field(default_factory=list)
     problems: list[CronProblem] = field(default_factory=list)
@@ -88,7 +96,7 @@ class ObservedCronApi:
         live = self.history.live_cron_job(self.position)
         return live.view if live is not None else _not_found("cronjobs", name)
 
-    def _pending(self) -> Sequence[CronWrite]:
+    def _pending(self) -> Sequence[Write]:
         """The writes that may come next: up to the first one that is not a deletion, included.
 
         Deletions can be others' and stand anywhere.
@@ -103,7 +111,7 @@ class ObservedCronApi:
                 break
         return found
 
-    def _take(self, write: CronWrite, intent: Intent) -> None:
+    def _take(self, write: Write, intent: Intent) -> None:
         self.consumed.append(write)
         self.intents[write.index] = intent
         self.position = max(self.position, write.rv)
@@ -119,6 +127,8 @@ class ObservedCronApi:
         if self.history.live_job(intent.name, self.position) is not None:
             text = f'jobs.batch "{intent.name}" already exists'
             return Answer(Outcome.ALREADY_EXISTS, text)
+        if self.refuses:
+            return REFUSED
         self._report(WriteKind.JOB_CREATE, intent)
         return Answer(uid=f"missing-{intent.name}")
 
@@ -132,6 +142,8 @@ class ObservedCronApi:
         if live is None or live.uid != intent.uid:
             return _not_found("jobs", intent.name)
         if live.deleted_ns is None:
+            if self.refuses:
+                return REFUSED
             self._report(WriteKind.JOB_DELETE, intent)
         return OK
 
@@ -156,13 +168,14 @@ class ObservedCronApi:
         following = self.history.cron_jobs_below(live.rv + 1)
         if following < len(self.history.cron_jobs):
             later = self.history.cron_jobs[following]
-            if later.gone or write is None or write.cron_job is not later:
+            if later.type == "DELETED" or write is None or write.cron_job is not later:
                 return _CONFLICT  # somebody else's write came first
         self._report(WriteKind.STATUS_UPDATE, intent, write)
         return Answer(rv=str(live.rv))
 
-    def _report(self, kind: WriteKind, intent: Intent, write: CronWrite | None = None) -> None:
+    def _report(self, kind: WriteKind, intent: Intent, write: Write | None = None) -> None:
         if self.cut_off and self.consumed:
+            self.rest = self.rest or CronProblem(kind, intent, write)
             return
         if not self.lenient:
             raise CronMismatch
@@ -176,11 +189,14 @@ class DryCronApi:
     cron_job: CronJobView
     #: A Job by name, whoever owns it.
     find_job: Callable[[str], JobView | None]
+    refuses: bool = False  # what creates or deletes
     writes: list[Intent] = field(default_factory=list)
 
     def perform(self, intent: Intent) -> Answer:
         """Note the write."""
         self.writes.append(intent)
+        if self.refuses and isinstance(intent, CreateJob | DeleteJob):
+            return REFUSED
         if isinstance(intent, CreateJob):
             if self.find_job(intent.name) is not None:
                 return Answer(Outcome.ALREADY_EXISTS, f'jobs.batch "{intent.name}" already exists')

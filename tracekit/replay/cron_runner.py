@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -13,32 +12,13 @@ from tracekit.controllers.cronjob.sync_polling import sync_one
 from tracekit.controllers.cronjob.sync_queued import sync
 from tracekit.cron.schedule import EverySchedule, Schedule
 from tracekit.cron.zones import UTC, Zone
-from tracekit.eras.constants import CRON_POLL_PERIOD_NS, Constants
 from tracekit.eras.cronjob import Controller, CronJobEra
 from tracekit.kube.cronjob_views import CronJobView
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.kube.views import JobView
 
-#: How long after its trigger a sync may come: queue, throttle and cache lag together.
-QUEUED_BOUND_NS = 10 * NS_PER_S
-#: The polling controller's period is 10 s plus the time of a pass.
-POLLING_BOUND_NS = CRON_POLL_PERIOD_NS + 15 * NS_PER_S
-#: The longest wait between two retries of a failing CronJob, in every version.
-RETRY_NS_MAX = Constants().default_backoff_ns_max
-#: How old the caches of a sync may be when its first write is seen.
-LAG_NS = 5 * NS_PER_S
-#: The default throttle of a controller's client, and what a write costs with its reads and Events.
-_REQUESTS_PER_S = 20
-_REQUESTS_PER_WRITE = 3
-_THROTTLE_WINDOW_NS = 5 * NS_PER_S
-
-
-def throttled_ns(bound_ns: int, writes_ns: Sequence[int], from_ns: int, until_ns: int) -> int:
-    """A bound, and the time that the client's throttle may add for the writes of that time."""
-    found = bisect_right(writes_ns, until_ns) - bisect_left(
-        writes_ns, from_ns - _THROTTLE_WINDOW_NS
-    )
-    return bound_ns + found * _REQUESTS_PER_WRITE * NS_PER_S // _REQUESTS_PER_S
+#: So many slots before a write are tried as what its sync's clock had not reached.
+SLOTS_MAX = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +32,6 @@ class CronRunner:
     def polls(self) -> bool:
         """Whether it is the polling controller."""
         return self.era.controller is Controller.POLLING
-
-    @property
-    def bound_ns(self) -> int:
-        """How late a sync may come."""
-        return POLLING_BOUND_NS if self.polls else QUEUED_BOUND_NS
 
     def children(self, cron_job: CronJobView, jobs: Iterable[JobView]) -> Sequence[JobView]:
         """The Jobs that this controller takes for the CronJob's."""
@@ -92,3 +67,16 @@ class CronRunner:
             step_ns = schedule.delay_s * NS_PER_S
             return base_ns + max(1, (after_ns - base_ns) // step_ns + 1) * step_ns
         return schedule.next_ns(after_ns, zone=self.process_zone)
+
+    def slots_ns(self, cron_job: CronJobView, after_ns: int, until_ns: int) -> list[int]:
+        """The last few slots of a time, the newest first."""
+        first_ns = self.next_slot_ns(cron_job, until_ns)
+        second_ns = None if first_ns is None else self.next_slot_ns(cron_job, first_ns)
+        if first_ns is not None and second_ns is not None:
+            after_ns = max(after_ns, until_ns - SLOTS_MAX * (second_ns - first_ns))
+        found: list[int] = []
+        slot_ns = self.next_slot_ns(cron_job, after_ns)
+        while slot_ns is not None and slot_ns <= until_ns and len(found) < 2 * SLOTS_MAX:
+            found.append(slot_ns)
+            slot_ns = self.next_slot_ns(cron_job, slot_ns)
+        return found[::-1]

@@ -45,7 +45,7 @@ from tracekit.replay.history import (
     build_history,
 )
 
-#: The columns that a replay of the Job controller reads.
+#: The columns that a replay reads.
 COLUMNS: Final = (
     "seq", "stream", "type", "recv_ns", "rv", "namespace", "name", "uid", "generation",
     "generate_name", "created_ns", "deleted_ns", "deletion_grace_s", "finalizers", "owner_kind",
@@ -56,11 +56,12 @@ COLUMNS: Final = (
     "uncounted_succeeded", "uncounted_failed", "node_name", "pod_ready", "pod_ready_since_ns",
     "containers", "restarts", "restarts_max", "involved_kind", "involved_uid", "involved_rv",
     "event_type", "count", "component", "synthesized", "derived_from", "rv_after", "rv_before",
-    "not_before_ns", "actor", "actor_agent", "verb", "code",
+    "not_before_ns", "actor", "actor_agent", "verb", "code", "cronjob", "cron_active",
+    "last_schedule_ns", "last_successful_ns",
 )  # fmt: skip
 
 T = TypeVar("T")
-_STATES = frozenset({"LIST", "ADDED", "MODIFIED", "DELETED"})
+STATES = frozenset({"LIST", "ADDED", "MODIFIED", "DELETED"})
 
 
 class RowGroup(Protocol):
@@ -95,7 +96,7 @@ class RowGroup(Protocol):
 class RowEvidence(msgspec.Struct, eq=False):
     """Looks things up in the row when they are asked for."""
 
-    window: _Rows
+    window: Rows
     row: int
 
     def managers(self) -> tuple[Manager, ...]:
@@ -124,7 +125,7 @@ class RowEvidence(msgspec.Struct, eq=False):
         return self.window.owners(self.row)
 
 
-class _Decoder(Generic[T]):
+class Decoder(Generic[T]):
     """Decodes JSON text once per distinct text."""
 
     def __init__(self, build: Callable[[Mapping[str, Any]], T], limit: int = 4096) -> None:
@@ -133,6 +134,7 @@ class _Decoder(Generic[T]):
         self._known: dict[str | None, T] = {}
 
     def __call__(self, text: str | None) -> T:
+        """What a text stands for."""
         found = self._known.get(text)
         if found is None:
             if len(self._known) >= self._limit:
@@ -143,7 +145,7 @@ class _Decoder(Generic[T]):
         return found
 
 
-class _Texts(Generic[T]):
+class Texts(Generic[T]):
     """A column of JSON texts, in memory a dictionary: each distinct text is made into a T once."""
 
     def __init__(self, table: Any, name: str, decode: Callable[[str | None], T]) -> None:
@@ -171,10 +173,10 @@ class _Texts(Generic[T]):
         return self._known[number]
 
 
-_decoded: _Decoder[Mapping[str, Any]] = _Decoder(lambda value: value, 512)
-_labels: _Decoder[Mapping[str, str]] = _Decoder(as_string_map)
-_job_spec: _Decoder[JobSpec] = _Decoder(job_spec_from_raw)
-_sidecars: _Decoder[frozenset[str]] = _Decoder(sidecars_of, 512)
+_decoded: Decoder[Mapping[str, Any]] = Decoder(lambda value: value, 512)
+_labels: Decoder[Mapping[str, str]] = Decoder(as_string_map)
+_job_spec: Decoder[JobSpec] = Decoder(job_spec_from_raw)
+_sidecars: Decoder[frozenset[str]] = Decoder(sidecars_of, 512)
 
 
 @dataclass(slots=True)
@@ -190,16 +192,16 @@ class _Stream(Generic[T]):
         return self.items[first : bisect_left(self.rows, group.start + group.count, first)]
 
 
-class _Rows:
+class Rows:
     """The rows of a window, and what their texts stand for; knows nothing of what is made of it."""
 
     def __init__(self, table: Any) -> None:
         self.table = table
-        self.labels = _Texts(table, "labels", _labels)
-        self.annotations = _Texts(table, "annotations", _labels)
-        self.job_specs = _Texts(table, "spec", _job_spec)
-        self.pod_specs = _Texts(table, "spec", _decoded)
-        self.sidecars = _Texts(table, "spec", _sidecar_names)
+        self.labels = Texts(table, "labels", _labels)
+        self.annotations = Texts(table, "annotations", _labels)
+        self.job_specs = Texts(table, "spec", _job_spec)
+        self.pod_specs = Texts(table, "spec", _decoded)
+        self.sidecars = Texts(table, "spec", _sidecar_names)
         self.created: list[int] = []  # rows of new pods
         self._owners: dict[int, tuple[OwnerRef, ...]] = {}
 
@@ -210,13 +212,13 @@ class _Rows:
     def owners(self, row: int) -> tuple[OwnerRef, ...]:
         """The owner references of a row: of all new pods at once when the first is asked for."""
         if not self._owners and self.created:
-            entries = _structs(self.table, self.created, "owners", _OWNER)
+            entries = structs(self.table, self.created, "owners", _OWNER)
             self._owners = {
                 created: tuple(map(_owner_ref, listed))
                 for created, listed in zip(self.created, entries, strict=True)
             }
         if row not in self._owners:
-            listed = _structs(self.table, [row], "owners", _OWNER)[0]
+            listed = structs(self.table, [row], "owners", _OWNER)[0]
             self._owners[row] = tuple(map(_owner_ref, listed))
         return self._owners[row]
 
@@ -229,18 +231,18 @@ class _Window:
         rows: dict[str, list[int]] = {"jobs": [], "pods": [], "events": []}
         columns = (table.column(name).to_pylist() for name in ("stream", "type", "rv", "uid"))
         calls: list[int] = []
-        held = _Rows(table)
+        held = Rows(table)
         for row, (stream, kind, rv, uid) in enumerate(zip(*columns, strict=True)):
             if kind == "CALL":
                 calls.append(row)
             if kind == "ADDED" and stream == "pods":
                 held.created.append(row)
             wanted = rows.get(stream)
-            if wanted is not None and kind in _STATES and rv is not None and uid is not None:
+            if wanted is not None and kind in STATES and rv is not None and uid is not None:
                 wanted.append(row)
         self.jobs = _Stream(rows["jobs"], list(_jobs(held, rows["jobs"])))
         self.pods = _Stream(rows["pods"], list(_pods(held, rows["pods"])))
-        self.events = _Stream(rows["events"], list(_events(table, rows["events"])))
+        self.events = _Stream(rows["events"], list(event_rows(table, rows["events"])))
         self.refused = _Stream(calls, list(_refused(table, calls)))
 
 
@@ -313,13 +315,13 @@ def _copy(revision: Revision[PodView]) -> Revision[PodView]:
     )
 
 
-def _scalars(table: Any, rows: list[int], names: Iterable[str]) -> Iterator[tuple[Any, ...]]:
+def scalars(table: Any, rows: list[int], names: Iterable[str]) -> Iterator[tuple[Any, ...]]:
     """The named columns of some rows, row by row."""
     part = table.select(list(names)).take(rows)
     return zip(*(column.to_pylist() for column in part.columns), strict=True)
 
 
-def _structs(
+def structs(
     table: Any, rows: list[int], name: str, fields: tuple[str, ...]
 ) -> list[list[tuple[Any, ...]]]:
     """A column of lists of structs, for some rows: per row the entries as tuples of `fields`."""
@@ -332,8 +334,8 @@ def _structs(
     return [entries[ends[row] : ends[row + 1]] for row in range(len(rows))]
 
 
-_REVISION: Final = ("rv", "recv_ns", "seq", "type", "synthesized", "derived_from", "rv_after",
-                    "rv_before", "actor", "actor_agent")  # fmt: skip
+REVISION: Final = ("rv", "recv_ns", "seq", "type", "synthesized", "derived_from", "rv_after",
+                   "rv_before", "actor", "actor_agent")  # fmt: skip
 _OBJECT: Final = (
     "namespace", "name", "uid", "finalizers", "created_ns", "deleted_ns", "owner_kind",
     "owner_name", "owner_uid", "owner_api_version",
@@ -392,12 +394,12 @@ def _containers(entries: list[tuple[Any, ...]]) -> tuple[ContainerStatus, ...]:
     )
 
 
-def _jobs(held: _Rows, rows: list[int]) -> Iterator[Revision[JobView]]:
+def _jobs(held: Rows, rows: list[int]) -> Iterator[Revision[JobView]]:
     if not rows:
         return
     table = held.table
-    conditions = _structs(table, rows, "conditions", _CONDITION)
-    cells = _scalars(table, rows, (*_REVISION, *_OBJECT, *_JOB))
+    conditions = structs(table, rows, "conditions", _CONDITION)
+    cells = scalars(table, rows, (*REVISION, *_OBJECT, *_JOB))
     texts = zip(
         held.labels.take(rows),
         held.annotations.take(rows),
@@ -447,12 +449,12 @@ def _jobs(held: _Rows, rows: list[int]) -> Iterator[Revision[JobView]]:
         yield Revision(rv, recv_ns or 0, seq, kind, view, evidence, vanished, by, after, before)
 
 
-def _pods(held: _Rows, rows: list[int]) -> Iterator[Revision[PodView]]:
+def _pods(held: Rows, rows: list[int]) -> Iterator[Revision[PodView]]:
     if not rows:
         return
     table = held.table
     details = _pod_details(held, rows)
-    cells = _scalars(table, rows, (*_REVISION, *_OBJECT, *_POD))
+    cells = scalars(table, rows, (*REVISION, *_OBJECT, *_POD))
     texts = zip(held.labels.take(rows), held.annotations.take(rows), strict=True)
     for row, (labels, notes), (
         rv, recv_ns, seq, kind, synthesized, derived_from, after, before, user, agent,
@@ -495,7 +497,7 @@ _Details = tuple[tuple[Condition, ...], tuple[ContainerStatus, ...], frozenset[s
 _NO_DETAILS: Final[_Details] = ((), (), frozenset(), 0)
 
 
-def _pod_details(held: _Rows, rows: list[int]) -> dict[int, _Details]:
+def _pod_details(held: Rows, rows: list[int]) -> dict[int, _Details]:
     """Conditions, container statuses, sidecar names and the sidecars' restarts, by row.
 
     Only a pod that has finished or is going can fail, and only restarts rank sidecars: of all other
@@ -505,7 +507,7 @@ def _pod_details(held: _Rows, rows: list[int]) -> dict[int, _Details]:
     wanted = [
         row
         for row, (phase, deleted_ns, restarts) in zip(
-            rows, _scalars(table, rows, ("phase", "deleted_ns", "restarts")), strict=True
+            rows, scalars(table, rows, ("phase", "deleted_ns", "restarts")), strict=True
         )
         if deleted_ns is not None or restarts or phase in ("Failed", "Succeeded")
     ]
@@ -514,8 +516,8 @@ def _pod_details(held: _Rows, rows: list[int]) -> dict[int, _Details]:
     result: dict[int, _Details] = {}
     for row, listed, stated, names in zip(
         wanted,
-        _structs(table, wanted, "conditions", _CONDITION),
-        _structs(table, wanted, "containers", _CONTAINER),
+        structs(table, wanted, "conditions", _CONDITION),
+        structs(table, wanted, "containers", _CONTAINER),
         held.sidecars.take(wanted),
         strict=True,
     ):
@@ -539,7 +541,7 @@ def _refused(table: Any, rows: list[int]) -> Iterator[RefusedCall | None]:
     """Requests that were refused; None for those that were not."""
     if not rows:
         return
-    for recv_ns, verb, stream, code, message, user, agent in _scalars(table, rows, _CALL):
+    for recv_ns, verb, stream, code, message, user, agent in scalars(table, rows, _CALL):
         if code is None or code < _REFUSED:
             yield None
             continue
@@ -547,15 +549,15 @@ def _refused(table: Any, rows: list[int]) -> Iterator[RefusedCall | None]:
         yield RefusedCall(recv_ns or 0, verb or "", stream, code, message or "", by)
 
 
-def _events(table: Any, rows: list[int]) -> Iterator[EventRow | None]:
-    """Events about Jobs; None for what says nothing about one."""
+def event_rows(table: Any, rows: list[int], about: str = "Job") -> Iterator[EventRow | None]:
+    """Events about objects of a kind; None for what says nothing about one."""
     if not rows:
         return
     for (
         seq, recv_ns, kind, name, uid, rv, involved_kind, involved_uid, involved_rv,
         event_type, reason, message, count, component,
-    ) in _scalars(table, rows, _EVENT):  # fmt: skip
-        if involved_kind != "Job" or kind == "DELETED":
+    ) in scalars(table, rows, _EVENT):  # fmt: skip
+        if involved_kind != about or kind == "DELETED":
             yield None
             continue
         yield EventRow(

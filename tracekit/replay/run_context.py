@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 
@@ -13,6 +13,7 @@ class Outage(NamedTuple):
     from_ns: int
     until_ns: int
     why: str
+    stream: str = ""  # of a gap: what was not seen
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +38,14 @@ class RunContext:
     unlisted: str = ""
     #: Whether all keys of the controllers were recorded; else silence proves nothing.
     whole: bool = True
-    #: Where not: times in which the Job controller made no call, as the whole record had told.
-    quiet: tuple[tuple[int, int], ...] = ()
+    #: Where not: times in which a controller made no call, as the whole record had told.
+    quiet: Mapping[str, Sequence[tuple[int, int]]] = field(default_factory=dict)
+    #: The newest revision of each stream.
+    seen_rv: Mapping[str, int] = field(default_factory=dict)
+
+    def watching(self, *streams: str) -> RunContext:
+        """The same for a controller that watches these streams: no other's gap concerns it."""
+        return replace(self, gaps=tuple(gap for gap in self.gaps if gap.stream in streams))
 
     @property
     def events_recorded(self) -> bool:

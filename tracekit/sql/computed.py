@@ -71,6 +71,7 @@ class ReplayOptions:
 
     kubernetes_version: str | None = None
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
+    process_zone: str | None = None
 
     @property
     def gates_text(self) -> str | None:
@@ -83,7 +84,7 @@ def era_of(reader: TraceReader, options: ReplayOptions) -> Era:
     """The rules that the trace is judged by."""
     from tracekit.judging.judged import resolve_era  # noqa: PLC0415 - the engine is slow to import
 
-    return resolve_era(reader, options.kubernetes_version, options.gates_text)
+    return resolve_era(reader, options.kubernetes_version, options.gates_text, options.process_zone)
 
 
 def verdicts(source: Source, options: ReplayOptions) -> pa.Table:
@@ -130,6 +131,7 @@ def _key(snapshot: Snapshot, options: ReplayOptions) -> str:
         "header": header_document(snapshot.header),
         "version": options.kubernetes_version,
         "gates": options.gates_text,
+        "process_zone": options.process_zone,
         "code": code_digest(),
     }
     return hashlib.blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=32).hexdigest()
@@ -175,6 +177,11 @@ def _json(value: object) -> str:
     return orjson.dumps(value, default=str, option=orjson.OPT_SORT_KEYS).decode()
 
 
-def cron_ticks(connection: duckdb.DuckDBPyConnection, source: Source) -> pa.Table:
+def cron_ticks(
+    connection: duckdb.DuckDBPyConnection, source: Source, options: ReplayOptions
+) -> pa.Table:
     """Every due time of every CronJob of the trace, and what became of it."""
-    return ticks_of(connection, source.name, source.header.kubernetes_version)
+    header = source.header
+    zone = options.process_zone or str(header.scope.get("process_zone") or "UTC")
+    version = options.kubernetes_version or header.kubernetes_version
+    return ticks_of(connection, source.name, version, zone)

@@ -58,15 +58,18 @@ class Session:
         write: bool = False,
         kubernetes_version: str | None = None,
         feature_gates: Mapping[str, bool] | None = None,
+        process_zone: str | None = None,
     ) -> None:
         """`write` lifts the restriction to reading these traces' files.
 
-        `kubernetes_version` and `feature_gates` are for the computed views, where the traces do not
-        say them.
+        `kubernetes_version`, `feature_gates` and `process_zone` are for the computed views, where
+        the traces do not say them.
         """
         self.sources: list[Source] = find_sources(traces)
         self._write = write
-        self._replay = computed.ReplayOptions(kubernetes_version, dict(feature_gates or {}))
+        self._replay = computed.ReplayOptions(
+            kubernetes_version, dict(feature_gates or {}), process_zone
+        )
         self._computed: set[str] = set()
         self._made: set[str] = set()
         self.connection = duckdb.connect(config={} if write else dict(_CONFIG))
@@ -190,7 +193,7 @@ class Session:
         self._make_parts(TICKS_READ if table == "_cron_ticks" else "")
         # All or nothing: what cannot be computed is asked for again, and fails again.
         arriving = [
-            computed.cron_ticks(self.connection, source)
+            computed.cron_ticks(self.connection, source, self._replay)
             if table == "_cron_ticks"
             else computed.verdicts(source, self._replay)
             for source in self.sources

@@ -20,14 +20,14 @@ from typing import Any, NamedTuple
 import duckdb
 import pyarrow as pa
 
-from tracekit.cron import CronSpecError, Generation, Schedule, parse
-from tracekit.cron.parser import CronPanicError
-from tracekit.cron.zones import UTC, UnknownZoneError, Zone, load_zone
+from tracekit.cron.zones import UnknownZoneError, Zone, load_zone
 from tracekit.eras.cronjob import Controller, CronJobEra, Exists
 from tracekit.eras.era import NEWEST, Era
 from tracekit.eras.version import KubeVersion
-from tracekit.errors import TracekitError
+from tracekit.errors import TracekitError, UsageError
+from tracekit.kube.cronjob_views import CronJobStatus, CronJobView, cron_spec_from_raw
 from tracekit.kube.timestamps import NS_PER_S, parse_rfc3339
+from tracekit.replay.cron_runner import CronRunner
 
 TICK_SCHEMA = pa.schema(
     [
@@ -107,8 +107,7 @@ class _Rule:
     """What a CronJob's spec said from one revision on."""
 
     from_ns: int
-    schedule: Schedule | None
-    zone: Zone
+    cron_job: CronJobView
     text: str
     policy: str
     suspended: bool
@@ -143,14 +142,17 @@ class _Surroundings:
 
 
 def ticks_of(
-    connection: duckdb.DuckDBPyConnection, trace: str, kubernetes_version: str | None
+    connection: duckdb.DuckDBPyConnection,
+    trace: str,
+    kubernetes_version: str | None,
+    process_zone: str,
 ) -> pa.Table:
-    """The ticks of every CronJob of the trace."""
+    """The ticks of every CronJob of the trace, by the rules of that version in that zone."""
     cursor = connection.cursor()
     rows = _rows(cursor, _CRONJOBS, trace=trace)
     if not rows:
         return TICK_SCHEMA.empty_table()
-    era = _era(kubernetes_version)
+    runner = CronRunner(_era(kubernetes_version), _zone(process_zone))
     around = _surroundings(cursor, trace)
     jobs: defaultdict[tuple[str, str], list[_Started]] = defaultdict(list)
     for row in _rows(cursor, _JOBS, trace=trace, annotation=f'$."{SCHEDULED_AT}"'):
@@ -160,7 +162,7 @@ def ticks_of(
         by_uid[row["namespace"], row["name"], row["uid"]].append(row)
     found: list[dict[str, Any]] = []
     for (namespace, name, uid), revisions in by_uid.items():
-        cron = _CronJob(revisions, jobs[namespace, uid], around, era)
+        cron = _CronJob(revisions, jobs[namespace, uid], around, runner)
         where = {"trace": trace, "namespace": namespace, "cronjob": name, "cronjob_uid": uid}
         found += [{**where, **tick} for tick in cron.ticks()]
     found.sort(key=lambda tick: (tick["due_ns"], tick["namespace"] or "", tick["cronjob"] or ""))
@@ -218,17 +220,18 @@ class _CronJob:
         revisions: Sequence[dict[str, Any]],
         jobs: Sequence[_Started],
         around: _Surroundings,
-        era: CronJobEra,
+        runner: CronRunner,
     ) -> None:
         self.revisions = revisions
-        self.era = era
+        self.runner = runner
+        self.era = runner.era
         self.key = (revisions[0]["namespace"], revisions[0]["name"])
         #: Somebody else's Job that stood under a wanted name, since when no timer is armed.
         self.stopped_by: str | None = None
         self.jobs = sorted(jobs, key=lambda job: job.created_ns)
         self.around = around
         self.gave_up = around.gave_up.get(self.key, ())
-        self.rules = [_rule(row, era.generation) for row in revisions if row["type"] != "DELETED"]
+        self.rules = [_rule(row) for row in revisions if row["type"] != "DELETED"]
         self.by_due = {job.due_ns: job for job in self.jobs if job.due_ns is not None}
         self.by_minute = {job.due_minute: job for job in self.jobs if job.due_minute is not None}
 
@@ -269,7 +272,7 @@ class _CronJob:
         for _ in range(MAX_TICKS):
             place = max(0, bisect_right(starts, at_ns) - 1)
             rule = self.rules[place]
-            upcoming = rule.schedule.next_ns(at_ns, zone=rule.zone) if rule.schedule else None
+            upcoming = self.runner.next_slot_ns(rule.cron_job, at_ns)
             changed_ns = next((r.from_ns for r in self.rules[place:] if r.text != rule.text), None)
             if changed_ns is not None and (upcoming is None or upcoming >= changed_ns):
                 at_ns = max(changed_ns, at_ns + 1)
@@ -387,28 +390,30 @@ def _inside(
     return next((s for s in spans if s[0] - before_ns <= at_ns <= s[1]), None)
 
 
-def _rule(row: dict[str, Any], generation: Generation) -> _Rule:
+def _rule(row: dict[str, Any]) -> _Rule:
     try:
-        spec = json.loads(row["spec"] or "{}")
+        raw = json.loads(row["spec"] or "{}")
     except ValueError:
-        spec = {}
-    text: str = str(spec.get("schedule", ""))
-    zone_name: str | None = spec.get("timeZone")
-    schedule: Schedule | None = None
-    zone = UTC
-    try:
-        full = f"TZ={zone_name} {text}" if zone_name and "TZ=" not in text else text
-        schedule = parse(full, generation)
-        zone = load_zone(zone_name) if zone_name else UTC
-    except (CronSpecError, CronPanicError, UnknownZoneError, ValueError):
-        schedule = None
-    deadline_s = spec.get("startingDeadlineSeconds")
+        raw = {}
+    spec = cron_spec_from_raw(raw if isinstance(raw, dict) else {})
+    status = CronJobStatus((), row["last_schedule_ns"])
+    created_ns = row["created_ns"] or row["recv_ns"] or 0
+    view = CronJobView(
+        row["namespace"] or "", row["name"] or "", "", 0, 0, created_ns, None, spec, status
+    )
+    deadline_s = spec.starting_deadline_s
     return _Rule(
         row["recv_ns"] or 0,
-        schedule,
-        zone,
-        f"{text} ({zone_name})" if zone_name else text,
-        str(spec.get("concurrencyPolicy") or "Allow"),
-        spec.get("suspend") is True,
-        deadline_s * NS_PER_S if isinstance(deadline_s, int) else None,
+        view,
+        f"{spec.schedule} ({spec.time_zone})" if spec.time_zone else spec.schedule,
+        spec.concurrency_policy,
+        spec.suspend,
+        None if deadline_s is None else deadline_s * NS_PER_S,
     )
+
+
+def _zone(name: str) -> Zone:
+    try:
+        return load_zone(name)
+    except UnknownZoneError as error:
+        raise UsageError(f"--process-zone: {error}; give a name of the tz database") from None

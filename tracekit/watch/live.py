@@ -16,19 +16,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tracekit.eras.cronjob import CronJobEra
 from tracekit.eras.era import Era
 from tracekit.eras.job import JobRules
 from tracekit.findings.controllers import LEADER
 from tracekit.findings.diagnosis import diagnose
 from tracekit.findings.model import Case, Severity, Target
-from tracekit.judging.cron_rows import cron_rows
+from tracekit.judging.judged import judge_cron_jobs
 from tracekit.judging.rolling import ROW_COLUMNS, RollingJudge
 from tracekit.judging.run_context import run_context_of
 from tracekit.kube.timestamps import NS_PER_S, format_rfc3339
 from tracekit.replay.cron_history import SLOT_NAME
-from tracekit.replay.cron_runner import CronRunner
-from tracekit.replay.observed_cronjob import judge_cron_jobs
 from tracekit.sql.held_facts import facts_from_reader
 from tracekit.trace.format.model import TraceHeader
 from tracekit.trace.reading.held import in_file_order, read_held
@@ -168,8 +165,7 @@ class LiveJudge:
                     yield news
 
     def _cron(self, around: TraceReader) -> Iterator[News]:
-        rows, context = cron_rows(around)
-        found = judge_cron_jobs(rows, CronRunner(CronJobEra.of(self._era)), context)
+        found = judge_cron_jobs(around, self._era, self._now_ns)
         certain_ns = self._now_ns - (CRON_SETTLED_NS if self._settled_ns else 0)
         yield from self._divergences(j for j in found if j.time_ns <= certain_ns)
 

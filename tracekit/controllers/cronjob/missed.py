@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum, auto
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from tracekit.cron.parser import CronPanicError, CronSpecError, parse
@@ -65,8 +66,18 @@ def parse_schedule(cron_job: CronJobView, era: CronJobEra) -> Schedule:
     Raises:
         ScheduleError: With the library's text, a panic's from 1.35 on as the guard words it.
     """
+    return parse_text(effective_spec(cron_job, era), era)
+
+
+@lru_cache(1024)
+def parse_text(text: str, era: CronJobEra) -> Schedule:
+    """Parse what the library gets; each text once.
+
+    Raises:
+        ScheduleError: As `parse_schedule`.
+    """
     try:
-        return parse(effective_spec(cron_job, era), era.generation)
+        return parse(text, era.generation)
     except CronPanicError as error:
         text = f"invalid schedule format: {error}" if era.guards_panic else f"panic: {error}"
         raise ScheduleError(text) from None

@@ -74,7 +74,7 @@ class Accounts:
                 name = judgement.subject
             about.setdefault((judgement.object.namespace, name), []).append(judgement)
         reader = TraceReader(session.sources[0].path, on_damage="skip")
-        around = run_context_of(reader)
+        around = run_context_of(reader).watching("jobs", "pods")
         try:
             rules = JobRules.of(era_of(reader, session.rules))
         except TracekitError:

@@ -1,18 +1,17 @@
-"""What the CronJob controller had to do, by when, and did not.
+"""Since when the CronJob controller had to do something, and until when.
 
 The controller is woken by every change of a CronJob or of its Jobs (the polling one comes by
-anyway) and by a timer at each slot. So where nothing relevant changed for longer than a sync may
-take (the *bound*) after such a trigger, it must have come to rest: run on that very state, the
-ported controller must have nothing left to do. What it still wants to do then is missing.
+anyway) and by a timer at each slot. The ported controller is run on the state at each of these
+times: what it would do then is *wanted* until it is done, or until a later run no longer asks for
+it. Whether a write came late, or never, is then for the proofs of `lateness` to say.
 
-Nothing is said of times in which the controller or the recorder was blind, of refused writes that
-an Event tells of, nor of the time between a changed schedule and its next slot (upstream only arms
-a timer then).
+Nothing is wanted of refused writes that an Event tells of, nor between a changed schedule and its
+next slot (upstream only arms a timer then).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from tracekit.controllers.cronjob.actions import (
@@ -26,31 +25,33 @@ from tracekit.kube.cronjob_views import CronJobView
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.kube.views import JobView
 from tracekit.replay.cron_api import DryCronApi
-from tracekit.replay.cron_history import CronHistory, WriteKind
-from tracekit.replay.cron_run_context import BlindTime
-from tracekit.replay.cron_runner import RETRY_NS_MAX, CronRunner, throttled_ns
-from tracekit.replay.cron_walk import job_signature
+from tracekit.replay.cron_history import CronHistory
+from tracekit.replay.cron_runner import CronRunner
+from tracekit.replay.cron_search import RETRY_NS_MAX, job_signature
+from tracekit.replay.history import WriteKind
 
+#: So many slots are looked at while nothing changes: what was missed first is told by then.
 TRIGGERS_MAX = 2_000
-_REFUSALS = frozenset({"FailedCreate", "FailedDelete", "FailedGet", "FailedUpdate", "FailedList"})
 
 
-@dataclass(frozen=True, slots=True)
-class Duty:
-    """Something the controller had to do and did not."""
+@dataclass(slots=True)
+class Wanted:
+    """Something that the controller had to do for some time."""
 
     kind: WriteKind
     intent: Intent
-    trigger_ns: int  # what woke the controller: a change, or a slot
-    deadline_ns: int
+    since_ns: int  # what woke the controller: a change, or a slot
+    certain_ns: int  # by then its key was in the queue, unless it waited for a retry
+    timed: bool  # a slot's timer woke it, not a change
     slot_ns: int | None
     cron_job: CronJobView
     rv: int
+    until_ns: int | None = None  # None: to the end of the record
 
     @property
     def subject(self) -> str:
         """What was not written."""
-        return self.intent.name if isinstance(self.intent, CreateJob | DeleteJob) else "status"
+        return _subject(self.intent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,87 +68,90 @@ class _Rest:
 
 
 @dataclass(slots=True)
-class DutyCheck:
-    """Looks for duties of one CronJob that were not met."""
+class WantedCheck:
+    """Runs the port on one CronJob at every time at which its controller was woken."""
 
     history: CronHistory
     runner: CronRunner
     end_ns: int
-    blind: Sequence[BlindTime] = ()
-    #: When the controller's writes were seen, over all CronJobs, sorted: they share one throttle.
-    writes_ns: Sequence[int] = ()
-    _found: dict[tuple[WriteKind, str, int | None], Duty] = field(default_factory=dict)
+    found: list[Wanted] = field(default_factory=list)
+    _open: dict[object, Wanted] = field(default_factory=dict)
     #: Since when every sync has ended in an error, to be retried ever more rarely.
     _failing_since_ns: int | None = None
 
-    def run(self) -> list[Duty]:
-        """Every duty that was not met, in order of time."""
+    def run(self) -> list[Wanted]:
+        """All that was wanted, in order of time."""
+        uid = ""
         for rest in _rests(self.history, self.end_ns):
-            self._check_rest(rest)
-        return list(self._found.values())
+            if rest.cron_job.uid != uid:
+                self._close(rest.from_ns)
+                uid = rest.cron_job.uid
+            self._rest(rest)
+        if self.history.cron_jobs and self.history.cron_jobs[-1].type == "DELETED":
+            self._close(self.history.cron_jobs[-1].recv_ns)
+        return self.found
 
-    def _check_rest(self, rest: _Rest) -> None:
-        """Check each time at which the controller is woken while the state rests."""
+    def _rest(self, rest: _Rest) -> None:
+        """Look at each time at which the controller is woken while the state rests."""
         at_ns = rest.from_ns
         armed = True
         if not (rest.opens_with_list or (rest.schedule_changed and not self.runner.polls)):
-            armed = self._check(rest, at_ns)
+            armed = self._look(rest, at_ns, timed=False)
+        else:
+            self._close(at_ns)
         for _ in range(TRIGGERS_MAX):
             slot_ns = self.runner.next_slot_ns(rest.cron_job, at_ns)
             if not armed or slot_ns is None or slot_ns >= rest.until_ns:
                 return
-            armed = self._check(rest, slot_ns)
+            armed = self._look(rest, slot_ns, timed=True)
             at_ns = slot_ns
 
-    def _check(self, rest: _Rest, trigger_ns: int) -> bool:
-        """Check one trigger; whether the controller is sure to come back at the next slot."""
-        early, woken = self._left_to_do(rest, trigger_ns + NS_PER_S)
-        retry_ns = self._retry_ns(rest, trigger_ns)
-        if woken.forgets:
+    def _look(self, rest: _Rest, at_ns: int, *, timed: bool) -> bool:
+        """Run the port once; whether the controller is sure to come back at the next slot."""
+        left, result = self._left_to_do(rest, at_ns + NS_PER_S)
+        retry_ns = self._retry_ns(rest, at_ns)
+        if result.forgets:
             self._failing_since_ns = None
-        elif woken.error is not None and self._failing_since_ns is None:
-            self._failing_since_ns = trigger_ns
-        armed = self.runner.polls or woken.requeue_after_ns is not None or woken.error is not None
-        deadline_ns = trigger_ns + self._bound_ns(trigger_ns) + retry_ns
-        if not early or deadline_ns >= rest.until_ns or self._is_blind(trigger_ns, deadline_ns):
-            return armed
-        late, result = self._left_to_do(rest, deadline_ns)
-        wanted = {_subject(intent) for intent in early}
-        for intent in late:
-            if _subject(intent) not in wanted:
-                continue
-            kind = _KINDS[type(intent)]
-            slot_ns = result.due_ns if kind is WriteKind.JOB_CREATE else None
-            self._found.setdefault(
-                (kind, _subject(intent), slot_ns),
-                Duty(kind, intent, trigger_ns, deadline_ns, slot_ns, rest.cron_job, rest.rv),
-            )
-        return armed
+        elif result.error is not None and self._failing_since_ns is None:
+            self._failing_since_ns = at_ns
+        wanted = {_target(intent): intent for intent in left}
+        for key in [key for key in self._open if key not in wanted]:
+            self._open.pop(key).until_ns = at_ns
+        for key, intent in wanted.items():
+            if key not in self._open:
+                kind, certain_ns = _KINDS[type(intent)], at_ns + retry_ns
+                slot_ns = result.due_ns if kind is WriteKind.JOB_CREATE else None
+                new = Wanted(
+                    kind, intent, at_ns, certain_ns, timed, slot_ns, rest.cron_job, rest.rv
+                )
+                self._open[key] = new
+                self.found.append(new)
+        return self.runner.polls or result.requeue_after_ns is not None or result.error is not None
 
-    def _retry_ns(self, rest: _Rest, trigger_ns: int) -> int:
+    def _close(self, at_ns: int) -> None:
+        for wanted in self._open.values():
+            wanted.until_ns = at_ns
+        self._open.clear()
+
+    def _retry_ns(self, rest: _Rest, at_ns: int) -> int:
         """How long after a slot the next retry of a failing CronJob may come.
 
         A sync that fails arms no timer for the next slot. Each retry waits twice as long as the
         one before, so none is further away than the first error lies back.
         """
-        if self._may_have_failed_before(trigger_ns):
+        if self._may_have_failed_before(at_ns):
             return RETRY_NS_MAX
         since_ns = self._failing_since_ns
-        if since_ns is None or trigger_ns == rest.from_ns or self.runner.polls:
+        if since_ns is None or at_ns == rest.from_ns or self.runner.polls:
             return 0
-        return min(trigger_ns - since_ns, RETRY_NS_MAX)
+        return min(at_ns - since_ns, RETRY_NS_MAX)
 
-    def _may_have_failed_before(self, trigger_ns: int) -> bool:
+    def _may_have_failed_before(self, at_ns: int) -> bool:
         """Whether a CronJob that was listed may have failed over a taken name until then."""
         first = self.history.cron_jobs[0] if self.history.cron_jobs else None
         if first is None or first.type != "LIST" or not self.history.strangers:
             return False
-        return not any(first.recv_ns < w.recv_ns <= trigger_ns for w in self.history.writes)
-
-    def _bound_ns(self, trigger_ns: int) -> int:
-        """The runner's bound, and the time that the client's throttle may take for other keys."""
-        bound_ns = self.runner.bound_ns
-        return throttled_ns(bound_ns, self.writes_ns, trigger_ns, trigger_ns + bound_ns)
+        return not any(first.recv_ns < w.recv_ns <= at_ns for w in self.history.writes)
 
     def _left_to_do(self, rest: _Rest, now_ns: int) -> tuple[list[Intent], SyncResult]:
         """The writes that would change something, were the controller to look at the state."""
@@ -175,21 +179,21 @@ class DutyCheck:
             for r in self.history.strangers
         )
 
-    def _is_blind(self, from_ns: int, until_ns: int) -> bool:
-        if any(time.from_ns <= until_ns and from_ns <= time.until_ns for time in self.blind):
-            return True
-        return any(
-            event.reason in _REFUSALS
-            and from_ns - NS_PER_S <= event.recv_ns <= until_ns + self.runner.bound_ns
-            for event in self.history.events
-        )
-
 
 _KINDS = {
     CreateJob: WriteKind.JOB_CREATE,
     DeleteJob: WriteKind.JOB_DELETE,
     UpdateCronJobStatus: WriteKind.STATUS_UPDATE,
 }
+
+
+def _target(intent: Intent) -> object:
+    """What makes two wishes the same: the Job, or the very status."""
+    return (
+        intent.status
+        if isinstance(intent, UpdateCronJobStatus)
+        else (type(intent), _subject(intent))
+    )
 
 
 def _subject(intent: Intent) -> str:
@@ -213,7 +217,7 @@ def _rests(history: CronHistory, end_ns: int) -> Iterable[_Rest]:
         new_cron = cron_job
         new_jobs = jobs
         if stream == 0:
-            new_cron = None if revision.gone else history.cron_jobs[index].view
+            new_cron = None if revision.type == "DELETED" else history.cron_jobs[index].view
         else:
             new_jobs = history.jobs_at(index + 1)
         new_signature = _signature(new_cron, new_jobs)

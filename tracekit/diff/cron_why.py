@@ -1,4 +1,4 @@
-"""The words behind the verdicts on CronJobs: evidence of other writers, and the arithmetic."""
+"""The words behind the verdicts on CronJobs: the arithmetic of the schedule, fields that differ."""
 
 from __future__ import annotations
 
@@ -9,46 +9,9 @@ from tracekit.compare.fields import FieldDifference
 from tracekit.controllers.cronjob.actions import CreateJob, DeleteJob, Intent, UpdateCronJobStatus
 from tracekit.cron.gotime import rfc3339
 from tracekit.kube.cronjob_views import CronJobStatus
-from tracekit.kube.field_managers import CONTROLLER_MANAGERS
 from tracekit.kube.timestamps import NS_PER_S, format_rfc3339
-from tracekit.replay.cron_duties import Duty
-from tracekit.replay.cron_history import CronWrite
-from tracekit.replay.cron_walk import CronExplanation
-
-_MANUAL = "cronjob.kubernetes.io/instantiate"
-
-
-def foreign_creation(write: CronWrite) -> str | None:
-    """Who created a Job if it certainly was not the CronJob controller."""
-    assert write.job is not None  # noqa: S101 - creations have one
-    if write.job.view.annotations.get(_MANUAL) == "manual":
-        return f"the Job's annotation {_MANUAL} says manual: kubectl create job --from"
-    return other_manager(write.job.raw, None, "")
-
-
-def other_manager(raw: object, previous: object, subresource: str) -> str | None:
-    """Who wrote a revision if managedFields say that it was not the controller manager."""
-    entries = _managers(raw)
-    before = _managers(getattr(previous, "raw", None))
-    changed = [entry for entry in entries if entry not in before]
-    relevant = [entry for entry in changed if entry[1] in ("", subresource)]
-    lost = {e[0] for e in before} - {e[0] for e in entries}
-    if not relevant or any(entry[0] in CONTROLLER_MANAGERS for entry in relevant):
-        return None
-    if lost & CONTROLLER_MANAGERS:
-        return None
-    names = ", ".join(sorted({entry[0] for entry in relevant}))
-    return f"managedFields name {names} as the writer of this revision"
-
-
-def _managers(raw: object) -> list[tuple[str, str, str]]:
-    meta = raw.get("metadata") if isinstance(raw, dict) else None
-    entries = meta.get("managedFields") if isinstance(meta, dict) else None
-    return [
-        (str(e.get("manager")), str(e.get("subresource") or ""), str(e.get("time")))
-        for e in entries or ()
-        if isinstance(e, dict)
-    ]
+from tracekit.replay.cron_search import CronExplanation
+from tracekit.replay.history import Write
 
 
 def status_differences(
@@ -90,7 +53,7 @@ def with_observed_refs(expected: CronJobStatus, observed: CronJobStatus) -> Cron
     return replace(expected, active=tuple(by_name.get(r.name, r) for r in expected.active))
 
 
-def reason_of(write: CronWrite, intent: Intent, explanation: CronExplanation) -> str:
+def reason_of(write: Write, intent: Intent, explanation: CronExplanation) -> str:
     """Why the rules ask for a write, with its numbers."""
     if isinstance(intent, CreateJob):
         delay_s = (write.recv_ns - intent.scheduled_ns) / NS_PER_S
@@ -127,15 +90,6 @@ def nothing_due(base_ns: int, upcoming_ns: int | None) -> str:
     """Why no slot was due."""
     upcoming = "never" if upcoming_ns is None else time_text(upcoming_ns)
     return f"no slot was due (last run or creation {time_text(base_ns)}, next slot {upcoming})"
-
-
-def lateness(write: CronWrite, duty: Duty) -> str:
-    """When a late write had been possible, and due at the latest."""
-    return (
-        f"it was possible from {time_text(duty.trigger_ns)} on and had to happen by "
-        f"{time_text(duty.deadline_ns)}, "
-        f"{(write.recv_ns - duty.deadline_ns) / NS_PER_S:.3f} s before"
-    )
 
 
 def time_text(at_ns: int | None) -> str:

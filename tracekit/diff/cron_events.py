@@ -10,12 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from tracekit.controllers.actions import Outcome
 from tracekit.controllers.cronjob.actions import (
-    Answer,
-    CreateJob,
-    DeleteJob,
-    Intent,
     RecordEvent,
 )
 from tracekit.controllers.cronjob.handlers import cron_job_updated
@@ -23,12 +18,12 @@ from tracekit.kube.cronjob_views import CronJobView
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.kube.views import JobView
 from tracekit.replay.cron_api import DryCronApi
-from tracekit.replay.cron_history import COMPONENT, CronEvent, CronHistory, CronRevision
+from tracekit.replay.cron_history import COMPONENT, CronHistory
 from tracekit.replay.cron_runner import CronRunner
-from tracekit.replay.cron_walk import CLOCK_STEPS_NS, CronExplanation
+from tracekit.replay.cron_search import CronExplanation
+from tracekit.replay.history import EventRow, Revision
+from tracekit.replay.key_facts import EVENT_LAG_NS
 
-#: How long after its sync an Event may be seen.
-DELAY_NS_MAX = 60 * NS_PER_S
 _COMBINED = "(combined from similar events): "
 #: Messages that end in an error's text, which the record cannot tell.
 _OPEN_ENDED = {
@@ -38,23 +33,11 @@ _OPEN_ENDED = {
     "FailedUpdate": "Update job: ",
     "FailedList": "List job-pods: ",
 }
-_REFUSED = Answer(Outcome.REFUSED, "refused")
 
 
-class _RefusingApi(DryCronApi):
-    """A server that refuses what creates or deletes."""
-
-    __slots__ = ()
-
-    def perform(self, intent: Intent) -> Answer:
-        """Refuse creations and deletions."""
-        answer = DryCronApi.perform(self, intent)
-        return _REFUSED if isinstance(intent, CreateJob | DeleteJob) else answer
-
-
-def explain_events(
+def told_events(
     history: CronHistory, runner: CronRunner, explanations: Iterable[CronExplanation]
-) -> Iterator[tuple[CronEvent, bool]]:
+) -> Iterator[tuple[EventRow, bool]]:
     """Every Event row of the controller, and whether it is explained."""
     told: set[tuple[str, str, str]] = set()
     for found in explanations:
@@ -67,35 +50,47 @@ def explain_events(
 
 
 def _is_possible(
-    history: CronHistory, runner: CronRunner, event: CronEvent, key: tuple[str, str, str]
+    history: CronHistory, runner: CronRunner, event: EventRow, key: tuple[str, str, str]
 ) -> bool:
     """Whether some cut of the time before the Event makes the controller emit it."""
     wanted = _comparable(*key)
     newest_rv = max((r.rv for r in history.jobs if r.recv_ns <= event.recv_ns), default=0)
     newest_rv = max([newest_rv, *(r.rv for r in history.strangers if r.recv_ns <= event.recv_ns)])
-    revisions = [r for r in _recent(history.cron_jobs, event.recv_ns) if not r.gone]
+    revisions = [r for r in _recent(history.cron_jobs, event.recv_ns) if r.type != "DELETED"]
     for revision in reversed(revisions):
         before = revision.previous
         if before is not None and wanted in _handler_events(runner, before, revision):
             return True
         for jobs in _job_states(history, event.recv_ns):
-            for step_ns in CLOCK_STEPS_NS:
-                for api_class in (DryCronApi, _RefusingApi):
-                    api = api_class(revision.view, lambda name: history.live_job(name, newest_rv))
-                    runner.run(revision.view, jobs, event.recv_ns - step_ns, api)
+            for now_ns in _clocks(runner, revision, event.recv_ns):
+                for refuses in (False, True):
+                    api = DryCronApi(
+                        revision.view, lambda name: history.live_job(name, newest_rv), refuses
+                    )
+                    runner.run(revision.view, jobs, now_ns, api)
                     if wanted in _events_of(api.writes):
                         return True
     return False
 
 
+def _clocks(runner: CronRunner, revision: Revision[CronJobView], at_ns: int) -> Iterator[int]:
+    """The time of the Event, and before each slot that its sync may not have reached."""
+    yield at_ns
+    earliest_ns = max(revision.recv_ns, at_ns - EVENT_LAG_NS)
+    for slot_ns in runner.slots_ns(revision.view, earliest_ns, at_ns):
+        yield slot_ns - 1
+
+
 def _handler_events(
     runner: CronRunner,
-    before: CronRevision[CronJobView],
-    revision: CronRevision[CronJobView],
+    before: Revision[CronJobView],
+    revision: Revision[CronJobView],
 ) -> set[tuple[str, str, str]]:
     if runner.polls:
         return set()
-    emitted = cron_job_updated(before.view, revision.view, revision.recv_ns, runner.era)
+    emitted = cron_job_updated(
+        before.view, revision.view, revision.recv_ns, runner.era, runner.process_zone
+    )
     return _events_of(emitted)
 
 
@@ -108,12 +103,10 @@ def _comparable(event_type: str, reason: str, message: str) -> tuple[str, str, s
     return (event_type, reason, head if head is not None and message.startswith(head) else message)
 
 
-def _recent(
-    revisions: list[CronRevision[CronJobView]], at_ns: int
-) -> list[CronRevision[CronJobView]]:
+def _recent(revisions: list[Revision[CronJobView]], at_ns: int) -> list[Revision[CronJobView]]:
     """The revisions that were current at some time shortly before an instant."""
-    found = [r for r in revisions if at_ns - DELAY_NS_MAX <= r.recv_ns <= at_ns + NS_PER_S]
-    older = [r for r in revisions if r.recv_ns < at_ns - DELAY_NS_MAX]
+    found = [r for r in revisions if at_ns - EVENT_LAG_NS <= r.recv_ns <= at_ns + NS_PER_S]
+    older = [r for r in revisions if r.recv_ns < at_ns - EVENT_LAG_NS]
     return [*older[-1:], *found]
 
 
@@ -127,5 +120,5 @@ def _job_states(history: CronHistory, at_ns: int) -> Iterator[tuple[JobView, ...
         if state != last:
             last = state
             yield state
-        if position and history.jobs[position - 1].recv_ns < at_ns - DELAY_NS_MAX:
+        if position and history.jobs[position - 1].recv_ns < at_ns - EVENT_LAG_NS:
             return
