@@ -45,6 +45,8 @@ WINDOW_NS = 3600 * NS_PER_S
 LEASE_NS = 15 * NS_PER_S
 #: Verdicts are kept for so many times the time that they took to settle.
 _JUDGED = 6
+#: A record that tells nothing at all for so long, no bookmark either, is of a silent cluster.
+SILENT_NS = 75 * NS_PER_S
 _LEASE = "kube-controller-manager"
 #: Rules that only the whole of a record decides, or that say what is said live in another way.
 _NOT_LIVE = ("TK1", "TK9", LEADER.id)
@@ -107,6 +109,8 @@ class LiveJudge:
 
     def leader(self, now_ns: int) -> Iterator[News]:
         """Whether the controller manager still renews its lease: no verdict has to settle."""
+        if now_ns - self._now_ns < SILENT_NS:
+            now_ns = self._now_ns  # what the recorder has not brought yet proves nothing
         silent_ns = now_ns - self._renewed_ns
         if not self._renewed_ns:
             return
