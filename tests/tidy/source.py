@@ -27,6 +27,7 @@ PURE_ROOMS = frozenset(
         "replay",
         "diff",
         "findings",
+        "whatif",
     }
 )
 

@@ -20,7 +20,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("tracekit.verdict",),
     ("tracekit.replay",),
     ("tracekit.diff",),
-    ("tracekit.findings",),
+    ("tracekit.findings", "tracekit.whatif"),
     ("tracekit.trace.format",),
     ("tracekit.trace.stores",),
     ("tracekit.trace.reading",),

@@ -50,6 +50,8 @@ VERBS: dict[str, str] = {
     "completion": "tracekit.cli.completion:completion",
     "import": "tracekit.cli.import_:import_",
     "versions": "tracekit.cli.versions:versions",
+    "whatif": "tracekit.cli.whatif:whatif",
+    "upgrade": "tracekit.cli.whatif:upgrade",
     "cron": "tracekit.cli.cron:cron",
     "info": "tracekit.cli.info:info",
 }

@@ -22,7 +22,7 @@ from tracekit.replay.recorded_api import (
     RecordedApi,
     RecordEnds,
 )
-from tracekit.replay.search_state import Explanation, SilentSync, State
+from tracekit.replay.search_state import Began, Explanation, SilentSync, State
 from tracekit.verdict import Assumption
 
 #: How many attempts a key may cost: so many, and so many more for each of its writes. Counted, not
@@ -60,6 +60,7 @@ class Attempts(CacheCuts):
         clock = SyncClock(now_ns if now_ns % NS_PER_S else now_ns + 1)
         api = self._api(state.index, clock, self.earliest_ns(state, cut), assume, state.done)
         known = cut.memory.backoff
+        began = Began(state, cut.memory, cut.handled, now_ns, assume)
         cut = cut._replace(memory=cut.memory.copy())
         result: SyncResult | None = None
         rest: Problem | None = None
@@ -82,7 +83,7 @@ class Attempts(CacheCuts):
             tell(cut.memory, revision, cut.job.view.uid)
         if cut.guess:
             cut.memory.backoff = _without_guess(cut.memory.backoff, known, state.memory.backoff)
-        return self._explanation(state, cut, api, consumed, now_ns, result, rest), clock.asked
+        return self._explanation(began, cut, api, consumed, result, rest), clock.asked
 
     def allowance(self) -> int:
         """How many attempts turning back from one write may cost."""
@@ -129,11 +130,10 @@ class Attempts(CacheCuts):
 
     def _explanation(
         self,
-        state: State,
+        began: Began,
         cut: Cut,
         api: RecordedApi,
         consumed: list[Write],
-        now_ns: int,
         result: SyncResult | None,
         rest: Problem | None,
     ) -> Explanation:
@@ -142,6 +142,7 @@ class Attempts(CacheCuts):
         `result` is None where the record or the process ends inside the sync.
         """
         history, clock, job = self.history, api.clock, cut.job
+        state, now_ns = began.state, began.now_ns
         first = history.writes[state.index]
         newest = history.pods_below(first.rv)
         unseen = history.pods[cut.pods : newest]
@@ -168,6 +169,7 @@ class Attempts(CacheCuts):
             silent=state.silent,
             assumptions=tuple(self._assumed(state, cut, api, rest)),
             stale=self.stale(state, cut),
+            began=began,
         )
 
     def _state_after(

@@ -14,7 +14,7 @@ from tracekit.controllers.job.context import Note
 from tracekit.controllers.job.memory import JobMemory
 from tracekit.kube.views import JobView, PodView
 from tracekit.replay.history import History, Revision, Write
-from tracekit.replay.recorded_api import PredictedEvent, Problem
+from tracekit.replay.recorded_api import Assumptions, PredictedEvent, Problem
 from tracekit.verdict import Assumption, Reason
 
 #: How many earlier syncs a dead end may ask for another cut. A choice further back is never
@@ -62,6 +62,16 @@ class State(msgspec.Struct, frozen=True):
         )
 
 
+class Began(NamedTuple):
+    """What a sync began with, beside its caches: enough to run it once more."""
+
+    state: State
+    memory: JobMemory  # never changed: runs get copies
+    handled: int  # pod revisions of which the memory knew
+    now_ns: int
+    assume: Assumptions
+
+
 class SilentSync(NamedTuple):
     """A sync that left no write: refused, in conflict, without effect, or with nothing to do."""
 
@@ -99,6 +109,7 @@ class Explanation(msgspec.Struct, frozen=True):
     assumptions: tuple[Assumption, ...] = ()
     #: The oldest revision that its caches lacked and prompt informers would have shown.
     stale: Revision[JobView] | Revision[PodView] | None = None
+    began: Began | None = None  # None where nothing explains the writes
 
     @property
     def cut_off(self) -> bool:

@@ -1,0 +1,170 @@
+"""`tracekit whatif`: what another version, gates or settings would have done with recorded Jobs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import click
+
+from tracekit.cli.completion import complete_gates, complete_key, complete_trace, complete_version
+from tracekit.cli.talk import say
+from tracekit.cli.trace_options import namespace_option, tell_warnings
+from tracekit.errors import UsageError
+from tracekit.judging.whatif import Selected, Target, answer_all, from_era, target_era
+from tracekit.report.whatif import fails, render, render_why
+from tracekit.trace.reading.reader import TraceReader
+from tracekit.whatif.answers import Answers
+from tracekit.whatif.changes import parse_settings
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+FAIL_ON = ("outcome", "pods", "timing", "fields")
+
+
+def _options(command: _Command) -> _Command:
+    """The options that `whatif` and `upgrade` share."""
+    options = [
+        click.option(
+            "--feature-gates",
+            metavar="A=true,…",
+            shell_complete=complete_gates,
+            help="Gates of the target that differ from its defaults.",
+        ),
+        click.option(
+            "--set",
+            "settings",
+            metavar="spec.F=V",
+            multiple=True,
+            help="A field of every Job's spec: spec.backoffLimit=3; null takes it away.",
+        ),
+        click.option(
+            "--from-version",
+            metavar="V",
+            shell_complete=complete_version,
+            help="The version of the record, where the trace does not say it.",
+        ),
+        click.option(
+            "--from-feature-gates",
+            metavar="A=true,…",
+            shell_complete=complete_gates,
+            help="Gates of the record that differ from its defaults.",
+        ),
+        namespace_option,
+        click.option("-l", "--selector", metavar="SEL", help="Only Jobs with these labels."),
+        click.option(
+            "--job",
+            metavar="NS/NAME",
+            shell_complete=complete_key,
+            help="Only this Job, or the Jobs of this CronJob.",
+        ),
+        click.option(
+            "--why",
+            metavar="NS/NAME",
+            shell_complete=complete_key,
+            help="One Job's two courses, and where and why they part.",
+        ),
+        click.option(
+            "-o",
+            "--output",
+            type=click.Choice(["table", "wide", "json", "markdown"]),
+            default="table",
+            show_default=True,
+            help="How to print; wide names every Job that differs.",
+        ),
+        click.option(
+            "--fail-on",
+            type=click.Choice(FAIL_ON),
+            help="Exit 1 if a Job differs so badly or worse.",
+        ),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@click.command()
+@click.argument("trace", metavar="TRACE", shell_complete=complete_trace)
+@click.option(
+    "--kubernetes-version",
+    "versions",
+    metavar="V",
+    multiple=True,
+    shell_complete=complete_version,
+    help="The version that is asked about; several make a matrix.  [default: the record's]",
+)
+@_options
+def whatif(trace: str, versions: tuple[str, ...], **options: Any) -> int:
+    """Say what other rules would have done with the Jobs of TRACE.
+
+    Each step that explains an observed write is taken once more by the other rules, in the same
+    circumstances. A Job where no step moves other pods is decided by that, and proved. Where a step
+    does, its consequence is told as far as it can be derived, and else called uncalibrated.
+
+    Exit 0; 1 with --fail-on if a Job differs so badly or worse; 2 if it could not run.
+    """
+    return run(trace, versions, **options)
+
+
+@click.command()
+@click.argument("trace", metavar="TRACE", shell_complete=complete_trace)
+@click.option(
+    "--to",
+    "versions",
+    metavar="V",
+    multiple=True,
+    required=True,
+    shell_complete=complete_version,
+    help="The version to upgrade to; several make a matrix.",
+)
+@_options
+def upgrade(trace: str, versions: tuple[str, ...], **options: Any) -> int:
+    """Say what an upgrade would have done to the Jobs of TRACE: `whatif` with --to."""
+    return run(trace, versions, **options)
+
+
+def run(
+    trace: str,
+    versions: Sequence[str],
+    *,
+    feature_gates: str | None,
+    settings: Sequence[str],
+    from_version: str | None,
+    from_feature_gates: str | None,
+    namespace: str | None,
+    selector: str | None,
+    job: str | None,
+    why: str | None,
+    output: str,
+    fail_on: str | None,
+) -> int:
+    """Answer and print; the exit status."""
+    changes = parse_settings(settings)
+    if not versions and feature_gates is None and not changes:
+        raise UsageError(
+            "name what is to be otherwise: --kubernetes-version v1.36.3, --feature-gates or --set"
+        )
+    reader = TraceReader(trace)
+    for problem in reader.problems:
+        say(f"tracekit: {problem}")
+    recorded = from_era(reader, from_version, from_feature_gates)
+    tell_warnings(recorded)
+    targets = []
+    for version in versions or (None,):
+        target = target_era(reader, recorded, Target(version, feature_gates))
+        tell_warnings(target)
+        targets.append(target)
+    asked = Selected(namespace, why or job, selector)
+    answers = answer_all(reader, recorded, targets, asked, changes)
+    if why is not None:
+        _tell_why(answers)
+    else:
+        render(answers, output, sys.stdout)
+    return 1 if fail_on is not None and fails(answers, fail_on) else 0
+
+
+def _tell_why(answers: Sequence[Answers]) -> None:
+    for one in answers:
+        for answer in one.jobs:
+            render_why(answer, one, sys.stdout)
+            click.echo()

@@ -1,0 +1,130 @@
+"""A trace under other rules: what a reader holds, and what the room `whatif` makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from tracekit.diff.trace import judge_groups
+from tracekit.eras.era import Era
+from tracekit.eras.gates import GATES, Gate
+from tracekit.eras.job import JobRules
+from tracekit.eras.texts import parse_feature_gates
+from tracekit.errors import UsageError
+from tracekit.judging.judged import Judge, resolve_era
+from tracekit.kube.selectors import selector_from_text, selector_matches
+from tracekit.kube.views import JobView
+from tracekit.replay.feed import COLUMNS
+from tracekit.trace.reading.reader import TraceReader
+from tracekit.whatif.answers import Answers, Prover
+from tracekit.whatif.changes import Setting
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """Which Jobs are asked about; None asks for no part."""
+
+    namespace: str | None = None
+    job: str | None = None  # namespace/name
+    selector: str | None = None
+
+    @property
+    def part(self) -> str:
+        """The part in words; empty for all."""
+        parts = [
+            f"with labels {self.selector}" if self.selector else "",
+            f"named {self.job}" if self.job else "",
+            f"in namespace {self.namespace}" if self.namespace else "",
+        ]
+        return " ".join(part for part in parts if part)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The rules that are asked about: a version, gates; None keeps the record's own."""
+
+    version: str | None = None
+    feature_gates: str | None = None
+
+
+def from_era(reader: TraceReader, version: str | None, feature_gates: str | None) -> Era:
+    """The rules by which the record is read."""
+    return resolve_era(reader, version, feature_gates)
+
+
+def target_era(reader: TraceReader, recorded: Era, target: Target) -> Era:
+    """The rules that are asked about; gates that the cluster set itself stay set."""
+    if target.version is not None:
+        return resolve_era(reader, target.version, target.feature_gates)
+    typed = parse_feature_gates(target.feature_gates)
+    kept = {
+        gate.value: recorded.enabled(gate)
+        for gate in _settable(recorded)
+        if gate.value not in typed
+    }
+    return replace(Era.resolve(recorded.basis, {**kept, **typed}), version=recorded.version)
+
+
+def _settable(era: Era) -> Iterator[Gate]:
+    return (gate for gate in Gate if GATES[gate].is_settable(era.basis))
+
+
+def answer_all(
+    reader: TraceReader,
+    recorded: Era,
+    targets: Sequence[Era],
+    selected: Selected,
+    settings: tuple[Setting, ...] = (),
+) -> list[Answers]:
+    """What each of the targets would have done with the Jobs that are asked about.
+
+    Raises:
+        UsageError: The selection names nothing that is there.
+    """
+    judge = Judge(reader, recorded)
+    wanted = _wanted(judge, selected)
+    context = judge.run_context
+    provers = [Prover(recorded, target, context, settings) for target in targets]
+    answers = [Answers(recorded, target, settings) for target in targets]
+    groups = reader.groups(COLUMNS, namespace=selected.namespace)
+    for judged in judge_groups(groups, JobRules.of(recorded), context):
+        for prover, found in zip(provers, answers, strict=True):
+            found.jobs += prover.answers(judged.replay, wanted)
+    if not answers[0].jobs and selected.part:
+        raise UsageError(f"the trace has no Job {selected.part}: see `tracekit jobs`")
+    for found in answers:
+        found.jobs.sort(key=lambda a: (a.job.namespace, a.job.name, a.job.created_ns, a.job.uid))
+    return answers
+
+
+def _wanted(judge: Judge, selected: Selected) -> Callable[[JobView], bool]:
+    selector = None
+    if selected.selector is not None:
+        try:
+            selector = selector_from_text(selected.selector)
+        except ValueError as error:
+            raise UsageError(
+                f"-l {selected.selector!r} cannot be read from {str(error)!r} on; write it like "
+                "app=shop,tier in (a,b)"
+            ) from error
+    if selected.namespace is not None:
+        judge.objects.check_namespace(selected.namespace)
+    key = None
+    if selected.job is not None:
+        key = judge.objects.key(selected.job, selected.namespace)
+
+    def wanted(job: JobView) -> bool:
+        return (
+            selected.namespace in (None, job.namespace)
+            and (key is None or key in _names(job))
+            and (selector is None or selector_matches(selector, job.labels))
+        )
+
+    return wanted
+
+
+def _names(job: JobView) -> tuple[tuple[str, str], ...]:
+    """By which names a Job may be asked for: its own, and that of its CronJob."""
+    owner = job.controller
+    names = [job.name] if owner is None or owner.kind != "CronJob" else [job.name, owner.name]
+    return tuple((job.namespace, name) for name in names)

@@ -1,0 +1,1 @@
+"""What other rules would have done with the Jobs of a record."""

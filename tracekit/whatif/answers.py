@@ -1,0 +1,267 @@
+"""The answer about each Job: its class, whether it is proved, which rows make the difference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from tracekit.eras.era import Era
+from tracekit.eras.job import JobRules
+from tracekit.eras.rows import Row, differing_rows, with_rows
+from tracekit.kube.views import JobView
+from tracekit.replay.history import History
+from tracekit.replay.key_facts import KeyFacts
+from tracekit.replay.run_context import RunContext
+from tracekit.replay.search_state import KeyReplay
+from tracekit.whatif.changes import Setting, job_change
+from tracekit.whatif.course import JobCourse, RecordedJob, recorded_jobs
+from tracekit.whatif.proof import JobProof, KeyProof
+from tracekit.whatif.steps import Difference, Severity
+
+#: Jobs that end so close together, in seconds, have ended at the same time: a batch period, and
+#: the whole seconds that the API keeps.
+SAME_TIME_S = 2.0
+
+#: So many sets of rows that explained other Jobs are tried before all rows are.
+_KNOWN = 16
+
+VERDICTS = ("same", "fields", "timing", "pods", "outcome", "uncalibrated", "unknowable")
+
+
+class Cause(NamedTuple):
+    """What makes a difference: a row of the version table, or what the user set."""
+
+    kind: str  # gate, behavior, constant, setting, flag
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class JobAnswer:
+    """What would have become of one Job."""
+
+    job: JobView
+    recorded: JobCourse
+    verdict: str
+    proved: bool = False
+    extrapolated: bool = False
+    baseline: JobCourse | None = None
+    target: JobCourse | None = None
+    because: tuple[Cause, ...] = ()
+    #: Why it is uncalibrated or unknowable; empty for the others.
+    why: str = ""
+    #: Why in one word: censored, gap, before-record, …
+    reason: str = ""
+    differences: tuple[Difference, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """Its name, as users write it."""
+        return self.job.key
+
+    @property
+    def fork(self) -> Difference | None:
+        """The first step after which the record is no guide."""
+        return next((d for d in self.differences if d.fork), None)
+
+
+@dataclass(slots=True)
+class Answers:
+    """What other rules would have done with the Jobs of a record."""
+
+    recorded: Era
+    target: Era
+    settings: tuple[Setting, ...] = ()
+    draws: int = 1
+    jobs: list[JobAnswer] = field(default_factory=list)
+
+    def counts(self) -> dict[str, int]:
+        """Jobs by verdict."""
+        found = dict.fromkeys(VERDICTS, 0)
+        for answer in self.jobs:
+            found[answer.verdict] += 1
+        return found
+
+    @property
+    def forking(self) -> list[JobAnswer]:
+        """The Jobs whose pods' world is another from some step on."""
+        return [answer for answer in self.jobs if answer.fork is not None]
+
+    @property
+    def calibrated(self) -> float | None:
+        """Of the Jobs that fork, the share of which the model can tell; None if none forks."""
+        forking = self.forking
+        if not forking:
+            return None
+        return sum(1 for a in forking if a.verdict != "uncalibrated") / len(forking)
+
+    def worst(self) -> Severity:
+        """The worst class of all Jobs."""
+        return max((severity_of(a.verdict) for a in self.jobs), default=Severity.SAME)
+
+
+def severity_of(verdict: str) -> Severity:
+    """The class of a verdict; what is not decided counts as none."""
+    return Severity[verdict.upper()] if verdict.upper() in Severity.__members__ else Severity.SAME
+
+
+def difference_class(recorded: JobCourse, target: JobCourse) -> Severity:
+    """How far two courses of one Job are apart; FIELDS for counters only."""
+    failed_otherwise = recorded.ended == "Failed" and recorded.reason != target.reason
+    if recorded.ended != target.ended or failed_otherwise:
+        return Severity.OUTCOME
+    if recorded.pods != target.pods:
+        return Severity.PODS
+    left, right = recorded.finished_after_s, target.finished_after_s
+    if left is not None and right is not None and abs(left - right) > SAME_TIME_S:
+        return Severity.TIMING
+    return Severity.SAME if recorded == target else Severity.FIELDS
+
+
+class Prover:
+    """Answers what can be proved of each key, and looks for the rows that make a difference."""
+
+    def __init__(
+        self,
+        recorded: Era,
+        target: Era,
+        run_context: RunContext,
+        settings: tuple[Setting, ...] = (),
+    ) -> None:
+        self.recorded = recorded
+        self.target = target
+        self.settings = settings
+        self.run_context = run_context
+        self.rows = differing_rows(recorded, target)
+        self._ours = JobRules.of(recorded)
+        self._rules: dict[frozenset[Row], JobRules] = {}
+        self._known: dict[tuple[Row, ...], int] = {}
+
+    def answers(self, replay: KeyReplay, wanted: Callable[[JobView], bool]) -> Iterator[JobAnswer]:
+        """What the steps of a key prove of each of its Jobs."""
+        history = replay.history
+        records = [record for record in recorded_jobs(history) if wanted(record.job)]
+        if not records:
+            return
+        facts = KeyFacts(history, self._ours, self.run_context)
+        proofs = self._proofs(facts, replay, frozenset())
+        for record in records:
+            uid = record.job.uid
+            proof = proofs.get(uid) or JobProof(uid)
+            answer = self._answer(record, proof, history)
+            if proof.differences and not proof.lost:
+                answer = _with_causes(answer, self._because(facts, replay, uid, proof))
+            yield answer
+
+    def _proofs(
+        self, facts: KeyFacts, replay: KeyReplay, set_back: frozenset[Row]
+    ) -> dict[str, JobProof]:
+        rules = self._rules.get(set_back)
+        if rules is None:
+            rules = JobRules.of(with_rows(self.target, self.recorded, set_back))
+            self._rules[set_back] = rules
+        return KeyProof(facts, rules, job_change(rules, self.settings)).run(replay)
+
+    def _answer(self, record: RecordedJob, proof: JobProof, history: History) -> JobAnswer:
+        answer = JobAnswer(record.job, record.course, "same", differences=tuple(proof.differences))
+        if proof.lost:
+            return _undecided(answer, "unknowable", "record", proof.lost)
+        fork = proof.fork
+        if fork is not None:
+            why = f"from {fork.text} on, only a run of the model can tell"
+            return _undecided(answer, "uncalibrated", "fork", why)
+        status = proof.status or record.job.status
+        moves = _may_move(record, proof, history, self.run_context)
+        if moves and (status.finished is None or record.job.status.finished is None):
+            return _undecided(answer, "unknowable", "censored", moves)
+        if record.listed and proof.steps == 0 and status.finished is None:
+            why = "it was there before the record began, and no step of it was seen"
+            return _undecided(answer, "unknowable", "before-record", why)
+        target = record.course
+        if proof.status is not None:
+            target = JobCourse.of(proof.status, record.job.created_ns, record.course.pods)
+        severity = max(difference_class(record.course, target), proof.severity)
+        return JobAnswer(
+            record.job,
+            record.course,
+            severity.name.lower(),
+            proved=True,
+            target=target,
+            differences=tuple(proof.differences),
+        )
+
+    # Because.
+
+    def _because(
+        self, facts: KeyFacts, replay: KeyReplay, uid: str, proof: JobProof
+    ) -> tuple[Cause, ...]:
+        """The smallest set of rows which, set back, makes the worst difference go.
+
+        Delta debugging over the rows that differ, or over a set that was enough for another Job.
+        """
+        worst = _measure(proof)
+
+        def gone(rows: Iterable[Row]) -> bool:
+            found = self._proofs(facts, replay, frozenset(rows)).get(uid)
+            return found is None or _measure(found) < worst
+
+        start = next((rows for rows in self._known if gone(rows)), None)
+        if start is None:
+            if not gone(self.rows):
+                return tuple(Cause("setting", setting.name) for setting in self.settings)
+            start = self.rows
+        found = tuple(smallest(start, gone))
+        self._known[found] = self._known.pop(found, 0) + 1
+        if len(self._known) > _KNOWN:
+            del self._known[next(iter(self._known))]
+        return tuple(Cause(*row) for row in found)
+
+
+def _measure(proof: JobProof) -> tuple[bool, int]:
+    """How bad a proof looks: a fork, then the class of its worst difference."""
+    return proof.fork is not None, int(proof.severity)
+
+
+def smallest(rows: Sequence[Row], enough: Callable[[Sequence[Row]], bool]) -> list[Row]:
+    """A smallest part of `rows` that is still enough: no row of it can be left out."""
+    kept = list(rows)
+    size = max(1, len(kept) // 2)
+    while True:
+        place = 0
+        while place < len(kept):
+            without = kept[:place] + kept[place + size :]
+            if enough(without):
+                kept = without
+            else:
+                place += size
+        if size == 1:
+            return kept
+        size = max(1, size // 2)
+
+
+def _with_causes(answer: JobAnswer, because: tuple[Cause, ...]) -> JobAnswer:
+    return replace(answer, because=because)
+
+
+def _undecided(answer: JobAnswer, verdict: str, reason: str, why: str) -> JobAnswer:
+    return replace(answer, verdict=verdict, reason=reason, why=why)
+
+
+def _may_move(
+    record: RecordedJob, proof: JobProof, history: History, run_context: RunContext
+) -> str:
+    """Why the Job may have gone on after what was recorded of it; empty if nothing can move it."""
+    if record.deleted:
+        return ""
+    if proof.pending_ns is not None and proof.pending_ns > run_context.end_ns:
+        return "a timer of its was still to go off when the record ended"
+    last = {pod.view.uid: pod for pod in history.pods if pod.view.uid in record.pods}
+    alive = [p for p in last.values() if p.type != "DELETED" and not p.view.terminal]
+    if alive:
+        return f"{len(alive)} of its pods had not ended when the record did"
+    spec = record.job.spec
+    if record.job.status.finished is None and not spec.suspend and not proof.steps:
+        return "the record ends before its first step"
+    if record.job.status.finished is None and spec.active_deadline_s is not None:
+        return "its deadline was still to come when the record ended"
+    return ""
