@@ -28,6 +28,7 @@ PURE_ROOMS = frozenset(
         "diff",
         "findings",
         "whatif",
+        "worlds",
     }
 )
 

@@ -20,6 +20,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("tracekit.verdict",),
     ("tracekit.replay",),
     ("tracekit.diff",),
+    ("tracekit.worlds",),
     ("tracekit.findings", "tracekit.whatif"),
     ("tracekit.trace.format",),
     ("tracekit.trace.stores",),

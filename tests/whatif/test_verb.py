@@ -48,6 +48,25 @@ def test_the_summary_leads_with_the_counts_and_the_share_that_is_told(imported: 
     assert "t-twin-slow-death/deadline" in wide
 
 
+def test_more_tokens_are_a_question_as_well(imported: Import) -> None:
+    document = answers(imported(NAME), "--kube-api-qps", "500", "--job", "t-twin-on-failure/some")
+    assert [job["name"] for job in document["jobs"]] == ["some"]
+    assert all(c["kind"] == "flag" for job in document["jobs"] for c in job["because"])
+
+
+def test_a_part_is_answered_as_the_whole_is(imported: Import) -> None:
+    """The Jobs share a process: leaving some out of the table leaves them in the run."""
+    whole = answers(imported(NAME), "--kubernetes-version", "v1.36.3")
+    part = answers(
+        imported(NAME), "--kubernetes-version", "v1.36.3", "-n", "t-twin-failing-together"
+    )
+    names = ("uid", "verdict", "baseline", "target")
+    wanted = [j for j in whole["jobs"] if j["namespace"] == "t-twin-failing-together"]
+    assert [[j.get(n) for n in names] for j in part["jobs"]] == [
+        [j.get(n) for n in names] for j in wanted
+    ]
+
+
 def test_why_tells_both_courses_and_where_they_part(imported: Import) -> None:
     options = ("--kubernetes-version", "v1.36.3", "--why", "t-twin-slow-death/deadline")
     text = ask(imported(NAME), *options).stdout
@@ -76,6 +95,7 @@ def test_fail_on_a_class_or_worse(imported: Import, limit: str, status: int) -> 
         (("--set", "spec.backoffLimit"), "sets nothing"),
         (("--set", "spec.completionMode=Index"), "is one of Indexed, NonIndexed"),
         (("--feature-gates", "JobRedyPods=true"), "no feature gate"),
+        (("--set", "spec.suspend=1"), "takes true or false"),
         (("--kubernetes-version", "v1.36.3", "-l", "app=shop"), "no Job with labels app=shop"),
         (("--kubernetes-version", "v1.36.3", "-l", "a==="), "cannot be read"),
         (("--kubernetes-version", "v1.36.3", "--job", "t-twin-slow-death/x"), "the trace has no"),

@@ -12,73 +12,101 @@ from tracekit.cli.completion import complete_gates, complete_key, complete_trace
 from tracekit.cli.talk import say
 from tracekit.cli.trace_options import namespace_option, tell_warnings
 from tracekit.errors import UsageError
-from tracekit.judging.whatif import Selected, Target, answer_all, from_era, target_era
+from tracekit.judging.whatif import Running, Selected, Target, answer_all, from_era, target_era
+from tracekit.process.manager import ManagerFlags
 from tracekit.report.whatif import fails, render, render_why
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.whatif.answers import Answers
 from tracekit.whatif.changes import parse_settings
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
+DRAWS_MAX = 100
 FAIL_ON = ("outcome", "pods", "timing", "fields")
+
+
+#: What is asked about.
+_TARGET = (
+    click.option(
+        "--feature-gates",
+        metavar="A=true,…",
+        shell_complete=complete_gates,
+        help="Gates of the target that differ from its defaults.",
+    ),
+    click.option(
+        "--set",
+        "settings",
+        metavar="spec.F=V",
+        multiple=True,
+        help="A field of every Job's spec: spec.backoffLimit=3; null takes it away.",
+    ),
+    click.option(
+        "--kube-api-qps",
+        metavar="N",
+        type=click.IntRange(min=1),
+        help="The target's flag; its burst is one and a half times that.",
+    ),
+    click.option(
+        "--concurrent-job-syncs",
+        metavar="N",
+        type=click.IntRange(min=1),
+        help="The target's flag.",
+    ),
+    click.option(
+        "--draws",
+        metavar="N",
+        type=click.IntRange(1, DRAWS_MAX),
+        default=1,
+        show_default=True,
+        help="Runs of the model, each with other delays.",
+    ),
+)
+#: Of which record and which Jobs, and how the answer is told.
+_OTHERS = (
+    click.option(
+        "--from-version",
+        metavar="V",
+        shell_complete=complete_version,
+        help="The version of the record, where the trace does not say it.",
+    ),
+    click.option(
+        "--from-feature-gates",
+        metavar="A=true,…",
+        shell_complete=complete_gates,
+        help="Gates of the record that differ from its defaults.",
+    ),
+    namespace_option,
+    click.option("-l", "--selector", metavar="SEL", help="Only Jobs with these labels."),
+    click.option(
+        "--job",
+        metavar="NS/NAME",
+        shell_complete=complete_key,
+        help="Only this Job, or the Jobs of this CronJob.",
+    ),
+    click.option(
+        "--why",
+        metavar="NS/NAME",
+        shell_complete=complete_key,
+        help="One Job's two courses, and where and why they part.",
+    ),
+    click.option(
+        "-o",
+        "--output",
+        type=click.Choice(["table", "wide", "json", "markdown"]),
+        default="table",
+        show_default=True,
+        help="How to print; wide names every Job that differs.",
+    ),
+    click.option(
+        "--fail-on",
+        type=click.Choice(FAIL_ON),
+        help="Exit 1 if a Job differs so badly or worse.",
+    ),
+)
 
 
 def _options(command: _Command) -> _Command:
     """The options that `whatif` and `upgrade` share."""
-    options = [
-        click.option(
-            "--feature-gates",
-            metavar="A=true,…",
-            shell_complete=complete_gates,
-            help="Gates of the target that differ from its defaults.",
-        ),
-        click.option(
-            "--set",
-            "settings",
-            metavar="spec.F=V",
-            multiple=True,
-            help="A field of every Job's spec: spec.backoffLimit=3; null takes it away.",
-        ),
-        click.option(
-            "--from-version",
-            metavar="V",
-            shell_complete=complete_version,
-            help="The version of the record, where the trace does not say it.",
-        ),
-        click.option(
-            "--from-feature-gates",
-            metavar="A=true,…",
-            shell_complete=complete_gates,
-            help="Gates of the record that differ from its defaults.",
-        ),
-        namespace_option,
-        click.option("-l", "--selector", metavar="SEL", help="Only Jobs with these labels."),
-        click.option(
-            "--job",
-            metavar="NS/NAME",
-            shell_complete=complete_key,
-            help="Only this Job, or the Jobs of this CronJob.",
-        ),
-        click.option(
-            "--why",
-            metavar="NS/NAME",
-            shell_complete=complete_key,
-            help="One Job's two courses, and where and why they part.",
-        ),
-        click.option(
-            "-o",
-            "--output",
-            type=click.Choice(["table", "wide", "json", "markdown"]),
-            default="table",
-            show_default=True,
-            help="How to print; wide names every Job that differs.",
-        ),
-        click.option(
-            "--fail-on",
-            type=click.Choice(FAIL_ON),
-            help="Exit 1 if a Job differs so badly or worse.",
-        ),
-    ]
-    for option in reversed(options):
+    for option in reversed((*_TARGET, *_OTHERS)):
         command = option(command)
     return command
 
@@ -129,6 +157,9 @@ def run(
     *,
     feature_gates: str | None,
     settings: Sequence[str],
+    kube_api_qps: int | None,
+    concurrent_job_syncs: int | None,
+    draws: int,
     from_version: str | None,
     from_feature_gates: str | None,
     namespace: str | None,
@@ -140,9 +171,14 @@ def run(
 ) -> int:
     """Answer and print; the exit status."""
     changes = parse_settings(settings)
-    if not versions and feature_gates is None and not changes:
+    flags = None
+    if kube_api_qps is not None or concurrent_job_syncs is not None:
+        burst = kube_api_qps * 3 // 2 if kube_api_qps is not None else None
+        flags = ManagerFlags(kube_api_qps, burst, concurrent_job_syncs)
+    if not versions and feature_gates is None and not changes and flags is None:
         raise UsageError(
-            "name what is to be otherwise: --kubernetes-version v1.36.3, --feature-gates or --set"
+            "name what is to be otherwise: --kubernetes-version v1.36.3, --feature-gates, --set, "
+            "--kube-api-qps or --concurrent-job-syncs"
         )
     reader = TraceReader(trace)
     for problem in reader.problems:
@@ -155,7 +191,8 @@ def run(
         tell_warnings(target)
         targets.append(target)
     asked = Selected(namespace, why or job, selector)
-    answers = answer_all(reader, recorded, targets, asked, changes)
+    running = Running(target_flags=flags, draws=draws)
+    answers = answer_all(reader, recorded, targets, asked, changes, running)
     if why is not None:
         _tell_why(answers)
     else:

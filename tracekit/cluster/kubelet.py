@@ -36,6 +36,7 @@ class _Pod:
     restart_policy: str
     started_ns: int | None = None  # status.startTime
     spell_ns: int = 0  # when the containers' present run began
+    first_spell_ns: int = 0  # when their first one did
     restarts: int = 0
     last_state: Raw = field(default_factory=dict)
     running: bool = False
@@ -184,6 +185,9 @@ class Kubelet:
 
     def _plan_next_exit(self, pod: _Pod) -> None:
         life = pod.life
+        if life.restarts_at_ns:
+            self._plan_by_times(pod)
+            return
         if life.run_ns is None:
             return
         spell_ns = life.run_ns // (life.restarts + 1)
@@ -192,6 +196,17 @@ class Kubelet:
             self._after(max(spell_ns, _RESTART_NS), pod, self._restart)
         else:
             self._after(spell_ns, pod, self._end)
+
+    def _plan_by_times(self, pod: _Pod) -> None:
+        """The next of the exits whose times are known."""
+        life = pod.life
+        if pod.restarts == 0:
+            pod.first_spell_ns = pod.spell_ns
+        passed_ns = pod.spell_ns - pod.first_spell_ns
+        if pod.restarts < len(life.restarts_at_ns):
+            self._after(max(0, life.restarts_at_ns[pod.restarts] - passed_ns), pod, self._restart)
+        elif life.run_ns is not None:
+            self._after(max(0, life.run_ns - passed_ns), pod, self._end)
 
     def _restart(self, pod: _Pod) -> None:
         ended = self._terminated(pod, pod.life.exit_code or 1)

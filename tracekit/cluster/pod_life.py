@@ -38,6 +38,9 @@ class PodLife:
     exit_code: int = 0
     exit_codes: Mapping[str, int] = field(default_factory=dict)  # by container
     exit_reason: str = "Error"
+    #: When its containers end with a failure and are started again, from the start; these stand
+    #: beside `run_ns`, and in the place of `restarts`, which spaces them evenly.
+    restarts_at_ns: tuple[int, ...] = ()
     restarts: int = 0  # times that its containers end with a failure and are started again
     waiting: str = ""  # why the containers wait before they start, such as ImagePullBackOff
     condition: str = ""  # a condition that it gets when it ends, such as DisruptionTarget

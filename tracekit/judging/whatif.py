@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 from tracekit.diff.trace import judge_groups
 from tracekit.eras.era import Era
@@ -14,10 +14,14 @@ from tracekit.errors import UsageError
 from tracekit.judging.judged import Judge, resolve_era
 from tracekit.kube.selectors import selector_from_text, selector_matches
 from tracekit.kube.views import JobView
+from tracekit.process.manager import ManagerFlags
 from tracekit.replay.feed import COLUMNS
 from tracekit.trace.reading.reader import TraceReader
-from tracekit.whatif.answers import Answers, Prover
+from tracekit.whatif.answers import Answers, Prover, may_be_modelled, needs_model
 from tracekit.whatif.changes import Setting
+from tracekit.whatif.three_worlds import Plan, ThreeWorlds, outdone
+from tracekit.worlds.drawing import JobWorld, job_worlds
+from tracekit.worlds.pace import Pace
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,22 @@ class Selected:
             f"in namespace {self.namespace}" if self.namespace else "",
         ]
         return " ".join(part for part in parts if part)
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """How the model is run: the flags of the two controller managers, and how many times."""
+
+    flags: ManagerFlags | None = None  # of the record; None: as its calls tell
+    target_flags: ManagerFlags | None = None
+    draws: int = 1
+    causes: bool = True  # whether the rows are looked for that make each difference
+
+
+#: Of more Jobs than that only those are run that fork.
+MODELLED_MAX = 1_000
+#: Of more Jobs than that no world is drawn, and those that fork are uncalibrated.
+WORLDS_MAX = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +95,7 @@ def answer_all(
     targets: Sequence[Era],
     selected: Selected,
     settings: tuple[Setting, ...] = (),
+    running: Running | None = None,
 ) -> list[Answers]:
     """What each of the targets would have done with the Jobs that are asked about.
 
@@ -84,17 +105,71 @@ def answer_all(
     judge = Judge(reader, recorded)
     wanted = _wanted(judge, selected)
     context = judge.run_context
-    provers = [Prover(recorded, target, context, settings) for target in targets]
+    running = running or Running()
+    provers = [
+        Prover(recorded, target, context, settings, causes=running.causes) for target in targets
+    ]
     answers = [Answers(recorded, target, settings) for target in targets]
-    groups = reader.groups(COLUMNS, namespace=selected.namespace)
+    groups = reader.groups(COLUMNS)
+    worlds: dict[str, JobWorld] = {}
+    pace = Pace()
     for judged in judge_groups(groups, JobRules.of(recorded), context):
+        needed = False
         for prover, found in zip(provers, answers, strict=True):
-            found.jobs += prover.answers(judged.replay, wanted)
-    if not answers[0].jobs and selected.part:
+            jobs = list(prover.answers(judged.replay, wanted))
+            found.jobs += jobs
+            needed = needed or any(needs_model(job) or may_be_modelled(job) for job in jobs)
+        pace.add(judged.replay.syncs, judged.timing.calls_ns)
+        if needed and len(worlds) < WORLDS_MAX:
+            worlds |= {world.job.uid: world for world in job_worlds(judged.replay)}
+    if selected.part and not any(wanted(answer.job) for answer in answers[0].jobs):
         raise UsageError(f"the trace has no Job {selected.part}: see `tracekit jobs`")
-    for found in answers:
+    for prover, found in zip(provers, answers, strict=True):
+        found.draws = running.draws
+        flags = running.flags or ManagerFlags(*pace.throttle())
+        plan = Plan(
+            recorded,
+            found.target,
+            context,
+            flags,
+            with_flags(flags, running.target_flags),
+            settings,
+            running.draws,
+            pace.timing(),
+        )
+        _run_model(found, ThreeWorlds(plan, worlds), prover, wanted)
+        found.jobs = [answer for answer in found.jobs if wanted(answer.job)]
         found.jobs.sort(key=lambda a: (a.job.namespace, a.job.name, a.job.created_ns, a.job.uid))
     return answers
+
+
+def with_flags(flags: ManagerFlags, asked: ManagerFlags | None) -> ManagerFlags:
+    """The record's flags with those that are asked about."""
+    if asked is None:
+        return flags
+    named = {name: value for name, value in asdict(asked).items() if value is not None}
+    return replace(flags, **{name: value for name, value in named.items() if name != "zone"})
+
+
+def _run_model(
+    found: Answers, model: ThreeWorlds, prover: Prover, wanted: Callable[[JobView], bool]
+) -> None:
+    """Let the model answer where no proof does; all Jobs share its process, as they did."""
+    forks = [job for job in found.jobs if needs_model(job)]
+    others = [job for job in found.jobs if may_be_modelled(job)]
+    same = prover.same_queue and model.plan.flags == model.plan.target_flags
+    if same or len(forks) + len(others) > MODELLED_MAX:
+        others = []
+    if not forks and not others:
+        return
+    told = model.answer([*forks, *others])
+    for place, job in enumerate(found.jobs):
+        answer = told.get(job.job.uid)
+        if answer is None or (job.proved and not outdone(job, answer)):
+            continue
+        if prover.causes and wanted(answer.job):
+            answer = replace(answer, because=model.because(answer, prover.rows))
+        found.jobs[place] = answer
 
 
 def _wanted(judge: Judge, selected: Selected) -> Callable[[JobView], bool]:

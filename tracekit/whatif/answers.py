@@ -9,6 +9,7 @@ from typing import NamedTuple
 from tracekit.eras.era import Era
 from tracekit.eras.job import JobRules
 from tracekit.eras.rows import Row, differing_rows, with_rows
+from tracekit.kube.timestamps import NS_PER_S
 from tracekit.kube.views import JobView
 from tracekit.replay.history import History
 from tracekit.replay.key_facts import KeyFacts
@@ -23,6 +24,8 @@ from tracekit.whatif.steps import Difference, Severity
 #: the whole seconds that the API keeps.
 SAME_TIME_S = 2.0
 
+#: A Job that was not synced for so long has nothing to be done for it.
+_FIRST_STEP_NS = 10 * NS_PER_S
 #: So many sets of rows that explained other Jobs are tried before all rows are.
 _KNOWN = 16
 
@@ -53,6 +56,10 @@ class JobAnswer:
     #: Why in one word: censored, gap, before-record, …
     reason: str = ""
     differences: tuple[Difference, ...] = ()
+    #: The rules by which lives were found that the record never had.
+    rules: tuple[str, ...] = ()
+    #: In so many of so many runs of the model that say something.
+    agreeing: tuple[int, int] = (0, 0)
 
     @property
     def key(self) -> str:
@@ -100,6 +107,16 @@ class Answers:
         return max((severity_of(a.verdict) for a in self.jobs), default=Severity.SAME)
 
 
+def needs_model(answer: JobAnswer) -> bool:
+    """Whether only a run of the model can tell how the Job goes on."""
+    return answer.verdict == "uncalibrated" and answer.reason == "fork"
+
+
+def may_be_modelled(answer: JobAnswer) -> bool:
+    """Whether a run of the model may contradict what the steps prove: the queue is another."""
+    return answer.proved
+
+
 def severity_of(verdict: str) -> Severity:
     """The class of a verdict; what is not decided counts as none."""
     return Severity[verdict.upper()] if verdict.upper() in Severity.__members__ else Severity.SAME
@@ -127,7 +144,10 @@ class Prover:
         target: Era,
         run_context: RunContext,
         settings: tuple[Setting, ...] = (),
+        *,
+        causes: bool = True,
     ) -> None:
+        self.causes = causes
         self.recorded = recorded
         self.target = target
         self.settings = settings
@@ -137,19 +157,23 @@ class Prover:
         self._rules: dict[frozenset[Row], JobRules] = {}
         self._known: dict[tuple[Row, ...], int] = {}
 
+    @property
+    def same_queue(self) -> bool:
+        """Whether the other rules would have been served at the very same times."""
+        theirs = JobRules.of(self.target)
+        return self._ours.handlers == theirs.handlers and self._ours.retries == theirs.retries
+
     def answers(self, replay: KeyReplay, wanted: Callable[[JobView], bool]) -> Iterator[JobAnswer]:
-        """What the steps of a key prove of each of its Jobs."""
+        """What the steps of a key prove of each of its Jobs; the causes for those wanted."""
         history = replay.history
-        records = [record for record in recorded_jobs(history) if wanted(record.job)]
-        if not records:
-            return
+        records = list(recorded_jobs(history))
         facts = KeyFacts(history, self._ours, self.run_context)
         proofs = self._proofs(facts, replay, frozenset())
         for record in records:
             uid = record.job.uid
             proof = proofs.get(uid) or JobProof(uid)
             answer = self._answer(record, proof, history)
-            if proof.differences and not proof.lost:
+            if self.causes and wanted(record.job) and proof.differences and not proof.lost:
                 answer = _with_causes(answer, self._because(facts, replay, uid, proof))
             yield answer
 
@@ -207,7 +231,7 @@ class Prover:
 
         start = next((rows for rows in self._known if gone(rows)), None)
         if start is None:
-            if not gone(self.rows):
+            if not self.rows or not gone(self.rows):
                 return tuple(Cause("setting", setting.name) for setting in self.settings)
             start = self.rows
         found = tuple(smallest(start, gone))
@@ -260,7 +284,9 @@ def _may_move(
     if alive:
         return f"{len(alive)} of its pods had not ended when the record did"
     spec = record.job.spec
-    if record.job.status.finished is None and not spec.suspend and not proof.steps:
+    lived_ns = run_context.end_ns - record.job.created_ns
+    early = lived_ns < _FIRST_STEP_NS
+    if record.job.status.finished is None and not spec.suspend and not proof.steps and early:
         return "the record ends before its first step"
     if record.job.status.finished is None and spec.active_deadline_s is not None:
         return "its deadline was still to come when the record ended"

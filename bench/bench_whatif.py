@@ -1,0 +1,195 @@
+"""Does `whatif` predict what really happened? `python -m bench whatif`.
+
+Real control planes of several releases ran the same scenarios. For each ordered pair of records of
+one family, and each Job in both: the answer that `whatif` gives on the first record, for the rules
+of the second, beside what the second shows: ending, pods, succeeded, failed.
+
+`python bench/bench_whatif.py FOLDER…` measures other records: each folder holds imported traces of
+one family, each with its about.json or none.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import permutations
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tests.support.traces import TRACES, import_log
+from tracekit.judging.judged import resolve_era
+from tracekit.judging.whatif import Running, Selected, answer_all
+from tracekit.process.manager import ManagerFlags
+from tracekit.trace.reading.reader import TraceReader
+from tracekit.whatif.answers import JobAnswer
+from tracekit.whatif.course import JobCourse
+
+#: Records of the same scenarios: written at the same time, with the same flags of the controllers.
+FAMILIES = (
+    ("v1.25.4-twins", "v1.32.2-twins", "v1.36.3-twins"),
+    ("v1.17.17-all", "v1.21.14-all", "v1.23.17-all", "v1.28.15-all", "v1.36.3-all"),
+    ("v1.14.10-all", "v1.20.15-all", "v1.24.17-all", "v1.30.14-all", "v1.34.4-all"),
+)
+#: What depends on the minute of the clock or on a race with a user is no oracle.
+LEFT_OUT = ("t-cronjobs/", "t-job-deleted/at-birth")
+
+
+@dataclass(slots=True)
+class Record:
+    """One imported trace."""
+
+    name: str
+    reader: TraceReader
+    flags: ManagerFlags
+
+
+@dataclass(slots=True)
+class Score:
+    """How the answers of some pairs fared."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    wrong: list[str] = field(default_factory=list)
+
+    def add(self, answer: JobAnswer, real: JobCourse, where: str) -> None:
+        """One Job: what was said, what happened."""
+        changes = signature(answer.recorded) != signature(real)
+        forks = answer.fork is not None
+        told = answer.target is not None
+        right = told and signature(answer.target) == signature(real)
+        self.counts["jobs"] += 1
+        self.counts["told"] += told
+        self.counts["right"] += right
+        self.counts["forks"] += forks
+        self.counts["forks calibrated"] += forks and answer.verdict != "uncalibrated"
+        self.counts["changes"] += changes
+        self.counts["changes told"] += changes and told
+        self.counts["changes right"] += changes and right
+        if not right:
+            self.wrong.append(_line(answer, real, where))
+
+    def update(self, other: Score) -> None:
+        """Add another score."""
+        self.counts.update(other.counts)
+        self.wrong += other.wrong
+
+    def row(self, name: str) -> str:
+        """The figures as a line of the table."""
+        c = self.counts
+        return (
+            f"{name:<34} {c['jobs']:>5} {_part(c['right'], c['told']):>16} "
+            f"{_part(c['changes right'], c['changes']):>16} "
+            f"{_part(c['forks calibrated'], c['forks']):>16}"
+        )
+
+
+def numbered(answers: Sequence[JobAnswer]) -> Iterator[tuple[tuple[str, int], JobAnswer]]:
+    """Each Job with its name and the number of those before it that had the same."""
+    seen: Counter[str] = Counter()
+    for answer in sorted(answers, key=lambda a: a.job.created_ns):
+        yield (answer.key, seen[answer.key]), answer
+        seen[answer.key] += 1
+
+
+def signature(course: JobCourse | None) -> tuple[object, ...]:
+    """What is compared."""
+    return () if course is None else (course.ended, course.pods, course.succeeded, course.failed)
+
+
+def _part(part: int, whole: int) -> str:
+    return f"{part}/{whole} {part / whole:6.1%}" if whole else "-"
+
+
+def _line(answer: JobAnswer, real: JobCourse, where: str) -> str:
+    said = signature(answer.target) if answer.target is not None else f"{answer.why}"
+    how = "proved" if answer.proved else answer.verdict
+    return (
+        f"  {where} {answer.key}: {how} {said}; really {signature(real)}, "
+        f"recorded {signature(answer.recorded)}"
+    )
+
+
+def _flags(about: Path) -> ManagerFlags:
+    """The flags of the controllers, as about.json names them."""
+    text = json.loads(about.read_text()).get("kcm_flags", "") if about.exists() else ""
+    named = dict(flag.removeprefix("--").split("=", 1) for flag in shlex.split(text) if "=" in flag)
+
+    def number(name: str) -> int | None:
+        return int(named[name]) if name in named else None
+
+    return ManagerFlags(
+        kube_api_qps=number("kube-api-qps"),
+        kube_api_burst=number("kube-api-burst"),
+        concurrent_job_syncs=number("concurrent-job-syncs"),
+    )
+
+
+def shipped(folder: Path) -> Iterator[list[Record]]:
+    """The families among the traces of the repository."""
+    for family in FAMILIES:
+        records = []
+        for name in family:
+            if not (TRACES / name).exists():
+                continue
+            reader = import_log(TRACES / name / "watch.jsonl.zst", folder / name, name)
+            records.append(Record(name, reader, _flags(TRACES / name / "about.json")))
+        yield records
+
+
+def given(folder: Path) -> list[Record]:
+    """The imported traces of a folder."""
+    return [
+        Record(path.name, TraceReader(path), _flags(folder / f"{path.name}.about.json"))
+        for path in sorted(folder.iterdir())
+        if path.is_dir()
+    ]
+
+
+def measure(records: Sequence[Record]) -> Score:
+    """Every ordered pair of a family; prints the table and each Job that was told wrong."""
+    eras = {record.name: resolve_era(record.reader, None, None) for record in records}
+    real: dict[str, dict[tuple[str, int], JobCourse]] = {}
+    for record in records:
+        era = eras[record.name]
+        found = answer_all(record.reader, era, [era], Selected(), (), Running(causes=False))[0]
+        real[record.name] = {key: answer.recorded for key, answer in numbered(found.jobs)}
+    total = Score()
+    for left in records:
+        others = [record for record in records if record is not left]
+        targets = [eras[record.name] for record in others]
+        running = Running(left.flags, None, 1, causes=False)
+        answers = answer_all(left.reader, eras[left.name], targets, Selected(), (), running)
+        for right, found in zip(others, answers, strict=True):
+            score = Score()
+            for key, answer in numbered(found.jobs):
+                happened = real[right.name].get(key)
+                if happened is None or answer.key.startswith(LEFT_OUT):
+                    continue
+                score.add(answer, happened, f"{left.name} → {right.name}")
+            print(score.row(f"{left.name} → {right.name}"), flush=True)
+            total.update(score)
+    return total
+
+
+def main(folders: Sequence[str] = ()) -> int:
+    """Print the table pair by pair; 0."""
+    print(
+        f"{'A → B':<34} {'Jobs':>5} {'right of told':>16} {'right of changed':>16} "
+        f"{'forks calibrated':>16}"
+    )
+    total = Score()
+    with TemporaryDirectory() as folder:
+        families = [given(Path(name)) for name in folders] if folders else shipped(Path(folder))
+        for records in families:
+            if any(True for _ in permutations(records, 2)):
+                total.update(measure(records))
+    print(total.row("all"))
+    print(*sorted(total.wrong), sep="\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,155 @@
+"""Runs of the model in a world drawn from a record, and how its Jobs went."""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from tracekit.cluster.draws import Draws
+from tracekit.eras.era import Era
+from tracekit.kube.timestamps import NS_PER_S
+from tracekit.kube.views import PodView, completion_index, job_from_raw, pod_from_raw
+from tracekit.process.manager import ManagerFlags
+from tracekit.simulate.run import Row, simulate
+from tracekit.simulate.world import CreateObject, PatchObject, Restart, UserWrite, World
+from tracekit.whatif.changes import Setting, with_settings
+from tracekit.whatif.course import JobCourse
+from tracekit.worlds.drawing import JobWorld
+from tracekit.worlds.filling import FilledLives, template_text
+
+#: A run goes on so long after the record, so that what comes later in it can end.
+AFTER_THE_RECORD_NS: Final = 1800 * NS_PER_S
+#: A life that was cut off may be used so much longer than it was seen, or by such a part of it.
+_CUT_OFF_SLACK_NS: Final = 3 * NS_PER_S // 10
+_CUT_OFF_PART: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class ModelledJob:
+    """How one Job went in a run."""
+
+    course: JobCourse
+    per_index: Mapping[int, int]  # pods by completion index
+    extrapolated: tuple[str, ...]  # the rules by which lives were found that nobody saw
+    censored: str  # why the run says nothing; empty if it does
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What the recorder of a run saw of one Job."""
+
+    job: Mapping[str, Any] | None = None
+    deleted: bool = False
+    pods: dict[str, list[Row]] = field(default_factory=dict)
+
+
+def run_jobs(
+    worlds: Sequence[JobWorld],
+    era: Era,
+    flags: ManagerFlags,
+    draws: Draws,
+    *,
+    end_ns: int,
+    restarts: Sequence[Restart] = (),
+    settings: tuple[Setting, ...] = (),
+) -> dict[str, ModelledJob]:
+    """Run Jobs together in one process; how each went, by uid."""
+    lives = FilledLives.of(
+        (life for world in worlds for life in world.lives),
+        {world.job.uid: template_text(world.job.spec.template) for world in worlds},
+    )
+    writes = [_changed(write, settings) for world in worlds for write in world.writes]
+    writes.sort(key=lambda write: write.at_ns)
+    world = World(
+        start_ns=min((write.at_ns for write in writes), default=end_ns) - NS_PER_S,
+        end_ns=end_ns + AFTER_THE_RECORD_NS,
+        writes=writes,
+        lives=lives,
+        refusals=[refusal for world in worlds for refusal in world.refusals],
+        restarts=restarts,
+        pod_quota={w.job.namespace: w.pod_quota for w in worlds if w.pod_quota is not None},
+    )
+    run = simulate(world, era, flags, draws)
+    seen = _by_job(run.rows, {world.job.uid for world in worlds})
+    return {world.job.uid: _modelled(seen[world.job.uid], lives) for world in worlds}
+
+
+def _changed(write: UserWrite, settings: tuple[Setting, ...]) -> UserWrite:
+    """A user's write with what the settings make of it."""
+    if not settings:
+        return write
+    if isinstance(write, CreateObject) and write.kind == "jobs":
+        body = dict(write.body)
+        body["spec"] = with_settings(body["spec"], settings)
+        return write._replace(body=body)
+    if isinstance(write, PatchObject) and write.kind == "jobs" and "spec" in write.patch:
+        patch = copy.deepcopy(dict(write.patch))
+        for setting in settings:
+            inner: Any = patch["spec"]
+            *parents, last = setting.path.split(".")
+            for parent in parents:
+                inner = inner.get(parent, {}) if isinstance(inner, dict) else {}
+            if isinstance(inner, dict):
+                inner.pop(last, None)
+        return write._replace(patch=patch)
+    return write
+
+
+def _by_job(rows: Iterable[Row], uids: set[str]) -> dict[str, _Seen]:
+    found = {uid: _Seen() for uid in uids}
+    for row in rows:
+        if row.type in ("LIST_BEGIN", "LIST_END"):
+            continue
+        meta = row.obj.get("metadata", {})
+        if row.stream == "jobs" and meta.get("uid") in found:
+            seen = found[meta["uid"]]
+            seen.job, seen.deleted = row.obj, row.type == "DELETED"
+        elif row.stream == "pods":
+            for ref in meta.get("ownerReferences", ()):
+                if ref.get("controller") and ref["uid"] in found:
+                    found[ref["uid"]].pods.setdefault(meta["uid"], []).append(row)
+    return found
+
+
+def _modelled(seen: _Seen, lives: FilledLives) -> ModelledJob:
+    if seen.job is None:
+        course = JobCourse(None, "", 0, 0, 0, None)
+        return ModelledJob(course, {}, (), "the API server of that version refuses the Job")
+    job = job_from_raw(seen.job)
+    per_index: Counter[int] = Counter()
+    rules: dict[str, None] = {}
+    censored = ""
+    for uid, rows in seen.pods.items():
+        per_index[completion_index(rows[0].obj["metadata"].get("annotations", {}))] += 1
+        given = lives.given.get(uid)
+        if given is None:
+            continue
+        if given.rule != "seen":
+            rules[given.rule] = None
+        if given.cut_off_ns is not None and _ran_ns(rows) > _usable_ns(given.cut_off_ns):
+            censored = censored or (
+                "a pod lives on where its life was cut off in the record, and nobody saw how it "
+                "would have gone on"
+                if given.rule == "seen"
+                else "it makes a pod of which nothing like it was seen to its end"
+            )
+    course = JobCourse.of(job.status, job.created_ns, len(seen.pods))
+    return ModelledJob(course, per_index, tuple(rules), censored)
+
+
+def _usable_ns(cut_off_ns: int) -> int:
+    """So long a life may be used that was cut off; a run is not the record to the millisecond."""
+    return cut_off_ns + max(_CUT_OFF_SLACK_NS, cut_off_ns // _CUT_OFF_PART)
+
+
+def _ran_ns(rows: Sequence[Row]) -> int:
+    """How long a pod ran, or waited, until it was deleted or the run ended."""
+    views: list[tuple[int, PodView]] = [(row.recv_ns, pod_from_raw(row.obj)) for row in rows]
+    started = next((at for at, pod in views if pod.phase not in ("", "Pending")), None)
+    bound = next((at for at, pod in views if pod.node_name), None)
+    since = started or bound or views[0][0]
+    end = next((at for at, pod in views if pod.deleted_ns is not None or pod.terminal), None)
+    return (end if end is not None else since + AFTER_THE_RECORD_NS) - since

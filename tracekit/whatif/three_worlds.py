@@ -1,0 +1,260 @@
+"""Three worlds for the Jobs that fork: the record, the old rules in the model, the new ones in it.
+
+Only the new rules against the old ones in the same model are a finding, and only where the model
+with the old rules reproduces the record.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Final
+
+from tracekit.eras.era import Era
+from tracekit.eras.rows import Row, with_rows
+from tracekit.process.manager import ManagerFlags
+from tracekit.replay.run_context import RunContext
+from tracekit.simulate.draws import SeededDraws, Timing
+from tracekit.simulate.world import Restart
+from tracekit.whatif.answers import Cause, JobAnswer, difference_class, severity_of, smallest
+from tracekit.whatif.changes import Setting
+from tracekit.whatif.course import JobCourse
+from tracekit.whatif.model import ModelledJob, run_jobs
+from tracekit.whatif.steps import Severity
+from tracekit.worlds.drawing import JobWorld
+
+#: The model reproduces a record if the Job ends so close, in seconds, or in part of its time.
+END_BOUND_S: Final = 3.0
+END_BOUND_PART: Final = 0.1
+#: So many Jobs are run together when rows are tried; of more each is run alone.
+TOGETHER_MAX: Final = 40
+#: So many runs look for causes; rows that could not be tried by then count as needed.
+RUNS_MAX: Final = 150
+#: Further seeds that are tried for Jobs that the first ones do not reproduce.
+MORE_SEEDS: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What the runs of one question have in common."""
+
+    recorded: Era
+    target: Era
+    run_context: RunContext
+    flags: ManagerFlags
+    target_flags: ManagerFlags
+    settings: tuple[Setting, ...] = ()
+    draws: int = 1
+    timing: Timing = field(default_factory=Timing)
+
+
+class ThreeWorlds:
+    """Answers by runs of the model."""
+
+    def __init__(self, plan: Plan, worlds: Mapping[str, JobWorld]) -> None:
+        self.plan = plan
+        self.worlds = worlds
+        self._baselines: dict[tuple[int, tuple[str, ...]], dict[str, ModelledJob]] = {}
+        self._tried: dict[tuple[tuple[str, ...], frozenset[Row], int], dict[str, ModelledJob]] = {}
+        self._asked: tuple[str, ...] = ()
+        self._seeds: dict[str, int] = {}  # of the first run that reproduces a Job
+        self._restarts = [
+            Restart(outage.from_ns, outage.until_ns) for outage in plan.run_context.restarts
+        ]
+
+    def baseline(self, uids: Sequence[str], seed: int) -> dict[str, ModelledJob]:
+        """The old rules in the model."""
+        key = (seed, tuple(uids))
+        if key not in self._baselines:
+            self._baselines[key] = self._run(uids, self.plan.recorded, self.plan.flags, seed, ())
+        return self._baselines[key]
+
+    def target(self, uids: Sequence[str], seed: int) -> dict[str, ModelledJob]:
+        """The new rules in the model."""
+        plan = self.plan
+        return self._run(uids, plan.target, plan.target_flags, seed, plan.settings)
+
+    def _run(
+        self,
+        uids: Sequence[str],
+        era: Era,
+        flags: ManagerFlags,
+        seed: int,
+        settings: tuple[Setting, ...],
+    ) -> dict[str, ModelledJob]:
+        return run_jobs(
+            [self.worlds[uid] for uid in uids],
+            era,
+            flags,
+            SeededDraws(seed, self.plan.timing),
+            end_ns=self.plan.run_context.end_ns,
+            restarts=self._restarts,
+            settings=settings,
+        )
+
+    def answer(self, asked: Sequence[JobAnswer]) -> dict[str, JobAnswer]:
+        """The answers about these Jobs, by uid."""
+        uids = [a.job.uid for a in asked if self._possible(a) == ""]
+        self._asked = tuple(uids)
+        pairs: dict[str, list[tuple[ModelledJob, ModelledJob]]] = {uid: [] for uid in uids}
+        first: dict[str, ModelledJob] = {}
+        by_uid = {a.job.uid: a for a in asked}
+        for seed in range(self.plan.draws + MORE_SEEDS):
+            late = seed >= self.plan.draws
+            if late and all(pairs.values()):
+                break
+            old, new = self.baseline(uids, seed), self.target(uids, seed)
+            for uid in uids:
+                first.setdefault(uid, old[uid])
+                if late and pairs[uid]:
+                    continue
+                if not misfit(by_uid[uid].recorded, old[uid].course):
+                    self._seeds.setdefault(uid, seed)
+                    pairs[uid].append((old[uid], new[uid]))
+        found = {}
+        for answer in asked:
+            uid = answer.job.uid
+            why = self._possible(answer)
+            if why:
+                found[uid] = replace(answer, verdict="uncalibrated", reason="world", why=why)
+            else:
+                found[uid] = self._judged(answer, first[uid], pairs[uid])
+        return found
+
+    def _possible(self, answer: JobAnswer) -> str:
+        world = self.worlds.get(answer.job.uid)
+        if world is None:
+            return "its part of the world is not in the record"
+        if world.driven_by:
+            return f"{world.driven_by} reacts to its status, and is no part of the model"
+        return world.incomplete
+
+    def _judged(
+        self,
+        answer: JobAnswer,
+        first: ModelledJob,
+        pairs: Sequence[tuple[ModelledJob, ModelledJob]],
+    ) -> JobAnswer:
+        if not pairs:
+            why = misfit(answer.recorded, first.course)
+            return replace(
+                answer,
+                verdict="uncalibrated",
+                reason="model",
+                why=f"the model does not reproduce it: {why}",
+                baseline=first.course,
+                target=None,
+            )
+        known = [(old, new) for old, new in pairs if not new.censored]
+        old, new = pairs[0]
+        if not known:
+            return replace(
+                answer,
+                verdict="unknowable",
+                reason="censored",
+                why=new.censored,
+                baseline=old.course,
+                target=None,
+            )
+        classes = [difference_class(old.course, new.course) for old, new in known]
+        counts = Counter(classes)
+        worst = max(counts, key=lambda c: (counts[c], c))
+        old, new = next(p for p, c in zip(known, classes, strict=True) if c is worst)
+        # Steps differ, or the Job would not be here: the same course is one of other fields.
+        severity = max(worst, Severity.FIELDS)
+        return replace(
+            answer,
+            verdict=severity.name.lower(),
+            proved=False,
+            extrapolated=bool(new.extrapolated),
+            rules=new.extrapolated,
+            baseline=old.course,
+            target=new.course,
+            agreeing=(counts[worst], len(known)),
+            why="",
+            reason="",
+        )
+
+    # Because.
+
+    def because(self, answer: JobAnswer, rows: Sequence[Row]) -> tuple[Cause, ...]:
+        """The smallest part of `rows` which, set back, makes the difference of a Job go.
+
+        Few Jobs are run together as they were, many each alone: where a Job alone shows no
+        difference, the rows of its steps stand.
+        """
+        uid = answer.job.uid
+        if answer.baseline is None or answer.target is None:
+            return answer.because
+        limit = difference_class(answer.baseline, answer.target)
+        if limit <= Severity.FIELDS:
+            return answer.because
+        seed = self._seeds.get(uid, 0)
+        together = self._asked if len(self._asked) <= TOGETHER_MAX else (uid,)
+        base = self.baseline(together, seed)[uid].course
+
+        def gone(back: Sequence[Row]) -> bool:
+            if len(self._tried) >= RUNS_MAX:
+                return False
+            found = self._set_back(together, frozenset(back), seed)[uid].course
+            return difference_class(base, found) < limit
+
+        if gone(()):
+            return answer.because
+        start = [Row(cause.kind, cause.name) for cause in answer.because if cause.kind in _KINDS]
+        if not (start and gone(start)):
+            start = list(rows)
+            if not gone(start):
+                return self._asked_for()
+        return tuple(Cause(*row) for row in smallest(start, gone))
+
+    def _asked_for(self) -> tuple[Cause, ...]:
+        """What the user set: fields of the spec, flags of the controller manager."""
+        plan = self.plan
+        flags = [
+            Cause("flag", f"{name.replace('_', '-')}={value}")
+            for name, value in asdict(plan.target_flags).items()
+            if value != getattr(plan.flags, name) and name != "kube_api_burst"
+        ]
+        return (*(Cause("setting", setting.name) for setting in plan.settings), *flags)
+
+    def _set_back(
+        self, uids: Sequence[str], rows: frozenset[Row], seed: int
+    ) -> dict[str, ModelledJob]:
+        """The new rules but for some rows, in the model."""
+        key = (tuple(uids), rows, seed)
+        if key not in self._tried:
+            plan = self.plan
+            era = with_rows(plan.target, plan.recorded, rows)
+            self._tried[key] = self._run(uids, era, plan.target_flags, seed, plan.settings)
+        return self._tried[key]
+
+
+_KINDS: Final = ("gate", "behavior", "constant")
+
+
+def outdone(proved: JobAnswer, modelled: JobAnswer) -> bool:
+    """Whether a run of the model says more than the steps prove.
+
+    Steps are taken at the times of the record. Where the other rules' queue serves a Job at other
+    times, the model that reproduces the record may find what no step shows.
+    """
+    if modelled.verdict == "unknowable":
+        return modelled.reason == "censored"
+    severity = severity_of(modelled.verdict)
+    return severity >= Severity.TIMING and severity > severity_of(proved.verdict)
+
+
+def misfit(recorded: JobCourse, baseline: JobCourse) -> str:
+    """The first thing in which the model's Job is not the recorded one; empty if it is."""
+    for name in ("ended", "reason", "pods", "succeeded", "failed"):
+        left, right = getattr(recorded, name), getattr(baseline, name)
+        if left != right:
+            return f"{name} {left!r} in the record, {right!r} in the model"
+    left, right = recorded.finished_after_s, baseline.finished_after_s
+    if left is not None and right is not None:
+        bound = max(END_BOUND_S, END_BOUND_PART * left)
+        if abs(left - right) > bound:
+            return f"it ends after {left:.0f} s in the record, after {right:.0f} s in the model"
+    return ""

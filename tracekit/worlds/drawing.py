@@ -1,0 +1,308 @@
+"""From the record of one key to its part of the world: users' writes, lives, refusals.
+
+Nothing that the recorded controller wrote is an input. A Job's creation is the user's (or its
+CronJob's), and so are changes of its spec and labels and its deletion, unless its TTL had run out;
+the deletion of a pod is an input where no controller made it.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, Final
+
+from tracekit.cluster.api_server import Refusal
+from tracekit.cluster.pod_life import Slot
+from tracekit.controllers.actions import Outcome
+from tracekit.kube.timestamps import NS_PER_S
+from tracekit.kube.views import (
+    JOB_TRACKING_ANNOTATION,
+    JobView,
+    OwnerRef,
+    PodView,
+)
+from tracekit.replay.history import History, Revision
+from tracekit.replay.search_state import Apart, KeyReplay
+from tracekit.simulate.world import (
+    CreateObject,
+    DeleteObject,
+    DeletePodOf,
+    PatchObject,
+    UserWrite,
+)
+from tracekit.worlds.lives import SeenLife, seen_life
+
+#: Labels that the API server generates; it does so again.
+_GENERATED: Final = (
+    "controller-uid",
+    "job-name",
+    "batch.kubernetes.io/controller-uid",
+    "batch.kubernetes.io/job-name",
+)
+_NO_LIMIT: Final = 2**31 - 1
+#: A refusal is taken to have begun so long before the sync that met it.
+_REFUSED_BEFORE_NS: Final = NS_PER_S // 2
+#: The TTL controller comes so long after the time at the latest where a deletion is taken for its.
+_TTL_SLACK_NS: Final = 2 * NS_PER_S
+
+
+@dataclass(slots=True)
+class JobWorld:
+    """What the world did to one Job."""
+
+    job: JobView  # as it was first seen
+    writes: list[UserWrite] = field(default_factory=list)
+    lives: list[SeenLife] = field(default_factory=list)
+    refusals: list[Refusal] = field(default_factory=list)
+    #: Pods that a quota of the namespace allows, as refused creations tell; None without any.
+    pod_quota: int | None = None
+    #: Why the world of this Job is not all there; empty if it is.
+    incomplete: str = ""
+    #: A controller that writes the Job's spec while it runs, by managedFields; empty for none.
+    driven_by: str = ""
+
+
+def job_worlds(replay: KeyReplay) -> Iterator[JobWorld]:
+    """The worlds of the Jobs of one key."""
+    history = replay.history
+    by_uid: dict[str, list[Revision[JobView]]] = {}
+    for revision in history.jobs:
+        by_uid.setdefault(revision.view.uid, []).append(revision)
+    foreign = {apart.write.uid: apart.write for apart in replay.of(Apart.FOREIGN)}
+    for uid, revisions in by_uid.items():
+        world = JobWorld(revisions[0].view)
+        if revisions[0].type != "ADDED":
+            world.incomplete = "the Job was there before the record began"
+        world.writes += _job_writes(revisions)
+        world.driven_by = _driver(revisions)
+        for slot, pods in _pods(history, uid, revisions[0].view):
+            world.lives.append(seen_life(slot, pods))
+            write = foreign.get(pods[0].view.uid)
+            if write is not None and not _gone_with_job(revisions, write.rv):
+                world.writes.append(
+                    DeletePodOf(
+                        write.recv_ns,
+                        slot.namespace,
+                        slot.job,
+                        ordinal=slot.ordinal,
+                        grace_s=_grace_s(write.pod),
+                    )
+                )
+        for slot, pods in _strangers(history, uid):
+            world.lives.append(seen_life(slot, pods))
+            world.writes.append(_pod_creation(pods[0]))
+        world.pod_quota = _pod_quota(history)
+        if world.pod_quota is None:
+            world.refusals += _refusals(replay, uid)
+        world.writes.sort(key=lambda write: write.at_ns)
+        yield world
+
+
+def _grace_s(pod: Revision[PodView] | None) -> int | None:
+    if pod is None or pod.view.deleted_ns is None:
+        return 0
+    return pod.view.deletion_grace_s
+
+
+def _gone_with_job(revisions: Sequence[Revision[JobView]], rv: int) -> bool:
+    """Whether the Job was being deleted by then: its pods go with it, by the garbage collector."""
+    return any(
+        r.rv < rv and (r.type == "DELETED" or r.view.deleted_ns is not None) for r in revisions
+    )
+
+
+def _pods(
+    history: History, uid: str, job: JobView
+) -> Iterator[tuple[Slot, list[Revision[PodView]]]]:
+    """The Job's pods by slot, in the order of their creation."""
+    revisions: dict[str, list[Revision[PodView]]] = {}
+    for revision in history.pods:
+        revisions.setdefault(revision.view.uid, []).append(revision)
+    cron_job = _cron_job(job.controller)
+    attempts: dict[int | None, int] = {}
+    ordinal = 0
+    for pods in revisions.values():
+        owner = pods[0].view.controller
+        if owner is None or owner.uid != uid or pods[0].type != "ADDED":
+            continue
+        found = pods[0].view.completion_index
+        index = found if found >= 0 else None
+        attempt = attempts.get(index, 0)
+        attempts[index] = attempt + 1
+        yield Slot(job.namespace, job.name, uid, cron_job, ordinal, index, attempt), pods
+        ordinal += 1
+
+
+def _cron_job(owner: OwnerRef | None) -> str:
+    return owner.name if owner is not None and owner.kind == "CronJob" else ""
+
+
+# The Job itself.
+
+
+def _job_writes(revisions: Sequence[Revision[JobView]]) -> Iterator[UserWrite]:
+    first = revisions[0]
+    yield CreateObject(first.recv_ns, "jobs", job_body(first.view), uid=first.view.uid)
+    before = first
+    for revision in revisions[1:]:
+        job, old = revision.view, before.view
+        if revision.type == "DELETED" or (job.deleted_ns is not None and old.deleted_ns is None):
+            if not _by_ttl(revision, before):
+                yield DeleteObject(
+                    revision.recv_ns, "jobs", job.namespace, job.name, _propagation(job)
+                )
+            return
+        patch = _patch(old, job)
+        if patch:
+            yield PatchObject(revision.recv_ns, "jobs", job.namespace, job.name, patch)
+        before = revision
+
+
+def _propagation(job: JobView) -> str:
+    if "foregroundDeletion" in job.finalizers:
+        return "Foreground"
+    return "Orphan" if "orphan" in job.finalizers else "Background"
+
+
+def _by_ttl(revision: Revision[JobView], before: Revision[JobView]) -> bool:
+    """Whether the Job's time to live had just run out."""
+    finished, ttl_s = before.view.status.finished, before.view.spec.ttl_s
+    if finished is None or ttl_s is None or finished.last_transition_ns is None:
+        return False
+    due_ns = finished.last_transition_ns + ttl_s * NS_PER_S
+    return due_ns - NS_PER_S <= revision.recv_ns <= due_ns + _TTL_SLACK_NS
+
+
+def _patch(old: JobView, new: JobView) -> dict[str, Any]:
+    patch: dict[str, Any] = {}
+    meta = {
+        name: merge_difference(getattr(old, name), getattr(new, name))
+        for name in ("labels", "annotations")
+        if getattr(old, name) != getattr(new, name)
+    }
+    meta = {name: value for name, value in meta.items() if value}
+    if meta:
+        patch["metadata"] = meta
+    spec = merge_difference(old.spec.raw, new.spec.raw)
+    if spec:
+        patch["spec"] = spec
+    return patch
+
+
+def merge_difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """The JSON merge patch that makes `new` of `old`."""
+    patch: dict[str, Any] = dict.fromkeys(key for key in old if key not in new)
+    for key, value in new.items():
+        before = old.get(key)
+        if isinstance(value, Mapping) and isinstance(before, Mapping):
+            inner = merge_difference(before, value)
+            if inner:
+                patch[key] = inner
+        elif key not in old or before != value:
+            patch[key] = copy.deepcopy(value)
+    return patch
+
+
+def job_body(job: JobView) -> dict[str, Any]:
+    """The Job as a user would have sent it: without what the API server generated."""
+    spec: dict[str, Any] = copy.deepcopy(dict(job.spec.raw))
+    meta: dict[str, Any] = {"name": job.name, "namespace": job.namespace}
+    if not spec.get("manualSelector"):
+        spec.pop("selector", None)
+        template = spec.get("template", {}).get("metadata", {})
+        labels = template.get("labels")
+        if labels is not None:
+            template["labels"] = {k: v for k, v in labels.items() if k not in _GENERATED}
+    if spec.get("backoffLimitPerIndex") is not None and spec.get("backoffLimit") == _NO_LIMIT:
+        del spec["backoffLimit"]
+    labels = {k: v for k, v in job.labels.items() if k not in _GENERATED}
+    if labels:
+        meta["labels"] = labels
+    annotations = {k: v for k, v in job.annotations.items() if k != JOB_TRACKING_ANNOTATION}
+    if annotations:
+        meta["annotations"] = annotations
+    return {"metadata": meta, "spec": spec}
+
+
+def _driver(revisions: Sequence[Revision[JobView]]) -> str:
+    """Who changed the Job's spec while it ran, where it is a controller that reads its status."""
+    for before, revision in pairwise(revisions):
+        if before.view.spec.raw == revision.view.spec.raw:
+            continue
+        for manager in revision.evidence.managers():
+            name = manager.manager.lower()
+            if any(known in name for known in _DRIVERS):
+                return manager.manager
+    return ""
+
+
+#: Managers that react to a Job's status.
+_DRIVERS: Final = ("kueue", "jobset", "argo", "volcano", "flux", "airflow")
+
+
+# Others' pods, and refusals.
+
+
+def _strangers(history: History, uid: str) -> Iterator[tuple[Slot, list[Revision[PodView]]]]:
+    """Pods that somebody else made and that the Job could adopt; told with the first Job."""
+    if uid != history.jobs[0].view.uid:
+        return
+    revisions: dict[str, list[Revision[PodView]]] = {}
+    for revision in history.pods:
+        revisions.setdefault(revision.view.uid, []).append(revision)
+    for pods in revisions.values():
+        pod = pods[0].view
+        if pod.controller is None and pods[0].type == "ADDED":
+            yield Slot(pod.namespace, "", pod.uid, "", 0, None, 0), pods
+
+
+def _pod_creation(revision: Revision[PodView]) -> CreateObject:
+    pod = revision.view
+    body: dict[str, Any] = {
+        "metadata": {
+            "name": pod.name,
+            "namespace": pod.namespace,
+            "labels": dict(pod.labels),
+            "annotations": dict(pod.annotations),
+        },
+        "spec": copy.deepcopy(dict(revision.evidence.pod_spec())),
+    }
+    return CreateObject(revision.recv_ns, "pods", body, uid=pod.uid)
+
+
+def _pod_quota(history: History) -> int | None:
+    """The limit that the API server named when it refused pods."""
+    for event in history.events:
+        found = _QUOTA.search(event.message) if event.reason == "FailedCreate" else None
+        if found is not None:
+            return int(found[1])
+    return None
+
+
+#: How a quota's refusal names its limit.
+_QUOTA: Final = re.compile(r"exceeded quota: .*limited: (?:[^,]*,)*?(?:count/)?pods=(\d{1,9})\b")
+
+
+def _refusals(replay: KeyReplay, uid: str) -> Iterator[Refusal]:
+    """Times in which creations of the Job's pods were refused, as the syncs tell that met them."""
+    span: tuple[int, int] | None = None
+    for sync in replay.syncs:
+        if sync.job is None or sync.job.view.uid != uid:
+            continue
+        if sync.refused:
+            from_ns = sync.now_ns - _REFUSED_BEFORE_NS if span is None else span[0]
+            span = (from_ns, sync.writes[-1].recv_ns)
+        elif span is not None:
+            yield _refusal(sync.job.view.namespace, *span)
+            span = None
+    if span is not None:
+        yield _refusal(replay.history.namespace, *span)
+
+
+def _refusal(namespace: str, from_ns: int, until_ns: int) -> Refusal:
+    return Refusal(
+        "pods", "create", namespace, from_ns, until_ns, "refused in the record", Outcome.REFUSED
+    )

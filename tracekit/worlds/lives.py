@@ -1,0 +1,134 @@
+"""What became of one pod, read off its revisions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from tracekit.cluster.pod_life import PodLife, Slot
+from tracekit.kube.views import PodView
+from tracekit.replay.history import Revision
+
+_KILLED: Final = 137
+
+
+@dataclass(frozen=True, slots=True)
+class SeenLife:
+    """A life as far as the record shows it."""
+
+    slot: Slot
+    uid: str
+    life: PodLife
+    #: It was cut off after running (or waiting) so long, and nobody saw how it would have gone on.
+    cut_off_ns: int | None = None
+    cut_off_by: str = ""  # deletion, or end of record
+
+
+def seen_life(slot: Slot, revisions: Sequence[Revision[PodView]]) -> SeenLife:
+    """The life of the pod whose revisions these are; the first one is its creation."""
+    first = revisions[0]
+    bound = _first(revisions, lambda pod: bool(pod.node_name))
+    started = _first(revisions, lambda pod: pod.phase not in ("", "Pending"))
+    deleted = _first(revisions, lambda pod: pod.deleted_ns is not None)
+    ended = _first(revisions, lambda pod: pod.terminal)
+    gone = revisions[-1] if revisions[-1].type == "DELETED" else None
+    stopped = deleted or gone
+    killed = stopped is not None and (ended is None or ended.rv >= stopped.rv)
+    last = ended or revisions[-1]
+    born_ns = first.recv_ns
+    bound_ns = bound.recv_ns if bound is not None else born_ns
+    if started is not None and (not killed or stopped is None or started.rv < stopped.rv):
+        started_ns: int | None = max(started.recv_ns, bound_ns)
+    else:
+        started_ns = None
+    run_ns = None
+    if ended is not None and not killed and started_ns is not None:
+        run_ns = max(0, ended.recv_ns - started_ns)
+    life = PodLife(
+        bind_ns=bound_ns - born_ns if bound is not None else None,
+        start_ns=None if started_ns is None else started_ns - bound_ns,
+        ready_ns=_ready_ns(revisions, started_ns),
+        run_ns=run_ns,
+        restarts_at_ns=_restarts(revisions, started_ns, stopped if killed else None),
+        condition=_disruption(last.view),
+    )
+    if not killed:
+        life = _with_ending(life, last.view)
+    elif stopped is not None:
+        life = _with_death(life, revisions, stopped)
+    if run_ns is not None:
+        return SeenLife(slot, first.view.uid, life)
+    until = stopped if killed else None
+    until_ns = until.recv_ns if until is not None else revisions[-1].recv_ns
+    since_ns = started_ns if started_ns is not None else bound_ns
+    by = "deletion" if until is not None else "end of record"
+    return SeenLife(slot, first.view.uid, life, max(0, until_ns - since_ns), by)
+
+
+def _first(
+    revisions: Sequence[Revision[PodView]], holds: Callable[[PodView], bool]
+) -> Revision[PodView] | None:
+    return next((revision for revision in revisions if holds(revision.view)), None)
+
+
+def _restarts(
+    revisions: Sequence[Revision[PodView]],
+    started_ns: int | None,
+    stopped: Revision[PodView] | None,
+) -> tuple[int, ...]:
+    """When containers were started again, from the first start; none after the deletion."""
+    found: list[int] = []
+    count = 0
+    for revision in revisions:
+        if started_ns is None or (stopped is not None and revision.rv >= stopped.rv):
+            break
+        more = revision.view.restarts - count
+        if more > 0:
+            found += [max(0, revision.recv_ns - started_ns)] * more
+            count += more
+    return tuple(found)
+
+
+def _ready_ns(revisions: Sequence[Revision[PodView]], started_ns: int | None) -> int | None:
+    ready = _first(revisions, lambda pod: pod.ready)
+    if ready is None or started_ns is None:
+        return None
+    return max(0, ready.recv_ns - started_ns)
+
+
+def _disruption(pod: PodView) -> str:
+    """The condition that says that the control plane ended the pod."""
+    return next(
+        (c.type for c in pod.conditions if c.type == "DisruptionTarget" and c.status == "True"), ""
+    )
+
+
+def _with_ending(life: PodLife, pod: PodView) -> PodLife:
+    """With the exit codes with which the pod ended by itself."""
+    codes = {c.name: c.exit_code for c in pod.containers if c.exit_code is not None and not c.init}
+    if pod.phase == "Failed" and not any(codes.values()):
+        return replace(life, exit_codes=dict.fromkeys(codes, 1), exit_code=1)
+    return replace(life, exit_codes=codes, exit_code=max(codes.values(), default=0))
+
+
+def _with_death(
+    life: PodLife, revisions: Sequence[Revision[PodView]], stopped: Revision[PodView]
+) -> PodLife:
+    """With how long the pod took to stop once it was deleted, and with what."""
+    for revision in revisions:
+        pod = revision.view
+        shortened = revision is not stopped and pod.deletion_grace_s == 0
+        if revision.rv < stopped.rv or not (
+            pod.terminal or revision.type == "DELETED" or shortened
+        ):
+            continue
+        codes = [c.exit_code for c in pod.containers if c.exit_code is not None]
+        succeeded = pod.phase == "Succeeded"
+        return replace(
+            life,
+            grace_ns=max(0, revision.recv_ns - stopped.recv_ns),
+            term_exit_code=0 if succeeded else max(codes, default=0) or _KILLED,
+            silent=not pod.terminal,
+        )
+    return life

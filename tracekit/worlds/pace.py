@@ -1,0 +1,79 @@
+"""How fast the record's API server and informers were, as its explained syncs tell.
+
+A run of the model draws delays; drawn from anything but the record they would make races that the
+record's cluster did not have, and hide those that it had.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Final
+
+from tracekit.kube.timestamps import NS_PER_S
+from tracekit.replay.search_state import Explanation
+from tracekit.simulate.draws import Timing
+
+_NS_PER_MS: Final = 1_000_000
+#: Two writes of a sync that are further apart waited for something else than the API server.
+_LONGEST_CALL_NS: Final = 40 * _NS_PER_MS
+#: No delay is drawn above these: what is longer is a throttled client, which the model has.
+_LONGEST_LAG_NS: Final = 20 * _NS_PER_MS
+#: What clusters set, beginning with the default; the last one throttles nobody.
+_THROTTLES: Final = ((20, 30), (50, 100), (100, 200), (500, 1000), (10_000, 20_000))
+#: So many calls may reach the recorder closer together than the client made them.
+_JITTER_CALLS: Final = 10
+#: Of fewer measurements nothing is concluded.
+_ENOUGH: Final = 20
+
+
+@dataclass(slots=True)
+class Pace:
+    """Measurements, and the delays that follow from them."""
+
+    calls_ns: list[int] = field(default_factory=list)
+    lags_ns: list[int] = field(default_factory=list)
+    requests_ns: list[int] = field(default_factory=list)  # when calls of the controller came
+
+    def add(self, syncs: Iterable[Explanation], requests_ns: Iterable[int]) -> None:
+        """Take in the syncs of one key, and when the controller's calls about it came."""
+        self.requests_ns += requests_ns
+        for sync in syncs:
+            if sync.job is None or sync.problems:
+                continue
+            self.lags_ns.append(min(sync.lag_ns, _LONGEST_LAG_NS))
+            times = [write.recv_ns for write in sync.writes]
+            self.calls_ns += [
+                right - left
+                for left, right in pairwise(times)
+                if 0 < right - left < _LONGEST_CALL_NS
+            ]
+
+    def throttle(self) -> tuple[int, int]:
+        """Requests a second and burst of the client: the least usual ones that the record fits."""
+        requests = sorted(self.requests_ns)
+        return next((pair for pair in _THROTTLES if _fits(requests, *pair)), _THROTTLES[-1])
+
+    def timing(self) -> Timing:
+        """The delays to draw from; the model's own where too little was measured."""
+        timing = Timing()
+        if len(self.calls_ns) >= _ENOUGH:
+            usual = max(_NS_PER_MS, sorted(self.calls_ns)[len(self.calls_ns) // 2])
+            timing = Timing(latency=(usual // 2, usual + usual // 2))
+        if len(self.lags_ns) >= _ENOUGH:
+            late = sorted(self.lags_ns)[9 * len(self.lags_ns) // 10]
+            lag = (_NS_PER_MS // 2, max(2 * _NS_PER_MS, late))
+            timing = Timing(latency=timing.latency, watch_lag=lag, handler_lag=(0, _NS_PER_MS // 2))
+        return timing
+
+
+def _fits(requests: Sequence[int], qps: int, burst: int) -> bool:
+    """Whether a client with this bucket can have made the requests at these times."""
+    tokens, before_ns = float(burst), requests[0] if requests else 0
+    for at_ns in requests:
+        tokens = min(float(burst), tokens + (at_ns - before_ns) * qps / NS_PER_S) - 1
+        before_ns = at_ns
+        if tokens < -_JITTER_CALLS:
+            return False
+    return True
