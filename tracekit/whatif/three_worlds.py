@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from tracekit.eras.era import Era
@@ -213,9 +213,9 @@ class ThreeWorlds:
         """What the user set: fields of the spec, flags of the controller manager."""
         plan = self.plan
         flags = [
-            Cause("flag", f"{name.replace('_', '-')}={value}")
-            for name, value in asdict(plan.target_flags).items()
-            if value != getattr(plan.flags, name) and name != "kube_api_burst"
+            Cause("flag", f"{name.replace('_', '-')}={getattr(plan.target_flags, name)}")
+            for name in ("kube_api_qps", "concurrent_job_syncs")
+            if getattr(plan.target_flags, name) != getattr(plan.flags, name)
         ]
         return (*(Cause("setting", setting.name) for setting in plan.settings), *flags)
 
