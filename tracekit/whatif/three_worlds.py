@@ -154,6 +154,7 @@ class ThreeWorlds:
                 verdict="unknowable",
                 reason="censored",
                 why=new.censored,
+                proved=False,
                 baseline=old.course,
                 target=None,
             )
