@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +32,9 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Import:
     return get
 
 
+@cache
 def ask(trace: Path, *options: str, verb: str = "whatif") -> Result:
-    """Run the verb."""
+    """Run the verb; once for all tests that ask the same."""
     return CliRunner().invoke(cli, [verb, str(trace), *options], standalone_mode=False)
 
 
