@@ -39,7 +39,6 @@ CHURN = {
 SCENES = {
     "TK136": "cron-body-label",
     "TK142": "cron-history-missing",
-    "TK148": "cron-active-more",
     "TK157": "ttl-missing",
     "TK159": "ttl-longer",
 }

@@ -155,7 +155,7 @@ def test_in_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({"context": "three"}, r'context "three" does not exist; known contexts: one, two'),
+        ({"context": "three"}, r'context "three" does not exist: known contexts: one, two'),
         ({"cluster": "c"}, r'no cluster "c"'),
         ({"user": "u"}, r'no user "u"'),
         ({"impersonate_groups": ("g",)}, r"--as-group needs --as"),

@@ -272,7 +272,7 @@ def test_a_cronjob_that_is_not_there_is_an_error(place: Callable[[str], Path]) -
 def test_to_explain_one_job_judges_every_job_once(
     place: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tracekit.diff import trace as whole  # noqa: PLC0415
+    from tracekit.diff import readings as whole  # noqa: PLC0415
 
     seen: Counter[str] = Counter()
     judge_key = whole.judge_key

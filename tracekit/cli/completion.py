@@ -23,7 +23,8 @@ def completion(shell: str) -> None:
     """Print the completion script for a shell.
 
     \b
-    bash:  tracekit completion bash > ~/.local/share/bash-completion/completions/tracekit
+    bash:  tracekit completion bash \\
+             > ~/.local/share/bash-completion/completions/tracekit
     zsh:   tracekit completion zsh > ~/.zfunc/_tracekit   (with ~/.zfunc in fpath)
     fish:  tracekit completion fish > ~/.config/fish/completions/tracekit.fish
     """  # noqa: D301 - \b is click's mark for lines kept as they are

@@ -105,14 +105,15 @@ def other_manager(
     relevant = [entry for entry in changed if entry.subresource in ("", subresource)]
     if not relevant or any(entry.manager in managers for entry in relevant):
         return None
-    if any(_lost(entry, entries) for entry in before if entry.manager in managers):
+    new = any(_not_among(entry, before) for entry in relevant)  # nobody's entry appears by itself
+    if not new and any(_not_among(entry, entries) for entry in before if entry.manager in managers):
         return None
     names = ", ".join(sorted({entry.manager for entry in relevant}))
     return f"managedFields name {names} as the writer of this revision"
 
 
-def _lost(entry: Manager, entries: Collection[Manager]) -> bool:
-    """Whether an entry vanished: the manager gave up its last field with this write."""
+def _not_among(entry: Manager, entries: Collection[Manager]) -> bool:
+    """Whether an entry is not among others: its manager has given up, or not had, any field."""
     return not any(
         (other.manager, other.subresource) == (entry.manager, entry.subresource)
         for other in entries

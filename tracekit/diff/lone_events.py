@@ -46,7 +46,7 @@ class LoneEvents:
             before = self._syncs[number - 1] if number else None
             following = self._syncs[number] if number < len(self._syncs) else None
             found = self._told[number] = set()
-            for silent in self._search.silent_between(before, following):
+            for silent in self._search.silent_between(before, following, right_after=True):
                 found |= {(event.type, event.reason, event.message) for event in silent.events}
                 if silent.refused:
                     found.add(("Warning", "FailedCreate", ""))

@@ -238,11 +238,12 @@ class CutSearch(Attempts):
         )
 
     def silent_between(
-        self, before: Explanation | None, sync: Explanation | None
+        self, before: Explanation | None, sync: Explanation | None, *, right_after: bool = False
     ) -> Iterator[SilentSync]:
         """Syncs without a write that there may have been between two that are explained.
 
-        None stands for the beginning of the key, and for the end of the record.
+        None stands for the beginning of the key, and for the end of the record. With `right_after`
+        also those that met what was there when the first of the two had ended.
         """
         history = self.history
         jobs, seen = history.jobs, len(history.pods)
@@ -256,8 +257,8 @@ class CutSearch(Attempts):
             at_ns = self.facts.run_context.end_ns
         assume = self._silent_assumptions(at_ns)
         moments = [(at_ns, assume)]
-        if before is not None:
-            # Right after it, what is gone by the next one may still be there.
+        if right_after and before is not None:
+            # What is gone by the next one may still be there.
             last = before.writes[-1]
             moments.append((last.recv_ns, assume._replace(served_rv=last.rv + 1)))
         for job in jobs[oldest:]:
