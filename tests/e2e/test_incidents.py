@@ -23,7 +23,7 @@ def _recorded(slug: str, tmp_path: Path) -> Trace:
 def test_pods_of_a_failed_job_vanish(tmp_path: Path) -> None:
     trace = _recorded("failed-pods-vanish", tmp_path)
     assert trace.replay().divergences == []
-    told = trace.explain("t-failed-pods-vanish/on-failure").text()
+    told = trace.explain("t-failed-pods-vanish/on-failure").text(verbose=True)
     assert "reach backoffLimit 2" in told
 
 

@@ -21,9 +21,9 @@ pytestmark = pytest.mark.e2e
 
 #: What needs minutes: cron ticks, back-off after back-off, random jobs until the time is up.
 SLOW = {"cronjobs", "backoff-limit", "backoff-limit-per-index", "churn"}
-#: Here a user takes a tracking finalizer away, which a watch cannot tell from the controller's own
-#: removal: it is reported as extra, as docs/replay.md says under "Limits".
-UNTELLABLE = {"foreign"}
+#: Here users write statuses and take tracking finalizers away, which a watch cannot always tell
+#: from the controller's own work: it is reported, as docs/replay.md says under "Limits".
+UNTELLABLE = {"foreign", "meddle"}
 EXPLAINED = ("match", "match-lagged")
 
 

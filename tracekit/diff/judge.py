@@ -94,7 +94,8 @@ def _services(facts: KeyFacts, replay: KeyReplay) -> Iterator[Service]:
         yield Service(
             first=first_write(facts, sync),
             served_ns=first.recv_ns,
-            earliest_ns=found.earliest_ns,
+            # What nothing explains may be somebody else's, and proves nothing about the queue.
+            earliest_ns=0 if sync.problems else found.earliest_ns,
             certain_ns=found.certain_ns,
             timed=found.timed,
             judged=not (interrupted or unseen or sync.problems or unarmed),
