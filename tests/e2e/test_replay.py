@@ -24,6 +24,8 @@ SLOW = {"cronjobs", "backoff-limit", "backoff-limit-per-index", "churn"}
 #: Here users write statuses and take tracking finalizers away, which a watch cannot always tell
 #: from the controller's own work: it is reported, as docs/replay.md says under "Limits".
 UNTELLABLE = {"foreign", "meddle"}
+#: Long runs under load, which `python -m bench fidelity` makes and measures.
+MEASURED = {"burst", "drain", "webhook", "quotas", "crons"}
 EXPLAINED = ("match", "match-lagged")
 
 
@@ -32,7 +34,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a run: watch log, audit log and what is known of it."""
     version = os.environ.get("TRACEKIT_E2E_VERSION", "v1.36.3")
     folder: Path = tmp_path_factory.mktemp("replay") / "run"
-    names = ",".join(name for name in SCENARIOS if name not in SLOW | UNTELLABLE)
+    names = ",".join(name for name in SCENARIOS if name not in SLOW | UNTELLABLE | MEASURED)
     asked = ["--version", version, "--scenarios", names, "--minutes", "0.5", "-o", str(folder)]
     assert generate.main(asked) in (0, 1), "there is no run; the log above says why"
     return folder
