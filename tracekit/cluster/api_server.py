@@ -24,6 +24,7 @@ from tracekit.controllers.job.status_validation import status_refusals
 from tracekit.eras.api_server import ApiRules
 from tracekit.eras.job_status import StatusValidation
 from tracekit.kube.cronjob_views import CronJobStatus
+from tracekit.kube.field_managers import KUBE_CONTROLLER_MANAGER
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.kube.views import JobStatus, job_from_raw, job_status_from_raw
 
@@ -90,7 +91,14 @@ class ApiServer:
 
     # Create.
 
-    def create(self, kind: str, body: Raw, *, manager: str, uid: str | None = None) -> Reply:
+    def create(
+        self,
+        kind: str,
+        body: Raw,
+        *,
+        manager: str = KUBE_CONTROLLER_MANAGER,
+        uid: str | None = None,
+    ) -> Reply:
         """POST of an object, whose metadata names its namespace and its name or a generateName.
 
         `uid` is for objects whose uid the world knows beforehand: a Job of a record, run again.
@@ -227,7 +235,7 @@ class ApiServer:
         if held["status"] == status:
             return Reply(Outcome.OK, held)  # nothing changes, so nothing is stored
         obj = {**held, "status": status, "metadata": dict(held["metadata"])}
-        _touch(obj, "kube-controller-manager", self.now_ns, subresource="status")
+        _touch(obj, KUBE_CONTROLLER_MANAGER, self.now_ns, subresource="status")
         return Reply(Outcome.OK, self.store.put(kind, obj))
 
     def change(
@@ -237,7 +245,7 @@ class ApiServer:
         name: str,
         change: Callable[[Raw], None],
         *,
-        manager: str,
+        manager: str = KUBE_CONTROLLER_MANAGER,
         uid: str | None = None,
         subresource: str = "",
     ) -> Reply:
@@ -292,7 +300,6 @@ class ApiServer:
         namespace: str,
         name: str,
         *,
-        manager: str,
         uid: str | None = None,
         propagation: str | None = None,
         grace_s: int | None = None,
@@ -312,39 +319,29 @@ class ApiServer:
         if refused is not None:
             return refused
         if kind == "pods":
-            return self._delete_pod(held.obj, manager, grace_s)
-        return self._delete_plain(kind, held.obj, manager, propagation)
+            return Reply(Outcome.OK, self._delete_pod(held.obj, grace_s))
+        return Reply(Outcome.OK, self._delete_plain(kind, held.obj, propagation))
 
-    def _delete_pod(self, held: Raw, manager: str, grace_s: int | None) -> Reply:
-        meta = held["metadata"]
-        grace = held["spec"].get("terminationGracePeriodSeconds", 30)
-        if grace_s is not None:
-            grace = grace_s
-        finished = held.get("status", {}).get("phase") in ("Succeeded", "Failed")
-        if finished or not held["spec"].get("nodeName"):
+    def _delete_pod(self, held: Raw, grace_s: int | None) -> Raw:
+        meta, spec = held["metadata"], held["spec"]
+        grace = spec.get("terminationGracePeriodSeconds", 30) if grace_s is None else grace_s
+        if not _lives(held) or not spec.get("nodeName"):
             grace = 0
-        if meta.get("deletionTimestamp") is not None:
-            if meta.get("deletionGracePeriodSeconds", 0) <= grace:
-                if grace == 0 and not meta.get("finalizers"):
-                    return Reply(Outcome.OK, self._removed("pods", held))
-                return Reply(Outcome.OK, held)  # it ends no later for that: nothing is stored
-        elif grace == 0 and not meta.get("finalizers"):
-            return Reply(Outcome.OK, self._removed("pods", held))
         if grace == 0 and not meta.get("finalizers"):
-            return Reply(Outcome.OK, self._removed("pods", held))
-        ending = {
-            **held,
-            "metadata": {
-                **meta,
-                "deletionTimestamp": time_text(self.now_ns + grace * NS_PER_S),
-                "deletionGracePeriodSeconds": grace,
-            },
+            return self._removed("pods", held)
+        ending = meta.get("deletionTimestamp") is not None
+        if ending and meta.get("deletionGracePeriodSeconds", 0) <= grace:
+            return held  # it ends no later for that: nothing is stored
+        marked = {
+            **meta,
+            "deletionTimestamp": time_text(self.now_ns + grace * NS_PER_S),
+            "deletionGracePeriodSeconds": grace,
         }
-        del manager  # a deletion leaves no trace in managedFields
-        return Reply(Outcome.OK, self._put("pods", ending, held))
+        return self._put("pods", {**held, "metadata": marked}, held)
 
-    def _delete_plain(self, kind: str, held: Raw, manager: str, propagation: str | None) -> Reply:
-        del manager
+    def _delete_plain(self, kind: str, held: Raw, propagation: str | None) -> Raw:
+        if kind == "namespaces":
+            return self._ending_namespace(held)
         meta = dict(held["metadata"])
         finalizers = [
             name
@@ -355,19 +352,16 @@ class ApiServer:
             finalizers.append(FOREGROUND_FINALIZER)
         elif propagation == ORPHAN:
             finalizers.append(ORPHAN_FINALIZER)
-        if kind == "namespaces":
-            return Reply(Outcome.OK, self._ending_namespace(held))
         if not finalizers:
-            return Reply(Outcome.OK, self._removed(kind, held))
-        before = (meta.get("deletionTimestamp"), meta.get("finalizers"))
+            return self._removed(kind, held)
         if meta.get("deletionTimestamp") is None:
             meta["deletionTimestamp"] = time_text(self.now_ns)
             meta["deletionGracePeriodSeconds"] = 0
             meta["generation"] = meta.get("generation", 1) + 1
         meta["finalizers"] = finalizers
-        if before == (meta["deletionTimestamp"], finalizers):
-            return Reply(Outcome.OK, held)
-        return Reply(Outcome.OK, self._put(kind, {**held, "metadata": meta}, held))
+        if meta == held["metadata"]:
+            return held
+        return self._put(kind, {**held, "metadata": meta}, held)
 
     def _ending_namespace(self, held: Raw) -> Raw:
         if held["metadata"].get("deletionTimestamp") is not None:

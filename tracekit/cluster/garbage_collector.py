@@ -19,9 +19,9 @@ from tracekit.cluster.api_server import (
     ApiServer,
 )
 from tracekit.cluster.draws import Draws
+from tracekit.cluster.references import drop_finalizer, drop_owner
 from tracekit.cluster.store import Change, Raw
 
-MANAGER = "kube-controller-manager"
 _KINDS = ("cronjobs", "jobs", "pods")
 _PLURAL = {"CronJob": "cronjobs", "Job": "jobs"}
 _Where = tuple[str, str, str]
@@ -99,9 +99,7 @@ class GarbageCollector:
         if any(self._waits(owner) for owner in owners) and self._dependents.get(uid):
             propagation = FOREGROUND
         kind, namespace, name = where
-        self._server.delete(
-            kind, namespace, name, manager=MANAGER, uid=uid, propagation=propagation
-        )
+        self._server.delete(kind, namespace, name, uid=uid, propagation=propagation)
 
     def _is_solid(self, uid: str) -> bool:
         """Whether an owner is there and not waiting for its dependents to go."""
@@ -134,7 +132,10 @@ class GarbageCollector:
         elif ORPHAN_FINALIZER in finalizers:
             for kind, namespace, name in tuple(self._dependents.get(uid, {})):
                 self._server.change(
-                    kind, namespace, name, lambda o: _disown(o, uid), manager=MANAGER
+                    kind,
+                    namespace,
+                    name,
+                    lambda o: drop_owner(o, uid),
                 )
             self._drop(where, uid, ORPHAN_FINALIZER)
 
@@ -146,22 +147,16 @@ class GarbageCollector:
         )
 
     def _drop(self, where: _Where, uid: str, finalizer: str) -> None:
-        def without(obj: Raw) -> None:
-            left = [name for name in obj["metadata"].get("finalizers", ()) if name != finalizer]
-            obj["metadata"]["finalizers"] = left
-
         kind, namespace, name = where
-        self._server.change(kind, namespace, name, without, manager=MANAGER, uid=uid)
+        self._server.change(
+            kind,
+            namespace,
+            name,
+            lambda obj: drop_finalizer(obj, finalizer),
+            uid=uid,
+        )
 
 
 def _owners(obj: Raw) -> dict[str, str]:
     """Uid -> kind of the owners of an object."""
     return {ref["uid"]: ref["kind"] for ref in obj["metadata"].get("ownerReferences", ())}
-
-
-def _disown(obj: Raw, uid: str) -> None:
-    left = [ref for ref in obj["metadata"].get("ownerReferences", ()) if ref["uid"] != uid]
-    if left:
-        obj["metadata"]["ownerReferences"] = left
-    else:
-        obj["metadata"].pop("ownerReferences", None)

@@ -234,9 +234,7 @@ class Kubelet:
             codes = dict.fromkeys(pod.containers, pod.life.term_exit_code)
             self._status(pod, self._ended(pod, codes))
             pod.ended = True
-        self._server.delete(
-            "pods", pod.namespace, pod.name, manager=KUBELET, uid=pod.uid, grace_s=0
-        )
+        self._server.delete("pods", pod.namespace, pod.name, uid=pod.uid, grace_s=0)
 
     # Statuses.
 

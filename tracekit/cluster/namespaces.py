@@ -13,7 +13,6 @@ from tracekit.cluster.draws import Draws
 from tracekit.cluster.store import Change
 from tracekit.kube.timestamps import NS_PER_S
 
-MANAGER: Final = "kube-controller-manager"
 _CONTENT: Final = ("pods", "cronjobs", "jobs", "events")
 _AGAIN_NS: Final = NS_PER_S
 
@@ -46,7 +45,6 @@ class NamespaceController:
                     kind,
                     namespace,
                     obj["metadata"]["name"],
-                    manager=MANAGER,
                     propagation=BACKGROUND if kind != "pods" else None,
                 )
                 left |= self._server.store.get(kind, namespace, obj["metadata"]["name"]) is not None

@@ -8,6 +8,7 @@ from itertools import pairwise
 from tracekit.findings.facts import TRACKING, CronJob, Facts, Job, Pause, Pod, State
 from tracekit.findings.model import Case, Rule, Severity, Target
 from tracekit.findings.words import clock, counted, named, span
+from tracekit.kube.leases import CONTROLLER_MANAGER_LEASE, CONTROLLER_MANAGER_LEASE_NAMESPACE
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.verdict import Verdict
 
@@ -529,7 +530,7 @@ def _leaders(facts: Facts) -> Iterator[Case]:
         cost = [f"{counted(len(found), noun)} {how}" for found, noun, how in costs if found]
         yield Case(
             LEADER,
-            Target("Lease", "kube-system", "kube-controller-manager"),
+            Target("Lease", CONTROLLER_MANAGER_LEASE_NAMESPACE, CONTROLLER_MANAGER_LEASE),
             f"nobody led for {span(pause.until_ns - pause.from_ns)}"
             + (f": {', '.join(cost)}" if cost else ", at no cost that shows"),
             pause.from_ns,

@@ -17,6 +17,7 @@ from typing import Any
 
 from tracekit.cron import Generation
 from tracekit.findings.model import Target
+from tracekit.kube.leases import CONTROLLER_MANAGER_LEASE, CONTROLLER_MANAGER_LEASE_NAMESPACE
 from tracekit.verdict import Judgement
 
 Row = Mapping[str, Any]
@@ -461,7 +462,7 @@ def _by_pod(logs: Iterable[Row]) -> dict[tuple[str, str], list[Row]]:
 def _pauses(leases: Mapping[tuple[str, str, str], list[State]]) -> list[Pause]:
     found = []
     for (namespace, name, _), states in sorted(leases.items()):
-        if (namespace, name) != ("kube-system", "kube-controller-manager"):
+        if (namespace, name) != (CONTROLLER_MANAGER_LEASE_NAMESPACE, CONTROLLER_MANAGER_LEASE):
             continue
         before: State | None = None
         for state in states:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
+from tracekit.kube.leases import CONTROLLER_MANAGER_LEASE, CONTROLLER_MANAGER_LEASE_NAMESPACE
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.replay.run_context import Outage, RunContext
 from tracekit.trace.format.model import RowType
 from tracekit.trace.reading.reader import TraceReader
 
-_LEASE = "kube-controller-manager"
-_LEASE_NAMESPACE = "kube-system"
 #: Renewals come every --leader-elect-retry-period (2 s); a longer pause may be a change of leader.
 _RETRY_NS = 3 * NS_PER_S
 _REFUSED = 400
@@ -98,7 +97,7 @@ def _successions(reader: TraceReader) -> tuple[Outage, ...]:
         ("recv_ns", "stream", "name", "verb", "code"),
         streams=["leases", "events"],
         types=[RowType.CALL],
-        namespace=_LEASE_NAMESPACE,
+        namespace=CONTROLLER_MANAGER_LEASE_NAMESPACE,
     ).to_pylist()
     found: list[Outage] = []
     renewed_ns: int | None = None
@@ -107,11 +106,15 @@ def _successions(reader: TraceReader) -> tuple[Outage, ...]:
         at_ns, name = row["recv_ns"], row["name"] or ""
         if (row["code"] or 0) >= _REFUSED:
             continue
-        if row["stream"] == "leases" and name == _LEASE:
+        if row["stream"] == "leases" and name == CONTROLLER_MANAGER_LEASE:
             if renewed_ns is not None and at_ns - renewed_ns > _RETRY_NS:
                 since_ns = renewed_ns
             renewed_ns = at_ns
-        elif row["verb"] == "create" and name.startswith(f"{_LEASE}.") and since_ns is not None:
+        elif (
+            row["verb"] == "create"
+            and name.startswith(f"{CONTROLLER_MANAGER_LEASE}.")
+            and since_ns is not None
+        ):
             why = "the controller manager's lease was not renewed, then one said that it leads"
             found.append(Outage(since_ns, at_ns, why))
             since_ns = None
@@ -121,11 +124,13 @@ def _successions(reader: TraceReader) -> tuple[Outage, ...]:
 def _restarts(reader: TraceReader, end_ns: int) -> tuple[Outage, ...]:
     """Times in which the lease of the controller manager changed hands, or ran out at the end."""
     columns = ("recv_ns", "name", "holder", "rv", "lease_duration_s")
-    rows = reader.table(columns, streams=["leases"], namespace=_LEASE_NAMESPACE).to_pylist()
+    rows = reader.table(
+        columns, streams=["leases"], namespace=CONTROLLER_MANAGER_LEASE_NAMESPACE
+    ).to_pylist()
     found: list[Outage] = []
     before: dict[str, object] | None = None
     for row in rows:
-        if row["name"] != _LEASE or not row["holder"] or row["recv_ns"] is None:
+        if row["name"] != CONTROLLER_MANAGER_LEASE or not row["holder"] or row["recv_ns"] is None:
             continue
         if before is not None and before["rv"] == row["rv"]:
             continue  # listed again, not renewed

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+#: Upstream's own field manager of the controller manager.
+KUBE_CONTROLLER_MANAGER: Final = "kube-controller-manager"
 #: Field managers under which distributions run the controller manager.
 CONTROLLER_MANAGERS: Final = frozenset(
     {
-        "kube-controller-manager",
+        KUBE_CONTROLLER_MANAGER,
         "hyperkube",
         "k3s",
         "rke2",

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tracekit.kube.leases import CONTROLLER_MANAGER_LEASE
 from tracekit.trace.format.model import STATE_TYPES, RowType
 from tracekit.trace.format.schema import NAMES
 from tracekit.trace.reading.held import in_file_order
@@ -23,7 +24,6 @@ _STATES = frozenset(str(t) for t in STATE_TYPES)
 _BOUNDS = frozenset({str(RowType.LIST_BEGIN), str(RowType.LIST_END)})
 #: Told of the record itself, and never left out before its end.
 _MARKS = frozenset({str(RowType.GAP), str(RowType.ERROR), str(RowType.NOTE)})
-_LEASE = "kube-controller-manager"
 
 Key = tuple[str, str, str]  # "Job" or "CronJob", namespace, name
 
@@ -88,7 +88,7 @@ def _about(table: pa.Table, families: _Families) -> pa.ChunkedArray:
         return pc.is_in(text(name), pa.array(sorted(values), pa.string()))
 
     control = pc.and_(pc.is_null(table["uid"]), pc.invert(among("type", ["CALL"])))
-    lease = pc.and_(among("stream", ["leases"]), among("name", [_LEASE]))
+    lease = pc.and_(among("stream", ["leases"]), among("name", [CONTROLLER_MANAGER_LEASE]))
     spaces = pc.and_(among("stream", ["namespaces"]), among("name", families.namespaces))
     mask = pc.or_(pc.or_(control, lease), spaces)
     for namespace in families.namespaces:

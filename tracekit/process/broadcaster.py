@@ -16,7 +16,9 @@ from typing import Any, Final, NamedTuple
 from tracekit.cluster.api_server import ApiServer
 from tracekit.cluster.statuses import time_text
 from tracekit.cluster.store import Raw
+from tracekit.kube.cronjob_views import CronJobView
 from tracekit.kube.timestamps import NS_PER_S
+from tracekit.kube.views import JobView
 from tracekit.process.client import Calls, Client
 from tracekit.process.life import Life
 
@@ -26,7 +28,6 @@ _SPAM_NS: Final = 300 * NS_PER_S  # one token in that time
 _AGGREGATE_MAX: Final = 10
 _AGGREGATE_NS: Final = 600 * NS_PER_S
 _COMBINED: Final = "(combined from similar events): "
-MANAGER: Final = "kube-controller-manager"
 
 
 class Reference(NamedTuple):
@@ -38,6 +39,11 @@ class Reference(NamedTuple):
     uid: str
     api_version: str
     rv: str
+
+    @classmethod
+    def to(cls, kind: str, api_version: str, view: JobView | CronJobView) -> Reference:
+        """The reference to an object as a cache holds it."""
+        return cls(kind, view.namespace, view.name, view.uid, api_version, str(view.rv))
 
 
 class _Told(NamedTuple):
@@ -165,7 +171,7 @@ class Broadcaster:
             "reportingComponent": self._component,
             "reportingInstance": "",
         }
-        return self._server.create("events", body, manager=MANAGER).ok
+        return self._server.create("events", body).ok
 
     def _patch(self, told: _Told, message: str, known: _Known) -> bool:
         def again(event: dict[str, Any]) -> None:
@@ -173,6 +179,4 @@ class Broadcaster:
             event["message"] = message
             event["lastTimestamp"] = time_text(told.at_ns)
 
-        return self._server.change(
-            "events", told.about.namespace, known.name, again, manager=MANAGER
-        ).ok
+        return self._server.change("events", told.about.namespace, known.name, again).ok

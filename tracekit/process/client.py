@@ -22,17 +22,15 @@ T = TypeVar("T")
 class Client:
     """The client of one controller; a `qps` of 0 or less means that nothing is throttled."""
 
-    __slots__ = ("_bucket", "draws", "loop", "requests")
+    __slots__ = ("_bucket", "draws", "loop")
 
     def __init__(self, loop: Loop, draws: Draws, *, qps: int, burst: int) -> None:
         self.loop = loop
         self.draws = draws
-        self.requests = 0
         self._bucket = BucketRateLimiter(loop.clock, qps=qps, burst=burst) if qps > 0 else None
 
     def token_ns(self) -> int:
         """Take a token; how long until it may be used."""
-        self.requests += 1
         return self._bucket.when_ns("") if self._bucket is not None else 0
 
     def goroutine(self) -> Calls:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from tracekit.cluster.api_server import ApiServer
-from tracekit.cluster.draws import Draws
 from tracekit.controllers.cronjob.actions import (
     Answer,
     CronJobApi,
@@ -29,15 +27,14 @@ from tracekit.controllers.cronjob.sync_all import sync_all
 from tracekit.controllers.cronjob.sync_queued import sync
 from tracekit.controllers.cronjob.worker import process_next_work_item
 from tracekit.cron.zones import Zone
-from tracekit.eras.constants import Constants
 from tracekit.eras.cronjob import CronJobEra
 from tracekit.kube.cronjob_views import CronJobView
 from tracekit.kube.views import JobView, job_from_raw
 from tracekit.process.broadcaster import Broadcaster, Reference
-from tracekit.process.client import Calls, Client
+from tracekit.process.client import Calls
+from tracekit.process.context import ControllerContext
 from tracekit.process.cron_port import CronPort
 from tracekit.process.informer import Handlers, Informer
-from tracekit.process.life import Life
 from tracekit.process.workers import Workers
 from tracekit.workqueue.rate_limiters import default_controller_rate_limiter
 from tracekit.workqueue.rate_limiting import RateLimitingQueue
@@ -50,33 +47,28 @@ class QueuedCronJobController:
 
     def __init__(
         self,
-        life: Life,
-        server: ApiServer,
+        context: ControllerContext,
         cron_jobs: Informer[CronJobView],
         jobs: Informer[JobView],
-        *,
         era: CronJobEra,
-        constants: Constants,
-        draws: Draws,
-        client: Client,
-        workers: int,
         zone: Zone,
     ) -> None:
-        self._life = life
-        self._server = server
+        life = context.life
+        self._context = context
         self._cron_jobs = cron_jobs
         self._jobs = jobs
         self._era = era
-        self._draws = draws
-        self._client = client
         self._zone = zone
-        self._broadcaster = Broadcaster(life, server, client, _COMPONENT)
+        self._broadcaster = Broadcaster(life, context.server, context.client, _COMPONENT)
         clock = life.loop.clock
         self.queue: RateLimitingQueue[str] = RateLimitingQueue(
-            clock, default_controller_rate_limiter(clock, constants)
+            clock, default_controller_rate_limiter(clock, context.constants)
         )
         self._workers = Workers(
-            life, self.queue, workers, lambda: process_next_work_item(self.queue, self._sync)
+            life,
+            self.queue,
+            context.workers,
+            lambda: process_next_work_item(self.queue, self._sync),
         )
         find = cron_jobs.get
         cron_jobs.handle(
@@ -102,7 +94,10 @@ class QueuedCronJobController:
                 self.queue.add_after(what.key, what.delay_ns)
             elif cron_job is not None:
                 self._broadcaster.record(
-                    _about(cron_job, self._era.owner_api), what.type, what.reason, what.message
+                    Reference.to("CronJob", self._era.owner_api, cron_job),
+                    what.type,
+                    what.reason,
+                    what.message,
                 )
 
     def start(self) -> None:
@@ -110,17 +105,18 @@ class QueuedCronJobController:
         self._workers.start()
 
     def _sync(self, key: str) -> SyncResult:
-        loop = self._life.loop
-        loop.sleep_until(loop.now_ns + self._draws.sync_ns())
+        context, era = self._context, self._era
+        context.compute()
+        now_ns = context.life.now_ns
         namespace, _, name = key.partition("/")
         cron_job = self._cron_jobs.get(namespace, name)
         if cron_job is None:
-            return sync(None, (), loop.now_ns, self._era, _NoPort(), process_zone=self._zone)
-        listed = self._draws.shuffled(list(self._jobs.in_namespace(namespace)))
-        children = children_of(cron_job, listed, self._era)
-        calls = self._client.goroutine()
-        port = CronPort(self._server, calls, self._broadcaster, cron_job, self._era.owner_api)
-        return sync(cron_job, children, loop.now_ns, self._era, port, process_zone=self._zone)
+            return sync(None, (), now_ns, era, _NoPort(), process_zone=self._zone)
+        listed = context.draws.shuffled(list(self._jobs.in_namespace(namespace)))
+        children = children_of(cron_job, listed, era)
+        calls = context.client.goroutine()
+        port = CronPort(context.server, calls, self._broadcaster, cron_job, era.owner_api)
+        return sync(cron_job, children, now_ns, era, port, process_zone=self._zone)
 
 
 class _NoPort:
@@ -139,23 +135,14 @@ class _NoPort:
 class PollingCronJobController:
     """The controller that looks at everything every ten seconds (v1); it has no cache."""
 
-    def __init__(
-        self,
-        life: Life,
-        server: ApiServer,
-        *,
-        era: CronJobEra,
-        constants: Constants,
-        client: Client,
-        zone: Zone,
-    ) -> None:
-        self._life = life
-        self._server = server
+    def __init__(self, context: ControllerContext, era: CronJobEra, zone: Zone) -> None:
+        self._life = context.life
+        self._server = context.server
         self._era = era
-        self._period_ns = constants.cron_poll_period_ns
-        self._client = client
+        self._period_ns = context.constants.cron_poll_period_ns
+        self._client = context.client
         self._zone = zone
-        self._broadcaster = Broadcaster(life, server, client, _COMPONENT)
+        self._broadcaster = Broadcaster(context.life, context.server, context.client, _COMPONENT)
 
     def start(self) -> None:
         """Begin the passes: the next one follows ten seconds after one has ended."""
@@ -208,9 +195,3 @@ class _Pass:
 
     def of(self, cron_job: CronJobView) -> CronJobApi:
         return self._controller.port(self._calls, cron_job)
-
-
-def _about(cron_job: CronJobView, api_version: str) -> Reference:
-    return Reference(
-        "CronJob", cron_job.namespace, cron_job.name, cron_job.uid, api_version, str(cron_job.rv)
-    )

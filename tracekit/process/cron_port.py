@@ -5,9 +5,8 @@ Upstream: pkg/controller/cronjob/injection.go.
 
 from __future__ import annotations
 
-from typing import Final
-
 from tracekit.cluster.api_server import ApiServer, Reply
+from tracekit.cluster.references import controller_reference
 from tracekit.cluster.store import Raw
 from tracekit.controllers.actions import Outcome
 from tracekit.controllers.cronjob.actions import (
@@ -26,8 +25,6 @@ from tracekit.kube.views import JobView, job_from_raw
 from tracekit.process.broadcaster import Broadcaster, Reference
 from tracekit.process.client import Calls
 
-MANAGER: Final = "kube-controller-manager"
-
 
 class CronPort:
     """The port of the syncs of one CronJob (`controllers.cronjob.actions.CronJobApi`)."""
@@ -45,14 +42,7 @@ class CronPort:
         self._server = server
         self._calls = calls
         self._broadcaster = broadcaster
-        self._about = Reference(
-            "CronJob",
-            cron_job.namespace,
-            cron_job.name,
-            cron_job.uid,
-            api_version,
-            str(cron_job.rv),
-        )
+        self._about = Reference.to("CronJob", api_version, cron_job)
 
     def perform(self, intent: Intent) -> Answer:
         """Do a write and say how it went."""
@@ -62,9 +52,7 @@ class CronPort:
                 return Answer()
             case CreateJob():
                 return _answer(
-                    self._calls.call(
-                        lambda: self._server.create("jobs", _job_body(intent), manager=MANAGER)
-                    )
+                    self._calls.call(lambda: self._server.create("jobs", _job_body(intent)))
                 )
             case UpdateCronJobStatus():
                 return _answer(
@@ -86,7 +74,6 @@ class CronPort:
                             "jobs",
                             intent.namespace,
                             intent.name,
-                            manager=MANAGER,
                             propagation=intent.propagation or "Orphan",
                         )
                     )
@@ -113,7 +100,11 @@ class CronPort:
         return _answer(
             self._calls.call(
                 lambda: self._server.change(
-                    "jobs", intent.namespace, intent.name, stopped, manager=MANAGER, uid=intent.uid
+                    "jobs",
+                    intent.namespace,
+                    intent.name,
+                    stopped,
+                    uid=intent.uid,
                 )
             )
         )
@@ -133,7 +124,7 @@ class CronPort:
         for meta in pods:
             answer = self._calls.call(
                 lambda meta=meta: self._server.delete(  # type: ignore[misc]
-                    "pods", meta["namespace"], meta["name"], manager=MANAGER
+                    "pods", meta["namespace"], meta["name"]
                 )
             )
             if not answer.ok and answer.outcome is not Outcome.NOT_FOUND:
@@ -156,14 +147,7 @@ def _job_body(intent: CreateJob) -> Raw:
         "namespace": intent.namespace,
         "name": intent.name,
         "ownerReferences": [
-            {
-                "apiVersion": intent.owner_api,
-                "kind": "CronJob",
-                "name": intent.owner_name,
-                "uid": intent.owner_uid,
-                "controller": True,
-                "blockOwnerDeletion": True,
-            }
+            controller_reference(intent.owner_api, "CronJob", intent.owner_name, intent.owner_uid)
         ],
     }
     if intent.labels:

@@ -30,11 +30,6 @@ class Named(Protocol):
         """The name."""
         ...
 
-    @property
-    def uid(self) -> str:
-        """The uid."""
-        ...
-
 
 V = TypeVar("V", bound=Named)
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from tracekit.cluster.api_server import ApiServer, Reply
-from tracekit.cluster.draws import Draws
+from tracekit.cluster.api_server import Reply
+from tracekit.cluster.references import controller_reference, drop_finalizer, drop_owner
 from tracekit.cluster.store import Raw
 from tracekit.controllers.actions import Created, CreatePod, Outcome
 from tracekit.controllers.job.context import Choices, SyncClock, SyncResult
@@ -19,7 +19,6 @@ from tracekit.controllers.job.memory import CacheRevisions, JobMemory
 from tracekit.controllers.job.orphans import OrphanKey, sync_orphan_pod
 from tracekit.controllers.job.sync import sync_job
 from tracekit.controllers.job.worker import process_next_orphan_pod, process_next_work_item
-from tracekit.eras.constants import Constants
 from tracekit.eras.job import JobRules
 from tracekit.kube.selectors import selector_matches
 from tracekit.kube.views import (
@@ -30,15 +29,14 @@ from tracekit.kube.views import (
     job_from_raw,
 )
 from tracekit.process.broadcaster import Broadcaster, Reference
-from tracekit.process.client import Calls, Client
+from tracekit.process.client import Calls
+from tracekit.process.context import ControllerContext
 from tracekit.process.informer import Handlers, Informer
-from tracekit.process.life import Life
 from tracekit.process.pod_index import PodInformer
 from tracekit.process.workers import Workers
 from tracekit.workqueue.rate_limiters import job_rate_limiter
 from tracekit.workqueue.rate_limiting import RateLimitingQueue
 
-MANAGER: Final = "kube-controller-manager"
 _STATUS_RETRIES: Final = 3
 
 
@@ -68,36 +66,29 @@ class JobController:
 
     def __init__(
         self,
-        life: Life,
-        server: ApiServer,
+        context: ControllerContext,
         jobs: Informer[JobView],
         pods: PodInformer,
-        *,
         rules: JobRules,
-        constants: Constants,
-        draws: Draws,
-        client: Client,
-        workers: int,
     ) -> None:
-        self._life = life
-        self.server = server
+        life = context.life
+        self._context = context
+        self.server = context.server
         self._jobs = jobs
         self._pods = pods
         self.rules = rules
-        self._draws = draws
-        self._client = client
-        self.broadcaster = Broadcaster(life, server, client, "job-controller")
-        clock = life.loop.clock
-        self.queue: RateLimitingQueue[str] = RateLimitingQueue(clock, job_rate_limiter(constants))
+        self.broadcaster = Broadcaster(life, context.server, context.client, "job-controller")
+        clock, limits = life.loop.clock, context.constants
+        self.queue: RateLimitingQueue[str] = RateLimitingQueue(clock, job_rate_limiter(limits))
         self.orphan_queue: RateLimitingQueue[OrphanKey] = RateLimitingQueue(
-            clock, job_rate_limiter(constants)
+            clock, job_rate_limiter(limits)
         )
         self._memories: dict[str, JobMemory] = {}
         self._lister = JobLister(jobs)
         self._workers = Workers(
             life,
             self.queue,
-            workers,
+            context.workers,
             lambda: process_next_work_item(self.queue, self._sync, rules.retries),
         )
         self._orphan_worker = Workers(
@@ -120,7 +111,7 @@ class JobController:
         self._jobs.handle(
             Handlers(
                 on.add_job,
-                lambda old, new: on.update_job(old, new, now_ns=self._life.now_ns),
+                lambda old, new: on.update_job(old, new, now_ns=self._context.life.now_ns),
                 on.delete_job,
                 self._wake,
             )
@@ -144,17 +135,17 @@ class JobController:
     # Workers.
 
     def _sync(self, key: str) -> SyncResult:
-        loop = self._life.loop
-        loop.sleep_until(loop.now_ns + self._draws.sync_ns())
+        context, loop = self._context, self._context.life.loop
+        context.compute()
         began_ns = loop.now_ns
         namespace, _, name = key.partition("/")
         job = self._lister.get(namespace, name)
         memory = self._memories.setdefault(key, JobMemory())
         memory.requeues = self.queue.num_requeues(key)
-        calls = self._client.goroutine()
+        calls = context.client.goroutine()
         result = sync_job(
             job,
-            self._draws.shuffled(self._pods.of(job)) if job is not None else (),
+            context.draws.shuffled(self._pods.of(job)) if job is not None else (),
             memory,
             _Port(self, calls, memory),
             clock=SyncClock(began_ns),
@@ -171,7 +162,7 @@ class JobController:
         return result._replace(wake_after_ns=result.wake_after_ns - (loop.now_ns - began_ns))
 
     def _sync_orphan(self, key: OrphanKey) -> bool:
-        calls = self._client.goroutine()
+        calls = self._context.client.goroutine()
         port = _Port(self, calls, None)
         failed = sync_orphan_pod(key, self._lister, self._pods, port, self.orphan_queue, self.rules)
         calls.join()
@@ -195,7 +186,7 @@ class _Port:
         for intent in intents:
             body = _pod_body(job, intent)
             reply = self._calls.fan_out(
-                lambda body=body: self._server.create("pods", body, manager=MANAGER)  # type: ignore[misc]
+                lambda body=body: self._server.create("pods", body)  # type: ignore[misc]
             )
             name = ""
             if reply.ok and reply.obj is not None:
@@ -211,9 +202,7 @@ class _Port:
 
     def delete_pod(self, job: JobView, pod: PodView) -> Outcome:
         """DELETE of a pod; the pods of a batch go side by side."""
-        reply = self._calls.fan_out(
-            lambda: self._server.delete("pods", pod.namespace, pod.name, manager=MANAGER)
-        )
+        reply = self._calls.fan_out(lambda: self._server.delete("pods", pod.namespace, pod.name))
         if reply.ok:
             self.record_event(job, "Normal", "SuccessfulDelete", f"Deleted pod: {pod.name}")
         elif reply.outcome is not Outcome.NOT_FOUND:
@@ -223,16 +212,7 @@ class _Port:
 
     def remove_finalizer(self, pod: PodView) -> Outcome:
         """PATCH the tracking finalizer away."""
-
-        def without(obj: Raw) -> None:
-            meta = obj["metadata"]
-            left = [name for name in meta.get("finalizers", ()) if name != JOB_TRACKING_FINALIZER]
-            if left:
-                meta["finalizers"] = left
-            else:
-                meta.pop("finalizers", None)
-
-        return self._patch(pod, without)
+        return self._patch(pod, lambda obj: drop_finalizer(obj, JOB_TRACKING_FINALIZER))
 
     def adopt_pod(self, job: JobView, pod: PodView, *, add_finalizer: bool) -> Outcome:
         """PATCH the controller reference (and the finalizer) in."""
@@ -249,23 +229,19 @@ class _Port:
         """PATCH the controller reference (and the finalizer) out."""
 
         def released(obj: Raw) -> None:
-            meta = obj["metadata"]
-            meta["ownerReferences"] = [
-                ref for ref in meta.get("ownerReferences", ()) if ref["uid"] != job.uid
-            ]
-            if not meta["ownerReferences"]:
-                del meta["ownerReferences"]
-            left = [name for name in meta.get("finalizers", ()) if name != JOB_TRACKING_FINALIZER]
-            meta.pop("finalizers", None)
-            if left:
-                meta["finalizers"] = left
+            drop_owner(obj, job.uid)
+            drop_finalizer(obj, JOB_TRACKING_FINALIZER)
 
         return self._patch(pod, released)
 
     def _patch(self, pod: PodView, change: Callable[[Raw], None]) -> Outcome:
         reply = self._calls.fan_out(
             lambda: self._server.change(
-                "pods", pod.namespace, pod.name, change, manager=MANAGER, uid=pod.uid
+                "pods",
+                pod.namespace,
+                pod.name,
+                change,
+                uid=pod.uid,
             )
         )
         if reply.ok and pod.controller is not None:
@@ -308,7 +284,7 @@ class _Port:
 
     def record_event(self, job: JobView, event_type: str, reason: str, message: str) -> None:
         """Hand an Event to the broadcaster."""
-        about = Reference("Job", job.namespace, job.name, job.uid, "batch/v1", str(job.rv))
+        about = Reference.to("Job", "batch/v1", job)
         self._controller.broadcaster.record(about, event_type, reason, message)
 
     def _wrote(self, uid: str, *, jobs: int = 0, pods: int = 0) -> None:
@@ -321,14 +297,7 @@ def _rv(reply: Reply) -> int:
 
 
 def _owner(job: JobView) -> Raw:
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "name": job.name,
-        "uid": job.uid,
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
+    return controller_reference("batch/v1", "Job", job.name, job.uid)
 
 
 def _pod_body(job: JobView, intent: CreatePod) -> Raw:

@@ -20,9 +20,11 @@ from tracekit.eras.cronjob import Controller, CronJobEra
 from tracekit.eras.era import Era
 from tracekit.eras.job import JobRules
 from tracekit.kube.cronjob_views import CronJobView
+from tracekit.kube.leases import CONTROLLER_MANAGER_LEASE, CONTROLLER_MANAGER_LEASE_NAMESPACE
 from tracekit.kube.timestamps import NS_PER_S, format_rfc3339
-from tracekit.kube.views import JobView, job_from_raw, pod_from_raw
+from tracekit.kube.views import JobView, job_from_raw
 from tracekit.process.client import Client
+from tracekit.process.context import ControllerContext
 from tracekit.process.cron_controllers import PollingCronJobController, QueuedCronJobController
 from tracekit.process.informer import Informer
 from tracekit.process.job_controller import JobController
@@ -30,11 +32,8 @@ from tracekit.process.life import Life
 from tracekit.process.pod_index import PodInformer
 from tracekit.process.ttl_controller import TtlController
 
-_LEASE: Final = "kube-controller-manager"
-_LEASE_NAMESPACE: Final = "kube-system"
 LEASE_NS: Final = 15 * NS_PER_S
 _RETRY_NS: Final = 2 * NS_PER_S
-MANAGER: Final = "kube-controller-manager"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,20 +83,25 @@ class ControllerManager:
         self._acquire(life)
         draws, store = self._draws, self._server.store
         jobs: Informer[JobView] = Informer(life, store, "jobs", job_from_raw, draws)
-        pods = PodInformer(life, store, "pods", pod_from_raw, draws)
+        pods = PodInformer(life, store, draws)
         cron_jobs: Informer[CronJobView] = Informer(
             life, store, "cronjobs", CronJobView.from_raw, draws
         )
         self._informers = [jobs, pods]
-        starts = [self._job_controller(life, jobs, pods).start]
-        rules = CronJobEra.of(self._era)
+        flags, rules = self._flags, CronJobEra.of(self._era)
+        context = self._context(life, flags.concurrent_job_syncs)
+        starts = [JobController(context, jobs, pods, JobRules.of(self._era)).start]
+        context = self._context(life, flags.concurrent_cron_job_syncs)
         if rules.controller is Controller.QUEUED:
             self._informers.append(cron_jobs)
-            starts.append(self._queued_controller(life, rules, cron_jobs, jobs).start)
+            starts.append(
+                QueuedCronJobController(context, cron_jobs, jobs, rules, flags.zone).start
+            )
         else:
-            starts.append(self._polling_controller(life, rules).start)
+            starts.append(PollingCronJobController(context, rules, flags.zone).start)
         if rules.ttl:
-            starts.append(self._ttl_controller(life, jobs).start)
+            context = self._context(life, flags.concurrent_ttl_syncs)
+            starts.append(TtlController(context, jobs).start)
         waiting = list(self._informers)
 
         def synced() -> None:
@@ -108,63 +112,16 @@ class ControllerManager:
         for informer in waiting:
             informer.start(synced)
 
-    def _job_controller(
-        self, life: Life, jobs: Informer[JobView], pods: PodInformer
-    ) -> JobController:
+    def _context(self, life: Life, workers: int | None) -> ControllerContext:
+        """What one controller is started with: a client of its own, and so many workers."""
         constants = self._era.constants
-        return JobController(
+        return ControllerContext(
             life,
             self._server,
-            jobs,
-            pods,
-            rules=JobRules.of(self._era),
-            constants=constants,
-            draws=self._draws,
-            client=self._client(),
-            workers=self._flags.concurrent_job_syncs or constants.workers,
-        )
-
-    def _queued_controller(
-        self,
-        life: Life,
-        rules: CronJobEra,
-        cron_jobs: Informer[CronJobView],
-        jobs: Informer[JobView],
-    ) -> QueuedCronJobController:
-        constants = self._era.constants
-        return QueuedCronJobController(
-            life,
-            self._server,
-            cron_jobs,
-            jobs,
-            era=rules,
-            constants=constants,
-            draws=self._draws,
-            client=self._client(),
-            workers=self._flags.concurrent_cron_job_syncs or constants.workers,
-            zone=self._flags.zone,
-        )
-
-    def _polling_controller(self, life: Life, rules: CronJobEra) -> PollingCronJobController:
-        return PollingCronJobController(
-            life,
-            self._server,
-            era=rules,
-            constants=self._era.constants,
-            client=self._client(),
-            zone=self._flags.zone,
-        )
-
-    def _ttl_controller(self, life: Life, jobs: Informer[JobView]) -> TtlController:
-        constants = self._era.constants
-        return TtlController(
-            life,
-            self._server,
-            jobs,
-            constants=constants,
-            draws=self._draws,
-            client=self._client(),
-            workers=self._flags.concurrent_ttl_syncs or constants.workers,
+            constants,
+            self._draws,
+            self._client(),
+            workers or constants.workers,
         )
 
     def _client(self) -> Client:
@@ -178,18 +135,28 @@ class ControllerManager:
     def _acquire(self, life: Life) -> None:
         holder = f"controller-manager_{self._draws.uid()}"
         now_ns = self._loop.now_ns
-        held = self._server.store.get("leases", _LEASE_NAMESPACE, _LEASE)
+        held = self._server.store.get(
+            "leases", CONTROLLER_MANAGER_LEASE_NAMESPACE, CONTROLLER_MANAGER_LEASE
+        )
         if held is None:
             spec = self._lease_spec(holder, now_ns, transitions=0)
-            meta = {"name": _LEASE, "namespace": _LEASE_NAMESPACE}
-            self._server.create("leases", {"metadata": meta, "spec": spec}, manager=MANAGER)
+            meta = {
+                "name": CONTROLLER_MANAGER_LEASE,
+                "namespace": CONTROLLER_MANAGER_LEASE_NAMESPACE,
+            }
+            self._server.create("leases", {"metadata": meta, "spec": spec})
         else:
             transitions = held["spec"]["leaseTransitions"] + 1
 
             def taken(obj: Raw) -> None:
                 obj["spec"] = self._lease_spec(holder, now_ns, transitions=transitions)
 
-            self._server.change("leases", _LEASE_NAMESPACE, _LEASE, taken, manager=MANAGER)
+            self._server.change(
+                "leases",
+                CONTROLLER_MANAGER_LEASE_NAMESPACE,
+                CONTROLLER_MANAGER_LEASE,
+                taken,
+            )
         self._renewed_ns = now_ns
         life.after(_RETRY_NS, lambda: self._renew(life))
 
@@ -197,7 +164,12 @@ class ControllerManager:
         def renewed(obj: Raw) -> None:
             obj["spec"]["renewTime"] = _micro(self._loop.now_ns)
 
-        self._server.change("leases", _LEASE_NAMESPACE, _LEASE, renewed, manager=MANAGER)
+        self._server.change(
+            "leases",
+            CONTROLLER_MANAGER_LEASE_NAMESPACE,
+            CONTROLLER_MANAGER_LEASE,
+            renewed,
+        )
         self._renewed_ns = self._loop.now_ns
         life.after(_RETRY_NS, lambda: self._renew(life))
 

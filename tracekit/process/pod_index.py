@@ -9,21 +9,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from tracekit.cluster.draws import Draws
+from tracekit.cluster.store import Store
 from tracekit.kube.selectors import selector_matches
-from tracekit.kube.views import JobView, PodView
+from tracekit.kube.views import JobView, PodView, pod_from_raw
 from tracekit.process.informer import Informer
+from tracekit.process.life import Life
 
 
 class PodInformer(Informer[PodView]):
     """Pods by namespace, name, and owner; a PodLister (`controllers.job.orphans`)."""
 
-    _owned: dict[str, dict[tuple[str, str], PodView]]
-    _orphans: dict[str, dict[str, PodView]]
+    def __init__(self, life: Life, store: Store, draws: Draws) -> None:
+        super().__init__(life, store, "pods", pod_from_raw, draws)
+        self._owned: dict[str, dict[tuple[str, str], PodView]] = {}
+        self._orphans: dict[str, dict[str, PodView]] = {}
 
     def indexed(self, new: PodView | None, old: PodView | None) -> None:
         """Keep the index by owner up to date."""
-        if not hasattr(self, "_owned"):
-            self._owned, self._orphans = {}, {}
         if old is not None:
             if old.controller is not None:
                 self._owned.get(old.controller.uid, {}).pop((old.namespace, old.name), None)
@@ -38,8 +41,6 @@ class PodInformer(Informer[PodView]):
 
     def of(self, job: JobView) -> list[PodView]:
         """The pods that a Job owns or could adopt."""
-        if not hasattr(self, "_owned"):
-            return []
         return [
             *self._owned.get(job.uid, {}).values(),
             *self._orphans.get(job.namespace, {}).values(),

@@ -5,10 +5,7 @@ Upstream: pkg/controller/ttlafterfinished/ttlafterfinished_controller.go:Run, wo
 
 from __future__ import annotations
 
-from typing import Final
-
 from tracekit.cluster.api_server import ApiServer
-from tracekit.cluster.draws import Draws
 from tracekit.controllers.cronjob.actions import Answer
 from tracekit.controllers.ttl.controller import (
     DeleteExpiredJob,
@@ -18,45 +15,29 @@ from tracekit.controllers.ttl.controller import (
     process_next_work_item,
     update_job,
 )
-from tracekit.eras.constants import Constants
 from tracekit.kube.views import JobView, job_from_raw
-from tracekit.process.client import Calls, Client
+from tracekit.process.client import Calls
+from tracekit.process.context import ControllerContext
 from tracekit.process.informer import Handlers, Informer
-from tracekit.process.life import Life
 from tracekit.process.workers import Workers
 from tracekit.workqueue.rate_limiters import default_controller_rate_limiter
 from tracekit.workqueue.rate_limiting import RateLimitingQueue
-
-MANAGER: Final = "kube-controller-manager"
 
 
 class TtlController:
     """One TTL controller in one process."""
 
-    def __init__(
-        self,
-        life: Life,
-        server: ApiServer,
-        jobs: Informer[JobView],
-        *,
-        constants: Constants,
-        draws: Draws,
-        client: Client,
-        workers: int,
-    ) -> None:
-        self._life = life
-        self._server = server
+    def __init__(self, context: ControllerContext, jobs: Informer[JobView]) -> None:
+        self._context = context
         self._jobs = jobs
-        self._draws = draws
-        self._client = client
-        clock = life.loop.clock
+        clock = context.life.loop.clock
         self.queue: RateLimitingQueue[str] = RateLimitingQueue(
-            clock, default_controller_rate_limiter(clock, constants)
+            clock, default_controller_rate_limiter(clock, context.constants)
         )
         self._workers = Workers(
-            life,
+            context.life,
             self.queue,
-            workers,
+            context.workers,
             lambda: process_next_work_item(self.queue, self._process_job),
         )
         jobs.handle(
@@ -73,11 +54,11 @@ class TtlController:
         self._workers.start()
 
     def _process_job(self, key: str) -> TtlResult:
-        loop = self._life.loop
-        loop.sleep_until(loop.now_ns + self._draws.sync_ns())
+        context = self._context
+        context.compute()
         namespace, _, name = key.partition("/")
-        port = _Port(self._server, self._client.goroutine())
-        return process(self._jobs.get(namespace, name), loop.now_ns, port)
+        port = _Port(context.server, context.client.goroutine())
+        return process(self._jobs.get(namespace, name), context.life.now_ns, port)
 
 
 class _Port:
@@ -103,7 +84,6 @@ class _Port:
                 "jobs",
                 intent.namespace,
                 intent.name,
-                manager=MANAGER,
                 uid=intent.uid,
                 propagation=intent.propagation,
             )

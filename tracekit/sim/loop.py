@@ -25,11 +25,6 @@ class Task:
         self._loop = loop
         self._greenlet = greenlet.greenlet(run)
 
-    @property
-    def ended(self) -> bool:
-        """Whether it ran to its end or was killed."""
-        return bool(self._greenlet.dead)
-
     def resume(self) -> None:
         """Run until it sleeps again; nothing where it has ended."""
         if not self._greenlet.dead:
@@ -89,11 +84,6 @@ class Loop:
             self.clock.advance_to(at_ns)
             call()
         self.clock.advance_to(max(end_ns, self.clock.now_ns))
-
-    @property
-    def next_ns(self) -> int | None:
-        """When the next thing happens; None if nothing will."""
-        return self._due[0][0] if self._due else None
 
 
 def _go_on(task: greenlet.greenlet) -> None:

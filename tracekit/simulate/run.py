@@ -170,7 +170,6 @@ class _Simulation:
                     write.kind,
                     write.namespace,
                     write.name,
-                    manager="kubectl",
                     propagation=write.propagation,
                     grace_s=write.grace_s,
                 )
@@ -181,7 +180,6 @@ class _Simulation:
                             "pods",
                             write.namespace,
                             name,
-                            manager="kubectl",
                             grace_s=write.grace_s,
                         )
 

@@ -24,6 +24,7 @@ from tracekit.findings.model import Case, Severity, Target
 from tracekit.judging.judged import judge_cron_jobs
 from tracekit.judging.rolling import ROW_COLUMNS, RollingJudge
 from tracekit.judging.run_context import run_context_of
+from tracekit.kube.leases import CONTROLLER_MANAGER_LEASE, CONTROLLER_MANAGER_LEASE_NAMESPACE
 from tracekit.kube.timestamps import NS_PER_S, format_rfc3339
 from tracekit.replay.cron_history import SLOT_NAME
 from tracekit.sql.held_facts import facts_from_reader
@@ -47,7 +48,6 @@ LEASE_NS = 15 * NS_PER_S
 _JUDGED = 6
 #: A record that tells nothing at all for so long, no bookmark either, is of a silent cluster.
 SILENT_NS = 75 * NS_PER_S
-_LEASE = "kube-controller-manager"
 #: Rules that only the whole of a record decides, or that say what is said live in another way.
 _NOT_LIVE = ("TK1", "TK9", LEADER.id)
 
@@ -103,7 +103,7 @@ class LiveJudge:
         self._recent.feed(rows)
         self.waiting.feed(rows)
         leases = rows.filter(_equal(rows, "stream", "leases"))
-        leases = leases.filter(_equal(leases, "name", _LEASE))
+        leases = leases.filter(_equal(leases, "name", CONTROLLER_MANAGER_LEASE))
         if leases.num_rows:
             self._renewed_ns = max(self._renewed_ns, pc.max(leases["recv_ns"]).as_py() or 0)
 
@@ -121,7 +121,7 @@ class LiveJudge:
             yield self._told(
                 Case(
                     LEADER,
-                    Target("Lease", "kube-system", _LEASE),
+                    Target("Lease", CONTROLLER_MANAGER_LEASE_NAMESPACE, CONTROLLER_MANAGER_LEASE),
                     f"nobody has renewed it for {silent_ns / NS_PER_S:.0f} s",
                     self._renewed_ns,
                     now_ns,
@@ -236,7 +236,9 @@ def _around(rows: pa.Table) -> pa.Table:
     )
     child = pc.and_(jobs, pc.or_(pc.is_valid(rows["cronjob"]), slots))
     cron = pc.and_(_equal(rows, "stream", "events"), pc.is_valid(rows["cronjob"]))
-    lease = pc.and_(_equal(rows, "stream", "leases"), _equal(rows, "name", _LEASE))
+    lease = pc.and_(
+        _equal(rows, "stream", "leases"), _equal(rows, "name", CONTROLLER_MANAGER_LEASE)
+    )
     whole = pc.is_in(
         pc.cast(rows["stream"], pa.string()), pa.array(["cronjobs", "namespaces", "resourcequotas"])
     )

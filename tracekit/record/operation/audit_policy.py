@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tracekit.record.server.kinds import CONTROLLER_MANAGER_LEASE
+from tracekit.kube.leases import CONTROLLER_MANAGER_LEASE
 
 _WRITES = ["create", "update", "patch", "delete", "deletecollection"]
 

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from tracekit.record.server.kinds import CONTROLLER_MANAGER_LEASE
+from tracekit.kube.leases import CONTROLLER_MANAGER_LEASE
 
 _VERBS = ["get", "list", "watch"]
 _METRICS_PORT = 8080

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tracekit.errors import ClusterError
+from tracekit.kube.leases import CONTROLLER_MANAGER_LEASE
 from tracekit.record.server.failures import Forbidden, NotFound, RequestFailed
 from tracekit.record.server.transport import ApiClient
 
 CONTROLLER_MANAGER_NAMESPACE = "kube-system"
-CONTROLLER_MANAGER_LEASE = "kube-controller-manager"
 #: Every version puts this label on the pods of jobs (newer ones add a prefixed twin).
 POD_OF_JOB_SELECTOR = "job-name"
 #: The group versions that CronJobs have lived in, newest first.
