@@ -8,15 +8,10 @@ from tempfile import TemporaryDirectory
 
 import click
 
-from tracekit.cli.completion import (
-    complete_gates,
-    complete_key,
-    complete_trace,
-    complete_version,
-)
+from tracekit.cli.completion import complete_key, complete_trace
 from tracekit.cli.redact import redacted_copy
 from tracekit.cli.talk import say, tell
-from tracekit.cli.trace_options import tell_warnings
+from tracekit.cli.trace_options import rules_options, tell_warnings
 from tracekit.eras.era import Era
 from tracekit.errors import UsageError
 from tracekit.judging.judged import resolve_era
@@ -53,18 +48,7 @@ from tracekit.trace.reading.reader import TraceReader
     show_default=True,
     help="Give up looking for a smaller one after so many.",
 )
-@click.option(
-    "--kubernetes-version",
-    metavar="V",
-    help="Judge as this version, like v1.36.3.",
-    shell_complete=complete_version,
-)
-@click.option(
-    "--feature-gates",
-    metavar="A=true,…",
-    help="Gates that differ from the defaults.",
-    shell_complete=complete_gates,
-)
+@rules_options
 def minimise_command(
     *,
     trace: str,
@@ -76,6 +60,7 @@ def minimise_command(
     attempts: int,
     kubernetes_version: str | None,
     feature_gates: str | None,
+    process_zone: str | None,
 ) -> int:
     """Make the smallest trace that still shows what is wrong: for a bug report.
 
@@ -92,7 +77,7 @@ def minimise_command(
     if redact is not None:
         redactor = Redactor(read_key(key_file), parse_fields(redact))
     reader = TraceReader(trace)
-    era = resolve_era(reader, kubernetes_version, feature_gates)
+    era = resolve_era(reader, kubernetes_version, feature_gates, process_zone)
     tell_warnings(era)
     objects = objects_of(reader)
     key = objects.key(job) if job is not None else None

@@ -17,9 +17,9 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from tracekit.cli.completion import complete_gates, complete_trace, complete_version
+from tracekit.cli.completion import complete_trace
 from tracekit.cli.talk import tell
-from tracekit.cli.trace_options import tell_warnings
+from tracekit.cli.trace_options import rules_options, tell_warnings
 from tracekit.cli.units import DURATION
 from tracekit.foreign import for_terminal
 from tracekit.judging.judged import resolve_era
@@ -54,18 +54,7 @@ _SHOWN = 12
     type=click.Choice(["error", "warning"]),
     help="Exit 1 after a finding so bad or worse.",
 )
-@click.option(
-    "--kubernetes-version",
-    metavar="V",
-    help="Judge as this version, like v1.36.3.",
-    shell_complete=complete_version,
-)
-@click.option(
-    "--feature-gates",
-    metavar="A=true,…",
-    help="Gates that differ from the defaults.",
-    shell_complete=complete_gates,
-)
+@rules_options
 @click.option(
     "-o",
     "--output",
@@ -86,6 +75,7 @@ def watch(
     fail_on: str | None,
     kubernetes_version: str | None,
     feature_gates: str | None,
+    process_zone: str | None,
     output: str,
 ) -> int:
     """Judge TRACE while `tracekit record` writes it, and tell what comes up.
@@ -96,7 +86,7 @@ def watch(
     """
     follower = Follower(Path(trace))
     posts = Webhook(webhook) if webhook is not None else None
-    era = resolve_era(TraceReader(follower.trace), kubernetes_version, feature_gates)
+    era = resolve_era(TraceReader(follower.trace), kubernetes_version, feature_gates, process_zone)
     tell_warnings(era)
     loop = _Loop(follower, era, posts, output)
     with ExitStack() as stack:
