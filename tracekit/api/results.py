@@ -17,7 +17,7 @@ from tracekit.kube.timestamps import format_rfc3339
 from tracekit.report.findings import document, text_lines
 from tracekit.report.table import counted
 from tracekit.sql.computed import verdict_table
-from tracekit.verdict import Judgement, Verdict
+from tracekit.verdict import Judgement
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -93,11 +93,10 @@ class Replay(Table):
 
     def _told(self) -> str:
         found = len(self.divergences)
-        explained = sum(j.verdict in (Verdict.MATCH, Verdict.MATCH_LAGGED) for j in self.verdicts)
         verdict = counted(found, "divergence") if found else "no divergence"
         return (
-            f"by the rules of {self.kubernetes_version}: {counted(explained, 'action')} explained, "
-            f"{verdict}"
+            f"by the rules of {self.kubernetes_version}: "
+            f"{counted(self.report.explained, 'action')} explained, {verdict}"
         )
 
     def __repr__(self) -> str:

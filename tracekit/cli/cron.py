@@ -8,7 +8,6 @@ import click
 
 from tracekit.cli import cron_lint
 from tracekit.cli.cron_options import (
-    NEWEST,
     from_ns,
     process_zone,
     release_option,
@@ -19,7 +18,9 @@ from tracekit.cli.trace_options import output_option
 from tracekit.cli.usage import VerbGroup
 from tracekit.cron import CronSpecError, Zone, load_zone, next_activations_ns
 from tracekit.cron.gotime import rfc3339
+from tracekit.cron.parser import DESCRIPTORS
 from tracekit.eras.cron_spec import KubernetesSpec, TimeZoneError, kubernetes_spec
+from tracekit.eras.era import NEWEST
 from tracekit.eras.version import KubeVersion
 from tracekit.errors import UsageError
 from tracekit.kube.timestamps import NS_PER_S, format_rfc3339
@@ -28,7 +29,6 @@ from tracekit.report.table import write_line, write_table
 from tracekit.suggest import hint
 
 _COUNT_MAX = 10_000
-_DESCRIPTORS = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly")
 _WRITE = "write five fields like '0 2 * * 1-5', or one of @hourly, @daily, @every 90m"
 
 
@@ -62,7 +62,7 @@ def next_command(
       tracekit cron next '30 2 * * *' --time-zone Europe/Berlin --from 2025-03-29T12:00:00Z
       tracekit cron next '0 0 */10 * 5' --kubernetes-version v1.21.14 -o json
     """  # noqa: D301 - \b is click's mark for lines kept as they are
-    version = KubeVersion.parse(kubernetes_version or NEWEST)
+    version = KubeVersion.parse(kubernetes_version or str(NEWEST))
     start_ns = from_ns(from_text)
     zone = process_zone(process_zone_name)
     try:
@@ -75,7 +75,7 @@ def next_command(
     except CronSpecError as error:
         raise UsageError(
             f"Kubernetes {version} cannot read the schedule {spec!r}: {error}"
-            + (hint(spec, _DESCRIPTORS, _WRITE) if spec.startswith("@") else f": {_WRITE}")
+            + (hint(spec, DESCRIPTORS, _WRITE) if spec.startswith("@") else f": {_WRITE}")
         ) from None
     shown_zone = load_zone(time_zone) if time_zone else zone
     if output == "json":

@@ -13,7 +13,6 @@ from typing import Any
 import click
 
 from tracekit.cli.cron_options import (
-    NEWEST,
     from_ns,
     process_zone,
     release_option,
@@ -38,7 +37,7 @@ from tracekit.cronlint.surprises import (
 )
 from tracekit.eras.cron_spec import TimeZoneError, kubernetes_spec
 from tracekit.eras.cronjob import Controller, CronJobEra
-from tracekit.eras.era import Era
+from tracekit.eras.era import NEWEST, Era
 from tracekit.eras.version import KubeVersion
 from tracekit.errors import UsageError
 from tracekit.kube.timestamps import NS_PER_S, format_rfc3339
@@ -131,7 +130,7 @@ def lint(
         raise UsageError(
             "--time-zone and --starting-deadline belong to a SPEC; a file or a trace has its own."
         )
-    version = KubeVersion.parse(kubernetes_version or recorded or NEWEST)
+    version = KubeVersion.parse(kubernetes_version or recorded or str(NEWEST))
     zone = process_zone(process_zone_name)
     asked = _Asked(version, zone, from_ns(from_text), count)
     results = [_result(entry, asked) for entry in entries]

@@ -16,8 +16,6 @@ from tracekit.moments import moment_ns
 from tracekit.suggest import hint
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
-#: The newest release that is known; its library reads schedules where nothing else is said.
-NEWEST = "v1.37.0"
 
 
 def schedule_options(*, count: int, most: int, what: str) -> Callable[[_Command], _Command]:

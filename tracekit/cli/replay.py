@@ -85,6 +85,8 @@ def replay(
     The trace is judged as a whole; -n, --job, --controller, --since, --from and --to choose what is
     shown of it.
     """
+    if not diff and (output in CI_FORMATS or baseline):
+        raise UsageError("-o junit, -o sarif and --baseline are about verdicts: add --diff")
     reader = TraceReader(trace, on_damage="skip" if around_damage else "raise")
     for problem in reader.problems:
         click.echo(f"tracekit: {problem}", err=True)
@@ -96,8 +98,6 @@ def replay(
     asked = Asked(namespace, job, names, within, min_actions)
     counts_only = diff and output in ("table", "json") and not baseline
     report = judge.tally(asked) if counts_only else judge.report(asked)
-    if not diff and (output in CI_FORMATS or baseline):
-        raise UsageError("-o junit, -o sarif and --baseline are about verdicts: add --diff")
     if diff:
         if baseline:
             accepted = read_baseline(baseline)

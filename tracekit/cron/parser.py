@@ -81,7 +81,8 @@ _MONTHS = _Bounds(
 _WEEKDAYS = _Bounds(0, 6, ("sun", "mon", "tue", "wed", "thu", "fri", "sat"))
 _FIELDS = (_MINUTES, _HOURS, _DAYS, _MONTHS, _WEEKDAYS)
 
-_DESCRIPTORS = {
+#: Descriptors, and the fields that each stands for.
+DESCRIPTORS = {
     "@yearly": "0 0 1 1 *",
     "@annually": "0 0 1 1 *",
     "@monthly": "0 0 1 * *",
@@ -143,8 +144,8 @@ def _zone_prefix(spec: str) -> tuple[Zone | None, str]:
 
 
 def _descriptor(text: str, zone: Zone | None, rules: _Rules) -> Schedule:
-    if text in _DESCRIPTORS:
-        return _spec_schedule(_DESCRIPTORS[text].split(), zone, rules)
+    if text in DESCRIPTORS:
+        return _spec_schedule(DESCRIPTORS[text].split(), zone, rules)
     if not text.startswith(_EVERY):
         raise CronSpecError(f"unrecognized descriptor: {text}")
     try:

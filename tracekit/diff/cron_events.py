@@ -15,6 +15,7 @@ from tracekit.controllers.cronjob.actions import (
 )
 from tracekit.controllers.cronjob.handlers import cron_job_updated
 from tracekit.kube.cronjob_views import CronJobView
+from tracekit.kube.events import COMBINED
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.kube.views import JobView
 from tracekit.replay.cron_api import DryCronApi
@@ -24,7 +25,6 @@ from tracekit.replay.cron_search import CronExplanation
 from tracekit.replay.history import EventRow, Revision
 from tracekit.replay.key_facts import EVENT_LAG_NS
 
-_COMBINED = "(combined from similar events): "
 #: Messages that end in an error's text, which the record cannot tell.
 _OPEN_ENDED = {
     "FailedCreate": "Error creating job: ",
@@ -45,7 +45,7 @@ def told_events(
     for event in history.events:
         if event.component != COMPONENT or event.type == "LIST":
             continue
-        key = (event.event_type, event.reason, event.message.removeprefix(_COMBINED))
+        key = (event.event_type, event.reason, event.message.removeprefix(COMBINED))
         yield event, key in told or _is_possible(history, runner, event, key)
 
 

@@ -51,7 +51,7 @@ class Wanted:
     @property
     def subject(self) -> str:
         """What was not written."""
-        return _subject(self.intent)
+        return subject_of(self.intent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,11 +192,12 @@ def _target(intent: Intent) -> object:
     return (
         intent.status
         if isinstance(intent, UpdateCronJobStatus)
-        else (type(intent), _subject(intent))
+        else (type(intent), subject_of(intent))
     )
 
 
-def _subject(intent: Intent) -> str:
+def subject_of(intent: Intent) -> str:
+    """What a write is about, as its judgement names it."""
     return intent.name if isinstance(intent, CreateJob | DeleteJob) else "status"
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from tracekit.compare.fields import FieldDifference
 from tracekit.controllers.cronjob.actions import CreateJob, DeleteJob, Intent, UpdateCronJobStatus
 from tracekit.cron.gotime import rfc3339
-from tracekit.kube.cronjob_views import CronJobStatus
+from tracekit.kube.cronjob_views import CronJobStatus, CronJobView
 from tracekit.kube.timestamps import NS_PER_S, format_rfc3339
 from tracekit.replay.cron_search import CronExplanation
 from tracekit.replay.history import Write
@@ -80,6 +80,11 @@ def due_text(explanation: CronExplanation) -> str:
     slot_ns = explanation.result.due_ns
     if slot_ns is None:
         return f"no slot was due (last run or creation {time_text(view.base_ns)})"
+    return slot_text(slot_ns, view)
+
+
+def slot_text(slot_ns: int, view: CronJobView) -> str:
+    """That a slot was due, and from what that follows."""
     return (
         f"slot {time_text(slot_ns)} was due (last run or creation {time_text(view.base_ns)}, "
         f"schedule {view.spec.schedule!r})"

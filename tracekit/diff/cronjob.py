@@ -16,20 +16,21 @@ from tracekit.compare.job_body import job_body_differences
 from tracekit.controllers.cronjob.actions import CreateJob, DeleteJob, UpdateCronJobStatus
 from tracekit.controllers.cronjob.body import scheduled_ns_of_name
 from tracekit.diff.cron_events import told_events
-from tracekit.diff.cron_owed import Wanted, WantedCheck
+from tracekit.diff.cron_owed import Wanted, WantedCheck, subject_of
 from tracekit.diff.cron_why import (
     due_text,
     nothing_due,
     reason_of,
+    slot_text,
     status_differences,
     time_text,
     with_observed_refs,
 )
 from tracekit.diff.foreign import named_writes, other_manager
-from tracekit.diff.key_queue import FirstWrite
+from tracekit.diff.key_queue import first_write
 from tracekit.diff.lateness import QUEUED, Behind, KeyTiming, Owed, Pace, Seen, Service
 from tracekit.diff.sweep import Sweep
-from tracekit.eras.constants import CRON_POLL_PERIOD_NS
+from tracekit.eras.constants import CRON_POLL_PERIOD_NS, Constants
 from tracekit.kube.cronjob_views import CronJobView
 from tracekit.kube.field_managers import CONTROLLER_MANAGERS
 from tracekit.kube.timestamps import NS_PER_S
@@ -41,19 +42,17 @@ from tracekit.replay.cron_runner import CronRunner
 from tracekit.replay.cron_search import CronExplanation, CronWalker, Others, Unexplained
 from tracekit.replay.feed import RowGroup
 from tracekit.replay.history import EventRow, History, Revision, Write, WriteKind
-from tracekit.replay.key_facts import CLOCK_SLACK_NS, EVENT_LAG_NS, INFORMER_LAG_NS
+from tracekit.replay.key_facts import CLOCK_SLACK_NS, EVENT_LAG_NS, INFORMER_LAG_NS, cut_off
 from tracekit.replay.run_context import RunContext
 from tracekit.replay.search_state import Apart, WriteApart
 from tracekit.verdict import Judgement, ObjectRef, Reason, Verdict
 
 CONTROLLER = "cronjob"
-#: What the controller is called by its user name or agent.
-CONTROLLER_NAME = "cronjob-controller"
 _MANUAL = "cronjob.kubernetes.io/instantiate"
 #: A pass of the polling controller makes at most so many calls for one CronJob that starts nothing.
 _CALLS_PER_PASS = 4
-_QPS = 20
-_BURST = 30
+#: The throttle of its client, which no release has changed.
+_QPS, _BURST = Constants().client_qps, Constants().client_burst
 
 
 @dataclass(slots=True)
@@ -126,7 +125,7 @@ class CronKeyJudge:
         self.context = context
         self.found: list[Judgement] = []
         self.timing = KeyTiming((), (), (), (), (), ())
-        named = named_writes(history.writes, CONTROLLER_NAME)
+        named = named_writes(history.writes, COMPONENT)
         others = Others(named, self._managed_by_others, self._deletion_evidence)
         self._walker = CronWalker(history, runner, context, others)
 
@@ -174,7 +173,7 @@ class CronKeyJudge:
     def _deletion_evidence(self, write: Write) -> str | None:
         """Who may have deleted a Job that no sync of the controller deletes."""
         assert write.job is not None  # noqa: S101 - deletions have one
-        if write.actor is not None and write.actor.controller == CONTROLLER_NAME:
+        if write.actor is not None and write.actor.controller == COMPONENT:
             return None
         told = f"Deleted job {write.job.view.name}"
         if any(e.reason == "SuccessfulDelete" and e.message == told for e in self.history.events):
@@ -332,7 +331,7 @@ class CronKeyJudge:
         else:
             verdict = Verdict.EXTRA
             why = f"no sync of that time hands out {event.reason} {event.message!r}"
-        ref = ObjectRef("CronJob", self.history.namespace, self.history.name, self._uid())
+        ref = self._ref(self._uid())
         judged = Judgement(
             CONTROLLER, ref, "event", verdict, event.recv_ns, str(event.rv), event.reason, why
         )
@@ -376,7 +375,7 @@ class CronKeyJudge:
         elif self._saw_begin():
             earliest_ns = self.history.cron_jobs[0].recv_ns
         return Service(
-            FirstWrite(self.history.key, first.kind.value, str(first.rv)),
+            first_write(self.history.key, first),
             first.recv_ns,
             earliest_ns,
             certain_ns,
@@ -391,9 +390,7 @@ class CronKeyJudge:
         ending_rv = self.context.namespaces_ending.get(self.history.namespace)
         if ending_rv is not None and self.history.cron_jobs[-1].rv >= ending_rv:
             return False
-        return not any(
-            o.until_ns > wish.since_ns and o.from_ns < until_ns for o in self.context.interruptions
-        )
+        return not self.context.interrupted(wish.since_ns, until_ns)
 
     def _owed(self, syncs: list[CronExplanation], wanted: list[Wanted]) -> Iterator[Owed]:
         for wish in wanted:
@@ -407,12 +404,12 @@ class CronKeyJudge:
                 wish.certain_ns, missing, wish.timed or self.runner.polls, until_ns=wish.until_ns
             )
         last = syncs[-1] if syncs else None
-        if last is not None and last.rest is not None and last.assumptions:
-            if not any(a.evidence == "the record ends" for a in last.assumptions):
-                return
+        if last is not None and last.rest is not None:
+            wrote_ns = max(last.writes, key=lambda write: write.index).recv_ns
+            if cut_off(self.context, wrote_ns) is not None:
+                return  # another process may have gone on with it otherwise
             at = last.writes[-1]
-            intent = last.rest.intent
-            subject = intent.name if isinstance(intent, CreateJob | DeleteJob) else "status"
+            subject = subject_of(last.rest.intent)
             why = "the sync that made the writes before has to go on with it"
             judged = self._judgement(last.rest.kind, Verdict.MISSING, at, subject, why)
             yield Owed(at.recv_ns, replace(judged, time_ns=self.context.end_ns))
@@ -421,9 +418,7 @@ class CronKeyJudge:
         view = wish.cron_job
         if wish.slot_ns is not None:
             what = (
-                f"slot {time_text(wish.slot_ns)} was due (last run or creation "
-                f"{time_text(view.base_ns)}, schedule {view.spec.schedule!r}) "
-                f"and nothing stood against the Job {wish.subject}"
+                f"{slot_text(wish.slot_ns, view)} and nothing stood against the Job {wish.subject}"
             )
         elif wish.kind is WriteKind.JOB_DELETE:
             what = f"the Job {wish.subject} was surplus history"
@@ -432,7 +427,7 @@ class CronKeyJudge:
         why = f"{what}; the controller was woken at {time_text(wish.since_ns)}"
         if wish.slot_ns is not None:
             why += self._zone_text(view)
-        ref = ObjectRef("CronJob", self.history.namespace, self.history.name, view.uid)
+        ref = self._ref(view.uid)
         at_ns = wish.slot_ns or wish.since_ns
         return Judgement(
             CONTROLLER,
@@ -459,12 +454,15 @@ class CronKeyJudge:
             ]
             for stream, revision in lacking:
                 if revision.recv_ns <= first.recv_ns - INFORMER_LAG_NS:
-                    key = FirstWrite(self.history.key, first.kind.value, str(first.rv))
+                    key = first_write(self.history.key, first)
                     yield Behind(
                         key, began_ns, first.recv_ns, stream, revision.rv, revision.recv_ns
                     )
 
     # Judgements.
+
+    def _ref(self, uid: str) -> ObjectRef:
+        return ObjectRef("CronJob", self.history.namespace, self.history.name, uid)
 
     def _uid(self) -> str:
         return self.history.cron_jobs[-1].view.uid if self.history.cron_jobs else ""
@@ -505,7 +503,7 @@ class CronKeyJudge:
     ) -> Judgement:
         live = self.history.live_cron_job(write.rv)
         uid = live.view.uid if live is not None else self._uid()
-        ref = ObjectRef("CronJob", self.history.namespace, self.history.name, uid)
+        ref = self._ref(uid)
         return Judgement(
             CONTROLLER, ref, kind.value, verdict, write.recv_ns, str(write.rv), subject, why
         )

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from tracekit.kube.events import COMBINED
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.replay.history import EventRow
 from tracekit.replay.search_state import Explanation, KeyReplay
@@ -19,7 +20,6 @@ from tracekit.replay.search_state import Explanation, KeyReplay
 COMPONENT = "job-controller"
 #: Streams are delivered side by side: an Event may arrive so long before its cause.
 EVENT_SLACK_NS = NS_PER_S // 2
-_COMBINED = "(combined from similar events): "
 
 
 @dataclass(slots=True)
@@ -71,7 +71,7 @@ def explain_events(
         counts[row.uid] = row.count
         if row.type == "LIST":
             continue
-        message = row.message.removeprefix(_COMBINED)
+        message = row.message.removeprefix(COMBINED)
         key = (row.event_type, row.reason, message)
         repeated = max(1, row.count - before)
         identity = (row.involved_uid, *key)

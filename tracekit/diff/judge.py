@@ -85,14 +85,11 @@ def _services(facts: KeyFacts, replay: KeyReplay) -> Iterator[Service]:
             continue
         first = sync.writes[0]
         found = due(facts, before, sync)
-        interrupted = any(
-            outage.until_ns > sync.due_ns and outage.from_ns < first.recv_ns
-            for outage in facts.run_context.interruptions
-        )
+        interrupted = facts.run_context.interrupted(sync.due_ns, first.recv_ns)
         unseen = any(sync.due_ns <= until_ns for until_ns in facts.blind_until_ns)
         unarmed = any(note.rule == "deadline" and not note.numbers["armed"] for note in sync.notes)
         yield Service(
-            first=first_write(facts, sync),
+            first=first_write(facts.history.key, first),
             served_ns=first.recv_ns,
             # What nothing explains may be somebody else's, and proves nothing about the queue.
             earliest_ns=0 if sync.problems else found.earliest_ns,
@@ -131,7 +128,7 @@ def _behind(facts: KeyFacts, replay: KeyReplay) -> Iterator[Behind]:
         for stream, following in lacking:
             for revision in following:
                 if revision.recv_ns <= at_ns - INFORMER_LAG_NS:
-                    first = first_write(facts, sync)
+                    first = first_write(facts.history.key, sync.writes[0])
                     yield Behind(first, began_ns, at_ns, stream, revision.rv)
 
 

@@ -18,7 +18,7 @@ from tracekit.eras.job import JobRules
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.kube.views import JobView
 from tracekit.replay.explanations import CutSearch
-from tracekit.replay.history import History, Revision
+from tracekit.replay.history import History, Revision, Write
 from tracekit.replay.key_facts import CLOCK_SLACK_NS, INFORMER_LAG_NS, KeyFacts
 from tracekit.replay.search_state import Explanation, SilentSync
 
@@ -59,10 +59,9 @@ class Hurried(NamedTuple):
     wakes: tuple[Wake, ...]
 
 
-def first_write(facts: KeyFacts, sync: Explanation) -> FirstWrite:
+def first_write(key: str, first: Write) -> FirstWrite:
     """By what the judgement of a sync's first write is found."""
-    first = sync.writes[0]
-    return FirstWrite(facts.history.key, first.kind.value, str(first.rv))
+    return FirstWrite(key, first.kind.value, str(first.rv))
 
 
 def hurried_syncs(search: CutSearch, syncs: Sequence[Explanation]) -> Iterator[Hurried]:
@@ -80,7 +79,11 @@ def hurried_syncs(search: CutSearch, syncs: Sequence[Explanation]) -> Iterator[H
             if all(w.certain_ns + INFORMER_LAG_NS < at_ns for w in wakes) and not any(
                 _woke(facts, silent, at_ns) for silent in search.silent_between(before, sync)
             ):
-                yield Hurried(first_write(facts, sync), sync.writes[0].recv_ns, tuple(wakes))
+                yield Hurried(
+                    first_write(facts.history.key, sync.writes[0]),
+                    sync.writes[0].recv_ns,
+                    tuple(wakes),
+                )
         timers += _timers(facts, sync)
         before = sync
 
@@ -110,8 +113,8 @@ def _excused(facts: KeyFacts, before: Explanation, sync: Explanation) -> bool:
         return True
     if not (before.state.certain and before.state.backoff_known):
         return True
-    since_ns, at_ns = before.due_ns - INFORMER_LAG_NS, sync.writes[0].recv_ns
-    if any(o.until_ns > since_ns and o.from_ns < at_ns for o in facts.run_context.interruptions):
+    since_ns = before.due_ns - INFORMER_LAG_NS
+    if facts.run_context.interrupted(since_ns, sync.writes[0].recv_ns):
         return True
     # A sync of a Job that was over, for a while, has forgotten the key's failures.
     return any(

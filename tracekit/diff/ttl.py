@@ -235,7 +235,7 @@ class TtlJudge:
             earliest_ns=max(expires_ns, before.recv_ns) - CLOCK_SLACK_NS,
             certain_ns=since.since_ns,
             timed=since.timed,
-            judged=not self._interrupted(since.since_ns, gone.recv_ns),
+            judged=not self.context.interrupted(since.since_ns, gone.recv_ns),
         )
 
     def _seen(self, states: Sequence[Revision[JobView]], service: Service) -> Seen:
@@ -252,12 +252,6 @@ class TtlJudge:
         """By then the key was in the queue of the process that runs, or of its successor."""
         until_ns = [o.until_ns for o in self.context.interruptions if o.until_ns > due.since_ns]
         return max([due.since_ns, *until_ns])
-
-    def _interrupted(self, from_ns: int, until_ns: int) -> bool:
-        """Whether the process or the record was interrupted in that time."""
-        return any(
-            o.from_ns < until_ns and o.until_ns > from_ns for o in self.context.interruptions
-        )
 
     def _owed(self, last: Revision[JobView], due: _Due) -> Owed:
         why = f"{_arithmetic(last.view)}; not deleted"

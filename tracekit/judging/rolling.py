@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tracekit.diff.judge import KeyJudgement
-from tracekit.diff.sweep import Sweep
+from tracekit.diff.sweep import Settled, Sweep
 from tracekit.diff.trace import in_order, judge_groups
 from tracekit.eras.job import JobRules
 from tracekit.kube.timestamps import NS_PER_S
@@ -90,7 +90,8 @@ class RollingJudge:
         now_ns = self._now_ns
         self._judge(replace(run_context, end_ns=now_ns))
         certain_ns = now_ns - self._settled_after_ns
-        found = [j for j in self._new(run_context) if j.time_ns <= certain_ns]
+        settled = self._sweep().settled(run_context)
+        found = [j for j in self._new(settled) if j.time_ns <= certain_ns]
         for judgement in found:
             self._say(judgement)
         self._forget(certain_ns)
@@ -99,7 +100,8 @@ class RollingJudge:
     def close(self, run_context: RunContext) -> list[Judgement]:
         """The rest, by time, with what the record ends without."""
         self._judge(run_context)
-        return in_order([*self._new(run_context), *self._sweep().settled(run_context).missing])
+        settled = self._sweep().settled(run_context)
+        return in_order([*self._new(settled), *settled.missing])
 
     def _judge(self, run_context: RunContext) -> None:
         """Search again what has new rows, and what was waiting for time to pass."""
@@ -124,9 +126,8 @@ class RollingJudge:
             sweep.add(judged.timing)
         return sweep
 
-    def _new(self, run_context: RunContext) -> Iterator[Judgement]:
+    def _new(self, found: Settled) -> Iterator[Judgement]:
         """What was not said yet, with what the process as a whole tells of it."""
-        found = self._sweep().settled(run_context)
         for key, judged in self._known.items():
             said = self._said.get(key, set())
             for judgement in judged.judgements:

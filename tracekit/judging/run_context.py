@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
+from tracekit.kube.events import COMBINED
 from tracekit.kube.leases import CONTROLLER_MANAGER_LEASE, CONTROLLER_MANAGER_LEASE_NAMESPACE
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.replay.run_context import Outage, RunContext
@@ -19,7 +20,6 @@ _REFUSALS = ("FailedCreate", "FailedDelete")
 #: How the API server says that a webhook or an admission policy refused, or could not be asked.
 _BY_ADMISSION = ("admission webhook", "failed calling webhook", "ValidatingAdmissionPolicy")
 #: client-go puts this before the message of an Event that stands for several.
-_COMBINED = "(combined from similar events)"
 #: What a header says where not all keys of the controllers were recorded.
 _PARTIAL = ("namespaces", "selector", "left_out")
 
@@ -183,7 +183,7 @@ def _unposted(
         for row in told
         if row["last_ns"] is not None
         and row["count"] == 1
-        and not (row["message"] or "").startswith(_COMBINED)
+        and not (row["message"] or "").startswith(COMBINED)
     ]
     found: list[Outage] = []
     begun_ns = 0

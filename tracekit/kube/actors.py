@@ -28,8 +28,3 @@ def controller_of(user: str | None, agent: str | None) -> str | None:
     if last.endswith("-controller") or last in ("generic-garbage-collector", "cronjob-controller"):
         return last
     return None if not last or last[0].isalnum() else ""
-
-
-def is_manager(user: str, agent: str) -> bool:
-    """Whether the request is certainly one of a controller manager."""
-    return user in _MANAGER_USERS or agent.startswith(_MANAGER_AGENTS)

@@ -17,6 +17,7 @@ from tracekit.cluster.api_server import ApiServer
 from tracekit.cluster.statuses import time_text
 from tracekit.cluster.store import Raw
 from tracekit.kube.cronjob_views import CronJobView
+from tracekit.kube.events import COMBINED
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.kube.views import JobView
 from tracekit.process.client import Calls, Client
@@ -27,7 +28,6 @@ _SPAM_BURST: Final = 25
 _SPAM_NS: Final = 300 * NS_PER_S  # one token in that time
 _AGGREGATE_MAX: Final = 10
 _AGGREGATE_NS: Final = 600 * NS_PER_S
-_COMBINED: Final = "(combined from similar events): "
 
 
 class Reference(NamedTuple):
@@ -134,7 +134,7 @@ class Broadcaster:
             return told.message, (*group, told.message)
         # The set grows no further than its bound: one of its messages is forgotten.
         known.messages.pop(next(iter(known.messages)))
-        return f"{_COMBINED}{told.message}", group
+        return f"{COMBINED}{told.message}", group
 
     def _is_spam(self, told: _Told) -> bool:
         about = told.about

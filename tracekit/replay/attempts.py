@@ -12,8 +12,9 @@ from tracekit.controllers.job.backoff import BackoffRecord
 from tracekit.controllers.job.context import SyncClock, SyncResult
 from tracekit.controllers.job.sync import sync_job
 from tracekit.kube.timestamps import NS_PER_S
+from tracekit.kube.views import JobView, PodView
 from tracekit.replay.cuts import CacheCuts, Cut, tell
-from tracekit.replay.history import Write, WriteKind
+from tracekit.replay.history import Revision, Write, WriteKind
 from tracekit.replay.key_facts import CLOCK_SLACK_NS, KeyFacts
 from tracekit.replay.recorded_api import (
     Assumptions,
@@ -148,6 +149,7 @@ class Attempts(CacheCuts):
         unseen = history.pods[cut.pods : newest]
         input_ns = max(job.recv_ns, self.shown_ns(cut))
         timer_ns = max((at for at in clock.asked if at <= now_ns), default=0)
+        stale = self.stale(state, cut)
         return Explanation(
             writes=tuple(consumed),
             job=job,
@@ -167,8 +169,8 @@ class Attempts(CacheCuts):
             state=self._state_after(state, cut, api, consumed),
             handlers_behind=cut.pods - cut.handled,
             silent=state.silent,
-            assumptions=tuple(self._assumed(state, cut, api, rest)),
-            stale=self.stale(state, cut),
+            assumptions=tuple(self._assumed(state, cut, api, rest, stale)),
+            stale=stale,
             began=began,
         )
 
@@ -206,22 +208,24 @@ class Attempts(CacheCuts):
         )
 
     def _assumed(
-        self, state: State, cut: Cut, api: RecordedApi, rest: Problem | None
+        self,
+        state: State,
+        cut: Cut,
+        api: RecordedApi,
+        rest: Problem | None,
+        stale: Revision[JobView] | Revision[PodView] | None,
     ) -> Iterator[Assumption]:
         """What the explanation takes for granted, with the time and the evidence."""
         at_ns = self.history.writes[state.index].recv_ns
-        for calls, evidence in (
-            (api.refused - api.refused_writes, self.facts.refusals(at_ns)),
-            (api.refused_writes, self.facts.refused_writes(at_ns)),
-        ):
-            if calls and evidence is not None:
-                yield evidence
+        if api.refused > api.refused_writes and (found := self.facts.refusals(at_ns)):
+            yield found
+        if api.refused_writes and (found := self.facts.refused_writes(at_ns)):
+            yield found
         if rest is not None:
             yield self.facts.ending(at_ns)
         if cut.guess:
             since_ns = max((t for t in self.facts.blind_until_ns if t <= at_ns), default=at_ns)
             yield Assumption("unknown-memory", since_ns, at_ns, cut.guess)
-        stale = self.stale(state, cut)
         if stale is not None:
             text = f"nothing else explains it than caches without resourceVersion {stale.rv}"
             yield Assumption("stale-cache", stale.recv_ns, at_ns, text)

@@ -8,7 +8,7 @@ bound is counted in attempts, not in time, so that runs agree.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
@@ -29,6 +29,15 @@ class SearchState(Protocol):
 
 S = TypeVar("S", bound=SearchState)
 E = TypeVar("E")
+
+
+def next_open(index: int, done: frozenset[int]) -> tuple[int, frozenset[int]]:
+    """The next write from `index` on that is not done, and those done that lie beyond it."""
+    if index not in done:
+        return index, done
+    while index in done:
+        index += 1
+    return index, frozenset(position for position in done if position > index)
 
 
 @dataclass(slots=True)
@@ -66,6 +75,17 @@ class Backtracking(Generic[S, E]):
     efforts: Sequence[int] = ()
     reach: Mapping[int, int] = {}
 
+    def __init__(
+        self, named: Mapping[int, str], find_foreign: Callable[[], Mapping[int, str]]
+    ) -> None:
+        """Both give writes that somebody else made, by index, with the evidence.
+
+        `named` are those of which the record itself says so; `find_foreign` is asked only when
+        something cannot be explained: evidence is dear to read.
+        """
+        self.foreign = named
+        self._find_foreign: Callable[[], Mapping[int, str]] | None = find_foreign
+
     def options(self, state: S, effort: int) -> Iterator[E]:
         """What may become of the next write, the likeliest first."""
         raise NotImplementedError
@@ -83,8 +103,13 @@ class Backtracking(Generic[S, E]):
         raise NotImplementedError
 
     def learned(self) -> bool:
-        """Whether something came to light by which the walk begins anew."""
-        return False
+        """Ask, once, whether others made some of the writes: then the walk begins anew."""
+        if self._find_foreign is None:
+            return False
+        found, self._find_foreign = self._find_foreign(), None
+        more = len(found.keys() - self.foreign.keys())
+        self.foreign = {**found, **self.foreign}
+        return more > 0
 
     def step(self, trail: Trail[S, E], state: S) -> S | None:
         """The state after the next write's explanation; None if it has none."""

@@ -27,17 +27,19 @@ from tracekit.replay.attempts import (
     ATTEMPTS_PER_WRITE,
     Exhausted,
 )
-from tracekit.replay.backtracking import Backtracking, Trail
+from tracekit.replay.backtracking import Backtracking, Trail, next_open
 from tracekit.replay.cron_api import CronMismatch, CronProblem, RecordedCronApi
 from tracekit.replay.cron_history import CronHistory
 from tracekit.replay.cron_runner import CronRunner
 from tracekit.replay.history import Revision, Write, WriteKind
 from tracekit.replay.key_facts import (
     CLOCK_SLACK_NS,
-    CUT_OFF_NS,
     EVENT_LAG_NS,
     INFORMER_LAG_NS,
     SPAM_REFILL_NS,
+    STATUS_WRITES_PER_SYNC,
+    cut_off,
+    record_ends,
 )
 from tracekit.replay.run_context import RunContext
 from tracekit.replay.search_state import REACH, Apart, WriteApart
@@ -45,8 +47,6 @@ from tracekit.verdict import Assumption, Reason
 
 #: The longest wait between two retries of a failing CronJob, in every version.
 RETRY_NS_MAX = Constants().default_backoff_ns_max
-#: A sync writes the status at most so often.
-_STATUS_WRITES_PER_SYNC = 3
 REFUSALS = frozenset({"FailedCreate", "FailedDelete", "FailedGet", "FailedUpdate", "FailedList"})
 
 
@@ -132,8 +132,7 @@ class CronWalker(Backtracking[CronState, CronEntry]):
         self.history = history
         self.runner = runner
         self.context = context
-        self.foreign: Mapping[int, str] = others.named
-        self._others: Others | None = others
+        super().__init__(others.named, others.find)
         self._deletion = others.deletion
         self._attempts = 0
         self._failed: set[object] = set()
@@ -197,22 +196,10 @@ class CronWalker(Backtracking[CronState, CronEntry]):
         """How many more turning back from one write may cost."""
         return ATTEMPTS_AT_A_DEAD_END
 
-    def learned(self) -> bool:
-        """Ask, once, whether others made some of the writes."""
-        if self._others is None:
-            return False
-        found, self._others = self._others.find(), None
-        more = len(found.keys() - self.foreign.keys())
-        self.foreign = {**found, **self.foreign}
-        return more > 0
-
     def _settled(self, state: CronState) -> CronState:
         """At the next write that is not done; a blind time leaves it open what came before."""
-        index = state.index
-        while index < len(self.history.writes) and index in state.done:
-            index += 1
+        index, done = next_open(state.index, state.done)
         if index != state.index:
-            done = frozenset(position for position in state.done if position >= index)
             state = replace(state, index=index, done=done)
         if index < len(self.history.writes):
             at_ns = self.history.writes[index].recv_ns
@@ -228,9 +215,8 @@ class CronWalker(Backtracking[CronState, CronEntry]):
         history, write = self.history, self.history.writes[state.index]
         positions = list(self._job_cuts(state, write, effort))
         newest = history.cron_jobs_below(write.rv) - 1
-        floor = max(0, state.cron_floor)
         shown_ns = state.last_write_ns - INFORMER_LAG_NS
-        for index in range(newest, floor - 1, -1):
+        for index in range(newest, state.cron_floor - 1, -1):
             revision = history.cron_jobs[index]
             following = history.cron_jobs[index + 1] if index < newest else None
             if effort == CronEffort.CUTS and following and following.recv_ns < shown_ns:
@@ -386,7 +372,7 @@ class CronWalker(Backtracking[CronState, CronEntry]):
             yield _Taken(refused)
         left = self.history.writes[state.index :]
         statuses = sum(1 for write in left if write.kind is WriteKind.STATUS_UPDATE)
-        if self._interrupted(at_ns) is not None or statuses <= _STATUS_WRITES_PER_SYNC:
+        if cut_off(self.context, at_ns) is not None or statuses <= STATUS_WRITES_PER_SYNC:
             yield _Taken(cuts_off=True)
             if refused is not None:
                 yield _Taken(refused, cuts_off=True)
@@ -408,22 +394,14 @@ class CronWalker(Backtracking[CronState, CronEntry]):
                 return Assumption("refused-creations", from_ns, until_ns, why)
         return None
 
-    def _interrupted(self, at_ns: int) -> Assumption | None:
-        """What may have ended a sync after a write at that time."""
-        for outage in self.context.interruptions:
-            if outage.from_ns - CUT_OFF_NS <= at_ns <= outage.until_ns:
-                return Assumption("cut-off", outage.from_ns, outage.until_ns, outage.why)
-        return None
-
     def _ending(self, state: CronState, consumed: Sequence[Write]) -> Assumption | None:
         """Why a sync has no more writes; None where it must have gone on."""
         last = max(consumed, key=lambda write: write.index)
-        found = self._interrupted(last.recv_ns)
+        found = cut_off(self.context, last.recv_ns)
         taken = state.done | {write.index for write in consumed}
         following = [w for w in self.history.writes[state.index :] if w.index not in taken]
         if found is None and not following:
-            end_ns = self.context.end_ns
-            found = Assumption("cut-off", last.recv_ns, end_ns, "the record ends")
+            found = record_ends(self.context, last.recv_ns)
         return found
 
     # What cannot be told.

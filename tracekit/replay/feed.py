@@ -11,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 import msgspec
@@ -197,13 +197,33 @@ class Rows:
 
     def __init__(self, table: Any) -> None:
         self.table = table
-        self.labels = Texts(table, "labels", _labels)
-        self.annotations = Texts(table, "annotations", _labels)
-        self.job_specs = Texts(table, "spec", _job_spec)
-        self.pod_specs = Texts(table, "spec", _decoded)
-        self.sidecars = Texts(table, "spec", _sidecar_names)
         self.created: list[int] = []  # rows of new pods
         self._owners: dict[int, tuple[OwnerRef, ...]] = {}
+
+    @cached_property
+    def labels(self) -> Texts[Mapping[str, str]]:
+        """Of every row."""
+        return Texts(self.table, "labels", _labels)
+
+    @cached_property
+    def annotations(self) -> Texts[Mapping[str, str]]:
+        """Of every row."""
+        return Texts(self.table, "annotations", _labels)
+
+    @cached_property
+    def job_specs(self) -> Texts[JobSpec]:
+        """Of Jobs."""
+        return Texts(self.table, "spec", _job_spec)
+
+    @cached_property
+    def pod_specs(self) -> Texts[Mapping[str, Any]]:
+        """Of pods, as they came."""
+        return Texts(self.table, "spec", _decoded)
+
+    @cached_property
+    def sidecars(self) -> Texts[frozenset[str]]:
+        """Of pods."""
+        return Texts(self.table, "spec", _sidecar_names)
 
     def cell(self, name: str, row: int) -> Any:
         """One value."""

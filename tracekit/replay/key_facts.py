@@ -26,7 +26,20 @@ EVENT_LAG_NS = 300 * NS_PER_S
 #: Not found, and conflict: the record shows why a call was answered so.
 _ANSWERED_ALIKE = (404, 409)
 #: A sync writes the status at most so often.
-_STATUS_WRITES_PER_SYNC = 3
+STATUS_WRITES_PER_SYNC = 3
+
+
+def cut_off(context: RunContext, at_ns: int) -> Assumption | None:
+    """What may have ended a sync right after a write at `at_ns`, the record's own end apart."""
+    for outage in context.interruptions:
+        if outage.from_ns - CUT_OFF_NS <= at_ns <= outage.until_ns:
+            return Assumption("cut-off", outage.from_ns, outage.until_ns, outage.why)
+    return None
+
+
+def record_ends(context: RunContext, at_ns: int) -> Assumption:
+    """That the record may have ended within a sync that wrote at `at_ns`."""
+    return Assumption("cut-off", at_ns, context.end_ns, "the record ends")
 
 
 class KeyFacts:
@@ -210,22 +223,15 @@ class KeyFacts:
     def last_syncs(self, index: int) -> bool:
         """Whether the writes from `index` on may all be of one sync, the last of the record."""
         left = len(self._status_indexes) - bisect_left(self._status_indexes, index)
-        return left <= _STATUS_WRITES_PER_SYNC
+        return left <= STATUS_WRITES_PER_SYNC
 
     def ending(self, at_ns: int) -> Assumption:
         """What may have ended a sync after a write at `at_ns`."""
-        for outage in self.run_context.interruptions:
-            if outage.from_ns - CUT_OFF_NS <= at_ns <= outage.until_ns:
-                return Assumption("cut-off", outage.from_ns, outage.until_ns, outage.why)
-        end_ns = self.run_context.end_ns
-        return Assumption("cut-off", at_ns, end_ns, "the record ends")
+        return cut_off(self.run_context, at_ns) or record_ends(self.run_context, at_ns)
 
     def interrupted(self, at_ns: int) -> bool:
         """Whether the watch or the controller may have ended right after a write at `at_ns`."""
-        return any(
-            outage.from_ns - CUT_OFF_NS <= at_ns <= outage.until_ns
-            for outage in self.run_context.interruptions
-        )
+        return cut_off(self.run_context, at_ns) is not None
 
     def ends_within(self, write: Write) -> Iterator[int]:
         """Indexes before which the sync of a write must have ended, if it was cut off.

@@ -56,3 +56,7 @@ class RunContext:
     def interruptions(self) -> tuple[Outage, ...]:
         """Restarts and gaps alike: a sync may have been cut off in them."""
         return (*self.restarts, *self.gaps)
+
+    def interrupted(self, from_ns: int, until_ns: int) -> bool:
+        """Whether the record or the controller was interrupted between two times."""
+        return any(o.until_ns > from_ns and o.from_ns < until_ns for o in self.interruptions)

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from tracekit.cache.pods import PodCache
 from tracekit.controllers.job.memory import JobMemory
 from tracekit.replay.attempts import Exhausted
-from tracekit.replay.backtracking import Backtracking, Trail
+from tracekit.replay.backtracking import Backtracking, Trail, next_open
 from tracekit.replay.cuts import Effort
 from tracekit.replay.explanations import CutSearch
 from tracekit.replay.history import Write, WriteKind
@@ -65,11 +65,10 @@ class KeyWalker(Backtracking[State, Entry]):
         It is asked only when something cannot be explained: evidence is dear to read. `named` are
         those of which the record itself says so.
         """
+        super().__init__(named or {}, find_foreign)
         self.facts = facts
         self.history = facts.history
         self.search = CutSearch(facts)
-        self.foreign: Mapping[int, str] = named or {}
-        self._find_foreign: Callable[[], Mapping[int, str]] | None = find_foreign
 
     def run(self) -> KeyReplay:
         """Explain every write of the key."""
@@ -105,15 +104,6 @@ class KeyWalker(Backtracking[State, Entry]):
             return self._settled(found.state, entries)
         done = state.done | {found.write.index}
         return self._settled(replace(state, done=done), entries)
-
-    def learned(self) -> bool:
-        """Ask, once, whether others made some of the writes."""
-        if self._find_foreign is None:
-            return False
-        found, self._find_foreign = self._find_foreign(), None
-        more = len(found.keys() - self.foreign.keys())
-        self.foreign = {**found, **self.foreign}
-        return more > 0
 
     # What turning back asks.
 
@@ -199,13 +189,8 @@ class KeyWalker(Backtracking[State, Entry]):
             state = replace(state, done=state.done | {apart.write.index})
 
     def _skip_done(self, state: State) -> State:
-        index = state.index
-        while index < len(self.history.writes) and index in state.done:
-            index += 1
-        if index == state.index:
-            return state
-        done = frozenset(position for position in state.done if position >= index)
-        return replace(state, index=index, done=done)
+        index, done = next_open(state.index, state.done)
+        return state if index == state.index else replace(state, index=index, done=done)
 
     def _interrupted(self, state: State) -> State:
         """A new controller manager starts with an empty memory; a blind time leaves it unknown."""

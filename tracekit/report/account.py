@@ -23,7 +23,7 @@ from tracekit.kube.views import JobView, PodView
 from tracekit.moments import TimeRange
 from tracekit.replay.history import History, Revision, Write, WriteKind
 from tracekit.replay.search_state import Explanation
-from tracekit.verdict import Judgement, Verdict
+from tracekit.verdict import DIVERGENT, Judgement, Verdict
 
 _VERBS = {
     WriteKind.POD_CREATE: "created",
@@ -37,7 +37,7 @@ _DEEDS = {kind.value: verb for kind, verb in _VERBS.items()} | {
     "status-update": "wrote the",
     "event": "emitted an Event:",
 }
-_DIVERGENT = ("different", "missing", "extra", "early", "late")
+_DIVERGENT = frozenset(verdict.value for verdict in DIVERGENT)
 #: Details that only `-v` tells where nothing contradicts the rules.
 _HOW_IT_CAME = ("cache: ", "rule: ")
 #: Names written out in a sentence; the rest is a number.
