@@ -22,7 +22,8 @@ HOUR_S = 3_600
 MINUTE_S = 60
 _HOURS = 24
 _NOON = 12
-_YEARS_SEARCHED = 5
+#: The library gives up beyond; so long without a date and a CronJob never fires again.
+YEARS_SEARCHED = 5
 #: More steps than any search that ends can take: 5 years of days, and a day of hours and minutes
 #: for each day whose firing a clock change swallowed. See `SpecSchedule.next_ns`.
 STEPS_MAX = 20_000
@@ -133,7 +134,7 @@ class _Search:
     def run(self, start_s: int) -> int | None:
         """Walk from the first candidate second; None when nothing was found."""
         self._move_to(start_s)
-        year_limit = self._date()[0] + _YEARS_SEARCHED
+        year_limit = self._date()[0] + YEARS_SEARCHED
         while self._date()[0] <= year_limit:
             # Each stage is True when it wrapped around: then the coarser fields must be looked at
             # again from the top.

@@ -23,7 +23,7 @@ from tracekit.cron import (
     parse,
 )
 from tracekit.cron.gotext import fields
-from tracekit.cron.schedule import DAY_S, civil_from_days
+from tracekit.cron.schedule import DAY_S, YEARS_SEARCHED, civil_from_days
 from tracekit.cronlint.croniter_reading import Question, Reading, croniter_reading
 from tracekit.kube.timestamps import NS_PER_S
 
@@ -31,7 +31,6 @@ _FIELDS = ("minutes", "hours", "days", "months", "weekdays")
 _LOWEST = (0, 0, 1, 1, 0)
 _SIZES = (60, 24, 31, 12, 7)
 _DAY, _MONTH, _WEEKDAY = 2, 3, 4
-_YEARS_SEARCHED = 5
 _PREFIX = re.compile(r"(?:CRON_)?TZ=")
 #: What both readers take for blanks.
 _BLANKS = re.compile(r"[ \t]+")
@@ -161,7 +160,7 @@ def _within_years(question: Question, times: tuple[int, ...]) -> tuple[int, ...]
     before_ns = question.at_ns
     for at_ns in times:
         if _year(at_ns, question.zone) > _year(before_ns + NS_PER_S, question.zone) + (
-            _YEARS_SEARCHED
+            YEARS_SEARCHED
         ):
             break
         kept.append(at_ns)
