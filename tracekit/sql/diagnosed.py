@@ -37,7 +37,7 @@ def facts_from(session: Session) -> Facts:
     judgements, not_judged = _judgements(session)
     return facts_of(
         _states(session),
-        ticks=_ticks(session),
+        ticks=ticks_of(session),
         judgements=judgements,
         not_judged=not_judged,
         gaps=_gaps(session),
@@ -70,7 +70,8 @@ def _states(session: Session) -> Iterator[dict[str, Any]]:
             yield dict(zip(COLUMNS, row, strict=True))
 
 
-def _ticks(session: Session) -> list[dict[str, Any]]:
+def ticks_of(session: Session) -> list[dict[str, Any]]:
+    """What became of each time at which a CronJob was due, by time."""
     session.table("SELECT 1 FROM cron_ticks LIMIT 0")
     return session.rows("SELECT * FROM internal._cron_ticks ORDER BY due_ns, namespace, cronjob")
 

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pyarrow as pa
+
 from tracekit.eras.cronjob import CronJobEra
 from tracekit.eras.era import Era
-from tracekit.errors import TracekitError
 from tracekit.findings.facts import COLUMNS, Facts, Gap, Row, facts_of
+from tracekit.sql.diagnosed import ticks_of
 from tracekit.sql.session import Session
-from tracekit.trace.format.model import STATE_TYPES
+from tracekit.trace.format.header import write_header
+from tracekit.trace.format.model import LOG_DIR, STATE_TYPES
+from tracekit.trace.format.schema import NAMES
+from tracekit.trace.format.segments import write_segment
 from tracekit.trace.reading.reader import TraceReader
-from tracekit.trace.writing.copying import copy_row, rows_of
-from tracekit.trace.writing.writer import TraceWriter
 from tracekit.verdict import Judgement
 
 _STATES = sorted(STATE_TYPES)
+#: Of zstd: the rows are read once, and thrown away.
+_LEVEL = 1
 
 
 def facts_from_reader(reader: TraceReader, judgements: Sequence[Judgement], era: Era) -> Facts:
@@ -25,7 +31,7 @@ def facts_from_reader(reader: TraceReader, judgements: Sequence[Judgement], era:
     rows = [row for part in reader.batches(COLUMNS, types=_STATES) for row in part.to_pylist()]
     return facts_of(
         rows,
-        ticks=_ticks(reader, rows),
+        ticks=_ticks(reader, era, rows),
         judgements=judgements,
         not_judged=None,
         gaps=[Gap(gap.stream, gap.from_ns or 0, gap.until_ns, gap.reason) for gap in reader.gaps()],
@@ -35,22 +41,26 @@ def facts_from_reader(reader: TraceReader, judgements: Sequence[Judgement], era:
     )
 
 
-def _ticks(reader: TraceReader, rows: Iterable[Row]) -> Sequence[Row]:
-    """What became of each time at which a CronJob was due."""
+def _ticks(reader: TraceReader, era: Era, rows: Iterable[Row]) -> Sequence[Row]:
+    """What became of each time at which a CronJob was due, by the rules of the era."""
     if not any(row["stream"] == "cronjobs" for row in rows):
         return ()
     with TemporaryDirectory(prefix="tracekit-") as folder:
-        path = Path(folder) / "trace"
-        with TraceWriter(path, reader.header) as writer:
-            for row in rows_of(reader):
-                copy_row(writer, row)
-        session = Session([path])
+        _write(reader, Path(folder))
+        session = Session(
+            [folder], kubernetes_version=str(era.version), process_zone=era.process_zone
+        )
         try:
-            session.table("SELECT 1 FROM cron_ticks LIMIT 0")
-            return session.rows(
-                "SELECT * FROM internal._cron_ticks ORDER BY due_ns, namespace, cronjob"
-            )
-        except TracekitError:
-            return ()
+            return ticks_of(session)
         finally:
             session.close()
+
+
+def _write(reader: TraceReader, trace: Path) -> None:
+    """The rows with the columns that they have, for DuckDB to read."""
+    table = reader.table(NAMES)
+    seqs = pa.array(range(table.num_rows), table.schema.field("seq").type)
+    table = table.set_column(table.schema.get_field_index("seq"), table.schema.field("seq"), seqs)
+    (trace / LOG_DIR).mkdir()
+    write_segment(trace, table, first=0, last=table.num_rows - 1, level=_LEVEL)
+    write_header(trace, replace(reader.header, sealed_from=None))

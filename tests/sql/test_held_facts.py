@@ -1,0 +1,98 @@
+"""Facts of rows that are in memory: the same as of the trace on disk, by the era that is given."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.support.traces import TRACES, import_log
+from tracekit.eras.era import Era
+from tracekit.errors import TracekitError
+from tracekit.findings.facts import Facts
+from tracekit.judging.judged import resolve_era
+from tracekit.sql import held_facts
+from tracekit.sql.diagnosed import facts_from
+from tracekit.sql.held_facts import facts_from_reader
+from tracekit.sql.session import Session
+from tracekit.trace.format.model import TraceHeader
+from tracekit.trace.format.schema import NAMES
+from tracekit.trace.reading.held import in_file_order, read_held
+from tracekit.trace.reading.reader import TraceReader
+from tracekit.trace.writing.writer import TraceWriter
+
+NAME = "v1.36.3-all"
+S = 10**9
+#: 2026-01-05T00:00:00Z
+DAY_NS = 1_767_571_200 * S
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> TraceReader:
+    folder = tmp_path_factory.mktemp("held")
+    return import_log(TRACES / NAME / "watch.jsonl.zst", folder / "trace", NAME)
+
+
+def held(reader: TraceReader) -> TraceReader:
+    """The same rows without a file, numbered with holes, as a window of a record has them."""
+    table = reader.table(NAMES)
+    return read_held(in_file_order(table.slice(7)), reader.header, Path("rows"))
+
+
+def ticks(facts: Facts) -> Counter[tuple[str, int, str, str | None, str]]:
+    names = ("cronjob", "due_ns", "outcome", "job", "why")
+    return Counter(tuple(tick[name] for name in names) for tick in facts.ticks)  # type: ignore[misc]
+
+
+def test_ticks_are_those_of_the_trace(recorded: TraceReader) -> None:
+    session = Session([recorded.path])
+    whole = facts_from(session)
+    session.close()
+    facts = facts_from_reader(held(recorded), [], resolve_era(recorded, None, None))
+    assert ticks(facts) == ticks(whole)
+    assert len(facts.ticks) > 10
+
+
+def cron_job_record(folder: Path, header: TraceHeader) -> TraceReader:
+    """A CronJob of 06:00, by the clock where its controller runs, watched from 00:00 to 12:00."""
+    cron_job = {
+        "kind": "CronJob",
+        "metadata": {
+            "name": "daily", "namespace": "shop", "uid": "u", "resourceVersion": "5",
+            "creationTimestamp": "2026-01-05T00:00:00Z",
+        },
+        "spec": {"schedule": "0 6 * * *", "concurrencyPolicy": "Allow",
+                 "jobTemplate": {"spec": {}}},
+    }  # fmt: skip
+    with TraceWriter(folder, header) as writer:
+        writer.append("cronjobs", "ADDED", DAY_NS, cron_job)
+        later = {**cron_job, "metadata": {**cron_job["metadata"], "resourceVersion": "6"}}  # type: ignore[dict-item]
+        writer.append("cronjobs", "MODIFIED", DAY_NS + 12 * 3600 * S, later)
+    return TraceReader(folder)
+
+
+@pytest.mark.parametrize(("zone", "hour"), [("UTC", 6), ("Europe/Berlin", 5)])
+def test_ticks_are_due_by_the_clock_of_the_era(tmp_path: Path, zone: str, hour: int) -> None:
+    reader = cron_job_record(tmp_path / "t", TraceHeader())
+    era = replace(Era.resolve("v1.36.3"), process_zone=zone)
+    facts = facts_from_reader(reader, [], era)
+    assert [tick["due_ns"] for tick in facts.ticks] == [DAY_NS + hour * 3600 * S]
+
+
+def test_a_zone_of_the_trace_that_is_none_does_not_hide_ticks(tmp_path: Path) -> None:
+    header = TraceHeader(scope={"process_zone": "Nowhere/Land"})
+    reader = cron_job_record(tmp_path / "t", header)
+    era = resolve_era(reader, "v1.36.3", None, "UTC")
+    assert len(facts_from_reader(reader, [], era).ticks) == 1
+
+
+def test_what_goes_wrong_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(_: Session) -> None:
+        raise TracekitError("no ticks can be had")
+
+    monkeypatch.setattr(held_facts, "ticks_of", fails)
+    reader = cron_job_record(tmp_path / "t", TraceHeader())
+    with pytest.raises(TracekitError, match="no ticks can be had"):
+        facts_from_reader(reader, [], Era.resolve("v1.36.3"))
