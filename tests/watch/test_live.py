@@ -6,19 +6,26 @@ import random
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
+from typing import Any
 
 import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
 
 from tests.lies import plant
 from tests.support.traces import TRACES, import_log, json_lines
 from tracekit.findings.divergences import rule_of
+from tracekit.findings.facts import Facts
 from tracekit.judging.judged import Judge, resolve_era
+from tracekit.judging.rolling import SETTLED_NS
 from tracekit.sql.diagnosed import findings_of
+from tracekit.sql.held_facts import facts_from_reader
 from tracekit.sql.session import Session
 from tracekit.trace.format.schema import NAMES
 from tracekit.trace.reading.reader import TraceReader
-from tracekit.watch.live import LEASE_NS, SETTLED_NS, SILENT_NS, LiveJudge
+from tracekit.watch import live as live_module
+from tracekit.watch.live import LEASE_NS, SILENT_NS, LiveJudge
 from tracekit.watch.news import News
 from tracekit.watch.waiting import WaitingJobs
 from tracekit.watch.window import relisted
@@ -168,3 +175,26 @@ def test_a_job_waits_until_its_first_status() -> None:
     assert waiting.longest_ns(12 * S) == 3 * S
     waiting.feed(jobs({"uid": "c", "type": "DELETED", "recv_ns": 13 * S}))
     assert (waiting.count, waiting.longest_ns(13 * S)) == (0, 0)
+
+
+def test_a_job_that_is_named_as_a_slot_is_taken_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = lied()
+    table = reader.table(NAMES)
+    alone = pc.and_(pc.equal(table["stream"].cast("string"), "jobs"), pc.is_null(table["cronjob"]))
+    table = table.filter(pc.fill_null(alone, False))  # noqa: FBT003
+    place = table.schema.get_field_index("name")
+    names = pa.array(["backup-20240101"] * table.num_rows, table.schema.field(place).type)
+    table = table.set_column(place, table.schema.field(place), names)
+    looked: list[TraceReader] = []
+
+    def facts(reader: TraceReader, *rest: Any) -> Facts:
+        looked.append(reader)
+        return facts_from_reader(reader, *rest)
+
+    monkeypatch.setattr(live_module, "facts_from_reader", facts)
+    live = LiveJudge(reader.header, resolve_era(reader, None, None))
+    live.feed(table)
+    live.judge()
+    (held,) = looked
+    assert sorted(held.table(("seq",))["seq"].to_pylist()) == table["seq"].to_pylist()
+    assert table.num_rows > 10

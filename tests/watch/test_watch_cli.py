@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 from prometheus_client import generate_latest
@@ -15,8 +16,13 @@ from prometheus_client.core import CollectorRegistry
 from tests.watch.test_live import lied
 from tracekit.cli.main import cli
 from tracekit.errors import TracekitError
-from tracekit.judging.judged import resolve_era
+from tracekit.findings.divergences import rule_of
+from tracekit.judging.judged import Judge, resolve_era
+from tracekit.judging.rolling import SETTLED_NS
 from tracekit.trace.format.schema import NAMES
+from tracekit.trace.writing.copying import copy_row, rows_of
+from tracekit.trace.writing.writer import TraceWriter
+from tracekit.watch.follow import Follower
 from tracekit.watch.live import LiveJudge
 from tracekit.watch.metrics import WatchCollector
 
@@ -66,3 +72,40 @@ def test_metrics_say_what_was_told() -> None:
     assert 'tracekit_findings_total{id="TK126"} 1.0' in text
     for name in ("missed_ticks_total", "backlog_jobs", "oldest_stuck_job_seconds"):
         assert f"\ntracekit_{name} " in text
+
+
+class Rotating(Follower):
+    """Follows a folder whose recorder begins another trace when all of the first is handed out."""
+
+    def poll(self) -> pa.Table | None:
+        rows = super().poll()
+        if rows is None and not self.rotated_to.exists():
+            with TraceWriter(self.rotated_to, lied().header) as writer:
+                writer.append("jobs", "LIST_BEGIN", 2**61, {})
+        return rows
+
+    @property
+    def rotated_to(self) -> Path:
+        return self.trace.parent / "20990101T000000Z"
+
+
+def test_a_rotation_takes_nothing_of_what_was_not_certain_yet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader = lied()
+    whole = Judge(reader, resolve_era(reader, None, None)).report().divergences
+    at_ns = next(j.time_ns for j in whole if rule_of(j).id == "TK126")
+    first = tmp_path / "20260101T000000Z"
+    with TraceWriter(first, reader.header) as writer:
+        for row in rows_of(reader):
+            if row["recv_ns"] <= at_ns + SETTLED_NS // 2:
+                copy_row(writer, row)
+    told_at_the_end = invoke(str(first), "--once", "-o", "jsonl").stdout
+    assert "TK126" in told_at_the_end
+    monkeypatch.setattr("tracekit.cli.watch.Follower", Rotating)
+    result = invoke(str(tmp_path), "--once", "-o", "jsonl")
+    told, wanted = (
+        [(one["id"], one["object"], one["time_ns"]) for one in map(json.loads, text.splitlines())]
+        for text in (result.stdout, told_at_the_end)
+    )
+    assert told == wanted

@@ -23,10 +23,11 @@ from tracekit.cli.trace_options import rules_options, tell_warnings
 from tracekit.cli.units import DURATION
 from tracekit.foreign import for_terminal
 from tracekit.judging.judged import resolve_era
+from tracekit.judging.rolling import SETTLED_NS
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.watch.follow import Follower
-from tracekit.watch.live import SETTLED_NS, LiveJudge
+from tracekit.watch.live import LiveJudge
 from tracekit.watch.metrics import WatchCollector, serve
 from tracekit.watch.news import News
 from tracekit.watch.webhook import Webhook
@@ -172,7 +173,7 @@ class _Loop:
         if rows is not None:
             self._live.feed(rows)
         elif self._follower.rotated():
-            self._tell(self._live.judge())
+            self._tell(self._live.judge(last=True))
             self._live = self.collector.live = self._live.renewed(self._follower.header())
             return True
         if self._follower.lost_rows > self._lost:

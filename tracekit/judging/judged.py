@@ -422,11 +422,10 @@ def _enough(found: DiffReport, asked: Asked) -> DiffReport:
     return found
 
 
-def judge_cron_jobs(reader: TraceReader, era: Era, end_ns: int) -> list[Judgement]:
-    """The CronJob controller's part alone, of a record that grows and has come to `end_ns`."""
-    context = replace(run_context_of(reader), end_ns=end_ns).watching("jobs", "cronjobs")
+def judge_cron_jobs(reader: TraceReader, era: Era, run_context: RunContext) -> list[Judgement]:
+    """The CronJob controller's part alone, of a record that grows, as the context knows it."""
     runner = CronRunner(CronJobEra.of(era), load_zone(era.process_zone))
-    judge = CronJobJudge(runner, context)
+    judge = CronJobJudge(runner, run_context.watching("jobs", "cronjobs"))
     for history in histories(judge.passing(reader.groups(COLUMNS))):
         judge.job(history)
     return judge.report()

@@ -22,7 +22,7 @@ from tracekit.findings.controllers import LEADER
 from tracekit.findings.diagnosis import diagnose
 from tracekit.findings.model import Case, Severity, Target
 from tracekit.judging.judged import judge_cron_jobs
-from tracekit.judging.rolling import ROW_COLUMNS, RollingJudge
+from tracekit.judging.rolling import ROW_COLUMNS, SETTLED_NS, RollingJudge
 from tracekit.judging.run_context import run_context_of
 from tracekit.kube.leases import CONTROLLER_MANAGER_LEASE, CONTROLLER_MANAGER_LEASE_NAMESPACE
 from tracekit.kube.timestamps import NS_PER_S, format_rfc3339
@@ -36,8 +36,6 @@ from tracekit.watch.news import News, of_case, of_divergence
 from tracekit.watch.waiting import WaitingJobs
 from tracekit.watch.window import Window
 
-#: A verdict waits for so long, for rows that may still explain it.
-SETTLED_NS = 30 * NS_PER_S
 #: The CronJob controller may take as long for a tick, and a rest of its sync as long again.
 CRON_SETTLED_NS = 60 * NS_PER_S
 #: The findings look back so far.
@@ -78,7 +76,6 @@ class LiveJudge:
         self._renewed_ns = 0
         self._leaderless = False
         self._now_ns = 0
-        self._path = Path("record")
         self.waiting = WaitingJobs()
         self.counts = Counts()
 
@@ -86,11 +83,6 @@ class LiveJudge:
     def now_ns(self) -> int:
         """The time of the latest row."""
         return self._now_ns
-
-    @property
-    def held_rows(self) -> int:
-        """Rows in memory, but for those of the Jobs that are judged."""
-        return self._around.rows + self._recent.rows
 
     def feed(self, rows: pa.Table) -> None:
         """Take in rows with all columns, in order of arrival; each only once."""
@@ -132,18 +124,20 @@ class LiveJudge:
             )
 
     def judge(self, *, last: bool = False) -> list[News]:
-        """What has become certain since the last call, by time; if it is the last, all the rest."""
-        if last:
-            self._settled_ns = 0
-        around = self._reader(self._around)
-        context = run_context_of(around)
-        context = replace(context, end_ns=self._now_ns)
+        """What has become certain since the last call, by time; if it is the last, all the rest.
+
+        The last is that of a record that has ended: no row comes any more that could explain it.
+        """
+        around = self._held(self._around.table())
+        context = replace(run_context_of(around), end_ns=self._now_ns)
         rolling = self._rolling
         judgements = rolling.close(context) if last else rolling.judgements(context)
         news = list(self._divergences(judgements))
         if any(table.num_rows for table in around.batches(("seq",), streams=["cronjobs"])):
-            news += self._cron(around)
-        news += self._findings(judgements)
+            certain_ns = self._now_ns - (0 if last else CRON_SETTLED_NS)
+            found = judge_cron_jobs(around, self._era, context)
+            news += self._divergences(j for j in found if j.time_ns <= certain_ns)
+        news += self._findings(judgements, self._now_ns - (0 if last else self._settled_ns))
         self._forget()
         return sorted(news, key=lambda n: (n.at_ns, n.id, n.subject))
 
@@ -168,12 +162,7 @@ class LiveJudge:
                     self.counts.findings[news.id] += 1
                     yield news
 
-    def _cron(self, around: TraceReader) -> Iterator[News]:
-        found = judge_cron_jobs(around, self._era, self._now_ns)
-        certain_ns = self._now_ns - (CRON_SETTLED_NS if self._settled_ns else 0)
-        yield from self._divergences(j for j in found if j.time_ns <= certain_ns)
-
-    def _findings(self, judgements: list[Judgement]) -> Iterator[News]:
+    def _findings(self, judgements: list[Judgement], certain_ns: int) -> Iterator[News]:
         """Findings about the Jobs of the latest rows, and about CronJobs."""
         table = pa.concat_tables([self._around.table(), self._recent.table()])
         reader = self._held(table)
@@ -185,7 +174,6 @@ class LiveJudge:
             key = ("tick", tick["cronjob_uid"], tick["due_ns"])
             if tick["outcome"] == "missed" and self._is_new(key, tick["due_ns"]):
                 self.counts.missed_ticks += 1
-        certain_ns = self._now_ns - self._settled_ns
         for finding in diagnose(facts):
             if finding.id.startswith(_NOT_LIVE):
                 continue
@@ -215,12 +203,9 @@ class LiveJudge:
         for key in [key for key, at_ns in self._said.items() if at_ns < before_ns]:
             del self._said[key]
 
-    def _reader(self, window: Window) -> TraceReader:
-        return self._held(window.table())
-
     def _held(self, table: pa.Table) -> TraceReader:
         header = replace(self._header, sealed_from=0)
-        return read_held(in_file_order(table), header, self._path)
+        return read_held(in_file_order(table), header, Path("record"))
 
 
 def _equal(table: pa.Table, name: str, value: str) -> Any:
@@ -229,12 +214,6 @@ def _equal(table: pa.Table, name: str, value: str) -> Any:
 
 def _around(rows: pa.Table) -> pa.Table:
     """What concerns the record and the process as a whole, and CronJobs with their Jobs."""
-    jobs = _equal(rows, "stream", "jobs")
-    slots = pc.fill_null(
-        pc.match_substring_regex(pc.cast(rows["name"], pa.string()), f"^{SLOT_NAME.pattern}$"),
-        False,  # noqa: FBT003
-    )
-    child = pc.and_(jobs, pc.or_(pc.is_valid(rows["cronjob"]), slots))
     cron = pc.and_(_equal(rows, "stream", "events"), pc.is_valid(rows["cronjob"]))
     lease = pc.and_(
         _equal(rows, "stream", "leases"), _equal(rows, "name", CONTROLLER_MANAGER_LEASE)
@@ -245,7 +224,7 @@ def _around(rows: pa.Table) -> pa.Table:
     control = pc.is_in(
         pc.cast(rows["type"], pa.string()), pa.array(["LIST_BEGIN", "LIST_END", "GAP"])
     )
-    mask = pc.or_(pc.or_(child, cron), pc.or_(lease, pc.or_(whole, control)))
+    mask = pc.or_(pc.or_(_of_cron_jobs(rows), cron), pc.or_(lease, pc.or_(whole, control)))
     return rows.filter(pc.fill_null(mask, False))  # noqa: FBT003
 
 
@@ -257,5 +236,14 @@ def _of_jobs(rows: pa.Table) -> pa.Table:
     stream = pc.is_in(pc.cast(rows["stream"], pa.string()), pa.array(["jobs", "pods", "events"]))
     released = pc.and_(_equal(rows, "stream", "pods"), pc.is_null(rows["owner_uid"]))
     mine = pc.and_(pc.and_(state, stream), pc.or_(pc.is_valid(rows["job"]), released))
-    child = pc.and_(_equal(rows, "stream", "jobs"), pc.is_valid(rows["cronjob"]))
-    return rows.filter(pc.and_(pc.fill_null(mine, False), pc.invert(child)))  # noqa: FBT003
+    others = pc.invert(_of_cron_jobs(rows))
+    return rows.filter(pc.and_(pc.fill_null(mine, False), others))  # noqa: FBT003
+
+
+def _of_cron_jobs(rows: pa.Table) -> Any:
+    """Which are Jobs that a CronJob owns, or that have the name of one of its slots."""
+    slots = pc.fill_null(
+        pc.match_substring_regex(pc.cast(rows["name"], pa.string()), f"^{SLOT_NAME.pattern}$"),
+        False,  # noqa: FBT003
+    )
+    return pc.and_(_equal(rows, "stream", "jobs"), pc.or_(pc.is_valid(rows["cronjob"]), slots))
