@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.tidy.source import module_of, modules
 
 #: Lowest first; what stands in one line may not import each other. The longest prefix counts.
@@ -44,6 +46,17 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 )
 
 
+#: Rooms that know nothing of each other, although one stands above the other.
+STRANGERS = (
+    ("tracekit.watch", "tracekit.record"),
+    ("tracekit.minimise", "tracekit.record"),
+    ("tracekit.record", "tracekit.verdict"),
+    ("tracekit.record", "tracekit.replay"),
+    ("tracekit.record", "tracekit.diff"),
+    ("tracekit.record", "tracekit.judging"),
+)
+
+
 def _layer(name: str) -> tuple[int, str]:
     """The layer of a module and the prefix that put it there."""
     best = max(
@@ -64,6 +77,18 @@ def test_imports_go_down_only() -> None:
             depth, where = _layer(target)
             if depth > height or (depth == height and where != prefix):
                 wrong.append(f"{module}:{line}: {prefix} may not import {where} ({imported})")
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize(("room", "stranger"), STRANGERS)
+def test_strangers_stay_strangers(room: str, stranger: str) -> None:
+    wrong = [
+        f"{module}:{line}: {room} may not know {stranger} ({imported})"
+        for module in modules()
+        if f"{module.name}.".startswith(f"{room}.")
+        for imported, line in module.imports()
+        if f"{imported}.".startswith(f"{stranger}.")
+    ]
     assert not wrong, "\n".join(wrong)
 
 

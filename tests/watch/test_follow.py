@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from tracekit.errors import TraceFormatError
-from tracekit.record.operation.rotation import new_trace_path
 from tracekit.trace.format.model import TraceHeader
-from tracekit.trace.format.segments import live_segments
+from tracekit.trace.format.segments import Segment, live_segments
+from tracekit.trace.reading.files import SegmentFile, Vouched
+from tracekit.trace.stores.rotated import new_trace_path
 from tracekit.trace.writing.writer import TraceWriter
+from tracekit.watch import follow
 from tracekit.watch.follow import Follower
 
 
@@ -82,3 +84,24 @@ def test_the_newest_trace_of_a_folder_is_followed(tmp_path: Path) -> None:
 def test_what_is_no_trace_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TraceFormatError, match="is not a trace, nor a folder of traces"):
         Follower(tmp_path)
+
+
+def test_only_the_files_of_the_next_rows_are_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[Segment] = []
+
+    class Counted(SegmentFile):
+        def __init__(self, segment: Segment, vouched: Vouched | None = None) -> None:
+            opened.append(segment)
+            super().__init__(segment, vouched)
+
+    monkeypatch.setattr(follow, "SegmentFile", Counted)
+    monkeypatch.setattr(follow, "_ROWS_MAX", 10)
+    with TraceWriter(tmp_path / "t", TraceHeader()) as writer:
+        for start in range(0, 60, 4):
+            grow(writer, range(start, start + 4))
+        follower = Follower(tmp_path / "t")
+        polls = [names(follower) for _ in range(7)]
+        assert [n for poll in polls for n in poll] == [f"p{n}" for n in range(60)]
+        assert len(opened) <= 15 + len(polls)  # each once, but for those that a poll ends in

@@ -26,7 +26,6 @@ from tracekit.record.last_words.logs import LogMode, LogOptions
 from tracekit.record.operation.metrics import MetricsServer
 from tracekit.record.operation.recorder import Ending, Limits, Outcome, Recorder, Target, expire
 from tracekit.record.operation.resume import known_logs, resume_points
-from tracekit.record.operation.rotation import rotated_traces
 from tracekit.record.redaction.redact import Redactor, parse_fields, read_key
 from tracekit.record.server.kinds import Plan, Scope, log_refusal, plan_streams
 from tracekit.record.server.probe import ClusterInfo, asked, probe_cluster
@@ -36,6 +35,7 @@ from tracekit.report.table import counted
 from tracekit.trace.format.header import read_header
 from tracekit.trace.format.model import HEADER_NAME
 from tracekit.trace.reading.reader import TraceReader
+from tracekit.trace.stores.rotated import rotated_traces
 
 _ABORTED = 130
 _LOG_TAIL = 200

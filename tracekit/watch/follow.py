@@ -1,7 +1,8 @@
 """The rows that a recorder adds to a trace, as they come.
 
-Only files with new rows are opened, so that a poll costs the same however long the record is. With
-a folder of traces (`record --rotate`) the newest is followed; each begins with lists of what lives.
+Only files with the next rows are opened, so that a poll costs the same however long the record is.
+With a folder of traces (`record --rotate`) the newest is followed; each begins with lists of what
+lives.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from pathlib import Path
 import pyarrow as pa
 
 from tracekit.errors import TraceFormatError
-from tracekit.record.operation.rotation import rotated_traces
 from tracekit.trace.format.header import read_header
 from tracekit.trace.format.manifest import Manifest, read_manifest
 from tracekit.trace.format.model import HEADER_NAME, TraceHeader
@@ -20,6 +20,7 @@ from tracekit.trace.format.segments import Segment, live_segments
 from tracekit.trace.reading.files import SegmentFile, Vouched
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.reading.snapshot import Snapshot
+from tracekit.trace.stores.rotated import rotated_traces
 
 #: Polls for which rows may be missing between others: a listing may fall into a merge.
 _PATIENCE = 5
@@ -69,11 +70,12 @@ class Follower:
 
     def poll(self) -> pa.Table | None:
         """The next rows, all columns, in order of arrival; None if there are none yet."""
-        header = self.header()
         segments = [s for s in live_segments(self._trace) if s.last >= self._next_seq]
         segments = self._without_holes(segments)
+        segments = [s for s in segments if s.first < self._next_seq + _ROWS_MAX]
         if not segments:
             return None
+        header = self.header()
         manifest = read_manifest(self._trace, sealed=header.sealed_from is not None) or Manifest()
         vouched = Vouched(header.sealed_from, manifest.trace)
         try:

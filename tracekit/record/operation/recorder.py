@@ -20,7 +20,7 @@ from tracekit.errors import TracekitError
 from tracekit.record.last_words.logs import RESUMED, LastWords, LogOptions
 from tracekit.record.last_words.logs import STREAM as LOG_STREAM
 from tracekit.record.operation.compaction import Compaction
-from tracekit.record.operation.rotation import delete_expired, new_trace_path
+from tracekit.record.operation.rotation import delete_expired
 from tracekit.record.server.kinds import Plan, Scope
 from tracekit.record.server.probe import ClusterInfo
 from tracekit.record.server.transport import ApiClient
@@ -31,6 +31,7 @@ from tracekit.record.streams.sink import RowQueue
 from tracekit.record.streams.status import StreamState, StreamStatus
 from tracekit.record.streams.watcher import Transform, Watcher, WatchPolicy
 from tracekit.trace.format.model import TraceHeader
+from tracekit.trace.stores.rotated import new_trace_path
 from tracekit.trace.writing.writer import TraceWriter
 
 _NS = 1_000_000_000

@@ -1,48 +1,19 @@
-"""Names and retention of rotated traces: one folder, one trace per period, the old ones deleted.
+"""Retention of rotated traces (`tracekit.trace.stores.rotated`): the old ones are deleted.
 
-A trace is named by the time it was begun, so names sort by time and `tracekit sql FOLDER/*` reads
-them in order. Only what has such a name and is a trace is ever deleted, and only with its lock: the
-file of a lock alone says nothing, a recorder that was killed leaves it behind.
+Only what has such a name and is a trace is ever deleted, and only with its lock: the file of a lock
+alone says nothing, a recorder that was killed leaves it behind.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import re
 import shutil
-from datetime import UTC, datetime
 from pathlib import Path
 
 from tracekit.errors import TraceFormatError
-from tracekit.trace.format.model import HEADER_NAME
+from tracekit.trace.stores.rotated import rotated_traces
 from tracekit.trace.writing.lock import LOCK_NAME, TraceLock
-
-_NAME = re.compile(r"\d{8}T\d{6}Z(?:-\d+)?")
-_NS = 1_000_000_000
-
-
-def new_trace_path(folder: Path, now_ns: int) -> Path:
-    """Choose the path of a trace that begins now."""
-    stamp = datetime.fromtimestamp(now_ns // _NS, UTC).strftime("%Y%m%dT%H%M%SZ")
-    path = folder / stamp
-    number = 1
-    while path.exists():
-        number += 1
-        path = folder / f"{stamp}-{number}"
-    return path
-
-
-def rotated_traces(folder: Path) -> list[Path]:
-    """List the traces of a folder, oldest first."""
-    if not folder.is_dir():
-        return []
-    found = [
-        path
-        for path in folder.iterdir()
-        if _NAME.fullmatch(path.name) and (path / HEADER_NAME).is_file()
-    ]
-    return sorted(found, key=lambda path: path.name)
 
 
 def delete_expired(
