@@ -24,10 +24,9 @@ from tracekit.trace.format.schema import FILE_ORDER, SCHEMA, STRING
 from tracekit.trace.format.seal import SEAL_KEY, DamageError, seal_file, unsealed
 from tracekit.trace.format.segments import (
     FORMAT_KEY,
-    ROW_GROUP_RAW_BYTES,
-    ROW_GROUP_ROWS,
     Segment,
     put_in_place,
+    rows_a_group,
     segment_name,
     sorted_order,
     temporary_path,
@@ -53,7 +52,7 @@ _DICTIONARIES = (
 _DELTAS = tuple(ARRIVAL + name for name in BY_ARRIVAL)
 _STATISTICS = (
     *("seq", "stream", "type", "namespace", "job", "name", "uid"),
-    *(ARRIVAL + name for name in BY_ARRIVAL),
+    *_DELTAS,
 )
 
 
@@ -95,8 +94,7 @@ def write_narrow_segment(
     starts = stream_starts(table)
     names = narrow_names(table, positions=starts is None)
     raw_bytes = table["raw"].nbytes
-    parts = -(-max(table.num_rows / ROW_GROUP_ROWS, raw_bytes / ROW_GROUP_RAW_BYTES) // 1)
-    group_rows = -(-table.num_rows // max(1, int(parts)))
+    group_rows = rows_a_group(table.num_rows, raw_bytes)
     order = sorted_order(table, FILE_ORDER)
     bounds = range(0, table.num_rows, group_rows)
     groups = [

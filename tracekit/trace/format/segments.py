@@ -213,8 +213,7 @@ def write_segment(
     table = table.set_column(raw_at, "raw", pa.nulls(len(raw), STRING))
     table = table.combine_chunks()
     order = sorted_order(table, FILE_ORDER)
-    groups = max(-(-len(raw) // ROW_GROUP_ROWS), -(-raw.nbytes // ROW_GROUP_RAW_BYTES))
-    group_rows = -(-len(raw) // groups)
+    group_rows = rows_a_group(len(raw), raw.nbytes)
     starts = range(0, table.num_rows, group_rows)
     with _open_writer(temporary, table.schema, level, groups=len(starts)) as writer:
         for start in starts:
@@ -228,6 +227,12 @@ def write_segment(
     seal_file(temporary, identity)
     put_in_place(temporary, log / name)
     return Segment(first, last, log / name)
+
+
+def rows_a_group(rows: int, raw_bytes: int) -> int:
+    """Rows of each row group of a segment, the last of which may have fewer."""
+    groups = max(1, -(-rows // ROW_GROUP_ROWS), -(-raw_bytes // ROW_GROUP_RAW_BYTES))
+    return -(-rows // groups)
 
 
 def _gather(chunks: pa.ChunkedArray, rows: pa.Array) -> pa.Array:

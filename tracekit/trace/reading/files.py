@@ -11,7 +11,7 @@ import os
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -40,25 +40,13 @@ from tracekit.trace.format.seal import (
     whole_digest,
 )
 from tracekit.trace.format.segments import FORMAT_KEY, sorted_order
+from tracekit.trace.reading.selection import Selection
 
 if TYPE_CHECKING:
     from tracekit.trace.format.segments import Segment
 
 #: What pyarrow raises at bytes that are not what they should be.
 _READ_ERRORS = (pa.ArrowException, OSError, ValueError, LookupError, OverflowError, MemoryError)
-
-
-class RowFilter(Protocol):
-    """What of a selection is needed to skip row groups."""
-
-    def equals(self) -> Iterator[tuple[str, Sequence[Any]]]:
-        """Columns that must have one of some values."""
-
-    def ranges(self) -> Iterator[tuple[str, int | None, int | None]]:
-        """Columns that must lie between two values, both included."""
-
-    def mask(self, table: pa.Table) -> pa.ChunkedArray | None:
-        """Which rows of the table are wanted, as far as its columns tell; None: all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +85,7 @@ class SegmentFile:
             schema = metadata.schema
             self._leaves = {schema.column(i).path: i for i in range(metadata.num_columns)}
             self._names = set(self._parquet.schema_arrow.names)
-            self._version = self._format_version()
+            self._check_version()
             self.is_plain = PLAIN_KEY in (metadata.metadata or {})
             self._about: About | None = about_rows(metadata.metadata or {})
         self._verified: set[int] = set()
@@ -169,7 +157,7 @@ class SegmentFile:
                 verify_part(self.fileno(), seal.groups[group], f"its row group {group}")
             self._verified.add(group)
 
-    def _format_version(self) -> int:
+    def _check_version(self) -> None:
         text = (self._parquet.metadata.metadata or {}).get(FORMAT_KEY, b"")
         if not text.isdigit():
             raise DamageError("it does not say which trace format it has")
@@ -179,7 +167,6 @@ class SegmentFile:
                 f"{self.segment.path} was written by a newer tracekit (format {version}; this one "
                 f"reads up to {FORMAT_VERSION}): upgrade with pip install -U kube-tracekit"
             )
-        return version
 
     @property
     def is_narrow(self) -> bool:
@@ -208,7 +195,7 @@ class SegmentFile:
         rows: int = self._parquet.metadata.row_group(group).num_rows
         return rows
 
-    def may_match(self, group: int, selection: RowFilter) -> bool:
+    def may_match(self, group: int, selection: Selection) -> bool:
         """False only if the statistics rule out that the row group holds a wanted row."""
         for name, values in selection.equals():
             low, high = self._bounds(group, name)
@@ -232,7 +219,7 @@ class SegmentFile:
         return statistics.min, statistics.max
 
     def read(
-        self, group: int, columns: Sequence[str], selection: RowFilter | None = None
+        self, group: int, columns: Sequence[str], selection: Selection | None = None
     ) -> pa.Table:
         """The columns of one row group; columns that the file does not know are null.
 
@@ -269,7 +256,7 @@ class SegmentFile:
         if table["seq"].null_count or not inside:
             raise DamageError("it has rows that its name does not tell of")
 
-    def _read(self, group: int, columns: Sequence[str], selection: RowFilter | None) -> pa.Table:
+    def _read(self, group: int, columns: Sequence[str], selection: Selection | None) -> pa.Table:
         if self.is_plain and not self._names.issuperset(columns):
             rows = self._typed(group)
             return conform(rows, columns).take(sorted_order(rows, FILE_ORDER))
@@ -283,7 +270,7 @@ class SegmentFile:
         return self._parquet.read_row_group(group, columns=names, use_threads=False)
 
     def _widened(
-        self, group: int, columns: Sequence[str], about: About, selection: RowFilter | None
+        self, group: int, columns: Sequence[str], about: About, selection: Selection | None
     ) -> pa.Table:
         stored = self._stored(group, stored_names(columns, frozenset(self._names)))
         stored.validate(full=True)

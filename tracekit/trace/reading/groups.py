@@ -13,13 +13,14 @@ import tempfile
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import IO, Any, NamedTuple, Protocol, Self
+from typing import IO, NamedTuple, Protocol, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tracekit.trace.format.schema import SORT_KEYS
 from tracekit.trace.format.segments import own_dictionaries, sorted_order
+from tracekit.trace.reading.selection import Selection
 
 #: Rows that are handed out at a time (a larger group is handed out whole).
 _WINDOW_ROWS = 16_384
@@ -59,35 +60,11 @@ class RowFile(Protocol):
     def rows_in(self, group: int) -> int:
         """Rows of one part."""
 
-    def may_match(self, group: int, selection: Any) -> bool:
+    def may_match(self, group: int, selection: Selection) -> bool:
         """False only if the part certainly holds no row of a selection."""
 
-    def read(self, group: int, columns: Sequence[str]) -> pa.Table:
-        """The columns of one part."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Only:
-    """The one namespace, the one job that is wanted, as a reader skips row groups by."""
-
-    namespace: str | None
-    job: str | None
-
-    def equals(self) -> Iterator[tuple[str, Sequence[str]]]:
-        """Columns that must have a value."""
-        for name, value in (("namespace", self.namespace), ("job", self.job)):
-            if value is not None:
-                yield name, (value,)
-
-    def ranges(self) -> Iterator[tuple[str, int | None, int | None]]:
-        """No column has to lie between values."""
-        return iter(())
-
-    def filter(self, table: pa.Table) -> pa.Table:
-        """The wanted rows."""
-        for name, (value,) in self.equals():
-            table = table.filter(pc.equal(table[name], value))
-        return table
+    def read(self, group: int, columns: Sequence[str], selection: Selection) -> pa.Table:
+        """The columns of one part; rows that are not wanted may be left out."""
 
 
 class _Part(NamedTuple):
@@ -95,6 +72,10 @@ class _Part(NamedTuple):
 
     file: RowFile
     group: int
+
+    def wanted(self, columns: Sequence[str], selection: Selection) -> pa.Table:
+        """Its rows of a selection."""
+        return selection.filter(self.file.read(self.group, columns, selection))
 
 
 def iterate_groups(
@@ -105,7 +86,7 @@ def iterate_groups(
     job: str | None = None,
 ) -> Iterator[Group]:
     """Every group of the files, in order."""
-    only = _Only(namespace, job)
+    only = Selection(namespace, job)
     parts = [
         _Part(file, group)
         for file in files
@@ -114,11 +95,11 @@ def iterate_groups(
     ]
     names = list(dict.fromkeys([*columns, *SORT_KEYS]))
     if sum(file.rows_in(group) for file, group in parts) <= _SORTED_ROWS:
-        tables = [only.filter(file.read(group, names)) for file, group in parts]
+        tables = [part.wanted(names, only) for part in parts]
         yield from groups_of(tables, columns)
         return
     with _Spill(parts, only) as spill:
-        spill.take_in(parts, names, only)
+        spill.take_in(names)
         for number in range(spill.ranges):
             yield from groups_of(spill.tables(number), columns)
 
@@ -182,7 +163,7 @@ class _Spill:
     """Rows in a temporary file, by ranges of their keys. It is gone with its last descriptor."""
 
     parts: Sequence[_Part]
-    only: _Only
+    only: Selection
     _cuts: list[Key] = field(default_factory=list)  # each begins a range
     _places: list[list[tuple[int, int]]] = field(default_factory=list)  # offset, length
     _file: IO[bytes] = field(init=False)
@@ -201,12 +182,12 @@ class _Spill:
         """How many ranges there are."""
         return len(self._cuts) + 1
 
-    def take_in(self, parts: Iterable[_Part], names: Sequence[str], only: _Only) -> None:
+    def take_in(self, names: Sequence[str]) -> None:
         """Read all rows, and put them where they belong."""
         tables: list[pa.Table] = []
         rows = 0
-        for file, group in parts:
-            tables.append(only.filter(file.read(group, names)))
+        for part in self.parts:
+            tables.append(part.wanted(names, self.only))
             rows += tables[-1].num_rows
             if rows >= _SORTED_ROWS:
                 self._put(tables)
@@ -246,11 +227,11 @@ class _Spill:
         ]
 
 
-def _cuts(parts: Iterable[_Part], only: _Only) -> list[Key]:
+def _cuts(parts: Iterable[_Part], only: Selection) -> list[Key]:
     """Keys that cut the rows into ranges of about the same size."""
     sample: list[Key] = []
-    for file, group in parts:
-        table = only.filter(file.read(group, ("namespace", "job")))
+    for part in parts:
+        table = part.wanted(("namespace", "job"), only)
         table = table.take(pa.array(range(0, table.num_rows, _SAMPLED), pa.int64()))
         pairs = zip(table["namespace"].to_pylist(), table["job"].to_pylist(), strict=True)
         sample += [(namespace or "", job or "") for namespace, job in pairs]

@@ -2,48 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tracekit.trace.format.model import TraceHeader
 from tracekit.trace.format.schema import FILE_ORDER, NAMES
 from tracekit.trace.format.segments import Segment, sorted_order
 from tracekit.trace.reading.files import SegmentFile, conform
+from tracekit.trace.reading.in_memory import RowsInMemory
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.reading.snapshot import Snapshot
 
 
-class HeldRows:
-    """Stands among the files of a trace for rows that no file holds."""
+class HeldRows(RowsInMemory):
+    """A file of a snapshot that is none."""
 
-    row_groups = 1
     is_plain = False
     is_sealed = True
     size_bytes = 0
 
     def __init__(self, table: pa.Table, path: Path) -> None:
         """`table` has the columns of a trace, in the order of a segment's rows."""
-        seqs = table["seq"].to_pylist()
-        self.segment = Segment(min(seqs, default=0), max(seqs, default=0), path)
-        self._table = table
-
-    def rows_in(self, group: int) -> int:
-        """All of them."""
-        del group
-        return int(self._table.num_rows)
-
-    def may_match(self, group: int, selection: object) -> bool:
-        """Nothing is known to be ruled out."""
-        del group, selection
-        return True
-
-    def read(self, group: int, columns: Sequence[str], selection: object = None) -> pa.Table:
-        """The columns of the rows."""
-        del group, selection
-        return conform(self._table, columns)
+        seqs = pc.min_max(table["seq"]).as_py()
+        super().__init__(Segment(seqs["min"], seqs["max"], path), table)
 
 
 def in_file_order(table: pa.Table) -> pa.Table:

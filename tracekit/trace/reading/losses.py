@@ -19,34 +19,15 @@ from tracekit.trace.format.model import RowType
 from tracekit.trace.format.rows import MEMORY_SCHEMA
 from tracekit.trace.format.segments import Segment
 from tracekit.trace.reading.files import conform
+from tracekit.trace.reading.in_memory import RowsInMemory
 from tracekit.trace.reading.snapshot import Loss, Snapshot
 from tracekit.verdict import Judgement, Verdict
 
 _SEEN = ("seq", "uid", "namespace", "name", "type", "recv_ns")
 
 
-class LostFile:
+class LostFile(RowsInMemory):
     """Stands among the files of a trace for one that is lost: a GAP row for each stream."""
-
-    def __init__(self, segment: Segment, table: pa.Table) -> None:
-        self.segment = segment
-        self.row_groups = 1
-        self._table = table
-
-    def rows_in(self, group: int) -> int:
-        """As many as there are streams."""
-        del group
-        return int(self._table.num_rows)
-
-    def may_match(self, group: int, selection: object) -> bool:
-        """Nothing is known to be ruled out."""
-        del group, selection
-        return True
-
-    def read(self, group: int, columns: Sequence[str], selection: object = None) -> pa.Table:
-        """The columns of the GAP rows, wanted or not."""
-        del group, selection
-        return conform(self._table, columns)
 
 
 def lost_files(snapshot: Snapshot) -> list[LostFile]:

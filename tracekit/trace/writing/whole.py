@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tracekit import __version__
 from tracekit.errors import TraceFormatError
-from tracekit.trace.format.header import sync_directory, sync_file, write_header
+from tracekit.trace.format.header import read_header, sync_directory, sync_file, write_header
 from tracekit.trace.format.manifest import Manifest, write_manifest
 from tracekit.trace.format.model import FORMAT_VERSION, LOG_DIR, WIDE_VERSION
 from tracekit.trace.format.opening import new_file
@@ -65,10 +65,8 @@ def compact_copy(trace: Path, output: Path, *, narrow: bool = True) -> Compacted
                 target.flush()
                 sync_file(target.fileno())
         sync_directory(log)
-        rows = snapshot.files[-1].segment.last + 1 if snapshot.files else 0
-        identity = next((f.identity for f in snapshot.files if f.identity is not None), None)
         if snapshot.header.sealed_from is not None:
-            write_manifest(output, Manifest(rows, identity))
+            write_manifest(output, _manifest(snapshot))
         write_header(output, snapshot.header)
         _close(snapshot)
         _compact(output, narrow=narrow)
@@ -87,23 +85,28 @@ def _whole(trace: Path) -> Snapshot:
     return snapshot
 
 
+def _manifest(snapshot: Snapshot) -> Manifest:
+    """What the files there are promise."""
+    files = snapshot.files
+    identity = next((file.identity for file in files if file.identity is not None), None)
+    return Manifest(files[-1].segment.last + 1 if files else 0, identity)
+
+
 def _close(snapshot: Snapshot) -> None:
     for file in snapshot.files:
         file.close()
 
 
 def _compact(trace: Path, *, narrow: bool) -> None:
-    header = open_snapshot(trace).header
+    header = read_header(trace)
     if narrow:
         # Before the first narrow file is there: whoever cannot read it learns so from the header.
         write_header(trace, replace(header, format_version=FORMAT_VERSION))
     Compactor(trace, narrow=narrow).finish()
     snapshot = open_snapshot(trace)
-    files = snapshot.files
-    identity = next((file.identity for file in files if file.identity is not None), None)
-    rows = files[-1].segment.last + 1 if files else 0
+    manifest = _manifest(snapshot)
     _close(snapshot)
-    write_manifest(trace, Manifest(rows, identity))
+    write_manifest(trace, manifest)
     version = FORMAT_VERSION if narrow else WIDE_VERSION
     write_header(
         trace,
