@@ -18,18 +18,11 @@ from tracekit.record.redaction.redact import FIELDS, STRICT, Redactor, parse_fie
 from tracekit.record.redaction.secrets import suspicions
 from tracekit.report.table import counted
 from tracekit.trace.format.header import header_document
-from tracekit.trace.format.model import STATE_TYPES, Call, Gap, Origin, RowType
+from tracekit.trace.format.model import STATE_TYPES, Call, Origin, RowType
 from tracekit.trace.reading.reader import TraceReader
+from tracekit.trace.writing.copying import BATCH_ROWS, call_of, gap_of, origin_of, rows_of
 from tracekit.trace.writing.writer import TraceWriter
 
-_BATCH_ROWS = 1024
-_ORIGIN = tuple(Origin.__slots__)
-_COLUMNS = (
-    *("seq", "stream", "type", "recv_ns", "synthesized", "raw", "raw_bytes", "reason", "message"),
-    *("gap_last_rv", "gap_next_rv", "gap_from_ns", "gap_until_ns", "gap_reason"),
-    *("namespace", "name", "uid", "job", "cronjob", "code", *_ORIGIN),
-)
-_CALL = ("namespace", "name", "uid", "job", "cronjob", "code", "reason")
 _SHOWN_EXAMPLES = 3
 
 
@@ -88,24 +81,16 @@ def redacted_copy(reader: TraceReader, output: Path, redactor: Redactor) -> int:
     )
     fields = sorted(redactor.fields)
     with TraceWriter(output, header, session={"source": "redact", "redacted": fields}) as writer:
-        for batch in reader.table(_COLUMNS).to_batches(_BATCH_ROWS):
-            for row in batch.to_pylist():
-                _copy_row(row, writer, redactor)
+        for row in rows_of(reader):
+            _copy_row(row, writer, redactor)
         return writer.next_seq
 
 
 def _copy_row(row: dict[str, Any], writer: TraceWriter, redactor: Redactor) -> None:
     kind, stream, recv_ns = row["type"], row["stream"], row["recv_ns"]
     if kind == RowType.GAP:
-        gap = Gap(
-            stream=stream,
-            reason=redactor.words(row["gap_reason"]),
-            last_rv=row["gap_last_rv"],
-            next_rv=row["gap_next_rv"],
-            from_ns=row["gap_from_ns"],
-            until_ns=row["gap_until_ns"],
-        )
-        writer.gap(gap, recv_ns)
+        gap = gap_of(row)
+        writer.gap(replace(gap, reason=redactor.words(gap.reason)), recv_ns)
     elif kind == RowType.UNPARSED:
         # Nobody knows what is in it: its place is kept, its text is not.
         text = row["raw"] or (row["raw_bytes"] or b"").decode("utf-8", "replace")
@@ -121,30 +106,26 @@ def _copy_row(row: dict[str, Any], writer: TraceWriter, redactor: Redactor) -> N
             orjson.dumps(parsed),
             parsed=parsed,
             synthesized=row["synthesized"],
-            origin=_origin(row, redactor),
+            origin=_origin(origin_of(row), redactor),
         )
 
 
-def _origin(row: dict[str, Any], redactor: Redactor) -> Origin | None:
-    found = {name: row[name] for name in _ORIGIN}
-    if redactor.is_strict:
-        for name in ("actor", "actor_agent"):
-            found[name] = redactor.who(found[name])
-    return Origin(**found) if any(value is not None for value in found.values()) else None
+def _origin(origin: Origin, redactor: Redactor) -> Origin:
+    if not redactor.is_strict:
+        return origin
+    return replace(
+        origin,
+        actor=redactor.who(origin.actor),
+        actor_agent=redactor.who(origin.actor_agent),
+    )
 
 
 def _call(row: dict[str, Any], redactor: Redactor) -> Call:
-    message = row["message"]
+    call = call_of(row, orjson.dumps(redactor.call(orjson.loads(row["raw"]))))
+    message = call.message
     if message is not None and "messages" in redactor.fields:
         message = redactor.hashed(message)
-    return Call(
-        stream=row["stream"],
-        recv_ns=row["recv_ns"],
-        raw=orjson.dumps(redactor.call(orjson.loads(row["raw"]))),
-        origin=_origin(row, redactor) or Origin(),
-        message=message,
-        **{name: row[name] for name in _CALL},
-    )
+    return replace(call, origin=_origin(call.origin, redactor), message=message)
 
 
 #### Looking for what is left ####
@@ -176,7 +157,7 @@ def _bodies(reader: TraceReader) -> Iterator[tuple[str, str, Any]]:
     yield "trace.json", "trace.json", header_document(reader.header)
     columns = ("stream", "type", "namespace", "name", "raw", "raw_bytes", "gap_reason", "actor")
     for table in reader.batches(columns):
-        for batch in table.to_batches(_BATCH_ROWS):
+        for batch in table.to_batches(BATCH_ROWS):
             for row in batch.to_pylist():
                 stream = row["stream"] or "-"
                 if row["type"] in STATE_TYPES:

@@ -12,7 +12,7 @@ from tracekit.trace.writing.writer import TraceWriter
 
 #: Rows that are decoded at a time, and that are made into Python's at a time.
 _WINDOW_ROWS = 65536
-_BATCH_ROWS = 4096
+BATCH_ROWS = 4096
 ORIGIN_COLUMNS: tuple[str, ...] = tuple(Origin.__slots__)
 _CALL = ("namespace", "name", "uid", "job", "cronjob", "code", "reason", "message")
 _GAP = ("gap_last_rv", "gap_next_rv", "gap_from_ns", "gap_until_ns")
@@ -48,7 +48,7 @@ def rows_of(
     """The rows of a trace in order of arrival, in bounded memory."""
     for first in range(0, reader.end_seq, _WINDOW_ROWS):
         table = reader.table(columns, first_seq=first, last_seq=first + _WINDOW_ROWS - 1)
-        for batch in table.to_batches(_BATCH_ROWS):
+        for batch in table.to_batches(BATCH_ROWS):
             yield from batch.to_pylist()
 
 
