@@ -175,19 +175,7 @@ def _container(deployment: Deployment) -> dict[str, Any]:
         "readinessProbe": probe,
         # A stream that stays dead is healed by nothing but a new start; be slow about it.
         "livenessProbe": {**probe, "initialDelaySeconds": 60, "failureThreshold": 15},
-        "resources": {
-            "requests": {"cpu": "100m", "memory": "256Mi"},
-            "limits": {"memory": "1Gi"},
-        },
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "readOnlyRootFilesystem": True,
-            "capabilities": {"drop": ["ALL"]},
-        },
-        "volumeMounts": [
-            {"name": "traces", "mountPath": _TRACES},
-            {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108 (a path in the pod)
-        ],
+        **_confined("256Mi", "1Gi"),
     }
 
 
@@ -201,9 +189,16 @@ def _watching(deployment: Deployment) -> dict[str, Any]:
             *("--metrics-port", str(_WATCH_PORT), "--metrics-address", "0.0.0.0"),  # noqa: S104 (inside a pod)
         ],
         "ports": [{"name": "watch", "containerPort": _WATCH_PORT}],
+        **_confined("512Mi", "2Gi", readOnly=True),
+    }
+
+
+def _confined(memory: str, memory_max: str, **traces: bool) -> dict[str, Any]:
+    """What a container may use, and do; `traces` says how it mounts the volume."""
+    return {
         "resources": {
-            "requests": {"cpu": "100m", "memory": "512Mi"},
-            "limits": {"memory": "2Gi"},
+            "requests": {"cpu": "100m", "memory": memory},
+            "limits": {"memory": memory_max},
         },
         "securityContext": {
             "allowPrivilegeEscalation": False,
@@ -211,7 +206,7 @@ def _watching(deployment: Deployment) -> dict[str, Any]:
             "capabilities": {"drop": ["ALL"]},
         },
         "volumeMounts": [
-            {"name": "traces", "mountPath": _TRACES, "readOnly": True},
+            {"name": "traces", "mountPath": _TRACES, **traces},
             {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108 (a path in the pod)
         ],
     }
