@@ -8,7 +8,7 @@ and so does what tells of one.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -20,7 +20,6 @@ from tracekit.trace.format.schema import NAMES
 from tracekit.trace.reading.held import in_file_order
 from tracekit.trace.reading.reader import TraceReader
 
-_STATES = frozenset(str(t) for t in STATE_TYPES)
 _BOUNDS = frozenset({str(RowType.LIST_BEGIN), str(RowType.LIST_END)})
 #: Told of the record itself, and never left out before its end.
 _MARKS = frozenset({str(RowType.GAP), str(RowType.ERROR), str(RowType.NOTE)})
@@ -129,7 +128,7 @@ class Parts:
         for place in order:
             kind, stream = columns["type"][place], columns["stream"][place] or ""
             uid = columns["uid"][place] or ""
-            if kind in _STATES:
+            if kind in STATE_TYPES:
                 mine = objects.setdefault((stream, uid), [])
                 if mine and kind == RowType.MODIFIED:
                     revisions.append((place,))
@@ -156,8 +155,3 @@ class Parts:
 def within(units: Sequence[tuple[int, ...]], kept: Collection[int]) -> list[tuple[int, ...]]:
     """What of the units is still there."""
     return [left for unit in units if (left := tuple(p for p in unit if p in kept))]
-
-
-def but_for(kept: Collection[int], units: Iterator[tuple[int, ...]]) -> set[int]:
-    """The places without those of the units."""
-    return set(kept).difference(*units)

@@ -159,14 +159,18 @@ class _Search:
 
 def other_places(found: Showing, target: Shown) -> frozenset[tuple[str, ...]] | None:
     """What is shown beside the target, but for the record itself; None: the target is not."""
-    everything = found.everything
-    if target not in everything:
+    if target not in found.everything:
         return None
-    return frozenset(
-        other.place
-        for other in everything
+    return frozenset(other.place for other in others_of(found, target))
+
+
+def others_of(found: Showing, target: Shown) -> list[Shown]:
+    """What is shown beside the target, but for the record itself."""
+    return [
+        other
+        for other in found.everything
         if other != target and not other.rule.startswith(_OF_THE_RECORD)
-    )
+    ]
 
 
 def minimise(
@@ -190,11 +194,7 @@ def minimise(
     search.part()
     table = parts.taken(search.kept)
     found = showing(table, header, era)
-    others = [
-        other
-        for other in found.everything
-        if other != target.shown and not other.rule.startswith(_OF_THE_RECORD)
-    ]
+    others = others_of(found, target.shown)
     return Minimised(
         target.shown, table, reader.rows, header, others, search.attempts, search.cut_short
     )

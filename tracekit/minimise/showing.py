@@ -12,7 +12,7 @@ import pyarrow as pa
 from tracekit.eras.era import Era
 from tracekit.findings.diagnosis import diagnose
 from tracekit.findings.divergences import rule_of
-from tracekit.findings.model import Case
+from tracekit.findings.model import Case, Target
 from tracekit.judging.judged import Judge
 from tracekit.sql.held_facts import facts_from_reader
 from tracekit.trace.format.model import TraceHeader
@@ -34,7 +34,7 @@ class Shown(NamedTuple):
     how: str = ""
 
     def __str__(self) -> str:
-        where = f"{self.kind} {self.namespace}/{self.name}" if self.namespace else self.name
+        where = Target(self.kind, self.namespace, self.name)
         action = f", {self.what[0]} at resourceVersion {self.what[1]}" if self.what else ""
         return f"{self.rule} of {where}{action}"
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tracekit.findings.divergences import rule_of
-from tracekit.findings.model import Case
+from tracekit.findings.model import Case, Target
 from tracekit.kube.timestamps import format_rfc3339
 from tracekit.verdict import Judgement
 
@@ -28,7 +28,7 @@ class News:
     @property
     def subject(self) -> str:
         """The object, in words."""
-        return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else self.name
+        return str(Target(self.kind, self.namespace, self.name))
 
     @property
     def line(self) -> str:

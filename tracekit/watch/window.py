@@ -15,7 +15,6 @@ from tracekit.trace.format.model import STATE_TYPES, RowType
 from tracekit.trace.format.schema import NAMES
 from tracekit.trace.reading.files import empty
 
-_STATES = frozenset(str(t) for t in STATE_TYPES)
 #: Fewer rows are not worth putting together anew.
 _FEW_ROWS = 8192
 
@@ -71,7 +70,7 @@ def relisted(table: pa.Table, before_ns: int) -> pa.Table:
         elif stream == "leases" and known is not None and columns[4][known] != holder:
             kept += [known, place]
             latest[stream, uid] = place
-        elif kind in _STATES and uid is not None:
+        elif kind in STATE_TYPES and uid is not None:
             latest[stream, uid] = place
         elif kind in (RowType.LIST_BEGIN, RowType.LIST_END):
             bounds[stream, kind] = place
@@ -79,7 +78,9 @@ def relisted(table: pa.Table, before_ns: int) -> pa.Table:
     kept = sorted(set(kept))
     first = sorted({*bounds.values(), *older}.difference(kept))
     before = table.take(pa.array(first, pa.int64()))
-    kinds = [RowType.LIST.value if kind in _STATES else kind for kind in before["type"].to_pylist()]
+    kinds = [
+        RowType.LIST.value if kind in STATE_TYPES else kind for kind in before["type"].to_pylist()
+    ]
     position = before.schema.get_field_index("type")
     before = before.set_column(position, before.schema.field(position), pa.array(kinds))
     return pa.concat_tables([before, table.take(pa.array(kept, pa.int64()))])

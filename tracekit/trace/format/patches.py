@@ -24,13 +24,7 @@ from tracekit.trace.format.seal import DamageError
 #: Stands around the name of each hole. No JSON text has it: control characters are escaped there.
 MARK = "\x01"
 #: Columns of a row that its text repeats, by the names that their holes have.
-FROM_COLUMNS: Mapping[str, str] = {
-    "job": "job",
-    "namespace": "namespace",
-    "name": "name",
-    "uid": "uid",
-    "rv": "rv",
-}
+FROM_COLUMNS = ("job", "namespace", "name", "uid", "rv")
 
 _KEY_MARK = "\x02"
 _STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'

@@ -12,13 +12,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tracekit.errors import TraceFormatError
-from tracekit.trace.format.model import STATE_TYPES, Origin
+from tracekit.trace.format.model import STATE_TYPES, Origin, TraceHeader
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.writing.copying import COPIED_COLUMNS, copy_row, origin_of, rows_of
 from tracekit.trace.writing.writer import TraceWriter
 
 _COLUMNS = (*COPIED_COLUMNS, "rv", "node_name", "deleted_ns", "deletion_grace_s")
-_STATES = frozenset(str(t) for t in STATE_TYPES)
 
 Raw = dict[str, Any]
 
@@ -53,7 +52,7 @@ class _Index:
         index = cls()
         columns = ("seq", "stream", "type", "uid", "rv", "node_name", "deleted_ns", "name",
                    "deletion_grace_s", "actor", "rv_after")  # fmt: skip
-        for table in reader.batches(columns, types=sorted(_STATES)):
+        for table in reader.batches(columns, types=sorted(STATE_TYPES)):
             for row in table.to_pylist():
                 if row["rv"] is None or row["uid"] is None:
                     continue
@@ -149,7 +148,7 @@ def combine(writer: TraceWriter, traces: Sequence[TraceReader]) -> Combined:
         timed = not other.header.scope.get("times")
         mine: list[int] = []
         for row in _rows(other):
-            if row["type"] in _STATES:
+            if row["type"] in STATE_TYPES:
                 same = index.counterpart(row)
                 if same is not None:
                     found.shared += 1
@@ -211,7 +210,23 @@ def _due(
         heads[which] = next(others[which], None)
 
 
-def reconciled_streams(readers: Iterable[TraceReader]) -> dict[str, Any]:
+def joined_header(first: TraceHeader, readers: Sequence[TraceReader]) -> TraceHeader:
+    """What `first` says of a cluster, and what it leaves open as the best source says it."""
+    headers = [reader.header for reader in readers]
+    version = next((h.kubernetes_version for h in headers if h.kubernetes_version), None)
+    flags = next((h.controller_flags for h in headers if h.controller_flags), ())
+    gates = {k: v for h in reversed(headers) for k, v in h.feature_gates.items()}
+    return replace(
+        first,
+        kubernetes_version=first.kubernetes_version or version,
+        feature_gates={**gates, **first.feature_gates},
+        controller_flags=first.controller_flags or flags,
+        sessions=tuple(session for h in headers for session in h.sessions),
+        streams=_reconciled_streams(readers),
+    )
+
+
+def _reconciled_streams(readers: Iterable[TraceReader]) -> dict[str, Any]:
     """What is said about streams: that one is not recorded only if no source has it."""
     notes: dict[str, Any] = {}
     has: set[str] = set()

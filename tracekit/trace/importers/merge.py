@@ -20,7 +20,7 @@ import orjson
 from tracekit.errors import UsageError
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.trace.format.model import STATE_TYPES, Gap, RowType, TraceHeader
-from tracekit.trace.importers.combine import reconciled_streams, two_clusters
+from tracekit.trace.importers.combine import joined_header, two_clusters
 from tracekit.trace.importers.relist import LiveObjects
 from tracekit.trace.importers.sights import Ending, Sight, Unseen, joined, sights_of
 from tracekit.trace.reading.reader import TraceReader
@@ -29,7 +29,6 @@ from tracekit.trace.writing.writer import TraceWriter
 
 #: Recorders' clocks that differ by more are put right by the revisions that both received.
 CLOCKS_APART_NS = NS_PER_S
-_STATES = frozenset(str(t) for t in STATE_TYPES)
 _BREAKS = frozenset({str(RowType.ERROR), str(RowType.NOTE)})
 _BOUNDS = frozenset({str(RowType.LIST_BEGIN), str(RowType.LIST_END)})
 _INDEXED = ("seq", "stream", "type", "uid", "rv", "recv_ns", "name", "synthesized", "derived_from")
@@ -57,8 +56,6 @@ class Merged:
     """What merging found."""
 
     rows: int = 0
-    #: Observations that several recorders had.
-    shared: int = 0
     #: Observations by how many came from each recorder.
     taken: list[int] = field(default_factory=list)
     gaps_before: int = 0
@@ -130,14 +127,9 @@ def merged_header(readers: Sequence[TraceReader], names: Sequence[str]) -> Trace
             "version's rules, so merge those of one version"
         )
     return replace(
-        headers[0],
-        kubernetes_version=next(iter(versions), None),
-        feature_gates={k: v for h in reversed(headers) for k, v in h.feature_gates.items()},
-        controller_flags=next((h.controller_flags for h in headers if h.controller_flags), ()),
+        joined_header(headers[0], readers),
         scope={k: v for h in reversed(headers) for k, v in h.scope.items() if v is not None}
         | {name: headers[0].scope.get(name) for name in ("namespaces", "selector")},
-        sessions=tuple(session for h in headers for session in h.sessions),
-        streams=reconciled_streams(readers),
         sealed_from=0,
     )
 
@@ -173,7 +165,7 @@ def _receipts(reader: TraceReader) -> dict[Observation, Row]:
     """Every state that a trace tells, where it does so first; a watch tells more than a list."""
     found: dict[Observation, Row] = {}
     silent = _silent_logs(reader)
-    for table in reader.batches(_INDEXED, types=sorted(_STATES)):
+    for table in reader.batches(_INDEXED, types=sorted(STATE_TYPES)):
         for row in table.to_pylist():
             if row["synthesized"] and row["derived_from"] is None:
                 continue  # told by comparing lists, which is done anew
@@ -257,24 +249,16 @@ def _choose_lists(plan: _Plan, sights: Sequence[Sight], endings: Sequence[Ending
 def _choose_rows(plan: _Plan, receipts: Sequence[Mapping[Observation, Row]], found: Merged) -> None:
     """For each observation the earliest receipt by a watch; by a list only with that list."""
     listed: set[Observation] = set()
+    kept: set[Observation] = set()
     for source, (mine, shift_ns) in enumerate(zip(receipts, found.shifts_ns, strict=True)):
         for key, row in mine.items():
             if row["type"] == RowType.LIST:
-                if not _in_needed(plan, source, row["seq"]):
-                    listed.add(key)
+                (kept if _in_needed(plan, source, row["seq"]) else listed).add(key)
                 continue
             receipt = Receipt(row["gap"], row["recv_ns"] + shift_ns, source, row["seq"])
             known = plan.best.get(key)
-            if known is not None:
-                found.shared += 1
             if known is None or receipt < known:
                 plan.best[key] = receipt
-    kept = {
-        key
-        for source, mine in enumerate(receipts)
-        for key, row in mine.items()
-        if row["type"] == RowType.LIST and _in_needed(plan, source, row["seq"])
-    }
     found.untold = sum(1 for key in listed if key not in plan.best and key not in kept)
     _order(plan)
 
@@ -365,7 +349,7 @@ def _wanted(
         if row["not_before_ns"] is not None:
             row["not_before_ns"] += shift_ns
         at_ns = row["recv_ns"] or place
-        if row["type"] in _STATES and row["type"] != RowType.LIST:
+        if row["type"] in STATE_TYPES and row["type"] != RowType.LIST:
             at_ns = plan.known_ns.get((row["stream"] or "", row["rv"] or 0), at_ns)
             found.taken[source] += 1
         place = max(place, at_ns)  # what one recorder took down stays in its order
@@ -385,7 +369,7 @@ def _is_wanted(row: Row, source: int, plan: _Plan, needed: Sequence[Sight]) -> b
             s.stream == row["stream"] and s.listed is not None and s.after_seq < seq <= s.listed[1]
             for s in needed
         )
-    observation = _observation(row) if kind in _STATES else None
+    observation = _observation(row) if kind in STATE_TYPES else None
     if observation is None:
         return True
     best = plan.best.get(observation)

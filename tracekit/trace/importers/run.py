@@ -13,7 +13,7 @@ from tracekit.errors import TraceFormatError, UsageError
 from tracekit.trace.format.header import write_header
 from tracekit.trace.format.model import HEADER_NAME, STREAM_KINDS, TraceHeader
 from tracekit.trace.importers.assemble import write_rows
-from tracekit.trace.importers.combine import combine, reconciled_streams
+from tracekit.trace.importers.combine import combine, joined_header
 from tracekit.trace.importers.kinds import (
     BY_NAME,
     KINDS,
@@ -303,17 +303,7 @@ def _combined(request: ImportRequest, traces: Sequence[Path], place: Path) -> Im
     result = ImportResult("combined")
     headers = [reader.header for reader in readers]
     header = replace(
-        request.header,
-        kubernetes_version=request.header.kubernetes_version
-        or next((h.kubernetes_version for h in headers if h.kubernetes_version), None),
-        feature_gates={
-            **{k: v for h in reversed(headers) for k, v in h.feature_gates.items()},
-            **request.header.feature_gates,
-        },
-        controller_flags=request.header.controller_flags
-        or next((h.controller_flags for h in headers if h.controller_flags), ()),
-        sessions=tuple(session for h in headers for session in h.sessions),
-        streams=reconciled_streams(readers),
+        joined_header(request.header, readers),
         # The rows are the best source's first of all: what it did not watch is not all there.
         scope={k: v for k, v in headers[0].scope.items() if k not in ("times", "unlisted")},
     )

@@ -17,6 +17,7 @@ import msgspec
 import orjson
 
 from tracekit.errors import TraceFormatError
+from tracekit.kube.leases import CONTROLLER_MANAGER_LEASE
 from tracekit.trace.format.extract import number_of
 from tracekit.trace.format.model import STREAM_KINDS, Call, Gap, RowType
 from tracekit.trace.importers.audit.calls import call_of
@@ -40,7 +41,6 @@ from tracekit.trace.importers.report import ImportResult
 from tracekit.trace.importers.source import LineSource
 from tracekit.trace.importers.spill import Spill
 
-_LEADER = "kube-controller-manager"
 _ObjectKey = tuple[str, str, str, int, str]
 _TimeKey = tuple[int, int, int]
 _BAD_REQUEST = 400
@@ -48,8 +48,6 @@ _BAD_REQUEST = 400
 _GAP_NS = 1_000_000_000
 #: From this minor version on the answer to a DELETE has the deletion's revision.
 _TELLS_DELETION_MINOR = 27
-#: Streams of which an audit log can hold states at all.
-_BATCH = ("jobs", "cronjobs", "pods")
 
 
 class AuditReader:
@@ -67,8 +65,6 @@ class AuditReader:
         self._unseen: dict[str, list[tuple[int, int]]] = {}
         self._renewals = 0
         self.entries = 0
-        self.first_ns: int | None = None
-        self.last_ns: int | None = None
 
     @property
     def kubernetes_version(self) -> str | None:
@@ -114,8 +110,6 @@ class AuditReader:
         if at_ns is None:
             self.result.problems["audit entries without a time, left out"] += 1
             return
-        self.first_ns = at_ns if self.first_ns is None else min(self.first_ns, at_ns)
-        self.last_ns = at_ns if self.last_ns is None else max(self.last_ns, at_ns)
         stream = entry.stream
         wanted = entry.verb in WRITES or (entry.verb in LOOKS and len(memoryview(entry.response)))
         if stream is None or not wanted or entry.ref is None:
@@ -148,7 +142,7 @@ class AuditReader:
         if stream == "namespaces":
             namespace = ""
         at_ns = entry.at_ns or 0
-        if stream == "leases" and name != _LEADER:
+        if stream == "leases" and name != CONTROLLER_MANAGER_LEASE:
             return  # of nodes and others: too many to keep, and they tell nothing
         if not name:
             self._call(stream, entry, None, "refused" if entry.code else "without a name")
@@ -199,7 +193,7 @@ class AuditReader:
         meta = obj.get("metadata") if obj is not None else None
         if obj is None or obj.get("kind") != "Event" or type(meta) is not dict:
             name = entry.ref.name if entry.ref is not None else None
-            if name is not None and name.startswith(_LEADER + "."):
+            if name is not None and name.startswith(CONTROLLER_MANAGER_LEASE + "."):
                 self._call("events", entry, None, "an Event about who leads, without its body")
             return
         row_type = RowType.ADDED if entry.verb == "create" else RowType.MODIFIED

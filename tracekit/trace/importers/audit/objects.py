@@ -29,6 +29,7 @@ from tracekit.trace.importers.audit.revisions import RevisionClock
 from tracekit.trace.importers.audit.unanswered import (
     CREATE,
     base_of,
+    metadata_of,
     sent,
     state_after,
     without_status,
@@ -111,7 +112,7 @@ class _Parsed:
     def of(cls, stream: str, entry: Entry) -> _Parsed:
         obj = document(entry.response)
         kind = obj.get("kind") if obj is not None else None
-        meta = _meta(obj)
+        meta = metadata_of(obj)
         rv, uid = number_of(meta.get("resourceVersion")), meta.get("uid")
         if kind == "Status" and obj is not None:
             details = obj.get("details")
@@ -127,11 +128,6 @@ class _Parsed:
 
 
 _PARTIAL = frozenset({"Status", "PartialObjectMetadata"})
-
-
-def _meta(obj: Raw | None) -> Raw:
-    meta = obj.get("metadata") if obj is not None else None
-    return meta if isinstance(meta, dict) else {}
 
 
 def _take(
@@ -183,7 +179,7 @@ def _state(
     derived_from: str | None = None,
     latest: bool = False,
 ) -> None:
-    uid = _meta(obj).get("uid")
+    uid = metadata_of(obj).get("uid")
     if state.obj is not None and state.uid != uid and row_type is not RowType.DELETED:
         # The name was given again: the object before must have gone, unseen by the log.
         gone = Step(entry, RowType.DELETED, state.obj, None, None, DELETION)
@@ -212,7 +208,7 @@ def _unanswered(stream: str, state: _State, entry: Entry) -> None:
     base = number_of(base_of(body))
     if base is not None:
         known = _told_by_base(state, made, base)
-    meta = _meta(made)
+    meta = metadata_of(made)
     if known is not None and {**made, "metadata": {**meta, "resourceVersion": ""}} == _without_rv(
         known
     ):
@@ -251,7 +247,7 @@ def _tells_revision(state: _State, body: _Parsed) -> bool:
 
 def _bare(obj: Raw) -> Raw:
     """The object without what says only when and how it was written."""
-    meta = {name: value for name, value in _meta(obj).items() if name not in _NOTES}
+    meta = {name: value for name, value in metadata_of(obj).items() if name not in _NOTES}
     return {**obj, "metadata": meta}
 
 
@@ -281,8 +277,8 @@ def _write(state: _State, body: _Parsed) -> None:
             _call(state, entry, "only the metadata of an object of which no more is known")
             return
         obj, raw, derived_from = {**state.obj, "metadata": obj.get("metadata")}, None, METADATA
-    meta = _meta(obj)
-    if _is_gone(meta) and known and state.obj is not None and _meta(state.obj) != meta:
+    meta = metadata_of(obj)
+    if _is_gone(meta) and known and state.obj is not None and metadata_of(state.obj) != meta:
         # The last finalizer of an object that is being deleted: the answer shows it at the revision
         # that it had before.
         last = state.steps[-1]
@@ -357,10 +353,10 @@ def _delete(
         else:
             _marked(state, entry, later)
         return
-    meta = _meta(obj)
+    meta = metadata_of(obj)
     raw = bytes(memoryview(entry.response))
     known = state.uid == body.uid and state.obj is not None
-    marked = known and _meta(state.obj).get("deletionTimestamp") is not None
+    marked = known and metadata_of(state.obj).get("deletionTimestamp") is not None
     stays = bool(meta.get("finalizers")) or bool(meta.get("deletionGracePeriodSeconds"))
     if known and body.rv == state.rv:
         _call(state, entry, "without effect: it was being deleted already")
@@ -382,7 +378,7 @@ def _delete(
 def _same_mark(obj: Raw | None, meta: Raw) -> bool:
     """Whether the object bears this very mark of deletion already."""
     names = ("deletionTimestamp", "deletionGracePeriodSeconds")
-    return obj is not None and all(_meta(obj).get(name) == meta.get(name) for name in names)
+    return obj is not None and all(metadata_of(obj).get(name) == meta.get(name) for name in names)
 
 
 def _end(state: _State, entry: Entry, obj: Raw) -> None:
@@ -390,7 +386,7 @@ def _end(state: _State, entry: Entry, obj: Raw) -> None:
 
 
 def _without_rv(obj: Raw) -> Raw:
-    return {**obj, "metadata": {**_meta(obj), "resourceVersion": ""}}
+    return {**obj, "metadata": {**metadata_of(obj), "resourceVersion": ""}}
 
 
 def _marked(state: _State, entry: Entry, later: Sequence[_Parsed]) -> None:
@@ -399,7 +395,7 @@ def _marked(state: _State, entry: Entry, later: Sequence[_Parsed]) -> None:
     if obj is None:
         _call(state, entry, "the deletion of an object of which no more is known")
         return
-    meta, now_ns = _meta(obj), entry.received_ns or 0
+    meta, now_ns = metadata_of(obj), entry.received_ns or 0
     if "deletionTimestamp" in meta:
         _call(state, entry, "it was being deleted already")
         return
@@ -413,7 +409,7 @@ def _marked(state: _State, entry: Entry, later: Sequence[_Parsed]) -> None:
         "deletionTimestamp": format_rfc3339(floor_second(now_ns) + grace_s * NS_PER_S),
         "deletionGracePeriodSeconds": grace_s,
     }
-    shown = _meta(following.obj) if following is not None else {}
+    shown = metadata_of(following.obj) if following is not None else {}
     if "deletionTimestamp" in shown and shown.get("deletionGracePeriodSeconds"):
         mark = {name: shown.get(name) for name in mark}
     if following is not None and following.obj is not None:
@@ -461,7 +457,7 @@ def placed(
         high: int | None = None
         rv, obj = step.rv, step.obj
         if rv is not None and step.derived_from is not None:
-            obj = {**obj, "metadata": {**_meta(obj), "resourceVersion": str(rv)}}
+            obj = {**obj, "metadata": {**metadata_of(obj), "resourceVersion": str(rv)}}
         if rv is None:
             following = next((s.rv for s in steps[index + 1 :] if s.rv is not None), None)
             low, high = clock.bounds(received_ns, at_ns)
@@ -473,7 +469,7 @@ def placed(
             if step.latest and high is not None:
                 near = high
             rv = clock.choose(max(low, last_rv), high, near=near)
-            obj = {**obj, "metadata": {**_meta(obj), "resourceVersion": str(rv)}}
+            obj = {**obj, "metadata": {**metadata_of(obj), "resourceVersion": str(rv)}}
         else:
             known_rv = max(known_rv, rv)
         last_rv = max(last_rv, rv)

@@ -45,7 +45,7 @@ def state_after(entry: Entry, body: Any, before: Raw | None) -> Raw:
             uri=entry.request_uri,
             agent="kubelet/" if entry.username.startswith(_NODE) else entry.agent or "",
         )
-    elif isinstance(body, dict) and _meta(body).get("uid") and entry.verb == "update":
+    elif isinstance(body, dict) and metadata_of(body).get("uid") and entry.verb == "update":
         made = body
     else:
         raise UnknownOutcomeError("the body that was sent is not the whole object")
@@ -55,7 +55,7 @@ def state_after(entry: Entry, body: Any, before: Raw | None) -> Raw:
 
 def base_of(body: Any) -> str | None:
     """The revision that an update was made on, as it says itself."""
-    revision = _meta(body).get("resourceVersion") if isinstance(body, dict) else None
+    revision = metadata_of(body).get("resourceVersion") if isinstance(body, dict) else None
     return revision if isinstance(revision, str) and revision else None
 
 
@@ -64,17 +64,18 @@ def without_status(body: Raw) -> Raw:
     return {**body, "status": {}}
 
 
-def _meta(obj: Raw | None) -> Raw:
+def metadata_of(obj: Raw | None) -> Raw:
+    """The metadata of an object; none of what has none."""
     meta = obj.get("metadata") if obj is not None else None
     return meta if isinstance(meta, dict) else {}
 
 
 def _as_stored(made: Raw, before: Raw | None, *, of_status: bool) -> Raw:
     """What the server makes of it: the part that the request is not about stays."""
-    meta = {name: value for name, value in _meta(made).items() if value not in ([], {})}
+    meta = {name: value for name, value in metadata_of(made).items() if value not in ([], {})}
     result = dict(made)
     if before is not None:
-        old = _meta(before)
+        old = metadata_of(before)
         meta["uid"] = old.get("uid")
         if of_status:
             result["spec"] = before.get("spec")
