@@ -100,7 +100,10 @@ tracekit sql 's3://bucket/night-*' "SELECT trace, count(*) FROM jobs GROUP BY AL
 - Columns with a closed set of values (`outcome`, `phase`, `verdict`, `deleted_by`, …) compare
   without regard to case; a value that one never has is refused: `outcome = 'faild'` is a slip.
 - `divergences`, `verdicts` and `cron_ticks` are computed when a query names them. Verdicts take a
-  replay of the trace and are kept in `cache/` inside the trace until it grows or the rules change.
+  replay of the trace and are kept in your cache directory (`TRACEKIT_CACHE_DIR`, else
+  `$XDG_CACHE_HOME/tracekit`, else `~/.cache/tracekit`), 500 of them, the ones used longest ago go
+  first; never in the trace. Beside them lie wide copies of what `tracekit compact` made narrow,
+  which DuckDB cannot read as it is: up to 4 GiB, by the same rule. All of it may be deleted.
 - DuckDB's own words work as well: `SHOW TABLES`, `DESCRIBE jobs`, `SUMMARIZE attempts`.
 """
 

@@ -25,7 +25,7 @@ from tracekit.sql.session import Session
 from tracekit.trace.format.schema import NAMES
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.watch import live as live_module
-from tracekit.watch.live import LEASE_NS, SILENT_NS, LiveJudge
+from tracekit.watch.live import LEASE_NS, SILENT_NS, WINDOW_NS, LiveJudge
 from tracekit.watch.news import News
 from tracekit.watch.waiting import WaitingJobs
 from tracekit.watch.window import relisted
@@ -198,3 +198,12 @@ def test_a_job_that_is_named_as_a_slot_is_taken_once(monkeypatch: pytest.MonkeyP
     (held,) = looked
     assert sorted(held.table(("seq",))["seq"].to_pylist()) == table["seq"].to_pylist()
     assert table.num_rows > 10
+
+
+def test_what_is_old_when_it_is_first_judged_is_told_once() -> None:
+    reader = lied()
+    live = LiveJudge(reader.header, resolve_era(reader, None, None))
+    live.feed(reader.table(NAMES))
+    live.feed(jobs_at(live.now_ns + 3 * WINDOW_NS))
+    assert [n for n in live.judge() if n.id >= "TK2"]
+    assert live.judge() == []

@@ -1,10 +1,11 @@
-"""Versions and feature gates as people write them."""
+"""Versions, feature gates and the process's zone as people write them."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
+from tracekit.cron.zones import UnknownZoneError, Zone, load_zone
 from tracekit.errors import UsageError
 
 _VERSION = re.compile(r"v?(\d+\.\d+(?:\.\d+)?(?:[-+][0-9A-Za-z.+-]*)?)")
@@ -18,6 +19,14 @@ def parse_version(text: str | None) -> str | None:
     if match is None:
         raise UsageError(f"{text!r} is not a Kubernetes version: write it like v1.36.3")
     return f"v{match[1]}"
+
+
+def parse_process_zone(name: str) -> Zone:
+    """The zone that the controller manager runs in."""
+    try:
+        return load_zone(name)
+    except UnknownZoneError as error:
+        raise UsageError(f"--process-zone: {error}; give a name of the tz database") from None
 
 
 def parse_feature_gates(text: str | None) -> dict[str, bool]:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from tracekit.cron.zones import UnknownZoneError, load_zone
+from tracekit.cron.zones import load_zone
 from tracekit.diff.cronjob import CronJobJudge
 from tracekit.diff.judge import KeyJudgement
 from tracekit.diff.sweep import Sweep
@@ -25,7 +25,7 @@ from tracekit.eras.era import Era, nearest_known
 from tracekit.eras.inferred_gates import ShownGate
 from tracekit.eras.job import JobRules
 from tracekit.eras.recorded_gates import reconcile_gates
-from tracekit.eras.texts import parse_feature_gates, parse_version
+from tracekit.eras.texts import parse_feature_gates, parse_process_zone, parse_version
 from tracekit.eras.version import KubeVersion
 from tracekit.errors import UnsupportedVersionError, UsageError
 from tracekit.judging.detected import detected_gates, detected_version
@@ -79,10 +79,7 @@ def resolve_era(
             era = replace(Era.resolve(era.basis, settings), version=era.version)
             warnings = (*warnings, _objects_show(shown))
     zone = process_zone or str(reader.header.scope.get("process_zone") or "UTC")
-    try:
-        load_zone(zone)
-    except UnknownZoneError as error:
-        raise UsageError(f"--process-zone: {error}; give a name of the tz database") from None
+    parse_process_zone(zone)
     return replace(era, warnings=warnings, process_zone=zone)
 
 

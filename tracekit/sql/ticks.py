@@ -20,11 +20,11 @@ from typing import Any, NamedTuple
 import duckdb
 import pyarrow as pa
 
-from tracekit.cron.zones import UnknownZoneError, Zone, load_zone
 from tracekit.eras.cronjob import Controller, CronJobEra, Exists
 from tracekit.eras.era import NEWEST, Era
+from tracekit.eras.texts import parse_process_zone
 from tracekit.eras.version import KubeVersion
-from tracekit.errors import TracekitError, UsageError
+from tracekit.errors import TracekitError
 from tracekit.kube.cronjob_views import CronJobStatus, CronJobView, cron_spec_from_raw
 from tracekit.kube.timestamps import NS_PER_S, parse_rfc3339
 from tracekit.replay.cron_runner import CronRunner
@@ -152,7 +152,7 @@ def ticks_of(
     rows = _rows(cursor, _CRONJOBS, trace=trace)
     if not rows:
         return TICK_SCHEMA.empty_table()
-    runner = CronRunner(_era(kubernetes_version), _zone(process_zone))
+    runner = CronRunner(_era(kubernetes_version), parse_process_zone(process_zone))
     around = _surroundings(cursor, trace)
     jobs: defaultdict[tuple[str, str], list[_Started]] = defaultdict(list)
     for row in _rows(cursor, _JOBS, trace=trace, annotation=f'$."{SCHEDULED_AT}"'):
@@ -410,10 +410,3 @@ def _rule(row: dict[str, Any]) -> _Rule:
         spec.suspend,
         None if deadline_s is None else deadline_s * NS_PER_S,
     )
-
-
-def _zone(name: str) -> Zone:
-    try:
-        return load_zone(name)
-    except UnknownZoneError as error:
-        raise UsageError(f"--process-zone: {error}; give a name of the tz database") from None

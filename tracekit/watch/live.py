@@ -194,7 +194,7 @@ class LiveJudge:
         if key in self._said:
             self._said[key] = max(self._said[key], at_ns, self._now_ns - WINDOW_NS)
             return False
-        self._said[key] = at_ns
+        self._said[key] = max(at_ns, self._now_ns - WINDOW_NS)
         return True
 
     def _forget(self) -> None:
