@@ -14,7 +14,7 @@ from tests.support.traces import TRACES
 from tests.unit.trace.test_formats import golden_log
 from tests.unit.trace.test_reader import SAMPLE, write
 from tracekit.errors import TraceFormatError
-from tracekit.trace.format import narrow_file
+from tracekit.trace.format import narrow_file, segments
 from tracekit.trace.format.model import Call, Gap, Origin, TraceHeader
 from tracekit.trace.format.narrow import narrowed
 from tracekit.trace.format.patches import FROM_COLUMNS, Joiner, Splitter
@@ -238,7 +238,7 @@ def other_schema(group):
 @pytest.fixture
 def many_groups(real, tmp_path, monkeypatch):
     """A narrow trace of one segment with many row groups."""
-    monkeypatch.setattr(narrow_file, "ROW_GROUP_ROWS", 200)
+    monkeypatch.setattr(segments, "ROW_GROUP_ROWS", 200)
     return narrow_of(real, tmp_path / "n")
 
 
