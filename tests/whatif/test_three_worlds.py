@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from tests.whatif.conftest import Import, answers, by_name
-from tracekit.worlds.drawing import merge_difference
+from tracekit.eras.behaviors import Behavior
+from tracekit.eras.era import Era
+from tracekit.eras.rows import differing_rows
+from tracekit.kube.views import job_from_raw
+from tracekit.process.manager import ManagerFlags
+from tracekit.replay.run_context import RunContext
+from tracekit.whatif import three_worlds
+from tracekit.whatif.answers import Cause, JobAnswer
+from tracekit.whatif.changes import Setting
+from tracekit.whatif.course import JobCourse
+from tracekit.whatif.model import ModelledJob
+from tracekit.whatif.three_worlds import Plan, ThreeWorlds
+from tracekit.worlds.drawing import JobWorld, merge_difference
 
 
 def test_pods_that_fail_together_make_other_pods(imported: Import) -> None:
@@ -64,3 +78,63 @@ def test_a_merge_patch_leads_from_one_to_the_other() -> None:
     new = {"a": 1, "b": {"c": [2], "d": 2}, "f": None}
     assert merge_difference(old, new) == {"b": {"c": [2]}, "e": None, "f": None}
     assert merge_difference(old, old) == {}
+
+
+# Causes, and how many runs look for them.
+
+OLD, NEW = Era.resolve("v1.25.4"), Era.resolve("v1.36.3")
+ROWS = differing_rows(OLD, NEW)
+#: The one row on which the number of pods hangs here.
+CAUSE = Cause("behavior", "pod_failure_delays_sync")
+OTHER = Cause("constant", next(row.name for row in ROWS if row.kind == "constant"))
+
+
+class TwoOrOnePods(ThreeWorlds):
+    """A model without a simulation: the old rules make one pod, the new ones two."""
+
+    eras: list[Era]
+
+    def _run(
+        self,
+        uids: Sequence[str],
+        era: Era,
+        flags: ManagerFlags,
+        seed: int,
+        settings: tuple[Setting, ...],
+    ) -> dict[str, ModelledJob]:
+        self.eras.append(era)
+        course = JobCourse(None, "", 1 if Behavior[CAUSE.name.upper()] in era else 2, 0, 0, None)
+        return {uid: ModelledJob(course, extrapolated=False, censored="") for uid in uids}
+
+
+def causes(*proved: Cause) -> tuple[tuple[Cause, ...], int]:
+    """Those of a Job of which the steps proved some, and how many runs looked for them."""
+    job = job_from_raw({"metadata": {"name": "one", "namespace": "shop", "uid": "u1"}})
+    recorded = JobCourse(None, "", 1, 0, 0, None)
+    fork = JobAnswer(job, recorded, "uncalibrated", reason="fork", because=proved)
+    flags = ManagerFlags()
+    model = TwoOrOnePods(Plan(OLD, NEW, RunContext(0), flags, flags), {"u1": JobWorld(job)})
+    model.eras = []
+    answer = model.answer([fork])["u1"]
+    assert answer.verdict == "pods"
+    assert model.eras == [OLD, NEW]
+    found = model.because(answer, ROWS)
+    assert NEW not in model.eras[2:]
+    return found, len(model.eras) - 2
+
+
+def test_rows_that_make_other_pods_are_found() -> None:
+    assert causes(CAUSE) == ((CAUSE,), 1)
+    assert causes(CAUSE, OTHER)[0] == (CAUSE,)
+    assert causes()[0] == causes(OTHER)[0] == (CAUSE,)
+
+
+@pytest.mark.parametrize("runs", [0, 1])
+def test_causes_that_the_steps_proved_stay_where_no_run_is_left(
+    runs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(three_worlds, "RUNS_MAX", runs)
+    assert causes(OTHER) == ((OTHER,), runs)
+    assert causes(CAUSE) == ((CAUSE,), runs)
+    # One run tells that the two suffice; that both are needed is what no run is left for.
+    assert causes(CAUSE, OTHER) == ((CAUSE, OTHER), runs)

@@ -12,7 +12,8 @@ from tracekit.cli.completion import complete_gates, complete_key, complete_trace
 from tracekit.cli.talk import say
 from tracekit.cli.trace_options import namespace_option, tell_warnings
 from tracekit.errors import UsageError
-from tracekit.judging.whatif import Running, Selected, Target, answer_all, from_era, target_era
+from tracekit.judging.judged import resolve_era
+from tracekit.judging.whatif import Running, Selected, Target, answer_all, target_era
 from tracekit.process.manager import ManagerFlags
 from tracekit.report.whatif import fails, render, render_why
 from tracekit.trace.reading.reader import TraceReader
@@ -183,7 +184,7 @@ def run(
     reader = TraceReader(trace)
     for problem in reader.problems:
         say(f"tracekit: {problem}")
-    recorded = from_era(reader, from_version, from_feature_gates)
+    recorded = resolve_era(reader, from_version, from_feature_gates)
     tell_warnings(recorded)
     targets = []
     for version in versions or (None,):

@@ -17,9 +17,9 @@ from tracekit.kube.views import JobView
 from tracekit.process.manager import ManagerFlags
 from tracekit.replay.feed import COLUMNS
 from tracekit.trace.reading.reader import TraceReader
-from tracekit.whatif.answers import Answers, Prover, may_be_modelled, needs_model
+from tracekit.whatif.answers import Answers, Prover, needs_model
 from tracekit.whatif.changes import Setting
-from tracekit.whatif.three_worlds import Plan, ThreeWorlds, outdone
+from tracekit.whatif.three_worlds import Baselines, Plan, ThreeWorlds, outdone
 from tracekit.worlds.drawing import JobWorld, job_worlds
 from tracekit.worlds.pace import Pace
 
@@ -65,11 +65,6 @@ class Target:
 
     version: str | None = None
     feature_gates: str | None = None
-
-
-def from_era(reader: TraceReader, version: str | None, feature_gates: str | None) -> Era:
-    """The rules by which the record is read."""
-    return resolve_era(reader, version, feature_gates)
 
 
 def target_era(reader: TraceReader, recorded: Era, target: Target) -> Era:
@@ -118,15 +113,19 @@ def answer_all(
         for prover, found in zip(provers, answers, strict=True):
             jobs = list(prover.answers(judged.replay, wanted))
             found.jobs += jobs
-            needed = needed or any(needs_model(job) or may_be_modelled(job) for job in jobs)
+            # Where the queue is the same, no run is asked about what is proved.
+            served = running.target_flags is None and prover.same_queue
+            needed = needed or any(needs_model(job) or (job.proved and not served) for job in jobs)
         pace.add(judged.replay.syncs, judged.timing.calls_ns)
         if needed and len(worlds) < WORLDS_MAX:
             worlds |= {world.job.uid: world for world in job_worlds(judged.replay)}
     if selected.part and not any(wanted(answer.job) for answer in answers[0].jobs):
         raise UsageError(f"the trace has no Job {selected.part}: see `tracekit jobs`")
+    flags = running.flags or ManagerFlags(*pace.throttle())
+    timing = pace.timing()
+    baselines: Baselines = {}
     for prover, found in zip(provers, answers, strict=True):
         found.draws = running.draws
-        flags = running.flags or ManagerFlags(*pace.throttle())
         plan = Plan(
             recorded,
             found.target,
@@ -135,9 +134,9 @@ def answer_all(
             with_flags(flags, running.target_flags),
             settings,
             running.draws,
-            pace.timing(),
+            timing,
         )
-        _run_model(found, ThreeWorlds(plan, worlds), prover, wanted)
+        _run_model(found, ThreeWorlds(plan, worlds, baselines), prover, wanted)
         found.jobs = [answer for answer in found.jobs if wanted(answer.job)]
         found.jobs.sort(key=lambda a: (a.job.namespace, a.job.name, a.job.created_ns, a.job.uid))
     return answers
@@ -156,7 +155,8 @@ def _run_model(
 ) -> None:
     """Let the model answer where no proof does; all Jobs share its process, as they did."""
     forks = [job for job in found.jobs if needs_model(job)]
-    others = [job for job in found.jobs if may_be_modelled(job)]
+    others = [job for job in found.jobs if job.proved]
+    # What the steps prove a run can contradict only where the queue is another.
     same = prover.same_queue and model.plan.flags == model.plan.target_flags
     if same or len(forks) + len(others) > MODELLED_MAX:
         others = []

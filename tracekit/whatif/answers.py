@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -56,10 +56,6 @@ class JobAnswer:
     #: Why in one word: censored, gap, before-record, …
     reason: str = ""
     differences: tuple[Difference, ...] = ()
-    #: The rules by which lives were found that the record never had.
-    rules: tuple[str, ...] = ()
-    #: In so many of so many runs of the model that say something.
-    agreeing: tuple[int, int] = (0, 0)
 
     @property
     def key(self) -> str:
@@ -112,11 +108,6 @@ def needs_model(answer: JobAnswer) -> bool:
     return answer.verdict == "uncalibrated" and answer.reason == "fork"
 
 
-def may_be_modelled(answer: JobAnswer) -> bool:
-    """Whether a run of the model may contradict what the steps prove: the queue is another."""
-    return answer.proved
-
-
 def severity_of(verdict: str) -> Severity:
     """The class of a verdict; what is not decided counts as none."""
     return Severity[verdict.upper()] if verdict.upper() in Severity.__members__ else Severity.SAME
@@ -155,7 +146,8 @@ class Prover:
         self.rows = differing_rows(recorded, target)
         self._ours = JobRules.of(recorded)
         self._rules: dict[frozenset[Row], JobRules] = {}
-        self._known: dict[tuple[Row, ...], int] = {}
+        #: Sets of rows that were enough for other Jobs, the last one found last.
+        self._known: dict[tuple[Row, ...], None] = {}
 
     @property
     def same_queue(self) -> bool:
@@ -174,7 +166,7 @@ class Prover:
             proof = proofs.get(uid) or JobProof(uid)
             answer = self._answer(record, proof, history)
             if self.causes and wanted(record.job) and proof.differences and not proof.lost:
-                answer = _with_causes(answer, self._because(facts, replay, uid, proof))
+                answer = replace(answer, because=self._because(facts, replay, uid, proof))
             yield answer
 
     def _proofs(
@@ -225,17 +217,20 @@ class Prover:
         """
         worst = _measure(proof)
 
-        def gone(rows: Iterable[Row]) -> bool:
+        def gone(rows: Sequence[Row]) -> bool:
+            if not rows:
+                return False
             found = self._proofs(facts, replay, frozenset(rows)).get(uid)
             return found is None or _measure(found) < worst
 
         start = next((rows for rows in self._known if gone(rows)), None)
         if start is None:
-            if not self.rows or not gone(self.rows):
+            if not gone(self.rows):
                 return tuple(Cause("setting", setting.name) for setting in self.settings)
             start = self.rows
         found = tuple(smallest(start, gone))
-        self._known[found] = self._known.pop(found, 0) + 1
+        self._known.pop(found, None)
+        self._known[found] = None
         if len(self._known) > _KNOWN:
             del self._known[next(iter(self._known))]
         return tuple(Cause(*row) for row in found)
@@ -261,10 +256,6 @@ def smallest(rows: Sequence[Row], enough: Callable[[Sequence[Row]], bool]) -> li
         if size == 1:
             return kept
         size = max(1, size // 2)
-
-
-def _with_causes(answer: JobAnswer, because: tuple[Cause, ...]) -> JobAnswer:
-    return replace(answer, because=because)
 
 
 def _undecided(answer: JobAnswer, verdict: str, reason: str, why: str) -> JobAnswer:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -11,7 +10,7 @@ from typing import Any, Final
 from tracekit.cluster.draws import Draws
 from tracekit.eras.era import Era
 from tracekit.kube.timestamps import NS_PER_S
-from tracekit.kube.views import PodView, completion_index, job_from_raw, pod_from_raw
+from tracekit.kube.views import PodView, job_from_raw, pod_from_raw
 from tracekit.process.manager import ManagerFlags
 from tracekit.simulate.run import Row, simulate
 from tracekit.simulate.world import CreateObject, PatchObject, Restart, UserWrite, World
@@ -32,8 +31,7 @@ class ModelledJob:
     """How one Job went in a run."""
 
     course: JobCourse
-    per_index: Mapping[int, int]  # pods by completion index
-    extrapolated: tuple[str, ...]  # the rules by which lives were found that nobody saw
+    extrapolated: bool  # lives were made up out of others
     censored: str  # why the run says nothing; empty if it does
 
 
@@ -117,18 +115,17 @@ def _by_job(rows: Iterable[Row], uids: set[str]) -> dict[str, _Seen]:
 def _modelled(seen: _Seen, lives: FilledLives) -> ModelledJob:
     if seen.job is None:
         course = JobCourse(None, "", 0, 0, 0, None)
-        return ModelledJob(course, {}, (), "the API server of that version refuses the Job")
+        why = "the API server of that version refuses the Job"
+        return ModelledJob(course, extrapolated=False, censored=why)
     job = job_from_raw(seen.job)
-    per_index: Counter[int] = Counter()
-    rules: dict[str, None] = {}
+    extrapolated = False
     censored = ""
     for uid, rows in seen.pods.items():
-        per_index[completion_index(rows[0].obj["metadata"].get("annotations", {}))] += 1
         given = lives.given.get(uid)
         if given is None:
             continue
         if given.rule != "seen":
-            rules[given.rule] = None
+            extrapolated = True
         if given.cut_off_ns is not None and _ran_ns(rows) > _usable_ns(given.cut_off_ns):
             censored = censored or (
                 "a pod lives on where its life was cut off in the record, and nobody saw how it "
@@ -137,7 +134,7 @@ def _modelled(seen: _Seen, lives: FilledLives) -> ModelledJob:
                 else "it makes a pod of which nothing like it was seen to its end"
             )
     course = JobCourse.of(job.status, job.created_ns, len(seen.pods))
-    return ModelledJob(course, per_index, tuple(rules), censored)
+    return ModelledJob(course, extrapolated, censored)
 
 
 def _usable_ns(cut_off_ns: int) -> int:

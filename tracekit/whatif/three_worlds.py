@@ -29,7 +29,8 @@ END_BOUND_S: Final = 3.0
 END_BOUND_PART: Final = 0.1
 #: So many Jobs are run together when rows are tried; of more each is run alone.
 TOGETHER_MAX: Final = 40
-#: So many runs look for causes; rows that could not be tried by then count as needed.
+#: So many runs look for causes. Once they are used up, what the steps proved stands as it is, and
+#: of a set that was being made smaller the rows that could not be tried count as needed.
 RUNS_MAX: Final = 150
 #: Further seeds that are tried for Jobs that the first ones do not reproduce.
 MORE_SEEDS: Final = 4
@@ -49,14 +50,21 @@ class Plan:
     timing: Timing = field(default_factory=Timing)
 
 
+#: Runs of the old rules by seed and Jobs: they are the same for each target that is asked about.
+Baselines = dict[tuple[int, tuple[str, ...]], dict[str, ModelledJob]]
+
+
 class ThreeWorlds:
     """Answers by runs of the model."""
 
-    def __init__(self, plan: Plan, worlds: Mapping[str, JobWorld]) -> None:
+    def __init__(
+        self, plan: Plan, worlds: Mapping[str, JobWorld], baselines: Baselines | None = None
+    ) -> None:
         self.plan = plan
         self.worlds = worlds
-        self._baselines: dict[tuple[int, tuple[str, ...]], dict[str, ModelledJob]] = {}
+        self._baselines: Baselines = {} if baselines is None else baselines
         self._tried: dict[tuple[tuple[str, ...], frozenset[Row], int], dict[str, ModelledJob]] = {}
+        self._looked = 0  # runs for causes
         self._asked: tuple[str, ...] = ()
         self._seeds: dict[str, int] = {}  # of the first run that reproduces a Job
         self._restarts = [
@@ -72,8 +80,11 @@ class ThreeWorlds:
 
     def target(self, uids: Sequence[str], seed: int) -> dict[str, ModelledJob]:
         """The new rules in the model."""
-        plan = self.plan
-        return self._run(uids, plan.target, plan.target_flags, seed, plan.settings)
+        key = (tuple(uids), _NO_ROWS, seed)
+        if key not in self._tried:
+            plan = self.plan
+            self._tried[key] = self._run(uids, plan.target, plan.target_flags, seed, plan.settings)
+        return self._tried[key]
 
     def _run(
         self,
@@ -104,14 +115,14 @@ class ThreeWorlds:
             late = seed >= self.plan.draws
             if late and all(pairs.values()):
                 break
-            old, new = self.baseline(uids, seed), self.target(uids, seed)
+            old = self.baseline(uids, seed)
             for uid in uids:
                 first.setdefault(uid, old[uid])
                 if late and pairs[uid]:
                     continue
                 if not misfit(by_uid[uid].recorded, old[uid].course):
                     self._seeds.setdefault(uid, seed)
-                    pairs[uid].append((old[uid], new[uid]))
+                    pairs[uid].append((old[uid], self.target(uids, seed)[uid]))
         found = {}
         for answer in asked:
             uid = answer.job.uid
@@ -168,11 +179,9 @@ class ThreeWorlds:
             answer,
             verdict=severity.name.lower(),
             proved=False,
-            extrapolated=bool(new.extrapolated),
-            rules=new.extrapolated,
+            extrapolated=new.extrapolated,
             baseline=old.course,
             target=new.course,
-            agreeing=(counts[worst], len(known)),
             why="",
             reason="",
         )
@@ -186,7 +195,7 @@ class ThreeWorlds:
         difference, the rows of its steps stand.
         """
         uid = answer.job.uid
-        if answer.baseline is None or answer.target is None:
+        if answer.baseline is None or answer.target is None or self._looked >= RUNS_MAX:
             return answer.because
         limit = difference_class(answer.baseline, answer.target)
         if limit <= Severity.FIELDS:
@@ -195,20 +204,24 @@ class ThreeWorlds:
         together = self._asked if len(self._asked) <= TOGETHER_MAX else (uid,)
         base = self.baseline(together, seed)[uid].course
 
+        def goes(back: Sequence[Row]) -> bool | None:
+            """Whether the difference goes; None where no run is left to find out."""
+            found = self._set_back(together, frozenset(back), seed)
+            return None if found is None else difference_class(base, found[uid].course) < limit
+
         def gone(back: Sequence[Row]) -> bool:
-            if len(self._tried) >= RUNS_MAX:
-                return False
-            found = self._set_back(together, frozenset(back), seed)[uid].course
-            return difference_class(base, found) < limit
+            return goes(back) is True
 
         if gone(()):
             return answer.because
         start = [Row(cause.kind, cause.name) for cause in answer.because if cause.kind in _KINDS]
-        if not (start and gone(start)):
+        enough = goes(start) if start else False
+        if enough is False:
             start = list(rows)
-            if not gone(start):
-                return self._asked_for()
-        return tuple(Cause(*row) for row in smallest(start, gone))
+            enough = goes(start)
+        if enough is None:
+            return answer.because
+        return tuple(Cause(*row) for row in smallest(start, gone)) if enough else self._asked_for()
 
     def _asked_for(self) -> tuple[Cause, ...]:
         """What the user set: fields of the spec, flags of the controller manager."""
@@ -222,16 +235,22 @@ class ThreeWorlds:
 
     def _set_back(
         self, uids: Sequence[str], rows: frozenset[Row], seed: int
-    ) -> dict[str, ModelledJob]:
-        """The new rules but for some rows, in the model."""
+    ) -> dict[str, ModelledJob] | None:
+        """The new rules but for some rows, in the model; None where no run is left."""
         key = (tuple(uids), rows, seed)
         if key not in self._tried:
+            if self._looked >= RUNS_MAX:
+                return None
+            self._looked += 1
+            if not rows:
+                return self.target(uids, seed)
             plan = self.plan
             era = with_rows(plan.target, plan.recorded, rows)
             self._tried[key] = self._run(uids, era, plan.target_flags, seed, plan.settings)
         return self._tried[key]
 
 
+_NO_ROWS: Final[frozenset[Row]] = frozenset()
 _KINDS: Final = ("gate", "behavior", "constant")
 
 
