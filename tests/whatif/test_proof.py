@@ -17,6 +17,7 @@ from tracekit.eras.rows import Row, differing_rows, with_rows
 from tracekit.judging.judged import Judge, resolve_era
 from tracekit.replay.feed import COLUMNS
 from tracekit.replay.key_facts import KeyFacts
+from tracekit.replay.rerun import Rerunner
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.whatif.answers import Prover
 from tracekit.whatif.changes import job_change
@@ -117,13 +118,14 @@ def test_every_row_of_a_cause_is_needed_and_all_together_suffice(imported: Impor
 
     def bad(judged: KeyJudgement, uid: str, rows: list[Row]) -> tuple[bool, int]:
         rules = JobRules.of(with_rows(target, recorded, rows))
-        facts = KeyFacts(judged.replay.history, ours, context)
-        proof = KeyProof(facts, rules, job_change(rules)).run(judged.replay)[uid]
+        rerunner = Rerunner(KeyFacts(judged.replay.history, ours, context))
+        proof = KeyProof(rerunner, rules, job_change(rules)).run(judged.replay)[uid]
         return proof.fork is not None, int(proof.severity)
 
     checked = 0
     for judged in judge_groups(reader.groups(COLUMNS), ours, context):
-        for answer in prover.answers(judged.replay, lambda _: True):
+        known = Rerunner(KeyFacts(judged.replay.history, ours, context))
+        for answer in prover.answers(judged.replay, known, lambda _: True):
             uid, rows = answer.job.uid, [Row(c.kind, c.name) for c in answer.because]
             whole = bad(judged, uid, [])
             if not answer.differences:

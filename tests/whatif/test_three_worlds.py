@@ -102,6 +102,7 @@ class TwoOrOnePods(ThreeWorlds):
         seed: int,
         settings: tuple[Setting, ...],
     ) -> dict[str, ModelledJob]:
+        del flags, seed, settings
         self.eras.append(era)
         course = JobCourse(None, "", 1 if Behavior[CAUSE.name.upper()] in era else 2, 0, 0, None)
         return {uid: ModelledJob(course, extrapolated=False, censored="") for uid in uids}

@@ -8,7 +8,7 @@ are whole seconds on the wire.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from tracekit.compare.fields import FieldDifference
 from tracekit.kube.timestamps import NS_PER_S, floor_second, format_rfc3339
@@ -41,15 +41,15 @@ def status_differences(
     if expected == observed:
         return []
     found: list[FieldDifference] = []
-    for name, path in _PLAIN:
+    for name, path in PLAIN:
         left, right = getattr(expected, name), getattr(observed, name)
         if left != right:
             found.append(FieldDifference(path, left, right))
-    for name, path in _SETS:
+    for name, path in SETS:
         left, right = getattr(expected, name), getattr(observed, name)
         if left != right and sorted(left) != sorted(right):
             found.append(FieldDifference(path, sorted(left), sorted(right)))
-    for name, path in _TIMES:
+    for name, path in TIMES:
         left, right = getattr(expected, name), getattr(observed, name)
         if not _time_fits(left, right, fresh_ns, window):
             found.append(FieldDifference(path, format_rfc3339(left), format_rfc3339(right)))
@@ -57,7 +57,9 @@ def status_differences(
     return found or _apart(expected, observed, fresh_ns, window.writing_ns)
 
 
-_PLAIN = (
+#: Fields of the view of a status and their paths: those compared as they are, those in which order
+#: means nothing, and times.
+PLAIN: Final = (
     ("active", "status.active"),
     ("ready", "status.ready"),
     ("succeeded", "status.succeeded"),
@@ -67,11 +69,11 @@ _PLAIN = (
     ("failed_indexes", "status.failedIndexes"),
     ("tracks_uncounted", "status.uncountedTerminatedPods"),
 )
-_SETS = (
+SETS: Final = (
     ("uncounted_succeeded", "status.uncountedTerminatedPods.succeeded"),
     ("uncounted_failed", "status.uncountedTerminatedPods.failed"),
 )
-_TIMES = (("start_ns", "status.startTime"), ("completion_ns", "status.completionTime"))
+TIMES: Final = (("start_ns", "status.startTime"), ("completion_ns", "status.completionTime"))
 _CONDITION_TIMES = (
     ("last_probe_ns", "lastProbeTime"),
     ("last_transition_ns", "lastTransitionTime"),
@@ -90,7 +92,7 @@ def _apart(
     """Times taken in this sync that are much older than the newest of them."""
     fresh = [
         (path, getattr(observed, name))
-        for name, path in _TIMES
+        for name, path in TIMES
         if getattr(expected, name) == fresh_ns
     ]
     for position, (left, right) in enumerate(

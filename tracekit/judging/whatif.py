@@ -16,6 +16,8 @@ from tracekit.kube.selectors import selector_from_text, selector_matches
 from tracekit.kube.views import JobView
 from tracekit.process.manager import ManagerFlags
 from tracekit.replay.feed import COLUMNS
+from tracekit.replay.key_facts import KeyFacts
+from tracekit.replay.rerun import Rerunner
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.whatif.answers import Answers, Prover, needs_model
 from tracekit.whatif.changes import Setting
@@ -108,10 +110,12 @@ def answer_all(
     groups = reader.groups(COLUMNS)
     worlds: dict[str, JobWorld] = {}
     pace = Pace()
-    for judged in judge_groups(groups, JobRules.of(recorded), context):
+    rules = JobRules.of(recorded)
+    for judged in judge_groups(groups, rules, context):
         needed = False
+        rerunner = Rerunner(KeyFacts(judged.replay.history, rules, context))
         for prover, found in zip(provers, answers, strict=True):
-            jobs = list(prover.answers(judged.replay, wanted))
+            jobs = list(prover.answers(judged.replay, rerunner, wanted))
             found.jobs += jobs
             # Where the queue is the same, no run is asked about what is proved.
             served = running.target_flags is None and prover.same_queue

@@ -11,11 +11,10 @@ from collections.abc import Iterator
 from tracekit.controllers.job.backoff import BackoffRecord
 from tracekit.controllers.job.context import SyncClock, SyncResult
 from tracekit.controllers.job.sync import sync_job
-from tracekit.kube.timestamps import NS_PER_S
 from tracekit.kube.views import JobView, PodView
 from tracekit.replay.cuts import CacheCuts, Cut, tell
 from tracekit.replay.history import Revision, Write, WriteKind
-from tracekit.replay.key_facts import CLOCK_SLACK_NS, KeyFacts
+from tracekit.replay.key_facts import KeyFacts, sync_clock
 from tracekit.replay.recorded_api import (
     Assumptions,
     Mismatch,
@@ -57,9 +56,8 @@ class Attempts(CacheCuts):
         self.attempts += 1
         if self.attempts > self._budget and not assume.lenient:
             raise Exhausted
-        # A time that no API object can hold marks what the controller took from its clock.
-        clock = SyncClock(now_ns if now_ns % NS_PER_S else now_ns + 1)
-        api = self._api(state.index, clock, self.earliest_ns(state, cut), assume, state.done)
+        clock = sync_clock(now_ns)
+        api = self.facts.api(state.index, clock, self.earliest_ns(state, cut), assume, state.done)
         known = cut.memory.backoff
         began = Began(state, cut.memory, cut.handled, now_ns, assume)
         cut = cut._replace(memory=cut.memory.copy())
@@ -94,29 +92,11 @@ class Attempts(CacheCuts):
 
     def after_the_record(self, cut: Cut, now_ns: int, assume: Assumptions) -> RecordedApi:
         """Run a sync for which no write is left: what it would do are the problems of the port."""
-        api = self._api(len(self.history.writes), SyncClock(now_ns | 1), 0, assume, frozenset())
+        api = self.facts.api(
+            len(self.history.writes), SyncClock(now_ns | 1), 0, assume, frozenset()
+        )
         self._run(cut, api)
         return api
-
-    def _api(
-        self,
-        start: int,
-        clock: SyncClock,
-        earliest_ns: int,
-        assume: Assumptions,
-        skip: frozenset[int],
-    ) -> RecordedApi:
-        return RecordedApi(
-            self.history,
-            start,
-            clock,
-            earliest_ns,
-            assume,
-            skip,
-            CLOCK_SLACK_NS,
-            self.rules,
-            self.facts.run_context.namespaces_ending.get(self.history.namespace),
-        )
 
     def _run(self, cut: Cut, api: RecordedApi) -> SyncResult:
         return sync_job(
@@ -266,8 +246,8 @@ class Attempts(CacheCuts):
     def silent_sync(self, state: State, cut: Cut, at_ns: int, assume: Assumptions) -> State | None:
         """The state after a sync at this cut, if it leaves no write."""
         self.attempts += 1
-        clock = SyncClock(at_ns if at_ns % NS_PER_S else at_ns + 1)
-        api = self._api(state.index, clock, cut.job.recv_ns, assume, state.done)
+        clock = sync_clock(at_ns)
+        api = self.facts.api(state.index, clock, cut.job.recv_ns, assume, state.done)
         memory = cut.memory.copy()
         try:
             result = self._run(cut._replace(memory=memory), api)

@@ -6,10 +6,11 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from itertools import accumulate
 
-from tracekit.controllers.job.context import Choices
+from tracekit.controllers.job.context import Choices, SyncClock
 from tracekit.eras.job import JobRules
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.replay.history import History, Write, WriteKind
+from tracekit.replay.recorded_api import Assumptions, RecordedApi
 from tracekit.replay.run_context import RunContext
 from tracekit.verdict import Assumption, Reason
 
@@ -40,6 +41,14 @@ def cut_off(context: RunContext, at_ns: int) -> Assumption | None:
 def record_ends(context: RunContext, at_ns: int) -> Assumption:
     """That the record may have ended within a sync that wrote at `at_ns`."""
     return Assumption("cut-off", at_ns, context.end_ns, "the record ends")
+
+
+def sync_clock(now_ns: int) -> SyncClock:
+    """The clock of a sync at that time, or a nanosecond later.
+
+    A time that no API object can hold marks what the controller took from its clock.
+    """
+    return SyncClock(now_ns if now_ns % NS_PER_S else now_ns + 1)
 
 
 class KeyFacts:
@@ -86,6 +95,27 @@ class KeyFacts:
         self._pods_by_ns = list(accumulate((pod.recv_ns for pod in history.pods), max))
         self._jobs_by_ns = list(accumulate((job.recv_ns for job in history.jobs), max))
         self._choices: tuple[int, Choices] | None = None
+
+    def api(
+        self,
+        start: int,
+        clock: SyncClock,
+        earliest_ns: int,
+        assume: Assumptions,
+        skip: frozenset[int],
+    ) -> RecordedApi:
+        """The API server as a sync met it that began before the write `start`."""
+        return RecordedApi(
+            self.history,
+            start,
+            clock,
+            earliest_ns,
+            assume,
+            skip,
+            CLOCK_SLACK_NS,
+            self.rules,
+            self.run_context.namespaces_ending.get(self.history.namespace),
+        )
 
     def choices(self, index: int) -> Choices:
         """What upstream leaves open, as the writes from `index` to the next status write chose."""

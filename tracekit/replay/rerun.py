@@ -21,8 +21,9 @@ from tracekit.eras.job import JobRules
 from tracekit.kube.timestamps import NS_PER_S, floor_second
 from tracekit.kube.views import Condition, JobStatus, JobView, PodView
 from tracekit.replay.history import Revision
-from tracekit.replay.key_facts import CLOCK_SLACK_NS, KeyFacts
-from tracekit.replay.recorded_api import Assumptions, Mismatch, RecordedApi, RecordEnds
+from tracekit.replay.key_facts import KeyFacts, sync_clock
+from tracekit.replay.recorded_api import Assumptions, Mismatch, RecordEnds
+from tracekit.replay.search_state import Explanation
 
 
 class Call(NamedTuple):
@@ -211,11 +212,42 @@ class Rerunner:
 
     def __init__(self, facts: KeyFacts) -> None:
         self.facts = facts
+        self._cache = PodCache()
+        self._explained: dict[int, Course | None] = {}  # by the sync's first write
+
+    def pods_at(self, position: int) -> list[PodView]:
+        """The pods in the cache after so many revisions, in the order in which they came."""
+        if position < self._cache.position:
+            self._cache = PodCache()  # going back would leave them in another order
+        self._cache.move_to(self.facts.history.pods, position)
+        return self._cache.pods()
+
+    def explained(self, sync: Explanation) -> Course | None:
+        """A sync that the search has explained, by the record's own rules; run once.
+
+        None if it does what was not observed.
+        """
+        began, job = sync.began, sync.job
+        if began is None or job is None:
+            return None
+        place = sync.writes[0].index
+        if place not in self._explained:
+            self._explained[place] = self.recorded(
+                job,
+                sync.pod_cut,
+                began.memory,
+                began.now_ns,
+                start=began.state.index,
+                assume=began.assume,
+                skip=began.state.done,
+                earliest_ns=sync.due_ns,
+            )
+        return self._explained[place]
 
     def recorded(
         self,
         job: Revision[JobView],
-        cache: PodCache,
+        pod_cut: int,
         memory: JobMemory,
         now_ns: int,
         *,
@@ -224,30 +256,19 @@ class Rerunner:
         skip: frozenset[int],
         earliest_ns: int,
     ) -> Course | None:
-        """The sync by the record's own rules; None if it does what was not observed."""
-        clock = SyncClock(now_ns if now_ns % NS_PER_S else now_ns + 1)
+        """A sync by the record's own rules; None if it does what was not observed."""
+        clock = sync_clock(now_ns)
         course = Course(job=job.view, now_ns=clock.now_ns)
-        facts = self.facts
-        api = RecordedApi(
-            facts.history,
-            start,
-            clock,
-            earliest_ns,
-            assume,
-            skip,
-            CLOCK_SLACK_NS,
-            facts.rules,
-            facts.run_context.namespaces_ending.get(facts.history.namespace),
-        )
+        api = self.facts.api(start, clock, earliest_ns, assume, skip)
         try:
             course.result = sync_job(
                 job.view,
-                cache.pods(),
-                memory,
+                self.pods_at(pod_cut),
+                memory.copy(),
                 Noted(api, course),
                 clock=clock,
-                rules=facts.rules,
-                choices=facts.choices(start),
+                rules=self.facts.rules,
+                choices=self.facts.choices(start),
             )
         except Mismatch:
             return None
@@ -258,7 +279,7 @@ class Rerunner:
     def by_other_rules(
         self,
         job: JobView,
-        pods: list[PodView],
+        pod_cut: int,
         memory: JobMemory,
         rules: JobRules,
         other: Course,
@@ -270,7 +291,7 @@ class Rerunner:
         course = Course(job=job, now_ns=clock.now_ns)
         course.result = sync_job(
             job,
-            pods,
+            self.pods_at(pod_cut),
             memory,
             Noted(SameAnswers(other, rules, clock.now_ns), course),
             clock=clock,

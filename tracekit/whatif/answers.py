@@ -12,7 +12,7 @@ from tracekit.eras.rows import Row, differing_rows, with_rows
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.kube.views import JobView
 from tracekit.replay.history import History
-from tracekit.replay.key_facts import KeyFacts
+from tracekit.replay.rerun import Rerunner
 from tracekit.replay.run_context import RunContext
 from tracekit.replay.search_state import KeyReplay
 from tracekit.whatif.changes import Setting, job_change
@@ -144,39 +144,39 @@ class Prover:
         self.settings = settings
         self.run_context = run_context
         self.rows = differing_rows(recorded, target)
-        self._ours = JobRules.of(recorded)
+        ours, theirs = JobRules.of(recorded), JobRules.of(target)
+        #: Whether the other rules would have been served at the very same times.
+        self.same_queue = ours.handlers == theirs.handlers and ours.retries == theirs.retries
         self._rules: dict[frozenset[Row], JobRules] = {}
         #: Sets of rows that were enough for other Jobs, the last one found last.
         self._known: dict[tuple[Row, ...], None] = {}
 
-    @property
-    def same_queue(self) -> bool:
-        """Whether the other rules would have been served at the very same times."""
-        theirs = JobRules.of(self.target)
-        return self._ours.handlers == theirs.handlers and self._ours.retries == theirs.retries
+    def answers(
+        self, replay: KeyReplay, rerunner: Rerunner, wanted: Callable[[JobView], bool]
+    ) -> Iterator[JobAnswer]:
+        """What the steps of a key prove of each of its Jobs; the causes for those wanted.
 
-    def answers(self, replay: KeyReplay, wanted: Callable[[JobView], bool]) -> Iterator[JobAnswer]:
-        """What the steps of a key prove of each of its Jobs; the causes for those wanted."""
+        `rerunner` knows the key by the record's rules; all provers of a record can share it.
+        """
         history = replay.history
         records = list(recorded_jobs(history))
-        facts = KeyFacts(history, self._ours, self.run_context)
-        proofs = self._proofs(facts, replay, frozenset())
+        proofs = self._proofs(rerunner, replay, frozenset())
         for record in records:
             uid = record.job.uid
             proof = proofs.get(uid) or JobProof(uid)
             answer = self._answer(record, proof, history)
             if self.causes and wanted(record.job) and proof.differences and not proof.lost:
-                answer = replace(answer, because=self._because(facts, replay, uid, proof))
+                answer = replace(answer, because=self._because(rerunner, replay, uid, proof))
             yield answer
 
     def _proofs(
-        self, facts: KeyFacts, replay: KeyReplay, set_back: frozenset[Row]
+        self, rerunner: Rerunner, replay: KeyReplay, set_back: frozenset[Row]
     ) -> dict[str, JobProof]:
         rules = self._rules.get(set_back)
         if rules is None:
             rules = JobRules.of(with_rows(self.target, self.recorded, set_back))
             self._rules[set_back] = rules
-        return KeyProof(facts, rules, job_change(rules, self.settings)).run(replay)
+        return KeyProof(rerunner, rules, job_change(rules, self.settings)).run(replay)
 
     def _answer(self, record: RecordedJob, proof: JobProof, history: History) -> JobAnswer:
         answer = JobAnswer(record.job, record.course, "same", differences=tuple(proof.differences))
@@ -209,7 +209,7 @@ class Prover:
     # Because.
 
     def _because(
-        self, facts: KeyFacts, replay: KeyReplay, uid: str, proof: JobProof
+        self, rerunner: Rerunner, replay: KeyReplay, uid: str, proof: JobProof
     ) -> tuple[Cause, ...]:
         """The smallest set of rows which, set back, makes the worst difference go.
 
@@ -220,7 +220,7 @@ class Prover:
         def gone(rows: Sequence[Row]) -> bool:
             if not rows:
                 return False
-            found = self._proofs(facts, replay, frozenset(rows)).get(uid)
+            found = self._proofs(rerunner, replay, frozenset(rows)).get(uid)
             return found is None or _measure(found) < worst
 
         start = next((rows for rows in self._known if gone(rows)), None)

@@ -17,14 +17,12 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from tracekit.cache.pods import PodCache
 from tracekit.controllers.job.memory import JobMemory
 from tracekit.eras.job import JobRules
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.kube.views import JobStatus, JobView, PodView
 from tracekit.replay.cuts import tell
 from tracekit.replay.history import Revision
-from tracekit.replay.key_facts import KeyFacts
 from tracekit.replay.recorded_api import Assumptions
 from tracekit.replay.rerun import Course, Rerunner
 from tracekit.replay.search_state import Apart, Explanation, KeyReplay
@@ -79,12 +77,14 @@ class _Override(NamedTuple):
 class KeyProof:
     """Walks other rules through the explained syncs of one key."""
 
-    def __init__(self, facts: KeyFacts, rules: JobRules, change: Change = lambda job: job) -> None:
-        self.facts = facts
-        self.history = facts.history
+    def __init__(
+        self, rerunner: Rerunner, rules: JobRules, change: Change = lambda job: job
+    ) -> None:
+        self.rerunner = rerunner
+        self.facts = rerunner.facts
+        self.history = rerunner.facts.history
         self.rules = rules
         self.change = change
-        self.rerunner = Rerunner(facts)
         self.proofs: dict[str, JobProof] = {}
         self._begin("")
 
@@ -136,17 +136,7 @@ class KeyProof:
     def _step(self, before: Explanation | None, sync: Explanation) -> None:
         began, job = sync.began, sync.job
         assert began is not None and job is not None  # noqa: S101, PT018 - run() saw to it
-        cache = self._cache(sync.pod_cut)
-        ours = self.rerunner.recorded(
-            job,
-            cache,
-            began.memory.copy(),
-            began.now_ns,
-            start=began.state.index,
-            assume=began.assume,
-            skip=began.state.done,
-            earliest_ns=sync.due_ns,
-        )
+        ours = self.rerunner.explained(sync)
         if ours is None or ours.result is None:
             self.now.lost = "the record ends, or its controller died, within a sync"
             return
@@ -155,7 +145,7 @@ class KeyProof:
         self._remember(before, began.memory, began.handled)
         view = self._view(job)
         theirs = self.rerunner.by_other_rules(
-            view, cache.pods(), self.memory, self.rules, ours, start=began.state.index
+            view, sync.pod_cut, self.memory, self.rules, ours, start=began.state.index
         )
         self.now.steps += 1
         self._tell(sync.pod_cut)
@@ -164,11 +154,6 @@ class KeyProof:
         self._compare(ours, theirs, sync.writes[0].recv_ns, str(sync.writes[0].rv))
         self._keep(ours, theirs, place)
         self._arm(ours, theirs)
-
-    def _cache(self, position: int) -> PodCache:
-        cache = PodCache()
-        cache.move_to(self.history.pods, position)
-        return cache
 
     def _view(self, job: Revision[JobView]) -> JobView:
         """The Job as the other rules would have found it."""
@@ -210,7 +195,7 @@ class KeyProof:
             return
         self.overrides.append(_Override(position, right.status))
         if left.status.finished is None and right.status.finished is None:
-            text = f"status: {', '.join(_FIELD.get(name, name) for name in differing)} differ"
+            text = f"status: {', '.join(differing)} differ"
         else:
             text = _endings(left.status, right.status, differing)
         if not any(d.text == text for d in self.now.differences):
@@ -297,7 +282,7 @@ class KeyProof:
     def _after(self, before: Explanation | None) -> None:
         """Ask the others until the record, or the Job, ends."""
         if before is None or before.job is None or not self._open:
-            self._close(before)
+            self._close()
             return
         jobs = [job for job in self.history.jobs if job.view.uid == self.now.uid]
         gone = next((job for job in jobs if job.type == "DELETED"), None)
@@ -306,10 +291,9 @@ class KeyProof:
         inputs = self._inputs(before, jobs[-1].position + (gone is None), pods)
         end = len(self.history.writes)
         self._ask(before, inputs, until_ns, end, before.state.done)
-        self._close(before)
+        self._close()
 
-    def _close(self, before: Explanation | None) -> None:
-        del before
+    def _close(self) -> None:
         if not self.now.uid:
             return
         last = self.overrides[-1] if self.overrides else None
@@ -354,10 +338,8 @@ class KeyProof:
                 tell(ours, revision, self.now.uid)
             handled = max(handled, pod_cut)
             self._tell(pod_cut)
-            times = []
             if stands_until - since_ns >= delay and place:
-                times.append(since_ns + self.rules.handlers.batch_ns)
-            for at_ns in times:
+                at_ns = since_ns + self.rules.handlers.batch_ns
                 self._probe(job, pod_cut, at_ns, ours, start, skip)
             for _ in range(_TIMERS):
                 timer_ns = self.timer_ns
@@ -378,12 +360,11 @@ class KeyProof:
         skip: frozenset[int],
     ) -> None:
         """One sync in which the record's rules had nothing to do: do the others do something?"""
-        cache = self._cache(pod_cut)
         refused = self.facts.refusals(now_ns) is not None
         ours = self.rerunner.recorded(
             job,
-            cache,
-            memory.copy(),
+            pod_cut,
+            memory,
             now_ns,
             start=start,
             assume=Assumptions(refusals=refused, silent=True),
@@ -394,7 +375,7 @@ class KeyProof:
             return  # they would have acted, so they were not served then
         copy = self.memory.copy()
         theirs = self.rerunner.by_other_rules(
-            self._view(job), cache.pods(), copy, self.rules, ours, start=start
+            self._view(job), pod_cut, copy, self.rules, ours, start=start
         )
         if not acts(theirs) and theirs.result is not None and not theirs.result.error:
             if theirs.result.wake_after_ns is not None:
@@ -406,17 +387,6 @@ class KeyProof:
         self._arm(ours, theirs)
 
 
-_FIELD = {
-    "completed_indexes": "completedIndexes",
-    "failed_indexes": "failedIndexes",
-    "tracks_uncounted": "uncountedTerminatedPods",
-    "uncounted_succeeded": "uncountedTerminatedPods",
-    "uncounted_failed": "uncountedTerminatedPods",
-    "start_ns": "startTime",
-    "completion_ns": "completionTime",
-}
-
-
 def _endings(left: JobStatus, right: JobStatus, differing: list[str]) -> str:
     def said(status: JobStatus) -> str:
         finished = status.finished
@@ -426,7 +396,7 @@ def _endings(left: JobStatus, right: JobStatus, differing: list[str]) -> str:
 
     if said(left) != said(right):
         return f"{said(left)} by the record's rules, {said(right)} by the others"
-    return f"status: {', '.join(_FIELD.get(name, name) for name in differing)} differ at the end"
+    return f"status: {', '.join(differing)} differ at the end"
 
 
 def _job_delay(job: Revision[JobView], rules: JobRules) -> int:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
+from tracekit.compare.status import PLAIN, SETS, TIMES
 from tracekit.controllers.actions import CreatePod
 from tracekit.kube.views import Condition, JobStatus
 from tracekit.replay.rerun import Call, Course
@@ -110,28 +111,19 @@ def _results(ours: Course, theirs: Course, at_ns: int, rv: str) -> Iterator[Diff
 
 
 def status_differences(ours: JobStatus, theirs: JobStatus) -> list[str]:
-    """The fields in which two statuses differ, times apart."""
-    found = [
-        name
-        for name in (
-            "active", "ready", "succeeded", "failed", "terminating", "completed_indexes",
-            "failed_indexes", "tracks_uncounted",
-        )
-        if getattr(ours, name) != getattr(theirs, name)
-    ]  # fmt: skip
+    """The fields in which two statuses differ, once for each difference; not when times are."""
+    found = [path for name, path in PLAIN if getattr(ours, name) != getattr(theirs, name)]
     found += [
-        name
-        for name in ("uncounted_succeeded", "uncounted_failed")
-        if sorted(getattr(ours, name)) != sorted(getattr(theirs, name))
+        path for name, path in SETS if sorted(getattr(ours, name)) != sorted(getattr(theirs, name))
     ]
     found += [
-        name
-        for name in ("start_ns", "completion_ns")
+        path
+        for name, path in TIMES
         if (getattr(ours, name) is None) != (getattr(theirs, name) is None)
     ]
     if _briefs(ours.conditions) != _briefs(theirs.conditions):
-        found.append("conditions")
-    return found
+        found.append("status.conditions")
+    return [path.split(".")[1] for path in found]
 
 
 def _briefs(conditions: tuple[Condition, ...]) -> list[tuple[Any, ...]]:
