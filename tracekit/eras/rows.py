@@ -7,16 +7,16 @@ ever shipped; it answers the question which row makes a difference.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from tracekit.eras.behavior_releases import SHIPPED
 from tracekit.eras.behaviors import Behavior, flags_of
-from tracekit.eras.constants import CHANGES, Constants
-from tracekit.eras.era import Era, GateFlags
+from tracekit.eras.constants import CHANGES
+from tracekit.eras.era import Era
 from tracekit.eras.gates import GATE_BY_NAME, GATES, Gate
 from tracekit.eras.references import REFERENCES
-from tracekit.eras.table import format_value, gate_state
+from tracekit.eras.table import KINDS, differences
 
 
 class Row(NamedTuple):
@@ -43,19 +43,12 @@ class RowText:
 
 def differing_rows(left: Era, right: Era) -> tuple[Row, ...]:
     """The rows in which two eras differ: gates first, then behaviors, then constants."""
-    gates = [Row("gate", g.value) for g in Gate if left.enabled(g) != right.enabled(g)]
-    behaviors = [Row("behavior", b.name.lower()) for b in Behavior if (b in left) != (b in right)]
-    constants = [
-        Row("constant", field.name)
-        for field in fields(Constants)
-        if getattr(left.constants, field.name) != getattr(right.constants, field.name)
-    ]
-    return (*gates, *behaviors, *constants)
+    return tuple(Row(found.kind, found.name) for found in differences(left, right))
 
 
 def with_rows(era: Era, other: Era, rows: Collection[Row]) -> Era:
     """`era`, but these rows as in `other`."""
-    names = {kind: {row.name for row in rows if row.kind == kind} for kind in _KINDS}
+    names = {kind: {row.name for row in rows if row.kind == kind} for kind in KINDS}
     gates = {name: getattr(other.gates, name) for name in names["gate"]}
     behaviors = frozenset(
         behavior
@@ -68,7 +61,7 @@ def with_rows(era: Era, other: Era, rows: Collection[Row]) -> Era:
     )
     return replace(
         era,
-        gates=GateFlags(**{**_flags(era.gates), **gates}),
+        gates=replace(era.gates, **gates),
         enabled_gates=enabled,
         behaviors=flags_of(behaviors),
         held_behaviors=behaviors,
@@ -76,46 +69,23 @@ def with_rows(era: Era, other: Era, rows: Collection[Row]) -> Era:
     )
 
 
-_KINDS = ("gate", "behavior", "constant")
-
-
-def _flags(gates: GateFlags) -> dict[str, bool]:
-    return {field.name: getattr(gates, field.name) for field in fields(GateFlags)}
-
-
 def describe_row(row: Row, left: Era, right: Era) -> RowText:
-    """A row in words, and what makes the target keep the old behaviour."""
-    reference = REFERENCES.get((row.kind, row.name), "")
+    """A row in which two eras differ in words, and what makes the target keep the old behaviour.
+
+    Raises:
+        KeyError: They do not differ in it.
+    """
+    found = {Row(one.kind, one.name): one for one in differences(left, right)}[row]
+    about, keeps = found.about, ""
     if row.kind == "gate":
         gate = GATE_BY_NAME[row.name]
-        history = GATES[gate]
-        keeps = ""
-        if history.is_settable(right.basis):
+        upstream = "pkg/features/kube_features.go"
+        if GATES[gate].is_settable(right.basis):
             keeps = f"--feature-gates={row.name}={str(left.enabled(gate)).lower()}"
-        return RowText(
-            history.about,
-            "pkg/features/kube_features.go",
-            reference,
-            gate_state(left, gate),
-            gate_state(right, gate),
-            keeps,
-        )
-    if row.kind == "behavior":
-        behavior = Behavior[row.name.upper()]
-        shipped = SHIPPED[behavior]
-        return RowText(
-            shipped.about,
-            shipped.upstream,
-            reference,
-            "yes" if behavior in left else "no",
-            "yes" if behavior in right else "no",
-            "",
-        )
-    return RowText(
-        row.name.replace("_", " "),
-        next((where for _, values, where in CHANGES if row.name in values), ""),
-        reference,
-        format_value(row.name, getattr(left.constants, row.name)),
-        format_value(row.name, getattr(right.constants, row.name)),
-        "",
-    )
+    elif row.kind == "behavior":
+        upstream = SHIPPED[Behavior[row.name.upper()]].upstream
+    else:
+        about = row.name.replace("_", " ")
+        upstream = next((where for _, values, where in CHANGES if row.name in values), "")
+    reference = REFERENCES.get((row.kind, row.name), "")
+    return RowText(about, upstream, reference, found.left, found.right, keeps)

@@ -6,6 +6,7 @@ Everything is read from the gate, behavior and constant tables; nothing is told 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import Final
 
 from tracekit.eras.behavior_releases import SHIPPED
 from tracekit.eras.behaviors import Behavior
@@ -13,6 +14,9 @@ from tracekit.eras.constants import CHANGES, Constants, constants_of
 from tracekit.eras.era import NEWEST, Era
 from tracekit.eras.gates import GATES, Gate
 from tracekit.eras.version import KubeVersion
+
+#: What a row of the table can be, in the order in which they are told.
+KINDS: Final = ("gate", "behavior", "constant")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +49,9 @@ class Difference:
 def all_changes() -> list[Change]:
     """Every change of every known release, oldest first."""
     changes = [*_gate_changes(), *_behavior_changes(), *_constant_changes()]
-    order = {"gate": 0, "behavior": 1, "constant": 2}
-    return sorted(changes, key=lambda c: (KubeVersion.parse(c.version), order[c.kind], c.name))
+    return sorted(
+        changes, key=lambda c: (KubeVersion.parse(c.version), KINDS.index(c.kind), c.name)
+    )
 
 
 def _gate_changes() -> list[Change]:

@@ -9,6 +9,7 @@ from typing import Any, Final, TextIO
 from tracekit.eras.era import Era
 from tracekit.eras.gates import GATES, Gate
 from tracekit.eras.rows import Row, RowText, describe_row
+from tracekit.eras.table import KINDS
 from tracekit.foreign import for_terminal
 from tracekit.kube.timestamps import format_rfc3339
 from tracekit.report.documents import write_document
@@ -53,7 +54,7 @@ def cause_groups(answers: Answers) -> list[CauseGroup]:
 
 def row_text(cause: Cause, answers: Answers) -> RowText | None:
     """What the table says of a cause; None for what the user set."""
-    if cause.kind in ("gate", "behavior", "constant"):
+    if cause.kind in KINDS:
         return describe_row(Row(*cause), answers.recorded, answers.target)
     return None
 

@@ -13,6 +13,7 @@ from typing import Final
 
 from tracekit.eras.era import Era
 from tracekit.eras.rows import Row, with_rows
+from tracekit.eras.table import KINDS
 from tracekit.process.manager import ManagerFlags
 from tracekit.replay.run_context import RunContext
 from tracekit.simulate.draws import SeededDraws, Timing
@@ -214,7 +215,7 @@ class ThreeWorlds:
 
         if gone(()):
             return answer.because
-        start = [Row(cause.kind, cause.name) for cause in answer.because if cause.kind in _KINDS]
+        start = [Row(cause.kind, cause.name) for cause in answer.because if cause.kind in KINDS]
         enough = goes(start) if start else False
         if enough is False:
             start = list(rows)
@@ -251,7 +252,6 @@ class ThreeWorlds:
 
 
 _NO_ROWS: Final[frozenset[Row]] = frozenset()
-_KINDS: Final = ("gate", "behavior", "constant")
 
 
 def outdone(proved: JobAnswer, modelled: JobAnswer) -> bool:
