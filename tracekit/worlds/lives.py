@@ -18,11 +18,9 @@ class SeenLife:
     """A life as far as the record shows it."""
 
     slot: Slot
-    uid: str
     life: PodLife
     #: It was cut off after running (or waiting) so long, and nobody saw how it would have gone on.
     cut_off_ns: int | None = None
-    cut_off_by: str = ""  # deletion, or end of record
 
 
 def seen_life(slot: Slot, revisions: Sequence[Revision[PodView]]) -> SeenLife:
@@ -58,12 +56,10 @@ def seen_life(slot: Slot, revisions: Sequence[Revision[PodView]]) -> SeenLife:
     elif stopped is not None:
         life = _with_death(life, revisions, stopped)
     if run_ns is not None:
-        return SeenLife(slot, first.view.uid, life)
-    until = stopped if killed else None
-    until_ns = until.recv_ns if until is not None else revisions[-1].recv_ns
+        return SeenLife(slot, life)
+    until_ns = (stopped if killed and stopped is not None else revisions[-1]).recv_ns
     since_ns = started_ns if started_ns is not None else bound_ns
-    by = "deletion" if until is not None else "end of record"
-    return SeenLife(slot, first.view.uid, life, max(0, until_ns - since_ns), by)
+    return SeenLife(slot, life, max(0, until_ns - since_ns))
 
 
 def _first(

@@ -13,7 +13,9 @@ from typing import Final
 
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.replay.search_state import Explanation
+from tracekit.sim.clock import VirtualClock
 from tracekit.simulate.draws import Timing
+from tracekit.workqueue.rate_limiters import BucketRateLimiter
 
 _NS_PER_MS: Final = 1_000_000
 #: Two writes of a sync that are further apart waited for something else than the API server.
@@ -70,10 +72,10 @@ class Pace:
 
 def _fits(requests: Sequence[int], qps: int, burst: int) -> bool:
     """Whether a client with this bucket can have made the requests at these times."""
-    tokens, before_ns = float(burst), requests[0] if requests else 0
+    clock = VirtualClock(requests[0] if requests else 0)
+    bucket = BucketRateLimiter(clock, qps=qps, burst=burst)
     for at_ns in requests:
-        tokens = min(float(burst), tokens + (at_ns - before_ns) * qps / NS_PER_S) - 1
-        before_ns = at_ns
-        if tokens < -_JITTER_CALLS:
+        clock.advance_to(at_ns)
+        if bucket.when_ns("") * qps > _JITTER_CALLS * NS_PER_S:
             return False
     return True
