@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from tracekit.cluster.store import Raw
 from tracekit.eras.api_server import ApiRules
+from tracekit.kube.job_defaults import default_backoff_limit
 from tracekit.kube.views import JOB_TRACKING_ANNOTATION
 
 _UID_LABEL: Final = "controller-uid"
@@ -29,7 +30,7 @@ def new_job(body: Raw, rules: ApiRules) -> Raw:
         spec["completions"] = 1
     spec.setdefault("parallelism", 1)
     per_index = spec.get("backoffLimitPerIndex") is not None
-    spec.setdefault("backoffLimit", 2**31 - 1 if per_index else 6)
+    spec.setdefault("backoffLimit", default_backoff_limit(per_index=per_index))
     if rules.completion_mode:
         spec.setdefault("completionMode", "NonIndexed")
     if "suspend" not in rules.dropped:
@@ -40,7 +41,7 @@ def new_job(body: Raw, rules: ApiRules) -> Raw:
     template = spec.setdefault("template", {})
     if not spec.get("manualSelector"):
         _generate_selector(meta, spec, template, prefixed=rules.prefixed_labels)
-    template["spec"] = pod_spec(template.get("spec", {}))
+    default_pod_spec(template.setdefault("spec", {}))
     if not meta.get("labels"):
         # A Job without labels takes those of its template.
         labels = template.get("metadata", {}).get("labels")
@@ -78,7 +79,7 @@ def new_cron_job(body: Raw, rules: ApiRules) -> Raw:
     for name in rules.unknown:
         job_spec.pop(name, None)
     template = job_spec.setdefault("template", {})
-    template["spec"] = pod_spec(template.get("spec", {}))
+    default_pod_spec(template.setdefault("spec", {}))
     cron_job["status"] = {}
     return cron_job
 
@@ -86,31 +87,29 @@ def new_cron_job(body: Raw, rules: ApiRules) -> Raw:
 def new_pod(body: Raw) -> Raw:
     """A Pod as it is stored."""
     pod = copy.deepcopy(body)
-    spec = pod_spec(pod.get("spec", {}))
+    spec = pod.setdefault("spec", {})
+    default_pod_spec(spec)
     spec.setdefault("enableServiceLinks", True)
     spec.setdefault("priority", 0)
     spec.setdefault("preemptionPolicy", "PreemptLowerPriority")
     spec["tolerations"] = [*spec.get("tolerations", ()), *_default_tolerations()]
-    pod["spec"] = spec
     pod["status"] = {"phase": "Pending", "qosClass": "BestEffort"}
     return pod
 
 
-def pod_spec(spec: Raw) -> Raw:
-    """A pod spec with the defaults that a template and a pod share."""
-    made = copy.deepcopy(spec)
+def default_pod_spec(spec: Raw) -> None:
+    """Fill in the defaults that a template's pods and a pod share."""
     for group in ("initContainers", "containers"):
-        for container in made.get(group) or ():
+        for container in spec.get(group) or ():
             container.setdefault("resources", {})
             container.setdefault("terminationMessagePath", "/dev/termination-log")
             container.setdefault("terminationMessagePolicy", "File")
             container.setdefault("imagePullPolicy", "IfNotPresent")
-    made.setdefault("restartPolicy", "Always")
-    made.setdefault("terminationGracePeriodSeconds", 30)
-    made.setdefault("dnsPolicy", "ClusterFirst")
-    made.setdefault("securityContext", {})
-    made.setdefault("schedulerName", "default-scheduler")
-    return made
+    spec.setdefault("restartPolicy", "Always")
+    spec.setdefault("terminationGracePeriodSeconds", 30)
+    spec.setdefault("dnsPolicy", "ClusterFirst")
+    spec.setdefault("securityContext", {})
+    spec.setdefault("schedulerName", "default-scheduler")
 
 
 def _default_tolerations() -> list[dict[str, Any]]:

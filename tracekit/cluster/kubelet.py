@@ -16,7 +16,7 @@ from tracekit.cluster.pod_life import Lives, PodLife, Slot
 from tracekit.cluster.statuses import time_text
 from tracekit.cluster.store import Change, Raw
 from tracekit.kube.timestamps import NS_PER_S
-from tracekit.kube.views import COMPLETION_INDEX_ANNOTATION, go_atoi
+from tracekit.kube.views import completion_index
 
 KUBELET: Final = "kubelet"
 SCHEDULER: Final = "kube-scheduler"
@@ -96,7 +96,8 @@ class Kubelet:
             (ref for ref in meta.get("ownerReferences", ()) if ref.get("controller")), None
         )
         job_uid = owner["uid"] if owner is not None else meta["uid"]
-        index = go_atoi(meta.get("annotations", {}).get(COMPLETION_INDEX_ANNOTATION, ""))
+        known = completion_index(meta.get("annotations", {}))
+        index = known if known >= 0 else None
         slot = Slot(
             namespace=meta["namespace"],
             job=owner["name"] if owner is not None else "",

@@ -11,23 +11,15 @@ from typing import Any, Final
 
 from tracekit.compare.fields import FieldDifference
 from tracekit.controllers.cronjob.actions import CreateJob
+from tracekit.kube.job_defaults import GENERATED_LABELS, default_backoff_limit
 from tracekit.kube.views import JOB_TRACKING_ANNOTATION
 
-#: Labels that the server generates on the pod template, and on a Job that has no labels.
-_GENERATED_LABELS: Final = frozenset(
-    {
-        "controller-uid",
-        "job-name",
-        "batch.kubernetes.io/controller-uid",
-        "batch.kubernetes.io/job-name",
-    }
-)
 _ANNOTATION_ADDITIONS: Final = frozenset({JOB_TRACKING_ANNOTATION})
 #: Fields of a Job spec that the server fills in, and with what; None = with anything.
 _SPEC_DEFAULTS: Final[Mapping[str, Any]] = {
     "parallelism": 1,
     "completions": 1,
-    "backoffLimit": None,  # see _default_backoff_limit
+    "backoffLimit": None,  # see default_backoff_limit
     "completionMode": "NonIndexed",
     "suspend": False,
     "manualSelector": False,
@@ -65,7 +57,7 @@ def _labels(
     intent: CreateJob, observed: Mapping[str, Any], pod_labels: Mapping[str, Any]
 ) -> Iterator[FieldDifference]:
     expected = intent.labels or pod_labels
-    shown = {k: v for k, v in observed.items() if k in expected or k not in _GENERATED_LABELS}
+    shown = {k: v for k, v in observed.items() if k in expected or k not in GENERATED_LABELS}
     yield from _maps("metadata.labels", expected, shown)
 
 
@@ -98,18 +90,14 @@ def _spec(expected: Mapping[str, Any], observed: Mapping[str, Any]) -> Iterator[
         if key not in expected:
             default = _SPEC_DEFAULTS.get(key)
             if key == "backoffLimit":
-                default = _default_backoff_limit(expected)
+                per_index = expected.get("backoffLimitPerIndex") is not None
+                default = default_backoff_limit(per_index=per_index)
             if key not in _SPEC_DEFAULTS or (default is not None and observed[key] != default):
                 yield FieldDifference(path, None, observed[key])
         elif key == "template":
             yield from _within(path, expected[key], observed.get(key))
         elif expected[key] != observed.get(key):
             yield FieldDifference(path, expected[key], observed.get(key))
-
-
-def _default_backoff_limit(spec: Mapping[str, Any]) -> int:
-    """A Job with a limit for each index has none as a whole."""
-    return 6 if spec.get("backoffLimitPerIndex") is None else 2**31 - 1
 
 
 def _within(path: str, expected: Any, observed: Any) -> Iterator[FieldDifference]:
@@ -120,7 +108,7 @@ def _within(path: str, expected: Any, observed: Any) -> Iterator[FieldDifference
                 continue
             yield from _within(f"{path}.{key}", value, observed.get(key))
         if path.endswith(".labels"):
-            for key in sorted(set(observed) - set(expected) - _GENERATED_LABELS):
+            for key in sorted(set(observed) - set(expected) - GENERATED_LABELS):
                 yield FieldDifference(f"{path}.{key}", None, observed[key])
     elif isinstance(expected, list) and isinstance(observed, list):
         if len(expected) != len(observed):

@@ -20,6 +20,7 @@ from tracekit.cluster.store import Change, Raw, Store
 from tracekit.eras.api_server import ApiRules
 from tracekit.eras.era import Era
 from tracekit.eras.job_status import StatusValidation
+from tracekit.kube.merge_patch import merge_patched
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.process.manager import ControllerManager, ManagerFlags
 from tracekit.sim.clock import VirtualClock
@@ -153,7 +154,7 @@ class _Simulation:
                 else:
                     yield server.create(
                         write.kind,
-                        copy.deepcopy(dict(write.body)),
+                        dict(write.body),
                         manager=write.manager,
                         uid=write.uid,
                     )
@@ -162,7 +163,7 @@ class _Simulation:
                     write.kind,
                     write.namespace,
                     write.name,
-                    lambda obj: merge_patch(obj, write.patch),
+                    lambda obj: _patch(obj, write.patch),
                     manager=write.manager,
                 )
             case DeleteObject():
@@ -189,15 +190,7 @@ def _is_meant(write: DeletePodOf, slot: Slot) -> bool:
     return write.ordinal in (None, slot.ordinal) and write.completion_index in indexes
 
 
-def merge_patch(target: Raw, patch: Mapping[str, Any]) -> None:
-    """Apply a JSON merge patch (RFC 7386) in place."""
-    for key, value in patch.items():
-        if value is None:
-            target.pop(key, None)
-        elif isinstance(value, Mapping):
-            inner = target.get(key)
-            if not isinstance(inner, dict):
-                inner = target[key] = {}
-            merge_patch(inner, value)
-        else:
-            target[key] = copy.deepcopy(value)
+def _patch(obj: Raw, patch: Mapping[str, Any]) -> None:
+    merged = merge_patched(obj, copy.deepcopy(dict(patch)))
+    obj.clear()
+    obj.update(merged)

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from tracekit.eras.job import JobRules
 from tracekit.errors import UsageError
+from tracekit.kube.job_defaults import default_backoff_limit
 from tracekit.kube.views import JOB_TRACKING_ANNOTATION, JobView, job_spec_from_raw
 from tracekit.suggest import hint
 
@@ -26,26 +27,17 @@ JOB_FIELDS: Final = (
     "podReplacementPolicy", "successPolicy", "suspend", "template.spec.restartPolicy",
     "template.spec.terminationGracePeriodSeconds", "ttlSecondsAfterFinished",
 )  # fmt: skip
-CRON_FIELDS: Final = (
-    "concurrencyPolicy", "failedJobsHistoryLimit", "schedule", "startingDeadlineSeconds",
-    "successfulJobsHistoryLimit", "suspend", "timeZone",
-)  # fmt: skip
-#: What backoffLimit defaults to where there is one per index, which some versions do not know.
-_NO_LIMIT: Final = 2**31 - 1
-_DEFAULT_LIMIT: Final = 6
 _WHOLE_NUMBERS: Final = frozenset(
     {
         "activeDeadlineSeconds", "backoffLimit", "backoffLimitPerIndex", "completions",
         "maxFailedIndexes", "parallelism", "ttlSecondsAfterFinished",
-        "template.spec.terminationGracePeriodSeconds", "failedJobsHistoryLimit",
-        "startingDeadlineSeconds", "successfulJobsHistoryLimit",
+        "template.spec.terminationGracePeriodSeconds",
     }
 )  # fmt: skip
 _CHOICES: Final = {
     "completionMode": ("Indexed", "NonIndexed"),
     "podReplacementPolicy": ("Failed", "TerminatingOrFailed"),
     "template.spec.restartPolicy": ("Never", "OnFailure"),
-    "concurrencyPolicy": ("Allow", "Forbid", "Replace"),
 }
 
 Change = Callable[[JobView], JobView]
@@ -65,48 +57,46 @@ class Setting:
         return f"spec.{self.path}={json.dumps(value) if isinstance(value, bool) else value}"
 
 
-def parse_settings(
-    texts: Iterable[str], fields: tuple[str, ...] = JOB_FIELDS, option: str = "--set"
-) -> tuple[Setting, ...]:
-    """`spec.backoffLimit=3` and its like.
+def parse_settings(texts: Iterable[str]) -> tuple[Setting, ...]:
+    """What `--set` names: `spec.backoffLimit=3` and its like.
 
     Raises:
         UsageError: It is no setting, or the field is none that the controllers read.
     """
-    return tuple(_setting(text, fields, option) for text in texts)
+    return tuple(_setting(text) for text in texts)
 
 
-def _setting(text: str, fields: tuple[str, ...], option: str) -> Setting:
+def _setting(text: str) -> Setting:
     path, sign, said = text.partition("=")
     name = path.strip().removeprefix("spec.")
     if not sign:
-        raise UsageError(f"{option} {text!r} sets nothing: write it like spec.{fields[0]}=…")
-    if name not in fields:
+        raise UsageError(f"--set {text!r} sets nothing: write it like spec.{JOB_FIELDS[0]}=…")
+    if name not in JOB_FIELDS:
         raise UsageError(
-            f"{option} {text!r}: the controllers read no field spec.{name}"
-            + hint(name, fields, f"they read {', '.join(fields)}")
+            f"--set {text!r}: the controllers read no field spec.{name}"
+            + hint(name, JOB_FIELDS, f"they read {', '.join(JOB_FIELDS)}")
         )
     try:
         value = json.loads(said)
     except json.JSONDecodeError:
         value = said.strip()
-    _check(name, value, text, option)
+    _check(name, value, text)
     return Setting(name, value)
 
 
-def _check(name: str, value: Any, text: str, option: str) -> None:
+def _check(name: str, value: Any, text: str) -> None:
     if value is None:
         return
     if name in _WHOLE_NUMBERS and (
         not isinstance(value, int) or isinstance(value, bool) or value < 0
     ):
-        raise UsageError(f"{option} {text!r}: spec.{name} takes a whole number, not below 0")
+        raise UsageError(f"--set {text!r}: spec.{name} takes a whole number, not below 0")
     if name == "suspend" and not isinstance(value, bool):
-        raise UsageError(f"{option} {text!r}: spec.suspend takes true or false")
+        raise UsageError(f"--set {text!r}: spec.suspend takes true or false")
     if name in _CHOICES and value not in _CHOICES[name]:
-        raise UsageError(f"{option} {text!r}: spec.{name} is one of {', '.join(_CHOICES[name])}")
+        raise UsageError(f"--set {text!r}: spec.{name} is one of {', '.join(_CHOICES[name])}")
     if name in ("podFailurePolicy", "successPolicy") and not isinstance(value, dict):
-        raise UsageError(f"{option} {text!r}: spec.{name} takes an object, as JSON")
+        raise UsageError(f"--set {text!r}: spec.{name} takes an object, as JSON")
 
 
 def with_settings(raw: Mapping[str, Any], settings: Iterable[Setting]) -> dict[str, Any]:
@@ -137,9 +127,9 @@ def job_change(rules: JobRules, settings: tuple[Setting, ...] = ()) -> Change:
         if (
             not rules.backoff_limit_per_index
             and spec.backoff_limit_per_index is not None
-            and spec.backoff_limit == _NO_LIMIT
+            and spec.backoff_limit == default_backoff_limit(per_index=True)
         ):
-            spec = replace(spec, backoff_limit=_DEFAULT_LIMIT)
+            spec = replace(spec, backoff_limit=default_backoff_limit(per_index=False))
         if tracked == by_annotation and spec is job.spec:
             return job
         annotations = {k: v for k, v in job.annotations.items() if k != JOB_TRACKING_ANNOTATION}

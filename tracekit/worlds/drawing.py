@@ -17,6 +17,7 @@ from typing import Any, Final
 from tracekit.cluster.api_server import Refusal
 from tracekit.cluster.pod_life import Slot
 from tracekit.controllers.actions import Outcome
+from tracekit.kube.job_defaults import GENERATED_LABELS, default_backoff_limit
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.kube.views import (
     JOB_TRACKING_ANNOTATION,
@@ -35,14 +36,6 @@ from tracekit.simulate.world import (
 )
 from tracekit.worlds.lives import SeenLife, seen_life
 
-#: Labels that the API server generates; it does so again.
-_GENERATED: Final = (
-    "controller-uid",
-    "job-name",
-    "batch.kubernetes.io/controller-uid",
-    "batch.kubernetes.io/job-name",
-)
-_NO_LIMIT: Final = 2**31 - 1
 #: A refusal is taken to have begun so long before the sync that met it.
 _REFUSED_BEFORE_NS: Final = NS_PER_S // 2
 #: The TTL controller comes so long after the time at the latest where a deletion is taken for its.
@@ -215,10 +208,11 @@ def job_body(job: JobView) -> dict[str, Any]:
         template = spec.get("template", {}).get("metadata", {})
         labels = template.get("labels")
         if labels is not None:
-            template["labels"] = {k: v for k, v in labels.items() if k not in _GENERATED}
-    if spec.get("backoffLimitPerIndex") is not None and spec.get("backoffLimit") == _NO_LIMIT:
+            template["labels"] = {k: v for k, v in labels.items() if k not in GENERATED_LABELS}
+    per_index = spec.get("backoffLimitPerIndex") is not None
+    if per_index and spec.get("backoffLimit") == default_backoff_limit(per_index=True):
         del spec["backoffLimit"]
-    labels = {k: v for k, v in job.labels.items() if k not in _GENERATED}
+    labels = {k: v for k, v in job.labels.items() if k not in GENERATED_LABELS}
     if labels:
         meta["labels"] = labels
     annotations = {k: v for k, v in job.annotations.items() if k != JOB_TRACKING_ANNOTATION}

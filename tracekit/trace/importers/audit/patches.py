@@ -16,6 +16,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from tracekit.kube.merge_patch import merge_patched
+
 Raw = dict[str, Any]
 
 #: Lists of Pods, Jobs and CronJobs that are merged element by element, and by which field
@@ -72,25 +74,10 @@ def patched(obj: Raw, patch: Any, *, uri: str, agent: str) -> Raw:
         return _applied(obj, patch, uri)
     if _has_directive(patch) or agent.startswith(_STRATEGIC_CLIENTS):
         return _strategic(obj, patch)
-    merged: Raw = _merged(obj, patch)
+    merged: Raw = merge_patched(obj, patch)
     if merged != _strategic(obj, patch):
         raise UnknownOutcomeError("the log does not keep whether it was a strategic merge patch")
     return merged
-
-
-# JSON merge patch.
-
-
-def _merged(obj: Any, patch: Any) -> Any:
-    if not isinstance(patch, dict):
-        return patch
-    result = dict(obj) if isinstance(obj, dict) else {}
-    for name, value in patch.items():
-        if value is None:
-            result.pop(name, None)
-        else:
-            result[name] = _merged(result.get(name), value)
-    return result
 
 
 # Strategic merge patch.

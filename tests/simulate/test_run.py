@@ -1,0 +1,72 @@
+"""What a run makes of odd objects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from tracekit.cluster.pod_life import PodLife, Slot
+from tracekit.eras.era import Era
+from tracekit.kube.timestamps import NS_PER_S
+from tracekit.process.manager import ManagerFlags
+from tracekit.simulate.draws import SeededDraws
+from tracekit.simulate.run import simulate
+from tracekit.simulate.world import CreateObject, PatchObject, World
+
+START_NS = 1_700_000_000 * NS_PER_S
+INDEX = "batch.kubernetes.io/job-completion-index"
+
+
+class Noting:
+    """Lives that keep whom they were asked about."""
+
+    def __init__(self) -> None:
+        self.slots: list[Slot] = []
+
+    def life_of(self, slot: Slot, pod: Mapping[str, Any]) -> PodLife:
+        """The usual life."""
+        del pod
+        self.slots.append(slot)
+        return PodLife()
+
+
+def _world(lives: Noting, pod: Mapping[str, Any], *patches: Mapping[str, Any]) -> World:
+    writes = [
+        CreateObject(START_NS, "pods", pod),
+        *(PatchObject(START_NS + NS_PER_S, "pods", "shop", "one", patch) for patch in patches),
+    ]
+    return World(START_NS, START_NS + 10 * NS_PER_S, writes, lives)
+
+
+def _pod(annotations: Mapping[str, str]) -> dict[str, Any]:
+    meta = {"name": "one", "namespace": "shop", "annotations": annotations}
+    return {"metadata": meta, "spec": {"containers": [{"name": "main"}]}}
+
+
+@pytest.mark.parametrize(("text", "index"), [("3", 3), ("-3", None), ("x", None), ("", None)])
+def test_an_index_is_what_the_controller_reads_of_it(text: str, index: int | None) -> None:
+    lives = Noting()
+    world = _world(lives, _pod({INDEX: text}))
+    simulate(world, Era.resolve("v1.36.3"), ManagerFlags(), SeededDraws(1))
+    assert [slot.completion_index for slot in lives.slots] == [index]
+
+
+def test_users_patches_leave_what_they_were_given_as_it_was() -> None:
+    """One world is run many times."""
+    pod = _pod({"a": "1", "b": "2"})
+    patch = {"metadata": {"annotations": {"a": None, "c": "3"}}}
+    for _ in range(2):
+        run = simulate(
+            _world(Noting(), pod, patch), Era.resolve("v1.36.3"), ManagerFlags(), SeededDraws(1)
+        )
+        shown = [
+            r.obj["metadata"]["annotations"]
+            for r in run.rows
+            if r.stream == "pods" and r.type in ("ADDED", "MODIFIED")
+        ]
+        assert shown[0] == {"a": "1", "b": "2"}
+        assert shown[-1] == {"b": "2", "c": "3"}
+    assert pod == _pod({"a": "1", "b": "2"})
+    assert patch == {"metadata": {"annotations": {"a": None, "c": "3"}}}
