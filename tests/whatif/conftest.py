@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,11 @@ from click.testing import CliRunner, Result
 
 from tests.support.traces import TRACES, import_log
 from tracekit.cli.main import cli
+from tracekit.eras.era import Era
+from tracekit.judging.whatif import Running, Selected, answer_all
+from tracekit.trace.reading.reader import TraceReader
+from tracekit.whatif.answers import Answers
+from tracekit.whatif.changes import Setting
 
 Import = Callable[[str], Path]
 
@@ -32,10 +37,30 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Import:
     return get
 
 
+_ANSWERED: dict[tuple[Any, ...], list[Answers]] = {}
+
+
+def _answer_once(
+    reader: TraceReader,
+    recorded: Era,
+    targets: Sequence[Era],
+    selected: Selected,
+    settings: tuple[Setting, ...],
+    running: Running,
+) -> list[Answers]:
+    """`answer_all`, once for all questions that differ only in how they are printed."""
+    key = (reader.path, recorded, tuple(targets), selected, repr(settings), running)
+    if key not in _ANSWERED:
+        _ANSWERED[key] = answer_all(reader, recorded, targets, selected, settings, running)
+    return _ANSWERED[key]
+
+
 @cache
 def ask(trace: Path, *options: str, verb: str = "whatif") -> Result:
     """Run the verb; once for all tests that ask the same."""
-    return CliRunner().invoke(cli, [verb, str(trace), *options], standalone_mode=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tracekit.cli.whatif.answer_all", _answer_once)
+        return CliRunner().invoke(cli, [verb, str(trace), *options], standalone_mode=False)
 
 
 def answers(trace: Path, *options: str) -> dict[str, Any]:
