@@ -131,6 +131,13 @@ def test_a_wrong_query_shows_where_and_what_was_meant(session_of, query, parts) 
         assert part in str(error.value)
 
 
+def test_what_was_meant_is_a_column_of_what_is_asked(session_of) -> None:
+    """Other views have a status; jobs have none."""
+    with pytest.raises(QueryError) as error:
+        session_of(NAME).table("SELECT status, count(*) FROM jobs GROUP BY 1")
+    assert "did you mean status" not in str(error.value)
+
+
 def test_the_caret_stands_under_the_error(session_of) -> None:
     with pytest.raises(QueryError) as error:
         session_of(NAME).table("SELECT job FROM jobs WHERE outcom = 'Failed'")

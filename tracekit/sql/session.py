@@ -216,7 +216,7 @@ class Session:
         try:
             yield
         except duckdb.Error as error:
-            raise explain_error(self._with_place(error, query), self.names()) from error
+            raise explain_error(self._with_place(error, query), self.names(query)) from error
 
     def _with_place(self, error: duckdb.Error, query: str) -> duckdb.Error:
         """The same error with the line and the caret, which only `execute` tells."""
@@ -231,10 +231,13 @@ class Session:
 
     #### What there is ####
 
-    def names(self) -> dict[str, list[str]]:
-        """What a query may name: tables, functions and columns."""
-        columns = {column.name: None for view in views() for column in view.columns}
-        columns.update(dict.fromkeys(NAMES))
+    def names(self, query: str = "") -> dict[str, list[str]]:
+        """What a query may name: tables, functions and columns, of the views in it if any are."""
+        words = frozenset(re.findall(r"\w+", query))
+        asked = [view for view in views() if view.name in words]
+        columns = {column.name: None for view in asked or views() for column in view.columns}
+        if not asked:
+            columns.update(dict.fromkeys(NAMES))
         return {
             "table": [view.name for view in views() if view.public],
             "function": [macro.name for macro in macros()],
