@@ -20,24 +20,31 @@ from tracekit.replay.search_state import Explanation, KeyReplay
 COMPONENT = "job-controller"
 #: Streams are delivered side by side: an Event may arrive so long before its cause.
 EVENT_SLACK_NS = NS_PER_S // 2
+_Identity = tuple[str, str, str, str]
 
 
 @dataclass(slots=True)
 class _Supply:
-    """When the syncs handed out which Events, by (type, reason, message)."""
+    """When the syncs handed out which Events, by the Job's uid, type, reason and message.
+
+    The uid: a Job may follow another of its name, and the Events of the first may come last.
+    """
 
     #: Receive times of the writes after which they were handed over.
-    at_ns: dict[tuple[str, str, str], list[int]] = field(default_factory=lambda: defaultdict(list))
+    at_ns: dict[_Identity, list[int]] = field(default_factory=lambda: defaultdict(list))
 
     def add(self, sync: Explanation) -> None:
         """Take over what a sync handed out."""
+        if sync.job is None:
+            return
+        uid = sync.job.view.uid
         times = {write.rv: write.recv_ns for write in sync.writes}
         for event in sync.events:
             # Before its first write a sync may tell as soon as it has begun.
             at_ns = times.get(event.after_rv, min(sync.due_ns, sync.writes[0].recv_ns))
-            self.at_ns[event.type, event.reason, event.message].append(at_ns)
+            self.at_ns[uid, event.type, event.reason, event.message].append(at_ns)
 
-    def take(self, row: EventRow, key: tuple[str, str, str], count: int) -> bool:
+    def take(self, row: EventRow, key: _Identity, count: int) -> bool:
         """Use up `count` of them that were handed out by then."""
         times = self.at_ns.get(key, [])
         usable = [at for at in times if at <= row.recv_ns + EVENT_SLACK_NS]
@@ -63,7 +70,7 @@ def explain_events(
     for sync in replay.syncs:
         supply.add(sync)
     counts: dict[str, int] = {}
-    objects: dict[tuple[str, str, str, str], tuple[str, int]] = {}
+    objects: dict[_Identity, tuple[str, int]] = {}
     for row in replay.history.events:
         if row.component != COMPONENT:
             continue
@@ -72,13 +79,12 @@ def explain_events(
         if row.type == "LIST":
             continue
         message = row.message.removeprefix(COMBINED)
-        key = (row.event_type, row.reason, message)
         repeated = max(1, row.count - before)
-        identity = (row.involved_uid, *key)
+        identity = (row.involved_uid, row.event_type, row.reason, message)
         name, seen_ns = objects.setdefault(identity, (row.uid, row.recv_ns))
         if name != row.uid and not any(seen_ns < at_ns <= row.recv_ns for at_ns in restarted_ns):
             # One process counts a repeated Event up; a second object is not its work.
             yield row, False
             continue
         objects[identity] = (row.uid, row.recv_ns)
-        yield row, supply.take(row, key, repeated) or lone_event(row)
+        yield row, supply.take(row, identity, repeated) or lone_event(row)
