@@ -147,9 +147,16 @@ class WantedCheck:
         return min(at_ns - since_ns, RETRY_NS_MAX)
 
     def _may_have_failed_before(self, at_ns: int) -> bool:
-        """Whether a CronJob that was listed may have failed over a taken name until then."""
+        """Whether a CronJob that was listed may have failed until then, over a taken name or so.
+
+        A slot that had passed without a start, or a Job of others under its names, shows it.
+        """
         first = self.history.cron_jobs[0] if self.history.cron_jobs else None
-        if first is None or first.type != "LIST" or not self.history.strangers:
+        if first is None or first.type != "LIST":
+            return False
+        slot_ns = self.runner.next_slot_ns(first.view, first.view.base_ns)
+        passed = slot_ns is not None and slot_ns <= first.recv_ns
+        if not (passed or self.history.strangers):
             return False
         return not any(first.recv_ns < w.recv_ns <= at_ns for w in self.history.writes)
 
