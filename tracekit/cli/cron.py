@@ -6,7 +6,6 @@ import sys
 
 import click
 
-from tracekit.cli import cron_lint
 from tracekit.cli.cron_options import (
     from_ns,
     process_zone,
@@ -15,7 +14,7 @@ from tracekit.cli.cron_options import (
 )
 from tracekit.cli.talk import say
 from tracekit.cli.trace_options import output_option
-from tracekit.cli.usage import VerbGroup
+from tracekit.cli.usage import LazyGroup
 from tracekit.cron import CronSpecError, Zone, load_zone, next_activations_ns
 from tracekit.cron.gotime import rfc3339
 from tracekit.cron.parser import DESCRIPTORS
@@ -32,15 +31,15 @@ _COUNT_MAX = 10_000
 _WRITE = "write five fields like '0 2 * * 1-5', or one of @hourly, @daily, @every 90m"
 
 
-@click.group(cls=VerbGroup)
+@click.group(
+    cls=LazyGroup,
+    verbs={"lint": "tracekit.cli.cron_lint:lint", "next": "tracekit.cli.cron:next_command"},
+)
 def cron() -> None:
     """Cron schedules as the CronJob controller of a Kubernetes release reads them."""
 
 
-cron.add_command(cron_lint.lint)
-
-
-@cron.command("next")
+@click.command("next")
 @click.argument("spec")
 @schedule_options(count=5, most=_COUNT_MAX, what="How many activations to list.")
 @release_option(f"Release whose cron library and time zone rules count.  [default: {NEWEST}]")

@@ -6,7 +6,6 @@ that `tracekit --help` stays quick. Errors become one sentence on stderr and exi
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 import json
 import os
@@ -21,7 +20,7 @@ import click
 from tracekit import __version__
 from tracekit.cli.damage import damage_noted
 from tracekit.cli.talk import say, tell, tell_error
-from tracekit.cli.usage import Unsaid, VerbGroup, sentence
+from tracekit.cli.usage import LazyGroup, Unsaid, sentence
 from tracekit.errors import TracekitError
 
 COULD_NOT_RUN = 2
@@ -78,28 +77,13 @@ def _watching_the_pipe() -> Iterator[None]:
         raise
 
 
-class LazyGroup(VerbGroup):
-    """A click group whose commands are imported on first use."""
+class MainGroup(LazyGroup):
+    """All verbs, with what holds for each of them."""
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         """Read the command line; this prints help, too."""
         with _watching_the_pipe():
             return super().make_context(*args, **kwargs)
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Name every verb, in the order of the table."""
-        del ctx
-        return list(VERBS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the module that holds the verb."""
-        del ctx
-        target = VERBS.get(cmd_name)
-        if target is None:
-            return None
-        module_name, attribute = target.split(":")
-        command: click.Command = getattr(importlib.import_module(module_name), attribute)
-        return command
 
     def invoke(self, ctx: click.Context) -> object:
         """Run the verb; an answer that lacks a damaged part of a trace has exit status 2."""
@@ -108,7 +92,7 @@ class LazyGroup(VerbGroup):
         return COULD_NOT_RUN if damage_noted(ctx) else status
 
 
-@click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=MainGroup, verbs=VERBS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="tracekit")
 @click.option(
     "--no-limits",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -36,6 +38,29 @@ class VerbGroup(click.Group):
         if args and not name.startswith("-") and self.get_command(ctx, name) is None:
             raise no_verb(name, self.list_commands(ctx), ctx)
         return super().resolve_command(ctx, args)
+
+
+class LazyGroup(VerbGroup):
+    """A group whose verbs are imported on first use: `verbs` has "module:attribute" for each."""
+
+    def __init__(self, *args: Any, verbs: Mapping[str, str], **attributes: Any) -> None:
+        super().__init__(*args, **attributes)
+        self.verbs = verbs
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Name every verb, in the order of the table."""
+        del ctx
+        return list(self.verbs)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the module that holds the verb."""
+        del ctx
+        target = self.verbs.get(cmd_name)
+        if target is None:
+            return None
+        module_name, attribute = target.split(":")
+        command: click.Command = getattr(importlib.import_module(module_name), attribute)
+        return command
 
 
 def no_verb(name: str, verbs: list[str], context: click.Context) -> click.UsageError:
