@@ -23,7 +23,7 @@ from tracekit.replay.cron_history import COMPONENT, CronHistory
 from tracekit.replay.cron_runner import CronRunner
 from tracekit.replay.cron_search import CronExplanation
 from tracekit.replay.history import EventRow, Revision
-from tracekit.replay.key_facts import EVENT_LAG_NS
+from tracekit.replay.key_facts import CLOCK_SLACK_NS, EVENT_LAG_NS
 
 #: Messages that end in an error's text, which the record cannot tell.
 _OPEN_ENDED = {
@@ -54,8 +54,9 @@ def _is_possible(
 ) -> bool:
     """Whether some cut of the time before the Event makes the controller emit it."""
     wanted = _comparable(*key)
-    newest_rv = max((r.rv for r in history.jobs if r.recv_ns <= event.recv_ns), default=0)
-    newest_rv = max([newest_rv, *(r.rv for r in history.strangers if r.recv_ns <= event.recv_ns)])
+    shown_ns = event.recv_ns + CLOCK_SLACK_NS  # streams arrive side by side, not in one order
+    jobs_then = (*history.jobs, *history.strangers)
+    newest_rv = max((r.rv for r in jobs_then if r.recv_ns <= shown_ns), default=0)
     revisions = [r for r in _recent(history.cron_jobs, event.recv_ns) if r.type != "DELETED"]
     for revision in reversed(revisions):
         before = revision.previous

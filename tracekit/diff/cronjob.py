@@ -30,6 +30,7 @@ from tracekit.diff.foreign import named_writes, other_manager
 from tracekit.diff.key_queue import first_write
 from tracekit.diff.lateness import QUEUED, Behind, KeyTiming, Owed, Pace, Seen, Service
 from tracekit.diff.sweep import Sweep
+from tracekit.diff.ttl import FOREGROUND
 from tracekit.eras.constants import CRON_POLL_PERIOD_NS, Constants
 from tracekit.kube.cronjob_views import CronJobView
 from tracekit.kube.field_managers import CONTROLLER_MANAGERS
@@ -125,7 +126,7 @@ class CronKeyJudge:
         self.context = context
         self.found: list[Judgement] = []
         self.timing = KeyTiming((), (), (), (), (), ())
-        named = named_writes(history.writes, COMPONENT)
+        named = {**_in_the_foreground(history), **named_writes(history.writes, COMPONENT)}
         others = Others(named, self._managed_by_others, self._deletion_evidence)
         self._walker = CronWalker(history, runner, context, others)
 
@@ -186,7 +187,9 @@ class CronKeyJudge:
             return "its namespace terminates: the namespace controller deletes the Job"
         owner = job.controller
         live = self.history.live_cron_job(write.rv)
-        if live is None or owner is None or live.view.uid != owner.uid:
+        if owner is None:
+            return "the Job belongs to no CronJob any more"
+        if live is None or live.view.uid != owner.uid:
             return "its CronJob is gone: the garbage collector deletes the Job"
         if live.view.deleted_ns is not None:
             return "its CronJob is being deleted: the garbage collector deletes the Job"
@@ -507,6 +510,22 @@ class CronKeyJudge:
         return Judgement(
             CONTROLLER, ref, kind.value, verdict, write.recv_ns, str(write.rv), subject, why
         )
+
+
+def _in_the_foreground(history: CronHistory) -> dict[int, str]:
+    """Deletions that none of this controller's can be: it never asks for the foreground."""
+    found: dict[int, str] = {}
+    for write in history.writes:
+        if write.kind is not WriteKind.JOB_DELETE or write.job is None:
+            continue
+        before = write.job.previous
+        held = () if before is None else before.view.finalizers
+        if FOREGROUND in write.job.view.finalizers and FOREGROUND not in held:
+            found[write.index] = (
+                f"the deletion set the finalizer {FOREGROUND}, which the CronJob controller never "
+                "asks for: a user's, or the TTL controller's"
+            )
+    return found
 
 
 def _seen(syncs: list[CronExplanation]) -> Iterator[Seen]:

@@ -138,6 +138,7 @@ class RecordedCronApi:
             if gone is not None and gone.view.uid == intent.uid:
                 self._take(write, intent)
                 return OK
+        self._wait_for_another(intent)
         live = self.history.live_job(intent.name, self.position)
         if live is None or live.uid != intent.uid:
             return _not_found("jobs", intent.name)
@@ -146,6 +147,18 @@ class RecordedCronApi:
                 return REFUSED
             self._report(WriteKind.JOB_DELETE, intent)
         return OK
+
+    def _wait_for_another(self, intent: DeleteJob) -> None:
+        """If somebody else deletes the Job before this sync's next write, they came first."""
+        open_ahead = self._pending()
+        bounded = open_ahead and open_ahead[-1].kind is not WriteKind.JOB_DELETE
+        until_rv = open_ahead[-1].rv if bounded else None
+        for write in self.history.writes[self.first :]:
+            if until_rv is not None and write.rv > until_rv:
+                return
+            is_done = write.index in self.skip and write.kind is WriteKind.JOB_DELETE
+            if is_done and write.uid == intent.uid:
+                self.position = max(self.position, write.rv)
 
     def _update_status(self, intent: UpdateCronJobStatus) -> Answer:
         live = self.history.live_cron_job(self.position)

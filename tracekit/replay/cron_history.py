@@ -113,7 +113,7 @@ class CronHistory:
     def _job_writes(self) -> Iterator[Write]:
         for revision in self.jobs:
             before, job = revision.previous, revision.view
-            if revision.type == "ADDED" and before is None:
+            if revision.type == "ADDED" and before is None and _owner_name(job) is not None:
                 yield write_of(WriteKind.JOB_CREATE, job.uid, job=revision)
             going = revision.type == "DELETED" or job.deleted_ns is not None
             was_going = before is not None and before.view.deleted_ns is not None
@@ -149,14 +149,23 @@ class CronHistories:
             self._events[namespace, name].append(event)
 
     def job(self, history: History) -> None:
-        """Take in the Jobs of one name: a CronJob's, or those whose name a slot may want."""
+        """Take in the Jobs of one name: a CronJob's, or those whose name a slot may want.
+
+        A Job is followed to its end even if its CronJob was deleted from above it (the garbage
+        collector drops the reference): only so is it seen to be a child no more.
+        """
+        owners: dict[str, dict[str, None]] = {}
+        for revision in history.jobs:
+            owner = _owner_name(revision.view)
+            if owner is not None:
+                owners.setdefault(revision.view.uid, {})[owner] = None
         for revision in history.jobs:
             job = revision.view
-            if job.controller is not None and job.controller.kind == OWNER_KIND:
-                self._jobs[job.namespace, job.controller.name].append(_copy(revision))
-            elif SLOT_NAME.fullmatch(job.name):
-                key = (job.namespace, job.name.rpartition("-")[0])
-                self._strangers[key].append(_copy(revision))
+            for owner in owners.get(job.uid, ()):
+                self._jobs[job.namespace, owner].append(_copy(revision))
+            name = job.name.rpartition("-")[0]
+            if SLOT_NAME.fullmatch(job.name) and name not in owners.get(job.uid, ()):
+                self._strangers[job.namespace, name].append(_copy(revision))
 
     def take(self) -> Iterator[CronHistory]:
         """The histories, by namespace and name; Jobs whose CronJob was never seen are left out."""
@@ -166,6 +175,12 @@ class CronHistories:
             history.strangers = self._strangers.get(key, [])
             history.events = self._events.get(key, [])
             yield history.finish()
+
+
+def _owner_name(job: JobView) -> str | None:
+    """The name of the CronJob that controls a Job."""
+    owner = job.controller
+    return owner.name if owner is not None and owner.kind == OWNER_KIND else None
 
 
 def _copy(revision: Revision[V]) -> Revision[V]:

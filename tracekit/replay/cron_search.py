@@ -427,6 +427,7 @@ def job_signature(job: JobView) -> tuple[object, ...]:
     finished = job.status.finished
     return (
         job.uid,
+        job.controller,
         finished.type if finished is not None else None,
         job.status.completion_ns,
         job.status.start_ns,
