@@ -21,10 +21,8 @@ from pathlib import Path
 
 import tracekit
 from tests.replay import test_planted_lies as lies
-from tests.support.raw_histories import histories_of
+from tests.support.judged_rows import judge_of
 from tests.support.traces import TRACES, import_log
-from tracekit.diff.judge import judge_key
-from tracekit.diff.trace import settled
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -44,18 +42,16 @@ def digests_of_traces(traces: Iterable[Path]) -> Iterator[tuple[str, str]]:
 
 
 def digests_of_lies() -> Iterator[tuple[str, str]]:
-    """The digest of the divergences that each planted lie of the Job controller brings."""
+    """The digest of the judgements of each record with a planted lie."""
     for places in (lies.PLACES, lies.OLD_PLACES):
-        for kind in lies.FOUND:
+        for kind in lies.FOUND + lies.CRON:
             planted = lies.planted(kind, places)
             if planted is None:
                 continue
             name, rows, _ = planted
-            histories, run_context = histories_of(rows)
-            keys = [judge_key(history, lies.rules(name), run_context) for history in histories]
-            every = [judgement for key in keys for judgement in key.judgements]
-            found = settled(every, [key.timing for key in keys], run_context)
-            yield f"{kind} in {name}", _digest(found)
+            with judge_of(rows, name) as judge:
+                found = _digest(judge.report().judgements)
+            yield f"{kind} in {name}", found
 
 
 def _print_digests(names: list[str], *, with_lies: bool) -> None:

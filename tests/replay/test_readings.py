@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from tests.replay.test_planted_lies import record, rules
-from tests.support.raw_histories import histories_of
+from tests.support.traces import TRACES, import_log
 from tracekit.diff.readings import judge_as_known
+from tracekit.eras.job import JobRules
+from tracekit.judging.judged import Judge, resolve_era
+from tracekit.replay.feed import COLUMNS, histories
 from tracekit.replay.history import build_history
 
 TRACE = "v1.36.3-all"
@@ -18,8 +20,11 @@ def divergences(judged):
 
 
 @pytest.fixture(scope="module")
-def keys():
-    return histories_of(record(TRACE).rows)
+def keys(tmp_path_factory):
+    target = tmp_path_factory.mktemp("trace") / TRACE
+    reader = import_log(TRACES / TRACE / "watch.jsonl.zst", target, TRACE)
+    judge = Judge(reader, resolve_era(reader, None, None))
+    return list(histories(reader.groups(COLUMNS))), JobRules.of(judge.era), judge.run_context
 
 
 def reordered(history, *, told: bool):
@@ -34,14 +39,14 @@ def reordered(history, *, told: bool):
 
 
 def test_a_wrong_order_is_forgiven_only_where_it_was_chosen(keys):
-    histories, context = keys
+    found, rules, context = keys
     forgiven = 0
-    for history in histories:
+    for history in found:
         if not 3 <= len(history.pods) <= 12 or forgiven == 5:
             continue
         wrong = reordered(history, told=False)
-        if not divergences(judge_as_known(wrong, rules(TRACE), context)):
+        if not divergences(judge_as_known(wrong, rules, context)):
             continue
-        assert not divergences(judge_as_known(reordered(history, told=True), rules(TRACE), context))
+        assert not divergences(judge_as_known(reordered(history, told=True), rules, context))
         forgiven += 1
     assert forgiven == 5

@@ -5,9 +5,8 @@ from __future__ import annotations
 import random
 
 from tests.lies import plant
-from tests.replay.test_planted_lies import record, rules
-from tests.support.raw_histories import histories_of
-from tracekit.diff.judge import judge_key
+from tests.replay.test_planted_lies import record
+from tests.support.judged_rows import judge_of
 
 PLACE = "v1.23.17-all"
 
@@ -17,8 +16,7 @@ def test_nobody_waited_for_minutes_in_a_record_of_seconds() -> None:
     lied = plant("pod-extra", record(PLACE), random.Random(1))
     assert lied is not None
     rows, lie = lied
-    histories, context = histories_of(rows)
-    (history,) = (history for history in histories if history.key == lie.key)
-    judged = judge_key(history, rules(PLACE), context)
-    assert any(judgement.divergent for judgement in judged.judgements)
-    assert not [j.why for j in judged.judgements if "5 minutes" in j.why]
+    with judge_of(rows, PLACE) as judge:
+        judgements = judge.about("Job", *lie.key.split("/"))
+    assert any(judgement.divergent for judgement in judgements)
+    assert not [j.why for j in judgements if "5 minutes" in j.why]

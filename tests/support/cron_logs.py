@@ -4,21 +4,14 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-from tests.support.raw_histories import STATES, RawEvidence, event_of, histories_of
+from tests.support.judged_rows import judge_of
 from tests.support.traces import TRACES, about, json_lines
-from tracekit.cron.zones import UTC, Zone
-from tracekit.diff.cronjob import CronJobJudge
-from tracekit.diff.ttl import TtlJudge
 from tracekit.eras.cronjob import CronJobEra, cron_job_era
 from tracekit.eras.version import KubeVersion
-from tracekit.kube.cronjob_views import CronJobView
-from tracekit.replay.cron_runner import CronRunner
-from tracekit.replay.history import EventRow, Revision
 from tracekit.verdict import Judgement
 
 NS = 10**9
@@ -51,54 +44,16 @@ def log(name: str) -> tuple[WatchRow, ...]:
     )
 
 
-def judge(name: str, rows: Sequence[WatchRow], zone: Zone = UTC) -> list[Judgement]:
-    era = era_of(name)
-    histories, context = histories_of(
+def judge(
+    name: str, rows: Sequence[WatchRow], *, process_zone: str | None = None
+) -> list[Judgement]:
+    """What is said of CronJobs and TTLs, of the rows as an import takes them in."""
+    lines = (
         {"recv": row.recv_ns, "resource": row.resource, "type": row.type, "object": row.object}
         for row in rows
-        if row.resource in ("jobs", "leases", "namespaces")
     )
-    context = replace(context, end_ns=max(row.recv_ns for row in rows), seen_rv=_seen_rv(rows))
-    cron_jobs, ttl = CronJobJudge(CronRunner(era, zone), context), TtlJudge(era, context)
-    namespaces = {row.object["metadata"]["namespace"] for row in rows if row.resource == "cronjobs"
-                  and row.type in STATES}  # fmt: skip
-    namespaces |= {history.namespace for history in histories}
-    for namespace in sorted(namespaces):
-        cron_jobs.cron_jobs(namespace, _cron_jobs(rows, namespace), _events(rows, namespace))
-        for history in histories:
-            if history.namespace == namespace:
-                cron_jobs.job(history)
-    for history in histories:
-        ttl.add(history)
-    return [*cron_jobs.report(), *ttl.report()]
-
-
-def _seen_rv(rows: Sequence[WatchRow]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for row in rows:
-        meta = row.object.get("metadata") or {}
-        rv = str(meta.get("resourceVersion") or row.object.get("resourceVersion") or "")
-        found[row.resource] = max(found.get(row.resource, 0), int(rv) if rv.isdigit() else 0)
-    return found
-
-
-def _cron_jobs(rows: Sequence[WatchRow], namespace: str) -> Iterator[Revision[CronJobView]]:
-    for seq, row in enumerate(rows):
-        if row.resource == "cronjobs" and row.type in STATES:
-            view = CronJobView.from_raw(row.object)
-            if view.namespace == namespace:
-                evidence = RawEvidence(row.object)
-                yield Revision(view.rv, row.recv_ns, seq, row.type, view, evidence)
-
-
-def _events(rows: Sequence[WatchRow], namespace: str) -> Iterator[tuple[str, EventRow]]:
-    for seq, row in enumerate(rows):
-        about = row.object.get("involvedObject") or {}
-        if row.resource != "events" or row.type not in STATES or row.type == "DELETED":
-            continue
-        if about.get("kind") == "CronJob" and about.get("namespace") == namespace:
-            line = {"recv": row.recv_ns, "type": row.type, "object": row.object}
-            yield about["name"], event_of(line, seq)
+    with judge_of(lines, name, process_zone=process_zone) as judged:
+        return [j for j in judged.report().judgements if j.controller in ("cronjob", "ttl")]
 
 
 def divergences(name: str, rows: Sequence[WatchRow]) -> list[Judgement]:
