@@ -13,10 +13,10 @@ from tracekit.diff.trace import DiffReport
 from tracekit.errors import UsageError
 from tracekit.findings.model import Finding
 from tracekit.foreign import for_html
+from tracekit.judging.verdict_table import verdict_table
 from tracekit.kube.timestamps import format_rfc3339
 from tracekit.report.findings import document, text_lines
 from tracekit.report.table import counted
-from tracekit.sql.computed import verdict_table
 from tracekit.verdict import Judgement
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class Replay(Table):
 
     def to_arrow(self) -> pa.Table:
         """The verdicts as a table: the columns of the view `verdicts`, times in ns."""
-        return verdict_table(self.report.judgements, "").drop_columns(["trace"])
+        return verdict_table(self.report.judgements).drop_columns(["trace"])
 
     def _told(self) -> str:
         found = len(self.divergences)

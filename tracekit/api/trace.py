@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -15,6 +15,7 @@ from tracekit.api.results import Diagnosis, Replay, html_table
 from tracekit.errors import TraceFormatError, UsageError
 from tracekit.findings.diagnosis import Wanted, wanted_selector
 from tracekit.judging.judged import Asked, Judge, resolve_era
+from tracekit.judging.kept import verdicts_key
 from tracekit.moments import time_range
 from tracekit.report.account import Account, account_of_job
 from tracekit.report.account_logs import add_last_words
@@ -40,8 +41,15 @@ class Trace:
     [(15,)]
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(
+        self, path: str | Path, *, before_judging: Callable[[int], None] | None = None
+    ) -> None:
+        """`before_judging` is called with the number of observations when all are judged.
+
+        That is done once: verdicts are kept on this machine, so that the next answer takes no time.
+        """
         self._name = str(path)
+        self._before_judging = before_judging
         #: Its directory; of a URL, that of the copy on this machine.
         self.path = local_trace(path)
         self._reader = TraceReader(self.path, on_damage="skip")
@@ -85,7 +93,7 @@ class Trace:
 
     @cached_property
     def _session(self) -> Session:
-        return Session([self.path])
+        return Session([self.path], before_judging=self._before_judging)
 
     def sql(self, query: str) -> duckdb.DuckDBPyRelation:
         """A query over the views of docs/sql.md; `.to_arrow_table()`, `.df()`, `.pl()` fetch it.
@@ -298,5 +306,9 @@ class Trace:
         options = ReplayOptions(version, dict(gates or {}), process_zone)
         rules = (options.kubernetes_version, options.gates_text, process_zone)
         if rules not in self._judges:
-            self._judges[rules] = Judge(self._reader, resolve_era(self._reader, *rules))
+            key = verdicts_key(self._reader.snapshot, *rules)
+            era = resolve_era(self._reader, *rules)
+            self._judges[rules] = Judge(
+                self._reader, era, kept_as=key, before_judging=self._before_judging
+            )
         return self._judges[rules]

@@ -9,8 +9,10 @@ import click
 from tracekit.cli.completion import complete_trace
 from tracekit.errors import UsageError
 from tracekit.foreign import for_terminal
+from tracekit.judging.kept import keep_again, verdicts_key
 from tracekit.report.table import counted
 from tracekit.trace.reading.reader import TraceReader
+from tracekit.trace.reading.snapshot import open_snapshot
 from tracekit.trace.stores.place import is_url, local_trace
 from tracekit.trace.writing.whole import compact_copy, compact_in_place
 
@@ -34,13 +36,16 @@ def compact(trace: str, *, output: Path | None, wide: bool) -> None:
     whatever interrupts it leaves every row readable. A trace that is being recorded is refused; its
     recorder compacts by itself.
     """
+    if output is None and is_url(trace):
+        raise UsageError("Only a trace on this machine can be rewritten: name a copy with -o.")
+    place = local_trace(trace)
+    verdicts = verdicts_key(open_snapshot(place))
     if output is None:
-        if is_url(trace):
-            raise UsageError("Only a trace on this machine can be rewritten: name a copy with -o.")
-        done = compact_in_place(Path(trace), narrow=not wide)
+        done = compact_in_place(place, narrow=not wide)
     else:
-        done = compact_copy(local_trace(trace), output, narrow=not wide)
+        done = compact_copy(place, output, narrow=not wide)
     reader = TraceReader(done.trace)
+    keep_again(verdicts, verdicts_key(reader.snapshot))  # the same rows have the same verdicts
     before, after = done.bytes_before, reader.size_bytes
     rows = reader.rows
     each = f", {before / rows:.1f} → {after / rows:.1f} bytes a row" if rows else ""

@@ -12,6 +12,7 @@ from rich.text import Text
 from tracekit.api import Trace
 from tracekit.cli.completion import complete_key, complete_trace
 from tracekit.cli.sql import tell_problems
+from tracekit.cli.talk import tell_judging
 from tracekit.cli.trace_options import (
     namespace_option,
     parse_feature_gates,
@@ -52,7 +53,7 @@ def explain(
     --at or --to the account stops there, so that its end tells what was known and waited for at
     that time.
     """
-    opened = Trace(trace)
+    opened = Trace(trace, before_judging=tell_judging)
     told = tell_problems(opened, set())
     if at is not None and options["to_text"]:
         raise UsageError("--at and --to both say where to stop: leave one out")

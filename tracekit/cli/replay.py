@@ -9,8 +9,10 @@ import click
 
 from tracekit.cli.baselines import baseline_option, read_baseline, tell_unused
 from tracekit.cli.completion import complete_controllers, complete_key, complete_trace
+from tracekit.cli.talk import tell_judging
 from tracekit.cli.trace_options import (
     namespace_option,
+    parse_version,
     range_options,
     range_within,
     rules_options,
@@ -18,6 +20,7 @@ from tracekit.cli.trace_options import (
 )
 from tracekit.errors import UsageError
 from tracekit.judging.judged import Asked, Judge, resolve_era
+from tracekit.judging.kept import verdicts_key
 from tracekit.report.ci import CI_FORMATS, write_ci
 from tracekit.report.replay import render_actions, render_diff
 from tracekit.trace.reading.reader import TraceReader
@@ -93,7 +96,10 @@ def replay(
     era = resolve_era(reader, kubernetes_version, feature_gates, process_zone)
     tell_warnings(era)
     names = None if controllers is None else [name.strip() for name in controllers.split(",")]
-    judge = Judge(reader, era)
+    rules = (parse_version(kubernetes_version), feature_gates, process_zone)
+    key = verdicts_key(reader.snapshot, *rules)
+    tells = tell_judging if job or namespace else None
+    judge = Judge(reader, era, kept_as=key, before_judging=tells)
     within = range_within(judge.run_context.end_ns, **times)
     asked = Asked(namespace, job, names, within, min_actions)
     counts_only = diff and output in ("table", "json") and not baseline

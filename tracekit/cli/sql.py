@@ -11,7 +11,7 @@ import click
 
 from tracekit.cli.completion import complete_example, complete_trace
 from tracekit.cli.damage import note_damage
-from tracekit.cli.talk import tell_all
+from tracekit.cli.talk import tell_all, tell_judging
 from tracekit.cli.trace_options import parse_feature_gates, parse_version, rules_options
 from tracekit.errors import UsageError
 from tracekit.report.rows import FORMATS, write_rows
@@ -79,6 +79,7 @@ def sql(
         kubernetes_version=parse_version(kubernetes_version),
         feature_gates=parse_feature_gates(feature_gates),
         process_zone=process_zone,
+        before_judging=tell_judging,
     )
     told = tell_problems(session, set())
     if query is None:

@@ -9,10 +9,22 @@ import click
 from tracekit.errors import TracekitError
 from tracekit.foreign import for_terminal
 
+#: They take longer to judge than somebody waits without asking why.
+_MANY_ROWS = 20_000
+
 
 def tell(sentence: str) -> None:
     """Say the sentence, as from tracekit."""
     say(f"tracekit: {for_terminal(sentence)}")
+
+
+def tell_judging(rows: int) -> None:
+    """Say that a question about a part takes the whole, where that takes more than a moment."""
+    if rows >= _MANY_ROWS:
+        tell(
+            f"all {rows:,} observations are judged first, for a verdict depends on the whole "
+            "trace; this machine keeps what comes of it, so the next question takes no time"
+        )
 
 
 def tell_error(error: TracekitError) -> None:

@@ -46,8 +46,15 @@ class DiffReport:
         if keep or judgement.divergent:
             self.judgements.append(judgement)
             return
-        self._counted[judgement.controller, judgement.action, judgement.verdict] += 1
-        self._counted_lag_ns = max(self._counted_lag_ns, judgement.lag_ns)
+        where = (judgement.controller, judgement.action, judgement.verdict)
+        self.count(*where, 1, judgement.lag_ns)
+
+    def count(
+        self, controller: str, action: str, verdict: Verdict, number: int, lag_ns: int
+    ) -> None:
+        """Count some that are not kept; `lag_ns` is the longest of their lags."""
+        self._counted[controller, action, verdict] += number
+        self._counted_lag_ns = max(self._counted_lag_ns, lag_ns)
 
     def change(self, before: Judgement, after: Judgement) -> None:
         """Replace a judgement that was only counted."""

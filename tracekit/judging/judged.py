@@ -7,10 +7,13 @@ all judge through here, so that the same trace has the same verdicts everywhere.
 from __future__ import annotations
 
 import gc
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Protocol
+
+import pyarrow as pa
 
 from tracekit.cron.zones import load_zone
 from tracekit.diff.cronjob import CronJobJudge
@@ -30,6 +33,12 @@ from tracekit.eras.version import KubeVersion
 from tracekit.errors import UnsupportedVersionError, UsageError
 from tracekit.judging.detected import detected_gates, detected_version
 from tracekit.judging.run_context import run_context_of
+from tracekit.judging.verdict_table import (
+    KeptVerdicts,
+    VerdictWriter,
+    load_verdicts,
+    verdict_table,
+)
 from tracekit.moments import ALWAYS, TimeRange
 from tracekit.replay.cron_runner import CronRunner
 from tracekit.replay.feed import COLUMNS, RowGroup, histories
@@ -156,6 +165,22 @@ def collecting_rarely() -> Iterator[None]:
         gc.set_threshold(*before)
 
 
+class Sink(Protocol):
+    """What becomes of the judgements of a trace, one after the other."""
+
+    def job(self, job: tuple[str, str]) -> None:
+        """A Job is judged, as (namespace, name)."""
+
+    def take(self, judgement: Judgement) -> None:
+        """A judgement, as it is unless its Job comes again."""
+
+    def again(self, jobs: Collection[tuple[str, str]]) -> Collection[tuple[str, str]]:
+        """Judgements of these Jobs change now that all is known; which of them shall come again."""
+
+    def change(self, before: Judgement, after: Judgement) -> None:
+        """A judgement of a Job that comes again, as it was taken and as it is; maybe the same."""
+
+
 class Judge:
     """The verdicts of a trace by the rules of one era: the one answer that all verbs read.
 
@@ -164,13 +189,26 @@ class Judge:
     those same judgements.
     """
 
-    def __init__(self, reader: TraceReader, era: Era) -> None:
+    def __init__(
+        self,
+        reader: TraceReader,
+        era: Era,
+        *,
+        kept_as: str | None = None,
+        before_judging: Callable[[int], None] | None = None,
+    ) -> None:
+        """`kept_as`: the key under which this machine keeps the verdicts; None: nowhere.
+
+        `before_judging` is called with the number of observations, where none are kept yet.
+        """
         self.era = era
         self._reader = reader
         self._kept: dict[tuple[str, str], KeyJudgement] = {}
         self._of_jobs: DiffReport | None = None
         self._of_others: list[Judgement] = []
         self._sweeps: tuple[Sweep, ...] = ()
+        self._kept_as = kept_as
+        self._before_judging = before_judging
 
     @cached_property
     def objects(self) -> Objects:
@@ -203,9 +241,9 @@ class Judge:
         """
         asked = asked or Asked()
         controllers, key = self._checked(asked)
-        found = self._whole(controllers)
+        part = _Part(asked, key)
+        found = self._found(controllers, *(key or (asked.namespace, None)))
         if asked.part:
-            part = _Part(asked, key)
             found = found.only(part.has, part.has_job)
         if asked.times:
             busy = {(j.object.namespace, j.object.name) for j in found.judgements}
@@ -222,39 +260,67 @@ class Judge:
         if asked.times:  # which Jobs are of a time is seen by their judgements
             return self.report(asked)
         controllers, key = self._checked(asked)
-        part, report = _Part(asked, key), DiffReport(self._reader.rows)
-        with collecting_rarely():
-            others = self._tally_jobs(report if "job" in controllers else DiffReport(0), part)
-        for judgement in filter(part.has, others):
-            if judgement.controller in controllers:
-                report.take(self._as_recorded(judgement))
+        report, known = DiffReport(self._reader.rows), self._known
+        counts = _Counts(report, _Part(asked, key), controllers)
+        if known is None:
+            self._judge_into(counts)
+        elif key is None:
+            known.tally(report, controllers, asked.namespace)
+        else:
+            for job in known.jobs:
+                counts.job(job)
+            for judgement in known.judgements(controllers, *key):
+                counts.take(judgement)
         report.sort()
         return _enough(report, asked)
 
-    def _tally_jobs(self, report: DiffReport, part: _Part) -> list[Judgement]:
-        """Take in what is found of Jobs; what is found of the other controllers."""
+    @cached_property
+    def _known(self) -> KeptVerdicts | None:
+        """All verdicts, as this machine keeps them; None if it has no place, or the trace is lossy.
+
+        Verdicts are kept under the checksums of the trace, so that its bytes must still fit these.
+        """
+        if self._kept_as is None or self._reader.losses:
+            return None
+        if not self._reader.snapshot.is_as_sealed():
+            return None
+        known = load_verdicts(self._kept_as)
+        if known is None:
+            with VerdictWriter(self._kept_as) as writer:
+                if writer.has_place:
+                    if self._before_judging is not None:
+                        self._before_judging(self._reader.rows)
+                    self._judge_into(writer)
+                    writer.done()
+            known = load_verdicts(self._kept_as)
+        return known
+
+    def verdict_table(self) -> pa.Table:
+        """All judgements, with the columns of the view `verdicts`."""
+        if self._known is not None:
+            return self._known.table()
+        return verdict_table(self.report().judgements)
+
+    def _judge_into(self, sink: Sink) -> None:
+        """Judge all of the trace; what becomes of the judgements is the sink's affair."""
         sweep = Sweep()
         cron_jobs, ttl = self._others(sweep)
-        for judged in self._judged_keys(cron_jobs.passing(self._reader.groups(COLUMNS))):
-            sweep.add(judged.timing)
-            ttl.add(judged.replay.history)
-            cron_jobs.job(judged.replay.history)
-            key = (judged.replay.history.namespace, judged.replay.history.name)
-            if part.has_job(key):
-                report.jobs.append(key)
-            for judgement in filter(part.has, judged.judgements):
-                report.take(self._as_recorded(judgement))
-        found = sweep.settled(self.run_context)
-        for judgement in filter(part.has, found.missing):
-            report.take(self._as_recorded(judgement))
-        again = [key for key in sorted(found.keys) if part.has_job(key)]
-        groups = self._reader.groups(COLUMNS) if again else ()
-        for judged in self._judged_keys(groups, frozenset(again)):
-            for judgement in filter(part.has, judged.judgements):
-                changed = found.of(judgement)
-                if changed is not judgement:
-                    report.change(judgement, self._as_recorded(changed))
-        return [*cron_jobs.report(), *ttl.report()]
+        with collecting_rarely():
+            for judged in self._judged_keys(cron_jobs.passing(self._reader.groups(COLUMNS))):
+                sweep.add(judged.timing)
+                ttl.add(judged.replay.history)
+                cron_jobs.job(judged.replay.history)
+                sink.job((judged.replay.history.namespace, judged.replay.history.name))
+                for judgement in judged.judgements:
+                    sink.take(self._as_recorded(judgement))
+            found = sweep.settled(self.run_context)
+            again = sink.again(found.keys)
+            groups = self._reader.groups(COLUMNS) if again else ()
+            for judged in self._judged_keys(groups, again):
+                for judgement in judged.judgements:
+                    sink.change(judgement, self._as_recorded(found.of(judgement)))
+            for judgement in (*found.missing, *cron_jobs.report(), *ttl.report()):
+                sink.take(self._as_recorded(judgement))
 
     def _judged_keys(
         self, groups: Iterable[RowGroup], only: Collection[tuple[str, str]] | None = None
@@ -276,7 +342,7 @@ class Judge:
         """Every judgement about one Job or CronJob, of all controllers, by time."""
         return [
             judgement
-            for judgement in self._whole(tuple(ACTIONS)).judgements
+            for judgement in self._found(tuple(ACTIONS), namespace, name).judgements
             if is_about(judgement, namespace, name, kind)
         ]
 
@@ -287,7 +353,7 @@ class Judge:
         """
         key = (namespace, name)
         if key not in self._kept:
-            if self._of_jobs is None:
+            if self._known is None and self._of_jobs is None:
                 self._judge_jobs(keep=key)
             else:
                 rows = (
@@ -337,8 +403,15 @@ class Judge:
         self._judge_jobs()
         return next(sweep.calls_ns for sweep in self._sweeps if sweep.controller == controller)
 
-    def _whole(self, controllers: Sequence[str]) -> DiffReport:
-        report = DiffReport(self._reader.rows)
+    def _found(
+        self, controllers: Sequence[str], namespace: str | None, name: str | None
+    ) -> DiffReport:
+        """What was found of some controllers; at least all of a namespace, and about a name."""
+        report, known = DiffReport(self._reader.rows), self._known
+        if known is not None:
+            report.judgements = known.judgements(controllers, namespace, name)
+            report.jobs += known.jobs if "job" in controllers else ()
+            return report
         jobs = self._judge_jobs()
         if "job" in controllers:
             report.jobs += jobs.jobs
@@ -402,6 +475,33 @@ class _Part:
     def has_job(self, job: tuple[str, str]) -> bool:
         """Whether a Job, as (namespace, name), is of it."""
         return self.asked.namespace in (None, job[0]) and (self.key is None or self.key == job)
+
+
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    """Counts what is asked for, and keeps its divergences."""
+
+    report: DiffReport
+    part: _Part
+    controllers: Collection[str]
+
+    def job(self, job: tuple[str, str]) -> None:
+        if "job" in self.controllers and self.part.has_job(job):
+            self.report.jobs.append(job)
+
+    def take(self, judgement: Judgement) -> None:
+        if self._wants(judgement):
+            self.report.take(judgement)
+
+    def again(self, jobs: Collection[tuple[str, str]]) -> Collection[tuple[str, str]]:
+        return frozenset(filter(self.part.has_job, jobs))
+
+    def change(self, before: Judgement, after: Judgement) -> None:
+        if after is not before and not before.divergent and self._wants(before):
+            self.report.change(before, after)
+
+    def _wants(self, judgement: Judgement) -> bool:
+        return judgement.controller in self.controllers and self.part.has(judgement)
 
 
 def _enough(found: DiffReport, asked: Asked) -> DiffReport:

@@ -9,7 +9,7 @@ middle: one that does is left out, named, and the rest answers.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -59,14 +59,17 @@ class Session:
         kubernetes_version: str | None = None,
         feature_gates: Mapping[str, bool] | None = None,
         process_zone: str | None = None,
+        before_judging: Callable[[int], None] | None = None,
     ) -> None:
         """`write` lifts the restriction to reading these traces' files.
 
         `kubernetes_version`, `feature_gates` and `process_zone` are for the computed views, where
-        the traces do not say them.
+        the traces do not say them. `before_judging` is called with the observations of a trace that
+        has to be judged for a query.
         """
         self.sources: list[Source] = find_sources(traces)
         self._write = write
+        self._before_judging = before_judging
         self._replay = computed.ReplayOptions(
             kubernetes_version, dict(feature_gates or {}), process_zone
         )
@@ -195,7 +198,7 @@ class Session:
         arriving = [
             computed.cron_ticks(self.connection, source, self._replay)
             if table == "_cron_ticks"
-            else computed.verdicts(source, self._replay)
+            else computed.verdicts(source, self._replay, self._before_judging)
             for source in self.sources
         ]
         for rows in arriving:

@@ -51,6 +51,11 @@ class TraceReader:
         self._files = sorted(files, key=lambda file: file.segment)
 
     @property
+    def snapshot(self) -> Snapshot:
+        """The trace as it was found."""
+        return self._snapshot
+
+    @property
     def losses(self) -> list[Loss]:
         """Ranges of rows that the trace should have and that cannot be had."""
         return list(self._snapshot.losses)

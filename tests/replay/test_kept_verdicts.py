@@ -1,0 +1,87 @@
+"""Verdicts that this machine keeps are those that a new judge gives, and judging is spared."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tracekit.cli.demo import demo
+from tracekit.errors import TracekitError
+from tracekit.judging import judged
+from tracekit.judging.judged import Asked, Judge, resolve_era
+from tracekit.judging.kept import verdicts_key
+from tracekit.trace.reading.reader import TraceReader
+
+
+@pytest.fixture(scope="module")
+def lie(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A trace with divergences, some of whose fields differ."""
+    place = tmp_path_factory.mktemp("kept") / "demo"
+    CliRunner().invoke(demo, ["-o", str(place)], standalone_mode=False)
+    return place / "lie"
+
+
+def judge_of(trace: Path, *, kept: bool) -> Judge:
+    reader = TraceReader(trace)
+    key = verdicts_key(reader.snapshot, None, None, None) if kept else None
+    return Judge(reader, resolve_era(reader, None, None), kept_as=key)
+
+
+def spare_judging(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judged, "diff_groups", None)
+    monkeypatch.setattr(judged.Judge, "_judge_into", None)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        Asked(),
+        Asked(controllers=("ttl", "cronjob")),
+        Asked(namespace="t-fixed-completions"),
+        Asked(job="t-fixed-completions/three"),
+        Asked(job="t-fixed-completions/three", controllers=("job",)),
+    ],
+    ids=lambda asked: asked.part or "all",
+)
+def test_what_is_kept_is_what_a_new_judge_says(
+    asked: Asked, lie: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new = judge_of(lie, kept=False).report(asked)
+    assert judge_of(lie, kept=True).report(asked).judgements == new.judgements  # judged, and kept
+    spare_judging(monkeypatch)
+    report, tally = judge_of(lie, kept=True).report(asked), judge_of(lie, kept=True).tally(asked)
+    assert report.judgements == new.judgements
+    assert tally.divergences == tally.judgements == new.divergences
+    assert tally.summary() == report.summary() == new.summary()
+    assert tally.jobs == report.jobs == new.jobs
+    assert tally.longest_lag_ns == new.longest_lag_ns
+
+
+def test_one_job_is_searched_alone(lie: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    new = judge_of(lie, kept=False)
+    where = ("t-fixed-completions", "three")
+    expected, about = new.job(*where), new.about("Job", *where)
+    judge_of(lie, kept=True).report()
+    spare_judging(monkeypatch)
+    judge = judge_of(lie, kept=True)
+    found = judge.job(*where)
+    assert found is not None
+    assert expected is not None
+    assert found.judgements == expected.judgements
+    assert any(judgement.fields for judgement in found.judgements)
+    assert judge.about("Job", *where) == about
+
+
+def test_a_trace_that_was_damaged_since_is_not_answered_for(lie: Path, tmp_path: Path) -> None:
+    trace = tmp_path / "trace"
+    shutil.copytree(lie, trace)
+    judge_of(trace, kept=True).report()
+    segment = next((trace / "log").iterdir())
+    content = bytearray(segment.read_bytes())
+    content[len(content) // 3] ^= 1
+    segment.write_bytes(content)
+    with pytest.raises(TracekitError, match="damaged"):
+        judge_of(trace, kept=True).report()
