@@ -14,6 +14,7 @@ from tracekit.diff.key_queue import FirstWrite
 from tracekit.diff.lateness import Positions, Process, Service, Services
 from tracekit.eras.job import JobRules
 from tracekit.judging.judged import Asked, Judge, resolve_era
+from tracekit.judging.kept import verdicts_key
 from tracekit.judging.rolling import ROW_COLUMNS, RollingJudge
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.trace.reading.reader import TraceReader
@@ -65,6 +66,15 @@ def test_what_is_only_counted_is_what_would_be_kept(lied: TraceReader) -> None:
     assert tally.jobs == report.jobs
     for name in ("actions", "decided", "explained", "longest_lag_ns", "observations"):
         assert getattr(tally, name) == getattr(report, name)
+
+
+def test_what_is_kept_on_this_machine_is_what_would_be_judged(lied: TraceReader) -> None:
+    key, new = verdicts_key(lied.snapshot), judge_of(lied).report()
+    for _ in range(2):  # judged and kept; read
+        kept = Judge(lied, resolve_era(lied, None, None), kept_as=key)
+        assert kept.report().judgements == new.judgements
+        assert kept.tally().summary() == new.summary()
+        assert kept.report().jobs == new.jobs
 
 
 def test_a_part_is_counted_as_it_would_be_kept(lied: TraceReader) -> None:

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from tracekit.api import Trace
+from tracekit.cli.compact import compact
 from tracekit.cli.demo import demo
 from tracekit.errors import TracekitError
 from tracekit.judging import judged
@@ -85,3 +87,49 @@ def test_a_trace_that_was_damaged_since_is_not_answered_for(lie: Path, tmp_path:
     segment.write_bytes(content)
     with pytest.raises(TracekitError, match="damaged"):
         judge_of(trace, kept=True).report()
+
+
+def test_it_is_said_once_that_all_is_judged(
+    lie: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACEKIT_CACHE_DIR", str(tmp_path / "cache"))
+    told: list[int] = []
+    for _ in range(2):
+        with Trace(lie, before_judging=told.append) as trace:
+            trace.explain("t-fixed-completions/three")
+            trace.sql("SELECT count(*) FROM verdicts").fetchall()
+    assert told == [TraceReader(lie).rows]
+
+
+def test_a_kept_file_that_was_damaged_is_made_again(
+    lie: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACEKIT_CACHE_DIR", str(tmp_path))
+    new = judge_of(lie, kept=True).report()
+    (kept,) = (tmp_path / "verdicts").iterdir()
+    content = bytearray(kept.read_bytes())
+    content[content.index(b"match")] ^= 1
+    kept.write_bytes(content)
+    assert judge_of(lie, kept=True).report().judgements == new.judgements
+    (again,) = (tmp_path / "verdicts").iterdir()
+    assert again.read_bytes() != content
+
+
+def test_a_machine_without_a_place_goes_without(
+    lie: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("TRACEKIT_CACHE_DIR", str(tmp_path / "file"))
+    judge = judge_of(lie, kept=True)
+    assert judge.tally().divergences == judge.report().divergences != []
+
+
+def test_compaction_takes_the_verdicts_along(
+    lie: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new = judge_of(lie, kept=True).report()
+    compacted = tmp_path / "compacted"
+    result = CliRunner().invoke(compact, [str(lie), "-o", str(compacted)])
+    assert result.exit_code == 0, result.output
+    spare_judging(monkeypatch)
+    assert judge_of(compacted, kept=True).report().judgements == new.judgements

@@ -224,7 +224,9 @@ def test_verdicts_are_kept_outside_the_trace_and_made_again_when_it_grows(
     assert len(list(kept.iterdir())) == 2
     first.write_bytes(first.read_bytes()[:-1] + b"!")
     calls = []
-    monkeypatch.setattr("tracekit.judging.judged.Judge", lambda *a: calls.append(1) or Judge(*a))
+    monkeypatch.setattr(
+        "tracekit.judging.judged.Judge", lambda *a, **k: calls.append(1) or Judge(*a, **k)
+    )
     Session([copy]).table("SELECT * FROM verdicts")
     assert calls == [1]  # a file that rotted is no verdict
 

@@ -119,6 +119,9 @@ class KeptWriter:
 
     def discard(self) -> None:
         """Leave nothing behind."""
+        if self._writer is not None:
+            with suppress(OSError):
+                self._writer.close()
         if self._file is not None:
             self._file.close()
             with suppress(OSError):
