@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from tests.support.objects import JOB_UID, NOW_NS
+from tests.support.handlers import pod_observed
+from tests.support.objects import NOW_NS
 from tracekit.controllers.actions import Created, CreatePod, Outcome
 from tracekit.controllers.job.context import Choices, SyncClock
 from tracekit.controllers.job.memory import JobMemory
@@ -22,7 +23,6 @@ from tracekit.kube.views import (
     PodView,
     completion_index,
 )
-from tracekit.replay.handlers import pod_observed
 
 
 @dataclass
@@ -210,7 +210,7 @@ class Bench:
             old, new = self.cache.get(name), self.api.pods.get(name)
             if new is None:
                 gone = self.cache.pop(name)
-                pod_observed(self.memory, gone, gone, deleted=True, job_uid=JOB_UID)
+                pod_observed(self.memory, gone, gone, self.job, self.rules, deleted=True)
             elif new is not old:
                 self.cache[name] = new
-                pod_observed(self.memory, old, new, deleted=False, job_uid=JOB_UID)
+                pod_observed(self.memory, old, new, self.job, self.rules)

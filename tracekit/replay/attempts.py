@@ -12,7 +12,7 @@ from tracekit.controllers.job.backoff import BackoffRecord
 from tracekit.controllers.job.context import SyncClock, SyncResult
 from tracekit.controllers.job.sync import sync_job
 from tracekit.kube.views import JobView, PodView
-from tracekit.replay.cuts import CacheCuts, Cut, tell
+from tracekit.replay.cuts import CacheCuts, Cut
 from tracekit.replay.history import Revision, Write, WriteKind
 from tracekit.replay.key_facts import KeyFacts, sync_clock
 from tracekit.replay.recorded_api import (
@@ -79,7 +79,7 @@ class Attempts(CacheCuts):
             return None, clock.asked
         api.problems += extra
         for revision in self.history.pods[cut.handled : cut.pods]:
-            tell(cut.memory, revision, cut.job.view.uid)
+            self.facts.pod_handlers.tell(cut.memory, revision, cut.job.view.uid)
         if cut.guess:
             cut.memory.backoff = _without_guess(cut.memory.backoff, known, state.memory.backoff)
         return self._explanation(began, cut, api, consumed, result, rest), clock.asked

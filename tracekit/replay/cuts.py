@@ -13,7 +13,6 @@ from typing import NamedTuple
 from tracekit.cache.pods import PodCache
 from tracekit.controllers.job.memory import JobMemory
 from tracekit.kube.views import JobView, PodView
-from tracekit.replay.handlers import pod_observed
 from tracekit.replay.history import Revision
 from tracekit.replay.key_facts import INFORMER_LAG_NS, KeyFacts
 from tracekit.replay.likely_cuts import PodCounts
@@ -133,7 +132,7 @@ class CacheCuts:
         found = [memory]
         for revision in self.history.pods[state.handled : upto]:
             told = memory.copy()
-            tell(told, revision, before if kept else job_uid)
+            self.facts.pod_handlers.tell(told, revision, before if kept else job_uid)
             if told != memory:
                 memory = told
             found.append(memory)
@@ -198,9 +197,3 @@ class CacheCuts:
     def shown_ns(self, cut: Cut) -> int:
         """When the newest pod revision of a cut was there."""
         return self.history.pods[cut.pods - 1].recv_ns if cut.pods else 0
-
-
-def tell(memory: JobMemory, revision: Revision[PodView], job_uid: str) -> None:
-    """Run the pod handlers on one revision."""
-    old = revision.previous.view if revision.previous is not None else None
-    pod_observed(memory, old, revision.view, deleted=revision.type == "DELETED", job_uid=job_uid)

@@ -1,33 +1,76 @@
-"""What the informers' handlers do to a key's memory while its caches catch up.
+"""The Job controller's handlers, run on the pods of one key as its informer shows them.
 
-Only the effect on memory: which key is woken, and when, is the business of the work queue.
-
-Upstream: pkg/controller/job/job_controller.go:addPod, updatePod, deletePod.
+A search wants their effect on the key's memory only: which keys are woken, and when, is read off
+the record, and what the orphan queue gets does not come back to the key.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from tracekit.controllers.job.event_handlers import JobEventHandlers
 from tracekit.controllers.job.memory import JobMemory
-from tracekit.kube.views import PodView
+from tracekit.controllers.job.orphans import OrphanKey
+from tracekit.eras.job import JobRules
+from tracekit.kube.views import JobView, PodView
+from tracekit.replay.history import History, Revision
 
 
-def pod_observed(
-    memory: JobMemory, old: PodView | None, new: PodView, *, deleted: bool, job_uid: str
-) -> None:
-    """Apply one delta of the pod informer; `deleted` is the final one."""
-    if deleted or new.deleted_ns is not None:
-        if _owned(new, job_uid):
-            memory.deletion_observed()
-            if deleted or not new.has_tracking_finalizer:
-                memory.finalizer_removal_observed(new.uid)
-        return
-    if old is None:
-        if _owned(new, job_uid):
-            memory.creation_observed()
-        return
-    if not new.has_tracking_finalizer and (_owned(new, job_uid) or _owned(old, job_uid)):
-        memory.finalizer_removal_observed(new.uid)
+class PodHandlers:
+    """The pod handlers of one key's Jobs, by the rules of one version."""
 
+    def __init__(self, history: History, rules: JobRules) -> None:
+        # By then none had finished: pods of finished Jobs wake nobody who would ask the memory.
+        self._jobs: dict[str, JobView] = {}
+        for revision in history.jobs:
+            self._jobs.setdefault(revision.view.uid, revision.view)
+        self._uid = ""
+        self._memory: JobMemory | None = None
+        self._handlers = JobEventHandlers(rules, self, self, self, self, self._memory_of)
 
-def _owned(pod: PodView, job_uid: str) -> bool:
-    return pod.controller is not None and pod.controller.uid == job_uid
+    def tell(self, memory: JobMemory, revision: Revision[PodView], job_uid: str) -> None:
+        """Let the memory of the Job's key have what the handlers make of one revision."""
+        self._uid, self._memory = job_uid, memory
+        if revision.type == "DELETED":
+            self._handlers.delete_pod(revision.view, final=True)
+        elif revision.previous is None:
+            self._handlers.add_pod(revision.view)
+        else:
+            self._handlers.update_pod(revision.previous.view, revision.view)
+
+    def _memory_of(self, key: str) -> JobMemory | None:
+        del key
+        return self._memory
+
+    # As lister of Jobs and pods.
+
+    def get(self, namespace: str, name: str) -> Any:
+        """The one Job whose memory it is."""
+        del namespace, name
+        return self._jobs.get(self._uid)
+
+    def get_pod_jobs(self, pod: PodView) -> Iterable[JobView]:
+        """Nobody asks whom an orphan wakes."""
+        del pod
+        return ()
+
+    def select(self, namespace: str, selector: Mapping[str, Any] | None) -> Iterable[PodView]:
+        """Nobody asks for a Job's orphans."""
+        del namespace, selector
+        return ()
+
+    # As queue.
+
+    def add_after(self, key: str, delay_ns: int) -> None:
+        """The times of the syncs are in the record."""
+
+    def num_requeues(self, key: str) -> int:
+        """They decide times only."""
+        del key
+        return 0
+
+    def add(self, key: OrphanKey) -> None:
+        """The orphan worker's patches are in the record."""
+
+    add_rate_limited = add

@@ -9,6 +9,7 @@ from itertools import accumulate
 from tracekit.controllers.job.context import Choices, SyncClock
 from tracekit.eras.job import JobRules
 from tracekit.kube.timestamps import NS_PER_S
+from tracekit.replay.handlers import PodHandlers
 from tracekit.replay.history import History, Write, WriteKind
 from tracekit.replay.recorded_api import Assumptions, RecordedApi
 from tracekit.replay.run_context import RunContext
@@ -58,6 +59,7 @@ class KeyFacts:
         self.history = history
         self.rules = rules
         self.run_context = run_context
+        self.pod_handlers = PodHandlers(history, rules)
         self._refused_ns = [
             (0 if event.type == "LIST" else event.recv_ns - EVENT_LAG_NS, event.recv_ns)
             for event in history.events

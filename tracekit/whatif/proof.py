@@ -21,7 +21,7 @@ from tracekit.controllers.job.memory import JobMemory
 from tracekit.eras.job import JobRules
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.kube.views import JobStatus, JobView, PodView
-from tracekit.replay.cuts import tell
+from tracekit.replay.handlers import PodHandlers
 from tracekit.replay.history import Revision
 from tracekit.replay.recorded_api import Assumptions
 from tracekit.replay.rerun import Course, Rerunner
@@ -84,6 +84,7 @@ class KeyProof:
         self.facts = rerunner.facts
         self.history = rerunner.facts.history
         self.rules = rules
+        self._handlers = PodHandlers(self.history, rules)
         self.change = change
         self.proofs: dict[str, JobProof] = {}
         self._begin("")
@@ -169,7 +170,7 @@ class KeyProof:
         expected = before.state.memory.copy() if before is not None else JobMemory()
         start = before.state.handled if before is not None else 0
         for revision in self.history.pods[start:handled]:
-            tell(expected, revision, self.now.uid)
+            self.facts.pod_handlers.tell(expected, revision, self.now.uid)
         if expected != memory:
             self.memory = memory.copy()
             self.told = handled
@@ -178,7 +179,7 @@ class KeyProof:
 
     def _tell(self, upto: int) -> None:
         for revision in self.history.pods[self.told : upto]:
-            tell(self.memory, revision, self.now.uid)
+            self._handlers.tell(self.memory, revision, self.now.uid)
         self.told = max(self.told, upto)
 
     def _compare(self, ours: Course, theirs: Course, at_ns: int, rv: str) -> None:
@@ -335,7 +336,7 @@ class KeyProof:
         for place, (since_ns, job, pod_cut) in enumerate(inputs):
             stands_until = inputs[place + 1][0] if place + 1 < len(inputs) else until_ns
             for revision in self.history.pods[handled:pod_cut]:
-                tell(ours, revision, self.now.uid)
+                self.facts.pod_handlers.tell(ours, revision, self.now.uid)
             handled = max(handled, pod_cut)
             self._tell(pod_cut)
             if stands_until - since_ns >= delay and place:

@@ -11,11 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.objects import JOB_UID, LONG_AGO_NS, at, pod
+from tests.support.handlers import pod_observed
+from tests.support.objects import LONG_AGO_NS, at, job, pod
 from tracekit.controllers.job.backoff import BackoffRecord
 from tracekit.controllers.job.memory import JobMemory, PodExpectations
+from tracekit.eras.era import Era
+from tracekit.eras.job import JobRules
 from tracekit.kube.views import PodView
-from tracekit.replay.handlers import pod_observed
+
+RULES = JobRules.of(Era.resolve("v1.36.3"))
 
 
 def test_without_expectations_all_is_satisfied() -> None:
@@ -133,7 +137,7 @@ def test_handlers(
     old: PodView | None, new: PodView, deleted: bool, expected: tuple[int, int, bool]
 ) -> None:
     memory = memory_that_waits()
-    pod_observed(memory, old, new, deleted=deleted, job_uid=JOB_UID)
+    pod_observed(memory, old, new, job(), RULES, deleted=deleted)
     row = memory.expectations
     assert row is not None
     assert (row.creations, row.deletions, "pod-a" in memory.finalizers) == expected
