@@ -354,7 +354,7 @@ class CronKeyJudge:
         for sync in syncs:
             services.append(self._service(sync, before, wanted))
             before = sync
-        calls_ns = [write.recv_ns for sync in syncs for write in sync.writes]
+        calls_ns = [write.called_ns for sync in syncs for write in sync.writes]
         calls_ns += [e.recv_ns for e in self.history.events if e.component == COMPONENT]
         self.timing = KeyTiming(
             tuple(services),
@@ -379,7 +379,7 @@ class CronKeyJudge:
             earliest_ns = self.history.cron_jobs[0].recv_ns
         return Service(
             first_write(self.history.key, first),
-            first.recv_ns,
+            first.called_ns,
             earliest_ns,
             certain_ns,
             timed=self.runner.polls or (wish is not None and wish.timed),

@@ -60,8 +60,8 @@ def judge_key(history: History, rules: JobRules, run_context: RunContext) -> Key
         *_events(facts, walker.search, replay),
     ]
     judgements.sort(key=lambda j: (j.time_ns, j.resource_version, j.action, j.subject))
-    calls_ns = [write.recv_ns for sync in replay.syncs for write in sync.writes]
-    calls_ns += [apart.write.recv_ns for apart in replay.of(Apart.ORPHAN_WORKER)]
+    calls_ns = [write.called_ns for sync in replay.syncs for write in sync.writes]
+    calls_ns += [apart.write.called_ns for apart in replay.of(Apart.ORPHAN_WORKER)]
     calls_ns += [event.recv_ns for event in history.events if event.component == COMPONENT]
     return KeyJudgement(
         replay,
@@ -90,7 +90,7 @@ def _services(facts: KeyFacts, replay: KeyReplay) -> Iterator[Service]:
         unarmed = any(note.rule == "deadline" and not note.numbers["armed"] for note in sync.notes)
         yield Service(
             first=first_write(facts.history.key, first),
-            served_ns=first.recv_ns,
+            served_ns=first.called_ns,
             # What nothing explains may be somebody else's, and proves nothing about the queue.
             earliest_ns=0 if sync.problems else found.earliest_ns,
             certain_ns=found.certain_ns,

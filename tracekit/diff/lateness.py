@@ -40,7 +40,7 @@ class Service:
     """One sync that is explained, as the queue saw it."""
 
     first: FirstWrite
-    served_ns: int  # receive time of its first write
+    served_ns: int  # when its first write was asked for, as far as is known
     earliest_ns: int  # before that its key cannot have been ready
     certain_ns: int  # by then it was ready, for an informer that had seen all
     timed: bool  # a timer of its own made it due: no informer is asked, but two clocks are

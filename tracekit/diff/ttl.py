@@ -231,7 +231,7 @@ class TtlJudge:
         since = due[-1] if due else _Due(gone.recv_ns, timed=True)
         yield Service(
             first=FirstWrite(before.view.key, ACTION, str(gone.rv)),
-            served_ns=gone.recv_ns,
+            served_ns=gone.called_ns,
             earliest_ns=max(expires_ns, before.recv_ns) - CLOCK_SLACK_NS,
             certain_ns=since.since_ns,
             timed=since.timed,

@@ -49,7 +49,7 @@ def cron_jobs_of(group: RowGroup) -> Iterator[Revision[CronJobView]]:
     specs = Texts(group.window, "spec", _spec).take(rows)
     cells = scalars(group.window, rows, (*REVISION, *_CRON_JOB))
     for row, active, spec, (
-        rv, recv_ns, seq, kind, synthesized, derived_from, after, before, user, agent,
+        rv, recv_ns, seq, kind, synthesized, derived_from, after, before, user, agent, came,
         namespace, name, uid, generation, created_ns, deleted_ns, last_ns, successful_ns,
     ) in zip(rows, refs, specs, cells, strict=True):  # fmt: skip
         refs_of = tuple(ActiveRef(*(value or "" for value in ref)) for ref in active)
@@ -64,10 +64,10 @@ def cron_jobs_of(group: RowGroup) -> Iterator[Revision[CronJobView]]:
             spec,
             CronJobStatus(refs_of, last_ns, successful_ns),
         )
-        vanished = bool(synthesized) and derived_from is None
+        gone = bool(synthesized) and derived_from is None
         by = None if user is None else Actor(user, agent or "")
         evidence = RowEvidence(held, row)
-        yield Revision(rv, recv_ns or 0, seq, kind, view, evidence, vanished, by, after, before)
+        yield Revision(rv, recv_ns or 0, seq, kind, view, evidence, gone, by, after, before, came)
 
 
 def cron_events_of(group: RowGroup) -> Iterator[tuple[str, EventRow]]:

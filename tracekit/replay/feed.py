@@ -332,6 +332,7 @@ def _copy(revision: Revision[PodView]) -> Revision[PodView]:
         revision.actor,
         revision.rv_after,
         revision.rv_before,
+        revision.came_ns,
     )
 
 
@@ -355,7 +356,7 @@ def structs(
 
 
 REVISION: Final = ("rv", "recv_ns", "seq", "type", "synthesized", "derived_from", "rv_after",
-                   "rv_before", "actor", "actor_agent")  # fmt: skip
+                   "rv_before", "actor", "actor_agent", "not_before_ns")  # fmt: skip
 _OBJECT: Final = (
     "namespace", "name", "uid", "finalizers", "created_ns", "deleted_ns", "owner_kind",
     "owner_name", "owner_uid", "owner_api_version",
@@ -427,7 +428,7 @@ def _jobs(held: Rows, rows: list[int]) -> Iterator[Revision[JobView]]:
         strict=True,
     )
     for row, listed, (labels, notes, spec), (
-        rv, recv_ns, seq, kind, synthesized, derived_from, after, before, user, agent,
+        rv, recv_ns, seq, kind, synthesized, derived_from, after, before, user, agent, came,
         namespace, name, uid, finalizers, created_ns, deleted_ns,
         owner_kind, owner_name, owner_uid, owner_api,
         generation, active, ready, succeeded, failed, terminating, start_ns,
@@ -464,9 +465,9 @@ def _jobs(held: Rows, rows: list[int]) -> Iterator[Revision[JobView]]:
             status,
         )
         evidence = RowEvidence(held, row)
-        vanished = bool(synthesized) and derived_from is None
+        gone = bool(synthesized) and derived_from is None
         by = None if user is None else Actor(user, agent or "")
-        yield Revision(rv, recv_ns or 0, seq, kind, view, evidence, vanished, by, after, before)
+        yield Revision(rv, recv_ns or 0, seq, kind, view, evidence, gone, by, after, before, came)
 
 
 def _pods(held: Rows, rows: list[int]) -> Iterator[Revision[PodView]]:
@@ -477,7 +478,7 @@ def _pods(held: Rows, rows: list[int]) -> Iterator[Revision[PodView]]:
     cells = scalars(table, rows, (*REVISION, *_OBJECT, *_POD))
     texts = zip(held.labels.take(rows), held.annotations.take(rows), strict=True)
     for row, (labels, notes), (
-        rv, recv_ns, seq, kind, synthesized, derived_from, after, before, user, agent,
+        rv, recv_ns, seq, kind, synthesized, derived_from, after, before, user, agent, came,
         namespace, name, uid, finalizers, created_ns, deleted_ns,
         owner_kind, owner_name, owner_uid, owner_api,
         grace_s, phase, node_name, ready, ready_since_ns, restarts, restarts_max,
@@ -508,9 +509,9 @@ def _pods(held: Rows, rows: list[int]) -> Iterator[Revision[PodView]]:
             *details.get(row, _NO_DETAILS),
         )
         evidence = RowEvidence(held, row)
-        vanished = bool(synthesized) and derived_from is None
+        gone = bool(synthesized) and derived_from is None
         by = None if user is None else Actor(user, agent or "")
-        yield Revision(rv, recv_ns or 0, seq, kind, view, evidence, vanished, by, after, before)
+        yield Revision(rv, recv_ns or 0, seq, kind, view, evidence, gone, by, after, before, came)
 
 
 _Details = tuple[tuple[Condition, ...], tuple[ContainerStatus, ...], frozenset[str], int]

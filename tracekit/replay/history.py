@@ -97,8 +97,16 @@ class Revision(msgspec.Struct, Generic[V], eq=False):
     #: Between these its revision was chosen, where no answer tells it (an audit log).
     rv_after: int | None = None
     rv_before: int | None = None
+    #: When the request for it came, where the source tells (an audit log).
+    came_ns: int | None = None
     previous: Revision[V] | None = None
     position: int = 0  # in its list of the history
+
+    @property
+    def called_ns(self) -> int:
+        """When the write was asked for, as far as is known; of what was listed nobody knows."""
+        came_ns = self.came_ns if self.type != "LIST" else None
+        return self.recv_ns if came_ns is None else min(came_ns, self.recv_ns)
 
 
 class EventRow(NamedTuple):
@@ -151,6 +159,12 @@ class Write(msgspec.Struct, eq=False):
         """Who made it, where the record tells."""
         revision = self.pod or self.job or self.cron_job
         return revision.actor if revision is not None else None
+
+    @property
+    def called_ns(self) -> int:
+        """When it was asked for, as far as is known: of a slow answer long before it shows."""
+        revision = self.pod or self.job or self.cron_job
+        return self.recv_ns if revision is None else min(revision.called_ns, self.recv_ns)
 
     @property
     def subject(self) -> str:

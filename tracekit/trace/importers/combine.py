@@ -13,11 +13,15 @@ from typing import Any
 
 from tracekit.errors import TraceFormatError
 from tracekit.trace.format.model import STATE_TYPES, Origin, TraceHeader
+from tracekit.trace.importers.callers import Callers
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.writing.copying import COPIED_COLUMNS, copy_row, origin_of, rows_of
 from tracekit.trace.writing.writer import TraceWriter
 
 _COLUMNS = (*COPIED_COLUMNS, "rv", "node_name", "deleted_ns", "deletion_grace_s")
+
+#: Verbs of requests that write nothing.
+_LOOKS = frozenset({"get", "list"})
 
 Raw = dict[str, Any]
 
@@ -94,11 +98,12 @@ class _Index:
         return found
 
     def learn(self, same: Raw, row: Raw) -> None:
-        """Take from the other source's row who made the write."""
+        """Take from the other source's row who made the write; of several that of the first."""
+        if row["verb"] in _LOOKS:
+            return  # of somebody who read the object
         if row["actor"] is not None and same["actor"] is None:
-            self.origins[same["seq"]] = replace(
-                origin_of(row), derived_from=None, rv_after=None, rv_before=None
-            )
+            origin = replace(origin_of(row), derived_from=None, rv_after=None, rv_before=None)
+            self.origins.setdefault(same["seq"], origin)
 
     def covers(self, row: Raw) -> bool:
         """Whether the best source saw the object both before and after a state put together."""
@@ -145,20 +150,13 @@ def combine(writer: TraceWriter, traces: Sequence[TraceReader]) -> Combined:
     kept: list[list[int]] = []
     best_timed = not best.header.scope.get("times")
     for other in others:
-        timed = not other.header.scope.get("times")
-        mine: list[int] = []
-        for row in _rows(other):
-            if row["type"] in STATE_TYPES:
-                same = index.counterpart(row)
-                if same is not None:
-                    found.shared += 1
-                    if not best_timed and timed:
-                        index.times[same["seq"]] = row["recv_ns"]
-                    index.learn(same, row)
-                elif row["rv_after"] is None or not index.covers(row):
-                    mine.append(row["seq"])
-            elif row["type"] == "CALL":  # bounds of lists, notes and gaps are of that source only
-                mine.append(row["seq"])
+        timed = not best_timed and not other.header.scope.get("times")
+        mine = list(_taken(other, index, found, timed=timed))
+        callers = Callers(_rows(other))
+        if callers:
+            for seq, origin in callers.name(_rows(best)):
+                index.origins.setdefault(seq, origin)
+            mine = [seq for seq in mine if seq not in callers.matched]
         kept.append(mine)
         added.append(_only(other, set(mine)))
     found.named = len(index.origins)
@@ -170,6 +168,22 @@ def combine(writer: TraceWriter, traces: Sequence[TraceReader]) -> Combined:
     judged = [r for r in index.rows.values() if r["stream"] in ("jobs", "pods", "cronjobs")]
     found.timed = best_timed or all(row["seq"] in index.times for row in judged)
     return found
+
+
+def _taken(other: TraceReader, index: _Index, found: Combined, *, timed: bool) -> Iterator[int]:
+    """The rows of a lesser source that only it has; what the best has learns from the others."""
+    for row in _rows(other):
+        if row["type"] in STATE_TYPES:
+            same = index.counterpart(row)
+            if same is not None:
+                found.shared += 1
+                if timed:
+                    index.times[same["seq"]] = row["recv_ns"]
+                index.learn(same, row)
+            elif row["rv_after"] is None or not index.covers(row):
+                yield row["seq"]
+        elif row["type"] == "CALL":  # bounds of lists, notes and gaps are of that source only
+            yield row["seq"]
 
 
 def _rows(reader: TraceReader, of: int = 0) -> Iterator[Raw]:

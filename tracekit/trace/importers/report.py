@@ -17,6 +17,8 @@ class ImportResult:
     #: Shapes that were recognised, with how many documents each had.
     shapes: Counter[str] = field(default_factory=Counter)
     rows: int = 0
+    #: Whether another source is put beside it: then it may tell less than a trace needs.
+    beside: bool = False
     streams: Counter[str] = field(default_factory=Counter)
     #: Problems by their words, with how often each was seen.
     problems: Counter[str] = field(default_factory=Counter)

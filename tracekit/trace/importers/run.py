@@ -88,7 +88,7 @@ def _import(request: ImportRequest, partial: Path) -> list[ImportResult]:
             continue
         assert part.kind is not None  # noqa: S101 - a part is files of a kind, or a trace
         place = partial / ("trace" if alone else f"part-{number}")
-        result = _one(part, place, partial / "scratch", request.header)
+        result = _one(part, place, partial / "scratch", request.header, alone=alone)
         if skipped:
             result.remarks.append(_skipped(skipped))
             skipped = []
@@ -186,12 +186,14 @@ def _files(name: str) -> Iterator[str]:
             yield str(found)
 
 
-def _one(part: _Part, place: Path, scratch: Path, header: TraceHeader) -> ImportResult:
+def _one(
+    part: _Part, place: Path, scratch: Path, header: TraceHeader, *, alone: bool
+) -> ImportResult:
     """Import the files of one kind."""
     kind = part.kind
     assert kind is not None  # noqa: S101 - the caller looked
     session = {"source": f"import {kind.name}"}
-    result = ImportResult(kind.name)
+    result = ImportResult(kind.name, beside=not alone)
     if kind.reader is None:
         _watch(part, place, header, result)
         return result

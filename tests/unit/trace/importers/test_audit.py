@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from tests.support.watchlog import job, pod
-from tests.unit.trace.importers.audit_logs import TRACES, entry, header_of, shipped, write
+from tests.unit.trace.importers.audit_logs import START_NS, TRACES, entry, header_of, shipped, write
 from tracekit.errors import TraceFormatError
 from tracekit.judging.judged import Judge, resolve_era
 from tracekit.trace.format.model import TraceHeader
@@ -326,6 +326,47 @@ def test_an_evicted_pod_that_had_ended_goes_with_its_last_finalizer(tmp_path, lo
     assert rows[1]["actor"] == "alice"
     assert rows[2]["type"] == "DELETED"
     assert rows[2]["rv"] > 23
+
+
+def test_the_second_who_takes_the_last_finalizer_makes_nothing(tmp_path, log):
+    """Both are answered with the object at the revision of its mark; one has ended it."""
+    ended = pod(rv=20)
+    name = ended["metadata"]["name"]
+    ended["metadata"]["finalizers"] = ["batch.kubernetes.io/job-tracking"]
+    marked = json.loads(json.dumps(ended))
+    marked["metadata"] |= {"resourceVersion": "23", "deletionTimestamp": "2026-11-21T05:42:44Z",
+                           "deletionGracePeriodSeconds": 0}  # fmt: skip
+    gone = json.loads(json.dumps(marked))
+    del gone["metadata"]["finalizers"]
+    path = log(
+        created(),
+        entry("create", "pods", name, at_s=1, response=ended, code=201),
+        entry("delete", "pods", name, at_s=2, response=marked, user="collector"),
+        entry("patch", "pods", name, at_s=3, response=gone, audit_id="one"),
+        entry("patch", "pods", name, at_s=3.1, response=gone, audit_id="two"),
+        entry("get", "pods", name, at_s=3.2, response=marked, user="late reader"),
+    )
+    reader, results = imported(tmp_path, path)
+    rows = reader.table(("type", "rv", "actor"), streams=["pods"]).to_pylist()
+    assert [r["type"] for r in rows] == ["ADDED", "MODIFIED", "DELETED", "CALL"]
+    assert rows[1]["actor"] == "collector"
+    assert results[0].calls["without effect: it was gone already"] == 1
+
+
+def test_who_reads_an_object_is_not_said_to_have_written_it(tmp_path, log):
+    watch = tmp_path / "watch.jsonl"
+    rows = [
+        {"recv": START_NS / 1e9 + at_s, "resource": "jobs", "type": kind, "object": obj}
+        for at_s, kind, obj in ((0, "ADDED", job(rv=10)), (5, "MODIFIED", job(rv=30)))
+    ]
+    watch.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    path = log(
+        created(),
+        entry("get", "jobs", "three", at_s=6, response={"kind": "Job", **job(rv=30)}, user="bob"),
+    )
+    reader, _ = imported(tmp_path, watch, others=[str(path)])
+    told = reader.table(("rv", "actor"), streams=["jobs"], types=["ADDED", "MODIFIED"]).to_pylist()
+    assert [(r["rv"], r["actor"]) for r in told] == [(10, "admin"), (30, None)]
 
 
 class TestRequestLevel:

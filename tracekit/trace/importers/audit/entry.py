@@ -6,6 +6,7 @@ bodies are most of its bytes. Fields: k8s.io/apiserver/pkg/apis/audit/v1 (audit.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -105,6 +106,9 @@ class Entry(msgspec.Struct, gc=False, omit_defaults=True):
     at: str | None = msgspec.field(default=None, name="stageTimestamp")
     #: Before audit.k8s.io/v1 (Kubernetes 1.11) the only time.
     timestamp: str | None = None
+    #: Which API server wrote it, and what to add to its times; not of the log.
+    server: int = msgspec.field(default=0, name="tracekit/server")
+    shift_ns: int = msgspec.field(default=0, name="tracekit/shift")
 
     @property
     def stream(self) -> str | None:
@@ -120,12 +124,16 @@ class Entry(msgspec.Struct, gc=False, omit_defaults=True):
     @property
     def at_ns(self) -> int | None:
         """When the answer was complete, Unix ns."""
-        return parse_time(self.at) or parse_time(self.timestamp)
+        return self._time(self.at)
 
     @property
     def received_ns(self) -> int | None:
         """When the request had come, Unix ns."""
-        return parse_time(self.received) or parse_time(self.timestamp)
+        return self._time(self.received)
+
+    def _time(self, text: str | None) -> int | None:
+        found = parse_time(text) or parse_time(self.timestamp)
+        return None if found is None else found + self.shift_ns
 
     @property
     def username(self) -> str:
@@ -193,6 +201,7 @@ class _Kept(msgspec.Struct, array_like=True, gc=False):
     response: bytes
     received: str | None
     at: str | None
+    server: int
 
 
 _pack = msgspec.msgpack.Encoder().encode
@@ -215,12 +224,13 @@ def pack_entry(entry: Entry, *, whole: bool) -> bytes:
             bytes(memoryview(entry.response)),
             entry.received or entry.timestamp,
             entry.at or entry.timestamp,
+            entry.server,
         )
     )
 
 
-def unpack_entry(data: bytes) -> Entry:
-    """The entry again, of which the answer is complete."""
+def unpack_entry(data: bytes, shifts_ns: Mapping[int, int]) -> Entry:
+    """The entry again, of which the answer is complete, by the one clock of all servers."""
     kept = _unpack(data)
     return Entry(
         kind="Event",
@@ -237,9 +247,11 @@ def unpack_entry(data: bytes) -> Entry:
         response=msgspec.Raw(kept.response) if kept.response else _NONE,
         received=kept.received,
         at=kept.at,
+        server=kept.server,
+        shift_ns=shifts_ns.get(kept.server, 0),
     )
 
 
 def as_logged(entry: Entry) -> bytes:
     """The entry as JSON again: of all its fields those that an import reads."""
-    return _encode(entry)
+    return _encode(msgspec.structs.replace(entry, server=0, shift_ns=0))

@@ -7,6 +7,7 @@ in any order, from several servers, and more than once.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
@@ -18,6 +19,7 @@ import orjson
 
 from tracekit.errors import TraceFormatError
 from tracekit.kube.leases import CONTROLLER_MANAGER_LEASE
+from tracekit.kube.timestamps import NS_PER_S
 from tracekit.trace.format.extract import number_of
 from tracekit.trace.format.model import STREAM_KINDS, Call, Gap, RowType
 from tracekit.trace.importers.audit.calls import call_of
@@ -44,6 +46,12 @@ from tracekit.trace.importers.spill import Spill
 _ObjectKey = tuple[str, str, str, int, str]
 _TimeKey = tuple[int, int, int]
 _BAD_REQUEST = 400
+#: Clocks that differ by less are put right without a word.
+_TOLD_SKEW_NS = NS_PER_S // 10
+#: Of servers whose entries nothing tells apart so much is borne: bounds are wider by it.
+_MIXED_NS = NS_PER_S
+#: What API servers put into the names of files that they rotate, and what compresses them.
+_ROTATED = re.compile(r"-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(\.\d+)?|\.(gz|zst|bz2)$")
 #: Unseen writes so close together are one gap.
 _GAP_NS = 1_000_000_000
 #: From this minor version on the answer to a DELETE has the deletion's revision.
@@ -64,6 +72,8 @@ class AuditReader:
         self._written: Counter[str] = Counter()
         self._unseen: dict[str, list[tuple[int, int]]] = {}
         self._renewals = 0
+        self._servers: dict[str, int] = {}
+        self._server = 0
         self.entries = 0
 
     @property
@@ -76,6 +86,7 @@ class AuditReader:
     def read(self, source: LineSource) -> None:
         """Take every document of a file; what is no audit entry is counted."""
         strange = 0
+        self._server = self._servers.setdefault(server_of(source.name), len(self._servers))
         for _, text in documents(source.lines(), source.name):
             try:
                 if not self.take(text):
@@ -102,6 +113,7 @@ class AuditReader:
 
     def _entry(self, entry: Entry) -> None:
         self.entries += 1
+        entry.server, entry.shift_ns = self._server, 0
         if entry.stage not in (COMPLETE, PANIC):
             self.result.calls[f"at stage {entry.stage}, left out"] += 1
             return
@@ -121,7 +133,7 @@ class AuditReader:
             self._levels[entry.level] += 1
             self._written[stream] += 1
         if stream == "events":
-            self._event(entry)
+            self._later(stream, entry, entry.audit_id)
         elif entry.verb in ("list", "deletecollection"):
             self._collection(stream, entry)
         else:
@@ -145,16 +157,27 @@ class AuditReader:
         if stream == "leases" and name != CONTROLLER_MANAGER_LEASE:
             return  # of nodes and others: too many to keep, and they tell nothing
         if not name:
-            self._call(stream, entry, None, "refused" if entry.code else "without a name")
+            self._later(stream, entry, "")
             return
         if body is not None and meta is not None and (entry.code or 0) < _BAD_REQUEST:
             revision = number_of(meta.resource_version)
             if revision is not None and entry.verb in WRITES and body.kind in _WITH_REVISION:
-                received_ns = entry.received_ns or at_ns
-                self._clock.learn(revision, received_ns, at_ns, crc32((meta.uid or name).encode()))
+                self._clock.learn(
+                    revision,
+                    entry.received_ns or at_ns,
+                    at_ns,
+                    crc32((meta.uid or name).encode()),
+                    server=self._server,
+                    created=entry.verb == "create",
+                )
         whole = body is not None and body.kind == STREAM_KINDS[stream]
         packed = pack_entry(entry, whole=whole)
         self._entries.add((stream, namespace, name, at_ns, entry.audit_id), packed)
+
+    def _later(self, stream: str, entry: Entry, name: str) -> None:
+        """What is told for itself, once it is known by how much the servers' clocks differ."""
+        key = (stream, "", name, entry.at_ns or 0, entry.audit_id)
+        self._entries.add(key, pack_entry(entry, whole=False))
 
     def _collection(self, stream: str, entry: Entry) -> None:
         """A list that was read or deleted: one entry for each object that it names."""
@@ -162,8 +185,7 @@ class AuditReader:
         items = listed.get("items") if listed is not None else None
         if type(items) is not list:
             if entry.verb != "list":
-                self._call(stream, entry, None, "a deletion of many, logged without their names")
-                self._unseen_write(stream, entry)
+                self._later(stream, entry, "")
             return
         kind = STREAM_KINDS[stream]
         for item in items:
@@ -211,8 +233,13 @@ class AuditReader:
                 f"the logs are of two clusters, or of one whose etcd was restored in between: "
                 f"revision {clash} is that of two objects; import each into a trace of its own"
             )
-        for (stream, _, _), group in groupby(self._entries.sorted(), lambda item: item[0][:3]):
-            self._states(stream, list(self._once(group)))
+        self._tell_clocks()
+        for (stream, _, name), group in groupby(self._entries.sorted(), lambda item: item[0][:3]):
+            if stream == "events" or not name:
+                for entry in self._once(group):
+                    self._nameless(stream, entry)
+            else:
+                self._states(stream, list(self._once(group)))
         self._judge_levels()
         gaps = sorted(self._gaps(), key=lambda gap: gap.until_ns or 0)
         last = b""
@@ -233,9 +260,41 @@ class AuditReader:
                 self.result.calls["logged twice, left out"] += 1
                 continue
             last = (at_ns, audit_id)
-            yield unpack_entry(data)
+            yield unpack_entry(data, self._clock.shifts_ns)
+
+    def _tell_clocks(self) -> None:
+        """Say which API servers' clocks were put right, and what cannot be."""
+        names = {number: name for name, number in self._servers.items()}
+        for server, shift_ns in self._clock.shifts_ns.items():
+            if abs(shift_ns) >= _TOLD_SKEW_NS:
+                self.result.remarks.append(
+                    f"the clock of the API server of {names[server]} was "
+                    f"{abs(shift_ns) / NS_PER_S:.3f} s {'behind' if shift_ns > 0 else 'ahead'}, by "
+                    "the revisions that it gave out: its times were put right"
+                )
+        apart_ns = self._clock.mixed_ns
+        if apart_ns > _MIXED_NS:
+            raise TraceFormatError(
+                f"one file holds the log of several API servers whose clocks differ by "
+                f"{apart_ns / NS_PER_S:.1f} s or more, so nothing tells the order of what they did:"
+                " give each server's log (in CloudWatch each log stream) as a file of its own, then"
+                " their times are put right"
+            )
+
+    def _nameless(self, stream: str, entry: Entry) -> None:
+        """An Event, or a request about no object that it names."""
+        if stream == "events":
+            self._event(entry)
+        elif entry.verb == "deletecollection":
+            self._call(stream, entry, None, "a deletion of many, logged without their names")
+            self._unseen_write(stream, entry)
+        else:
+            refused = (entry.code or 0) >= _BAD_REQUEST
+            self._call(stream, entry, None, "refused" if refused else "without a name")
 
     def _states(self, stream: str, entries: Sequence[Entry]) -> None:
+        if self._clock.shifts_ns:
+            entries = sorted(entries, key=lambda entry: (entry.at_ns or 0, entry.audit_id))
         steps = steps_of(stream, entries, tells_deletion=self._tells_deletion())
         for found in placed(steps, self._clock, stream):
             if isinstance(found, Step):
@@ -291,6 +350,12 @@ class AuditReader:
         if not result.streams["jobs"]:
             if not self.entries:
                 return
+            if self._written["jobs"] and result.beside:
+                result.remarks.append(
+                    f"this log was written at {_least(self._levels)} level: it tells who wrote, "
+                    "and the other sources what was written"
+                )
+                return
             if self._written["jobs"]:
                 raise TraceFormatError(
                     f"this log was written at {_least(self._levels)} level: it names who wrote "
@@ -311,6 +376,11 @@ class AuditReader:
             result.not_recorded[stream] = reason
         if len(self._levels) > 1:
             result.remarks.append(f"writes that matter: {levels}")
+
+
+def server_of(name: str) -> str:
+    """The file's name without what rotation adds: files that differ in it alone have one clock."""
+    return _ROTATED.sub("", name)
 
 
 def _least(levels: Counter[str]) -> str:

@@ -80,6 +80,8 @@ class _State:
     stale: bool = False
     #: A creation of which the log has the request only.
     created: Entry | None = None
+    #: The uid of the object that had the name before, and went.
+    ended: str | None = None
     steps: list[Step] = field(default_factory=list)
 
 
@@ -186,6 +188,7 @@ def _state(
         state.steps.append(gone)
     state.steps.append(Step(entry, row_type, obj, raw, rv, derived_from, latest))
     if row_type is RowType.DELETED:
+        state.ended = uid if isinstance(uid, str) else None
         state.obj, state.rv, state.uid = None, None, None
     else:
         state.obj, state.rv, state.uid = obj, rv, uid
@@ -259,6 +262,8 @@ def _is_gone(meta: Raw) -> bool:
 
 def _look(state: _State, body: _Parsed) -> None:
     """Somebody read the object: a state whose write the log need not have."""
+    if body.uid is not None and body.uid == state.ended:
+        return  # answered after the end
     if body.whole and body.obj is not None and (body.uid, body.rv) != (state.uid, state.rv):
         raw = bytes(memoryview(body.entry.response))
         _state(state, body.entry, RowType.LIST, body.obj, rv=body.rv, raw=raw)
@@ -278,6 +283,9 @@ def _write(state: _State, body: _Parsed) -> None:
             return
         obj, raw, derived_from = {**state.obj, "metadata": obj.get("metadata")}, None, METADATA
     meta = metadata_of(obj)
+    if not known and body.uid is not None and body.uid == state.ended:
+        _after_the_end(state, body, derived_from)
+        return
     if _is_gone(meta) and known and state.obj is not None and metadata_of(state.obj) != meta:
         # The last finalizer of an object that is being deleted: the answer shows it at the revision
         # that it had before.
@@ -299,6 +307,17 @@ def _write(state: _State, body: _Parsed) -> None:
         state.steps.append(Step(entry, row_type, obj, raw, body.rv, derived_from))
         return
     _state(state, entry, row_type, obj, rv=body.rv, raw=raw, derived_from=derived_from)
+
+
+def _after_the_end(state: _State, body: _Parsed, derived_from: str | None) -> None:
+    """The answer to a write of an object that is known to be gone."""
+    entry, obj = body.entry, body.obj
+    if _is_gone(metadata_of(obj)) or any(step.rv == body.rv for step in state.steps):
+        # Of several requests that end an object each is answered with it; one has done it.
+        _call(state, entry, "without effect: it was gone already")
+    else:  # made before the end, and answered after it
+        raw = bytes(memoryview(entry.response))
+        state.steps.append(Step(entry, RowType.MODIFIED, obj, raw, body.rv, derived_from))
 
 
 def _bind(state: _State, entry: Entry) -> None:

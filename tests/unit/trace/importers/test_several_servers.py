@@ -1,0 +1,142 @@
+"""Audit logs of several API servers, whose clocks differ."""
+
+from __future__ import annotations
+
+import orjson
+import pytest
+import zstandard
+
+from tests.support.watchlog import job, pod
+from tests.unit.trace.importers.audit_logs import SECOND, TRACES, entry, header_of, shipped, write
+from tracekit.errors import TraceFormatError
+from tracekit.judging.judged import Judge, resolve_era
+from tracekit.kube.timestamps import format_rfc3339, parse_rfc3339
+from tracekit.trace.importers.audit.importer import server_of
+from tracekit.trace.importers.run import ImportRequest, import_files
+from tracekit.trace.reading.reader import TraceReader
+from tracekit.verdict import Verdict
+
+NAME = "v1.36.3-all"
+APART_S = 7.3
+
+
+def moved(line: bytes, seconds: float) -> bytes:
+    """An entry as a server writes it whose clock is ahead."""
+    event = orjson.loads(line)
+    for name in ("requestReceivedTimestamp", "stageTimestamp"):
+        at_ns = parse_rfc3339(event[name])
+        event[name] = format_rfc3339(at_ns + int(seconds * SECOND))
+    return orjson.dumps(event)
+
+
+def of_second_server(line: bytes) -> bool:
+    """Whether the request came by the load balancer, as those of users and kubelets do."""
+    return b'"system:serviceaccount:kube-system' not in line[:2000]
+
+
+def imported(tmp_path, **files: list[bytes]):
+    names = []
+    for name, lines in files.items():
+        path = tmp_path / f"{name}.log"
+        path.write_bytes(b"\n".join(lines) + b"\n")
+        names.append(str(path))
+    target = tmp_path / "trace"
+    (result,) = import_files(ImportRequest(names, target, header_of(NAME)))
+    return TraceReader(target), result
+
+
+def report(reader):
+    return Judge(reader, resolve_era(reader, None, None)).report()
+
+
+@pytest.mark.parametrize("seconds", [APART_S, -APART_S])
+def test_a_clock_that_differs_is_put_right_by_the_revisions(tmp_path, seconds):
+    lines = shipped(NAME)
+    one = [line for line in lines if not of_second_server(line)]
+    two = [line for line in lines if of_second_server(line)]
+    assert len(one) > 500
+    assert len(two) > 500
+    (tmp_path / "together").mkdir()
+    alone, _ = imported(tmp_path / "together", audit=lines)
+    reader, result = imported(tmp_path, one=one, two=[moved(line, seconds) for line in two])
+    remark = next(text for text in result.remarks if "clock" in text)
+    assert ("behind" if seconds < 0 else "ahead") in remark
+    columns = ("stream", "type", "uid", "recv_ns", "not_before_ns", "rv", "rv_after")
+    told, right = (
+        {
+            (r["stream"], r["type"], r["uid"], r["rv"]): r
+            for r in trace.table(columns, streams=["jobs", "pods", "cronjobs"]).to_pylist()
+            if r["rv_after"] is None and r["type"] != "CALL"
+        }
+        for trace in (reader, alone)
+    )
+    assert told.keys() == right.keys()
+    off = [abs(told[key]["recv_ns"] - right[key]["recv_ns"]) for key in told]
+    assert max(off) < SECOND // 20
+    found = report(reader)
+    assert found.divergences == []
+    assert sum(j.verdict is Verdict.UNKNOWABLE for j in found.judgements) < 20
+
+
+def mixed(seconds: float) -> list[bytes]:
+    return [moved(x, seconds) if of_second_server(x) else x for x in shipped(NAME)]
+
+
+def test_one_file_of_servers_whose_clocks_differ_is_refused(tmp_path):
+    with pytest.raises(TraceFormatError, match=r"clocks differ by 7\.\d s .* a file of its own"):
+        imported(tmp_path, audit=mixed(APART_S))
+
+
+def test_a_small_difference_in_one_file_widens_what_is_known_of_the_order(tmp_path):
+    reader, _ = imported(tmp_path, audit=mixed(0.4))
+    assert report(reader).divergences == []
+
+
+def test_a_write_without_effect_is_no_sign_of_another_clock(tmp_path):
+    """It is answered with a revision that was there before the log began."""
+    old = entry("patch", "jobs", "three", at_s=60, response=job(rv=3), user="alice")
+    made = [
+        entry("create", "pods", f"p{n}", at_s=n, response=pod(f"p{n}", rv=10 + n), code=201)
+        for n in range(50)
+    ]
+    path = write(tmp_path / "a.log", [*made, old])
+    (result,) = import_files(ImportRequest([str(path)], tmp_path / "trace"))
+    assert result.times == ""
+    assert not [text for text in result.remarks if "clock" in text]
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "same"),
+    [
+        ("n1/audit-2026-11-21T05-42-44.123.log.gz", "n1/audit.log", True),
+        ("audit-1.log", "audit-2.log", False),
+        ("n1/audit.log", "n2/audit.log", False),
+    ],
+)
+def test_rotated_files_are_of_one_server(one, two, same):
+    assert (server_of(one) == server_of(two)) is same
+
+
+def test_a_write_that_took_long_is_no_lateness_of_the_controller(tmp_path):
+    """Only the log tells that the request came in time, before half a minute of silence."""
+    slow, in_time = b"2026-11-21T05:45:33.389552Z", b"2026-11-21T05:45:23.389552Z"
+    lines = shipped(NAME)
+    (line,) = (line for line in lines if b'"stageTimestamp":"%s"' % in_time in line)
+    revision = orjson.loads(line)["responseObject"]["metadata"]["resourceVersion"]
+    place = TRACES / NAME / "watch.jsonl.zst"
+    with place.open("rb") as file:
+        seen = zstandard.ZstdDecompressor().stream_reader(file).read().splitlines()
+    for number, text in enumerate(seen):
+        row = orjson.loads(text)
+        meta = row["object"].get("metadata", {})
+        if row["type"] == "MODIFIED" and meta.get("resourceVersion") == revision:
+            seen[number] = orjson.dumps({**row, "recv": row["recv"] + 10 * SECOND})
+    watch, log = tmp_path / "watch.jsonl", tmp_path / "audit.log"
+    watch.write_bytes(b"\n".join(seen) + b"\n")
+    log.write_bytes(b"\n".join([x.replace(in_time, slow) for x in lines]) + b"\n")
+    late = {}
+    for name, others in (("watch", ()), ("both", (str(log),))):
+        request = ImportRequest([str(watch)], tmp_path / name, header_of(NAME), others=others)
+        import_files(request)
+        late[name] = [j.subject for j in report(TraceReader(tmp_path / name)).divergences]
+    assert late == {"watch": ["status"], "both": []}
