@@ -107,6 +107,8 @@ LEADER = Rule(
     "Find out why the leader went away; a shorter --leader-elect-lease-duration shortens pauses.",
     rank=40,
 )  # fmt: skip
+#: From, until, and how many waited at most.
+Spells = list[tuple[int, int, int]]
 RULES = (STALE, DUPLICATE, COUNTED_TWICE, FINALIZER_LEFT, HOT_LOOP, BACKWARDS, BACKLOG, LEADER)
 
 
@@ -456,7 +458,7 @@ def _waits(facts: Facts) -> Iterator[tuple[int, int]]:
             yield end.at_ns, facts.end_ns if freed is None else freed.at_ns
 
 
-def backlog_spells(facts: Facts) -> list[tuple[int, int, int]]:
+def backlog_spells(facts: Facts) -> Spells:
     """Times in which many waited for the Job controller at once, and how many at most."""
     edges: list[tuple[int, int]] = []
     for from_ns, until_ns in _waits(facts):
@@ -467,7 +469,7 @@ def backlog_spells(facts: Facts) -> list[tuple[int, int, int]]:
     edges.sort()
     waiting = most = 0
     since_ns: int | None = None
-    spells: list[tuple[int, int, int]] = []
+    spells: Spells = []
     for at_ns, step in edges:
         waiting += step
         most = max(most, waiting)

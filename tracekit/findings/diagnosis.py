@@ -10,7 +10,7 @@ from tracekit.errors import UsageError
 from tracekit.findings import controllers, cronjobs, divergences, jobs, record
 from tracekit.findings.baseline import Baseline
 from tracekit.findings.facts import Facts
-from tracekit.findings.model import Case, Finding, Rule
+from tracekit.findings.model import Case, Finding, Rule, Severity
 from tracekit.findings.words import counted, named
 from tracekit.kube.selectors import selector_from_text, selector_matches
 from tracekit.moments import ALWAYS, TimeRange
@@ -102,19 +102,33 @@ def grouped(cases: Iterable[Case]) -> list[Finding]:
         key = (case.rule.id, case.claim, case.cronjob or "", space)
         groups.setdefault(key, []).append(case)
     findings = [_finding(group) for group in groups.values()]
+    leads: dict[tuple[str, Severity], int] = {}  # what is the cause of others stands before them
+    for finding in findings:
+        if finding.cause is not None:
+            key_of = finding.cause.id, finding.severity
+            leads[key_of] = min(leads.get(key_of, finding.rule.rank), finding.rule.rank)
     findings.sort(
         key=lambda f: (
-            f.severity.rank, f.rule.rank, f.rule.id, -len(f.cases), f.from_ns, f.subject,
+            f.severity.rank, min(f.rule.rank, leads.get((f.id, f.severity), f.rule.rank)),
+            _place(f, leads), f.rule.id, -len(f.cases), f.from_ns, f.subject,
         )
     )  # fmt: skip
     return findings
+
+
+def _place(finding: Finding, leads: Mapping[tuple[str, Severity], int]) -> int:
+    """Among those of one rank: a cause, what follows from one, the others."""
+    if (finding.id, finding.severity) in leads:
+        return 0
+    return 1 if finding.cause is not None else 2
 
 
 def _finding(cases: list[Case]) -> Finding:
     cases.sort(key=lambda c: (c.from_ns, c.target))
     rule = cases[0].rule
     severity = min((case.badness for case in cases), key=lambda s: s.rank)
-    thread = next((c.thread for c in cases if c.thread is not None), rule.thread)
+    own = None if cases[0].cause is not None else rule.thread
+    thread = next((c.thread for c in cases if c.thread is not None), own)
     return Finding(rule, severity, thread, _subject(cases), cases[0].claim, tuple(cases))
 
 

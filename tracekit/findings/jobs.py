@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 
 from tracekit.findings import job_failures
-from tracekit.findings.controllers import backlog_spells
+from tracekit.findings.controllers import BACKLOG, Spells, backlog_spells
 from tracekit.findings.facts import Facts, Job, Pod, State
 from tracekit.findings.model import Case, Rule, Severity
 from tracekit.findings.words import clock, counted, named, span
@@ -126,7 +127,7 @@ def find(facts: Facts) -> Iterator[Case]:
     for job in facts.jobs:
         by_name[job.namespace, job.name].append(job)
         if job.managed and job.uid not in explained:
-            yield from _unfinished(facts, job)
+            yield from _unfinished(facts, job, spells)
         yield from _held(facts, job)
         yield from _index(job)
         yield from _outlived(facts, job)
@@ -141,7 +142,7 @@ def find(facts: Facts) -> Iterator[Case]:
 #### Not begun, not ended ####
 
 
-def _unfinished(facts: Facts, job: Job) -> Iterator[Case]:
+def _unfinished(facts: Facts, job: Job, spells: Spells) -> Iterator[Case]:
     if job.ended_ns is not None or job.deletion_ns is not None:
         return
     age_ns = facts.end_ns - job.created_ns
@@ -160,8 +161,11 @@ def _unfinished(facts: Facts, job: Job) -> Iterator[Case]:
         if job.spec.get("parallelism") == 0:
             return
         why, detail = _why_not(job)
+        cause = None
+        if not job.pods and _behind(spells, job.created_ns, facts.end_ns):
+            why, cause = "its controller was behind (TK207)", BACKLOG
         detail = f"{span(age_ns)} after its creation at {clock(job.created_ns)}; {detail}"
-        yield _plain(NOT_BEGUN, facts, job, f"has not begun: {why}", detail)
+        yield replace(_plain(NOT_BEGUN, facts, job, f"has not begun: {why}", detail), cause=cause)
 
 
 def _why_not(job: Job) -> tuple[str, str]:
@@ -308,7 +312,7 @@ def _orphaned(job: Job) -> bool:
     return any("orphan" in s.finalizers for s in job.states)
 
 
-def _overrun(facts: Facts, job: Job, spells: list[tuple[int, int, int]]) -> Iterator[Case]:
+def _overrun(facts: Facts, job: Job, spells: Spells) -> Iterator[Case]:
     last = job.end or job.last
     seconds, start_ns = last.spec.get("activeDeadlineSeconds"), last.row["start_ns"]
     if not isinstance(seconds, int) or not start_ns or last.spec.get("suspend") is True:
@@ -321,10 +325,11 @@ def _overrun(facts: Facts, job: Job, spells: list[tuple[int, int, int]]) -> Iter
     over_ns = until_ns - max(due_ns, edited_ns)
     if over_ns < OVERRUN_NS or facts.blind(due_ns, until_ns) or not job.managed:
         return
+    cause = None
     if facts.pause_between(due_ns, until_ns) is not None:
         why = "nobody led when it passed"
-    elif any(since < until_ns and due_ns < until for since, until, _ in spells):
-        why = "its controller was behind (TK207)"
+    elif _behind(spells, due_ns, until_ns):
+        why, cause = "its controller was behind (TK207)", BACKLOG
     else:
         why = "nothing woke its controller"
     yield Case(
@@ -337,7 +342,13 @@ def _overrun(facts: Facts, job: Job, spells: list[tuple[int, int, int]]) -> Iter
         + (f"ended {span(until_ns - due_ns)} later" if ended else "it was not ended"),
         job.cronjob,
         evidence={"deadline_s": seconds, "overrun_s": round((until_ns - due_ns) / NS_PER_S, 3)},
+        cause=cause,
     )
+
+
+def _behind(spells: Spells, from_ns: int, until_ns: int) -> bool:
+    """Whether many waited for the Job controller in that time."""
+    return any(since < until_ns and from_ns < until for since, until, _ in spells)
 
 
 def _ending(state: State) -> bool:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, NamedTuple
 
+from tracekit.findings.words import of_several
+
 
 class Severity(Enum):
     """How bad it is: something that had to happen did not, harm was done, or good to know."""
@@ -61,6 +63,8 @@ class Case:
     severity: Severity | None = None
     thread: int | None = None
     evidence: Mapping[str, Any] = field(default_factory=dict)
+    #: Of which other finding it is a consequence: then that one's advice counts.
+    cause: Rule | None = None
 
     @property
     def badness(self) -> Severity:
@@ -90,7 +94,13 @@ class Finding:
     @property
     def text(self) -> str:
         """One sentence."""
-        return f"{self.subject}: {self.claim}"
+        several = len(self.objects) > 1
+        return f"{self.subject}: {of_several(self.claim) if several else self.claim}"
+
+    @property
+    def cause(self) -> Rule | None:
+        """Of which other finding it is a consequence."""
+        return self.cases[0].cause
 
     @property
     def objects(self) -> tuple[Target, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from tracekit.kube.timestamps import NS_PER_S, format_rfc3339
@@ -38,3 +39,20 @@ def named(names: Sequence[str], most: int = 3) -> str:
     if len(names) <= most:
         return ", ".join(names)
     return f"{', '.join(names[:most])} and {len(names) - most} more"
+
+
+#: Not within a name, as of an image.
+_ONE = re.compile(
+    r"^(?:has|was|is|does|stays)\b|(?<=, and )(?:was|is|has)\b|\bthe Job was\b"
+    r"|(?<![\w/.:@-])(?:its|it|the Job)(?![\w/.@-])"
+)
+_SEVERAL = {
+    "has": "have", "was": "were", "is": "are", "does": "do", "stays": "stay",
+    "its": "their", "it": "they", "the Job": "the Jobs",
+    "the Job was": "the Jobs were",
+}  # fmt: skip
+
+
+def of_several(claim: str) -> str:
+    """What is said of one object, said of several: `has lost its pods`, `have lost their pods`."""
+    return _ONE.sub(lambda found: _SEVERAL[found[0]], claim)

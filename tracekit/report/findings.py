@@ -73,7 +73,9 @@ def _evidence(finding: Finding, *, most: int) -> Iterator[str]:
 def advice(finding: Finding) -> str:
     """What to do, with the first object's name in commands as one word of a shell."""
     target = finding.cases[0].target
-    return finding.rule.todo.replace("{object}", for_shell(f"{target.namespace}/{target.name}"))
+    cause = finding.cause
+    todo = finding.rule.todo if cause is None else f"see {cause.id}. {cause.todo}"
+    return todo.replace("{object}", for_shell(f"{target.namespace}/{target.name}"))
 
 
 def _wrapped(line: str, width: int) -> list[str]:
