@@ -48,8 +48,8 @@ class Accounts:
             left = len(order) - len(self._accounts)
             if self._accounts and left > 0:
                 problems.append(
-                    f"{left:,} of {len(order):,} Jobs have no account here, those in trouble come "
-                    "first: `tracekit explain` tells each"
+                    f"{left:,} Jobs have no account here, as those in trouble come first: "
+                    "tracekit explain tells each"
                 )
 
     def of_job(self, namespace: str, name: str, ms: Milliseconds) -> Mapping[str, Any] | None:

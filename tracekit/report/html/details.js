@@ -78,7 +78,8 @@
   };
   const pods = (job) => {
     const told = job.pods.filter((pod) => D.pod_diffs[pod[P.UID]]);
-    const box = el("div", {}, table(["pod", "index", "attempt", "phase", "exit code", "reason", "ended by", "queue", "run", "node"], job.pods.map((pod) => [pod[P.NAME], pod[P.INDEX], pod[P.ATTEMPT], pod[P.PHASE], pod[P.EXIT], pod[P.REASON], pod[P.ENDED], seconds(pod[P.QUEUE]), seconds(pod[P.RUN]), pod[P.NODE]])));
+    const columns = [["pod", P.NAME], ["index", P.INDEX], ["attempt", P.ATTEMPT], ["phase", P.PHASE], ["exit code", P.EXIT], ["reason", P.REASON], ["ended by", P.ENDED], ["queue", P.QUEUE, seconds], ["run", P.RUN, seconds], ["node", P.NODE]].filter(([, place]) => job.pods.some((pod) => pod[place] !== null && pod[place] !== ""));
+    const box = el("div", {}, table(columns.map(([head]) => head), job.pods.map((pod) => columns.map(([, place, told]) => told ? told(pod[place]) : pod[place]))));
     for (const pod of told.slice(0, 50)) box.append(el("details", { class: "revision" }, el("summary", {}, `revisions of ${pod[P.NAME]}`), ...D.pod_diffs[pod[P.UID]].map(([ms, rv, diff]) => el("div", {}, el("p", {}, time(ms), ` revision ${rv}`), table(["field", "before", "after"], diff, "diff")))));
     return box;
   };
