@@ -8,7 +8,7 @@ and `lateness` whether the process must have come to it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from tracekit.compare.fields import FieldDifference
@@ -29,7 +29,7 @@ from tracekit.diff.cron_why import (
 from tracekit.diff.foreign import named_writes, other_manager
 from tracekit.diff.key_queue import first_write
 from tracekit.diff.lateness import QUEUED, Behind, KeyTiming, Owed, Pace, Seen, Service
-from tracekit.diff.sweep import Sweep
+from tracekit.diff.sweep import Sweep, Told
 from tracekit.diff.ttl import FOREGROUND
 from tracekit.eras.constants import CRON_POLL_PERIOD_NS, Constants
 from tracekit.kube.cronjob_views import CronJobView
@@ -56,6 +56,15 @@ _CALLS_PER_PASS = 4
 _QPS, _BURST = Constants().client_qps, Constants().client_burst
 
 
+@dataclass(frozen=True, slots=True)
+class CronJobsTold:
+    """What some CronJobs have told, as it is sent from one process to another."""
+
+    judgements: list[Judgement]
+    cron_jobs: int
+    told: Told
+
+
 @dataclass(slots=True)
 class CronJobJudge:
     """Takes the rows of a trace, namespace by namespace, and judges its CronJobs."""
@@ -64,6 +73,8 @@ class CronJobJudge:
     context: RunContext
     #: What the CronJobs tell of the process; it shares the informers with other controllers'.
     sweep: Sweep = field(default_factory=Sweep)
+    #: The CronJobs that are judged, as (namespace, name); None: all.
+    only: Collection[tuple[str, str]] | None = None
     _namespace: str | None = None
     _collected: CronHistories = field(default_factory=CronHistories)
     _judgements: list[Judgement] = field(default_factory=list)
@@ -93,6 +104,17 @@ class CronJobJudge:
         self._enter(history.namespace)
         self._collected.job(history)
 
+    def told(self) -> CronJobsTold:
+        """What was found of its CronJobs, once all of them were taken in."""
+        self._enter(None)
+        return CronJobsTold(self._judgements, self._cron_jobs, self.sweep.told())
+
+    def merge(self, told: CronJobsTold) -> None:
+        """Take in what was found of other CronJobs."""
+        self._judgements += told.judgements
+        self._cron_jobs += told.cron_jobs
+        self.sweep.merge(told.told)
+
     def report(self) -> list[Judgement]:
         """The judgements of all CronJobs, once everything was taken in."""
         self._enter(None)
@@ -109,6 +131,8 @@ class CronJobJudge:
         if namespace == self._namespace:
             return
         for history in self._collected.take():
+            if self.only is not None and (history.namespace, history.name) not in self.only:
+                continue
             judged = CronKeyJudge(history, self.runner, self.context)
             judged.run()
             self._judgements += judged.found

@@ -101,6 +101,22 @@ class KeyTiming:
     behind: tuple[Behind, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class ServicesTold:
+    """`Services` as they are sent: numbers of 8 bytes, of 1 in `action`, `timed`, `judged`."""
+
+    keys: list[str]
+    actions: list[str]
+    key: bytes  # positions in `keys`
+    action: bytes  # positions in `actions`
+    rv: bytes
+    served_ns: bytes
+    earliest_ns: bytes
+    certain_ns: bytes
+    timed: bytes
+    judged: bytes
+
+
 class Services:
     """The syncs of many keys, some forty bytes each: all of them are needed at once."""
 
@@ -130,6 +146,38 @@ class Services:
             self.certain_ns.append(service.certain_ns)
             self._timed.append(service.timed)
             self._judged.append(service.judged)
+
+    def told(self) -> ServicesTold:
+        """All of them, to be sent."""
+        return ServicesTold(
+            self._keys,
+            list(self._actions),
+            array("q", self._key).tobytes(),
+            self._action.tobytes(),
+            self._rv.tobytes(),
+            self.served_ns.tobytes(),
+            self.earliest_ns.tobytes(),
+            self.certain_ns.tobytes(),
+            bytes(self._timed),
+            bytes(self._judged),
+        )
+
+    def merge(self, told: ServicesTold) -> None:
+        """Take in the services that another process has told of its keys."""
+        first = len(self._keys)
+        self._keys += told.keys
+        self._key.extend(first + number for number in array("q", told.key))
+        actions = [self._actions.setdefault(name, len(self._actions)) for name in told.actions]
+        self._action.extend(actions[number] for number in array("b", told.action))
+        for mine, theirs in (
+            (self._rv, told.rv),
+            (self.served_ns, told.served_ns),
+            (self.earliest_ns, told.earliest_ns),
+            (self.certain_ns, told.certain_ns),
+        ):
+            mine.frombytes(theirs)
+        self._timed += told.timed
+        self._judged += told.judged
 
     def __len__(self) -> int:
         return len(self.served_ns)

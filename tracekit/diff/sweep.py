@@ -23,6 +23,7 @@ from tracekit.diff.lateness import (
     Positions,
     Process,
     Services,
+    ServicesTold,
     contradicted,
     early,
     late,
@@ -64,6 +65,25 @@ class Settled:
         return replace(judgement, verdict=found.verdict, why=f"{found.why}; {judgement.why}")
 
 
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What some keys have told, as it is sent from one process to another."""
+
+    services: ServicesTold
+    calls_ns: bytes  # 8 bytes each
+    hurried: list[Hurried]
+    owed: list[Owed]
+    behind: list[Behind]
+    #: stream -> times and revisions, 8 bytes each.
+    seen: dict[str, tuple[bytes, bytes]]
+
+    @property
+    def size_bytes(self) -> int:
+        """About how much it is to send."""
+        numbers = sum(len(at_ns) + len(rv) for at_ns, rv in self.seen.values())
+        return len(self.calls_ns) + numbers + 42 * len(self.services.timed)
+
+
 @dataclass(slots=True)
 class Sweep:
     """What the keys have told so far."""
@@ -75,6 +95,7 @@ class Sweep:
     _owed: list[Owed] = field(default_factory=list)
     _behind: list[Behind] = field(default_factory=list)
     _seen: dict[str, Positions] = field(default_factory=dict)
+    _shares: bool = False  # whether another one holds what informers were seen to have reached
     _from_ns: int = 0  # what was before is forgotten
 
     def add(self, timing: KeyTiming) -> None:
@@ -90,9 +111,33 @@ class Sweep:
             self._seen[stream].at_ns.append(at_ns)
             self._seen[stream].rv.append(rv)
 
+    def told(self) -> Told:
+        """What it was told, to be sent; how far informers were seen only if it is its own."""
+        seen = {} if self._shares else self._seen
+        return Told(
+            self._services.told(),
+            self._calls_ns.tobytes(),
+            self._hurried,
+            self._owed,
+            self._behind,
+            {name: (known.at_ns.tobytes(), known.rv.tobytes()) for name, known in seen.items()},
+        )
+
+    def merge(self, told: Told) -> None:
+        """Take in what a sweep over other keys was told, in any order."""
+        self._services.merge(told.services)
+        self._calls_ns.frombytes(told.calls_ns)
+        self._hurried += told.hurried
+        self._owed += told.owed
+        self._behind += told.behind
+        for stream, (at_ns, rv) in told.seen.items():
+            known = self._seen.setdefault(stream, Positions())
+            known.at_ns.frombytes(at_ns)
+            known.rv.frombytes(rv)
+
     def beside(self, controller: str) -> Sweep:
         """One for another controller of the process: it shares the informers, and no queue."""
-        return Sweep(controller, _seen=self._seen)
+        return Sweep(controller, _seen=self._seen, _shares=True)
 
     def copy(self) -> Sweep:
         """Another one that has been told the same."""
@@ -131,9 +176,14 @@ class Sweep:
         for behind, why in contradicted(process, self._behind, self._seen):
             untimely[behind.first] = Untimely(Verdict.EXTRA, why)
         missing = []
-        for owed in self._owed:
+        for owed in sorted(self._owed, key=_object):  # keys may have come in any order
             until_ns = run_context.end_ns if owed.until_ns is None else owed.until_ns
             proof = process.proof(owed.certain_ns, until_ns, timed=owed.timed)
             if proof is not None:
                 missing.append(replace(owed.judgement, why=f"{owed.judgement.why}; {proof}"))
         return Settled(untimely, missing)
+
+
+def _object(owed: Owed) -> tuple[str, str]:
+    where = owed.judgement.object
+    return where.namespace, where.name

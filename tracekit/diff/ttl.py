@@ -28,7 +28,7 @@ from tracekit.controllers.ttl.controller import (
 from tracekit.cron.gotime import rfc3339
 from tracekit.diff.key_queue import FirstWrite
 from tracekit.diff.lateness import CALL_LATENCY_NS, KeyTiming, Owed, Seen, Service
-from tracekit.diff.sweep import Sweep
+from tracekit.diff.sweep import Sweep, Told
 from tracekit.eras.constants import Constants
 from tracekit.eras.cronjob import CronJobEra
 from tracekit.kube.timestamps import NS_PER_S
@@ -124,6 +124,16 @@ class _Worker:
             self.due[-1].until_ns = self._clock.now_ns
 
 
+@dataclass(frozen=True, slots=True)
+class TtlTold:
+    """What some Jobs have told, as it is sent from one process to another."""
+
+    judgements: list[Judgement]
+    stray: list[Judgement]
+    runs: bool
+    told: Told
+
+
 @dataclass(slots=True)
 class TtlJudge:
     """Takes the histories of all Jobs, one by one, and judges the TTL controller's part in them."""
@@ -146,6 +156,17 @@ class TtlJudge:
         for lives in states.values():
             if any(needs_cleanup(s.view) or FOREGROUND in s.view.finalizers for s in lives):
                 self._job(lives)
+
+    def told(self) -> TtlTold:
+        """What was found of its Jobs."""
+        return TtlTold(self._judgements, self._stray, self._runs, self.sweep.told())
+
+    def merge(self, told: TtlTold) -> None:
+        """Take in what was found of other Jobs."""
+        self._judgements += told.judgements
+        self._stray += told.stray
+        self._runs = self._runs or told.runs
+        self.sweep.merge(told.told)
 
     def report(self) -> list[Judgement]:
         """The judgements of all Jobs, once every history was added."""

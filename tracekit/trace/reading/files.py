@@ -40,7 +40,7 @@ from tracekit.trace.format.seal import (
     whole_digest,
 )
 from tracekit.trace.format.segments import FORMAT_KEY, sorted_order
-from tracekit.trace.reading.selection import Selection
+from tracekit.trace.reading.selection import Bounds, Selection
 
 if TYPE_CHECKING:
     from tracekit.trace.format.segments import Segment
@@ -198,25 +198,27 @@ class SegmentFile:
     def may_match(self, group: int, selection: Selection) -> bool:
         """False only if the statistics rule out that the row group holds a wanted row."""
         for name, values in selection.equals():
-            low, high = self._bounds(group, name)
+            low, high, _ = self._bounds(group, name)
             if low is not None and not any(low <= value <= high for value in values):
                 return False
         for name, least, most in selection.ranges():
-            low, high = self._bounds(group, name)
+            low, high, _ = self._bounds(group, name)
             if low is None:
                 continue
             if (least is not None and high < least) or (most is not None and low > most):
                 return False
-        return True
+        keys = selection.keys
+        return keys is None or keys.may_lie(*(self._bounds(group, n) for n in ("namespace", "job")))
 
-    def _bounds(self, group: int, name: str) -> tuple[Any, Any]:
+    def _bounds(self, group: int, name: str) -> Bounds:
         leaf = self._leaves.get(name, self._leaves.get(ARRIVAL + name))
         if leaf is None:
-            return None, None
+            return Bounds()
         statistics = self._parquet.metadata.row_group(group).column(leaf).statistics
         if statistics is None or not statistics.has_min_max:
-            return None, None
-        return statistics.min, statistics.max
+            return Bounds()
+        nulls = not statistics.has_null_count or statistics.null_count > 0
+        return Bounds(statistics.min, statistics.max, nulls)
 
     def read(
         self, group: int, columns: Sequence[str], selection: Selection | None = None

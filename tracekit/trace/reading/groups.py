@@ -79,21 +79,16 @@ class _Part(NamedTuple):
 
 
 def iterate_groups(
-    files: Sequence[RowFile],
-    columns: Sequence[str],
-    *,
-    namespace: str | None = None,
-    job: str | None = None,
+    files: Sequence[RowFile], columns: Sequence[str], only: Selection
 ) -> Iterator[Group]:
-    """Every group of the files, in order."""
-    only = Selection(namespace, job)
+    """Every group of the files that holds rows of a selection, in order."""
     parts = [
         _Part(file, group)
         for file in files
         for group in range(file.row_groups)
         if file.may_match(group, only)
     ]
-    names = list(dict.fromkeys([*columns, *SORT_KEYS]))
+    names = list(dict.fromkeys([*columns, *SORT_KEYS, *sorted(only.columns())]))
     if sum(file.rows_in(group) for file, group in parts) <= _SORTED_ROWS:
         tables = [part.wanted(names, only) for part in parts]
         yield from groups_of(tables, columns)
@@ -231,7 +226,7 @@ def _cuts(parts: Iterable[_Part], only: Selection) -> list[Key]:
     """Keys that cut the rows into ranges of about the same size."""
     sample: list[Key] = []
     for part in parts:
-        table = part.wanted(("namespace", "job"), only)
+        table = part.wanted(list(dict.fromkeys(["namespace", "job", *sorted(only.columns())])), only)
         table = table.take(pa.array(range(0, table.num_rows, _SAMPLED), pa.int64()))
         pairs = zip(table["namespace"].to_pylist(), table["job"].to_pylist(), strict=True)
         sample += [(namespace or "", job or "") for namespace, job in pairs]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,7 +22,7 @@ from tracekit.trace.format.segments import Segment
 from tracekit.trace.reading.files import SegmentFile, damaged_segment, empty
 from tracekit.trace.reading.groups import Group, iterate_groups
 from tracekit.trace.reading.losses import LostFile, lost_files
-from tracekit.trace.reading.selection import Selection
+from tracekit.trace.reading.selection import Keys, Selection
 from tracekit.trace.reading.snapshot import Loss, Snapshot, open_snapshot
 from tracekit.trace.stores.place import local_trace
 
@@ -177,6 +178,8 @@ class TraceReader:
         *,
         namespace: str | None = None,
         job: str | None = None,
+        keys: Keys | None = None,
+        last_seq: int | None = None,
     ) -> Iterator[Group]:
         """All rows by (namespace, job), each group sorted by (revision, position).
 
@@ -184,11 +187,29 @@ class TraceReader:
         is bounded by the largest group, not by the trace.
         """
         try:
-            yield from iterate_groups(self._files, columns, namespace=namespace, job=job)
+            only = Selection(namespace, job, last_seq=last_seq, keys=keys)
+            yield from iterate_groups(self._files, columns, only)
         except DamageError as error:
             raise TraceFormatError(
                 f"{self.path} is damaged ({error}): `tracekit info --verify` names the file"
             ) from error
+
+    @property
+    def row_groups(self) -> list[int]:
+        """The rows of each row group, in the order of the segments."""
+        return [
+            file.rows_in(group) for file in self._files for group in range(file.row_groups)
+        ]
+
+    def stretch(self, first: int, end: int, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """The rows of some row groups, by their number among all."""
+        everything = Selection()
+        numbered = ((file, group) for file in self._files for group in range(file.row_groups))
+        for file, group in islice(numbered, first, end):
+            try:
+                yield file.read(group, columns, everything)
+            except DamageError as error:
+                raise TraceFormatError(damaged_segment(file.segment, error)) from error
 
     #### What the trace covers ####
 

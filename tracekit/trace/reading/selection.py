@@ -2,12 +2,72 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
+
+
+class Bounds(NamedTuple):
+    """What the statistics of a row group say of a column."""
+
+    low: Any = None  # None: nothing
+    high: Any = None
+    nulls: bool = True  # whether some rows may have no value
+
+
+@dataclass(frozen=True)
+class Keys:
+    """Some Jobs, as (namespace, name) in order, with the rows of their namespaces of no Job."""
+
+    jobs: tuple[tuple[str, str], ...]
+    #: Namespaces of which the rows of no Job are wanted although none of their Jobs is.
+    spaces: tuple[str, ...] = ()
+
+    @cached_property
+    def _wanted(self) -> list[tuple[str, str]]:
+        """All of them; the rows of no Job have an empty name, which sorts first."""
+        spaces = {namespace for namespace, _ in self.jobs} | set(self.spaces)
+        return sorted([*self.jobs, *((namespace, "") for namespace in spaces)])
+
+    @cached_property
+    def _values(self) -> pa.Array:
+        return pa.array(("\0".join(key) for key in self._wanted), pa.string())
+
+    def may_lie(self, namespaces: Bounds, jobs: Bounds) -> bool:
+        """False only if no row between two namespaces, and two names of Jobs, can be wanted."""
+        low, high, _ = namespaces
+        if low is None:
+            return True
+        wanted = self._wanted
+        first = bisect_left(wanted, (low, ""))
+        if first == len(wanted) or wanted[first][0] > high:
+            return False
+        if low != high or jobs.low is None:
+            return True
+        if jobs.nulls and wanted[first] == (low, ""):
+            return True
+        at = bisect_left(wanted, (low, jobs.low))
+        return at < len(wanted) and wanted[at] <= (low, jobs.high)
+
+    @property
+    def namespaces(self) -> list[str]:
+        """The namespaces of which the rows of no Job are wanted."""
+        return [namespace for namespace, job in self._wanted if not job]
+
+    def mask(self, table: pa.Table) -> pa.ChunkedArray:
+        """Which rows of the table are theirs."""
+        return pc.is_in(joined_keys(table), value_set=self._values)
+
+
+def joined_keys(table: pa.Table) -> pa.ChunkedArray:
+    """Namespace and Job of each row as one text, with a NUL between; an absent name is empty."""
+    names = (pc.fill_null(table[name].cast(pa.string()), "") for name in ("namespace", "job"))
+    return pc.binary_join_element_wise(*names, "\0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +85,7 @@ class Selection:
     #: Positions in the trace, both included.
     first_seq: int | None = None
     last_seq: int | None = None
+    keys: Keys | None = None
 
     def equals(self) -> Iterator[tuple[str, Sequence[Any]]]:
         """Columns that must have one of some values."""
@@ -47,7 +108,8 @@ class Selection:
 
     def columns(self) -> set[str]:
         """The columns that deciding it takes."""
-        return {name for name, _ in self.equals()} | {name for name, _, _ in self.ranges()}
+        names = {name for name, _ in self.equals()} | {name for name, _, _ in self.ranges()}
+        return names | {"namespace", "job"} if self.keys is not None else names
 
     def filter(self, table: pa.Table) -> pa.Table:
         """The rows of the table that are wanted."""
@@ -70,4 +132,7 @@ class Selection:
                 if bound is not None:
                     part = pc.fill_null(compare(table[name], bound), fill_value=False)
                     mask = part if mask is None else pc.and_(mask, part)
+        if self.keys is not None and {"namespace", "job"}.issubset(table.schema.names):
+            part = self.keys.mask(table)
+            mask = part if mask is None else pc.and_(mask, part)
         return mask
