@@ -30,6 +30,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("tracekit.trace.writing",),
     ("tracekit.trace.importers",),
     ("tracekit.trace",),
+    ("tracekit.crew",),
     ("tracekit.judging",),
     ("tracekit.record.server.failures",),
     ("tracekit.record.credentials", "tracekit.record.redaction"),

@@ -9,6 +9,7 @@ import click
 
 from tracekit.cli.baselines import baseline_option, read_baseline, tell_unused
 from tracekit.cli.completion import complete_controllers, complete_key, complete_trace
+from tracekit.cli.crew import crew_of, processes_option, tell_failures
 from tracekit.cli.talk import tell_judging
 from tracekit.cli.trace_options import (
     namespace_option,
@@ -62,6 +63,7 @@ from tracekit.trace.reading.reader import TraceReader
     help="Judge what can be read of a damaged trace; the rest is a gap.",
 )
 @baseline_option
+@processes_option
 @click.option("--exit-zero", is_flag=True, help="Exit 0 although there are divergences.")
 def replay(
     trace: str,
@@ -77,6 +79,7 @@ def replay(
     output: str,
     around_damage: bool,
     baseline: str | None,
+    processes: int | None,
     exit_zero: bool,
     **times: Any,
 ) -> int:
@@ -99,11 +102,13 @@ def replay(
     rules = (parse_version(kubernetes_version), feature_gates, process_zone)
     key = verdicts_key(reader.snapshot, *rules)
     tells = tell_judging if job or namespace else None
-    judge = Judge(reader, era, kept_as=key, before_judging=tells)
-    within = range_within(judge.run_context.end_ns, **times)
-    asked = Asked(namespace, job, names, within, min_actions)
-    counts_only = diff and output in ("table", "json") and not baseline
-    report = judge.tally(asked) if counts_only else judge.report(asked)
+    with crew_of(processes, reader.rows) as crew:
+        judge = Judge(reader, era, kept_as=key, before_judging=tells, crew=crew)
+        within = range_within(judge.run_context.end_ns, **times)
+        asked = Asked(namespace, job, names, within, min_actions)
+        counts_only = diff and output in ("table", "json") and not baseline
+        report = judge.tally(asked) if counts_only else judge.report(asked)
+    tell_failures(judge.failures)
     if diff:
         if baseline:
             accepted = read_baseline(baseline)

@@ -1,22 +1,30 @@
 """What was found of a unit, small enough to be sent, and in a form that is only ever data.
 
-It may lie in a bucket between two runs: so it is typed MessagePack, checked as it is read, and
-nothing in it can be executed as a pickle could.
+It may lie in a bucket between two runs: so it is a Parquet file of verdicts as this machine keeps
+them, and typed MessagePack in its footer, checked as it is read: nothing in it can be executed as a
+pickle could.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import base64
+import zlib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import msgspec
 import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from tracekit.compare.fields import FieldDifference
 from tracekit.diff.cronjob import CronJobsTold
 from tracekit.diff.sweep import Told
 from tracekit.diff.ttl import TtlTold
+from tracekit.judging.verdict_table import KEPT_SCHEMA, kept_table
 from tracekit.verdict import Judgement
+
+_BESIDE = b"tracekit.found"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +41,18 @@ class Found:
     """What a unit has told, before the process as a whole is looked at."""
 
     jobs: list[tuple[str, str]]
-    #: Of its Jobs.
+    #: Of its Jobs: all of them, or only the divergences.
     judgements: list[Judgement]
     told: Told
     cron_jobs: CronJobsTold
     ttl: TtlTold
     failures: list[Failure] = field(default_factory=list)
+    #: What it took.
+    cpu_ns: int = 0
 
 
-def encoded(found: Found) -> bytes:
-    """As it is sent and kept."""
+def encoded(found: Found, others: Sequence[Judgement]) -> bytes:
+    """As it is sent and kept: a Parquet file of the other judgements, with the rest beside it."""
     cron_jobs, ttl = found.cron_jobs, found.ttl
     plain = replace(
         found,
@@ -50,12 +60,29 @@ def encoded(found: Found) -> bytes:
         cron_jobs=replace(cron_jobs, judgements=_plain(cron_jobs.judgements)),
         ttl=replace(ttl, judgements=_plain(ttl.judgements), stray=_plain(ttl.stray)),
     )
-    return msgspec.msgpack.encode(plain)
+    beside = {_BESIDE: base64.b85encode(zlib.compress(msgspec.msgpack.encode(plain), 1))}
+    rows = kept_table(others).replace_schema_metadata(beside)
+    sink = pa.BufferOutputStream()
+    pq.write_table(rows, sink, compression="zstd")
+    return bytes(sink.getvalue())
 
 
-def decoded(content: bytes) -> Found:
-    """What was sent; `msgspec.MsgspecError` if it is not."""
-    return msgspec.msgpack.decode(content, type=Found)
+def decoded(content: bytes) -> tuple[Found, pa.Table]:
+    """What was sent, and the table of the other judgements.
+
+    Raises:
+        ValueError: It is something else.
+    """
+    try:
+        rows = pq.read_table(pa.BufferReader(content), use_threads=False)
+        beside = (rows.schema.metadata or {})[_BESIDE]
+        packed = zlib.decompress(base64.b85decode(beside))
+        found = msgspec.msgpack.decode(packed, type=Found)
+    except (pa.ArrowException, msgspec.MsgspecError, KeyError, zlib.error) as error:
+        raise ValueError("no part of a replay") from error
+    if rows.schema.remove_metadata() != KEPT_SCHEMA:
+        raise ValueError("no verdicts")
+    return found, rows.replace_schema_metadata()
 
 
 def _plain(judgements: Iterable[Judgement]) -> list[Judgement]:

@@ -6,15 +6,13 @@ all judge through here, so that the same trace has the same verdicts everywhere.
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
 
 import pyarrow as pa
 
+from tracekit.crew.tasks import Crew
 from tracekit.cron.zones import load_zone
 from tracekit.diff.cronjob import CronJobJudge
 from tracekit.diff.judge import KeyJudgement
@@ -31,11 +29,16 @@ from tracekit.eras.recorded_gates import reconcile_gates
 from tracekit.eras.texts import parse_feature_gates, parse_process_zone, parse_version
 from tracekit.eras.version import KubeVersion
 from tracekit.errors import UnsupportedVersionError, UsageError
+from tracekit.judging.collecting import collecting_rarely
 from tracekit.judging.detected import detected_gates, detected_version
+from tracekit.judging.found import Failure
+from tracekit.judging.pieces import Pieces, other_judges
 from tracekit.judging.run_context import run_context_of
+from tracekit.judging.sink import Sink
 from tracekit.judging.verdict_table import (
     KeptVerdicts,
     VerdictWriter,
+    built,
     load_verdicts,
     verdict_table,
 )
@@ -49,8 +52,6 @@ from tracekit.trace.reading.losses import LostTime
 from tracekit.trace.reading.objects import Objects, objects_of
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.verdict import Judgement, Reason, Verdict
-
-_OBJECTS_BETWEEN_COLLECTIONS = 200_000
 
 
 def resolve_era(
@@ -154,33 +155,6 @@ class Asked:
         return " ".join(filter(None, (" in ".join(words), str(self.times))))
 
 
-@contextmanager
-def collecting_rarely() -> Iterator[None]:
-    """Look for cycles among a replay's objects seldom: they live long or die at once, with none."""
-    before = gc.get_threshold()
-    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
-
-
-class Sink(Protocol):
-    """What becomes of the judgements of a trace, one after the other."""
-
-    def job(self, job: tuple[str, str]) -> None:
-        """A Job is judged, as (namespace, name)."""
-
-    def take(self, judgement: Judgement) -> None:
-        """A judgement, as it is unless its Job comes again."""
-
-    def again(self, jobs: Collection[tuple[str, str]]) -> Collection[tuple[str, str]]:
-        """Judgements of these Jobs change now that all is known; which of them shall come again."""
-
-    def change(self, before: Judgement, after: Judgement) -> None:
-        """A judgement of a Job that comes again, as it was taken and as it is; maybe the same."""
-
-
 class Judge:
     """The verdicts of a trace by the rules of one era: the one answer that all verbs read.
 
@@ -196,10 +170,12 @@ class Judge:
         *,
         kept_as: str | None = None,
         before_judging: Callable[[int], None] | None = None,
+        crew: Crew | None = None,
     ) -> None:
         """`kept_as`: the key under which this machine keeps the verdicts; None: nowhere.
 
         `before_judging` is called with the number of observations, where none are kept yet.
+        `crew`: who judges the trace in pieces; None: this process does, as a whole.
         """
         self.era = era
         self._reader = reader
@@ -209,6 +185,7 @@ class Judge:
         self._sweeps: tuple[Sweep, ...] = ()
         self._kept_as = kept_as
         self._before_judging = before_judging
+        self._crew = crew
 
     @cached_property
     def objects(self) -> Objects:
@@ -226,12 +203,18 @@ class Judge:
 
     def _others(self, sweep: Sweep) -> tuple[CronJobJudge, TtlJudge]:
         """The judges of the other controllers, which the Jobs' histories are handed on to."""
-        rules, context = CronJobEra.of(self.era), self._whole_context
-        zone, cron_jobs = load_zone(self.era.process_zone), context.watching("jobs", "cronjobs")
-        return (
-            CronJobJudge(CronRunner(rules, zone), cron_jobs, sweep.beside("cronjob")),
-            TtlJudge(rules, context.watching("jobs"), sweep.beside("ttl")),
-        )
+        return other_judges(self.era, self._whole_context, sweep)
+
+    @cached_property
+    def _pieces(self) -> Pieces | None:
+        if self._crew is None:
+            return None
+        return Pieces(self._reader, self.era, self._whole_context, self._crew)
+
+    @property
+    def failures(self) -> list[Failure]:
+        """The Jobs that could not be judged: each costs its own verdicts, and no others."""
+        return self._pieces.failures if self._pieces is not None else []
 
     def report(self, asked: Asked | None = None) -> DiffReport:
         """What was found, or the part of it that is asked for.
@@ -271,6 +254,7 @@ class Judge:
                 counts.job(job)
             for judgement in known.judgements(controllers, *key):
                 counts.take(judgement)
+        report.jobs.sort()
         report.sort()
         return _enough(report, asked)
 
@@ -291,7 +275,8 @@ class Judge:
                     if self._before_judging is not None:
                         self._before_judging(self._reader.rows)
                     self._judge_into(writer)
-                    writer.done()
+                    if not self.failures:
+                        writer.done()
             known = load_verdicts(self._kept_as)
         return known
 
@@ -303,6 +288,9 @@ class Judge:
 
     def _judge_into(self, sink: Sink) -> None:
         """Judge all of the trace; what becomes of the judgements is the sink's affair."""
+        if self._pieces is not None:
+            self._pieces.judge_into(sink, self._as_recorded)
+            return
         sweep = Sweep()
         cron_jobs, ttl = self._others(sweep)
         with collecting_rarely():
@@ -412,6 +400,11 @@ class Judge:
             report.judgements = known.judgements(controllers, namespace, name)
             report.jobs += known.jobs if "job" in controllers else ()
             return report
+        if self._pieces is not None:
+            self._judge_into(_Kept(report, controllers))
+            report.jobs.sort()
+            report.sort()
+            return report
         jobs = self._judge_jobs()
         if "job" in controllers:
             report.jobs += jobs.jobs
@@ -493,6 +486,10 @@ class _Counts:
         if self._wants(judgement):
             self.report.take(judgement)
 
+    def take_rows(self, rows: pa.Table) -> None:
+        for judgement in built(rows):
+            self.take(judgement)
+
     def again(self, jobs: Collection[tuple[str, str]]) -> Collection[tuple[str, str]]:
         return frozenset(filter(self.part.has_job, jobs))
 
@@ -502,6 +499,35 @@ class _Counts:
 
     def _wants(self, judgement: Judgement) -> bool:
         return judgement.controller in self.controllers and self.part.has(judgement)
+
+
+@dataclass(slots=True)
+class _Kept:
+    """Keeps all judgements of some controllers."""
+
+    report: DiffReport
+    controllers: Collection[str]
+
+    def job(self, job: tuple[str, str]) -> None:
+        if "job" in self.controllers:
+            self.report.jobs.append(job)
+
+    def take(self, judgement: Judgement) -> None:
+        if judgement.controller in self.controllers:
+            self.report.judgements.append(judgement)
+
+    def take_rows(self, rows: pa.Table) -> None:
+        for judgement in built(rows):
+            self.take(judgement)
+
+    def again(self, jobs: Collection[tuple[str, str]]) -> Collection[tuple[str, str]]:
+        self.report.judgements = [
+            j for j in self.report.judgements if (j.object.namespace, j.object.name) not in jobs
+        ]
+        return jobs
+
+    def change(self, _before: Judgement, after: Judgement) -> None:
+        self.take(after)
 
 
 def _enough(found: DiffReport, asked: Asked) -> DiffReport:

@@ -7,15 +7,18 @@ The bytes that come out are those of one process: what a unit tells has no order
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from time import process_time_ns
 from typing import Final
 
-from tracekit.cron.zones import load_zone
+import pyarrow as pa
+
 from tracekit.crew.tasks import Crew, Lost
+from tracekit.cron.zones import load_zone
 from tracekit.diff.cronjob import CronJobJudge
 from tracekit.diff.readings import judge_as_known
 from tracekit.diff.sweep import Sweep
@@ -23,9 +26,10 @@ from tracekit.diff.ttl import TtlJudge
 from tracekit.eras.cronjob import CronJobEra
 from tracekit.eras.era import Era
 from tracekit.eras.job import JobRules
-from tracekit.errors import TracekitError, TraceFormatError
+from tracekit.errors import TraceFormatError, TracekitError
 from tracekit.judging.collecting import collecting_rarely
 from tracekit.judging.found import Failure, Found, decoded, encoded
+from tracekit.judging.sink import Sink
 from tracekit.judging.units import Key, Unit, cut, families, of_jobs
 from tracekit.replay.cron_runner import CronRunner
 from tracekit.replay.feed import COLUMNS, RowGroup, histories
@@ -108,22 +112,24 @@ class JudgeUnits:
     source: Source
     era: Era
     context: RunContext  # of the trace as a whole
+    built: bool = False  # whether every judgement is wanted as such, not only divergences
 
     def do(self, task: Unit | Ready) -> bytes:
         """Judge a unit."""
         with lifted(on=self.source.no_limits), collecting_rarely():
             if isinstance(task, Ready):
                 groups = groups_of(portion_rows(task.portions), COLUMNS)
-                return encoded(self._found(task.unit, groups))
+                return self._found(task.unit, groups)
             last = self.source.end_seq - 1
             groups = self.source.reader().groups(COLUMNS, keys=task.keys, last_seq=last)
-            return encoded(self._found(task, groups))
+            return self._found(task, groups)
 
-    def _found(self, unit: Unit, groups: Iterable[RowGroup]) -> Found:
+    def _found(self, unit: Unit, groups: Iterable[RowGroup]) -> bytes:
+        begun_ns = process_time_ns()
         rules, jobs = JobRules.of(self.era), self.context.watching("jobs", "pods")
         sweep, failures = Sweep(), list[Failure]()
         judged_jobs, judgements = list[Key](), list[Judgement]()
-        cron_jobs, ttl = others(self.era, self.context, sweep, frozenset(unit.cron_jobs))
+        cron_jobs, ttl = other_judges(self.era, self.context, sweep, frozenset(unit.cron_jobs))
         for history in histories(cron_jobs.passing(groups), frozenset(unit.jobs)):
             key = (history.namespace, history.name)
             try:
@@ -139,10 +145,14 @@ class JudgeUnits:
             judged_jobs.append(key)
             judgements += judged.judgements
         cron = cron_jobs.told()
-        return Found(judged_jobs, judgements, sweep.told(), cron, ttl.told(), failures)
+        kept = [j for j in judgements if self.built or j.divergent]
+        rest = [j for j in judgements if not (self.built or j.divergent)]
+        spent_ns = process_time_ns() - begun_ns
+        found = Found(judged_jobs, kept, sweep.told(), cron, ttl.told(), failures, spent_ns)
+        return encoded(found, rest)
 
 
-def others(
+def other_judges(
     era: Era,
     context: RunContext,
     sweep: Sweep,
@@ -166,17 +176,12 @@ class Pieces:
     era: Era
     context: RunContext
     crew: Crew
-    around_damage: bool = False
     failures: list[Failure] = field(default_factory=list)
     sent_bytes: int = 0
 
     @cached_property
     def _families(self) -> list[Unit]:
         return families(self.reader)
-
-    @cached_property
-    def _work(self) -> JudgeUnits:
-        return JudgeUnits(self._source, self.era, self.context)
 
     @cached_property
     def _source(self) -> Source:
@@ -186,16 +191,42 @@ class Pieces:
             reader.end_seq,
             reader.rows,
             tuple(segment.path.name for segment in reader.segments),
-            self.around_damage,
+            reader.skips_damage,
             are_lifted(),
         )
 
-    def found(self) -> Iterator[Found]:
+    def judge_into(self, sink: Sink, as_recorded: Callable[[Judgement], Judgement]) -> None:
+        """Judge all of the trace; the sink is told what one process would tell it."""
+        sweep = Sweep()
+        cron_jobs, ttl = other_judges(self.era, self.context, sweep)
+        for found, others in self._found():
+            sweep.merge(found.told)
+            cron_jobs.merge(found.cron_jobs)
+            ttl.merge(found.ttl)
+            for job in found.jobs:
+                sink.job(job)
+            for judgement in found.judgements:
+                sink.take(as_recorded(judgement))
+            if others.num_rows:
+                sink.take_rows(others)
+        if self.failures:  # whose calls are missing: nothing follows from silence
+            cron_jobs.context = replace(cron_jobs.context, whole=False)
+            ttl.context = replace(ttl.context, whole=False)
+        whole = self.context.whole and not self.failures
+        settled = sweep.settled(replace(self.context.watching("jobs", "pods"), whole=whole))
+        for found, _ in self._again(sink.again(settled.keys)):
+            for judgement in found.judgements:
+                sink.change(judgement, as_recorded(settled.of(judgement)))
+        for judgement in (*settled.missing, *cron_jobs.report(), *ttl.report()):
+            sink.take(as_recorded(judgement))
+
+    def _found(self) -> Iterator[tuple[Found, pa.Table]]:
         """What each unit tells, as it is done; what could not be judged is in `failures`."""
         pieces = max(self.crew.size * _UNITS_EACH, -(-self.reader.rows // _UNIT_ROWS))
-        units = cut(self._families, pieces)
+        lost = {(failure.namespace, failure.name) for failure in self.failures}
+        units = cut([f for f in self._families if not lost.intersection(f.objects)], pieces)
         with TemporaryDirectory(prefix="tracekit-") as folder:
-            yield from self._run(self._spread(units, folder))
+            yield from self._run(self._spread(units, folder), built=False)
 
     def _spread(self, units: Sequence[Unit], folder: str) -> list[Unit | Ready]:
         """The units with their rows, which are read once for all of them."""
@@ -212,32 +243,30 @@ class Pieces:
             for number, unit in enumerate(units)
         ]
 
-    def again(self, jobs: Collection[Key]) -> Iterator[Found]:
+    def _again(self, jobs: Collection[Key]) -> Iterator[tuple[Found, pa.Table]]:
         """What some Jobs tell that are searched a second time."""
         units = of_jobs(self._families, jobs)
-        return self._run(cut(units, self.crew.size)) if units else iter(())
+        return self._run(cut(units, self.crew.size), built=True) if units else iter(())
 
-    def _run(self, tasks: Sequence[Unit | Ready]) -> Iterator[Found]:
-        for outcome in self.crew.run(self._work, tasks, self._parts):
+    def _run(
+        self, tasks: Sequence[Unit | Ready], *, built: bool
+    ) -> Iterator[tuple[Found, pa.Table]]:
+        work = JudgeUnits(self._source, self.era, self.context, built)
+        for outcome in self.crew.run(work, tasks, self._parts):
             if isinstance(outcome, Lost):
-                unit = _unit(outcome.task)
-                self.failures.append(Failure(*(*unit.jobs, *unit.cron_jobs)[0], outcome.why))
+                self.failures.append(Failure(*_unit(outcome.task).objects[0], outcome.why))
             else:
                 self.sent_bytes += len(outcome.result)
-                found = decoded(outcome.result)
+                found, others = decoded(outcome.result)
                 self.failures += found.failures
-                yield found
+                yield found, others
 
     def _parts(self, task: Unit | Ready) -> list[Unit]:
         """The parts of a unit that killed its worker, down to one family."""
         unit = _unit(task)
-        own = frozenset((*unit.jobs, *unit.cron_jobs))
-        inside = [f for f in self._families if (f.jobs or f.cron_jobs)[0] in own]
+        own = frozenset(unit.objects)
+        inside = [family for family in self._families if family.objects[0] in own]
         return cut(inside, _PARTS) if len(inside) > 1 else []
-
-    def settling(self, context: RunContext) -> RunContext:
-        """What may be concluded from silence, now that it is known who could not be judged."""
-        return replace(context, whole=False) if self.failures else context
 
 
 def _unit(task: Unit | Ready) -> Unit:

@@ -40,10 +40,9 @@ class Unit:
         return Keys(self.jobs, tuple(sorted({namespace for namespace, _ in self.cron_jobs})))
 
     @property
-    def name(self) -> str:
-        """Its first object, for messages."""
-        namespace, name = (*self.jobs, *self.cron_jobs)[0]
-        return f"{namespace}/{name}"
+    def objects(self) -> tuple[Key, ...]:
+        """Jobs, then CronJobs."""
+        return (*self.jobs, *self.cron_jobs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +91,7 @@ def families(reader: TraceReader) -> list[Unit]:
         )
         for at in {**jobs, **crons}
     ]
-    return sorted(found, key=lambda unit: (unit.jobs or unit.cron_jobs)[0])
+    return sorted(found, key=lambda unit: unit.objects[0])
 
 
 def _seen(reader: TraceReader) -> _Seen:
@@ -112,15 +111,19 @@ def _seen(reader: TraceReader) -> _Seen:
         for namespace, name, _ in _counted(of_cron_jobs, ("namespace", "name")):
             if namespace is not None:
                 cron_jobs.add((namespace, name or ""))
-    # Whose they are takes the texts of a narrow segment: only of those it is asked.
-    owned: set[tuple[str, str, str]] = set()
-    if started and cron_jobs:
-        only = Selection(streams=("jobs",), keys=Keys(tuple(sorted(started & rows.keys()))))
-        for table in reader.select(only, ("namespace", "job", "owner_name")):
-            for namespace, job, owner, _ in _counted(table, ("namespace", "job", "owner_name")):
-                if job is not None:
-                    owned.add((namespace, job, owner or ""))
-    return _Seen(rows, frozenset(owned), tuple(sorted(cron_jobs)))
+    owned = _owners(reader, started & rows.keys()) if cron_jobs else frozenset()
+    return _Seen(rows, owned, tuple(sorted(cron_jobs)))
+
+
+def _owners(reader: TraceReader, jobs: Collection[Key]) -> frozenset[tuple[str, str, str]]:
+    """Of which CronJobs some Jobs are: it takes the texts of a narrow segment, but of few rows."""
+    only = Selection(streams=("jobs",), keys=Keys(tuple(sorted(jobs))))
+    return frozenset(
+        (namespace, job, owner or "")
+        for table in reader.select(only, ("namespace", "job", "owner_name"))
+        for namespace, job, owner, _ in _counted(table, ("namespace", "job", "owner_name"))
+        if job is not None
+    )
 
 
 def _counted(table: pa.Table, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:

@@ -62,13 +62,14 @@ VERDICT_SCHEMA = pa.schema(
     ]
 )
 #: `told`: fields and assumptions as JSON, as they were; null where there are none.
-_KEPT_SCHEMA = VERDICT_SCHEMA.append(pa.field("told", pa.string()))
+KEPT_SCHEMA = VERDICT_SCHEMA.append(pa.field("told", pa.string()))
 _JOBS_KEY = "tracekit.jobs"
 #: Judgements that are written at a time.
 _GROUP_ROWS = 20_000
 _PLAIN = ("action", "time_ns", "resource_version", "subject", "why", "lag_observations", "lag_ns",
           "forced", "ambiguous", "silent_syncs")  # fmt: skip
 _WHERE = ("kind", "namespace", "name", "uid")
+_ORDER = ("time_ns", "namespace", "name", "resource_version", "action", "subject")
 _READ = ("controller", "verdict", "reason", "told", *_WHERE, *_PLAIN)
 
 
@@ -95,6 +96,12 @@ def verdict_table(judgements: Sequence[Judgement]) -> pa.Table:
     return pa.table(arrays, schema=VERDICT_SCHEMA)
 
 
+def kept_table(judgements: Sequence[Judgement]) -> pa.Table:
+    """The same with all that they are built from again."""
+    told = pa.array(map(_told, judgements), pa.string())
+    return verdict_table(judgements).append_column("told", told)
+
+
 def _json(value: object) -> str:
     return orjson.dumps(value, default=str, option=orjson.OPT_SORT_KEYS).decode()
 
@@ -104,7 +111,7 @@ class VerdictWriter:
 
     def __init__(self, key: str) -> None:
         self._key = key
-        self._writer = KeptWriter(key, _KEPT_SCHEMA)
+        self._writer = KeptWriter(key, KEPT_SCHEMA)
         self._waiting: list[Judgement] = []
         self._jobs: list[tuple[str, str]] = []
 
@@ -131,16 +138,20 @@ class VerdictWriter:
 
     def _write(self) -> None:
         if self._waiting:
-            told = pa.array(map(_told, self._waiting), pa.string())
-            self._writer.write(verdict_table(self._waiting).append_column("told", told))
+            self._writer.write(kept_table(self._waiting))
             self._waiting = []
+
+    def take_rows(self, rows: pa.Table) -> None:
+        """Add judgements that somebody made a `kept_table` of."""
+        self._write()
+        self._writer.write(rows)
 
     def again(self, jobs: Collection[tuple[str, str]]) -> Collection[tuple[str, str]]:
         """Do without what was taken of some Jobs: all of it will come again."""
         if not jobs:
             return jobs
         self._write()
-        before, self._writer = self._writer, KeptWriter(self._key, _KEPT_SCHEMA)
+        before, self._writer = self._writer, KeptWriter(self._key, KEPT_SCHEMA)
         gone = pa.array(sorted(f"{namespace}/{name}" for namespace, name in jobs), pa.string())
         for table in before.written():
             keys = pc.binary_join_element_wise(table["namespace"], table["name"], "/")
@@ -155,7 +166,7 @@ class VerdictWriter:
     def done(self) -> None:
         """Put it in place; in vain where there is none."""
         self._write()
-        self._writer.done({_JOBS_KEY: _packed(self._jobs)})
+        self._writer.done({_JOBS_KEY: _packed(sorted(self._jobs))})
 
 
 def _told(judgement: Judgement) -> str | None:
@@ -187,8 +198,9 @@ class KeptVerdicts:
         ]
 
     def table(self) -> pa.Table:
-        """All of them, as `verdict_table` has them."""
-        return self._file.read(VERDICT_SCHEMA.names, use_threads=False)
+        """All of them by time, as `verdict_table` has them."""
+        table = self._file.read(VERDICT_SCHEMA.names, use_threads=False)
+        return table.sort_by([(name, "ascending") for name in _ORDER])
 
     def judgements(
         self,
@@ -201,7 +213,7 @@ class KeptVerdicts:
         A name is that of the object itself, or of what was acted upon.
         """
         parts = self._parts(_READ, controllers, namespace, name)
-        return in_order(judgement for table in parts for judgement in _built(table))
+        return in_order(judgement for table in parts for judgement in built(table))
 
     def tally(self, report: DiffReport, controllers: Sequence[str], namespace: str | None) -> None:
         """Count what is no divergence in the report, and keep the rest."""
@@ -213,7 +225,7 @@ class KeptVerdicts:
             for row in counts.to_pylist():
                 where = (row["controller"], row["action"], Verdict(row["verdict"]))
                 report.count(*where, row["lag_ns_count"], row["lag_ns_max"])
-            for judgement in _built(table.filter(table["divergent"])):
+            for judgement in built(table.filter(table["divergent"])):
                 report.take(judgement)
         if "job" in controllers:
             report.jobs += [job for job in self.jobs if namespace in (None, job[0])]
@@ -249,7 +261,8 @@ class KeptVerdicts:
         return bool(low <= value <= high)
 
 
-def _built(table: pa.Table) -> Iterator[Judgement]:
+def built(table: pa.Table) -> Iterator[Judgement]:
+    """The judgements that a `kept_table` was made of."""
     for (
         controller, verdict, reason, told, kind, namespace, name, uid,
         action, time_ns, rv, subject, why, lagging, lag_ns, forced, ambiguous, silent,

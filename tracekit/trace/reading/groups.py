@@ -226,7 +226,9 @@ def _cuts(parts: Iterable[_Part], only: Selection) -> list[Key]:
     """Keys that cut the rows into ranges of about the same size."""
     sample: list[Key] = []
     for part in parts:
-        table = part.wanted(list(dict.fromkeys(["namespace", "job", *sorted(only.columns())])), only)
+        table = part.wanted(
+            list(dict.fromkeys(["namespace", "job", *sorted(only.columns())])), only
+        )
         table = table.take(pa.array(range(0, table.num_rows, _SAMPLED), pa.int64()))
         pairs = zip(table["namespace"].to_pylist(), table["job"].to_pylist(), strict=True)
         sample += [(namespace or "", job or "") for namespace, job in pairs]

@@ -48,6 +48,7 @@ class TraceReader:
             if loss.damage and on_damage == "raise":
                 raise TraceFormatError(loss.sentence)
         self._snapshot = snapshot
+        self.skips_damage = on_damage == "skip"
         files: list[SegmentFile | LostFile] = [*snapshot.files, *lost_files(snapshot)]
         self._files = sorted(files, key=lambda file: file.segment)
 
@@ -197,9 +198,7 @@ class TraceReader:
     @property
     def row_groups(self) -> list[int]:
         """The rows of each row group, in the order of the segments."""
-        return [
-            file.rows_in(group) for file in self._files for group in range(file.row_groups)
-        ]
+        return [file.rows_in(group) for file in self._files for group in range(file.row_groups)]
 
     def stretch(self, first: int, end: int, columns: Sequence[str]) -> Iterator[pa.Table]:
         """The rows of some row groups, by their number among all."""
