@@ -17,20 +17,22 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
+from dataclasses import astuple
 from pathlib import Path
 
 import tracekit
 from tests.replay import test_planted_lies as lies
 from tests.support.judged_rows import judge_of
 from tests.support.traces import TRACES, import_log
+from tracekit.verdict import Judgement
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def _digest(judgements: Iterable[object]) -> str:
+def _digest(judgements: Iterable[Judgement]) -> str:
     total = hashlib.sha256()
     for judgement in judgements:
-        total.update(repr(judgement).encode())
+        total.update(repr(astuple(judgement)).encode())
     return total.hexdigest()[:24]
 
 

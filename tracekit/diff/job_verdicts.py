@@ -26,6 +26,7 @@ def judge_write(
     lag_observations: int = 0,
     lag_ns: int = 0,
     reason: Reason | None = None,
+    ambiguous: bool = False,
     silent_syncs: int = 0,
     assumptions: tuple[Assumption, ...] = (),
 ) -> Judgement:
@@ -51,6 +52,7 @@ def judge_write(
         lag_observations,
         lag_ns,
         reason=reason,
+        ambiguous=ambiguous,
         silent_syncs=silent_syncs,
         assumptions=assumptions,
     )

@@ -33,6 +33,8 @@ from tracekit.replay.search import KeyWalker
 from tracekit.replay.search_state import Apart, Explanation, KeyReplay
 from tracekit.verdict import Judgement, Reason, Verdict
 
+_NOBODY_TOLD = "no Event and no audit log tells who asked for it: another may have, just then"
+
 
 @dataclass(frozen=True, slots=True)
 class KeyJudgement:
@@ -151,11 +153,13 @@ def _syncs(facts: KeyFacts, replay: KeyReplay) -> Iterator[Judgement]:
             else:
                 if write.kind not in whys:
                     whys[write.kind] = why_explained(sync, write.kind)
+                ambiguous = _ambiguous(facts, write)
                 yield judge_write(
                     history,
                     write,
                     Verdict.MATCH_LAGGED if sync.pods_unseen else Verdict.MATCH,
-                    whys[write.kind],
+                    whys[write.kind] + (f"; {_NOBODY_TOLD}" if ambiguous else ""),
+                    ambiguous=ambiguous,
                     lag_observations=sync.pods_unseen,
                     lag_ns=sync.lag_ns,
                     silent_syncs=len(sync.silent),
@@ -164,6 +168,13 @@ def _syncs(facts: KeyFacts, replay: KeyReplay) -> Iterator[Judgement]:
         for problem in sync.problems:
             if problem.write is None or problem.write.index in problems:
                 yield _divergence(history, sync, problem)
+
+
+def _ambiguous(facts: KeyFacts, write: Write) -> bool:
+    """Whether a user may have asked for it at the moment at which the controller had to."""
+    if write.kind is not WriteKind.POD_DELETE or write.actor is not None:
+        return False
+    return not facts.owned_up(write)
 
 
 def _divergence(history: History, sync: Explanation, problem: Problem) -> Judgement:

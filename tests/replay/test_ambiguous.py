@@ -1,0 +1,46 @@
+"""A deletion that nobody owns up to may have been another's, at the moment the rules wanted it."""
+
+from __future__ import annotations
+
+from tests.support.judged_rows import judge_of
+from tests.support.traces import TRACES, json_lines
+from tracekit.verdict import Verdict
+
+TRACE = "v1.28.15-all"
+
+
+def deletions(rows) -> dict[str, tuple[Verdict, bool]]:
+    """What is said of each pod's deletion, and whether it is ambiguous."""
+    with judge_of(rows, TRACE) as judge:
+        return {
+            f"{j.object.namespace}/{j.subject}": (j.verdict, j.ambiguous)
+            for j in judge.report().judgements
+            if j.action == "pod-delete" and j.verdict in (Verdict.MATCH, Verdict.MATCH_LAGGED)
+        }
+
+
+def names_a_pod(row) -> bool:
+    return (
+        row["resource"] == "events"
+        and row["object"].get("reason") == "SuccessfulDelete"
+        and (row["object"]["involvedObject"]["kind"] == "Job")
+    )
+
+
+def test_the_event_that_names_the_pod_tells_whose_deletion_it_is() -> None:
+    rows = list(json_lines(TRACES / TRACE / "watch.jsonl.zst"))
+    before = deletions(rows)
+    assert before
+    assert not any(ambiguous for _, ambiguous in before.values())
+    event = next(row for row in rows if names_a_pod(row))
+    namespace = event["object"]["metadata"]["namespace"]
+    pod = f"{namespace}/{event['object']['message'].removeprefix('Deleted pod: ')}"
+    after = deletions([row for row in rows if row is not event])
+    assert after == before | {pod: (before[pod][0], True)}
+
+
+def test_without_events_no_deletion_is_certainly_the_controllers() -> None:
+    rows = list(json_lines(TRACES / TRACE / "watch.jsonl.zst"))
+    told = deletions([row for row in rows if row["resource"] != "events"])
+    assert told
+    assert all(ambiguous for _, ambiguous in told.values())
