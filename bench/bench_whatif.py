@@ -21,6 +21,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests.support.traces import TRACES, import_log
+from tracekit.eras.api_server import ApiRules
 from tracekit.judging.judged import resolve_era
 from tracekit.judging.whatif import Running, Selected, answer_all
 from tracekit.process.manager import ManagerFlags
@@ -82,7 +83,7 @@ class Score:
         return (
             f"{name:<34} {c['jobs']:>5} {_part(c['right'], c['told']):>16} "
             f"{_part(c['changes right'], c['changes']):>16} "
-            f"{_part(c['forks calibrated'], c['forks']):>16}"
+            f"{_part(c['forks calibrated'], c['forks']):>16} {c['left out']:>8}"
         )
 
 
@@ -92,6 +93,29 @@ def numbered(answers: Sequence[JobAnswer]) -> Iterator[tuple[tuple[str, int], Jo
     for answer in sorted(answers, key=lambda a: a.job.created_ns):
         yield (answer.key, seen[answer.key]), answer
         seen[answer.key] += 1
+
+
+#: What the API server writes into these fields where the user says nothing.
+_DEFAULTS = {"completionMode": "NonIndexed", "suspend": False}
+
+
+def other_question(answer: JobAnswer, happened: JobAnswer, rules: ApiRules) -> bool:
+    """Whether what happened is no answer to what was asked.
+
+    Where the API server of the first record dropped a field, the user's request is not in it, but
+    in the other record it is. And a Job whose pods still run when a record ends is told at that
+    moment, which is the end of nothing.
+    """
+    spec = happened.job.spec.raw
+    # Where the user says nothing, this one depends on the podFailurePolicy, which is looked at.
+    dropped = set(rules.dropped) - {"podReplacementPolicy"}
+    if spec.get("podReplacementPolicy") == "Failed" and "podFailurePolicy" not in spec:
+        dropped.add("podReplacementPolicy")
+    asked_for = any(spec.get(name, _DEFAULTS.get(name)) != _DEFAULTS.get(name) for name in dropped)
+    if "suspend" in dropped:
+        asked_for |= any(c.type == "Suspended" for c in happened.job.status.conditions)
+    running = [a.reason == "censored" and a.recorded.ended is None for a in (answer, happened)]
+    return asked_for or any(running)
 
 
 def signature(course: JobCourse | None) -> tuple[object, ...]:
@@ -151,11 +175,11 @@ def given(folder: Path) -> list[Record]:
 def measure(records: Sequence[Record]) -> Score:
     """Every ordered pair of a family; prints the table and each Job that was told wrong."""
     eras = {record.name: resolve_era(record.reader, None, None) for record in records}
-    real: dict[str, dict[tuple[str, int], JobCourse]] = {}
+    real: dict[str, dict[tuple[str, int], JobAnswer]] = {}
     for record in records:
         era = eras[record.name]
         found = answer_all(record.reader, era, [era], Selected(), (), Running(causes=False))[0]
-        real[record.name] = {key: answer.recorded for key, answer in numbered(found.jobs)}
+        real[record.name] = dict(numbered(found.jobs))
     total = Score()
     for left in records:
         others = [record for record in records if record is not left]
@@ -168,7 +192,10 @@ def measure(records: Sequence[Record]) -> Score:
                 happened = real[right.name].get(key)
                 if happened is None or answer.key.startswith(LEFT_OUT):
                     continue
-                score.add(answer, happened, f"{left.name} → {right.name}")
+                if other_question(answer, happened, ApiRules.of(eras[left.name])):
+                    score.counts["left out"] += 1
+                    continue
+                score.add(answer, happened.recorded, f"{left.name} → {right.name}")
             print(score.row(f"{left.name} → {right.name}"), flush=True)
             total.update(score)
     return total
@@ -178,7 +205,7 @@ def main(folders: Sequence[str] = ()) -> int:
     """Print the table pair by pair; 0."""
     print(
         f"{'A → B':<34} {'Jobs':>5} {'right of told':>16} {'right of changed':>16} "
-        f"{'forks calibrated':>16}"
+        f"{'forks calibrated':>16} {'left out':>8}"
     )
     total = Score()
     with TemporaryDirectory() as folder:

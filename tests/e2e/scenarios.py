@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tests.e2e import twin_scenarios as twins
 from tests.e2e.api import RawObject, namespaced
 from tests.e2e.churn import churn
 from tests.e2e.cron_scenarios import cronjobs
@@ -368,6 +369,18 @@ SCENARIOS: dict[str, Entry] = {
     "webhook": Entry(run=webhook, in_all=False),
     "quotas": Entry(run=quotas, in_all=False),
     "crons": Entry(run=crons, in_all=False),
+    "twin-suspended": Entry(run=twins.suspended, in_all=False),
+    "twin-slow-death": Entry(run=twins.slow_death, in_all=False),
+    "twin-replacement": Entry(run=twins.replacement, in_all=False),
+    "twin-failure-policy": Entry(run=twins.failure_policy, in_all=False),
+    "twin-failing-together": Entry(run=twins.failing_together, in_all=False),
+    "twin-on-failure": Entry(run=twins.on_failure, in_all=False),
+    "twin-deadline-failed": Entry(run=twins.deadline_failed, in_all=False),
+    "twin-suspend-midway": Entry(run=twins.suspend_midway, in_all=False),
+    "twin-backoff-told": Entry(run=twins.backoff_told, in_all=False),
+    "twin-recreated": Entry(run=twins.recreated, in_all=False),
+    "twin-scaled": Entry(run=twins.scaled, in_all=False),
+    "twin-finished-deleted": Entry(run=twins.finished_deleted, in_all=False),
 }
 
 

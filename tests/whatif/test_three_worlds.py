@@ -13,6 +13,7 @@ from tracekit.eras.rows import differing_rows
 from tracekit.kube.views import job_from_raw
 from tracekit.process.manager import ManagerFlags
 from tracekit.replay.run_context import RunContext
+from tracekit.simulate.world import DeletePodOf
 from tracekit.whatif import three_worlds
 from tracekit.whatif.answers import Cause, JobAnswer
 from tracekit.whatif.changes import Setting
@@ -101,8 +102,10 @@ class TwoOrOnePods(ThreeWorlds):
         flags: ManagerFlags,
         seed: int,
         settings: tuple[Setting, ...],
+        *,
+        by_pod: bool = False,
     ) -> dict[str, ModelledJob]:
-        del flags, seed, settings
+        del flags, seed, settings, by_pod
         self.eras.append(era)
         course = JobCourse(None, "", 1 if Behavior[CAUSE.name.upper()] in era else 2, 0, 0, None)
         return {uid: ModelledJob(course, extrapolated=False, censored="") for uid in uids}
@@ -139,3 +142,63 @@ def test_causes_that_the_steps_proved_stay_where_no_run_is_left(
     assert causes(CAUSE) == ((CAUSE,), runs)
     # One run tells that the two suffice; that both are needed is what no run is left for.
     assert causes(CAUSE, OTHER) == ((CAUSE, OTHER), runs)
+
+
+# Draws that do not agree, and the two readings of a deletion.
+
+
+class Racing(ThreeWorlds):
+    """A model in which some seeds make another pod."""
+
+    pods: tuple[int, ...] = ()
+    by_age: int = 1
+
+    def _run(
+        self,
+        uids: Sequence[str],
+        era: Era,
+        flags: ManagerFlags,
+        seed: int,
+        settings: tuple[Setting, ...],
+        *,
+        by_pod: bool = False,
+    ) -> dict[str, ModelledJob]:
+        del flags, settings
+        made = 1 if era is OLD else self.by_age if by_pod else self.pods[seed % len(self.pods)]
+        course = JobCourse(None, "", made, 0, 0, None)
+        return {uid: ModelledJob(course, extrapolated=False, censored="") for uid in uids}
+
+
+def raced(pods: tuple[int, ...], target: Era, by_age: int | None = None) -> JobAnswer:
+    """The answer about one Job that the target's runs end with so many pods."""
+    job = job_from_raw({"metadata": {"name": "one", "namespace": "shop", "uid": "u1"}})
+    world = JobWorld(job)
+    if by_age is not None:
+        world.writes.append(DeletePodOf(0, "shop", "one", ordinal=0))
+    fork = JobAnswer(job, JobCourse(None, "", 1, 0, 0, None), "uncalibrated", reason="fork")
+    flags = ManagerFlags()
+    model = Racing(Plan(OLD, target, RunContext(0), flags, flags), {"u1": world})
+    model.pods, model.by_age = pods, by_age or 1
+    return model.answer([fork])["u1"]
+
+
+def test_where_a_race_decides_the_answer_is_that_it_does() -> None:
+    """Up to 1.27 failures hold a Job back one by one, so more runs are made and must agree."""
+    older = Era.resolve("v1.20.15")
+    answer = raced((2, 3), older)
+    assert (answer.verdict, answer.reason, answer.target) == ("unknowable", "race", None)
+    assert "3 of 5 runs" in answer.why
+    assert raced((2, 2), older).verdict == "pods"
+    assert raced((2, 3), NEW).verdict == "pods"  # no such race there: one run is enough
+
+
+@pytest.mark.parametrize(("by_age", "verdict"), [(2, "pods"), (3, "unknowable")])
+def test_a_deletion_is_read_as_bound_to_its_time_and_to_the_age_of_the_pod(
+    by_age: int, verdict: str
+) -> None:
+    answer = raced((2,), NEW, by_age)
+    assert answer.verdict == verdict
+    if verdict == "unknowable":
+        assert answer.reason == "reading"
+        assert "2 pods" in answer.why
+        assert "3 pods" in answer.why

@@ -6,10 +6,9 @@ pkg/registry/batch/job/strategy.go, plugin/pkg/admission/defaulttolerationsecond
 
 from __future__ import annotations
 
-import copy
 from typing import Any, Final
 
-from tracekit.cluster.store import Raw
+from tracekit.cluster.store import Raw, plain_copy
 from tracekit.eras.api_server import ApiRules
 from tracekit.kube.job_defaults import default_backoff_limit
 from tracekit.kube.views import JOB_TRACKING_ANNOTATION
@@ -21,7 +20,7 @@ _PREFIX: Final = "batch.kubernetes.io/"
 
 def new_job(body: Raw, rules: ApiRules) -> Raw:
     """A Job as it is stored; its metadata has its name and uid already."""
-    job = copy.deepcopy(body)
+    job: Raw = plain_copy(body)
     meta, spec = job["metadata"], job.setdefault("spec", {})
     for name in rules.dropped:
         spec.pop(name, None)
@@ -66,7 +65,7 @@ def _generate_selector(meta: Raw, spec: Raw, template: Raw, *, prefixed: bool) -
 
 def new_cron_job(body: Raw, rules: ApiRules) -> Raw:
     """A CronJob as it is stored."""
-    cron_job = copy.deepcopy(body)
+    cron_job: Raw = plain_copy(body)
     spec = cron_job["spec"]
     if not rules.time_zone:
         spec.pop("timeZone", None)
@@ -86,7 +85,7 @@ def new_cron_job(body: Raw, rules: ApiRules) -> Raw:
 
 def new_pod(body: Raw) -> Raw:
     """A Pod as it is stored."""
-    pod = copy.deepcopy(body)
+    pod: Raw = plain_copy(body)
     spec = pod.setdefault("spec", {})
     default_pod_spec(spec)
     spec.setdefault("enableServiceLinks", True)

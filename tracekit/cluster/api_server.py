@@ -11,14 +11,13 @@ plugin/pkg/admission/namespace/lifecycle, plugin/pkg/admission/resourcequota.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from tracekit.cluster.admission import new_cron_job, new_job, new_pod
 from tracekit.cluster.draws import Draws
 from tracekit.cluster.statuses import cron_job_status, job_status, time_text
-from tracekit.cluster.store import Raw, Store
+from tracekit.cluster.store import Raw, Store, plain_copy
 from tracekit.controllers.actions import Outcome
 from tracekit.controllers.job.status_validation import status_refusals
 from tracekit.eras.api_server import ApiRules
@@ -145,7 +144,8 @@ class ApiServer:
                 return new_cron_job(typed, self.rules)
             case "pods":
                 return new_pod(typed)
-        return copy.deepcopy(typed)
+        typed_copy: Raw = plain_copy(typed)
+        return typed_copy
 
     def _refused(self, kind: str, verb: str, namespace: str) -> Reply | None:
         for refusal in self.refusals:
@@ -261,7 +261,7 @@ class ApiServer:
         refused = self._refused(kind, "update", namespace)
         if refused is not None:
             return refused
-        obj = copy.deepcopy(held.obj)
+        obj: Raw = plain_copy(held.obj)
         change(obj)
         if kind == "jobs":
             for field in self.rules.dropped:

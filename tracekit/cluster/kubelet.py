@@ -81,6 +81,8 @@ class Kubelet:
                 self._after(pod.life.bind_ns, pod, self._bind)
             else:
                 self._after(50_000_000, pod, self._refuse)
+            if pod.life.deleted_ns is not None:
+                self._after(pod.life.deleted_ns, pod, self._delete)
         pod = self._pods[uid]
         if meta.get("deletionTimestamp") is not None and not pod.deleting:
             pod.deleting = True
@@ -151,6 +153,11 @@ class Kubelet:
             self._after(50_000_000, pod, self._wait)
         if life.start_ns is not None:
             self._after(life.start_ns, pod, self._run)
+
+    def _delete(self, pod: _Pod) -> None:
+        """What somebody else does to it."""
+        grace_s = pod.life.deleted_grace_s
+        self._server.delete("pods", pod.namespace, pod.name, uid=pod.uid, grace_s=grace_s)
 
     def _refuse(self, pod: _Pod) -> None:
         self._status(pod, {"conditions": [self._condition("PodScheduled", on=False)]}, SCHEDULER)
@@ -235,6 +242,12 @@ class Kubelet:
             codes = dict.fromkeys(pod.containers, pod.life.term_exit_code)
             self._status(pod, self._ended(pod, codes))
             pod.ended = True
+            if pod.life.gone_ns:
+                self._after(pod.life.gone_ns, pod, self._remove, even_deleting=True)
+                return
+        self._remove(pod)
+
+    def _remove(self, pod: _Pod) -> None:
         self._server.delete("pods", pod.namespace, pod.name, uid=pod.uid, grace_s=0)
 
     # Statuses.

@@ -46,8 +46,12 @@ class PodLife:
     condition: str = ""  # a condition that it gets when it ends, such as DisruptionTarget
     reason: str = ""  # status.reason when it ends, such as Evicted
     grace_ns: int = 300 * _NS_PER_MS  # from its deletion to its end
+    gone_ns: int = 0  # from that end until the kubelet has the pod removed
     term_exit_code: int = 137  # when it is told to stop
     silent: bool = False  # it goes without a last status, as with its node
+    #: Somebody deletes it so long after its creation, with this grace period (None: its own).
+    deleted_ns: int | None = None
+    deleted_grace_s: int | None = None
 
 
 class Lives(Protocol):

@@ -16,6 +16,15 @@ Raw = dict[str, Any]
 Key = tuple[str, str]
 
 
+def plain_copy(value: Any) -> Any:
+    """A copy of a JSON document that shares nothing that can be changed."""
+    if isinstance(value, dict):
+        return {key: plain_copy(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain_copy(inner) for inner in value]
+    return value
+
+
 class Change(NamedTuple):
     """One commit: an object was added, modified or deleted."""
 

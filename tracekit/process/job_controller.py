@@ -136,22 +136,25 @@ class JobController:
 
     def _sync(self, key: str) -> SyncResult:
         context, loop = self._context, self._context.life.loop
-        context.compute()
         began_ns = loop.now_ns
+        # The caches are read at once: what they are told while the sync computes is not seen.
         namespace, _, name = key.partition("/")
         job = self._lister.get(namespace, name)
+        pods = context.draws.shuffled(self._pods.of(job)) if job is not None else ()
+        read = CacheRevisions(self._jobs.revision, self._pods.revision)
         memory = self._memories.setdefault(key, JobMemory())
         memory.requeues = self.queue.num_requeues(key)
+        context.compute()
         calls = context.client.goroutine()
         result = sync_job(
             job,
-            context.draws.shuffled(self._pods.of(job)) if job is not None else (),
+            pods,
             memory,
             _Port(self, calls, memory),
             clock=SyncClock(began_ns),
             rules=self.rules,
             choices=Choices(),
-            read=CacheRevisions(self._jobs.revision, self._pods.revision),
+            read=read,
         )
         calls.join()
         if job is None:

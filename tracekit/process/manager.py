@@ -51,7 +51,16 @@ class ManagerFlags:
 class ControllerManager:
     """Every process of the controller manager in a run, one after the other."""
 
-    def __init__(self, server: ApiServer, era: Era, flags: ManagerFlags, draws: Draws) -> None:
+    def __init__(
+        self,
+        server: ApiServer,
+        era: Era,
+        flags: ManagerFlags,
+        draws: Draws,
+        *,
+        renews_lease: bool = True,
+    ) -> None:
+        self._renews_lease = renews_lease
         self._server = server
         self._loop = server.store.loop
         self._era = era
@@ -158,7 +167,8 @@ class ControllerManager:
                 taken,
             )
         self._renewed_ns = now_ns
-        life.after(_RETRY_NS, lambda: self._renew(life))
+        if self._renews_lease:
+            life.after(_RETRY_NS, lambda: self._renew(life))
 
     def _renew(self, life: Life) -> None:
         def renewed(obj: Raw) -> None:

@@ -30,6 +30,7 @@ from tracekit.simulate.world import (
     DeleteObject,
     DeletePodOf,
     PatchObject,
+    PatchPodOf,
     UserWrite,
     World,
 )
@@ -81,10 +82,16 @@ class _Simulation:
         self._kubelet = Kubelet(self._server, world.lives)
         GarbageCollector(self._server, draws)
         NamespaceController(self._server, draws)
-        self._manager = ControllerManager(self._server, era, flags, draws)
+        self._manager = ControllerManager(
+            self._server, era, flags, draws, renews_lease=world.renews_lease
+        )
         self._draws = draws
         self._run = Run()
         self._told_ns = dict.fromkeys(STREAMS, 0)
+        #: Deletions that wait until their Job has ended.
+        self._until_end: dict[tuple[str, str], DeleteObject] = {}
+        #: Creations of a namesake that wait for these deletions, and for how long after them.
+        self._until_gone: dict[tuple[str, str], tuple[CreateObject, int]] = {}
 
     def run(self) -> Run:
         """Everything up to the end of the record."""
@@ -93,6 +100,7 @@ class _Simulation:
             self._create_namespace(name)
         self._manager.start()
         loop.run_until(world.start_ns)
+        self._store.watch(self._release)
         self._begin_record()
         for restart in world.restarts:
             loop.at(restart.died_ns, self._manager.kill)
@@ -141,9 +149,36 @@ class _Simulation:
     # Users.
 
     def _do(self, write: UserWrite) -> None:
+        if isinstance(write, DeleteObject) and write.after_end_ns is not None:
+            job = self._store.get(write.kind, write.namespace, write.name)
+            if job is not None and not _has_ended(job):
+                self._until_end[write.namespace, write.name] = write
+                return
+        if isinstance(write, CreateObject) and write.kind == "jobs":
+            meta = write.body["metadata"]
+            key = (meta.get("namespace", ""), meta["name"])
+            deletion = self._until_end.get(key)
+            if deletion is not None:
+                self._until_gone[key] = (write, write.at_ns - deletion.at_ns)
+                return
         for reply in self._replies(write):
             if not reply.ok:
                 self._run.failed.append(Failed(write, reply))
+
+    def _release(self, change: Change) -> None:
+        """Let a deletion go that waited for the end of this Job."""
+        if change.kind != "jobs" or not (self._until_end or self._until_gone):
+            return
+        meta = change.obj["metadata"]
+        key = (meta["namespace"], meta["name"])
+        if change.type == "DELETED":
+            waits = self._until_gone.pop(key, None)
+            if waits is not None:
+                self._loop.after(waits[1], lambda: self._do(waits[0]))
+        elif _has_ended(change.obj):
+            write = self._until_end.pop(key, None)
+            if write is not None:
+                self._loop.after(write.after_end_ns or 0, lambda: self._do(write))
 
     def _replies(self, write: UserWrite) -> Iterator[Reply]:
         server = self._server
@@ -175,14 +210,41 @@ class _Simulation:
                     grace_s=write.grace_s,
                 )
             case DeletePodOf():
+                for name in self._meant(write):
+                    yield server.delete("pods", write.namespace, name, grace_s=write.grace_s)
+            case PatchPodOf():
                 for slot, name in self._kubelet.pods_of(write.namespace, write.job):
-                    if _is_meant(write, slot):
-                        yield server.delete(
+                    if slot.ordinal == write.ordinal:
+                        yield server.change(
                             "pods",
                             write.namespace,
                             name,
-                            grace_s=write.grace_s,
+                            lambda obj: _patch(obj, write.patch),
+                            manager=write.manager,
                         )
+
+    def _meant(self, write: DeletePodOf) -> list[str]:
+        """The pods that a deletion hits: those in its place, else perhaps the youngest one."""
+        pods = self._kubelet.pods_of(write.namespace, write.job)
+        found = [name for slot, name in pods if _is_meant(write, slot)]
+        if found or not write.any_pod:
+            return found
+        objs = [self._store.get("pods", write.namespace, name) for _, name in pods]
+        living = [
+            obj["metadata"]["name"]
+            for obj in objs
+            if obj is not None
+            and obj["metadata"].get("deletionTimestamp") is None
+            and obj["status"].get("phase") not in ("Succeeded", "Failed")
+        ]
+        return living[-1:]
+
+
+def _has_ended(job: Mapping[str, Any]) -> bool:
+    return any(
+        condition["type"] in ("Complete", "Failed") and condition["status"] == "True"
+        for condition in job.get("status", {}).get("conditions", ())
+    )
 
 
 def _is_meant(write: DeletePodOf, slot: Slot) -> bool:

@@ -43,6 +43,8 @@ class DeleteObject(NamedTuple):
     name: str
     propagation: str | None = "Background"
     grace_s: int | None = None
+    #: Of a Job: not before it has ended, and then so long after that; None: at its time.
+    after_end_ns: int | None = None
 
 
 class DeletePodOf(NamedTuple):
@@ -54,6 +56,19 @@ class DeletePodOf(NamedTuple):
     ordinal: int | None = None
     completion_index: int | None = None
     grace_s: int | None = None
+    #: Where no pod has the place, another one of the Job is hit: its node would have been drained.
+    any_pod: bool = False
+
+
+class PatchPodOf(NamedTuple):
+    """A user changes the pod that has a place in a Job by a JSON merge patch."""
+
+    at_ns: int
+    namespace: str
+    job: str
+    ordinal: int
+    patch: Mapping[str, Any]
+    manager: str = "kubectl-edit"
 
 
 class Restart(NamedTuple):
@@ -63,7 +78,7 @@ class Restart(NamedTuple):
     started_ns: int
 
 
-UserWrite = CreateObject | PatchObject | DeleteObject | DeletePodOf
+UserWrite = CreateObject | PatchObject | DeleteObject | DeletePodOf | PatchPodOf
 
 
 class SameLife:
@@ -92,6 +107,8 @@ class World:
     restarts: Sequence[Restart] = ()
     #: Namespaces that are there from the beginning, beside those that `writes` need.
     namespaces: Sequence[str] = ()
+    #: Whether the controller manager renews its lease all the time; nobody else looks at it.
+    renews_lease: bool = True
 
     def used_namespaces(self) -> list[str]:
         """Every namespace that is there from the beginning."""

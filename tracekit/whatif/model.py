@@ -13,17 +13,29 @@ from tracekit.kube.timestamps import NS_PER_S
 from tracekit.kube.views import PodView, job_from_raw, pod_from_raw
 from tracekit.process.manager import ManagerFlags
 from tracekit.simulate.run import Row, simulate
-from tracekit.simulate.world import CreateObject, PatchObject, Restart, UserWrite, World
+from tracekit.simulate.world import (
+    CreateObject,
+    DeletePodOf,
+    PatchObject,
+    Restart,
+    UserWrite,
+    World,
+)
 from tracekit.whatif.changes import Setting, with_settings
 from tracekit.whatif.course import JobCourse
 from tracekit.worlds.drawing import JobWorld
-from tracekit.worlds.filling import FilledLives, template_text
+from tracekit.worlds.filling import BY_ROW, FilledLives, Given, template_text
 
 #: A run goes on so long after the record, so that what comes later in it can end.
 AFTER_THE_RECORD_NS: Final = 1800 * NS_PER_S
-#: A life that was cut off may be used so much longer than it was seen, or by such a part of it.
+#: A life that was cut off may be used so much longer than it was seen, or by such a part of it: a
+#: run is not the record to the millisecond.
 _CUT_OFF_SLACK_NS: Final = 3 * NS_PER_S // 10
 _CUT_OFF_PART: Final = 20
+#: The other rules may see what made the record's kill the pod so much later, for they gather events
+#: for a second. The pod is taken to go on as it was until then, but not by more than half of the
+#: time that it was seen.
+_NOTICED_NS: Final = 13 * NS_PER_S // 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +65,22 @@ def run_jobs(
     end_ns: int,
     restarts: Sequence[Restart] = (),
     settings: tuple[Setting, ...] = (),
+    by_pod: bool = False,
 ) -> dict[str, ModelledJob]:
-    """Run Jobs together in one process; how each went, by uid."""
+    """Run Jobs together in one process; how each went, by uid.
+
+    Pods that somebody deleted are deleted at that time, or with `by_pod` at that age.
+    """
     lives = FilledLives.of(
-        (life for world in worlds for life in world.lives),
+        (life.with_deletion() if by_pod else life for world in worlds for life in world.lives),
         {world.job.uid: template_text(world.job.spec.template) for world in worlds},
     )
-    writes = [_changed(write, settings) for world in worlds for write in world.writes]
+    writes = [
+        _changed(write, settings)
+        for world in worlds
+        for write in world.writes
+        if not (by_pod and isinstance(write, DeletePodOf))
+    ]
     writes.sort(key=lambda write: write.at_ns)
     world = World(
         start_ns=min((write.at_ns for write in writes), default=end_ns) - NS_PER_S,
@@ -68,6 +89,7 @@ def run_jobs(
         lives=lives,
         refusals=[refusal for world in worlds for refusal in world.refusals],
         restarts=restarts,
+        renews_lease=bool(restarts),
         pod_quota={w.job.namespace: w.pod_quota for w in worlds if w.pod_quota is not None},
     )
     run = simulate(world, era, flags, draws)
@@ -124,9 +146,21 @@ def _modelled(seen: _Seen, lives: FilledLives) -> ModelledJob:
         given = lives.given.get(uid)
         if given is None:
             continue
-        if given.rule != "seen":
+        if given.rule == BY_ROW:
+            censored = censored or (
+                "that version knows no completion indexes, and nobody saw what its pods do without"
+            )
+        if given.disputed:
+            censored = censored or (
+                "it makes a pod, and of pods like it some were seen to succeed and the last to fail"
+            )
+        if given.rule != "seen" or (given.stops != "seen" and _was_stopped(rows)):
             extrapolated = True
-        if given.cut_off_ns is not None and _ran_ns(rows) > _usable_ns(given.cut_off_ns):
+        if given.cut_off_ns is None:
+            continue
+        beyond_ns = _ran_ns(rows) - given.cut_off_ns
+        extrapolated |= beyond_ns > _usable_ns(given.cut_off_ns)
+        if not given.beyond and beyond_ns > _noticed_ns(given):
             censored = censored or (
                 "a pod lives on where its life was cut off in the record, and nobody saw how it "
                 "would have gone on"
@@ -138,8 +172,21 @@ def _modelled(seen: _Seen, lives: FilledLives) -> ModelledJob:
 
 
 def _usable_ns(cut_off_ns: int) -> int:
-    """So long a life may be used that was cut off; a run is not the record to the millisecond."""
-    return cut_off_ns + max(_CUT_OFF_SLACK_NS, cut_off_ns // _CUT_OFF_PART)
+    """So much longer than it was seen a life counts as seen."""
+    return max(_CUT_OFF_SLACK_NS, cut_off_ns // _CUT_OFF_PART)
+
+
+def _noticed_ns(given: Given) -> int:
+    """So much longer than it was seen a life may be taken to go on as it was."""
+    cut_off_ns = given.cut_off_ns or 0
+    noticed_ns = max(_usable_ns(cut_off_ns), min(_NOTICED_NS, cut_off_ns // 2))
+    return noticed_ns if given.goes_on_ns is None else min(noticed_ns, given.goes_on_ns)
+
+
+def _was_stopped(rows: Sequence[Row]) -> bool:
+    """Whether the pod was deleted while it ran."""
+    views = [pod_from_raw(row.obj) for row in rows]
+    return any(pod.deleted_ns is not None and pod.phase == "Running" for pod in views)
 
 
 def _ran_ns(rows: Sequence[Row]) -> int:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from tracekit.eras.era import Era
+from tracekit.eras.job import JobRules
 from tracekit.eras.rows import Row, with_rows
 from tracekit.eras.table import KINDS
 from tracekit.process.manager import ManagerFlags
@@ -33,8 +34,16 @@ TOGETHER_MAX: Final = 40
 #: So many runs look for causes. Once they are used up, what the steps proved stands as it is, and
 #: of a set that was being made smaller the rows that could not be tried count as needed.
 RUNS_MAX: Final = 150
+#: So many Jobs are run often; of more, fewer runs are made.
+FEW: Final = 200
 #: Further seeds that are tried for Jobs that the first ones do not reproduce.
-MORE_SEEDS: Final = 4
+MORE_SEEDS: Final = 11
+FEWER_SEEDS: Final = 4
+#: So many runs stand behind each answer where the rules lose races that runs win: statuses that are
+#: written over with what a stale cache says, and failures that the queue meets one by one. Then an
+#: answer is told only where nine in ten agree.
+RACED_DRAWS: Final = 5
+AGREED_PART: Final = 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +60,9 @@ class Plan:
     timing: Timing = field(default_factory=Timing)
 
 
-#: Runs of the old rules by seed and Jobs: they are the same for each target that is asked about.
-Baselines = dict[tuple[int, tuple[str, ...]], dict[str, ModelledJob]]
+#: Runs of the old rules by seed, reading and Jobs: they are the same for each target.
+Baselines = dict[tuple[int, bool, tuple[str, ...]], dict[str, ModelledJob]]
+_Pairs = dict[str, list[tuple[ModelledJob, ModelledJob]]]
 
 
 class ThreeWorlds:
@@ -64,7 +74,9 @@ class ThreeWorlds:
         self.plan = plan
         self.worlds = worlds
         self._baselines: Baselines = {} if baselines is None else baselines
-        self._tried: dict[tuple[tuple[str, ...], frozenset[Row], int], dict[str, ModelledJob]] = {}
+        self._tried: dict[
+            tuple[tuple[str, ...], frozenset[Row], int, bool], dict[str, ModelledJob]
+        ] = {}
         self._looked = 0  # runs for causes
         self._asked: tuple[str, ...] = ()
         self._seeds: dict[str, int] = {}  # of the first run that reproduces a Job
@@ -72,19 +84,28 @@ class ThreeWorlds:
             Restart(outage.from_ns, outage.until_ns) for outage in plan.run_context.restarts
         ]
 
-    def baseline(self, uids: Sequence[str], seed: int) -> dict[str, ModelledJob]:
+    def baseline(
+        self, uids: Sequence[str], seed: int, *, by_pod: bool = False
+    ) -> dict[str, ModelledJob]:
         """The old rules in the model."""
-        key = (seed, tuple(uids))
+        key = (seed, by_pod, tuple(uids))
         if key not in self._baselines:
-            self._baselines[key] = self._run(uids, self.plan.recorded, self.plan.flags, seed, ())
+            plan = self.plan
+            self._baselines[key] = self._run(
+                uids, plan.recorded, plan.flags, seed, (), by_pod=by_pod
+            )
         return self._baselines[key]
 
-    def target(self, uids: Sequence[str], seed: int) -> dict[str, ModelledJob]:
+    def target(
+        self, uids: Sequence[str], seed: int, *, by_pod: bool = False
+    ) -> dict[str, ModelledJob]:
         """The new rules in the model."""
-        key = (tuple(uids), _NO_ROWS, seed)
+        key = (tuple(uids), _NO_ROWS, seed, by_pod)
         if key not in self._tried:
             plan = self.plan
-            self._tried[key] = self._run(uids, plan.target, plan.target_flags, seed, plan.settings)
+            self._tried[key] = self._run(
+                uids, plan.target, plan.target_flags, seed, plan.settings, by_pod=by_pod
+            )
         return self._tried[key]
 
     def _run(
@@ -94,6 +115,8 @@ class ThreeWorlds:
         flags: ManagerFlags,
         seed: int,
         settings: tuple[Setting, ...],
+        *,
+        by_pod: bool = False,
     ) -> dict[str, ModelledJob]:
         return run_jobs(
             [self.worlds[uid] for uid in uids],
@@ -103,36 +126,63 @@ class ThreeWorlds:
             end_ns=self.plan.run_context.end_ns,
             restarts=self._restarts,
             settings=settings,
+            by_pod=by_pod,
         )
 
     def answer(self, asked: Sequence[JobAnswer]) -> dict[str, JobAnswer]:
         """The answers about these Jobs, by uid."""
-        uids = [a.job.uid for a in asked if self._possible(a) == ""]
-        self._asked = tuple(uids)
-        pairs: dict[str, list[tuple[ModelledJob, ModelledJob]]] = {uid: [] for uid in uids}
-        first: dict[str, ModelledJob] = {}
-        by_uid = {a.job.uid: a for a in asked}
-        for seed in range(self.plan.draws + MORE_SEEDS):
-            late = seed >= self.plan.draws
-            if late and all(pairs.values()):
-                break
-            old = self.baseline(uids, seed)
-            for uid in uids:
-                first.setdefault(uid, old[uid])
-                if late and pairs[uid]:
-                    continue
-                if not misfit(by_uid[uid].recorded, old[uid].course):
-                    self._seeds.setdefault(uid, seed)
-                    pairs[uid].append((old[uid], self.target(uids, seed)[uid]))
+        by_uid = {a.job.uid: a for a in asked if self._possible(a) == ""}
+        uids = tuple(by_uid)
+        self._asked = uids
+        pairs = self._pairs(by_uid, uids, by_pod=False)
+        evicted = tuple(uid for uid in uids if self.worlds[uid].evicted)
+        others = self._pairs(by_uid, evicted, by_pod=True) if evicted else {}
         found = {}
         for answer in asked:
             uid = answer.job.uid
             why = self._possible(answer)
             if why:
                 found[uid] = replace(answer, verdict="uncalibrated", reason="world", why=why)
-            else:
-                found[uid] = self._judged(answer, first[uid], pairs[uid])
+                continue
+            found[uid] = self._judged(answer, self.baseline(uids, 0)[uid], pairs[uid])
+            if others.get(uid):
+                other = self._judged(answer, self.baseline(uids, 0)[uid], others[uid])
+                found[uid] = of_both_readings(found[uid], other)
         return found
+
+    def _draws(self, uids: Sequence[str]) -> int:
+        """How many runs stand behind each answer."""
+        plan = self.plan
+        rules = JobRules.of(plan.target)
+        raced = rules.overwrites_status or rules.handlers.pod_failure_delays_sync
+        if raced and len(uids) <= FEW:
+            return max(plan.draws, RACED_DRAWS)
+        return plan.draws
+
+    def _pairs(
+        self, by_uid: Mapping[str, JobAnswer], wanted: Sequence[str], *, by_pod: bool
+    ) -> _Pairs:
+        """Runs of both rules in which the old ones reproduce the record, by Job.
+
+        Further seeds are tried for Jobs that the first ones do not reproduce: a record shows but
+        one of the courses that a race can take.
+        """
+        uids = tuple(by_uid)
+        pairs: _Pairs = {uid: [] for uid in wanted}
+        more = MORE_SEEDS if len(uids) <= FEW else FEWER_SEEDS
+        draws = self._draws(uids)
+        for seed in range(draws + more):
+            late = seed >= draws
+            left = [uid for uid in wanted if not (late and pairs[uid])]
+            if not left:
+                break
+            old = self.baseline(uids, seed, by_pod=by_pod)
+            for uid in left:
+                if not misfit(by_uid[uid].recorded, old[uid].course):
+                    if not by_pod:
+                        self._seeds.setdefault(uid, seed)
+                    pairs[uid].append((old[uid], self.target(uids, seed, by_pod=by_pod)[uid]))
+        return pairs
 
     def _possible(self, answer: JobAnswer) -> str:
         world = self.worlds.get(answer.job.uid)
@@ -170,6 +220,20 @@ class ThreeWorlds:
                 baseline=old.course,
                 target=None,
             )
+        ways = Counter(counted(new.course) for _, new in known)
+        usual, often = ways.most_common(1)[0]
+        if often < AGREED_PART * len(known):
+            told = sorted({said(new.course) for _, new in known})
+            return replace(
+                answer,
+                verdict="unknowable",
+                reason="race",
+                why=f"a race decides: {often} of {len(known)} runs agree; {'; '.join(told[:3])}",
+                proved=False,
+                baseline=old.course,
+                target=None,
+            )
+        known = [pair for pair in known if counted(pair[1].course) == usual]
         classes = [difference_class(old.course, new.course) for old, new in known]
         counts = Counter(classes)
         worst = max(counts, key=lambda c: (counts[c], c))
@@ -238,7 +302,7 @@ class ThreeWorlds:
         self, uids: Sequence[str], rows: frozenset[Row], seed: int
     ) -> dict[str, ModelledJob] | None:
         """The new rules but for some rows, in the model; None where no run is left."""
-        key = (tuple(uids), rows, seed)
+        key = (tuple(uids), rows, seed, False)
         if key not in self._tried:
             if self._looked >= RUNS_MAX:
                 return None
@@ -254,6 +318,36 @@ class ThreeWorlds:
 _NO_ROWS: Final[frozenset[Row]] = frozenset()
 
 
+def of_both_readings(by_time: JobAnswer, by_pod: JobAnswer) -> JobAnswer:
+    """One answer of two: deletions of pods bound to their time, and bound to the age of the pod."""
+    if by_time.verdict == "uncalibrated":
+        return by_pod
+    if by_time.target is None or by_pod.target is None:
+        return by_time if by_time.target is None else by_pod
+    if counted(by_time.target) == counted(by_pod.target):
+        return by_time
+    why = (
+        "somebody deleted pods of it: had that come at the same time, it would have been "
+        f"{said(by_time.target)}; at the same age of the pod, {said(by_pod.target)}"
+    )
+    return replace(
+        by_time, verdict="unknowable", reason="reading", why=why, proved=False, target=None
+    )
+
+
+def counted(course: JobCourse) -> tuple[str | None, str, int, int, int]:
+    """What two courses have in common that went alike."""
+    return course.ended, course.reason, course.pods, course.succeeded, course.failed
+
+
+def said(course: JobCourse) -> str:
+    """A course in words."""
+    return (
+        f"{course.ended or 'not ended'} with {course.pods} pods, {course.succeeded} succeeded and "
+        f"{course.failed} failed"
+    )
+
+
 def outdone(proved: JobAnswer, modelled: JobAnswer) -> bool:
     """Whether a run of the model says more than the steps prove.
 
@@ -261,7 +355,7 @@ def outdone(proved: JobAnswer, modelled: JobAnswer) -> bool:
     times, the model that reproduces the record may find what no step shows.
     """
     if modelled.verdict == "unknowable":
-        return modelled.reason == "censored"
+        return modelled.reason in ("censored", "race", "reading")
     severity = severity_of(modelled.verdict)
     return severity >= Severity.TIMING and severity > severity_of(proved.verdict)
 

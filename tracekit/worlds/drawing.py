@@ -25,16 +25,17 @@ from tracekit.kube.views import (
     OwnerRef,
     PodView,
 )
-from tracekit.replay.history import History, Revision
+from tracekit.replay.history import History, Revision, Write
 from tracekit.replay.search_state import Apart, KeyReplay
 from tracekit.simulate.world import (
     CreateObject,
     DeleteObject,
     DeletePodOf,
     PatchObject,
+    PatchPodOf,
     UserWrite,
 )
-from tracekit.worlds.lives import SeenLife, seen_life
+from tracekit.worlds.lives import SeenLife, deleted_by_others, seen_life
 
 #: A refusal is taken to have begun so long before the sync that met it.
 _REFUSED_BEFORE_NS: Final = NS_PER_S // 2
@@ -57,6 +58,11 @@ class JobWorld:
     #: A controller that writes the Job's spec while it runs, by managedFields; empty for none.
     driven_by: str = ""
 
+    @property
+    def evicted(self) -> bool:
+        """Whether somebody deleted pods of it: that may be bound to the time or to the pod."""
+        return any(isinstance(write, DeletePodOf) for write in self.writes)
+
 
 def job_worlds(replay: KeyReplay) -> Iterator[JobWorld]:
     """The worlds of the Jobs of one key."""
@@ -72,18 +78,15 @@ def job_worlds(replay: KeyReplay) -> Iterator[JobWorld]:
         world.writes += _job_writes(revisions)
         world.driven_by = _driver(revisions)
         for slot, pods in _pods(history, uid, revisions[0].view):
-            world.lives.append(seen_life(slot, pods))
+            life = seen_life(slot, pods)
             write = foreign.get(pods[0].view.uid)
             if write is not None and not _gone_with_job(revisions, write.rv):
-                world.writes.append(
-                    DeletePodOf(
-                        write.recv_ns,
-                        slot.namespace,
-                        slot.job,
-                        ordinal=slot.ordinal,
-                        grace_s=_grace_s(write.pod),
-                    )
-                )
+                deletion = _deletion(slot, write)
+                world.writes.append(deletion)
+                age_ns = write.recv_ns - pods[0].recv_ns
+                life = deleted_by_others(life, age_ns, deletion.grace_s)
+            world.lives.append(life)
+            world.writes += _label_edits(slot, pods)
         for slot, pods in _strangers(history, uid):
             world.lives.append(seen_life(slot, pods))
             world.writes.append(_pod_creation(pods[0]))
@@ -92,6 +95,26 @@ def job_worlds(replay: KeyReplay) -> Iterator[JobWorld]:
             world.refusals += _refusals(replay, uid)
         world.writes.sort(key=lambda write: write.at_ns)
         yield world
+
+
+def _deletion(slot: Slot, write: Write) -> DeletePodOf:
+    return DeletePodOf(
+        write.recv_ns,
+        slot.namespace,
+        slot.job,
+        ordinal=slot.ordinal,
+        grace_s=_grace_s(write.pod),
+        any_pod=True,
+    )
+
+
+def _label_edits(slot: Slot, pods: Sequence[Revision[PodView]]) -> Iterator[PatchPodOf]:
+    """What users did to the labels of a pod: no controller changes them."""
+    for before, revision in pairwise(pods):
+        old, new = before.view.labels, revision.view.labels
+        if revision.type == "MODIFIED" and old != new:
+            patch = {"metadata": {"labels": merge_difference(old, new)}}
+            yield PatchPodOf(revision.recv_ns, slot.namespace, slot.job, slot.ordinal, patch)
 
 
 def _grace_s(pod: Revision[PodView] | None) -> int | None:
@@ -144,14 +167,30 @@ def _job_writes(revisions: Sequence[Revision[JobView]]) -> Iterator[UserWrite]:
         job, old = revision.view, before.view
         if revision.type == "DELETED" or (job.deleted_ns is not None and old.deleted_ns is None):
             if not _by_ttl(revision, before):
-                yield DeleteObject(
-                    revision.recv_ns, "jobs", job.namespace, job.name, _propagation(job)
-                )
+                yield _job_deletion(revision, revisions)
             return
         patch = _patch(old, job)
         if patch:
             yield PatchObject(revision.recv_ns, "jobs", job.namespace, job.name, patch)
         before = revision
+
+
+def _job_deletion(
+    revision: Revision[JobView], revisions: Sequence[Revision[JobView]]
+) -> DeleteObject:
+    """A user's deletion; one that came after the Job's end is taken to have waited for it."""
+    job = revision.view
+    ended = next(
+        (r for r in revisions if r.rv < revision.rv and r.view.status.finished is not None), None
+    )
+    return DeleteObject(
+        revision.recv_ns,
+        "jobs",
+        job.namespace,
+        job.name,
+        _propagation(job),
+        after_end_ns=None if ended is None else max(0, revision.recv_ns - ended.recv_ns),
+    )
 
 
 def _propagation(job: JobView) -> str:

@@ -21,6 +21,73 @@ class SeenLife:
     life: PodLife
     #: It was cut off after running (or waiting) so long, and nobody saw how it would have gone on.
     cut_off_ns: int | None = None
+    #: A deletion stopped it, and the record shows how.
+    stopped: bool = False
+    #: Somebody else than a controller deleted it, at this age, with this grace period.
+    deleted_ns: int | None = None
+    deleted_grace_s: int | None = None
+
+    def with_deletion(self) -> SeenLife:
+        """With its deletion as a part of the life: it comes when the pod is so old."""
+        life = replace(self.life, deleted_ns=self.deleted_ns, deleted_grace_s=self.deleted_grace_s)
+        return replace(self, life=life)
+
+
+#: A container that failed so often in a row is taken to fail again.
+_FAILS_AGAIN: Final = 2
+#: Two runs of one container may differ by this part.
+_ALIKE_PART: Final = 4
+
+
+def goes_on_ns(found: SeenLife) -> int | None:
+    """How long a life that was cut off may be taken to go on as it was; None: that is open.
+
+    A container that was started again once may succeed when it has run as long as the first time;
+    no two runs are of the same length.
+    """
+    restarts = found.life.restarts_at_ns
+    if not 0 < len(restarts) < _FAILS_AGAIN:
+        return None
+    surely_ns = restarts[0] - restarts[0] // _ALIKE_PART
+    return max(0, restarts[-1] + surely_ns - (found.cut_off_ns or 0))
+
+
+def lasted_longer(other: SeenLife, found: SeenLife) -> bool:
+    """Whether a life that was seen to its end shows how one that was cut off may go on."""
+    cut_off_ns = found.cut_off_ns or 0
+    if found.life.start_ns is not None:
+        return (other.life.run_ns or 0) > cut_off_ns
+    if other.life.start_ns is None:
+        return False
+    if found.life.bind_ns is not None:
+        return other.life.start_ns > cut_off_ns
+    return (other.life.bind_ns or 0) > cut_off_ns
+
+
+def succeeded(seen: SeenLife) -> bool:
+    """Whether a life that was seen to its end was a success."""
+    return not (seen.life.exit_code or any(seen.life.exit_codes.values()))
+
+
+#: Lives whose lengths differ by more than this factor are not alike.
+_ALIKE: Final = 2
+
+
+def fared_alike(group: Sequence[SeenLife]) -> bool:
+    """Whether lives were all successes or all failures, and of about one length.
+
+    Jobs that share nothing but a template may be given other work by other means; where they do not
+    fare alike, one tells nothing of another.
+    """
+    runs = [life.life.run_ns or 0 for life in group]
+    return len({succeeded(life) for life in group}) < 2 and (  # noqa: PLR2004 - one or the other
+        not runs or max(runs) <= _ALIKE * min(runs)
+    )
+
+
+def deleted_by_others(seen: SeenLife, age_ns: int, grace_s: int | None) -> SeenLife:
+    """A life that somebody else than a controller ended."""
+    return replace(seen, deleted_ns=age_ns, deleted_grace_s=grace_s)
 
 
 def seen_life(slot: Slot, revisions: Sequence[Revision[PodView]]) -> SeenLife:
@@ -43,6 +110,7 @@ def seen_life(slot: Slot, revisions: Sequence[Revision[PodView]]) -> SeenLife:
     run_ns = None
     if ended is not None and not killed and started_ns is not None:
         run_ns = max(0, ended.recv_ns - started_ns)
+    seen_stop = False
     life = PodLife(
         bind_ns=bound_ns - born_ns if bound is not None else None,
         start_ns=None if started_ns is None else started_ns - bound_ns,
@@ -54,12 +122,12 @@ def seen_life(slot: Slot, revisions: Sequence[Revision[PodView]]) -> SeenLife:
     if not killed:
         life = _with_ending(life, last.view)
     elif stopped is not None:
-        life = _with_death(life, revisions, stopped)
+        life, seen_stop = _with_death(life, revisions, stopped)
     if run_ns is not None:
         return SeenLife(slot, life)
     until_ns = (stopped if killed and stopped is not None else revisions[-1]).recv_ns
     since_ns = started_ns if started_ns is not None else bound_ns
-    return SeenLife(slot, life, max(0, until_ns - since_ns))
+    return SeenLife(slot, life, max(0, until_ns - since_ns), seen_stop and started_ns is not None)
 
 
 def _first(
@@ -110,8 +178,8 @@ def _with_ending(life: PodLife, pod: PodView) -> PodLife:
 
 def _with_death(
     life: PodLife, revisions: Sequence[Revision[PodView]], stopped: Revision[PodView]
-) -> PodLife:
-    """With how long the pod took to stop once it was deleted, and with what."""
+) -> tuple[PodLife, bool]:
+    """With how long a pod took to stop once it was deleted, and with what; whether it shows."""
     for revision in revisions:
         pod = revision.view
         shortened = revision is not stopped and pod.deletion_grace_s == 0
@@ -121,10 +189,18 @@ def _with_death(
             continue
         codes = [c.exit_code for c in pod.containers if c.exit_code is not None]
         succeeded = pod.phase == "Succeeded"
-        return replace(
+        gone = next((r for r in revisions if r.rv >= revision.rv and _asked_for(r)), revision)
+        life = replace(
             life,
             grace_ns=max(0, revision.recv_ns - stopped.recv_ns),
+            gone_ns=max(0, gone.recv_ns - revision.recv_ns),
             term_exit_code=0 if succeeded else max(codes, default=0) or _KILLED,
             silent=not pod.terminal,
         )
-    return life
+        return life, True
+    return life, False
+
+
+def _asked_for(revision: Revision[PodView]) -> bool:
+    """Whether the kubelet has asked for the end of a pod that has stopped."""
+    return revision.type == "DELETED" or revision.view.deletion_grace_s == 0

@@ -8,7 +8,7 @@ import pytest
 
 from tracekit.cluster.pod_life import PodLife, Slot
 from tracekit.worlds.filling import FilledLives
-from tracekit.worlds.lives import SeenLife
+from tracekit.worlds.lives import SeenLife, deleted_by_others, goes_on_ns
 
 POD: dict[str, Any] = {"metadata": {"uid": "p1"}}
 
@@ -20,9 +20,14 @@ def slot(
     return Slot("shop", uid, uid, cron, ordinal, index, ordinal if index is None else attempt)
 
 
-def seen(run_ns: int, place: Slot, cut_off_ns: int | None = None) -> SeenLife:
+def seen(run_ns: int, place: Slot, cut_off_ns: int | None = None, exit_code: int = 0) -> SeenLife:
     """A life that is known by its run time."""
-    return SeenLife(place, PodLife(run_ns=run_ns), cut_off_ns)
+    return SeenLife(place, PodLife(run_ns=run_ns, exit_code=exit_code), cut_off_ns)
+
+
+def cut_off(at_ns: int, place: Slot, *restarts_at_ns: int) -> SeenLife:
+    """A life that was cut off when it had run so long."""
+    return SeenLife(place, PodLife(run_ns=None, restarts_at_ns=restarts_at_ns), at_ns)
 
 
 LIVES = [
@@ -47,7 +52,7 @@ TEMPLATES = {"a": "one", "b": "two", "c": "two", "e": "two", "f": "one"}
         (slot("b", 1), "same Job", 5),
         (slot("d", 0, cron="nightly"), "same CronJob", 5),  # the first of equal ones
         (slot("e", 0), "same template", 5),
-        (slot("f", 0), "same template", 2),
+        (slot("f", 0), "none", None),  # those of its template did not fare alike
         (slot("g", 0), "none", None),
     ],
 )
@@ -55,3 +60,71 @@ def test_the_first_rule_that_finds_a_life(place: Slot, rule: str, run_ns: int | 
     lives = FilledLives.of(LIVES, TEMPLATES)
     assert lives.life_of(place, POD).run_ns == run_ns
     assert lives.given["p1"].rule == rule
+
+
+def test_a_life_that_was_cut_off_goes_on_as_one_that_lasted_longer() -> None:
+    lives = FilledLives.of(
+        [seen(9, slot("a", 0)), seen(3, slot("a", 1)), cut_off(5, slot("a", 2))], {}
+    )
+    assert lives.life_of(slot("a", 2), POD).run_ns == 9
+    given = lives.given["p1"]
+    assert (given.rule, given.cut_off_ns, given.beyond) == ("seen", 5, "same Job")
+
+
+def test_a_life_that_outlived_all_others_stays_cut_off() -> None:
+    lives = FilledLives.of([seen(4, slot("a", 0)), cut_off(5, slot("a", 1))], {})
+    assert lives.life_of(slot("a", 1), POD).run_ns is None
+    assert not lives.given["p1"].beyond
+
+
+def test_a_pod_that_waited_when_it_was_cut_off_starts_as_its_like() -> None:
+    waiting = SeenLife(slot("a", 1), PodLife(bind_ns=2, start_ns=None, run_ns=None), 5)
+    patient = SeenLife(slot("a", 0), PodLife(bind_ns=3, start_ns=7, run_ns=4))
+    found = FilledLives.of([patient, waiting], {}).life_of(slot("a", 1), POD)
+    assert (found.bind_ns, found.start_ns, found.run_ns) == (2, 7, 4)
+
+
+def test_restarts_go_on_with_those_of_the_longer_life() -> None:
+    longer = SeenLife(slot("a", 0), PodLife(run_ns=9, restarts_at_ns=(2, 6)))
+    found = FilledLives.of([longer, cut_off(5, slot("a", 1), 3)], {}).life_of(slot("a", 1), POD)
+    assert found.restarts_at_ns == (3, 6)
+
+
+def test_how_a_pod_stops_is_known_of_its_like() -> None:
+    slow = PodLife(run_ns=None, grace_ns=7, gone_ns=2, term_exit_code=3)
+    stopped = SeenLife(slot("a", 0), slow, 5, stopped=True)
+    lives = FilledLives.of([stopped, seen(9, slot("a", 1)), seen(9, slot("b", 0))], {})
+    found = lives.life_of(slot("a", 1), POD)
+    assert (found.grace_ns, found.gone_ns, found.term_exit_code) == (7, 2, 3)
+    assert lives.given["p1"].stops == "same Job"
+    assert lives.life_of(slot("a", 0), POD).grace_ns == 7
+    assert lives.given["p1"].stops == "seen"
+    lives.life_of(slot("b", 0), POD)
+    assert lives.given["p1"].stops == "none"
+
+
+@pytest.mark.parametrize(
+    ("codes", "disputed"), [((0, 1), True), ((1, 0), False), ((1, 1), False), ((0, 0), False)]
+)
+def test_pods_that_succeed_and_then_fail_tell_nothing_of_the_next(
+    codes: tuple[int, int], disputed: bool
+) -> None:
+    lives = FilledLives.of([seen(4, slot("a", n), None, code) for n, code in enumerate(codes)], {})
+    lives.life_of(slot("a", 2), POD)
+    assert lives.given["p1"].disputed is disputed
+
+
+@pytest.mark.parametrize(
+    ("restarts", "so_long"), [((), None), ((4,), 1), ((1,), 0), ((2, 4), None)]
+)
+def test_a_container_that_failed_once_may_succeed_the_second_time(
+    restarts: tuple[int, ...], so_long: int | None
+) -> None:
+    assert goes_on_ns(cut_off(6, slot("a", 0), *restarts)) == so_long
+
+
+def test_a_deletion_by_others_can_be_bound_to_the_age_of_the_pod() -> None:
+    life = deleted_by_others(cut_off(6, slot("a", 0)), 8, 30)
+    assert life.life.deleted_ns is None
+    bound = life.with_deletion().life
+    assert (bound.deleted_ns, bound.deleted_grace_s) == (8, 30)
