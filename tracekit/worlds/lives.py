@@ -76,13 +76,13 @@ _ALIKE: Final = 2
 def fared_alike(group: Sequence[SeenLife]) -> bool:
     """Whether lives were all successes or all failures, and of about one length.
 
-    Jobs that share nothing but a template may be given other work by other means; where they do not
-    fare alike, one tells nothing of another.
+    Jobs that share nothing but a template may be given other work by other means. Where fewer than
+    two are known, or they do not fare alike, one tells nothing of another.
     """
+    jobs = {life.slot.job_uid for life in group}
+    ways = {succeeded(life) for life in group}
     runs = [life.life.run_ns or 0 for life in group]
-    return len({succeeded(life) for life in group}) < 2 and (  # noqa: PLR2004 - one or the other
-        not runs or max(runs) <= _ALIKE * min(runs)
-    )
+    return len(jobs) > 1 and len(ways) == 1 and max(runs) <= _ALIKE * min(runs)
 
 
 def deleted_by_others(seen: SeenLife, age_ns: int, grace_s: int | None) -> SeenLife:
