@@ -12,7 +12,6 @@ from tests.replay.test_planted_lies import planted
 from tests.support.traces import TRACES, import_log
 from tracekit.diff.key_queue import FirstWrite
 from tracekit.diff.lateness import Positions, Process, Service, Services
-from tracekit.eras.job import JobRules
 from tracekit.judging.judged import Asked, Judge, resolve_era
 from tracekit.judging.kept import verdicts_key
 from tracekit.judging.rolling import ROW_COLUMNS, RollingJudge
@@ -50,7 +49,7 @@ def rolled(reader: TraceReader, rows_at_a_time: int) -> tuple[list[Judgement], l
     """What is said while the record grows, and what at its end."""
     judge = judge_of(reader)
     rows = reader.table(ROW_COLUMNS)
-    rolling = RollingJudge(JobRules.of(judge.era))
+    rolling = RollingJudge(judge.era)
     early: list[Judgement] = []
     for start in range(0, rows.num_rows, rows_at_a_time):
         rolling.feed(rows.slice(start, rows_at_a_time))
@@ -96,13 +95,13 @@ def test_a_growing_record_gets_the_verdicts_of_the_whole(
     early, rest = rolled(reader, rows_at_a_time)
     assert len(early) > len(rest)
     assert said(early + rest) == said(
-        judge_of(reader).report(Asked(controllers=("job",))).judgements
+        judge_of(reader).report(Asked(controllers=("job", "ttl"))).judgements
     )
 
 
 def test_a_lie_in_a_growing_record_is_told(lied: TraceReader) -> None:
     early, rest = rolled(lied, 700)
-    found = judge_of(lied).tally(Asked(controllers=("job",)))
+    found = judge_of(lied).tally(Asked(controllers=("job", "ttl")))
     assert {j.object for j in early + rest if j.divergent} == {j.object for j in found.divergences}
 
 

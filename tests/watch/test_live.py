@@ -25,7 +25,8 @@ from tracekit.sql.session import Session
 from tracekit.trace.format.schema import NAMES
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.watch import live as live_module
-from tracekit.watch.live import LEASE_NS, SILENT_NS, WINDOW_NS, LiveJudge
+from tracekit.watch.leader import LEASE_NS, SILENT_NS
+from tracekit.watch.live import WINDOW_NS, LiveJudge
 from tracekit.watch.news import News
 from tracekit.watch.waiting import WaitingJobs
 from tracekit.watch.window import relisted

@@ -88,7 +88,7 @@ def _services(facts: KeyFacts, replay: KeyReplay) -> Iterator[Service]:
         first = sync.writes[0]
         found = due(facts, before, sync)
         interrupted = facts.run_context.interrupted(sync.due_ns, first.recv_ns)
-        unseen = any(sync.due_ns <= until_ns for until_ns in facts.blind_until_ns)
+        unseen = any(sync.due_ns <= at_ns <= first.recv_ns for at_ns in facts.blind_until_ns)
         unarmed = any(note.rule == "deadline" and not note.numbers["armed"] for note in sync.notes)
         yield Service(
             first=first_write(facts.history.key, first),

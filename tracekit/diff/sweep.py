@@ -135,9 +135,16 @@ class Sweep:
             known.at_ns.frombytes(at_ns)
             known.rv.frombytes(rv)
 
-    def beside(self, controller: str) -> Sweep:
-        """One for another controller of the process: it shares the informers, and no queue."""
-        return Sweep(controller, _seen=self._seen, _shares=True)
+    def beside(self, controller: str, past: Sweep | None = None) -> Sweep:
+        """One for another controller of the process: it shares the informers, and no queue.
+
+        `past` is what that controller's queue has served before, of which nothing is to be said.
+        """
+        made = Sweep(controller, _seen=self._seen, _shares=True)
+        if past is not None:
+            made.merge(replace(past.told(), seen={}))
+            made._from_ns = past._from_ns  # noqa: SLF001 - its own kind
+        return made
 
     def copy(self) -> Sweep:
         """Another one that has been told the same."""
@@ -177,7 +184,8 @@ class Sweep:
             untimely[behind.first] = Untimely(Verdict.EXTRA, why)
         missing = []
         for owed in sorted(self._owed, key=_object):  # keys may have come in any order
-            until_ns = run_context.end_ns if owed.until_ns is None else owed.until_ns
+            end_ns = run_context.end_ns
+            until_ns = end_ns if owed.until_ns is None else min(end_ns, owed.until_ns)
             proof = process.proof(owed.certain_ns, until_ns, timed=owed.timed)
             if proof is not None:
                 missing.append(replace(owed.judgement, why=f"{owed.judgement.why}; {proof}"))

@@ -135,6 +135,18 @@ class TtlTold:
 
 
 @dataclass(slots=True)
+class TtlOfKey:
+    """What the Jobs of one name tell of the TTL controller."""
+
+    judgements: list[Judgement] = field(default_factory=list)
+    #: Deletions in the foreground that no TTL asks for: users' mostly, this controller's at times.
+    stray: list[Judgement] = field(default_factory=list)
+    timings: list[KeyTiming] = field(default_factory=list)
+    #: Whether a deletion shows that the gate was on; before 1.21 a trace may not say so.
+    runs: bool = False
+
+
+@dataclass(slots=True)
 class TtlJudge:
     """Takes the histories of all Jobs, one by one, and judges the TTL controller's part in them."""
 
@@ -143,19 +155,20 @@ class TtlJudge:
     #: What the Jobs tell of the process; it shares the informers with other controllers'.
     sweep: Sweep = field(default_factory=Sweep)
     _judgements: list[Judgement] = field(default_factory=list)
-    #: Whether a deletion shows that the gate was on; before 1.21 a trace may not say so.
     _runs: bool = False
-    #: Deletions in the foreground that no TTL asks for: users' mostly, this controller's at times.
     _stray: list[Judgement] = field(default_factory=list)
 
     def add(self, history: History) -> None:
         """Judge the Jobs of one name."""
-        states: dict[str, list[Revision[JobView]]] = {}
-        for revision in history.jobs:
-            states.setdefault(revision.view.uid, []).append(revision)
-        for lives in states.values():
-            if any(needs_cleanup(s.view) or FOREGROUND in s.view.finalizers for s in lives):
-                self._job(lives)
+        self.take(ttl_of_key(history, self.context))
+
+    def take(self, found: TtlOfKey) -> None:
+        """Take in what was found of the Jobs of one name."""
+        self._judgements += found.judgements
+        self._stray += found.stray
+        self._runs = self._runs or found.runs
+        for timing in found.timings:
+            self.sweep.add(timing)
 
     def told(self) -> TtlTold:
         """What was found of its Jobs."""
@@ -193,7 +206,27 @@ class TtlJudge:
                     yield replace(stray, verdict=verdict, why=why, ambiguous=True, reason=reason)
                     break
 
-    def _job(self, states: Sequence[Revision[JobView]]) -> None:
+
+def ttl_of_key(history: History, context: RunContext) -> TtlOfKey:
+    """Judge the TTL controller's part in the Jobs of one name, each alone."""
+    judge = _KeyJudge(context)
+    states: dict[str, list[Revision[JobView]]] = {}
+    for revision in history.jobs:
+        states.setdefault(revision.view.uid, []).append(revision)
+    for lives in states.values():
+        if any(needs_cleanup(s.view) or FOREGROUND in s.view.finalizers for s in lives):
+            judge.job(lives)
+    return judge.found
+
+
+class _KeyJudge:
+    """Judges the Jobs of one name."""
+
+    def __init__(self, context: RunContext) -> None:
+        self.context = context
+        self.found = TtlOfKey()
+
+    def job(self, states: Sequence[Revision[JobView]]) -> None:
         """Judge one Job."""
         end = next((i for i, state in enumerate(states) if _going(state)), len(states))
         worker = _Worker()
@@ -216,7 +249,8 @@ class TtlJudge:
         owed = tuple(self._owed(states[end - 1], due) for due in missed)
         calls = tuple(service.served_ns for service in services)
         seen = tuple(self._seen(states[:end], service) for service in services)
-        self.sweep.add(KeyTiming(tuple(services), calls, (), owed, seen, ()))
+        timing = KeyTiming(tuple(services), calls, (), owed, seen, ())
+        self.found.timings.append(timing)
 
     def _deletion(
         self, before: Revision[JobView], gone: Revision[JobView], due: Sequence[_Due]
@@ -225,30 +259,30 @@ class TtlJudge:
         foreign = self._foreign(gone)
         if foreign is not None:
             if needs_cleanup(before.view):
-                self._judgements.append(_judged(gone, Verdict.FOREIGN, foreign))
+                self.found.judgements.append(_judged(gone, Verdict.FOREIGN, foreign))
             return
         server = _Server(before.view)
         own = gone.actor is not None and gone.actor.controller == CONTROLLER_NAME
         result = process(before.view, gone.recv_ns + CLOCK_SLACK_NS, server)
         if not needs_cleanup(before.view):
             why = f"the worker leaves it alone: {_not_due(before.view)}"
-            kept = self._judgements if own else self._stray
+            kept = self.found.judgements if own else self.found.stray
             kept.append(_judged(gone, Verdict.EXTRA, why))
             return
         if result.error is not None:
-            self._judgements.append(_judged(gone, Verdict.EXTRA, result.error))
+            self.found.judgements.append(_judged(gone, Verdict.EXTRA, result.error))
             return
         expires_ns = expires_at_ns(before.view)
         why = _arithmetic(before.view)
         if result.rearm_after_ns is not None:
             ahead_s = (expires_ns - gone.recv_ns) / NS_PER_S
             why += f"; deleted {ahead_s:.3f} s before that"
-            self._judgements.append(_judged(gone, Verdict.EARLY, why))
+            self.found.judgements.append(_judged(gone, Verdict.EARLY, why))
             return
-        self._runs = True
+        self.found.runs = True
         late_s = (gone.recv_ns - max(expires_ns, before.recv_ns)) / NS_PER_S
         why += f"; deleted {late_s:.3f} s after it could be"
-        self._judgements.append(_judged(gone, Verdict.MATCH, why))
+        self.found.judgements.append(_judged(gone, Verdict.MATCH, why))
         since = due[-1] if due else _Due(gone.recv_ns, timed=True)
         yield Service(
             first=FirstWrite(before.view.key, ACTION, str(gone.rv)),

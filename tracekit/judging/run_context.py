@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from tracekit.kube.events import COMBINED
 from tracekit.kube.leases import CONTROLLER_MANAGER_LEASE, CONTROLLER_MANAGER_LEASE_NAMESPACE
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.replay.run_context import Outage, RunContext
-from tracekit.trace.format.model import RowType
+from tracekit.trace.format.model import STATE_TYPES, RowType
 from tracekit.trace.reading.reader import TraceReader
 
 #: Renewals come every --leader-elect-retry-period (2 s); a longer pause may be a change of leader.
 _RETRY_NS = 3 * NS_PER_S
+#: After so many renewals that did not come nobody may hold it any more.
+_SUSPECT_NS = 10 * NS_PER_S
 _REFUSED = 400
 _COMPONENT = "job-controller"
+#: What of an Event is looked at.
+TOLD = ("recv_ns", "last_ns", "count", "reason", "message", "namespace")
 _REFUSALS = ("FailedCreate", "FailedDelete")
 #: How the API server says that a webhook or an admission policy refused, or could not be asked.
 _BY_ADMISSION = ("admission webhook", "failed calling webhook", "ValidatingAdmissionPolicy")
-#: client-go puts this before the message of an Event that stands for several.
 #: What a header says where not all keys of the controllers were recorded.
 _PARTIAL = ("namespaces", "selector", "left_out")
 
@@ -39,7 +47,8 @@ def run_context_of(reader: TraceReader) -> RunContext:
     )
     end_ns = max(last, default=0)
     restarts = (*_restarts(reader, end_ns), *_successions(reader))
-    told = _told(reader)
+    told = Told()
+    told.add(_told(reader))
     missing = _not_recorded(reader, {stream.stream for stream in streams})
     partial = any(reader.header.scope.get(part) for part in _PARTIAL)
     return RunContext(
@@ -48,8 +57,8 @@ def run_context_of(reader: TraceReader) -> RunContext:
         gaps,
         _namespaces_ending(reader),
         missing,
-        _refusing(told),
-        _unposted(told, restarts, end_ns),
+        told.refusing,
+        told.unposted(restarts, end_ns),
         str(reader.header.scope.get("times") or ""),
         str(reader.header.scope.get("unlisted") or ""),
         # Silence is proof of idleness only of a process that is known to have lived.
@@ -121,6 +130,14 @@ def _successions(reader: TraceReader) -> tuple[Outage, ...]:
     return tuple(found)
 
 
+def _renewed_ns(reader: TraceReader) -> int | None:
+    """When the newest revision of the controller manager's lease was first received."""
+    names = ("recv_ns", "name", "rv")
+    rows = reader.table(names, streams=["leases"], types=sorted(STATE_TYPES)).to_pylist()
+    rvs = [(row["rv"], -row["recv_ns"]) for row in rows if row["name"] == CONTROLLER_MANAGER_LEASE]
+    return -max(rvs)[1] if rvs else None
+
+
 def _restarts(reader: TraceReader, end_ns: int) -> tuple[Outage, ...]:
     """Times in which the lease of the controller manager changed hands, or ran out at the end."""
     columns = ("recv_ns", "name", "holder", "rv", "lease_duration_s")
@@ -154,47 +171,103 @@ def _restarts(reader: TraceReader, end_ns: int) -> tuple[Outage, ...]:
 
 def _told(reader: TraceReader) -> list[dict[str, Any]]:
     """What the Job controller's Events say, with when."""
-    columns = ("recv_ns", "last_ns", "component", "count", "reason", "message", "namespace")
-    rows: list[dict[str, Any]] = reader.table(columns, streams=["events"]).to_pylist()
+    rows: list[dict[str, Any]] = reader.table((*TOLD, "component"), streams=["events"]).to_pylist()
     return [row for row in rows if row["component"] == _COMPONENT]
 
 
-def _refusing(told: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Namespaces in which admission refuses writes, with the words of one Event."""
-    found: dict[str, str] = {}
-    for row in told:
-        message = row["message"] or ""
-        if row["reason"] in _REFUSALS and any(part in message for part in _BY_ADMISSION):
-            found.setdefault(row["namespace"], f"admission refuses writes here ({message[:120]})")
-    return found
+class Told:
+    """What the Job controller's Events tell of the time, in few bytes for each."""
+
+    def __init__(self) -> None:
+        #: Namespaces in which admission refuses writes, with the words of one Event.
+        self.refusing: dict[str, str] = {}
+        self._recv_ns, self._last_ns = array("q"), array("q")
+
+    def add(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Take in Events of the Job controller, with the columns of `TOLD`."""
+        for row in rows:
+            message = row["message"] or ""
+            if row["reason"] in _REFUSALS and any(part in message for part in _BY_ADMISSION):
+                why = f"admission refuses writes here ({message[:120]})"
+                self.refusing.setdefault(row["namespace"], why)
+            posted = row["count"] == 1 and not message.startswith(COMBINED)
+            if posted and row["last_ns"] is not None:
+                self._recv_ns.append(row["recv_ns"])
+                self._last_ns.append(row["last_ns"])
+
+    def forget(self, before_ns: int) -> None:
+        """Let go of what was received before; of it only the latest Event is remembered."""
+        pairs = list(zip(self._recv_ns, self._last_ns, strict=True))
+        old = max((pair for pair in pairs if pair[0] < before_ns), key=_second, default=None)
+        kept = [*([old] if old else []), *(pair for pair in pairs if pair[0] >= before_ns)]
+        self._recv_ns = array("q", (at_ns for at_ns, _ in kept))
+        self._last_ns = array("q", (last_ns for _, last_ns in kept))
+
+    def unposted(self, restarts: Collection[Outage], end_ns: int) -> tuple[Outage, ...]:
+        """Times from the last Event that a process of the controller posted to its end.
+
+        One goroutine posts them in the order in which they were handed to it: what it was given
+        after the last one that came through may have died with it. Counted and combined ones carry
+        the time at which they were posted, and tell nothing.
+        """
+        found: list[Outage] = []
+        begun_ns = 0
+        for at_ns, why in (
+            *((r.until_ns, f"{r.why}: its last Events may be lost") for r in restarts),
+            (end_ns, "the record ends: its last Events may not have been posted yet"),
+        ):
+            posted = zip(self._recv_ns, self._last_ns, strict=True)
+            given = (last_ns for recv_ns, last_ns in posted if begun_ns <= recv_ns <= at_ns)
+            found.append(Outage(max(given, default=begun_ns), at_ns, why))
+            begun_ns = at_ns
+        return tuple(found)
 
 
-def _unposted(
-    told: Iterable[Mapping[str, Any]], restarts: Collection[Outage], end_ns: int
-) -> tuple[Outage, ...]:
-    """Times from the last Event that a process of the controller posted to its end.
+def _second(pair: tuple[int, int]) -> int:
+    return pair[1]
 
-    One goroutine posts them in the order in which they were handed to it: what it was given after
-    the last one that came through may have died with it. Counted and combined ones carry the time
-    at which they were posted, and tell nothing.
-    """
-    posted = [
-        (row["recv_ns"], row["last_ns"])
-        for row in told
-        if row["last_ns"] is not None
-        and row["count"] == 1
-        and not (row["message"] or "").startswith(COMBINED)
-    ]
-    found: list[Outage] = []
-    begun_ns = 0
-    for at_ns, why in (
-        *((r.until_ns, f"{r.why}: its last Events may be lost") for r in restarts),
-        (end_ns, "the record ends: its last Events may not have been posted yet"),
-    ):
-        given = [last_ns for recv_ns, last_ns in posted if begun_ns <= recv_ns <= at_ns]
-        found.append(Outage(max(given, default=begun_ns), at_ns, why))
-        begun_ns = at_ns
-    return tuple(found)
+
+class GrowingContext:
+    """What the rows of a growing record tell so far of the time in which its Jobs live."""
+
+    def __init__(self) -> None:
+        self._told = Told()
+        self._seen_rv: dict[str, int] = {}
+
+    def feed(self, rows: pa.Table) -> None:
+        """Take in rows with all columns, in order of arrival; each only once."""
+        told = rows.filter(pc.equal(rows["component"], _COMPONENT))
+        self._told.add(told.select(TOLD).to_pylist())
+        latest = rows.group_by("stream").aggregate([("rv", "max")])
+        for row in latest.to_pylist():
+            rv = max(row["rv_max"] or 0, self._seen_rv.get(row["stream"] or "", 0))
+            self._seen_rv[row["stream"] or ""] = rv
+
+    def forget(self, before_ns: int) -> None:
+        """Let go of what was before that time and tells nothing of the present."""
+        self._told.forget(before_ns)
+
+    def of(self, reader: TraceReader, end_ns: int) -> RunContext:
+        """The context, with the rows of a reader that concern the record as a whole.
+
+        A lease that was not renewed for some periods has perhaps no holder any more: nothing
+        follows from its silence, whether it has run out or not.
+        """
+        context = run_context_of(reader)
+        restarts = context.restarts
+        renewed_ns = _renewed_ns(reader)
+        if renewed_ns is not None and end_ns - renewed_ns > _SUSPECT_NS:
+            why = "the controller manager does not renew its lease"
+            restarts = tuple(r for r in restarts if r.from_ns < renewed_ns)
+            restarts = (*restarts, Outage(renewed_ns, end_ns, why))
+        return replace(
+            context,
+            end_ns=end_ns,
+            restarts=restarts,
+            refusing=self._told.refusing,
+            unposted=self._told.unposted(restarts, end_ns),
+            seen_rv=dict(self._seen_rv),
+        )
 
 
 def _namespaces_ending(reader: TraceReader) -> dict[str, int]:

@@ -16,22 +16,24 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tracekit.diff.unrecorded import as_far_as_recorded
 from tracekit.eras.era import Era
-from tracekit.eras.job import JobRules
 from tracekit.findings.controllers import LEADER
 from tracekit.findings.diagnosis import diagnose
-from tracekit.findings.model import Case, Severity, Target
+from tracekit.findings.model import Case, Severity
 from tracekit.judging.judged import judge_cron_jobs
 from tracekit.judging.rolling import ROW_COLUMNS, SETTLED_NS, RollingJudge
-from tracekit.judging.run_context import run_context_of
-from tracekit.kube.leases import CONTROLLER_MANAGER_LEASE, CONTROLLER_MANAGER_LEASE_NAMESPACE
-from tracekit.kube.timestamps import NS_PER_S, format_rfc3339
+from tracekit.judging.run_context import GrowingContext
+from tracekit.kube.leases import CONTROLLER_MANAGER_LEASE
+from tracekit.kube.timestamps import NS_PER_S
 from tracekit.replay.cron_history import SLOT_NAME
+from tracekit.replay.run_context import RunContext
 from tracekit.sql.held_facts import facts_from_reader
 from tracekit.trace.format.model import TraceHeader
 from tracekit.trace.reading.held import in_file_order, read_held
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.verdict import Judgement
+from tracekit.watch.leader import Leader
 from tracekit.watch.news import News, of_case, of_divergence
 from tracekit.watch.waiting import WaitingJobs
 from tracekit.watch.window import Window
@@ -40,12 +42,8 @@ from tracekit.watch.window import Window
 CRON_SETTLED_NS = 60 * NS_PER_S
 #: The findings look back so far.
 WINDOW_NS = 3600 * NS_PER_S
-#: A lease that is not renewed for so long has no holder (--leader-elect-lease-duration).
-LEASE_NS = 15 * NS_PER_S
 #: Verdicts are kept for so many times the time that they took to settle.
 _JUDGED = 6
-#: A record that tells nothing at all for so long, no bookmark either, is of a silent cluster.
-SILENT_NS = 75 * NS_PER_S
 #: Rules that only the whole of a record decides, or that say what is said live in another way.
 _NOT_LIVE = ("TK1", "TK9", LEADER.id)
 
@@ -67,14 +65,14 @@ class LiveJudge:
         self._header = header
         self._era = era
         self._settled_ns = settled_ns
-        self._rolling = RollingJudge(JobRules.of(era), settled_after_ns=settled_ns)
+        self._rolling = RollingJudge(era, settled_after_ns=settled_ns)
         self._around = Window(_around, WINDOW_NS)
         self._recent = Window(_of_jobs, 2 * settled_ns)
         #: Those of the rows that findings look at: they decide whose work a pod was.
         self._judged: deque[Judgement] = deque()
         self._said: dict[tuple[Any, ...], int] = {}
-        self._renewed_ns = 0
-        self._leaderless = False
+        self._leader = Leader()
+        self._context = GrowingContext()
         self._now_ns = 0
         self.waiting = WaitingJobs()
         self.counts = Counts()
@@ -94,34 +92,13 @@ class LiveJudge:
         self._around.feed(rows)
         self._recent.feed(rows)
         self.waiting.feed(rows)
-        leases = rows.filter(_equal(rows, "stream", "leases"))
-        leases = leases.filter(_equal(leases, "name", CONTROLLER_MANAGER_LEASE))
-        if leases.num_rows:
-            self._renewed_ns = max(self._renewed_ns, pc.max(leases["recv_ns"]).as_py() or 0)
+        self._leader.feed(rows)
+        self._context.feed(rows)
 
     def leader(self, now_ns: int) -> Iterator[News]:
-        """Whether the controller manager still renews its lease: no verdict has to settle."""
-        if now_ns - self._now_ns < SILENT_NS:
-            now_ns = self._now_ns  # what the recorder has not brought yet proves nothing
-        silent_ns = now_ns - self._renewed_ns
-        if not self._renewed_ns:
-            return
-        if silent_ns < LEASE_NS:
-            self._leaderless = False
-        elif not self._leaderless:
-            self._leaderless = True
-            yield self._told(
-                Case(
-                    LEADER,
-                    Target("Lease", CONTROLLER_MANAGER_LEASE_NAMESPACE, CONTROLLER_MANAGER_LEASE),
-                    f"nobody has renewed it for {silent_ns / NS_PER_S:.0f} s",
-                    self._renewed_ns,
-                    now_ns,
-                    f"last renewed {format_rfc3339(self._renewed_ns)}; {self.waiting.count} Jobs "
-                    "wait for their first status",
-                ),
-                now_ns,
-            )
+        """Whether the controller manager still renews its lease; `now_ns` is the clock's."""
+        for case in self._leader.lost(now_ns, self._now_ns, self.waiting.count):
+            yield self._told(case, max(case.until_ns, self._now_ns))
 
     def judge(self, *, last: bool = False) -> list[News]:
         """What has become certain since the last call, by time; if it is the last, all the rest.
@@ -129,14 +106,14 @@ class LiveJudge:
         The last is that of a record that has ended: no row comes any more that could explain it.
         """
         around = self._held(self._around.table())
-        context = replace(run_context_of(around), end_ns=self._now_ns)
+        context = self._context.of(around, self._now_ns)
         rolling = self._rolling
         judgements = rolling.close(context) if last else rolling.judgements(context)
-        news = list(self._divergences(judgements))
+        news = list(self._divergences(judgements, context))
         if any(table.num_rows for table in around.batches(("seq",), streams=["cronjobs"])):
             certain_ns = self._now_ns - (0 if last else CRON_SETTLED_NS)
             found = judge_cron_jobs(around, self._era, context)
-            news += self._divergences(j for j in found if j.time_ns <= certain_ns)
+            news += self._divergences((j for j in found if j.time_ns <= certain_ns), context)
         news += self._findings(judgements, self._now_ns - (0 if last else self._settled_ns))
         self._forget()
         return sorted(news, key=lambda n: (n.at_ns, n.id, n.subject))
@@ -144,14 +121,14 @@ class LiveJudge:
     def renewed(self, header: TraceHeader) -> LiveJudge:
         """One for the trace that a rotation began: it knows what was said, and how much."""
         other = LiveJudge(header, self._era, settled_ns=self._settled_ns)
-        other._said, other.counts = self._said, self.counts
+        other._said, other.counts, other._leader = self._said, self.counts, self._leader
         return other
 
     #### What there is to say ####
 
-    def _divergences(self, judgements: Iterable[Judgement]) -> Iterator[News]:
+    def _divergences(self, judgements: Iterable[Judgement], context: RunContext) -> Iterator[News]:
         for judgement in judgements:
-            if judgement.divergent:
+            if as_far_as_recorded(judgement, context, ()).divergent:
                 where = judgement.object
                 key = (where.uid, judgement.action, judgement.verdict, judgement.resource_version,
                        judgement.subject)  # fmt: skip
@@ -199,6 +176,7 @@ class LiveJudge:
 
     def _forget(self) -> None:
         """What lies behind the window cannot come up again."""
+        self._context.forget(self._now_ns - WINDOW_NS)
         before_ns = self._now_ns - 2 * WINDOW_NS
         for key in [key for key, at_ns in self._said.items() if at_ns < before_ns]:
             del self._said[key]

@@ -1,0 +1,58 @@
+"""Whether somebody leads: the lease of the controller manager, as it is renewed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tracekit.findings.controllers import LEADER
+from tracekit.findings.model import Case, Target
+from tracekit.kube.leases import CONTROLLER_MANAGER_LEASE, CONTROLLER_MANAGER_LEASE_NAMESPACE
+from tracekit.kube.timestamps import NS_PER_S, format_rfc3339
+
+#: A lease that is not renewed for so long has no holder (--leader-elect-lease-duration).
+LEASE_NS = 15 * NS_PER_S
+#: A record that tells nothing at all for so long, no bookmark either, is of a silent cluster.
+SILENT_NS = 75 * NS_PER_S
+
+
+class Leader:
+    """When the lease was renewed last; no verdict has to settle for that."""
+
+    def __init__(self) -> None:
+        self._rv = 0
+        self._renewed_ns = 0
+        self._is_told = False
+
+    def feed(self, rows: pa.Table) -> None:
+        """Take in rows, in order of arrival. A revision that is listed again renews nothing."""
+        mine = pc.and_(
+            pc.equal(pc.cast(rows["stream"], pa.string()), "leases"),
+            pc.equal(rows["name"], CONTROLLER_MANAGER_LEASE),
+        )
+        leases = rows.filter(pc.fill_null(mine, False)).select(["rv", "recv_ns", "holder"])  # noqa: FBT003
+        for row in leases.to_pylist():
+            if row["rv"] is not None and row["rv"] > self._rv:
+                self._rv = row["rv"]
+                if row["holder"]:  # who goes, and says so, leaves it without one
+                    self._renewed_ns, self._is_told = row["recv_ns"], False
+
+    def lost(self, now_ns: int, known_ns: int, waiting: int) -> Iterator[Case]:
+        """The loss of the leader, once; `known_ns` is the time of the latest row of any kind."""
+        if now_ns - known_ns < SILENT_NS:
+            now_ns = known_ns  # what the recorder has not brought yet proves nothing
+        silent_ns = now_ns - self._renewed_ns
+        if not self._renewed_ns or silent_ns < LEASE_NS or self._is_told:
+            return
+        self._is_told = True
+        yield Case(
+            LEADER,
+            Target("Lease", CONTROLLER_MANAGER_LEASE_NAMESPACE, CONTROLLER_MANAGER_LEASE),
+            f"nobody has renewed it for {silent_ns / NS_PER_S:.0f} s",
+            self._renewed_ns,
+            now_ns,
+            f"last renewed {format_rfc3339(self._renewed_ns)}; {waiting} Jobs wait for their "
+            "first status",
+        )
