@@ -28,9 +28,18 @@ pytestmark = pytest.mark.e2e
 CLEAN_SECONDS = float(os.environ.get("TRACEKIT_E2E_CLEAN_SECONDS", "90"))
 EVERY_SECONDS = 3.0  # 20 Jobs a minute
 AWAY_SECONDS = 60.0
+HELD_SECONDS = 40.0
+#: As upstream has it: what is promised is about that, and a busy machine does not lose it.
+UPSTREAMS_LEASE = (
+    "--leader-elect-lease-duration=15s",
+    "--leader-elect-renew-deadline=10s",
+    "--leader-elect-retry-period=2s",
+)
 #: What docs/watch.md promises, and a machine that does other things as well.
-LEADER_DELAY_S = 16 + 5
-VERDICT_DELAY_S = 45 + 30
+LEADER_DELAY_S = 17 + 5
+VERDICT_DELAY_S = 45 + 15
+#: What the loss of a leader entails is told by the loss, and where it lasts.
+OF_A_LOST_LEADER = {"TK208", "TK425", "TK207"}
 
 
 class Watching:
@@ -71,6 +80,10 @@ class Watching:
         """What was told of some kinds of finding since a time."""
         return [n for n in list(self.told) if n["id"].startswith(ids) and n["told_s"] >= since_s]
 
+    def delays_s(self, *ids: str, since_s: float) -> list[float]:
+        """How long after it happened each of some kinds was told."""
+        return [n["told_s"] - n["time_ns"] / 1e9 for n in self.of(*ids, since_s=since_s)]
+
     def stop(self) -> None:
         """End it."""
         self.process.send_signal(signal.SIGINT)
@@ -110,7 +123,7 @@ class Churn:
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[tuple[Cluster, LaggingView]]:
     version = os.environ.get("TRACEKIT_E2E_VERSION", "v1.36.3")
-    made = Cluster(folder=tmp_path / "cluster", version=version)
+    made = Cluster(folder=tmp_path / "cluster", version=version, kcm_flags=UPSTREAMS_LEASE)
     with LaggingView(server=made.server, folder=made.folder) as view:
         made.relay = view.url
         with made:
@@ -131,7 +144,15 @@ def _grant(cluster: Cluster) -> None:
             cluster.api().create(f"/apis/{RBAC}/v1/{kind.lower()}s", document)
 
 
-@pytest.mark.xfail(reason="not met yet: the bounds of docs/watch.md, beside a cluster on two cores")
+def _spent(process: "subprocess.Popen[str]") -> dict[str, float]:
+    """What a process has taken: seconds of processor time, MiB of memory at most."""
+    stat = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    status = Path(f"/proc/{process.pid}/status").read_text().splitlines()
+    peak = next(line.split()[1] for line in status if line.startswith("VmHWM"))
+    ticks = int(stat[11]) + int(stat[12])
+    return {"cpu_s": ticks / os.sysconf("SC_CLK_TCK"), "peak_mib": int(peak) / 1024}
+
+
 def test_what_goes_wrong_is_told_while_it_does(
     cluster: tuple[Cluster, LaggingView], tmp_path: Path
 ) -> None:
@@ -151,28 +172,57 @@ def test_what_goes_wrong_is_told_while_it_does(
     recording = Recording(made, tmp_path / "run", "-A")
     recording.wait_live(7)
     watching = Watching(tmp_path / "run")
-    with Churn(scene) as churn:
-        time.sleep(CLEAN_SECONDS)
-        assert churn.created > CLEAN_SECONDS / EVERY_SECONDS / 2
-        assert watching.process.poll() is None, watching.said
-        assert watching.told == [], "a clean churn has no findings"
+    measured: dict[str, Any] = {}
+    try:
+        with Churn(scene) as churn:
+            _clean(churn, recording, watching, measured)
+            _without_leader(made, watching, measured)
+            _with_old_news(view, watching, measured)
+        watching.stop()
+    finally:
+        recording.kill()
+        measured["told"] = watching.told
+        (tmp_path / "measured.json").write_text(json.dumps(measured, indent=1))
 
-        stopped_s = time.time()
-        made.kill(CONTROLLER_MANAGER)
-        told = watching.wait_for("TK208", since_s=stopped_s, seconds_max=60)
-        assert told["told_s"] - stopped_s <= LEADER_DELAY_S
-        time.sleep(max(0.0, AWAY_SECONDS - (time.time() - stopped_s)))
-        made.start_process(CONTROLLER_MANAGER)
-        made.wait_controllers()
-        time.sleep(VERDICT_DELAY_S)
-        assert watching.of("TK1") == [], "a controller that was away did nothing wrong"
 
-        held_s = time.time()
-        view.hold("pods")
-        time.sleep(40)
-        view.release("pods")
-        told = watching.wait_for("TK20", since_s=held_s, seconds_max=VERDICT_DELAY_S)
-        assert told["told_s"] - held_s <= 40 + VERDICT_DELAY_S
-    watching.stop()
-    recording.kill()
-    (tmp_path / "told.json").write_text(json.dumps(watching.told, indent=1))
+def _clean(
+    churn: Churn, recording: Recording, watching: Watching, measured: dict[str, Any]
+) -> None:
+    """Where nothing goes wrong nothing is told."""
+    time.sleep(CLEAN_SECONDS)
+    measured |= {
+        "seconds": CLEAN_SECONDS,
+        "jobs": churn.created,
+        "recorder": _spent(recording.process),
+        "judge": _spent(watching.process),
+    }
+    assert churn.created > CLEAN_SECONDS / EVERY_SECONDS / 2
+    assert watching.process.poll() is None, watching.said
+    assert watching.told == [], "a clean churn has no findings"
+
+
+def _without_leader(made: Cluster, watching: Watching, measured: dict[str, Any]) -> None:
+    """The controller manager is away for a minute: that is told, and nothing is made up of it."""
+    stopped_s = time.time()
+    made.kill(CONTROLLER_MANAGER)
+    told = watching.wait_for("TK208", since_s=stopped_s, seconds_max=60)
+    measured["leader_delay_s"] = told["told_s"] - stopped_s
+    assert measured["leader_delay_s"] <= LEADER_DELAY_S
+    time.sleep(max(0.0, AWAY_SECONDS - (time.time() - stopped_s)))
+    made.start_process(CONTROLLER_MANAGER)
+    made.wait_controllers()
+    time.sleep(VERDICT_DELAY_S)
+    assert {n["id"] for n in watching.of("TK", since_s=stopped_s)} <= OF_A_LOST_LEADER
+
+
+def _with_old_news(view: LaggingView, watching: Watching, measured: dict[str, Any]) -> None:
+    """A watch is held back: what the controller does too late is told when it is certain."""
+    held_s = time.time()
+    view.hold("pods")
+    time.sleep(HELD_SECONDS)
+    view.release("pods")
+    watching.wait_for("TK1", since_s=held_s, seconds_max=VERDICT_DELAY_S)
+    measured["verdict_delays_s"] = delays_s = watching.delays_s("TK1", since_s=held_s)
+    assert max(delays_s) <= VERDICT_DELAY_S
+    late = watching.of("TK1", since_s=held_s)
+    assert all("after its time" in one["text"] for one in late), late

@@ -19,13 +19,14 @@ from tracekit.findings.divergences import rule_of
 from tracekit.findings.facts import Facts
 from tracekit.judging.judged import Judge, resolve_era
 from tracekit.judging.rolling import SETTLED_NS
+from tracekit.kube.leases import LEASE_DURATION_NS
 from tracekit.sql.diagnosed import findings_of
 from tracekit.sql.held_facts import facts_from_reader
 from tracekit.sql.session import Session
 from tracekit.trace.format.schema import NAMES
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.watch import live as live_module
-from tracekit.watch.leader import LEASE_NS, SILENT_NS
+from tracekit.watch.leader import SILENT_NS
 from tracekit.watch.live import WINDOW_NS, LiveJudge
 from tracekit.watch.news import News
 from tracekit.watch.waiting import WaitingJobs
@@ -116,10 +117,41 @@ def test_that_nobody_leads_is_told_once_until_somebody_does() -> None:
     (told,) = live.leader(live.now_ns + SILENT_NS)
     assert (told.id, told.name) == ("TK208", "kube-controller-manager")
     assert list(live.leader(live.now_ns + SILENT_NS + 1)) == []
-    # Rows of others that come later do.
+
+
+def test_rows_of_others_prove_that_the_lease_is_not_renewed_any_more() -> None:
+    reader = lied()
+    live = LiveJudge(reader.header, resolve_era(reader, None, None))
+    live.feed(reader.table(NAMES))
+    renewed_ns = max(reader.table(("recv_ns",), streams=["leases"])["recv_ns"].to_pylist())
     assert list(live.leader(live.now_ns)) == []
-    live.feed(jobs_at(renewed_ns + LEASE_NS))
-    assert len(list(live.leader(renewed_ns + LEASE_NS))) == 1
+    live.feed(jobs_at(renewed_ns + LEASE_DURATION_NS - 1))
+    assert list(live.leader(renewed_ns + 2 * LEASE_DURATION_NS)) == []
+    live.feed(jobs_at(renewed_ns + LEASE_DURATION_NS))
+    assert len(list(live.leader(renewed_ns + LEASE_DURATION_NS))) == 1
+
+
+def lease(rv: int, at_ns: int, kind: str, holder: str = "one") -> pa.Table:
+    last = lied().table(NAMES, streams=["leases"]).slice(0, 1).to_pylist()[0]
+    row = {**last, "rv": rv, "recv_ns": at_ns, "type": kind, "holder": holder}
+    row["name"], row["namespace"] = "kube-controller-manager", "kube-system"
+    return pa.Table.from_pylist([row], lied().table(NAMES).schema)
+
+
+def test_a_rotation_tells_a_lost_leader_no_second_time() -> None:
+    reader = lied()
+    live = LiveJudge(reader.header, resolve_era(reader, None, None))
+    live.feed(lease(7, 100 * S, "MODIFIED"))
+    live.feed(jobs_at(120 * S))
+    assert [n.id for n in live.leader(120 * S)] == ["TK208"]
+    # The trace that a rotation begins lists the very same lease, which renews nothing.
+    live = live.renewed(reader.header)
+    live.feed(lease(7, 130 * S, "LIST"))
+    live.feed(jobs_at(170 * S))
+    assert list(live.leader(170 * S)) == []
+    live.feed(lease(8, 180 * S, "MODIFIED", "two"))
+    live.feed(jobs_at(200 * S))
+    assert [n.at_ns for n in live.leader(200 * S)] == [180 * S]
 
 
 def test_a_record_that_has_just_begun_is_judged() -> None:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from tracekit.eras.era import Era
 
-#: Of the processor's time judging takes one part in so many: after a long turn it rests longer.
+#: After a turn of judging it rests so many times the processor's time that the turn took.
 _SHARE = 5
 _SHOWN = 12
 
@@ -147,14 +147,15 @@ class _Loop:
         try:
             while True:
                 more = self._take()
-                now_s = time.monotonic()
+                now_s, spent_s = time.monotonic(), time.process_time()
                 if once and not more:
                     self._tell(self._live.judge(last=True))
                     return
                 if now_s >= due_s and not (once and more):
                     self._tell(self._live.judge())
-                    # Judging must leave the processor to others, the recorder first of all.
-                    due_s = time.monotonic() + _SHARE * (time.monotonic() - now_s)
+                    # Judging must leave the processor to others, the recorder first of all: by its
+                    # own time, for on a busy machine the clock counts the time of others.
+                    due_s = time.monotonic() + _SHARE * (time.process_time() - spent_s)
                 if not once:
                     self._tell(self._live.leader(time.time_ns()))
                 if table is not None:

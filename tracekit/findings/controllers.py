@@ -196,9 +196,8 @@ def _is_ready(state: State) -> bool:
 
 
 def _blind_case(facts: Facts, job: Job, from_ns: int, until_ns: int) -> Iterator[Case]:
-    pause = facts.pause_between(from_ns, until_ns)
-    paused = 0 if pause is None else pause.until_ns - pause.from_ns
-    if until_ns - from_ns - paused < BLIND_NS or facts.blind(from_ns, until_ns):
+    led_ns = until_ns - facts.led_since(from_ns, until_ns)
+    if led_ns < BLIND_NS or facts.blind(from_ns, until_ns):
         return
     yield Case(
         STALE,
@@ -306,9 +305,7 @@ def _finalizers(facts: Facts, job: Job) -> Iterator[Case]:
         )
         from_ns = max(over_ns, ended_ns)
         until_ns = facts.end_ns if freed is None else freed.at_ns
-        pause = facts.pause_between(from_ns, until_ns)
-        paused = 0 if pause is None else pause.until_ns - from_ns
-        if until_ns - from_ns - max(0, paused) >= LEFT_NS:
+        if until_ns - facts.led_since(from_ns, until_ns) >= LEFT_NS:
             left.append((pod, from_ns, until_ns))
     if left:
         longest = max(until - since for _, since, until in left)
@@ -462,8 +459,7 @@ def backlog_spells(facts: Facts) -> Spells:
     """Times in which many waited for the Job controller at once, and how many at most."""
     edges: list[tuple[int, int]] = []
     for from_ns, until_ns in _waits(facts):
-        pause = facts.pause_between(from_ns, until_ns)
-        since = from_ns if pause is None else max(from_ns, pause.until_ns)
+        since = facts.led_since(from_ns, until_ns)
         if until_ns - since > WAIT_NS:
             edges += [(since + WAIT_NS, 1), (until_ns, -1)]
     edges.sort()

@@ -17,7 +17,11 @@ from typing import Any
 
 from tracekit.cron import Generation
 from tracekit.findings.model import Target
-from tracekit.kube.leases import CONTROLLER_MANAGER_LEASE, CONTROLLER_MANAGER_LEASE_NAMESPACE
+from tracekit.kube.leases import (
+    CONTROLLER_MANAGER_LEASE,
+    CONTROLLER_MANAGER_LEASE_NAMESPACE,
+    LEASE_DURATION_NS,
+)
 from tracekit.verdict import Judgement
 
 Row = Mapping[str, Any]
@@ -381,6 +385,11 @@ class Facts:
         found = [p for p in self.pauses if p.from_ns < until_ns and from_ns < p.until_ns]
         return max(found, key=lambda p: p.seconds, default=None)
 
+    def led_since(self, from_ns: int, until_ns: int) -> int:
+        """From when on, in a time, somebody led: after its last pause; its end, if nobody does."""
+        ends = [p.until_ns for p in self.pauses if p.from_ns < until_ns and from_ns < p.until_ns]
+        return min(until_ns, max([from_ns, *ends]))
+
     def blind(self, from_ns: int, until_ns: int) -> bool:
         """Whether Jobs or pods could not be seen for a part of a time."""
         return any(
@@ -437,7 +446,7 @@ def facts_of(
         cronjobs=[CronJob(states) for _, states in sorted(lives["cronjobs"].items())],
         strays=strays,
         events=[s for states in lives["events"].values() for s in states],
-        pauses=_pauses(lives["leases"]),
+        pauses=_pauses(lives["leases"], end_ns, gaps),
         ticks=ticks,
         judgements=judgements,
         not_judged=not_judged,
@@ -459,8 +468,10 @@ def _by_pod(logs: Iterable[Row]) -> dict[tuple[str, str], list[Row]]:
     return dict(found)
 
 
-def _pauses(leases: Mapping[tuple[str, str, str], list[State]]) -> list[Pause]:
-    found = []
+def _pauses(
+    leases: Mapping[tuple[str, str, str], list[State]], end_ns: int, gaps: Sequence[Gap]
+) -> list[Pause]:
+    found: list[Pause] = []
     for (namespace, name, _), states in sorted(leases.items()):
         if (namespace, name) != (CONTROLLER_MANAGER_LEASE_NAMESPACE, CONTROLLER_MANAGER_LEASE):
             continue
@@ -474,4 +485,11 @@ def _pauses(leases: Mapping[tuple[str, str, str], list[State]]) -> list[Pause]:
                 from_ns = min(before.at_ns, before.row["renew_ns"] or before.at_ns)
                 found.append(Pause(from_ns, state.at_ns, what))
             before = state
+        # Its last word, where a watch showed renewals at all and went on.
+        watched = any(state.row["type"] == "MODIFIED" for state in states)
+        if before is None or not watched or any(gap.stream == "leases" for gap in gaps):
+            continue
+        if end_ns - before.at_ns > LEASE_DURATION_NS:
+            what = f"{before.row['holder']} did not renew it any more"
+            found.append(Pause(before.at_ns, end_ns, what))
     return found

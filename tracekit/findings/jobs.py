@@ -146,6 +146,8 @@ def _unfinished(facts: Facts, job: Job, spells: Spells) -> Iterator[Case]:
     if job.ended_ns is not None or job.deletion_ns is not None:
         return
     age_ns = facts.end_ns - job.created_ns
+    # That nobody leads, or nobody led, is TK208's.
+    led_ns = facts.end_ns - facts.led_since(job.created_ns, facts.end_ns)
     live = [p for p in job.pods if p.end is None and p.deletion_ns is None]
     dead = [p for p in job.pods if p.end is not None and p.phase == "Failed"]
     if job.spec.get("suspend") is True:
@@ -157,7 +159,7 @@ def _unfinished(facts: Facts, job: Job, spells: Spells) -> Iterator[Case]:
         last_ns = max(p.ended_ns or 0 for p in dead)
         detail = f"{counted(len(dead), 'failed pod')}, the last at {clock(last_ns)}"
         yield _plain(WAITING, facts, job, "waited in back-off when the record ended", detail)
-    elif age_ns >= BEGIN_NS and not any(p.ran for p in job.pods):
+    elif led_ns >= BEGIN_NS and not any(p.ran for p in job.pods):
         if job.spec.get("parallelism") == 0:
             return
         why, detail = _why_not(job)
@@ -185,6 +187,10 @@ def _plain(rule: Rule, facts: Facts, job: Job, claim: str, detail: str) -> Case:
     return Case(rule, job.target, claim, job.created_ns, facts.end_ns, detail, job.cronjob)
 
 
+#: Finalizers that the garbage collector takes off.
+_GARBAGE_COLLECTORS = {"foregroundDeletion", "orphan"}
+
+
 def _held(facts: Facts, job: Job) -> Iterator[Case]:
     asked = job.first_at(lambda s: s.row["deleted_ns"] is not None and not s.gone)
     if asked is None:
@@ -193,7 +199,10 @@ def _held(facts: Facts, job: Job) -> Iterator[Case]:
     holders = [f for f in job.last.finalizers if f != "foregroundDeletion"] or list(
         asked.finalizers
     )
-    if until_ns - asked.at_ns >= HELD_NS:
+    since_ns = asked.at_ns
+    if set(holders) <= _GARBAGE_COLLECTORS:
+        since_ns = facts.led_since(since_ns, until_ns)  # it leads and rests with the others
+    if until_ns - since_ns >= HELD_NS:
         yield Case(
             HELD,
             job.target,

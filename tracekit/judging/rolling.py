@@ -91,6 +91,7 @@ class RollingJudge:
         self._tables: list[pa.Table] = []
         self._dirty: set[Key] = set()
         self._known: dict[Key, _Known] = {}
+        self._misnamed = _Known()  # rows may say that they are another Job's than they are
         #: Of Jobs that rest or are gone, for the Job controller and the TTL controller.
         self._past, self._past_ttl = Sweep(), Sweep("ttl")
         self._ttl_runs = False
@@ -204,7 +205,8 @@ class RollingJudge:
             for judgement in known.judgements:
                 yield known, found.of(judgement)
         for judgement in (*found.missing, *ttl.report()):
-            yield self._known[judgement.object.namespace, judgement.object.name], judgement
+            where = judgement.object
+            yield self._known.get((where.namespace, where.name), self._misnamed), judgement
 
     # Forgetting.
 

@@ -10,3 +10,5 @@ from typing import Final
 
 CONTROLLER_MANAGER_LEASE: Final = "kube-controller-manager"
 CONTROLLER_MANAGER_LEASE_NAMESPACE: Final = "kube-system"
+#: A lease that is not renewed for so long has no holder (--leader-elect-lease-duration's default).
+LEASE_DURATION_NS: Final = 15_000_000_000

@@ -9,11 +9,13 @@ import pyarrow.compute as pc
 
 from tracekit.findings.controllers import LEADER
 from tracekit.findings.model import Case, Target
-from tracekit.kube.leases import CONTROLLER_MANAGER_LEASE, CONTROLLER_MANAGER_LEASE_NAMESPACE
+from tracekit.kube.leases import (
+    CONTROLLER_MANAGER_LEASE,
+    CONTROLLER_MANAGER_LEASE_NAMESPACE,
+    LEASE_DURATION_NS,
+)
 from tracekit.kube.timestamps import NS_PER_S, format_rfc3339
 
-#: A lease that is not renewed for so long has no holder (--leader-elect-lease-duration).
-LEASE_NS = 15 * NS_PER_S
 #: A record that tells nothing at all for so long, no bookmark either, is of a silent cluster.
 SILENT_NS = 75 * NS_PER_S
 
@@ -44,7 +46,7 @@ class Leader:
         if now_ns - known_ns < SILENT_NS:
             now_ns = known_ns  # what the recorder has not brought yet proves nothing
         silent_ns = now_ns - self._renewed_ns
-        if not self._renewed_ns or silent_ns < LEASE_NS or self._is_told:
+        if not self._renewed_ns or silent_ns < LEASE_DURATION_NS or self._is_told:
             return
         self._is_told = True
         yield Case(
