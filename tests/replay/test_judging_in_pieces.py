@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from tempfile import mkdtemp
 
 import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from tests.replay.test_planted_lies import planted
@@ -14,8 +17,10 @@ from tracekit.diff.key_queue import FirstWrite
 from tracekit.diff.lateness import Positions, Process, Service, Services
 from tracekit.judging.judged import Asked, Judge, resolve_era
 from tracekit.judging.kept import verdicts_key
-from tracekit.judging.rolling import ROW_COLUMNS, RollingJudge
+from tracekit.judging.rolling import ROW_COLUMNS, SETTLED_NS, RollingJudge
 from tracekit.kube.timestamps import NS_PER_S
+from tracekit.trace.format.schema import NAMES
+from tracekit.trace.reading.held import in_file_order, read_held
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.verdict import Judgement
 
@@ -103,6 +108,53 @@ def test_a_lie_in_a_growing_record_is_told(lied: TraceReader) -> None:
     early, rest = rolled(lied, 700)
     found = judge_of(lied).tally(Asked(controllers=("job", "ttl")))
     assert {j.object for j in early + rest if j.divergent} == {j.object for j in found.divergences}
+
+
+def test_a_job_that_rests_is_let_go_and_found_again(tmp_path: Path) -> None:
+    reader = import_log(TRACES / "v1.36.3-all" / "watch.jsonl.zst", tmp_path / "t", "v1.36.3-all")
+    rows, context = reader.table(ROW_COLUMNS), judge_of(reader).run_context
+    rolling = RollingJudge(judge_of(reader).era)
+    rolling.feed(rows)
+    first = rolling.judgements(context)
+    assert first
+    later_ns = max(rows["recv_ns"].to_pylist()) + 3 * SETTLED_NS
+    lease = reader.table(ROW_COLUMNS, streams=["leases"]).slice(0, 1)
+    place = lease.schema.get_field_index("recv_ns")
+    tick = lease.set_column(place, lease.schema.field(place), pa.array([later_ns]))
+    rolling.feed(tick)  # time goes on
+    rolling.judgements(context)
+    assert not rolling.searched
+    # A row of each comes, and it is searched again from its first row on: nothing is said twice.
+    kinds = rows["type"].to_pylist()
+    gone = {
+        job for job, kind in zip(rows["job"].to_pylist(), kinds, strict=True) if kind == "DELETED"
+    }
+    there = rows.filter(pc.invert(pc.is_in(rows["job"], pa.array(sorted(gone - {None})))))
+    rolling.feed(there.slice(there.num_rows // 2))
+    again = rolling.judgements(context)
+    assert rolling.searched
+    assert not said(again) & said(first)
+
+
+def test_a_gap_hides_no_lateness_of_what_was_over_before() -> None:
+    found = planted("sync-late")
+    assert found is not None
+    name, rows, _ = found
+    folder = Path(mkdtemp(prefix="tracekit-test-"))
+    (folder / "w").write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
+    reader = import_log(folder / "w", folder / "trace", name)
+    wanted = judge_of(reader).report().divergences
+    assert wanted
+    last = reader.table(NAMES).sort_by("seq").to_pylist()[-1]
+    gap = dict.fromkeys(NAMES) | {
+        "seq": last["seq"] + 1, "recv_ns": last["recv_ns"] + NS_PER_S, "stream": "jobs",
+        "type": "GAP", "gap_from_ns": last["recv_ns"], "gap_reason": "cut",
+    }  # fmt: skip
+    table = reader.table(NAMES)
+    gapped = pa.concat_tables([table, pa.Table.from_pylist([gap], table.schema)])
+    held = read_held(in_file_order(gapped.unify_dictionaries()), reader.header, folder)
+    assert [gap.until_ns for gap in held.gaps()] == [None]
+    assert said(judge_of(held).report().divergences) == said(wanted)
 
 
 def service(key: str, served_s: int, earliest_s: int) -> Service:

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
+from zlib import crc32
 
 import orjson
 import pyarrow as pa
@@ -48,6 +49,43 @@ def lied() -> TraceReader:
     log = folder / "watch.jsonl"
     log.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
     return import_log(log, folder / "trace", NAME)
+
+
+def grown_with(kind: str) -> tuple[list[tuple[str, str]], list[News], list[News]]:
+    """What the whole record with a lie tells, and what is told while it grows and at its end."""
+    rows = list(json_lines(TRACES / NAME / "watch.jsonl.zst"))
+    planted = plant(kind, rows, random.Random(crc32(f"{kind}/{NAME}".encode())))
+    assert planted is not None
+    folder = Path(mkdtemp(prefix="tracekit-test-"))
+    (folder / "watch.jsonl").write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in planted[0]))
+    reader = import_log(folder / "watch.jsonl", folder / "trace", NAME)
+    era = resolve_era(reader, None, None)
+    whole = [(rule_of(j).id, j.object.name) for j in Judge(reader, era).report().divergences]
+    live = LiveJudge(reader.header, era)
+    table, told = reader.table(NAMES).sort_by("seq"), []
+    for start in range(0, table.num_rows, 200):
+        live.feed(table.slice(start, 200))
+        told += live.judge()
+    return whole, told, live.judge(last=True)
+
+
+def divergences(news: list[News]) -> list[tuple[str, str]]:
+    return [(n.id, n.name) for n in news if n.id < "TK2"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "rule"),
+    [
+        ("finalizer-kept", "TK112"),  # never comes: others' syncs prove it
+        ("ttl-missing", "TK157"),  # never comes, and no row of the Job does: time alone tells
+        ("ttl-longer", "TK159"),
+        ("sync-late", "TK130"),
+    ],
+)
+def test_what_never_came_and_what_the_ttl_asks_for_are_told_meanwhile(kind: str, rule: str) -> None:
+    whole, told, rest = grown_with(kind)
+    assert rule in {found for found, _ in divergences(told)}
+    assert sorted(divergences(told + rest)) == sorted(whole)
 
 
 @cache

@@ -83,7 +83,7 @@ def watch(
 
     TRACE is a trace, or the folder of `record --rotate`. Each divergence and each finding is told
     once, as soon as it is certain: about 45 s after it happened, of CronJobs 75 s, and that nobody
-    leads after 16 s (docs/watch.md). On a terminal a live table, else one line for each.
+    leads after 20 s (docs/watch.md). On a terminal a live table, else one line for each.
     """
     follower = Follower(Path(trace))
     posts = Webhook(webhook) if webhook is not None else None

@@ -106,6 +106,11 @@ class RollingJudge:
         """How many rows are held."""
         return sum(table.num_rows for table in self._tables)
 
+    @property
+    def searched(self) -> int:
+        """Of how many Jobs it keeps more than rows."""
+        return sum(1 for known in self._known.values() if known.timing is not _NOTHING)
+
     def feed(self, rows: pa.Table) -> None:
         """Take in rows with `ROW_COLUMNS`, in order of arrival; each only once."""
         if not rows.num_rows:

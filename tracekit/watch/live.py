@@ -42,6 +42,8 @@ from tracekit.watch.window import Window
 CRON_SETTLED_NS = 60 * NS_PER_S
 #: The findings look back so far.
 WINDOW_NS = 3600 * NS_PER_S
+#: What happens to a controller after so long a rest happens once more.
+AGAIN_NS = 60 * NS_PER_S
 #: Verdicts are kept for so many times the time that they took to settle.
 _JUDGED = 6
 #: Rules that only the whole of a record decides, or that say what is said live in another way.
@@ -160,6 +162,8 @@ class LiveJudge:
 
     def _case(self, case: Case) -> Iterator[News]:
         key = (case.rule.id, case.target.kind, case.target.namespace, case.target.name)
+        if case.target.kind == "Controller" and case.from_ns > self._said.get(key, 0) + AGAIN_NS:
+            self._said.pop(key, None)  # there is only one of it: another time is another finding
         if self._is_new(key, case.until_ns):
             yield self._told(case, self._now_ns)
 
