@@ -196,8 +196,7 @@ def _is_ready(state: State) -> bool:
 
 
 def _blind_case(facts: Facts, job: Job, from_ns: int, until_ns: int) -> Iterator[Case]:
-    led_ns = until_ns - facts.led_since(from_ns, until_ns)
-    if led_ns < BLIND_NS or facts.blind(from_ns, until_ns):
+    if facts.led_ns(from_ns, until_ns) < BLIND_NS or facts.blind(from_ns, until_ns):
         return
     yield Case(
         STALE,

@@ -390,6 +390,13 @@ class Facts:
         ends = [p.until_ns for p in self.pauses if p.from_ns < until_ns and from_ns < p.until_ns]
         return min(until_ns, max([from_ns, *ends]))
 
+    def led_ns(self, from_ns: int, until_ns: int) -> int:
+        """For how long in a time somebody led."""
+        led_ns = until_ns - from_ns
+        for pause in self.pauses:
+            led_ns -= max(0, min(until_ns, pause.until_ns) - max(from_ns, pause.from_ns))
+        return led_ns
+
     def blind(self, from_ns: int, until_ns: int) -> bool:
         """Whether Jobs or pods could not be seen for a part of a time."""
         return any(

@@ -16,7 +16,7 @@ from tracekit.trace.format.schema import NAMES
 from tracekit.trace.reading.files import empty
 
 #: Fewer rows are not worth putting together anew.
-_FEW_ROWS = 8192
+_FEW_ROWS = 1024
 
 
 class Window:
