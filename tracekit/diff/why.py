@@ -43,12 +43,12 @@ def describe(notes: Iterable[Note], kind: WriteKind | None = None) -> list[str]:
 
 def describe_cut(sync: Explanation) -> str:
     """How much the controller had seen."""
-    job = sync.job.rv if sync.job is not None else "?"
+    job = f"Job at resourceVersion {sync.job.rv}" if sync.job is not None else "no Job seen"
     behind = ", the informer's handlers one revision behind its cache" * sync.handlers_behind
     if not sync.pods_unseen:
-        return f"Job at resourceVersion {job}, every pod revision seen{behind}"
+        return f"{job}, every pod revision seen{behind}"
     return (
-        f"Job at resourceVersion {job}, the last {sync.pods_unseen} pod revisions not seen yet "
+        f"{job}, the last {sync.pods_unseen} pod revisions not seen yet "
         f"({sync.lag_ns / NS_PER_S:.3f} s){behind}"
     )
 

@@ -1,0 +1,42 @@
+"""Every kind of source refuses what is none of it: one sentence, exit 2, and no trace left."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tracekit.cli.main import main
+from tracekit.trace.importers.kinds import KINDS, recognise
+from tracekit.trace.importers.source import LineSource
+
+BAD = {
+    "empty": b"",
+    "half-a-line": b'{"type": "ADDED", "object": {"kind": "Job", "metadata": {"na',
+    "binary": bytes(range(256)) * 40,
+    "prose": b"the quick brown fox\njumps over the lazy dog\n" * 30,
+    "another-json": b'{"a": 1}\n{"b": [2, 3]}\n' * 20,
+    "nesting": b"[" * 20_000,
+}
+
+
+@pytest.mark.parametrize("content", BAD.values(), ids=BAD.keys())
+@pytest.mark.parametrize("kind", [kind.name for kind in KINDS])
+def test_what_is_none_of_a_kind_is_refused_in_a_sentence(
+    kind: str, content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, target = tmp_path / "source", tmp_path / "trace"
+    source.write_bytes(content)
+    with pytest.raises(SystemExit) as end:
+        main(["import", kind, str(source), "-o", str(target)])
+    assert end.value.code == 2
+    (said,) = capsys.readouterr().err.splitlines()
+    assert said.startswith("tracekit: ")
+    assert not target.exists()
+
+
+@pytest.mark.parametrize("content", BAD.values(), ids=BAD.keys())
+def test_no_kind_recognises_it(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "source"
+    path.write_bytes(content)
+    assert recognise(LineSource(str(path))) is None
