@@ -1,7 +1,7 @@
 """Upstream changes that shipped without a feature gate, named after what the newer code does.
 
 A behavior is positive (it holds or does not), and its name carries neither a version nor a pull
-request; `shipped` says which releases have it. Controllers read the plain booleans of
+request; `behavior_releases` says which releases have it. Controllers read the plain booleans of
 `BehaviorFlags`, resolved once per era.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from enum import Enum, auto
-from typing import Final
+from typing import Any, Final
 
 
 class Behavior(Enum):
@@ -228,3 +228,8 @@ _FLAG_NAMES: Final = tuple(field.name for field in fields(BehaviorFlags))
 def flags_of(behaviors: frozenset[Behavior]) -> BehaviorFlags:
     """A set of behaviors as plain booleans."""
     return BehaviorFlags(**{name: Behavior[name.upper()] in behaviors for name in _FLAG_NAMES})
+
+
+def flags_named(rules: type[Any], behaviors: BehaviorFlags) -> dict[str, Any]:
+    """The flags of a dataclass of rules that have the name of a behavior, as it is."""
+    return {f.name: getattr(behaviors, f.name) for f in fields(rules) if f.name in _FLAG_NAMES}

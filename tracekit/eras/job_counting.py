@@ -2,13 +2,14 @@
 
 That is every Job up to 1.21, and up to 1.26 each Job without the tracking annotation. Plain
 attributes, resolved once; the meaning of most stands with the behavior of the same name in
-`shipped`.
+`behavior_releases`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
+from tracekit.eras.behaviors import flags_named
 from tracekit.eras.era import Era
 
 
@@ -39,13 +40,8 @@ class CountingRules:
     @classmethod
     def of(cls, era: Era) -> CountingRules:
         """The rules of a version with its gates."""
-        flags = {
-            field.name: getattr(era.behaviors, field.name)
-            for field in fields(cls)
-            if hasattr(era.behaviors, field.name)
-        }
         return cls(
-            **flags,
+            **flags_named(cls, era.behaviors),
             indexed_job=era.gates.IndexedJob,
             suspend_job=era.gates.SuspendJob,
             pods_per_sync_max=era.constants.pods_per_sync_max,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tracekit.eras.behaviors import flags_named
 from tracekit.eras.era import Era
 
 
@@ -39,19 +40,8 @@ class HandlerRules:
         behaviors, constants = era.behaviors, era.constants
         batched = era.gates.JobReadyPods or behaviors.job_status_updates_batched
         return cls(
-            pod_failure_delays_sync=behaviors.pod_failure_delays_sync,
-            only_first_pod_failure_delays_sync=behaviors.only_first_pod_failure_delays_sync,
-            job_status_updates_batched=behaviors.job_status_updates_batched,
-            deadline_timer_rearmed_on_job_update=behaviors.deadline_timer_rearmed_on_job_update,
+            **flags_named(cls, behaviors),
             batch_ns=constants.sync_batch_period_ns if batched else 0,
-            orphan_pods_lose_finalizer=behaviors.orphan_pods_lose_finalizer,
-            orphans_without_owner_lose_finalizer=behaviors.orphans_without_owner_lose_finalizer,
-            pods_of_finished_jobs_lose_finalizer=behaviors.pods_of_finished_jobs_lose_finalizer,
-            finished_job_releases_its_pods=behaviors.finished_job_releases_its_pods,
-            orphans_found_by_selector=behaviors.orphans_found_by_selector,
-            orphans_of_other_kinds_kept=behaviors.orphans_of_other_kinds_kept,
             orphans_of_managed_jobs_kept=era.gates.JobManagedBy,
-            orphan_finalizer_retried=behaviors.orphan_finalizer_retried,
-            deleted_job_forgets_backoff=behaviors.deleted_job_forgets_backoff,
             deleted_job_forgets_finish=behaviors.finished_job_awaits_its_update,
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tracekit.eras.behaviors import flags_named
 from tracekit.eras.era import Era
 
 
@@ -30,13 +31,11 @@ class RetryRules:
         """The rules of a version."""
         behaviors, constants = era.behaviors, era.constants
         return cls(
-            new_failure_returns_error=behaviors.new_failure_returns_error,
+            **flags_named(cls, behaviors),
             # Where a status is written over whatever is there, there are no conflicts.
             conflict_is_retried=behaviors.status_conflict_is_retried
             or not behaviors.status_written_from_cached_revision,
             conflict_requeues_without_error=behaviors.status_conflict_requeues_without_error,
-            status_write_keeps_retries=behaviors.status_write_keeps_retries,
-            sync_without_error_forgets_retries=behaviors.sync_without_error_forgets_retries,
             flush_hides_the_end=behaviors.status_written_from_cached_revision,
             backoff_ns_base=constants.queue_backoff_ns_base,
             backoff_ns_max=constants.queue_backoff_ns_max,

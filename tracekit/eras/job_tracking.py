@@ -7,8 +7,9 @@ attributes, resolved once; what each means stands with the behavior of the same 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
+from tracekit.eras.behaviors import flags_named
 from tracekit.eras.era import Era
 
 
@@ -28,4 +29,4 @@ class TrackingRules:
     @classmethod
     def of(cls, era: Era) -> TrackingRules:
         """The rules of a version."""
-        return cls(**{field.name: getattr(era.behaviors, field.name) for field in fields(cls)})
+        return cls(**flags_named(cls, era.behaviors))
