@@ -300,7 +300,7 @@ def test_to_explain_one_job_judges_every_job_once(
         ("explain", "TRACE", "t-missed-start/report-29920964"),
         ("report", "TRACE", "-o", "REPORT"),
         ("sql", "TRACE", "SELECT count(*) FROM verdicts"),
-        ("sql", "TRACE", "SELECT count(*) FROM verdicts"),  # judged before
+        ("sql", "TRACE", "SELECT verdict FROM verdicts"),  # judged before
     ],
     ids=" ".join,
 )
