@@ -11,9 +11,8 @@ import argparse
 import sys
 from collections import Counter, defaultdict
 
-from tests.lies.test_audit_lies import TRIED, is_found, logged
+from tests.lies.test_audit_lies import TRIED, is_found, logged, watched
 from tests.replay.test_planted_lies import PLACES
-from tests.replay.test_planted_lies import record as watched
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -25,7 +24,7 @@ def main(arguments: list[str] | None = None) -> int:
     for kind in TRIED:
         for name in PLACES:
             in_log = is_found(kind, name, *logged(name))
-            in_watch = is_found(kind, name, watched(name), None)
+            in_watch = is_found(kind, name, *watched(name))
             if in_log is None or in_watch is None:
                 continue
             family = kind.partition("-")[0]
