@@ -16,8 +16,10 @@ from pyarrow import fs
 class S3:
     """The server, with a client of its own that the tested code does not share."""
 
-    def __init__(self, endpoint: str) -> None:
+    def __init__(self, endpoint: str, server: ThreadedMotoServer | None = None) -> None:
         self.endpoint = endpoint
+        self._server = server
+        self.requests = self.failed = 0
         self.client = fs.S3FileSystem(
             access_key="test",
             secret_key="test",  # noqa: S106 - the server takes any
@@ -39,6 +41,32 @@ class S3:
 
     def delete(self, path: str) -> None:
         self.client.delete_file(path)
+
+    def names(self, path: str) -> list[str]:
+        """What lies directly under a path."""
+        return [info.path for info in self.client.get_file_info(fs.FileSelector(path))]
+
+    @contextmanager
+    def failing(self, every: int) -> Iterator[None]:
+        """Refuse one request in so many, as a busy store does."""
+        assert self._server is not None
+        web = self._server._server
+        answer = web.app
+
+        def busy(environ, start_response):
+            self.requests += 1
+            if self.requests % every:
+                return answer(environ, start_response)
+            self.failed += 1
+            environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+            start_response("503 Slow Down", [("Content-Type", "application/xml")])
+            return [b"<Error><Code>SlowDown</Code><Message>Reduce your rate.</Message></Error>"]
+
+        web.app = busy
+        try:
+            yield
+        finally:
+            web.app = answer
 
     def ask_for_credentials(self) -> None:
         """From now on no key that was not made on this server is let in."""
@@ -65,7 +93,7 @@ def s3_server() -> Iterator[S3]:
     server.start()
     try:
         host, port = server.get_host_and_port()
-        yield S3(f"{host}:{port}")
+        yield S3(f"{host}:{port}", server)
     finally:
         server.stop()
 

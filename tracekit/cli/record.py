@@ -26,6 +26,7 @@ from tracekit.record.last_words.logs import LogMode, LogOptions
 from tracekit.record.operation.metrics import MetricsServer
 from tracekit.record.operation.recorder import Ending, Limits, Outcome, Recorder, Target, expire
 from tracekit.record.operation.resume import known_logs, resume_points
+from tracekit.record.operation.uploading import Uploader, spool_of
 from tracekit.record.redaction.redact import Redactor, parse_fields, read_key
 from tracekit.record.server.kinds import Plan, Scope, log_refusal, plan_streams
 from tracekit.record.server.probe import ClusterInfo, asked, probe_cluster
@@ -35,7 +36,9 @@ from tracekit.report.table import counted
 from tracekit.trace.format.header import read_header
 from tracekit.trace.format.model import HEADER_NAME
 from tracekit.trace.reading.reader import TraceReader
+from tracekit.trace.stores.place import is_url
 from tracekit.trace.stores.rotated import rotated_traces
+from tracekit.trace.stores.store import open_store
 
 _ABORTED = 130
 _LOG_TAIL = 200
@@ -108,9 +111,9 @@ def _connection_options(command: Callable[..., Any]) -> Callable[..., Any]:
     "-o",
     "--output",
     required=True,
-    type=click.Path(path_type=Path),
     metavar="TRACE",
-    help="Directory to write; with --rotate the folder of the traces.",
+    help="Directory to write; with --rotate the folder of the traces, or its URL in object "
+    "storage, where what is recorded goes from this machine's disk.",
 )
 @click.option("-n", "--namespace", "namespaces", multiple=True, help="May be given several times.")
 @click.option("-A", "--all-namespaces", is_flag=True, help="Record all namespaces.")
@@ -159,8 +162,12 @@ def record(**values: Any) -> int:
     connect = ConnectOptions(
         **{name: values.pop(name) for name in ConnectOptions.__dataclass_fields__}
     )
-    options = _Options(**values)
+    word = values.pop("output")
+    url = word if is_url(word) else None
+    options = _Options(output=Path(word) if url is None else spool_of(url), **values)
     console = Console(stderr=True)
+    if url is not None:
+        _check_upload(options, url)
     _check(options)
     connection = Connection(connect)
     client = ApiClient(connection, request_timeout_s=options.request_timeout)
@@ -168,7 +175,8 @@ def record(**values: Any) -> int:
     _say(console, f"Recording {scope.describe()} of {connection.shown_host}")
     cluster = probe_cluster(client)
     recorder = _prepare(options, client, cluster, scope, console)
-    with watching(options.output) if options.judge else nullcontext():
+    uploading = nullcontext() if url is None else _uploading(options, url, console)
+    with uploading, watching(options.output) if options.judge else nullcontext():
         outcome = _run(recorder, options, console)
     return _report(outcome, console)
 
@@ -193,6 +201,28 @@ def _check(options: _Options) -> None:
             "--redact with --append needs --key-file, or values would not equal the earlier ones."
         )
     _check_output(options)
+
+
+def _check_upload(options: _Options, url: str) -> None:
+    if options.rotate is None:
+        raise UsageError(f"-o {url} takes traces that are ended; give --rotate too, like 1h.")
+    if options.keep is not None or options.keep_size is not None:
+        raise UsageError(
+            "--keep and --keep-size delete what lies on this machine, which goes once it is in the "
+            "bucket: have the bucket's own lifecycle rules delete there."
+        )
+    open_store(url)  # a scheme that nothing here speaks is told before anything is recorded
+
+
+@contextmanager
+def _uploading(options: _Options, url: str, console: Console) -> Iterator[None]:
+    """Bring what is recorded to the bucket, meanwhile and at the end."""
+    uploader = Uploader(options.output, url, lambda sentence: _say(console, sentence))
+    uploader.start()
+    try:
+        yield
+    finally:
+        uploader.close()
 
 
 def _check_output(options: _Options) -> None:

@@ -40,7 +40,7 @@ def delete_expired(
     for path in traces:
         is_old = keep_ns is not None and now_ns - written_ns[path] > keep_ns
         is_too_much = keep_bytes is not None and total > keep_bytes and path != traces[-1]
-        if path != current and (is_old or is_too_much) and _delete(path):
+        if path != current and (is_old or is_too_much) and delete_trace(path):
             total -= sizes[path]
             deleted.append(path)
     return deleted
@@ -55,8 +55,8 @@ def _stats(trace: Path) -> list[os.stat_result]:
     return found
 
 
-def _delete(trace: Path) -> bool:
-    """Delete a trace unless somebody writes to it."""
+def delete_trace(trace: Path) -> bool:
+    """Delete a trace unless somebody writes to it; whether it went."""
     if not (trace / LOCK_NAME).exists():
         shutil.rmtree(trace, ignore_errors=True)
         return True
