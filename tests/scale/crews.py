@@ -17,6 +17,7 @@ class Here:
     """Does the pieces in this process, the last one first."""
 
     size: int = 2
+    shares_disk: bool = True
     done: list[object] = field(default_factory=list)
 
     def __enter__(self) -> Self:

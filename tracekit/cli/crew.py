@@ -1,4 +1,4 @@
-"""`--processes`: how many judge a trace, and what is said of what they could not judge."""
+"""`--processes`, `--scheduler`, `--parts`: who judges, and what is said of what they could not."""
 
 from __future__ import annotations
 
@@ -13,33 +13,62 @@ from tracekit.cli.talk import tell
 from tracekit.crew.processes import Processes, cores
 from tracekit.crew.tasks import Crew
 from tracekit.judging.found import Failure
+from tracekit.trace.stores.parts import Parts
+from tracekit.trace.stores.place import cache_folder
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 #: Beginning processes takes seconds, as long as it takes to judge so many observations.
 WORTH_IT = 100_000
 
 
-def processes_option(command: _Command) -> _Command:
-    """`--processes`."""
-    option = click.option(
+def crew_options(command: _Command) -> _Command:
+    """`--processes`, `--scheduler` and `--parts`."""
+    processes = click.option(
         "--processes",
         metavar="N",
         type=click.IntRange(min=1),
         help="Judge in so many processes; the answers are the same.  [default: the cores, of "
         f"{WORTH_IT:,} observations on]",
     )
-    return option(command)
+    scheduler = click.option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="Judge on the Dask workers of this scheduler, like tcp://HOST:8786; local: on workers "
+        "of this machine.",
+    )
+    parts = click.option(
+        "--parts",
+        metavar="PLACE",
+        help="Keep what is found part by part in this directory or bucket, which all workers "
+        "reach: a run that was cut goes on there.  [default with --scheduler local: the cache]",
+    )
+    return processes(scheduler(parts(command)))
 
 
 @contextmanager
-def crew_of(processes: int | None, observations: int) -> Iterator[Crew | None]:
-    """Those who judge a trace; None: this process alone does."""
+def crew_of(
+    processes: int | None, scheduler: str | None, observations: int
+) -> Iterator[Crew | None]:
+    """Those who judge; None: this process alone does."""
+    if scheduler is not None:
+        from tracekit.crew.cluster import Cluster  # noqa: PLC0415 - an extra, and slow to import
+
+        with Cluster(scheduler, processes or cores()) as cluster:
+            yield cluster
+        return
     size = processes or (cores() if observations >= WORTH_IT else 1)
     if size == 1:
         yield None
         return
     with Processes(size) as crew:
         yield crew
+
+
+def parts_of(place: str | None, scheduler: str | None) -> Parts | None:
+    """Where parts are kept; None: nowhere."""
+    if place is None and scheduler == "local":
+        return Parts(str(cache_folder() / "parts"))
+    return Parts(place) if place is not None else None
 
 
 def tell_failures(failures: Sequence[Failure]) -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from typing import Any
 
 import click
 
 from tracekit.cli.baselines import baseline_option, read_baseline, tell_unused
 from tracekit.cli.completion import complete_controllers, complete_key, complete_trace
-from tracekit.cli.crew import crew_of, processes_option, tell_failures
-from tracekit.cli.talk import tell_judging
+from tracekit.cli.crew import crew_of, crew_options, parts_of, tell_failures
+from tracekit.cli.damage import note_damage
+from tracekit.cli.replay_many import OUTPUTS, Question, replay_many, write_many
+from tracekit.cli.talk import tell, tell_judging
 from tracekit.cli.trace_options import (
     namespace_option,
     parse_version,
@@ -19,16 +22,20 @@ from tracekit.cli.trace_options import (
     rules_options,
     tell_warnings,
 )
+from tracekit.crew.alone import Alone
+from tracekit.crew.processes import cores
 from tracekit.errors import UsageError
-from tracekit.judging.judged import Asked, Judge, resolve_era
+from tracekit.judging.judged import Asked, Judge, check_controllers, resolve_era
 from tracekit.judging.kept import verdicts_key
 from tracekit.report.ci import CI_FORMATS, write_ci
 from tracekit.report.replay import render_actions, render_diff
+from tracekit.trace.format.limits import are_lifted
 from tracekit.trace.reading.reader import TraceReader
+from tracekit.trace.stores.stamps import named_traces
 
 
 @click.command()
-@click.argument("trace", metavar="TRACE", shell_complete=complete_trace)
+@click.argument("traces", nargs=-1, required=True, metavar="TRACE…", shell_complete=complete_trace)
 @click.option("--diff", is_flag=True, help="Judge each observed write; exit 1 on a divergence.")
 @namespace_option
 @click.option(
@@ -63,63 +70,123 @@ from tracekit.trace.reading.reader import TraceReader
     help="Judge what can be read of a damaged trace; the rest is a gap.",
 )
 @baseline_option
-@processes_option
+@crew_options
 @click.option("--exit-zero", is_flag=True, help="Exit 0 although there are divergences.")
-def replay(
-    trace: str,
-    *,
-    diff: bool,
-    namespace: str | None,
-    job: str | None,
-    controllers: str | None,
-    min_actions: int,
-    kubernetes_version: str | None,
-    process_zone: str | None,
-    feature_gates: str | None,
-    output: str,
-    around_damage: bool,
-    baseline: str | None,
-    processes: int | None,
-    exit_zero: bool,
-    **times: Any,
-) -> int:
+def replay(traces: tuple[str, ...], **values: Any) -> int:
     """Feed TRACE through the ported controllers.
 
     Without --diff the actions that the controllers take are printed. With it each write that was
     observed gets a verdict: exit 0 if the rules explain them all, 1 if not, 2 if it could not run.
 
+    TRACE is the directory of a trace, a folder of rotated ones, a URL (s3://, gs://, abfs://,
+    https://) or a pattern over either. Several are judged one by one, on all cores or on the
+    workers of --scheduler, and --diff prints what was found of each; those that cannot be read are
+    named, and the exit status is 2.
+
     The trace is judged as a whole; -n, --job, --controller, --since, --from and --to choose what is
     shown of it.
     """
-    if not diff and (output in CI_FORMATS or baseline):
+    times = {name: values.pop(name) for name in ("since", "from_text", "to_text")}
+    options = _Options(**values, times=times)
+    if not options.diff and (options.output in CI_FORMATS or options.baseline):
         raise UsageError("-o junit, -o sarif and --baseline are about verdicts: add --diff")
-    reader = TraceReader(trace, on_damage="skip" if around_damage else "raise")
+    found = [named for word in traces for named in named_traces(word)]
+    return _one(found[0], options) if len(found) == 1 else _many(found, options)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Options:
+    """The command line, parsed."""
+
+    diff: bool
+    namespace: str | None
+    job: str | None
+    controllers: str | None
+    min_actions: int
+    kubernetes_version: str | None
+    process_zone: str | None
+    feature_gates: str | None
+    output: str
+    around_damage: bool
+    baseline: str | None
+    processes: int | None
+    scheduler: str | None
+    parts: str | None
+    exit_zero: bool
+    times: dict[str, Any]
+
+    @property
+    def named_controllers(self) -> list[str] | None:
+        """The controllers that are asked for; None: all."""
+        if self.controllers is None:
+            return None
+        return [name.strip() for name in self.controllers.split(",")]
+
+
+def _one(trace: str, options: _Options) -> int:
+    """Replay one trace."""
+    reader = TraceReader(trace, on_damage="skip" if options.around_damage else "raise")
     for problem in reader.problems:
         click.echo(f"tracekit: {problem}", err=True)
-    era = resolve_era(reader, kubernetes_version, feature_gates, process_zone)
+    asked_rules = (options.kubernetes_version, options.feature_gates, options.process_zone)
+    era = resolve_era(reader, *asked_rules)
     tell_warnings(era)
-    names = None if controllers is None else [name.strip() for name in controllers.split(",")]
-    rules = (parse_version(kubernetes_version), feature_gates, process_zone)
+    rules = (parse_version(options.kubernetes_version), *asked_rules[1:])
     key = verdicts_key(reader.snapshot, *rules)
-    tells = tell_judging if job or namespace else None
-    with crew_of(processes, reader.rows) as crew:
-        judge = Judge(reader, era, kept_as=key, before_judging=tells, crew=crew)
-        within = range_within(judge.run_context.end_ns, **times)
-        asked = Asked(namespace, job, names, within, min_actions)
-        counts_only = diff and output in ("table", "json") and not baseline
+    tells = tell_judging if options.job or options.namespace else None
+    place = parts_of(options.parts, options.scheduler)
+    with crew_of(options.processes, options.scheduler, reader.rows) as crew:
+        judge = Judge(reader, era, kept_as=key, before_judging=tells, crew=crew, parts=place)
+        within = range_within(judge.run_context.end_ns, **options.times)
+        names = options.named_controllers
+        asked = Asked(options.namespace, options.job, names, within, options.min_actions)
+        counts_only = options.diff and options.output in ("table", "json") and not options.baseline
         report = judge.tally(asked) if counts_only else judge.report(asked)
     tell_failures(judge.failures)
-    if diff:
-        if baseline:
-            accepted = read_baseline(baseline)
-            report.judgements = [
-                j for j in report.judgements if not (j.divergent and accepted.accepts_judgement(j))
-            ]
-            tell_unused(accepted, baseline)
-        if output in CI_FORMATS:
-            write_ci(report.judgements, output, trace, sys.stdout)
-        else:
-            render_diff(report, era, output, sys.stdout)
-        return 1 if report.divergences and not exit_zero else 0
-    render_actions(report, era, output, sys.stdout)
-    return 0
+    if not options.diff:
+        render_actions(report, era, options.output, sys.stdout)
+        return 0
+    if options.baseline:
+        accepted = read_baseline(options.baseline)
+        report.judgements = [
+            j for j in report.judgements if not (j.divergent and accepted.accepts_judgement(j))
+        ]
+        tell_unused(accepted, options.baseline)
+    if options.output in CI_FORMATS:
+        write_ci(report.judgements, options.output, trace, sys.stdout)
+    else:
+        render_diff(report, era, options.output, sys.stdout)
+    return 1 if report.divergences and not options.exit_zero else 0
+
+
+def _many(traces: list[str], options: _Options) -> int:
+    """Judge several traces, each as a task."""
+    asked_of_one = (options.job, options.baseline, options.min_actions, *options.times.values())
+    if not options.diff or any(asked_of_one):
+        raise UsageError(
+            "several traces are judged with --diff, and neither --job, --baseline, --min-actions "
+            "nor a time: name one trace, or leave these out"
+        )
+    if options.output not in OUTPUTS:
+        raise UsageError(f"several traces are printed with -o {', '.join(OUTPUTS)}")
+    names = options.named_controllers
+    question = Question(
+        parse_version(options.kubernetes_version),
+        options.feature_gates,
+        options.process_zone,
+        options.namespace,
+        None if names is None else check_controllers(names),
+        options.around_damage,
+        are_lifted(),
+    )
+    processes = options.processes or min(cores(), len(traces))
+    with crew_of(processes, options.scheduler, len(traces)) as crew:
+        place = parts_of(options.parts, options.scheduler)
+        documents = replay_many(traces, question, crew or Alone(), place)
+    write_many(documents, options.output, sys.stdout)
+    for document in documents:
+        for problem in (*document.get("problems", ()), *filter(None, [document.get("error")])):
+            note_damage()
+            tell(problem)
+    diverge = any(document.get("divergences") for document in documents)
+    return 1 if diverge and not options.exit_zero else 0

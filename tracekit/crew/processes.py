@@ -31,6 +31,7 @@ class Processes:
 
     def __init__(self, size: int) -> None:
         self.size = size
+        self.shares_disk = True
         self._context = multiprocessing.get_context("spawn")
         self._pool: ProcessPoolExecutor | None = None
 

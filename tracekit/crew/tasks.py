@@ -47,6 +47,11 @@ class Crew(Protocol):
         """How many pieces are done at a time."""
         ...
 
+    @property
+    def shares_disk(self) -> bool:
+        """Whether all of them see the files of this machine."""
+        ...
+
     def run(
         self,
         work: Work[T, R],

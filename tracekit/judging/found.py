@@ -85,6 +85,15 @@ def decoded(content: bytes) -> tuple[Found, pa.Table]:
     return found, rows.replace_schema_metadata()
 
 
+def is_part(content: bytes) -> bool:
+    """Whether this is what was sent; a part that is not is made again."""
+    try:
+        decoded(content)
+    except ValueError:
+        return False
+    return True
+
+
 def _plain(judgements: Iterable[Judgement]) -> list[Judgement]:
     """The same with every value that differs as JSON has it, which is how it is told."""
     return [

@@ -51,6 +51,7 @@ from tracekit.trace.format.model import STATE_TYPES, RowType
 from tracekit.trace.reading.losses import LostTime
 from tracekit.trace.reading.objects import Objects, objects_of
 from tracekit.trace.reading.reader import TraceReader
+from tracekit.trace.stores.parts import Parts
 from tracekit.verdict import Judgement, Reason, Verdict
 
 
@@ -171,11 +172,13 @@ class Judge:
         kept_as: str | None = None,
         before_judging: Callable[[int], None] | None = None,
         crew: Crew | None = None,
+        parts: Parts | None = None,
     ) -> None:
         """`kept_as`: the key under which this machine keeps the verdicts; None: nowhere.
 
         `before_judging` is called with the number of observations, where none are kept yet.
-        `crew`: who judges the trace in pieces; None: this process does, as a whole.
+        `crew`: who judges the trace in pieces; None: this process does, as a whole. `parts`: where
+        the pieces are kept, under the same key.
         """
         self.era = era
         self._reader = reader
@@ -186,6 +189,7 @@ class Judge:
         self._kept_as = kept_as
         self._before_judging = before_judging
         self._crew = crew
+        self._parts = parts
 
     @cached_property
     def objects(self) -> Objects:
@@ -209,7 +213,10 @@ class Judge:
     def _pieces(self) -> Pieces | None:
         if self._crew is None:
             return None
-        return Pieces(self._reader, self.era, self._whole_context, self._crew)
+        place = None
+        if self._parts is not None and self._kept_as is not None:
+            place = (self._parts, self._kept_as)
+        return Pieces(self._reader, self.era, self._whole_context, self._crew, place)
 
     @property
     def failures(self) -> list[Failure]:

@@ -6,6 +6,7 @@ The bytes that come out are those of one process: what a unit tells has no order
 
 from __future__ import annotations
 
+import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,9 +27,10 @@ from tracekit.diff.ttl import TtlJudge
 from tracekit.eras.cronjob import CronJobEra
 from tracekit.eras.era import Era
 from tracekit.eras.job import JobRules
-from tracekit.errors import TraceFormatError, TracekitError
+from tracekit.errors import TraceFormatError, TracekitError, UsageError
 from tracekit.judging.collecting import collecting_rarely
-from tracekit.judging.found import Failure, Found, decoded, encoded
+from tracekit.judging.found import Failure, Found, decoded, encoded, is_part
+from tracekit.judging.kept import code_digest
 from tracekit.judging.sink import Sink
 from tracekit.judging.units import Key, Unit, cut, families, of_jobs
 from tracekit.replay.cron_runner import CronRunner
@@ -38,12 +40,15 @@ from tracekit.trace.format.limits import are_lifted, lifted
 from tracekit.trace.reading.groups import groups_of
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.reading.spreading import Portion, Stretch, Wanters, portion_rows, stretches
+from tracekit.trace.stores.parts import Parts
 from tracekit.verdict import Judgement
 
 #: Units for each worker: the smaller the last ones, the less the others wait for it.
 _UNITS_EACH: Final = 6
 #: Stretches of the trace for each worker to read.
 _STRETCHES_EACH: Final = 4
+#: Rows that a unit has whose part is kept: so many are lost at most when a run is cut.
+_PART_ROWS: Final = 50_000
 #: Rows that are held in memory at a time, but for a family that has more.
 _UNIT_ROWS: Final = 131_072
 #: Into how many parts a unit is divided that killed its worker.
@@ -60,6 +65,7 @@ class Source:
     segments: tuple[str, ...]  # the files that it had then
     around_damage: bool
     no_limits: bool
+    code: str  # of the tracekit that asks
 
     def reader(self) -> TraceReader:
         """The trace; opened once in each process."""
@@ -113,9 +119,23 @@ class JudgeUnits:
     era: Era
     context: RunContext  # of the trace as a whole
     built: bool = False  # whether every judgement is wanted as such, not only divergences
+    parts: Parts | None = None  # where what is found is kept
+    run: str = ""  # what tells this run from those over other rows, or by other rules
 
     def do(self, task: Unit | Ready) -> bytes:
-        """Judge a unit."""
+        """Judge a unit, unless its part is there."""
+        check_code(self.source.code)
+        name = part_name(_unit(task))
+        if self.parts is not None:
+            known = self.parts.read(self.run, name)
+            if known is not None and is_part(known):
+                return known
+        found = self._judged(task)
+        if self.parts is not None and not decoded(found)[0].failures:
+            self.parts.write(self.run, name, found)
+        return found
+
+    def _judged(self, task: Unit | Ready) -> bytes:
         with lifted(on=self.source.no_limits), collecting_rarely():
             if isinstance(task, Ready):
                 groups = groups_of(portion_rows(task.portions), COLUMNS)
@@ -152,6 +172,21 @@ class JudgeUnits:
         return encoded(found, rest)
 
 
+def part_name(unit: Unit) -> str:
+    """By what the part of a unit is known."""
+    digest = hashlib.blake2b(repr((unit.jobs, unit.cron_jobs)).encode(), digest_size=16)
+    return f"{digest.hexdigest()}.parquet"
+
+
+def check_code(theirs: str) -> None:
+    """Raise unless this process has the very code of the one that asks."""
+    if code_digest() != theirs:
+        raise UsageError(
+            "a worker has another tracekit of the same version: start workers from the same image "
+            "as this one"
+        )
+
+
 def other_judges(
     era: Era,
     context: RunContext,
@@ -176,8 +211,11 @@ class Pieces:
     era: Era
     context: RunContext
     crew: Crew
+    #: Where what is found of each unit is kept, and under which name; None: nowhere.
+    kept: tuple[Parts, str] | None = None
     failures: list[Failure] = field(default_factory=list)
     sent_bytes: int = 0
+    cpu_ns: int = 0  # of those who judged
 
     @cached_property
     def _families(self) -> list[Unit]:
@@ -193,6 +231,7 @@ class Pieces:
             tuple(segment.path.name for segment in reader.segments),
             reader.skips_damage,
             are_lifted(),
+            code_digest(),
         )
 
     def judge_into(self, sink: Sink, as_recorded: Callable[[Judgement], Judgement]) -> None:
@@ -222,11 +261,18 @@ class Pieces:
 
     def _found(self) -> Iterator[tuple[Found, pa.Table]]:
         """What each unit tells, as it is done; what could not be judged is in `failures`."""
-        pieces = max(self.crew.size * _UNITS_EACH, -(-self.reader.rows // _UNIT_ROWS))
+        if self.kept is None:
+            pieces = max(self.crew.size * _UNITS_EACH, -(-self.reader.rows // _UNIT_ROWS))
+        else:  # the same for any crew: another one may go on with it
+            pieces = -(-self.reader.rows // _PART_ROWS)
         lost = {(failure.namespace, failure.name) for failure in self.failures}
         units = cut([f for f in self._families if not lost.intersection(f.objects)], pieces)
+        there = self.kept[0].names(self.kept[1]) if self.kept is not None else frozenset()
+        known = [unit for unit in units if part_name(unit) in there]
+        new = [unit for unit in units if part_name(unit) not in there]
         with TemporaryDirectory(prefix="tracekit-") as folder:
-            yield from self._run(self._spread(units, folder), built=False)
+            tasks = self._spread(new, folder) if new and self.crew.shares_disk else new
+            yield from self._run([*tasks, *known], built=False)
 
     def _spread(self, units: Sequence[Unit], folder: str) -> list[Unit | Ready]:
         """The units with their rows, which are read once for all of them."""
@@ -251,7 +297,8 @@ class Pieces:
     def _run(
         self, tasks: Sequence[Unit | Ready], *, built: bool
     ) -> Iterator[tuple[Found, pa.Table]]:
-        work = JudgeUnits(self._source, self.era, self.context, built)
+        parts, run = self.kept if self.kept is not None and not built else (None, "")
+        work = JudgeUnits(self._source, self.era, self.context, built, parts, run)
         for outcome in self.crew.run(work, tasks, self._parts):
             if isinstance(outcome, Lost):
                 self.failures.append(Failure(*_unit(outcome.task).objects[0], outcome.why))
@@ -259,6 +306,7 @@ class Pieces:
                 self.sent_bytes += len(outcome.result)
                 found, others = decoded(outcome.result)
                 self.failures += found.failures
+                self.cpu_ns += found.cpu_ns
                 yield found, others
 
     def _parts(self, task: Unit | Ready) -> list[Unit]:

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from glob import glob, has_magic
 from pathlib import Path
 
 from tracekit.errors import TraceFormatError
 from tracekit.trace.format.model import HEADER_NAME, TraceHeader
 from tracekit.trace.reading.files import SegmentFile
 from tracekit.trace.reading.snapshot import Snapshot, open_snapshot
-from tracekit.trace.stores.place import expand_url, is_url, local_trace
+from tracekit.trace.stores.place import local_trace
+from tracekit.trace.stores.stamps import named_traces
 
 
 @dataclass(slots=True)
@@ -85,18 +85,7 @@ def find_sources(words: Sequence[str | Path]) -> list[Source]:
 
 
 def _expand(word: str) -> list[Path]:
-    if is_url(word):
-        return [local_trace(url) for url in expand_url(word)]
-    if not has_magic(word) or Path(word).exists():
-        return [Path(word)]
-    names = sorted(glob(word))  # noqa: PTH207 - the word may be absolute
-    found = [Path(name) for name in names if (Path(name) / HEADER_NAME).is_file()]
-    if not found:
-        raise TraceFormatError(
-            f"{word} matches no trace: a trace is a directory with a {HEADER_NAME}, as "
-            "`tracekit import` and `tracekit record` write it"
-        )
-    return found
+    return [local_trace(trace) for trace in named_traces(word)]
 
 
 def _names(paths: Sequence[Path]) -> dict[Path, str]:

@@ -105,23 +105,24 @@ class Store:
 
 
 @contextmanager
-def complaints(address: Address) -> Iterator[None]:
-    """Make every complaint of a store one sentence about the URL."""
+def complaints(address: Address, done: str = "read") -> Iterator[None]:
+    """Make every complaint of a store one sentence about the URL; `done`: what it cannot be."""
     try:
         yield
     except TraceFormatError:
         raise
     except Exception as error:  # each provider's library has errors of its own
-        raise TraceFormatError(_sentence(address, error)) from error
+        raise TraceFormatError(_sentence(address, error, done)) from error
 
 
-def _sentence(address: Address, error: Exception) -> str:
+def _sentence(address: Address, error: Exception, done: str) -> str:
     url = address.url
     said = " ".join(str(error).split()).rstrip(".")
     if _NO_BUCKET.search(said):
         bucket = address.path.partition("/")[0]
+        what = "is not a trace" if done == "read" else f"cannot be {done}"
         return (
-            f"{url} is not a trace: there is no bucket {bucket}; check its name, and the endpoint "
+            f"{url} {what}: there is no bucket {bucket}; check its name, and the endpoint "
             "that the environment names"
         )
     if _UNREACHABLE.search(said):
@@ -131,12 +132,14 @@ def _sentence(address: Address, error: Exception) -> str:
         )
     if _REFUSED.search(said):
         login = _LOGIN.get(address.scheme, "give credentials for it in the environment")
-        return f"{url} cannot be read, access is refused ({said}): {login}"
+        return f"{url} cannot be {done}, access is refused ({said}): {login}"
     if _NO_ROOM.search(said):
         return (
             f"{url} cannot be copied here ({said}): name a directory with more room in "
             "TRACEKIT_CACHE_DIR"
         )
+    if done != "read":
+        return f"{url} cannot be {done} ({said}): see that the store takes it, and run again"
     return f"{url} cannot be read ({said}): copy the trace here with the store's own tools"
 
 
