@@ -178,14 +178,14 @@ def measure(records: Sequence[Record]) -> Score:
     real: dict[str, dict[tuple[str, int], JobAnswer]] = {}
     for record in records:
         era = eras[record.name]
-        found = answer_all(record.reader, era, [era], Selected(), (), Running(causes=False))[0]
+        found = answer_all(record.reader, era, [era], Selected(), None, Running(causes=False))[0]
         real[record.name] = dict(numbered(found.jobs))
     total = Score()
     for left in records:
         others = [record for record in records if record is not left]
         targets = [eras[record.name] for record in others]
         running = Running(left.flags, None, 1, causes=False)
-        answers = answer_all(left.reader, eras[left.name], targets, Selected(), (), running)
+        answers = answer_all(left.reader, eras[left.name], targets, Selected(), None, running)
         for right, found in zip(others, answers, strict=True):
             score = Score()
             for key, answer in numbered(found.jobs):

@@ -14,10 +14,9 @@ from click.testing import CliRunner, Result
 from tests.support.traces import TRACES, import_log
 from tracekit.cli.main import cli
 from tracekit.eras.era import Era
-from tracekit.judging.whatif import Running, Selected, answer_all
+from tracekit.judging.whatif import Running, Selected, Settings, answer_all
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.whatif.answers import Answers
-from tracekit.whatif.changes import Setting
 
 Import = Callable[[str], Path]
 
@@ -45,7 +44,7 @@ def _answer_once(
     recorded: Era,
     targets: Sequence[Era],
     selected: Selected,
-    settings: tuple[Setting, ...],
+    settings: Settings,
     running: Running,
 ) -> list[Answers]:
     """`answer_all`, once for all questions that differ only in how they are printed."""
@@ -74,3 +73,58 @@ def answers(trace: Path, *options: str) -> dict[str, Any]:
 def by_name(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """The Jobs of a document; of several with one name the last."""
     return {f"{job['namespace']}/{job['name']}": job for job in document["jobs"]}
+
+
+# Records with CronJobs, simulated: a few minutes each.
+
+WORKLOAD = """
+duration: {duration}
+kubernetesVersion: {version}
+cronJobs:
+- name: allow
+  namespace: shop
+  spec: {{schedule: "* * * * *"}}
+  pods: {{run: 80s}}
+- name: forbid
+  namespace: shop
+  spec: {{schedule: "* * * * *", concurrencyPolicy: Forbid}}
+  pods: {{run: 70s}}
+- name: zoned
+  namespace: shop
+  spec: {{schedule: "TZ=UTC */2 * * * *"}}
+  pods: {{run: 2s}}
+- name: stubborn
+  namespace: shop
+  spec:
+    schedule: "* * * * *"
+    concurrencyPolicy: Forbid
+    jobTemplate:
+      spec:
+        activeDeadlineSeconds: 40
+        template:
+          spec: {{terminationGracePeriodSeconds: 60}}
+  pods: {{run: null, grace: 30s}}
+"""
+
+
+class Records:
+    """Simulated records by version, each made once."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def of(self, version: str, duration: str = "5m") -> Path:
+        """The record of a control plane of that version."""
+        target = self._folder / version
+        if not target.exists():
+            workload = self._folder / f"{version}.yaml"
+            workload.write_text(WORKLOAD.format(version=version, duration=duration))
+            asked = ["simulate", "--workload", str(workload), "-o", str(target)]
+            made = CliRunner().invoke(cli, asked, standalone_mode=False)
+            assert made.exception is None, made.exception
+        return target
+
+
+@pytest.fixture(scope="session")
+def records(tmp_path_factory: pytest.TempPathFactory) -> Records:
+    return Records(tmp_path_factory.mktemp("cron-records"))

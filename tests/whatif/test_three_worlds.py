@@ -16,7 +16,6 @@ from tracekit.replay.run_context import RunContext
 from tracekit.simulate.world import DeletePodOf
 from tracekit.whatif import three_worlds
 from tracekit.whatif.answers import Cause, JobAnswer
-from tracekit.whatif.changes import Setting
 from tracekit.whatif.course import JobCourse
 from tracekit.whatif.model import ModelledJob
 from tracekit.whatif.three_worlds import Plan, ThreeWorlds
@@ -95,14 +94,14 @@ class TwoOrOnePods(ThreeWorlds):
 
     eras: list[Era]
 
-    def _run(
+    def run(
         self,
         uids: Sequence[str],
         era: Era,
         flags: ManagerFlags,
         seed: int,
-        settings: tuple[Setting, ...],
         *,
+        settings: bool,
         by_pod: bool = False,
     ) -> dict[str, ModelledJob]:
         del flags, seed, settings, by_pod
@@ -153,14 +152,14 @@ class Racing(ThreeWorlds):
     pods: tuple[int, ...] = ()
     by_age: int = 1
 
-    def _run(
+    def run(
         self,
         uids: Sequence[str],
         era: Era,
         flags: ManagerFlags,
         seed: int,
-        settings: tuple[Setting, ...],
         *,
+        settings: bool,
         by_pod: bool = False,
     ) -> dict[str, ModelledJob]:
         del flags, settings

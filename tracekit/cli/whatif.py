@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -13,12 +14,15 @@ from tracekit.cli.talk import say
 from tracekit.cli.trace_options import namespace_option, tell_warnings
 from tracekit.errors import UsageError
 from tracekit.judging.judged import resolve_era
-from tracekit.judging.whatif import Running, Selected, Target, answer_all, target_era
+from tracekit.judging.whatif import Running, Selected, Settings, Target, answer_all, target_era
 from tracekit.process.manager import ManagerFlags
-from tracekit.report.whatif import fails, render, render_why
+from tracekit.report.html.page import whatif_page
+from tracekit.report.html.whatif import whatif_data
+from tracekit.report.whatif import fails, render, render_cron_why, render_why
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.whatif.answers import Answers
 from tracekit.whatif.changes import parse_settings
+from tracekit.whatif.cron_changes import parse_cron_settings
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 DRAWS_MAX = 100
@@ -39,6 +43,13 @@ _TARGET = (
         metavar="spec.F=V",
         multiple=True,
         help="A field of every Job's spec: spec.backoffLimit=3; null takes it away.",
+    ),
+    click.option(
+        "--set-cron",
+        "cron_settings",
+        metavar="spec.F=V",
+        multiple=True,
+        help="A field of every CronJob's spec: spec.concurrencyPolicy=Forbid; null takes it away.",
     ),
     click.option(
         "--kube-api-qps",
@@ -97,6 +108,12 @@ _OTHERS = (
         show_default=True,
         help="How to print; wide names every Job that differs.",
     ),
+    click.option(
+        "--report",
+        metavar="FILE",
+        help="Write the answer as one HTML file, too: causes, and both courses of each Job.",
+    ),
+    click.option("--force", is_flag=True, help="Replace the file of --report if it exists."),
     click.option(
         "--fail-on",
         type=click.Choice(FAIL_ON),
@@ -158,6 +175,7 @@ def run(
     *,
     feature_gates: str | None,
     settings: Sequence[str],
+    cron_settings: Sequence[str],
     kube_api_qps: int | None,
     concurrent_job_syncs: int | None,
     draws: int,
@@ -168,19 +186,22 @@ def run(
     job: str | None,
     why: str | None,
     output: str,
+    report: str | None,
+    force: bool,
     fail_on: str | None,
 ) -> int:
     """Answer and print; the exit status."""
-    changes = parse_settings(settings)
+    changes = Settings(parse_settings(settings), parse_cron_settings(cron_settings))
     flags = None
     if kube_api_qps is not None or concurrent_job_syncs is not None:
         burst = kube_api_qps * 3 // 2 if kube_api_qps is not None else None
         flags = ManagerFlags(kube_api_qps, burst, concurrent_job_syncs)
-    if not versions and feature_gates is None and not changes and flags is None:
+    if not versions and feature_gates is None and changes == Settings() and flags is None:
         raise UsageError(
             "name what is to be otherwise: --kubernetes-version v1.36.3, --feature-gates, --set, "
-            "--kube-api-qps or --concurrent-job-syncs"
+            "--set-cron, --kube-api-qps or --concurrent-job-syncs"
         )
+    target_file = _report_file(report, force=force)
     reader = TraceReader(trace)
     for problem in reader.problems:
         say(f"tracekit: {problem}")
@@ -192,17 +213,45 @@ def run(
         tell_warnings(target)
         targets.append(target)
     asked = Selected(namespace, why or job, selector)
-    running = Running(target_flags=flags, draws=draws)
+    running = Running(target_flags=flags, draws=draws, lanes=target_file is not None)
     answers = answer_all(reader, recorded, targets, asked, changes, running)
     if why is not None:
         _tell_why(answers)
     else:
         render(answers, output, sys.stdout)
+    if target_file is not None:
+        _write_report(target_file, answers, trace)
     return 1 if fail_on is not None and fails(answers, fail_on) else 0
+
+
+def _report_file(name: str | None, *, force: bool) -> Path | None:
+    """Where the report goes; asked before the long work."""
+    if name is None:
+        return None
+    target = Path(name)
+    if target.exists() and not force:
+        raise UsageError(f"{target} exists: choose another name with --report, or add --force")
+    return target
+
+
+def _write_report(target: Path, answers: Sequence[Answers], trace: str) -> None:
+    page = whatif_page(whatif_data(answers, trace))
+    try:
+        target.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(
+            f"{target} cannot be written ({error.strerror or error}): name another file with "
+            "--report"
+        ) from error
+    say(f"Wrote {target}: {len(page.encode()):,} bytes")
 
 
 def _tell_why(answers: Sequence[Answers]) -> None:
     for one in answers:
-        for answer in one.jobs:
+        # A CronJob is asked about by its own name; its Jobs each by theirs.
+        for cron_job in one.cron_jobs:
+            render_cron_why(cron_job, one, sys.stdout)
+            click.echo()
+        for answer in one.jobs if not one.cron_jobs else ():
             render_why(answer, one, sys.stdout)
             click.echo()

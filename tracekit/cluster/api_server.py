@@ -97,10 +97,12 @@ class ApiServer:
         *,
         manager: str = KUBE_CONTROLLER_MANAGER,
         uid: str | None = None,
+        validate: bool = True,
     ) -> Reply:
         """POST of an object, whose metadata names its namespace and its name or a generateName.
 
         `uid` is for objects whose uid the world knows beforehand: a Job of a record, run again.
+        Without `validate` it is one that an older version took.
         """
         meta = body["metadata"]
         namespace = meta.get("namespace", "")
@@ -126,6 +128,9 @@ class ApiServer:
             "uid": uid or self._draws.uid(),
             "creationTimestamp": time_text(self.now_ns),
         }
+        wrong = self._invalid(kind, body, None) if validate else ""
+        if wrong:
+            return Reply(Outcome.REFUSED, None, f"{_named(kind, name)} is invalid: {wrong}")
         obj = self._admitted(kind, {**body, "metadata": full})
         _touch(obj, manager, self.now_ns)
         if kind == "pods":
@@ -146,6 +151,15 @@ class ApiServer:
                 return new_pod(typed)
         typed_copy: Raw = plain_copy(typed)
         return typed_copy
+
+    def _invalid(self, kind: str, body: Raw, held: Raw | None) -> str:
+        """Why validation refuses an object, new or in place of another; empty if it does not."""
+        if kind != "cronjobs" or not self.rules.refuses_zone_in_schedule:
+            return ""
+        if held is not None and "TZ" in held["spec"]["schedule"]:
+            return ""
+        zoned = "TZ" in body["spec"]["schedule"]
+        return "spec.schedule: cannot use TZ or CRON_TZ in schedule" if zoned else ""
 
     def _refused(self, kind: str, verb: str, namespace: str) -> Reply | None:
         for refusal in self.refusals:
@@ -269,6 +283,9 @@ class ApiServer:
                     obj["spec"].pop(field, None)
         if obj == held.obj:
             return held
+        wrong = self._invalid(kind, obj, held.obj)
+        if wrong:
+            return Reply(Outcome.REFUSED, None, f"{_named(kind, name)} is invalid: {wrong}")
         if kind in ("jobs", "cronjobs") and obj.get("spec") != held.obj.get("spec"):
             obj["metadata"]["generation"] = held.obj["metadata"].get("generation", 1) + 1
         _touch(obj, manager, self.now_ns, subresource=subresource)

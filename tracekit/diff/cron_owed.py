@@ -55,7 +55,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class _Rest:
+class Rest:
     """A stretch of time in which nothing that matters changed."""
 
     from_ns: int
@@ -82,7 +82,7 @@ class WantedCheck:
     def run(self) -> list[Wanted]:
         """All that was wanted, in order of time."""
         uid = ""
-        for rest in _rests(self.history, self.end_ns):
+        for rest in rests(self.history, self.end_ns):
             if rest.cron_job.uid != uid:
                 self._close(rest.from_ns)
                 uid = rest.cron_job.uid
@@ -91,7 +91,7 @@ class WantedCheck:
             self._close(self.history.cron_jobs[-1].recv_ns)
         return self.found
 
-    def _rest(self, rest: _Rest) -> None:
+    def _rest(self, rest: Rest) -> None:
         """Look at each time at which the controller is woken while the state rests."""
         at_ns = rest.from_ns
         armed = True
@@ -106,7 +106,7 @@ class WantedCheck:
             armed = self._look(rest, slot_ns, timed=True)
             at_ns = slot_ns
 
-    def _look(self, rest: _Rest, at_ns: int, *, timed: bool) -> bool:
+    def _look(self, rest: Rest, at_ns: int, *, timed: bool) -> bool:
         """Run the port once; whether the controller is sure to come back at the next slot."""
         left, result = self._left_to_do(rest, at_ns + NS_PER_S)
         retry_ns = self._retry_ns(rest, at_ns)
@@ -133,7 +133,7 @@ class WantedCheck:
             wanted.until_ns = at_ns
         self._open.clear()
 
-    def _retry_ns(self, rest: _Rest, at_ns: int) -> int:
+    def _retry_ns(self, rest: Rest, at_ns: int) -> int:
         """How long after a slot the next retry of a failing CronJob may come.
 
         A sync that fails arms no timer for the next slot. Each retry waits twice as long as the
@@ -160,7 +160,7 @@ class WantedCheck:
             return False
         return not any(first.recv_ns < w.recv_ns <= at_ns for w in self.history.writes)
 
-    def _left_to_do(self, rest: _Rest, now_ns: int) -> tuple[list[Intent], SyncResult]:
+    def _left_to_do(self, rest: Rest, now_ns: int) -> tuple[list[Intent], SyncResult]:
         """The writes that would change something, were the controller to look at the state."""
         api = DryCronApi(rest.cron_job, lambda name: self._job_then(rest, name, now_ns))
         result = self.runner.run(rest.cron_job, rest.jobs, now_ns, api)
@@ -173,11 +173,11 @@ class WantedCheck:
             found.append(puts[-1])
         return found, result
 
-    def _job_then(self, rest: _Rest, name: str, at_ns: int) -> JobView | None:
+    def _job_then(self, rest: Rest, name: str, at_ns: int) -> JobView | None:
         own = next((job for job in rest.jobs if job.name == name), None)
         return own if own is not None else self.history.stranger_at(name, at_ns)
 
-    def _is_taken(self, intent: CreateJob, rest: _Rest) -> bool:
+    def _is_taken(self, intent: CreateJob, rest: Rest) -> bool:
         """Whether a Job of that name stood in the way at some time of the rest."""
         if self.history.live_job(intent.name, rest.rv) is not None:
             return True
@@ -208,7 +208,7 @@ def subject_of(intent: Intent) -> str:
     return intent.name if isinstance(intent, CreateJob | DeleteJob) else "status"
 
 
-def _rests(history: CronHistory, end_ns: int) -> Iterable[_Rest]:
+def rests(history: CronHistory, end_ns: int) -> Iterable[Rest]:
     """The stretches of time between the changes that matter, while the CronJob exists."""
     changes = sorted(
         [(r.rv, 0, i) for i, r in enumerate(history.cron_jobs)]
@@ -233,7 +233,7 @@ def _rests(history: CronHistory, end_ns: int) -> Iterable[_Rest]:
             cron_job, jobs = new_cron, new_jobs
             continue
         if before is not None:
-            yield _Rest(
+            yield Rest(
                 opened_ns,
                 max(opened_ns, revision.recv_ns),
                 before,
@@ -252,7 +252,7 @@ def _rests(history: CronHistory, end_ns: int) -> Iterable[_Rest]:
         opened_ns, opened_rv = max(opened_ns, revision.recv_ns), rv
         opens_with_list = revision.type == "LIST"
     if cron_job is not None:
-        yield _Rest(opened_ns, end_ns, cron_job, jobs, opened_rv, opens_with_list, schedule_changed)
+        yield Rest(opened_ns, end_ns, cron_job, jobs, opened_rv, opens_with_list, schedule_changed)
 
 
 def _signature(cron_job: CronJobView | None, jobs: Iterable[JobView]) -> object:

@@ -8,7 +8,7 @@ and `lateness` whether the process must have come to it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from tracekit.compare.fields import FieldDifference
@@ -16,6 +16,7 @@ from tracekit.compare.job_body import job_body_differences
 from tracekit.controllers.cronjob.actions import CreateJob, DeleteJob, UpdateCronJobStatus
 from tracekit.controllers.cronjob.body import scheduled_ns_of_name
 from tracekit.diff.cron_events import told_events
+from tracekit.diff.cron_keys import CronJobKeys, CronReplay
 from tracekit.diff.cron_owed import Wanted, WantedCheck, subject_of
 from tracekit.diff.cron_why import (
     due_text,
@@ -37,12 +38,10 @@ from tracekit.kube.field_managers import CONTROLLER_MANAGERS
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.kube.views import JobView
 from tracekit.replay.cron_api import CronProblem
-from tracekit.replay.cron_feed import cron_events_of, cron_jobs_of
-from tracekit.replay.cron_history import COMPONENT, CronHistories, CronHistory
+from tracekit.replay.cron_history import COMPONENT, CronHistory
 from tracekit.replay.cron_runner import CronRunner
 from tracekit.replay.cron_search import CronExplanation, CronWalker, Others, Unexplained
-from tracekit.replay.feed import RowGroup
-from tracekit.replay.history import EventRow, History, Revision, Write, WriteKind
+from tracekit.replay.history import EventRow, Revision, Write, WriteKind
 from tracekit.replay.key_facts import CLOCK_SLACK_NS, EVENT_LAG_NS, INFORMER_LAG_NS, cut_off
 from tracekit.replay.run_context import RunContext
 from tracekit.replay.search_state import Apart, WriteApart
@@ -66,8 +65,8 @@ class CronJobsTold:
 
 
 @dataclass(slots=True)
-class CronJobJudge:
-    """Takes the rows of a trace, namespace by namespace, and judges its CronJobs."""
+class CronJobJudge(CronJobKeys):
+    """Judges the CronJobs of a trace."""
 
     runner: CronRunner
     context: RunContext
@@ -75,38 +74,22 @@ class CronJobJudge:
     sweep: Sweep = field(default_factory=Sweep)
     #: The CronJobs that are judged, as (namespace, name); None: all.
     only: Collection[tuple[str, str]] | None = None
-    _namespace: str | None = None
-    _collected: CronHistories = field(default_factory=CronHistories)
     _judgements: list[Judgement] = field(default_factory=list)
     _cron_jobs: int = 0
 
-    def passing(self, groups: Iterable[RowGroup]) -> Iterator[RowGroup]:
-        """The groups of a trace, after what of them belongs to CronJobs was taken in."""
-        for group in groups:
-            if group.namespace is not None and group.job is None:
-                self.cron_jobs(group.namespace, cron_jobs_of(group), cron_events_of(group))
-            yield group
-        self._enter(None)
-
-    def cron_jobs(
-        self,
-        namespace: str,
-        revisions: Iterable[Revision[CronJobView]],
-        events: Iterable[tuple[str, EventRow]],
-    ) -> None:
-        """Take in the CronJobs of a namespace and the Events about them, each with its name."""
-        self._enter(namespace)
-        self._collected.cron_jobs(revisions)
-        self._collected.events(namespace, events)
-
-    def job(self, history: History) -> None:
-        """Take in the Jobs of one name."""
-        self._enter(history.namespace)
-        self._collected.job(history)
+    def key(self, history: CronHistory) -> None:
+        """Judge a CronJob."""
+        if self.only is not None and (history.namespace, history.name) not in self.only:
+            return
+        judged = CronKeyJudge(history, self.runner, self.context)
+        judged.run()
+        self._judgements += judged.found
+        self.sweep.add(judged.timing)
+        self._cron_jobs += 1
 
     def told(self) -> CronJobsTold:
         """What was found of its CronJobs, once all of them were taken in."""
-        self._enter(None)
+        self.enter(None)
         return CronJobsTold(self._judgements, self._cron_jobs, self.sweep.told())
 
     def merge(self, told: CronJobsTold) -> None:
@@ -117,7 +100,7 @@ class CronJobJudge:
 
     def report(self) -> list[Judgement]:
         """The judgements of all CronJobs, once everything was taken in."""
-        self._enter(None)
+        self.enter(None)
         pace = QUEUED
         if self.runner.polls:
             # A pass begins 10 s after the last one ended, and asks a throttled client for each.
@@ -126,19 +109,6 @@ class CronJobJudge:
             pace = Pace(CRON_POLL_PERIOD_NS + 2 * pass_ns, pass_ns, passes=True)
         settled = self.sweep.settled(self.context, pace)
         return [*map(settled.of, self._judgements), *settled.missing]
-
-    def _enter(self, namespace: str | None) -> None:
-        if namespace == self._namespace:
-            return
-        for history in self._collected.take():
-            if self.only is not None and (history.namespace, history.name) not in self.only:
-                continue
-            judged = CronKeyJudge(history, self.runner, self.context)
-            judged.run()
-            self._judgements += judged.found
-            self.sweep.add(judged.timing)
-            self._cron_jobs += 1
-        self._namespace, self._collected = namespace, CronHistories()
 
 
 class CronKeyJudge:
@@ -154,11 +124,16 @@ class CronKeyJudge:
         others = Others(named, self._managed_by_others, self._deletion_evidence)
         self._walker = CronWalker(history, runner, context, others)
 
+    def replay(self) -> CronReplay:
+        """The search alone, without verdicts."""
+        entries = self._walker.run()
+        return CronReplay(self.history, entries, dict(self._walker.foreign))
+
     def run(self) -> None:
         """Judge every action; `timing` is what only the process as a whole can tell."""
-        entries = self._walker.run()
-        syncs = [entry for entry in entries if isinstance(entry, CronExplanation)]
-        for index, evidence in self._walker.foreign.items():
+        _, entries, others = replay = self.replay()
+        syncs = replay.syncs
+        for index, evidence in others.items():
             self._add(self.history.writes[index], Verdict.FOREIGN, evidence)
         for entry in entries:
             match entry:

@@ -43,6 +43,8 @@ class ApiRules:
     unknown: tuple[str, ...] = ()
     time_zone: bool = True
     cron_job_api: str = "batch/v1"
+    #: TZ or CRON_TZ in the schedule of a new CronJob is an error.
+    refuses_zone_in_schedule: bool = False
 
     @classmethod
     def of(cls, era: Era) -> ApiRules:
@@ -59,4 +61,5 @@ class ApiRules:
             unknown=tuple(name for name in off if GATES[_GATED_FIELDS[name]].at(era.basis) is None),
             time_zone=gates.CronJobTimeZone,
             cron_job_api="batch/v1" if era.behaviors.cron_job_api_v1 else "batch/v1beta1",
+            refuses_zone_in_schedule=era.behaviors.zone_in_schedule_refused,
         )

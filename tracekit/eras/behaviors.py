@@ -86,6 +86,7 @@ class Behavior(Enum):
     # CronJob, both controllers
     CRON_JOB_API_V1 = auto()
     CRON_GRAMMAR_WITH_ZONES = auto()
+    ZONE_IN_SCHEDULE_REFUSED = auto()
     # CronJob, polling controller
     POLLING_DELETES_IN_BACKGROUND = auto()
     POLLING_DELETE_SCALES_DOWN_FIRST = auto()
@@ -191,6 +192,7 @@ class BehaviorFlags:
     resumed_start_time_accepted: bool
     cron_job_api_v1: bool
     cron_grammar_with_zones: bool
+    zone_in_schedule_refused: bool
     polling_deletes_in_background: bool
     polling_delete_scales_down_first: bool
     polling_lists_in_pages: bool

@@ -20,6 +20,12 @@ CRON_SHIPPED: Final[dict[Behavior, Shipped]] = {
         "cron library of the second generation: zone prefixes, other star rule, other DST repair",
         "go.mod: github.com/robfig/cron/v3",
     ),
+    Behavior.ZONE_IN_SCHEDULE_REFUSED: shipped(
+        "1.29",
+        "the API server refuses TZ and CRON_TZ in the schedule of a new CronJob; one that has it "
+        "already keeps it",
+        "pkg/apis/batch/validation/validation.go:validateScheduleFormat",
+    ),
     Behavior.POLLING_DELETES_IN_BACKGROUND: shipped(
         "1.14",
         "a Job is deleted with propagation Background",

@@ -17,7 +17,6 @@ from tracekit.eras.version import KubeVersion
 
 _TIME_ZONE_SINCE = (1, 24)
 _TIME_ZONE_ON_SINCE = (1, 25)
-_PREFIX_REFUSED_SINCE = (1, 29)
 
 
 class TimeZoneError(ValueError):
@@ -51,11 +50,11 @@ def kubernetes_spec(
         TimeZoneError: Where the release has no such field or would refuse the combination.
     """
     branch = (version.major, version.minor)
-    zones_in_grammar = Era.resolve(version).behaviors.cron_grammar_with_zones
-    generation = Generation.GEN3 if zones_in_grammar else Generation.GEN1
+    behaviors = Era.resolve(version).behaviors
+    generation = Generation.GEN3 if behaviors.cron_grammar_with_zones else Generation.GEN1
     notes: list[str] = []
     has_prefix = "TZ" in schedule
-    if has_prefix and branch >= _PREFIX_REFUSED_SINCE:
+    if has_prefix and behaviors.zone_in_schedule_refused:
         notes.append(
             "Kubernetes 1.29 and later refuse TZ or CRON_TZ in the schedule of a new CronJob; "
             "one that was created earlier keeps firing as shown."

@@ -124,6 +124,8 @@ class CronJobEra:
     missed_time_in_utc: bool = False
     # What the API server of the version does not store in a Job.
     dropped_job_fields: tuple[str, ...] = ()
+    #: It takes no new CronJob with a time zone in its schedule.
+    refuses_zone_in_schedule: bool = False
     # TTL-after-finished.
     ttl: bool = False
 
@@ -160,6 +162,7 @@ class CronJobEra:
             guards_panic=b.schedule_parser_panic_caught,
             quotes_unparseable=b.unparseable_schedule_quoted,
             dropped_job_fields=ApiRules.of(era).dropped,
+            refuses_zone_in_schedule=ApiRules.of(era).refuses_zone_in_schedule,
             ttl=gates.TTLAfterFinished,
             **texts,
         )

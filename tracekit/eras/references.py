@@ -33,6 +33,9 @@ _BEHAVIORS: Final = {
     "terminal_condition_waits_for_terminating_pods": f"{_ISSUE}125089",
     "suspended_empty_job_ends_without_start": f"{_ISSUE}132144",
     "failure_policy_awaits_phase": f"{_ISSUE}115844",
+    "zone_in_schedule_refused": f"{_PULL}116252",
+    "missed_runs_requeue_from_now": f"{_PULL}121327",
+    "requeue_from_last_run": f"{_PULL}109250",
 }
 
 REFERENCES: Final[dict[tuple[str, str], str]] = {

@@ -205,6 +205,16 @@ class Judge:
     def _whole_context(self) -> RunContext:
         return run_context_of(self._reader)
 
+    @property
+    def cron_context(self) -> RunContext:
+        """What the trace as a whole tells the CronJob controller."""
+        return self._whole_context.watching("jobs", "cronjobs")
+
+    @property
+    def cron_runner(self) -> CronRunner:
+        """The CronJob controller of the era, in the zone of its process."""
+        return CronRunner(CronJobEra.of(self.era), load_zone(self.era.process_zone))
+
     def _others(self, sweep: Sweep) -> tuple[CronJobJudge, TtlJudge]:
         """The judges of the other controllers, which the Jobs' histories are handed on to."""
         return other_judges(self.era, self._whole_context, sweep)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 
+from tracekit.controllers.cronjob.children import OWNER_KIND
+from tracekit.diff.cron_keys import CronJobKeys, CronReplay
+from tracekit.diff.cronjob import CronKeyJudge
 from tracekit.diff.trace import judge_groups
 from tracekit.eras.era import Era
 from tracekit.eras.gates import GATES, Gate
@@ -15,13 +18,28 @@ from tracekit.judging.judged import Judge, resolve_era
 from tracekit.kube.selectors import selector_from_text, selector_matches
 from tracekit.kube.views import JobView
 from tracekit.process.manager import ManagerFlags
+from tracekit.replay.cron_history import CronHistory
+from tracekit.replay.cron_runner import CronRunner
 from tracekit.replay.feed import COLUMNS
 from tracekit.replay.key_facts import KeyFacts
 from tracekit.replay.rerun import Rerunner
+from tracekit.replay.run_context import RunContext
 from tracekit.trace.reading.reader import TraceReader
-from tracekit.whatif.answers import Answers, Prover, needs_model
+from tracekit.whatif.answers import Answers, JobAnswer, Prover, needs_model, severity_of
 from tracekit.whatif.changes import Setting
+from tracekit.whatif.cron_answers import (
+    CronAnswer,
+    CronProver,
+    hangs_on_jobs,
+    not_started,
+    with_job_causes,
+)
+from tracekit.whatif.cron_changes import CronSetting
+from tracekit.whatif.cron_model import CronWorlds, ModelledCronJob
+from tracekit.whatif.model import ModelledJob
+from tracekit.whatif.steps import Severity
 from tracekit.whatif.three_worlds import Baselines, Plan, ThreeWorlds, outdone
+from tracekit.worlds.cron_drawing import CronWorld, cron_worlds
 from tracekit.worlds.drawing import JobWorld, job_worlds
 from tracekit.worlds.pace import Pace
 
@@ -52,6 +70,7 @@ class Running:
     flags: ManagerFlags | None = None  # of the record; None: as its calls tell
     target_flags: ManagerFlags | None = None
     draws: int = 1
+    lanes: bool = False  # whether the lanes of pods are kept, to be drawn
     causes: bool = True  # whether the rows are looked for that make each difference
 
 
@@ -59,6 +78,8 @@ class Running:
 MODELLED_MAX = 1_000
 #: Of more Jobs than that no world is drawn, and those that fork are uncalibrated.
 WORLDS_MAX = 10_000
+#: CronJobs are run up to so many recorded Jobs of theirs in all; the next ones are uncalibrated.
+CRON_RUN_JOBS_MAX = 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,15 +107,44 @@ def _settable(era: Era) -> Iterator[Gate]:
     return (gate for gate in Gate if GATES[gate].is_settable(era.basis))
 
 
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What users' objects are to have otherwise than they had."""
+
+    jobs: tuple[Setting, ...] = ()
+    cron_jobs: tuple[CronSetting, ...] = ()
+
+
+@dataclass(slots=True)
+class _CronJobs(CronJobKeys):
+    """The CronJobs of a trace, searched but not judged."""
+
+    runner: CronRunner
+    context: RunContext
+    found: list[CronReplay] = field(default_factory=list)
+
+    def key(self, history: CronHistory) -> None:
+        """Search one name."""
+        self.found.append(CronKeyJudge(history, self.runner, self.context).replay())
+
+
+@dataclass(slots=True)
+class _Drawn:
+    """What the model needs of the record."""
+
+    worlds: dict[str, JobWorld] = field(default_factory=dict)
+    pace: Pace = field(default_factory=Pace)
+
+
 def answer_all(
     reader: TraceReader,
     recorded: Era,
     targets: Sequence[Era],
     selected: Selected,
-    settings: tuple[Setting, ...] = (),
+    settings: Settings | None = None,
     running: Running | None = None,
 ) -> list[Answers]:
-    """What each of the targets would have done with the Jobs that are asked about.
+    """What each of the targets would have done with the Jobs and CronJobs that are asked about.
 
     Raises:
         UsageError: The selection names nothing that is there.
@@ -102,32 +152,24 @@ def answer_all(
     judge = Judge(reader, recorded)
     wanted = _wanted(judge, selected)
     context = judge.run_context
-    running = running or Running()
+    settings, running = settings or Settings(), running or Running()
+    causes = running.causes
     provers = [
-        Prover(recorded, target, context, settings, causes=running.causes) for target in targets
+        Prover(recorded, target, context, settings.jobs, causes=causes, lanes=running.lanes)
+        for target in targets
     ]
-    answers = [Answers(recorded, target, settings) for target in targets]
-    groups = reader.groups(COLUMNS)
-    worlds: dict[str, JobWorld] = {}
-    pace = Pace()
-    rules = JobRules.of(recorded)
-    for judged in judge_groups(groups, rules, context):
-        needed = False
-        rerunner = Rerunner(KeyFacts(judged.replay.history, rules, context))
-        for prover, found in zip(provers, answers, strict=True):
-            jobs = list(prover.answers(judged.replay, rerunner, wanted))
-            found.jobs += jobs
-            # Where the queue is the same, no run is asked about what is proved.
-            served = running.target_flags is None and prover.same_queue
-            needed = needed or any(needs_model(job) or (job.proved and not served) for job in jobs)
-        pace.add(judged.replay.syncs, judged.timing.calls_ns)
-        if needed and len(worlds) < WORLDS_MAX:
-            worlds |= {world.job.uid: world for world in job_worlds(judged.replay)}
-    if selected.part and not any(wanted(answer.job) for answer in answers[0].jobs):
-        raise UsageError(f"the trace has no Job {selected.part}: see `tracekit jobs`")
-    flags = running.flags or ManagerFlags(*pace.throttle())
-    timing = pace.timing()
-    baselines: Baselines = {}
+    answers = [
+        Answers(recorded, target, settings.jobs, cron_settings=settings.cron_jobs)
+        for target in targets
+    ]
+    cron_jobs = _CronJobs(judge.cron_runner, judge.cron_context)
+    drawn = _prove(judge, reader, provers, answers, cron_jobs, running, wanted)
+    flags = replace(
+        running.flags or ManagerFlags(*drawn.pace.throttle()), zone=cron_jobs.runner.process_zone
+    )
+    timing = drawn.pace.timing()
+    baselines: Baselines[ModelledJob] = {}
+    cron_baselines: Baselines[ModelledCronJob] = {}
     for prover, found in zip(provers, answers, strict=True):
         found.draws = running.draws
         plan = Plan(
@@ -136,14 +178,150 @@ def answer_all(
             context,
             flags,
             with_flags(flags, running.target_flags),
-            settings,
+            settings.jobs,
             running.draws,
             timing,
+            settings.cron_jobs,
+            running.lanes,
         )
-        _run_model(found, ThreeWorlds(plan, worlds, baselines), prover, wanted)
+        _run_model(found, ThreeWorlds(plan, drawn.worlds, baselines), prover, wanted)
+        cron_plan = replace(plan, run_context=cron_jobs.context)
+        _answer_cron_jobs(found, cron_plan, cron_jobs.found, drawn.worlds, cron_baselines, causes)
+        _leave_out_jobs(found)
+    if (
+        selected.part
+        and not any(wanted(a.job) for a in answers[0].jobs)
+        and not any(
+            _asked_about(a, answers[0].jobs, selected, wanted) for a in answers[0].cron_jobs
+        )
+    ):
+        raise UsageError(f"the trace has no Job {selected.part}: see `tracekit jobs`")
+    for found in answers:
+        found.cron_jobs = [
+            a for a in found.cron_jobs if _asked_about(a, found.jobs, selected, wanted)
+        ]
         found.jobs = [answer for answer in found.jobs if wanted(answer.job)]
         found.jobs.sort(key=lambda a: (a.job.namespace, a.job.name, a.job.created_ns, a.job.uid))
     return answers
+
+
+def _prove(
+    judge: Judge,
+    reader: TraceReader,
+    provers: Sequence[Prover],
+    answers: Sequence[Answers],
+    cron_jobs: _CronJobs,
+    running: Running,
+    wanted: Callable[[JobView], bool],
+) -> _Drawn:
+    """Go through the record once: the proofs of all Jobs, and what the model needs."""
+    drawn = _Drawn()
+    rules = JobRules.of(judge.era)
+    for judged in judge_groups(cron_jobs.passing(reader.groups(COLUMNS)), rules, judge.run_context):
+        needed = False
+        history = judged.replay.history
+        cron_jobs.job(history)
+        rerunner = Rerunner(KeyFacts(history, rules, judge.run_context))
+        for prover, found in zip(provers, answers, strict=True):
+            jobs = list(prover.answers(judged.replay, rerunner, wanted))
+            found.jobs += jobs
+            # Where the queue is the same, no run is asked about what is proved.
+            served = running.target_flags is None and prover.same_queue
+            needed = needed or any(needs_model(job) or (job.proved and not served) for job in jobs)
+        drawn.pace.add(judged.replay.syncs, judged.timing.calls_ns)
+        needed = needed or any(owner_of(r.view) is not None for r in history.jobs)
+        if needed and len(drawn.worlds) < WORLDS_MAX:
+            drawn.worlds |= {world.job.uid: world for world in job_worlds(judged.replay)}
+    return drawn
+
+
+def owner_of(job: JobView) -> str | None:
+    """The uid of the CronJob that owns a Job; None if none does."""
+    owner = job.controller
+    return owner.uid if owner is not None and owner.kind == OWNER_KIND else None
+
+
+def _answer_cron_jobs(
+    found: Answers,
+    plan: Plan,
+    replays: Sequence[CronReplay],
+    job_worlds: Mapping[str, JobWorld],
+    baselines: Baselines[ModelledCronJob],
+    causes: bool,
+) -> None:
+    """The CronJobs of one target."""
+    prover = CronProver(
+        plan.recorded,
+        plan.target,
+        plan.run_context,
+        plan.cron_settings,
+        zone=plan.flags.zone,
+        causes=causes,
+    )
+    jobs: dict[str, list[JobAnswer]] = {}
+    for job in found.jobs:
+        uid = owner_of(job.job)
+        if uid is not None:
+            jobs.setdefault(uid, []).append(job)
+    worlds: dict[str, CronWorld] = {}
+    asked: list[CronAnswer] = []
+    running = 0
+    for replay in replays:
+        told = list(prover.answers(replay))
+        found.cron_jobs += told
+        needed = [
+            a
+            for a in told
+            if a.reason == "fork" or (a.proved and hangs_on_jobs(a, jobs.get(a.uid, [])))
+        ]
+        running += sum(len(jobs.get(a.uid, [])) for a in needed)
+        if needed and running <= CRON_RUN_JOBS_MAX:
+            worlds |= {world.cron_job.uid: world for world in cron_worlds(replay, job_worlds)}
+        asked += needed
+    if asked:
+        model = CronWorlds(plan, worlds, baselines)
+        answered = model.answer(asked)
+        if causes:
+            for uid, answer in answered.items():
+                if severity_of(answer.verdict) > Severity.FIELDS:
+                    # What makes its Jobs end otherwise is the first that is tried.
+                    first = replace(answer, because=with_job_causes(answer, jobs.get(uid, [])))
+                    because = model.because(first, prover.search.rows)
+                    answered[uid] = replace(answer, because=because)
+        found.cron_jobs = [answered.get(a.uid, a) for a in found.cron_jobs]
+
+
+def _leave_out_jobs(found: Answers) -> None:
+    """Answer for the Jobs that their CronJob does not start."""
+    lost = {
+        (a.uid, start.job): a
+        for a in found.cron_jobs
+        if a.verdict == "outcome"
+        for start in a.only[0]
+    }
+    for place, job in enumerate(found.jobs):
+        cron_job = lost.get((owner_of(job.job) or "", job.job.name))
+        if cron_job is not None:
+            found.jobs[place] = not_started(job, cron_job)
+
+
+def _asked_about(
+    answer: CronAnswer,
+    jobs: Sequence[JobAnswer],
+    selected: Selected,
+    wanted: Callable[[JobView], bool],
+) -> bool:
+    """Whether a CronJob is asked about: by its name, or by the labels of one of its Jobs."""
+    if selected.namespace not in (None, answer.cron_job.namespace):
+        return False
+    if selected.job is not None and answer.key not in (
+        selected.job,
+        f"{selected.namespace}/{selected.job}",
+    ):
+        return False
+    if selected.selector is None:
+        return True
+    return any(owner_of(job.job) == answer.uid and wanted(job.job) for job in jobs)
 
 
 def with_flags(flags: ManagerFlags, asked: ManagerFlags | None) -> ManagerFlags:

@@ -70,11 +70,11 @@ class ControllerManager:
         self._informers: list[Informer] = []  # type: ignore[type-arg]
         self._renewed_ns: int | None = None
 
-    def start(self) -> None:
-        """Start a process; it leads as soon as nobody else's lease is valid."""
+    def start(self, *, at_once: bool = False) -> None:
+        """Start a process; it leads as soon as nobody else's lease is valid, or at once."""
         life = Life(self._loop)
         free_ns = self._loop.now_ns
-        if self._renewed_ns is not None:
+        if self._renewed_ns is not None and not at_once:
             free_ns = max(free_ns, self._renewed_ns + LEASE_NS)
         self._life = life
         life.at(free_ns, lambda: self._lead(life))

@@ -7,7 +7,7 @@ with a conflict, a POST of a name that exists and a DELETE of a Job that is gone
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -58,7 +58,7 @@ class RecordedCronApi:
     first: int
     position: int
     lenient: bool = False
-    skip: frozenset[int] = frozenset()
+    skip: Container[int] = frozenset()  # indexes of writes that are not this sync's
     #: The record may end, or the controller have died, inside this sync.
     cut_off: bool = False
     #: Creations and deletions that the record does not have may have been refused.

@@ -1,25 +1,26 @@
-"""What other rules would have done, told: a screen by cause, a table of Jobs, JSON, Markdown."""
+"""What other rules would have done, told: a screen by cause, tables of Jobs, Markdown, one Job."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, TextIO
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, TextIO
 
-from tracekit.eras.era import Era
-from tracekit.eras.gates import GATES, Gate
-from tracekit.eras.rows import Row, RowText, describe_row
-from tracekit.eras.table import KINDS
 from tracekit.foreign import for_terminal
-from tracekit.kube.timestamps import format_rfc3339
+from tracekit.kube.timestamps import NS_PER_S, format_rfc3339
 from tracekit.report.documents import write_document
 from tracekit.report.table import counted, write_table
-from tracekit.whatif.answers import Answers, Cause, JobAnswer, severity_of
+from tracekit.report.whatif_document import (
+    ORDER,
+    CauseGroup,
+    cause_groups,
+    document,
+    row_text,
+)
+from tracekit.whatif.answers import Answers, Drawn, JobAnswer, severity_of
 from tracekit.whatif.course import JobCourse
+from tracekit.whatif.cron_answers import CronAnswer
+from tracekit.whatif.cron_course import CronCourse, Start
 
-SCHEMA_VERSION: Final = 1
-#: Worst first, and what is not decided last.
-_ORDER: Final = ("outcome", "pods", "timing", "fields", "uncalibrated", "unknowable", "same")
 _MEANING: Final = {
     "outcome": "end otherwise",
     "pods": "make other pods",
@@ -29,133 +30,12 @@ _MEANING: Final = {
     "unknowable": "cannot be told from this record",
     "same": "are the same",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class CauseGroup:
-    """Jobs of one class that one row of the table makes."""
-
-    cause: Cause
-    verdict: str
-    jobs: int
-    example: str
-
-
-def cause_groups(answers: Answers) -> list[CauseGroup]:
-    """By cause and class: the worst class first, then the most Jobs."""
-    found: dict[tuple[str, Cause], list[str]] = {}
-    for answer in answers.jobs:
-        for cause in answer.because:
-            found.setdefault((answer.verdict, cause), []).append(answer.key)
-    groups = [CauseGroup(c, verdict, len(keys), keys[0]) for (verdict, c), keys in found.items()]
-    groups.sort(key=lambda g: (_ORDER.index(g.verdict), -g.jobs, g.cause))
-    return groups
-
-
-def row_text(cause: Cause, answers: Answers) -> RowText | None:
-    """What the table says of a cause; None for what the user set."""
-    if cause.kind in KINDS:
-        return describe_row(Row(*cause), answers.recorded, answers.target)
-    return None
-
-
-# JSON.
-
-
-def document(answers: Sequence[Answers]) -> dict[str, Any]:
-    """The JSON document; several targets stand in `matrix`, each as its own document."""
-    if len(answers) == 1:
-        return _document(answers[0])
-    return {"schema_version": SCHEMA_VERSION, "matrix": [_document(one) for one in answers]}
-
-
-def _document(answers: Answers) -> dict[str, Any]:
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "from": _era(answers.recorded),
-        "to": _era(answers.target),
-        "settings": [setting.name for setting in answers.settings],
-        "draws": answers.draws,
-        "calibrated": answers.calibrated,
-        "counts": answers.counts(),
-        "jobs": [_job(answer) for answer in answers.jobs],
-        "cronjobs": [],
-        "causes": [
-            {
-                "kind": group.cause.kind,
-                "name": group.cause.name,
-                "verdict": group.verdict,
-                "jobs": group.jobs,
-                "example": group.example,
-                **_told(row_text(group.cause, answers)),
-            }
-            for group in cause_groups(answers)
-        ],
-    }
-
-
-def _told(text: RowText | None) -> dict[str, str]:
-    if text is None:
-        return {}
-    return {
-        "about": text.about,
-        "upstream": text.upstream,
-        "reference": text.reference,
-        "keeps_old": text.keeps_old,
-    }
-
-
-def _era(era: Era) -> dict[str, Any]:
-    """The version, and the gates that are not as the version has them by default."""
-    gates = {
-        gate.value: era.enabled(gate)
-        for gate in Gate
-        if era.enabled(gate) is not GATES[gate].default_at(era.basis)
-    }
-    return {"kubernetes_version": str(era.version), "feature_gates": gates}
-
-
-def _job(answer: JobAnswer) -> dict[str, Any]:
-    found: dict[str, Any] = {
-        "namespace": answer.job.namespace,
-        "name": answer.job.name,
-        "uid": answer.job.uid,
-        "verdict": answer.verdict,
-        "proved": answer.proved,
-        "extrapolated": answer.extrapolated,
-        "recorded": _course(answer.recorded),
-    }
-    if answer.baseline is not None:
-        found["baseline"] = _course(answer.baseline)
-    if answer.target is not None:
-        found["target"] = _course(answer.target)
-    found["because"] = [{"kind": c.kind, "name": c.name} for c in answer.because]
-    if answer.why:
-        found["reason"] = answer.reason
-        found["why"] = answer.why
-    fork = answer.fork
-    if fork is not None:
-        found["fork"] = {
-            "kind": fork.kind,
-            "time": format_rfc3339(fork.at_ns),
-            "resource_version": fork.resource_version,
-            "text": fork.text,
-        }
-    return found
-
-
-def _course(course: JobCourse) -> dict[str, Any]:
-    return {
-        "ended": course.ended,
-        "reason": course.reason,
-        "pods": course.pods,
-        "succeeded": course.succeeded,
-        "failed": course.failed,
-        "finished_after_s": course.finished_after_s,
-    }
-
-
-# Text.
+_CRON_MEANING: Final = {
+    **_MEANING,
+    "outcome": "start or miss other times of their schedules",
+    "pods": "delete other Jobs",
+    "timing": "start their Jobs at other times",
+}
 
 
 def render(answers: Sequence[Answers], output: str, out: TextIO) -> None:
@@ -171,14 +51,15 @@ def render(answers: Sequence[Answers], output: str, out: TextIO) -> None:
         else:
             _summary(one, out)
             if output == "wide":
+                _cron_jobs(one.cron_jobs, out)
                 _jobs(one.jobs, out)
 
 
 def headline(answers: Answers) -> list[str]:
     """The first lines: from what to what, how many Jobs of each class, how far it could be told."""
     what = str(answers.target.version)
-    for setting in answers.settings:
-        what += f", {setting.name}"
+    for name in setting_names(answers):
+        what += f", {name}"
     counts = answers.counts()
     proved = sum(answer.proved for answer in answers.jobs)
     jobs = counted(len(answers.jobs), "Job")
@@ -192,15 +73,53 @@ def headline(answers: Answers) -> list[str]:
             f"{counted(len(forking), 'Job')} would take another step that moves pods or times; "
             f"the model tells how {told:,} of them go on ({told / len(forking):.0%} calibrated)"
         )
-    lines += [
-        f"  {counts[verdict]:>7,}  {_MEANING[verdict]}" for verdict in _ORDER if counts[verdict]
-    ]
+    lines += _class_lines(counts, [(a.verdict, a.drawn) for a in answers.jobs])
+    if answers.cron_jobs:
+        proved = sum(answer.proved for answer in answers.cron_jobs)
+        lines.append(f"{counted(len(answers.cron_jobs), 'CronJob')}, {proved:,} proved")
+        drawn = [(a.verdict, a.drawn) for a in answers.cron_jobs]
+        lines += _class_lines(answers.cron_counts(), drawn, _CRON_MEANING)
     return lines
+
+
+def setting_names(answers: Answers) -> list[str]:
+    """What the user set, as it is told."""
+    names = [setting.name for setting in answers.settings]
+    return names + [setting.name for setting in answers.cron_settings]
+
+
+def _class_lines(
+    counts: Mapping[str, int],
+    told: Sequence[tuple[str, Drawn | None]],
+    meaning: Mapping[str, str] = _MEANING,
+) -> Iterator[str]:
+    """A line for each class that there is; how many of it did not come out in every draw."""
+    for verdict in ORDER:
+        if counts[verdict]:
+            line = f"  {counts[verdict]:>7,}  {meaning[verdict]}"
+            unsure = sum(
+                drawn is not None and drawn.agree < drawn.of for v, drawn in told if v == verdict
+            )
+            yield line + (f", {unsure:,} of them not in every draw" if unsure else "")
+
+
+def in_draws(drawn: tuple[Drawn, Drawn] | Drawn | None) -> str:
+    """`in 7 of 20 draws`, `in 7 to 18 of 20 draws`, or `certain`."""
+    if drawn is None:
+        return "certain"
+    least, most = drawn if isinstance(drawn[0], tuple) else (drawn, drawn)
+    if least.agree == least.of:
+        return "certain"
+    if least == most:
+        return f"in {least.agree} of {least.of} draws"
+    if least.of == most.of:
+        return f"in {least.agree} to {most.agree} of {least.of} draws"
+    return f"in {least.agree} of {least.of} draws or more"
 
 
 def _matrix(answers: Sequence[Answers], out: TextIO) -> None:
     counts = [one.counts() for one in answers]
-    shown = [verdict for verdict in _ORDER if any(c[verdict] for c in counts)]
+    shown = [verdict for verdict in ORDER if any(c[verdict] for c in counts)]
     rows = [
         [str(one.target.version), *(f"{c[verdict]:,}" for verdict in shown)]
         for one, c in zip(answers, counts, strict=True)
@@ -215,18 +134,41 @@ def _summary(answers: Answers, out: TextIO) -> None:
     groups = cause_groups(answers)
     if groups:
         out.write("\n")
-        rows = [
-            [
-                group.verdict,
-                f"{group.jobs:,}",
-                f"{group.cause.kind} {group.cause.name}",
-                group.example,
-            ]
-            for group in groups
-        ]
-        write_table(["CLASS", "JOBS", "BECAUSE OF", "EXAMPLE"], rows, out, right=(1,))
+        shown = groups[:GROUPS_SHOWN]
+        headings, rows = _group_rows(shown, answers)
+        write_table(headings, rows, out, right=[i for i, h in enumerate(headings) if h in _COUNTS])
+        if len(groups) > len(shown):
+            out.write(f"and {len(groups) - len(shown):,} more: -o wide, -o markdown or -o json\n")
         out.write("\n")
-        out.writelines(for_terminal(line) + "\n" for line in _explained(groups, answers))
+        out.writelines(for_terminal(line) + "\n" for line in _explained(shown, answers))
+
+
+#: So many causes by class make a screen; the worst come first.
+GROUPS_SHOWN: Final = 12
+_COUNTS: Final = ("CRONJOBS", "JOBS")
+
+
+def _group_rows(
+    groups: Sequence[CauseGroup], answers: Answers
+) -> tuple[list[str], list[list[str]]]:
+    """The table of causes: CronJobs only where there are some, draws only where there are more."""
+    cron, draws = bool(answers.cron_jobs), answers.draws > 1
+    headings = [
+        "CLASS", *(["CRONJOBS"] if cron else []), "JOBS", *(["HOW SURE"] if draws else []),
+        "BECAUSE OF", "EXAMPLE",
+    ]  # fmt: skip
+    rows = [
+        [
+            group.verdict,
+            *([f"{group.cron_jobs:,}"] if cron else []),
+            f"{group.jobs:,}",
+            *([in_draws(group.drawn)] if draws else []),
+            f"{group.cause.kind} {group.cause.name}",
+            group.example,
+        ]
+        for group in groups
+    ]
+    return headings, rows
 
 
 def _explained(groups: Iterable[CauseGroup], answers: Answers) -> Iterator[str]:
@@ -249,19 +191,61 @@ def _jobs(jobs: Iterable[JobAnswer], out: TextIO) -> None:
         [
             answer.key,
             answer.verdict,
-            "proved" if answer.proved else "extrapolated" if answer.extrapolated else "",
-            _brief(answer.recorded),
-            _brief(answer.target),
+            how(answer),
+            brief(answer.recorded),
+            target_brief(answer),
             ", ".join(cause.name for cause in answer.because) or answer.why,
         ]
-        for answer in sorted(jobs, key=lambda a: (_ORDER.index(a.verdict), a.key))
+        for answer in sorted(jobs, key=lambda a: (ORDER.index(a.verdict), a.key))
         if answer.verdict != "same"
     ]
     if rows:
         write_table(["JOB", "CLASS", "HOW", "RECORDED", "TARGET", "BECAUSE OF"], rows, out)
 
 
-def _brief(course: JobCourse | None) -> str:
+def how(answer: JobAnswer | CronAnswer) -> str:
+    """Proved, or by how many runs, and with which lives."""
+    if answer.proved:
+        return "proved"
+    parts = ["extrapolated"] if answer.extrapolated else []
+    if answer.drawn is not None and answer.drawn.agree < answer.drawn.of:
+        parts.append(in_draws(answer.drawn))
+    return ", ".join(parts)
+
+
+def _cron_jobs(cron_jobs: Iterable[CronAnswer], out: TextIO) -> None:
+    rows = [
+        [
+            answer.key,
+            answer.verdict,
+            how(answer),
+            cron_brief(answer.recorded),
+            cron_brief(answer.target),
+            ", ".join(cause.name for cause in answer.because) or answer.why,
+        ]
+        for answer in sorted(cron_jobs, key=lambda a: (ORDER.index(a.verdict), a.key))
+        if answer.verdict != "same"
+    ]
+    if rows:
+        out.write("\n")
+        write_table(["CRONJOB", "CLASS", "HOW", "RECORDED", "TARGET", "BECAUSE OF"], rows, out)
+
+
+def cron_brief(course: CronCourse | None) -> str:
+    """`12 started, 1 missed`."""
+    if course is None:
+        return ""
+    counts = course.counts.items()
+    return ", ".join(f"{n:,} {name}" for name, n in counts if n or name == "started")
+
+
+def target_brief(answer: JobAnswer) -> str:
+    """How a Job goes by the other rules."""
+    return "not started" if answer.reason == "not-started" else brief(answer.target)
+
+
+def brief(course: JobCourse | None) -> str:
+    """`Failed DeadlineExceeded after 12 s, 2 pods`."""
     if course is None:
         return ""
     ended = course.ended or "not finished"
@@ -276,14 +260,20 @@ def _markdown(answers: Answers, out: TextIO) -> None:
     out.write(f"## {lines[0]}\n\n")
     out.writelines(f"{line.strip()}\n" for line in lines[1:] if not line.startswith("  "))
     out.write("\n| class | Jobs | |\n|---|--:|---|\n")
-    counts = answers.counts()
-    for verdict in _ORDER:
+    counts, cron = answers.counts(), answers.cron_counts()
+    for verdict in ORDER:
         if counts[verdict]:
             out.write(f"| {verdict} | {counts[verdict]:,} | {_MEANING[verdict]} |\n")
+    if answers.cron_jobs:
+        out.write("\n| class | CronJobs | |\n|---|--:|---|\n")
+        for verdict in ORDER:
+            if cron[verdict]:
+                out.write(f"| {verdict} | {cron[verdict]:,} | {_CRON_MEANING[verdict]} |\n")
     groups = cause_groups(answers)
     if groups:
         out.write(
-            "\n| class | Jobs | because of | what changed | example |\n|---|--:|---|---|---|\n"
+            "\n| class | CronJobs | Jobs | how sure | because of | what changed | example |\n"
+            "|---|--:|--:|---|---|---|---|\n"
         )
         for group in groups:
             text = row_text(group.cause, answers)
@@ -291,7 +281,9 @@ def _markdown(answers: Answers, out: TextIO) -> None:
             link = f" ([upstream]({text.reference}))" if text is not None and text.reference else ""
             cells = [
                 group.verdict,
+                f"{group.cron_jobs:,}",
                 f"{group.jobs:,}",
+                in_draws(group.drawn),
                 f"{group.cause.kind} `{group.cause.name}`",
                 about + link,
                 f"`{group.example}`",
@@ -302,13 +294,51 @@ def _markdown(answers: Answers, out: TextIO) -> None:
 
 def render_why(answer: JobAnswer, answers: Answers, out: TextIO) -> None:
     """One Job's two courses, and where and why they part."""
-    lines = [f"Job {answer.key} ({answer.job.uid})"]
-    for era, course in ((answers.recorded, answer.recorded), (answers.target, answer.target)):
+    lines = [f"Job {answer.key} ({answer.uid})"]
+    sides = (
+        (answers.recorded, answer.recorded, brief(answer.recorded)),
+        (answers.target, answer.target, target_brief(answer)),
+    )
+    for era, course, text in sides:
         if course is not None:
             counts = f"{course.succeeded} succeeded, {course.failed} failed"
-            lines.append(f"  {era.version}: {_brief(course)}, {counts}")
-    how = " (proved)" if answer.proved else ""
-    lines.append(f"  {answer.verdict}{how}{f': {answer.why}' if answer.why else ''}")
+            lines.append(f"  {era.version}: {text}, {counts}")
+    lines += _reasons(answer, answers)
+    out.writelines(for_terminal(line) + "\n" for line in lines)
+
+
+def render_cron_why(answer: CronAnswer, answers: Answers, out: TextIO) -> None:
+    """What one CronJob started by either side, and where and why they part."""
+    spec = answer.cron_job.spec
+    lines = [f"CronJob {answer.key} ({answer.uid}), {spec.schedule}, {spec.concurrency_policy}"]
+    for era, course in ((answers.recorded, answer.recorded), (answers.target, answer.target)):
+        if course is not None:
+            lines.append(f"  {era.version}: {cron_brief(course)}")
+    lines += _reasons(answer, answers)
+    for side, starts in zip((answers.recorded, answers.target), answer.only, strict=True):
+        if starts:
+            lines += ["", f"Only {side.version} starts"]
+            lines += [f"  {_start_text(start)}" for start in starts[:_STARTS_TOLD]]
+            if len(starts) > _STARTS_TOLD:
+                lines.append(f"  and {len(starts) - _STARTS_TOLD:,} more")
+    out.writelines(for_terminal(line) + "\n" for line in lines)
+
+
+#: So many starts of one side alone are listed.
+_STARTS_TOLD: Final = 20
+
+
+def _start_text(start: Start) -> str:
+    late_s = (start.started_ns - start.due_ns) // NS_PER_S
+    return f"{format_rfc3339(start.due_ns)}  {start.job}, {late_s} s after it was due"
+
+
+def _reasons(answer: JobAnswer | CronAnswer, answers: Answers) -> list[str]:
+    """The class, the steps that differ, and the rows that make them."""
+    said = how(answer)
+    lines = [
+        f"  {answer.verdict}{f' ({said})' if said else ''}{f': {answer.why}' if answer.why else ''}"
+    ]
     if answer.differences:
         lines.append("")
     for difference in answer.differences:
@@ -318,11 +348,12 @@ def render_why(answer: JobAnswer, answers: Answers, out: TextIO) -> None:
     if answer.because:
         lines += ["", "Because of"]
         groups = [CauseGroup(cause, answer.verdict, 1, answer.key) for cause in answer.because]
-        lines += [f"  {line}" for line in _explained(groups, answers)]
-    out.writelines(for_terminal(line) + "\n" for line in lines)
+        told = [f"  {line}" for line in _explained(groups, answers)]
+        lines += told or [f"  {cause.kind} {cause.name}" for cause in answer.because]
+    return lines
 
 
 def fails(answers: Iterable[Answers], fail_on: str) -> bool:
-    """Whether a Job differs as badly as that, or worse."""
+    """Whether a Job or a CronJob differs as badly as that, or worse."""
     limit = severity_of(fail_on)
     return any(one.worst() >= limit for one in answers)

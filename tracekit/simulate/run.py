@@ -98,13 +98,18 @@ class _Simulation:
         world, loop = self._world, self._loop
         for name in world.used_namespaces():
             self._create_namespace(name)
+        for there in world.present:
+            self._restore(there)
         self._manager.start()
         loop.run_until(world.start_ns)
         self._store.watch(self._release)
         self._begin_record()
         for restart in world.restarts:
             loop.at(restart.died_ns, self._manager.kill)
-            loop.at(restart.started_ns, self._manager.start)
+            loop.at(
+                restart.started_ns,
+                lambda restart=restart: self._manager.start(at_once=restart.leads),  # type: ignore[misc]
+            )
         for write in world.writes:
             loop.at(write.at_ns, lambda write=write: self._do(write))  # type: ignore[misc]
         loop.run_until(world.end_ns)
@@ -119,6 +124,16 @@ class _Simulation:
             "status": {"phase": "Active"},
         }
         self._server.create("namespaces", body, manager="kubectl-create")
+
+    def _restore(self, there: CreateObject) -> None:
+        """Put an object into the store that was made long ago."""
+        made = self._server.create(
+            there.kind, dict(there.body), manager=there.manager, uid=there.uid, validate=False
+        )
+        if made.obj is not None:
+            meta = {**made.obj["metadata"], **there.body["metadata"]}
+            status = copy.deepcopy(there.body.get("status", {}))
+            self._store.put(there.kind, {**made.obj, "metadata": meta, "status": status})
 
     # The recorder.
 

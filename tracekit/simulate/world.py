@@ -76,6 +76,8 @@ class Restart(NamedTuple):
 
     died_ns: int
     started_ns: int
+    #: Whether it leads as soon as it starts, as where a record tells when it led.
+    leads: bool = False
 
 
 UserWrite = CreateObject | PatchObject | DeleteObject | DeletePodOf | PatchPodOf
@@ -105,6 +107,8 @@ class World:
     #: namespace -> pods that may live in it at a time.
     pod_quota: Mapping[str, int] = field(default_factory=dict)
     restarts: Sequence[Restart] = ()
+    #: Objects that are there when the record begins, each with its status, uid and creation time.
+    present: Sequence[CreateObject] = ()
     #: Namespaces that are there from the beginning, beside those that `writes` need.
     namespaces: Sequence[str] = ()
     #: Whether the controller manager renews its lease all the time; nobody else looks at it.
@@ -119,7 +123,7 @@ class World:
         }
         used = {
             write.body["metadata"].get("namespace", "")
-            for write in self.writes
+            for write in (*self.present, *self.writes)
             if isinstance(write, CreateObject) and write.kind != "namespaces"
         }
         return sorted(({*used, *self.namespaces} - made) - {""})

@@ -58,9 +58,6 @@ def verdicts(
         return _none(source)
     if not source.files:
         return VERDICT_SCHEMA.empty_table()
-    reader = TraceReader(snapshot)
-    era = era_of(reader, options)
-    source.warnings = era.warnings
     key = verdicts_key(
         snapshot, options.kubernetes_version, options.gates_text, options.process_zone
     )
@@ -69,6 +66,8 @@ def verdicts(
         return _named(known.table(), source.name)
     from tracekit.judging.judged import Judge  # noqa: PLC0415 - the engine is slow to import
 
+    reader = TraceReader(snapshot)
+    era = era_of(reader, options)
     table = Judge(reader, era, kept_as=key, before_judging=before_judging).verdict_table()
     return _named(table, source.name)
 

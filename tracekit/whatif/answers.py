@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from tracekit.eras.era import Era
 from tracekit.eras.job import JobRules
+from tracekit.eras.references import REFERENCES
 from tracekit.eras.rows import Row, differing_rows, with_rows
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.kube.views import JobView
@@ -17,8 +18,13 @@ from tracekit.replay.run_context import RunContext
 from tracekit.replay.search_state import KeyReplay
 from tracekit.whatif.changes import Setting, job_change
 from tracekit.whatif.course import JobCourse, RecordedJob, recorded_jobs
+from tracekit.whatif.lanes import PodLane, recorded_lanes
 from tracekit.whatif.proof import JobProof, KeyProof
 from tracekit.whatif.steps import Difference, Severity
+
+if TYPE_CHECKING:
+    from tracekit.whatif.cron_answers import CronAnswer
+    from tracekit.whatif.cron_changes import CronSetting
 
 #: Jobs that end so close together, in seconds, have ended at the same time: a batch period, and
 #: the whole seconds that the API keeps.
@@ -32,11 +38,26 @@ _KNOWN = 16
 VERDICTS = ("same", "fields", "timing", "pods", "outcome", "uncalibrated", "unknowable")
 
 
+class Named(Protocol):
+    """What the user set, with its name."""
+
+    @property
+    def name(self) -> str:
+        """As it is told."""
+
+
 class Cause(NamedTuple):
     """What makes a difference: a row of the version table, or what the user set."""
 
     kind: str  # gate, behavior, constant, setting, flag
     name: str
+
+
+class Drawn(NamedTuple):
+    """In how many runs of the model an answer came out."""
+
+    agree: int  # had this class
+    of: int  # reproduced the record, and were not cut off
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +77,16 @@ class JobAnswer:
     #: Why in one word: censored, gap, before-record, …
     reason: str = ""
     differences: tuple[Difference, ...] = ()
+
+    #: Of so many draws so many had this class; empty where it is proved.
+    drawn: Drawn | None = None
+    #: Where they are asked for: its pods by the old rules (else as recorded), and by the new ones.
+    lanes: tuple[tuple[PodLane, ...], tuple[PodLane, ...]] | None = None
+
+    @property
+    def uid(self) -> str:
+        """The Job's."""
+        return self.job.uid
 
     @property
     def key(self) -> str:
@@ -77,11 +108,20 @@ class Answers:
     settings: tuple[Setting, ...] = ()
     draws: int = 1
     jobs: list[JobAnswer] = field(default_factory=list)
+    cron_jobs: list[CronAnswer] = field(default_factory=list)
+    cron_settings: tuple[CronSetting, ...] = ()
 
     def counts(self) -> dict[str, int]:
         """Jobs by verdict."""
         found = dict.fromkeys(VERDICTS, 0)
         for answer in self.jobs:
+            found[answer.verdict] += 1
+        return found
+
+    def cron_counts(self) -> dict[str, int]:
+        """CronJobs by verdict."""
+        found = dict.fromkeys(VERDICTS, 0)
+        for answer in self.cron_jobs:
             found[answer.verdict] += 1
         return found
 
@@ -99,8 +139,9 @@ class Answers:
         return sum(1 for a in forking if a.verdict != "uncalibrated") / len(forking)
 
     def worst(self) -> Severity:
-        """The worst class of all Jobs."""
-        return max((severity_of(a.verdict) for a in self.jobs), default=Severity.SAME)
+        """The worst class of all Jobs and CronJobs."""
+        verdicts = [job.verdict for job in self.jobs] + [cron.verdict for cron in self.cron_jobs]
+        return max(map(severity_of, verdicts), default=Severity.SAME)
 
 
 def needs_model(answer: JobAnswer) -> bool:
@@ -137,19 +178,24 @@ class Prover:
         settings: tuple[Setting, ...] = (),
         *,
         causes: bool = True,
+        lanes: bool = False,
     ) -> None:
         self.causes = causes
+        self.lanes = lanes
         self.recorded = recorded
         self.target = target
         self.settings = settings
         self.run_context = run_context
-        self.rows = differing_rows(recorded, target)
+        self.search = RowSearch(differing_rows(recorded, target), settings)
         ours, theirs = JobRules.of(recorded), JobRules.of(target)
         #: Whether the other rules would have been served at the very same times.
         self.same_queue = ours.handlers == theirs.handlers and ours.retries == theirs.retries
         self._rules: dict[frozenset[Row], JobRules] = {}
-        #: Sets of rows that were enough for other Jobs, the last one found last.
-        self._known: dict[tuple[Row, ...], None] = {}
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """The rows in which the two eras differ."""
+        return self.search.rows
 
     def answers(
         self, replay: KeyReplay, rerunner: Rerunner, wanted: Callable[[JobView], bool]
@@ -165,6 +211,9 @@ class Prover:
             uid = record.job.uid
             proof = proofs.get(uid) or JobProof(uid)
             answer = self._answer(record, proof, history)
+            if self.lanes and answer.verdict != "same":
+                own = recorded_lanes(history, uid, self.run_context.end_ns)
+                answer = replace(answer, lanes=(own, ()))
             if self.causes and wanted(record.job) and proof.differences and not proof.lost:
                 answer = replace(answer, because=self._because(rerunner, replay, uid, proof))
             yield answer
@@ -211,22 +260,44 @@ class Prover:
     def _because(
         self, rerunner: Rerunner, replay: KeyReplay, uid: str, proof: JobProof
     ) -> tuple[Cause, ...]:
-        """The smallest set of rows which, set back, makes the worst difference go.
+        """The smallest set of rows which, set back, makes the worst difference go."""
 
-        Delta debugging over the rows that differ, or over a set that was enough for another Job.
-        """
-        worst = _measure(proof)
+        def measured(rows: frozenset[Row]) -> tuple[bool, int] | None:
+            found = self._proofs(rerunner, replay, rows).get(uid)
+            return None if found is None else found.measure
+
+        return self.search.because(proof.measure, measured)
+
+
+class RowSearch:
+    """Looks for the rows that make what the steps show of one object after the other.
+
+    Delta debugging over the rows that differ, or over a set that was enough for another object.
+    """
+
+    def __init__(self, rows: tuple[Row, ...], settings: Sequence[Named]) -> None:
+        self.rows = rows
+        self._settings = settings
+        #: Sets of rows that were enough for others, the last one found last.
+        self._known: dict[tuple[Row, ...], None] = {}
+
+    def because(
+        self,
+        worst: tuple[bool, int],
+        measured: Callable[[frozenset[Row]], tuple[bool, int] | None],
+    ) -> tuple[Cause, ...]:
+        """The smallest set; `measured` says how bad the steps look with some rows set back."""
 
         def gone(rows: Sequence[Row]) -> bool:
             if not rows:
                 return False
-            found = self._proofs(rerunner, replay, frozenset(rows)).get(uid)
-            return found is None or _measure(found) < worst
+            found = measured(frozenset(rows))
+            return found is None or found < worst
 
         start = next((rows for rows in self._known if gone(rows)), None)
         if start is None:
             if not gone(self.rows):
-                return tuple(Cause("setting", setting.name) for setting in self.settings)
+                return tuple(Cause("setting", setting.name) for setting in self._settings)
             start = self.rows
         found = tuple(smallest(start, gone))
         self._known.pop(found, None)
@@ -236,14 +307,12 @@ class Prover:
         return tuple(Cause(*row) for row in found)
 
 
-def _measure(proof: JobProof) -> tuple[bool, int]:
-    """How bad a proof looks: a fork, then the class of its worst difference."""
-    return proof.fork is not None, int(proof.severity)
-
-
 def smallest(rows: Sequence[Row], enough: Callable[[Sequence[Row]], bool]) -> list[Row]:
-    """A smallest part of `rows` that is still enough: no row of it can be left out."""
-    kept = list(rows)
+    """A smallest part of `rows` that is still enough: no row of it can be left out.
+
+    Of rows that each would do, one stays that upstream discussed.
+    """
+    kept = sorted(rows, key=lambda row: (row.kind, row.name) in REFERENCES)
     size = max(1, len(kept) // 2)
     while True:
         place = 0
@@ -254,7 +323,7 @@ def smallest(rows: Sequence[Row], enough: Callable[[Sequence[Row]], bool]) -> li
             else:
                 place += size
         if size == 1:
-            return kept
+            return sorted(kept, key=list(rows).index)
         size = max(1, size // 2)
 
 

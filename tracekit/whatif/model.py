@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from tracekit.cluster.draws import Draws
 from tracekit.eras.era import Era
+from tracekit.kube.merge_patch import merge_patched
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.kube.views import PodView, job_from_raw, pod_from_raw
 from tracekit.process.manager import ManagerFlags
@@ -23,6 +24,7 @@ from tracekit.simulate.world import (
 )
 from tracekit.whatif.changes import Setting, with_settings
 from tracekit.whatif.course import JobCourse
+from tracekit.whatif.lanes import PodLane, PodState, lanes_of
 from tracekit.worlds.drawing import JobWorld
 from tracekit.worlds.filling import BY_ROW, FilledLives, Given, template_text
 
@@ -45,6 +47,7 @@ class ModelledJob:
     course: JobCourse
     extrapolated: bool  # lives were made up out of others
     censored: str  # why the run says nothing; empty if it does
+    lanes: tuple[PodLane, ...] = ()  # where they are asked for
 
 
 @dataclass(slots=True)
@@ -66,8 +69,9 @@ def run_jobs(
     restarts: Sequence[Restart] = (),
     settings: tuple[Setting, ...] = (),
     by_pod: bool = False,
+    lanes: bool = False,
 ) -> dict[str, ModelledJob]:
-    """Run Jobs together in one process; how each went, by uid.
+    """Run Jobs together in one process; how each went, by uid, with its pods' lanes if asked.
 
     Pods that somebody deleted are deleted at that time, or with `by_pod` at that age.
     """
@@ -75,8 +79,9 @@ def run_jobs(
         (life.with_deletion() if by_pod else life for world in worlds for life in world.lives),
         {world.job.uid: template_text(world.job.spec.template) for world in worlds},
     )
+    change = with_user_settings(settings)
     writes = [
-        _changed(write, settings)
+        change(write)
         for world in worlds
         for write in world.writes
         if not (by_pod and isinstance(write, DeletePodOf))
@@ -94,28 +99,69 @@ def run_jobs(
     )
     run = simulate(world, era, flags, draws)
     seen = _by_job(run.rows, {world.job.uid for world in worlds})
-    return {world.job.uid: _modelled(seen[world.job.uid], lives) for world in worlds}
+    found = {world.job.uid: _modelled(seen[world.job.uid], lives) for world in worlds}
+    if lanes:
+        return {uid: replace(one, lanes=_lanes(seen[uid], end_ns)) for uid, one in found.items()}
+    return found
 
 
-def _changed(write: UserWrite, settings: tuple[Setting, ...]) -> UserWrite:
-    """A user's write with what the settings make of it."""
-    if not settings:
+def with_user_settings(
+    settings: tuple[Setting, ...], cron_settings: Mapping[str, Any] | None = None
+) -> Callable[[UserWrite], UserWrite]:
+    """What becomes of a user's write under `--set` and `--set-cron`, a patch of a CronJob's spec.
+
+    A setting holds for the whole life of an object: whatever users write to that field is dropped.
+    """
+    cron = dict(cron_settings or {})
+
+    def of_job(spec: Mapping[str, Any]) -> dict[str, Any]:
+        return with_settings(spec, settings)
+
+    def of_cron_job(spec: Mapping[str, Any]) -> dict[str, Any]:
+        template = dict(spec.get("jobTemplate") or {})
+        template["spec"] = of_job(template.get("spec") or {})
+        patched: dict[str, Any] = merge_patched({**spec, "jobTemplate": template}, cron)
+        return patched
+
+    makers = {"jobs": of_job, "cronjobs": of_cron_job}
+
+    def change(write: UserWrite) -> UserWrite:
+        if isinstance(write, CreateObject) and write.kind in makers:
+            body = dict(write.body)
+            body["spec"] = makers[write.kind](body["spec"])
+            return write._replace(body=body)
+        if isinstance(write, PatchObject) and write.kind in makers and "spec" in write.patch:
+            patch = copy.deepcopy(dict(write.patch))
+            if write.kind == "cronjobs":
+                patch["spec"] = {k: v for k, v in patch["spec"].items() if k not in cron}
+                inner = patch["spec"].get("jobTemplate", {}).get("spec")
+            else:
+                inner = patch["spec"]
+            for setting in settings:
+                _drop(inner, setting.path.split("."))
+            return write._replace(patch=patch)
         return write
-    if isinstance(write, CreateObject) and write.kind == "jobs":
-        body = dict(write.body)
-        body["spec"] = with_settings(body["spec"], settings)
-        return write._replace(body=body)
-    if isinstance(write, PatchObject) and write.kind == "jobs" and "spec" in write.patch:
-        patch = copy.deepcopy(dict(write.patch))
-        for setting in settings:
-            inner: Any = patch["spec"]
-            *parents, last = setting.path.split(".")
-            for parent in parents:
-                inner = inner.get(parent, {}) if isinstance(inner, dict) else {}
-            if isinstance(inner, dict):
-                inner.pop(last, None)
-        return write._replace(patch=patch)
-    return write
+
+    return change if settings or cron else lambda write: write
+
+
+def _drop(patch: Any, path: Sequence[str]) -> None:
+    """Take a field out of a patch."""
+    for name in path[:-1]:
+        patch = patch.get(name) if isinstance(patch, dict) else None
+    if isinstance(patch, dict):
+        patch.pop(path[-1], None)
+
+
+def _lanes(seen: _Seen, end_ns: int) -> tuple[PodLane, ...]:
+    return lanes_of(
+        (
+            PodState(row.recv_ns, row.type, pod_from_raw(row.obj))
+            for rows in seen.pods.values()
+            for row in rows
+        ),
+        end_ns,
+    )
 
 
 def _by_job(rows: Iterable[Row], uids: set[str]) -> dict[str, _Seen]:
@@ -158,9 +204,9 @@ def _modelled(seen: _Seen, lives: FilledLives) -> ModelledJob:
             extrapolated = True
         if given.cut_off_ns is None:
             continue
-        beyond_ns = _ran_ns(rows) - given.cut_off_ns
-        extrapolated |= beyond_ns > _usable_ns(given.cut_off_ns)
-        if not given.beyond and beyond_ns > _noticed_ns(given):
+        beyond_ns = ran_ns(rows) - given.cut_off_ns
+        extrapolated |= beyond_ns > usable_ns(given.cut_off_ns)
+        if not given.beyond and beyond_ns > noticed_ns(given):
             censored = censored or (
                 "a pod lives on where its life was cut off in the record, and nobody saw how it "
                 "would have gone on"
@@ -171,15 +217,15 @@ def _modelled(seen: _Seen, lives: FilledLives) -> ModelledJob:
     return ModelledJob(course, extrapolated, censored)
 
 
-def _usable_ns(cut_off_ns: int) -> int:
+def usable_ns(cut_off_ns: int) -> int:
     """So much longer than it was seen a life counts as seen."""
     return max(_CUT_OFF_SLACK_NS, cut_off_ns // _CUT_OFF_PART)
 
 
-def _noticed_ns(given: Given) -> int:
+def noticed_ns(given: Given) -> int:
     """So much longer than it was seen a life may be taken to go on as it was."""
     cut_off_ns = given.cut_off_ns or 0
-    noticed_ns = max(_usable_ns(cut_off_ns), min(_NOTICED_NS, cut_off_ns // 2))
+    noticed_ns = max(usable_ns(cut_off_ns), min(_NOTICED_NS, cut_off_ns // 2))
     return noticed_ns if given.goes_on_ns is None else min(noticed_ns, given.goes_on_ns)
 
 
@@ -189,11 +235,16 @@ def _was_stopped(rows: Sequence[Row]) -> bool:
     return any(pod.deleted_ns is not None and pod.phase == "Running" for pod in views)
 
 
-def _ran_ns(rows: Sequence[Row]) -> int:
-    """How long a pod ran, or waited, until it was deleted or the run ended."""
+def ran_ns(rows: Sequence[Row], until_ns: int | None = None) -> int:
+    """How long a pod ran, or waited, until it was deleted or the run ended.
+
+    `until_ns` is the end of the run; without it, one that goes on well after the pod's start.
+    """
     views: list[tuple[int, PodView]] = [(row.recv_ns, pod_from_raw(row.obj)) for row in rows]
     started = next((at for at, pod in views if pod.phase not in ("", "Pending")), None)
     bound = next((at for at, pod in views if pod.node_name), None)
     since = started or bound or views[0][0]
     end = next((at for at, pod in views if pod.deleted_ns is not None or pod.terminal), None)
-    return (end if end is not None else since + AFTER_THE_RECORD_NS) - since
+    if end is None:
+        end = since + AFTER_THE_RECORD_NS if until_ns is None else max(until_ns, since)
+    return end - since

@@ -12,7 +12,7 @@ there on only a model can tell.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -28,6 +28,7 @@ from tracekit.replay.rerun import Course, Rerunner
 from tracekit.replay.search_state import Apart, Explanation, KeyReplay
 from tracekit.whatif.steps import (
     Difference,
+    Proof,
     Severity,
     acts,
     call_differences,
@@ -45,28 +46,13 @@ Change = Callable[[JobView], JobView]
 
 
 @dataclass(slots=True)
-class JobProof:
+class JobProof(Proof):
     """What the steps of one Job show."""
 
-    uid: str
-    steps: int = 0
-    differences: list[Difference] = field(default_factory=list)
     #: The Job's last status by the other rules; None where it is the recorded one.
     status: JobStatus | None = None
-    #: Why not every step could be followed; empty if it could.
-    lost: str = ""
     #: A timer of the others that was still to go off when the record ended.
     pending_ns: int | None = None
-
-    @property
-    def fork(self) -> Difference | None:
-        """The first step after which the pods' world is another."""
-        return next((d for d in self.differences if d.fork), None)
-
-    @property
-    def severity(self) -> Severity:
-        """The worst difference."""
-        return max((d.severity for d in self.differences), default=Severity.SAME)
 
 
 class _Override(NamedTuple):

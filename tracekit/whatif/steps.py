@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
@@ -35,6 +35,32 @@ class Difference:
     resource_version: str = ""
     #: Whether the pods' world after it is no longer the recorded one.
     fork: bool = False
+
+
+@dataclass(slots=True)
+class Proof:
+    """What the steps of one object show."""
+
+    uid: str
+    steps: int = 0
+    differences: list[Difference] = field(default_factory=list)
+    #: Why not every step could be followed; empty if it could.
+    lost: str = ""
+
+    @property
+    def fork(self) -> Difference | None:
+        """The first step after which the world is another."""
+        return next((d for d in self.differences if d.fork), None)
+
+    @property
+    def severity(self) -> Severity:
+        """The worst difference."""
+        return max((d.severity for d in self.differences), default=Severity.SAME)
+
+    @property
+    def measure(self) -> tuple[bool, int]:
+        """How bad it looks: a fork, then the class of its worst difference."""
+        return self.fork is not None, int(self.severity)
 
 
 def call_differences(ours: Course, theirs: Course, at_ns: int, rv: str) -> Iterator[Difference]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Any, Final, Generic, TypeVar
 
 from tracekit.eras.era import Era
 from tracekit.eras.job import JobRules
@@ -19,9 +19,17 @@ from tracekit.process.manager import ManagerFlags
 from tracekit.replay.run_context import RunContext
 from tracekit.simulate.draws import SeededDraws, Timing
 from tracekit.simulate.world import Restart
-from tracekit.whatif.answers import Cause, JobAnswer, difference_class, severity_of, smallest
+from tracekit.whatif.answers import (
+    Cause,
+    Drawn,
+    JobAnswer,
+    difference_class,
+    severity_of,
+    smallest,
+)
 from tracekit.whatif.changes import Setting
 from tracekit.whatif.course import JobCourse
+from tracekit.whatif.cron_changes import CronSetting
 from tracekit.whatif.model import ModelledJob, run_jobs
 from tracekit.whatif.steps import Severity
 from tracekit.worlds.drawing import JobWorld
@@ -58,119 +66,139 @@ class Plan:
     settings: tuple[Setting, ...] = ()
     draws: int = 1
     timing: Timing = field(default_factory=Timing)
+    cron_settings: tuple[CronSetting, ...] = ()
+    lanes: bool = False  # whether the pods' lanes are wanted, to be drawn
 
 
-#: Runs of the old rules by seed, reading and Jobs: they are the same for each target.
-Baselines = dict[tuple[int, bool, tuple[str, ...]], dict[str, ModelledJob]]
-_Pairs = dict[str, list[tuple[ModelledJob, ModelledJob]]]
+A = TypeVar("A", bound=Any)  # a JobAnswer, or a CronAnswer
+M = TypeVar("M", bound=Any)  # how one of them went in a run
+
+#: Runs of the old rules by seed, reading and uids: they are the same for each target.
+Baselines = dict[tuple[int, bool, tuple[str, ...]], dict[str, M]]
+_Pairs = dict[str, list[tuple[M, M]]]
 
 
-class ThreeWorlds:
-    """Answers by runs of the model."""
+class Worlds(Generic[A, M]):
+    """Answers by runs of the model, about whatever a kind of object is."""
 
-    def __init__(
-        self, plan: Plan, worlds: Mapping[str, JobWorld], baselines: Baselines | None = None
-    ) -> None:
+    def __init__(self, plan: Plan, baselines: Baselines[M] | None = None) -> None:
         self.plan = plan
-        self.worlds = worlds
-        self._baselines: Baselines = {} if baselines is None else baselines
-        self._tried: dict[
-            tuple[tuple[str, ...], frozenset[Row], int, bool], dict[str, ModelledJob]
-        ] = {}
+        self._baselines: Baselines[M] = {} if baselines is None else baselines
+        self._tried: dict[tuple[tuple[str, ...], frozenset[Row], int, bool], dict[str, M]] = {}
         self._looked = 0  # runs for causes
         self._asked: tuple[str, ...] = ()
         self._seeds: dict[str, int] = {}  # of the first run that reproduces a Job
-        self._restarts = [
-            Restart(outage.from_ns, outage.until_ns) for outage in plan.run_context.restarts
+        self.restarts = [
+            Restart(outage.from_ns, outage.until_ns, leads=True)
+            for outage in plan.run_context.restarts
         ]
 
-    def baseline(
-        self, uids: Sequence[str], seed: int, *, by_pod: bool = False
-    ) -> dict[str, ModelledJob]:
-        """The old rules in the model."""
-        key = (seed, by_pod, tuple(uids))
-        if key not in self._baselines:
-            plan = self.plan
-            self._baselines[key] = self._run(
-                uids, plan.recorded, plan.flags, seed, (), by_pod=by_pod
-            )
-        return self._baselines[key]
+    # What a kind of object says of itself.
 
-    def target(
-        self, uids: Sequence[str], seed: int, *, by_pod: bool = False
-    ) -> dict[str, ModelledJob]:
-        """The new rules in the model."""
-        key = (tuple(uids), _NO_ROWS, seed, by_pod)
-        if key not in self._tried:
-            plan = self.plan
-            self._tried[key] = self._run(
-                uids, plan.target, plan.target_flags, seed, plan.settings, by_pod=by_pod
-            )
-        return self._tried[key]
-
-    def _run(
+    def run(
         self,
         uids: Sequence[str],
         era: Era,
         flags: ManagerFlags,
         seed: int,
-        settings: tuple[Setting, ...],
         *,
+        settings: bool,
         by_pod: bool = False,
-    ) -> dict[str, ModelledJob]:
-        return run_jobs(
-            [self.worlds[uid] for uid in uids],
-            era,
-            flags,
-            SeededDraws(seed, self.plan.timing),
-            end_ns=self.plan.run_context.end_ns,
-            restarts=self._restarts,
-            settings=settings,
-            by_pod=by_pod,
-        )
+    ) -> dict[str, M]:
+        """One run; `settings` says whether what the user set holds."""
+        raise NotImplementedError
 
-    def answer(self, asked: Sequence[JobAnswer]) -> dict[str, JobAnswer]:
-        """The answers about these Jobs, by uid."""
-        by_uid = {a.job.uid: a for a in asked if self._possible(a) == ""}
+    def possible(self, answer: A) -> str:
+        """Why the model cannot run it; empty if it can."""
+        raise NotImplementedError
+
+    def misfit(self, recorded: Any, baseline: Any) -> str:
+        """The first thing in which the model's course is not the recorded one; empty if it is."""
+        raise NotImplementedError
+
+    def difference(self, old: Any, new: Any) -> Severity:
+        """How far two courses are apart."""
+        raise NotImplementedError
+
+    def counted(self, course: Any) -> Any:
+        """What two courses have in common that went alike."""
+        raise NotImplementedError
+
+    def said(self, course: Any) -> str:
+        """A course in words."""
+        raise NotImplementedError
+
+    def draws(self, uids: Sequence[str]) -> int:
+        """How many runs stand behind each answer."""
+        del uids
+        return self.plan.draws
+
+    def evicted(self, uid: str) -> bool:
+        """Whether somebody deleted pods of it, which can be read in two ways."""
+        del uid
+        return False
+
+    def of_both(self, by_time: A, by_pod: A) -> A:
+        """One answer of the two readings."""
+        del by_pod
+        return by_time
+
+    def told(self, old: M, new: M | None) -> dict[str, Any]:
+        """What else of two runs stands in an answer, by field."""
+        del old, new
+        return {}
+
+    def baseline(self, uids: Sequence[str], seed: int, *, by_pod: bool = False) -> dict[str, M]:
+        """The old rules in the model."""
+        key = (seed, by_pod, tuple(uids))
+        if key not in self._baselines:
+            plan = self.plan
+            self._baselines[key] = self.run(
+                uids, plan.recorded, plan.flags, seed, settings=False, by_pod=by_pod
+            )
+        return self._baselines[key]
+
+    def target(self, uids: Sequence[str], seed: int, *, by_pod: bool = False) -> dict[str, M]:
+        """The new rules in the model."""
+        key = (tuple(uids), _NO_ROWS, seed, by_pod)
+        if key not in self._tried:
+            plan = self.plan
+            self._tried[key] = self.run(
+                uids, plan.target, plan.target_flags, seed, settings=True, by_pod=by_pod
+            )
+        return self._tried[key]
+
+    def answer(self, asked: Sequence[A]) -> dict[str, A]:
+        """The answers about these, by uid."""
+        by_uid = {a.uid: a for a in asked if self.possible(a) == ""}
         uids = tuple(by_uid)
         self._asked = uids
         pairs = self._pairs(by_uid, uids, by_pod=False)
-        evicted = tuple(uid for uid in uids if self.worlds[uid].evicted)
-        others = self._pairs(by_uid, evicted, by_pod=True) if evicted else {}
+        evicted = tuple(uid for uid in uids if self.evicted(uid))
+        others: _Pairs[M] = self._pairs(by_uid, evicted, by_pod=True) if evicted else {}
         found = {}
         for answer in asked:
-            uid = answer.job.uid
-            why = self._possible(answer)
+            uid = answer.uid
+            why = self.possible(answer)
             if why:
                 found[uid] = replace(answer, verdict="uncalibrated", reason="world", why=why)
                 continue
             found[uid] = self._judged(answer, self.baseline(uids, 0)[uid], pairs[uid])
             if others.get(uid):
                 other = self._judged(answer, self.baseline(uids, 0)[uid], others[uid])
-                found[uid] = of_both_readings(found[uid], other)
+                found[uid] = self.of_both(found[uid], other)
         return found
 
-    def _draws(self, uids: Sequence[str]) -> int:
-        """How many runs stand behind each answer."""
-        plan = self.plan
-        rules = JobRules.of(plan.target)
-        raced = rules.overwrites_status or rules.handlers.pod_failure_delays_sync
-        if raced and len(uids) <= FEW:
-            return max(plan.draws, RACED_DRAWS)
-        return plan.draws
-
-    def _pairs(
-        self, by_uid: Mapping[str, JobAnswer], wanted: Sequence[str], *, by_pod: bool
-    ) -> _Pairs:
+    def _pairs(self, by_uid: Mapping[str, A], wanted: Sequence[str], *, by_pod: bool) -> _Pairs[M]:
         """Runs of both rules in which the old ones reproduce the record, by Job.
 
         Further seeds are tried for Jobs that the first ones do not reproduce: a record shows but
         one of the courses that a race can take.
         """
         uids = tuple(by_uid)
-        pairs: _Pairs = {uid: [] for uid in wanted}
+        pairs: _Pairs[M] = {uid: [] for uid in wanted}
         more = MORE_SEEDS if len(uids) <= FEW else FEWER_SEEDS
-        draws = self._draws(uids)
+        draws = self.draws(uids)
         for seed in range(draws + more):
             late = seed >= draws
             left = [uid for uid in wanted if not (late and pairs[uid])]
@@ -178,28 +206,20 @@ class ThreeWorlds:
                 break
             old = self.baseline(uids, seed, by_pod=by_pod)
             for uid in left:
-                if not misfit(by_uid[uid].recorded, old[uid].course):
+                if not self.misfit(by_uid[uid].recorded, old[uid].course):
                     if not by_pod:
                         self._seeds.setdefault(uid, seed)
                     pairs[uid].append((old[uid], self.target(uids, seed, by_pod=by_pod)[uid]))
         return pairs
 
-    def _possible(self, answer: JobAnswer) -> str:
-        world = self.worlds.get(answer.job.uid)
-        if world is None:
-            return "its part of the world is not in the record"
-        if world.driven_by:
-            return f"{world.driven_by} reacts to its status, and is no part of the model"
-        return world.incomplete
-
     def _judged(
         self,
-        answer: JobAnswer,
-        first: ModelledJob,
-        pairs: Sequence[tuple[ModelledJob, ModelledJob]],
-    ) -> JobAnswer:
+        answer: A,
+        first: M,
+        pairs: Sequence[tuple[M, M]],
+    ) -> A:
         if not pairs:
-            why = misfit(answer.recorded, first.course)
+            why = self.misfit(answer.recorded, first.course)
             return replace(
                 answer,
                 verdict="uncalibrated",
@@ -207,6 +227,7 @@ class ThreeWorlds:
                 why=f"the model does not reproduce it: {why}",
                 baseline=first.course,
                 target=None,
+                **self.told(first, None),
             )
         known = [(old, new) for old, new in pairs if not new.censored]
         old, new = pairs[0]
@@ -219,22 +240,26 @@ class ThreeWorlds:
                 proved=False,
                 baseline=old.course,
                 target=None,
+                **self.told(old, None),
             )
-        ways = Counter(counted(new.course) for _, new in known)
+        ways = Counter(self.counted(new.course) for _, new in known)
         usual, often = ways.most_common(1)[0]
         if often < AGREED_PART * len(known):
-            told = sorted({said(new.course) for _, new in known})
+            told = sorted({self.said(new.course) for _, new in known})
             return replace(
                 answer,
                 verdict="unknowable",
                 reason="race",
                 why=f"a race decides: {often} of {len(known)} runs agree; {'; '.join(told[:3])}",
                 proved=False,
+                drawn=Drawn(often, len(known)),
                 baseline=old.course,
                 target=None,
+                **self.told(old, None),
             )
-        known = [pair for pair in known if counted(pair[1].course) == usual]
-        classes = [difference_class(old.course, new.course) for old, new in known]
+        every = len(known)
+        known = [pair for pair in known if self.counted(pair[1].course) == usual]
+        classes = [self.difference(old.course, new.course) for old, new in known]
         counts = Counter(classes)
         worst = max(counts, key=lambda c: (counts[c], c))
         old, new = next(p for p, c in zip(known, classes, strict=True) if c is worst)
@@ -249,22 +274,25 @@ class ThreeWorlds:
             target=new.course,
             why="",
             reason="",
+            drawn=Drawn(counts[worst], every),
+            **self.told(old, new),
         )
 
     # Because.
 
-    def because(self, answer: JobAnswer, rows: Sequence[Row]) -> tuple[Cause, ...]:
+    def because(self, answer: A, rows: Sequence[Row]) -> tuple[Cause, ...]:
         """The smallest part of `rows` which, set back, makes the difference of a Job go.
 
         Few Jobs are run together as they were, many each alone: where a Job alone shows no
         difference, the rows of its steps stand.
         """
-        uid = answer.job.uid
+        uid = answer.uid
+        proved: tuple[Cause, ...] = answer.because
         if answer.baseline is None or answer.target is None or self._looked >= RUNS_MAX:
-            return answer.because
-        limit = difference_class(answer.baseline, answer.target)
+            return proved
+        limit = self.difference(answer.baseline, answer.target)
         if limit <= Severity.FIELDS:
-            return answer.because
+            return proved
         seed = self._seeds.get(uid, 0)
         together = self._asked if len(self._asked) <= TOGETHER_MAX else (uid,)
         base = self.baseline(together, seed)[uid].course
@@ -272,20 +300,20 @@ class ThreeWorlds:
         def goes(back: Sequence[Row]) -> bool | None:
             """Whether the difference goes; None where no run is left to find out."""
             found = self._set_back(together, frozenset(back), seed)
-            return None if found is None else difference_class(base, found[uid].course) < limit
+            return None if found is None else self.difference(base, found[uid].course) < limit
 
         def gone(back: Sequence[Row]) -> bool:
             return goes(back) is True
 
         if gone(()):
-            return answer.because
-        start = [Row(cause.kind, cause.name) for cause in answer.because if cause.kind in KINDS]
+            return proved
+        start = [Row(cause.kind, cause.name) for cause in proved if cause.kind in KINDS]
         enough = goes(start) if start else False
         if enough is False:
             start = list(rows)
             enough = goes(start)
         if enough is None:
-            return answer.because
+            return proved
         return tuple(Cause(*row) for row in smallest(start, gone)) if enough else self._asked_for()
 
     def _asked_for(self) -> tuple[Cause, ...]:
@@ -296,11 +324,13 @@ class ThreeWorlds:
             for name in ("kube_api_qps", "concurrent_job_syncs")
             if getattr(plan.target_flags, name) != getattr(plan.flags, name)
         ]
-        return (*(Cause("setting", setting.name) for setting in plan.settings), *flags)
+        names = [setting.name for setting in plan.settings]
+        names += [setting.name for setting in plan.cron_settings]
+        return (*(Cause("setting", name) for name in names), *flags)
 
     def _set_back(
         self, uids: Sequence[str], rows: frozenset[Row], seed: int
-    ) -> dict[str, ModelledJob] | None:
+    ) -> dict[str, M] | None:
         """The new rules but for some rows, in the model; None where no run is left."""
         key = (tuple(uids), rows, seed, False)
         if key not in self._tried:
@@ -311,11 +341,93 @@ class ThreeWorlds:
                 return self.target(uids, seed)
             plan = self.plan
             era = with_rows(plan.target, plan.recorded, rows)
-            self._tried[key] = self._run(uids, era, plan.target_flags, seed, plan.settings)
+            self._tried[key] = self.run(uids, era, plan.target_flags, seed, settings=True)
         return self._tried[key]
 
 
 _NO_ROWS: Final[frozenset[Row]] = frozenset()
+
+
+class ThreeWorlds(Worlds[JobAnswer, ModelledJob]):
+    """Answers about Jobs."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        worlds: Mapping[str, JobWorld],
+        baselines: Baselines[ModelledJob] | None = None,
+    ) -> None:
+        super().__init__(plan, baselines)
+        self.worlds = worlds
+
+    def run(
+        self,
+        uids: Sequence[str],
+        era: Era,
+        flags: ManagerFlags,
+        seed: int,
+        *,
+        settings: bool,
+        by_pod: bool = False,
+    ) -> dict[str, ModelledJob]:
+        """Run Jobs together."""
+        return run_jobs(
+            [self.worlds[uid] for uid in uids],
+            era,
+            flags,
+            SeededDraws(seed, self.plan.timing),
+            end_ns=self.plan.run_context.end_ns,
+            restarts=self.restarts,
+            settings=self.plan.settings if settings else (),
+            by_pod=by_pod,
+            lanes=self.plan.lanes,
+        )
+
+    def possible(self, answer: JobAnswer) -> str:
+        """Why the model cannot run a Job."""
+        world = self.worlds.get(answer.uid)
+        if world is None:
+            return "its part of the world is not in the record"
+        if world.driven_by:
+            return f"{world.driven_by} reacts to its status, and is no part of the model"
+        return world.incomplete
+
+    def misfit(self, recorded: JobCourse, baseline: JobCourse) -> str:
+        """As `misfit`."""
+        return misfit(recorded, baseline)
+
+    def difference(self, old: JobCourse, new: JobCourse) -> Severity:
+        """As `difference_class`."""
+        return difference_class(old, new)
+
+    def counted(self, course: JobCourse) -> tuple[object, ...]:
+        """As `counted`."""
+        return counted(course)
+
+    def said(self, course: JobCourse) -> str:
+        """As `said`."""
+        return said(course)
+
+    def draws(self, uids: Sequence[str]) -> int:
+        """How many runs stand behind each answer."""
+        plan = self.plan
+        rules = JobRules.of(plan.target)
+        raced = rules.overwrites_status or rules.handlers.pod_failure_delays_sync
+        if raced and len(uids) <= FEW:
+            return max(plan.draws, RACED_DRAWS)
+        return plan.draws
+
+    def of_both(self, by_time: JobAnswer, by_pod: JobAnswer) -> JobAnswer:
+        """As `of_both_readings`."""
+        return of_both_readings(by_time, by_pod)
+
+    def evicted(self, uid: str) -> bool:
+        """Whether somebody deleted pods of a Job."""
+        return self.worlds[uid].evicted
+
+    def told(self, old: ModelledJob, new: ModelledJob | None) -> dict[str, Any]:
+        """The lanes of both sides."""
+        return {"lanes": (old.lanes, new.lanes if new is not None else ())}
 
 
 def of_both_readings(by_time: JobAnswer, by_pod: JobAnswer) -> JobAnswer:

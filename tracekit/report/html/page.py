@@ -1,4 +1,4 @@
-"""The report as one HTML file: template, style, script and data put together.
+"""Reports as one HTML file each: template, style, script and data put together.
 
 Nothing of a trace becomes markup: the data stands in a JSON script block in which `<` cannot occur,
 and the script only ever sets text. A policy in the page forbids every connection.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -22,23 +22,40 @@ _FOLDER = files("tracekit.report.html")
 SCRIPTS = (
     "core.js", "overview.js", "rows.js", "timeline.js", "details.js", "hands.js",
 )  # fmt: skip
+WHATIF_SCRIPTS = ("core.js", "whatif.js")
 
 
 def report_page(data: Mapping[str, Any]) -> str:
-    """The whole page."""
-    style, script = _read("report.css"), "".join(_read(name) for name in SCRIPTS)
+    """The whole page about a trace."""
+    return _page("template.html", ("report.css",), SCRIPTS, data, "tracekit report")
+
+
+def whatif_page(data: Mapping[str, Any]) -> str:
+    """The whole page about what other rules would have done."""
+    styles = ("report.css", "whatif.css")
+    return _page("whatif.html", styles, WHATIF_SCRIPTS, data, "tracekit whatif")
+
+
+def _page(
+    template: str,
+    styles: Sequence[str],
+    scripts: Sequence[str],
+    data: Mapping[str, Any],
+    verb: str,
+) -> str:
+    style, script = ("".join(_read(name) for name in names) for names in (styles, scripts))
     policy = (
         "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; "
         f"style-src '{_hash(style)}'; script-src '{_hash(script)}'"
     )
     parts = {
-        "@TITLE@": html.escape(f"{data['title']} · tracekit report"),
+        "@TITLE@": html.escape(f"{data['title']} · {verb}"),
         "@POLICY@": html.escape(policy),
         "@STYLE@": style,
         "@DATA@": embedded_json(data),
         "@SCRIPT@": script,
     }
-    page = _read("template.html")
+    page = _read(template)
     for mark, text in parts.items():
         before, found, after = page.partition(mark)
         assert found, mark  # noqa: S101 - the template is ours
