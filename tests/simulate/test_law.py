@@ -58,6 +58,18 @@ def test_a_simulated_trace_replays_without_a_divergence(seed: int, tmp_path: Pat
     assert not told, f"seed {seed}, {made.era.version}: {told[:3]}"
 
 
+#: Worlds of other versions that once diverged, with what was mended.
+MENDED = {
+    59: "a new process has listed what its predecessor was behind with",
+}
+
+
+@pytest.mark.parametrize("seed", MENDED)
+def test_what_was_mended_stays_so(seed: int, tmp_path: Path) -> None:
+    found = [j for j in judged(random_world(seed), tmp_path / "t") if j.divergent]
+    assert not found, MENDED[seed]
+
+
 def test_worlds_hold_what_the_controllers_have_rules_for(tmp_path: Path) -> None:
     """A law over worlds in which nothing happens would hold for ever."""
     seen: Counter[tuple[str, str]] = Counter()

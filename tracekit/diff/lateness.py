@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import NamedTuple
@@ -33,6 +33,8 @@ IDLE_NS = 5 * NS_PER_S
 #: Upstream's default --kube-api-qps. A client that makes clearly fewer calls waits for no token.
 DEFAULT_QPS = 20
 _RATE_NS = 3 * NS_PER_S // 2
+#: A revision that lies behind every other.
+_AFTER_ALL = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
@@ -387,26 +389,42 @@ def early(process: Process, hurried: Hurried) -> str | None:
     )
 
 
-def contradicted(
-    process: Process, behinds: Iterable[Behind], seen: Mapping[str, Positions]
-) -> Iterator[tuple[Behind, str]]:
-    """Syncs that need caches older than those that an earlier sync of another key has shown.
+class Staircase:
+    """How far the informers of a process had got by when, as all its syncs together show.
 
     A process has one informer for each kind, which its controllers share, and its position never
     goes back.
     """
-    shown: dict[str, tuple[list[tuple[int, int]], list[int]]] = {}
-    for behind in behinds:
-        if behind.stream not in shown:
-            known = seen[behind.stream].sorted() if behind.stream in seen else []
-            shown[behind.stream] = known, list(accumulate((rv for _, rv in known), max))
-        known, farthest = shown[behind.stream]
+
+    def __init__(self, process: Process, seen: Mapping[str, Positions]) -> None:
+        self._process = process
+        self._seen = seen
+        self._shown: dict[str, tuple[list[tuple[int, int]], list[int]]] = {}
+
+    def rv(self, stream: str, at_ns: int) -> int:
+        """The revision that a sync whose first call is at that time had seen at least."""
+        known, farthest = self._of(stream)
+        position = bisect_right(known, (self._process.began_ns(at_ns), _AFTER_ALL))
+        return farthest[position - 1] if position else 0
+
+    def contradicts(self, behind: Behind) -> str | None:
+        """Why the caches that a sync needs are older than those that an earlier one has shown."""
+        known, farthest = self._of(behind.stream)
         position = bisect_left(farthest, behind.lacking_rv)
-        began_ns = max(behind.began_ns, process.began_ns(behind.at_ns))
+        began_ns = max(behind.began_ns, self._process.began_ns(behind.at_ns))
         lacking = f"only caches without resourceVersion {behind.lacking_rv} explain it, "
         if behind.lacking_ns is not None and behind.lacking_ns + INFORMER_LAG_NS < began_ns:
-            yield behind, f"{lacking}which had come at {format_rfc3339(behind.lacking_ns)}"
-        elif position < len(known) and known[position][0] <= began_ns:
+            return f"{lacking}which had come at {format_rfc3339(behind.lacking_ns)}"
+        if position < len(known) and known[position][0] <= began_ns:
             at_ns, rv = known[position]
             seen_at = f"{rv} of the {behind.stream} by {format_rfc3339(at_ns)}"
-            yield behind, f"{lacking}and the controller had seen {seen_at}"
+            return f"{lacking}and the controller had seen {seen_at}"
+        return None
+
+    def _of(self, stream: str) -> tuple[list[tuple[int, int]], list[int]]:
+        """What is known, by time, and the farthest revision by each of these times."""
+        found = self._shown.get(stream)
+        if found is None:
+            known = self._seen[stream].sorted() if stream in self._seen else []
+            found = self._shown[stream] = known, list(accumulate((rv for _, rv in known), max))
+        return found

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tracekit.diff.events import EVENT_SLACK_NS
 from tracekit.replay.explanations import CutSearch
 from tracekit.replay.history import EventRow
 from tracekit.replay.key_facts import KeyFacts
@@ -34,7 +35,7 @@ class LoneEvents:
         wanted = (row.event_type, row.reason, "" if row.reason in _REFUSALS else row.message)
         for number in range(len(self._syncs) + 1):
             before = self._syncs[number - 1] if number else None
-            if before is not None and before.writes[0].recv_ns > row.recv_ns:
+            if before is not None and before.writes[0].recv_ns > row.recv_ns + EVENT_SLACK_NS:
                 break
             if wanted in self._after(number):
                 return True

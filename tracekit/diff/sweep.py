@@ -8,7 +8,7 @@ which judgements have to change. It is the only part of a replay that needs all 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -24,7 +24,7 @@ from tracekit.diff.lateness import (
     Process,
     Services,
     ServicesTold,
-    contradicted,
+    Staircase,
     early,
     late,
 )
@@ -46,12 +46,29 @@ class Settled:
     untimely: Mapping[FirstWrite, Untimely]
     #: What was certainly left undone.
     missing: list[Judgement]
+    #: How far the informers had got, and the Jobs that were explained by older caches than that.
+    shown: Staircase
+    contradicted: frozenset[tuple[str, str]]
 
     @property
     def keys(self) -> frozenset[tuple[str, str]]:
         """The Jobs of which a judgement changes, as (namespace, name)."""
-        pairs = (first.key.partition("/") for first in self.untimely)
-        return frozenset((namespace, name) for namespace, _, name in pairs)
+        return frozenset(_pair(first.key) for first in self.untimely)
+
+    def upholds(self, judgements: Iterable[Judgement], behind: Iterable[Behind]) -> bool:
+        """Whether what a second search found of a Job has nothing against it any more."""
+        return not any(judgement.divergent for judgement in judgements) and not any(
+            self.shown.contradicts(one) for one in behind
+        )
+
+    def but_for(self, keys: Collection[tuple[str, str]]) -> Settled:
+        """The same without what contradicted the first search of some Jobs."""
+        untimely = {
+            first: found
+            for first, found in self.untimely.items()
+            if found.verdict is not Verdict.EXTRA or _pair(first.key) not in keys
+        }
+        return replace(self, untimely=untimely, contradicted=self.contradicted - frozenset(keys))
 
     def of(self, judgement: Judgement) -> Judgement:
         """The judgement, a divergence if it is of the first write of an untimely sync."""
@@ -180,8 +197,12 @@ class Sweep:
             why = early(process, hurried)
             if why is not None:
                 untimely[hurried.first] = Untimely(Verdict.EARLY, why)
-        for behind, why in contradicted(process, self._behind, self._seen):
-            untimely[behind.first] = Untimely(Verdict.EXTRA, why)
+        shown, contradicted = Staircase(process, self._seen), set()
+        for behind in self._behind:
+            why = shown.contradicts(behind)
+            if why is not None:
+                untimely[behind.first] = Untimely(Verdict.EXTRA, why)
+                contradicted.add(_pair(behind.first.key))
         missing = []
         for owed in sorted(self._owed, key=_object):  # keys may have come in any order
             end_ns = run_context.end_ns
@@ -189,7 +210,12 @@ class Sweep:
             proof = process.proof(owed.certain_ns, until_ns, timed=owed.timed)
             if proof is not None:
                 missing.append(replace(owed.judgement, why=f"{owed.judgement.why}; {proof}"))
-        return Settled(untimely, missing)
+        return Settled(untimely, missing, shown, frozenset(contradicted))
+
+
+def _pair(key: str) -> tuple[str, str]:
+    namespace, _, name = key.partition("/")
+    return namespace, name
 
 
 def _object(owed: Owed) -> tuple[str, str]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tracekit.diff.judge import KeyJudgement
 from tracekit.diff.lateness import KeyTiming
 from tracekit.diff.readings import judge_as_known
-from tracekit.diff.sweep import Sweep
+from tracekit.diff.sweep import Settled, Sweep
 from tracekit.eras.job import JobRules
 from tracekit.replay.feed import RowGroup, histories
 from tracekit.replay.run_context import RunContext
@@ -134,8 +134,12 @@ def diff_groups(
     observations: int,
     sweep: Sweep | None = None,
     seen: Callable[[KeyJudgement], None] = lambda _: None,
+    again: Callable[[Settled], Settled] = lambda found: found,
 ) -> DiffReport:
-    """Judge every Job of the groups; `seen` gets each key's replay, not yet judged for lateness."""
+    """Judge every Job of the groups; `seen` gets each key's replay, not yet judged for lateness.
+
+    `again` searches the Jobs once more that the others contradict (`upheld`).
+    """
     report = DiffReport(observations)
     sweep = Sweep() if sweep is None else sweep
     for judged in judge_groups(groups, rules, run_context):
@@ -143,10 +147,33 @@ def diff_groups(
         report.jobs.append((judged.replay.history.namespace, judged.replay.history.name))
         report.judgements += judged.judgements
         sweep.add(judged.timing)
-    found = sweep.settled(run_context)
+    found = again(sweep.settled(run_context))
     report.judgements = [*map(found.of, report.judgements), *found.missing]
     report.sort()
     return report
+
+
+def upheld(
+    found: Settled,
+    groups: Callable[[], Iterable[RowGroup]],
+    rules: JobRules,
+    run_context: RunContext,
+) -> Settled:
+    """What was found, but for what contradicts Jobs that newer caches explain as well.
+
+    A Job is searched alone, and the first explanation counts. Where the others had seen more by
+    then, it is searched once more with that as a floor; `groups` gives the rows a second time.
+    """
+    if not found.contradicted:
+        return found
+    known = replace(run_context, shown=found.shown)
+    return found.but_for(
+        frozenset(
+            (judged.replay.history.namespace, judged.replay.history.name)
+            for judged in judge_groups(groups(), rules, known, found.contradicted)
+            if found.upholds(judged.judgements, judged.timing.behind)
+        )
+    )
 
 
 def settled(

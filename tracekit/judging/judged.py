@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import pyarrow as pa
 
@@ -16,8 +16,8 @@ from tracekit.crew.tasks import Crew
 from tracekit.cron.zones import load_zone
 from tracekit.diff.cronjob import CronJobJudge
 from tracekit.diff.judge import KeyJudgement
-from tracekit.diff.sweep import Sweep
-from tracekit.diff.trace import ACTIONS, DiffReport, diff_groups, judge_groups
+from tracekit.diff.sweep import Settled, Sweep
+from tracekit.diff.trace import ACTIONS, DiffReport, diff_groups, judge_groups, upheld
 from tracekit.diff.ttl import TtlJudge
 from tracekit.diff.unrecorded import as_far_as_recorded
 from tracekit.eras.cronjob import CronJobEra
@@ -318,7 +318,7 @@ class Judge:
                 sink.job((judged.replay.history.namespace, judged.replay.history.name))
                 for judgement in judged.judgements:
                     sink.take(self._as_recorded(judgement))
-            found = sweep.settled(self.run_context)
+            found = self._upheld(sweep.settled(self.run_context))
             again = sink.again(found.keys)
             groups = self._reader.groups(COLUMNS) if again else ()
             for judged in self._judged_keys(groups, again):
@@ -326,6 +326,11 @@ class Judge:
                     sink.change(judgement, self._as_recorded(found.of(judgement)))
             for judgement in (*found.missing, *cron_jobs.report(), *ttl.report()):
                 sink.take(self._as_recorded(judgement))
+
+    def _upheld(self, found: Settled) -> Settled:
+        """What was found, after a second search for Jobs that all others contradict."""
+        groups = partial(self._reader.groups, COLUMNS)
+        return upheld(found, groups, JobRules.of(self.era), self.run_context)
 
     def _judged_keys(
         self, groups: Iterable[RowGroup], only: Collection[tuple[str, str]] | None = None
@@ -398,6 +403,7 @@ class Judge:
                     observations=self._reader.rows,
                     sweep=sweep,
                     seen=seen,
+                    again=self._upheld,
                 )
                 self._of_others = [*cron_jobs.report(), *ttl.report()]
                 self._sweeps = (sweep, cron_jobs.sweep, ttl.sweep)

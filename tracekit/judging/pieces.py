@@ -10,7 +10,7 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import process_time_ns
@@ -23,6 +23,7 @@ from tracekit.cron.zones import load_zone
 from tracekit.diff.cronjob import CronJobJudge
 from tracekit.diff.readings import judge_as_known
 from tracekit.diff.sweep import Sweep
+from tracekit.diff.trace import upheld
 from tracekit.diff.ttl import TtlJudge
 from tracekit.eras.cronjob import CronJobEra
 from tracekit.eras.era import Era
@@ -252,7 +253,9 @@ class Pieces:
             cron_jobs.context = replace(cron_jobs.context, whole=False)
             ttl.context = replace(ttl.context, whole=False)
         whole = self.context.whole and not self.failures
-        settled = sweep.settled(replace(self.context.watching("jobs", "pods"), whole=whole))
+        jobs = replace(self.context.watching("jobs", "pods"), whole=whole)
+        groups = partial(self.reader.groups, COLUMNS)
+        settled = upheld(sweep.settled(jobs), groups, JobRules.of(self.era), jobs)
         for found, _ in self._again(sink.again(settled.keys)):
             for judgement in found.judgements:
                 sink.change(judgement, as_recorded(settled.of(judgement)))

@@ -31,14 +31,14 @@ import pyarrow.compute as pc
 from tracekit.controllers.ttl.controller import NoFinishTimeError, expires_at_ns, needs_cleanup
 from tracekit.diff.lateness import KeyTiming
 from tracekit.diff.sweep import Sweep
-from tracekit.diff.trace import in_order, judge_groups
+from tracekit.diff.trace import in_order, judge_groups, upheld
 from tracekit.diff.ttl import TtlJudge, TtlOfKey, ttl_of_key
 from tracekit.eras.cronjob import CronJobEra
 from tracekit.eras.era import Era
 from tracekit.eras.job import JobRules
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.kube.views import JobView
-from tracekit.replay.feed import COLUMNS
+from tracekit.replay.feed import COLUMNS, RowGroup
 from tracekit.replay.history import History
 from tracekit.replay.run_context import Outage, RunContext
 from tracekit.trace.format.schema import SORT_KEYS
@@ -179,8 +179,7 @@ class RollingJudge:
         if not wanted:
             return
         context, ttl_context = run_context.watching("jobs", "pods"), run_context.watching("jobs")
-        tables = [part for table in self._tables if (part := _rows_of(table, wanted)).num_rows]
-        for judged in judge_groups(groups_of(tables, COLUMNS), self._rules, context, wanted):
+        for judged in judge_groups(self._groups(wanted), self._rules, context, wanted):
             history = judged.replay.history
             known = self._known[history.namespace, history.name]
             known.judgements = [
@@ -194,6 +193,11 @@ class RollingJudge:
             known.is_gone = bool(history.jobs) and history.jobs[-1].type == "DELETED"
             known.look_ns = _next_look(history, known.last_ns, self._now_ns)
 
+    def _groups(self, wanted: Collection[Key]) -> Iterator[RowGroup]:
+        """The rows of some Jobs."""
+        tables = [part for table in self._tables if (part := _rows_of(table, wanted)).num_rows]
+        yield from groups_of(tables, COLUMNS)
+
     def _settled(self, run_context: RunContext) -> Iterator[tuple[_Known, Judgement]]:
         """What was not said yet, with what the process as a whole tells of it."""
         sweep = self._past.copy()
@@ -205,7 +209,9 @@ class RollingJudge:
         for known in self._known.values():
             sweep.add(known.timing)
             ttl.take(known.ttl)
-        found = sweep.settled(run_context.watching("jobs", "pods"))
+        context = run_context.watching("jobs", "pods")
+        found = sweep.settled(context)
+        found = upheld(found, lambda: self._groups(found.contradicted), self._rules, context)
         for known in self._known.values():
             for judgement in known.judgements:
                 yield known, found.of(judgement)

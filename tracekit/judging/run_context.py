@@ -160,7 +160,9 @@ def _restarts(reader: TraceReader, end_ns: int) -> tuple[Outage, ...]:
                 )
             )
         before = row
-    if before is not None and not any(gap.stream == "leases" for gap in reader.gaps()):
+    # After a gap the lease was listed, so that only one without an end leaves it open.
+    lost = any(gap.stream == "leases" and gap.until_ns is None for gap in reader.gaps())
+    if before is not None and not lost:
         renewed_ns, holder = int(str(before["recv_ns"])), before["holder"]
         lasts_ns = int(str(before["lease_duration_s"] or 0)) * NS_PER_S
         if lasts_ns and end_ns - renewed_ns > lasts_ns:

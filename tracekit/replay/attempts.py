@@ -65,6 +65,7 @@ class Attempts(CacheCuts):
         rest: Problem | None = None
         try:
             result = self._run(cut, api)
+            rest = api.rest
         except Mismatch:
             return None, clock.asked
         except RecordEnds as end:
@@ -177,7 +178,7 @@ class Attempts(CacheCuts):
             job_floor=cut.job.position,
             handled=cut.pods,
             done=state.done | api.taken,
-            last_write_ns=consumed[-1].recv_ns,
+            not_before_ns=consumed[-1].recv_ns,
             restarts_seen=state.restarts_seen,
             listings_seen=state.listings_seen,
             own_status=own_status[0] if own_status else state.own_status,
@@ -201,6 +202,8 @@ class Attempts(CacheCuts):
             yield found
         if api.refused_writes and (found := self.facts.refused_writes(at_ns)):
             yield found
+        if api.unseen and (found := self.facts.unseen_writes(at_ns)):
+            yield found
         if rest is not None:
             yield self.facts.ending(at_ns)
         if cut.guess:
@@ -210,7 +213,7 @@ class Attempts(CacheCuts):
             text = f"nothing else explains it than caches without resourceVersion {stale.rv}"
             yield Assumption("stale-cache", stale.recv_ns, at_ns, text)
         for sync in state.silent:
-            seen_ns = max(sync.job.recv_ns, state.last_write_ns)
+            seen_ns = max(sync.job.recv_ns, state.not_before_ns)
             what = "failed" if sync.error else "had nothing to write"
             text = f"a sync of the Job at resourceVersion {sync.job.rv} {what}"
             yield Assumption("silent-sync", seen_ns, max(seen_ns, at_ns), text)
@@ -261,7 +264,7 @@ class Attempts(CacheCuts):
             clock.now_ns + wake_ns if wake_ns is not None else None,
             tuple(api.events),
             api.refused,
-            max(cut.job.recv_ns, self.shown_ns(cut), state.last_write_ns),
+            max(cut.job.recv_ns, self.shown_ns(cut), state.not_before_ns),
             memory.requeues,
         )
         return State(
@@ -272,7 +275,7 @@ class Attempts(CacheCuts):
             job_floor=cut.job.position,
             handled=cut.handled,
             done=state.done,
-            last_write_ns=state.last_write_ns,
+            not_before_ns=state.not_before_ns,
             restarts_seen=state.restarts_seen,
             listings_seen=state.listings_seen,
             own_status=state.own_status,

@@ -169,11 +169,12 @@ class CronWalker(Backtracking[CronState, CronEntry]):
 
     def options(self, state: CronState, effort: int) -> Iterator[CronEntry]:
         """The explanations of the next write, then what else it may be."""
-        for taken in self._assumptions(state):
-            for revision, cut in self.cuts(state, effort):
-                found = self._at_its_time(state, revision, cut, taken)
-                if found is not None:
-                    yield found
+        for prompt in (True, False):  # that a sync was cut off is likelier than old caches
+            for taken in self._assumptions(state):
+                for revision, cut in self.cuts(state, effort, prompt=prompt):
+                    found = self._at_its_time(state, revision, cut, taken)
+                    if found is not None:
+                        yield found
         write = self.history.writes[state.index]
         evidence = self._deletion(write) if write.kind is WriteKind.JOB_DELETE else None
         if evidence is not None:
@@ -210,12 +211,17 @@ class CronWalker(Backtracking[CronState, CronEntry]):
 
     # Cuts.
 
-    def cuts(self, state: CronState, effort: int) -> Iterator[tuple[Revision[CronJobView], int]]:
-        """Every cut that may have led to the next write, newest first; equal states once."""
+    def cuts(
+        self, state: CronState, effort: int, *, prompt: bool = False
+    ) -> Iterator[tuple[Revision[CronJobView], int]]:
+        """Every cut that may have led to the next write, newest first; equal states once.
+
+        `prompt`: only those of a sync that began right before the write.
+        """
         history, write = self.history, self.history.writes[state.index]
-        positions = list(self._job_cuts(state, write, effort))
+        shown_ns = (write.recv_ns if prompt else state.last_write_ns) - INFORMER_LAG_NS
+        positions = list(self._job_cuts(state, write, effort, shown_ns))
         newest = history.cron_jobs_below(write.rv) - 1
-        shown_ns = state.last_write_ns - INFORMER_LAG_NS
         for index in range(newest, state.cron_floor - 1, -1):
             revision = history.cron_jobs[index]
             following = history.cron_jobs[index + 1] if index < newest else None
@@ -234,10 +240,11 @@ class CronWalker(Backtracking[CronState, CronEntry]):
         """Whether the Jobs would be listed after the CronJobs: a pass lists the Jobs first."""
         return cut > 0 and self.history.jobs[cut - 1].rv > following.rv
 
-    def _job_cuts(self, state: CronState, write: Write, effort: int) -> Iterator[int]:
+    def _job_cuts(
+        self, state: CronState, write: Write, effort: int, shown_ns: int
+    ) -> Iterator[int]:
         jobs = self.history.jobs
         newest = self.history.jobs_below(write.rv)
-        shown_ns = state.last_write_ns - INFORMER_LAG_NS
         last: tuple[object, ...] | None = None
         for cut in range(newest, state.jobs_floor - 1, -1):
             if effort == CronEffort.CUTS and cut < newest and jobs[cut].recv_ns < shown_ns:

@@ -59,7 +59,9 @@ class CacheCuts:
             return
         floor = max(state.job_floor, self._own_write_floor(state, effort))
         if effort is not Effort.STALE:
-            floor = max(floor, self.facts.jobs_shown(state.last_write_ns) - 1)
+            floor = max(floor, self.facts.jobs_shown(state.not_before_ns) - 1)
+        at_ns = self.history.writes[state.index].recv_ns
+        floor = max(floor, self.facts.process_shown("jobs", at_ns) - 1)
         for position in range(newest.position, floor - 1, -1):
             revision = self.history.jobs[position]
             if revision.type != "DELETED":
@@ -88,7 +90,9 @@ class CacheCuts:
         newest = self.history.pods_below(self.history.writes[state.index].rv)
         floor = state.pod_floor
         if effort is not Effort.STALE:
-            floor = max(floor, min(newest, self.facts.pods_shown(state.last_write_ns)))
+            floor = max(floor, min(newest, self.facts.pods_shown(state.not_before_ns)))
+        at_ns = self.history.writes[state.index].recv_ns
+        floor = max(floor, min(newest, self.facts.process_shown("pods", at_ns)))
         if self.rules.refuses_stale_sync:
             # From 1.36 on a sync is refused until the informer has shown what the last one wrote.
             floor = max(floor, state.own_pods)
@@ -182,12 +186,12 @@ class CacheCuts:
     def earliest_ns(self, state: State, cut: Cut) -> int:
         """When a sync that had seen so much can have begun at the earliest."""
         latest_ns = self.history.writes[state.index].recv_ns
-        return min(max(cut.job.recv_ns, self.shown_ns(cut), state.last_write_ns), latest_ns)
+        return min(max(cut.job.recv_ns, self.shown_ns(cut), state.not_before_ns), latest_ns)
 
     def stale(self, state: State, cut: Cut) -> Revision[JobView] | Revision[PodView] | None:
         """The oldest revision that the caches lack and must have had, were informers prompt."""
         history = self.history
-        began_ns = max(cut.job.recv_ns, self.shown_ns(cut), state.last_write_ns)
+        began_ns = max(cut.job.recv_ns, self.shown_ns(cut), state.not_before_ns)
         if cut.job.position + 1 < self.facts.jobs_shown(began_ns):
             return history.jobs[cut.job.position + 1]
         if cut.pods < min(self.facts.pods_shown(began_ns), len(history.pods)):

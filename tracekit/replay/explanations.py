@@ -7,7 +7,7 @@ asks about. An attempt that failed once is not made again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -58,10 +58,25 @@ class CutSearch(Attempts):
                 yield from self._plainly(silent, effort)
 
     def _plainly(self, state: State, effort: Effort) -> Iterator[Explanation]:
-        """By one sync whose handlers have kept up."""
-        for assume in self._assumptions(state, effort):
+        """By one sync whose handlers have kept up.
+
+        That a sync was cut off, where it may have been, is likelier than old caches.
+        """
+        assumptions = list(self._assumptions(state, effort))
+        at_ns = self.history.writes[state.index].recv_ns
+        if any(assume.cuts_off for assume in assumptions):
+            yield from self._by_one_sync(state, assumptions, effort, at_ns)
+        yield from self._by_one_sync(state, assumptions, effort, 0)
+
+    def _by_one_sync(
+        self, state: State, assumptions: Sequence[Assumptions], effort: Effort, shown_ns: int
+    ) -> Iterator[Explanation]:
+        """By one sync; its caches held at least what informers had certainly shown by then."""
+        oldest = self.facts.jobs_shown(shown_ns) - 1
+        for assume in assumptions:
             for job in self.job_candidates(state, effort):
-                yield from self._under_job(state, job, assume, effort)
+                if job.position >= oldest:
+                    yield from self._under_job(state, job, assume, effort, shown_ns)
 
     def _assumptions(self, state: State, effort: Effort) -> Iterator[Assumptions]:
         """What may be taken for granted at the next write, the fewest things first."""
@@ -81,6 +96,8 @@ class CutSearch(Attempts):
                         second_deletes=second_deletes,
                         until_index=until_index,
                     )
+        if self.facts.unseen_writes(at_ns) is not None:
+            yield Assumptions(refusals[-1], unseen=True)
         if self.facts.refused_writes(at_ns) is None:
             return
         yield Assumptions(refusals[-1], refused_writes=True)
@@ -91,10 +108,16 @@ class CutSearch(Attempts):
     # One attempt.
 
     def _under_job(
-        self, state: State, job: Revision[JobView], assume: Assumptions, effort: Effort
+        self,
+        state: State,
+        job: Revision[JobView],
+        assume: Assumptions,
+        effort: Effort,
+        shown_ns: int,
     ) -> Iterator[Explanation]:
         """The likely cuts first; once one explains the write, only those that are as likely."""
         floor, newest = self.window(state, effort)
+        floor = max(floor, min(newest, self.facts.pods_shown(shown_ns)))
         if newest < floor:
             return
         if effort is not Effort.STALE:
@@ -173,7 +196,7 @@ class CutSearch(Attempts):
 
     def _at_its_time(self, state: State, cut: Cut, assume: Assumptions) -> Explanation | None:
         """Try the latest time at which the sync can have run, and just before each timer."""
-        same = (state.index, state.done, state.last_write_ns, cut.job.position, cut.pods,
+        same = (state.index, state.done, state.not_before_ns, cut.job.position, cut.pods,
                 cut.memory.identity, assume, cut.handled == cut.pods)  # fmt: skip
         if same in self._failed:
             return None

@@ -174,6 +174,18 @@ class KeyFacts:
         """How many revisions of the Job the informer had certainly shown at that time."""
         return bisect_right(self._jobs_by_ns, at_ns - INFORMER_LAG_NS)
 
+    def process_shown(self, stream: str, at_ns: int) -> int:
+        """The revision that other keys' syncs show to be in the cache, if it had come long ago."""
+        shown = self.run_context.shown
+        if shown is None:
+            return 0
+        by_ns = self._pods_by_ns if stream == "pods" else self._jobs_by_ns
+        revisions = self.history.pods if stream == "pods" else self.history.jobs
+        old = bisect_right(by_ns, at_ns - INFORMER_LAG_NS)
+        rvs = self.history.pods_rv if stream == "pods" else self.history.jobs_rv
+        known = bisect_right(rvs, shown.rv(stream, at_ns))
+        return min(old, known, len(revisions))
+
     # What was refused.
 
     def refusals(self, at_ns: int) -> Assumption | None:
@@ -226,6 +238,13 @@ class KeyFacts:
 
     # When nobody looked.
 
+    def unseen_writes(self, at_ns: int) -> Assumption | None:
+        """The gap in which a sync of that time may have written to pods; None if there is none."""
+        for gap in self.run_context.gaps:
+            if gap.stream == "pods" and gap.from_ns - CUT_OFF_NS <= at_ns <= gap.until_ns:
+                return Assumption("unseen-writes", gap.from_ns, gap.until_ns, gap.why)
+        return None
+
     def pods_listed(self, at_ns: int) -> int:
         """How many pod revisions precede the end of the last blind time."""
         end_ns = max(at for at in self.blind_until_ns if at <= at_ns)
@@ -266,16 +285,19 @@ class KeyFacts:
         return cut_off(self.run_context, at_ns) is not None
 
     def ends_within(self, write: Write) -> Iterator[int]:
-        """Indexes before which the sync of a write must have ended, if it was cut off.
+        """Indexes before which what the record shows of a sync must have ended, if it was cut off.
 
-        A new process has made what came after its predecessor's death.
+        A new process has made what came after its predecessor's death; of a sync with a gap in its
+        midst only the part before it is asked for.
         """
         writes = self.history.writes
-        for outage in self.run_context.restarts:
+        found: dict[int, None] = {}
+        for outage in self.run_context.interruptions:
             if outage.from_ns - CUT_OFF_NS <= write.recv_ns <= outage.until_ns:
                 following = (w.index for w in writes[write.index :] if w.recv_ns > outage.until_ns)
-                yield next(following, len(writes))
-        yield len(writes)
+                found[next(following, len(writes))] = None
+        found[len(writes)] = None
+        yield from found
 
     def died_between(self, last: Write, following: Write) -> bool:
         """Whether the controller may have died after one write and before another."""

@@ -65,7 +65,7 @@ def _alone(search: CutSearch, state: State) -> Explanation:
     """A write that no attempt even comes near to."""
     write = search.history.writes[state.index]
     problem = Problem(write.kind, "extra", write, "nothing of the kind at any cut")
-    after = replace(state, done=state.done | {write.index}, last_write_ns=write.recv_ns)
+    after = replace(state, done=state.done | {write.index}, not_before_ns=write.recv_ns)
     return Explanation(
         writes=(write,),
         job=None,

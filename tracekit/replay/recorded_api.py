@@ -25,6 +25,8 @@ from tracekit.replay.history import History, Revision, Write, WriteKind
 
 #: A revision that lies behind every other.
 _AFTER_ALL = 1 << 62
+#: Calls of these kinds are made side by side: they reach the server in any order.
+_SIDE_BY_SIDE = (WriteKind.POD_CREATE, WriteKind.POD_DELETE, WriteKind.FINALIZER_REMOVAL)
 
 
 class Problem(NamedTuple):
@@ -60,6 +62,7 @@ class Assumptions(NamedTuple):
     refused_writes: bool = False  # so may every other write
     until_index: int = _AFTER_ALL  # what was observed from this index on, a later sync did
     cuts_off: bool = False  # the record may end, or the controller have died, inside the sync
+    unseen: bool = False  # writes to pods may lie in a gap
     second_deletes: bool = False  # an Event may tell of a DELETE that came after another's
     silent: bool = False  # the sync left no write at all
     served_rv: int | None = None  # ... and met the server as it was at this revision
@@ -93,6 +96,9 @@ class RecordedApi(msgspec.Struct):
     problems: list[Problem] = []
     refused: int = 0  # calls that were
     refused_writes: int = 0  # those of them that were no creations
+    unseen: int = 0  # calls that were made in a gap
+    #: What of a batch of calls side by side the record does not have: it ends within the batch.
+    rest: Problem | None = None
     floor: int = 0  # writes before this index belong to an earlier step of the sync
     last_rv: int = 0
 
@@ -116,11 +122,13 @@ class RecordedApi(msgspec.Struct):
     def adopt_pod(self, job: JobView, pod: PodView, *, add_finalizer: bool) -> Outcome:
         """PATCH of ownerReferences (and the finalizer)."""
         del job, add_finalizer
+        self._goes_on()
         return self._pod_write(WriteKind.POD_ADOPT, pod, f"pod {pod.name} to be adopted")
 
     def release_pod(self, job: JobView, pod: PodView) -> Outcome:
         """PATCH that drops the owner reference, and the tracking finalizer with it."""
         del job
+        self._goes_on()
         write = self._ended_by(pod)
         if write is not None:
             self._take(write)
@@ -129,12 +137,14 @@ class RecordedApi(msgspec.Struct):
 
     def remove_finalizer(self, pod: PodView) -> Outcome:
         """PATCH that drops the tracking finalizer."""
+        self._goes_on(WriteKind.FINALIZER_REMOVAL)
         return self._pod_write(
             WriteKind.FINALIZER_REMOVAL, pod, f"the tracking finalizer of pod {pod.name} to go"
         )
 
     def delete_pod(self, job: JobView, pod: PodView) -> Outcome:
         """DELETE of a pod."""
+        self._goes_on(WriteKind.POD_DELETE)
         outcome = self._pod_write(WriteKind.POD_DELETE, pod, f"pod {pod.name} to be deleted")
         if outcome is Outcome.OK:
             self._event(job, "Normal", "SuccessfulDelete", f"Deleted pod: {pod.name}")
@@ -144,6 +154,7 @@ class RecordedApi(msgspec.Struct):
 
     def create_pods(self, job: JobView, intents: list[CreatePod]) -> list[Created]:
         """One slow-start batch of POSTs."""
+        self._goes_on()
         answers = []
         until = self._next_status()
         floor = self.floor
@@ -172,6 +183,7 @@ class RecordedApi(msgspec.Struct):
 
     def update_status(self, job: JobView, status: JobStatus) -> tuple[Outcome, JobView]:
         """PUT of the status, based on the Job that the sync holds."""
+        self._goes_on()
         if self.rules.overwrites_status:
             return self._overwrite_status(job, status)
         if status == job.status:
@@ -437,11 +449,22 @@ class RecordedApi(msgspec.Struct):
         """The record does not have this write; the answer that the sync goes on with."""
         problem = Problem(kind, "missing", None, what)
         if self.assume.cuts_off:
-            raise RecordEnds(problem)
+            if kind not in _SIDE_BY_SIDE:
+                raise RecordEnds(problem)
+            self.rest = self.rest or problem
+            return Outcome.OK
+        if self.assume.unseen and kind is not WriteKind.STATUS_UPDATE:
+            self.unseen += 1
+            return Outcome.OK
         if self.assume.refused_writes and kind is not WriteKind.POD_CREATE:
             return self._refuse()
         self._report(problem)
         return Outcome.OK
+
+    def _goes_on(self, kind: WriteKind | None = None) -> None:
+        """The next call: after one that the record does not have, only one of the same batch."""
+        if self.rest is not None and self.rest.kind is not kind:
+            raise RecordEnds(self.rest)
 
     def _refuse(self) -> Outcome:
         self.refused += 1

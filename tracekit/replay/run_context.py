@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 
 class Outage(NamedTuple):
@@ -14,6 +14,14 @@ class Outage(NamedTuple):
     until_ns: int
     why: str
     stream: str = ""  # of a gap: what was not seen
+
+
+class Shown(Protocol):
+    """How far the informers of the process had certainly got, as its other syncs show."""
+
+    def rv(self, stream: str, at_ns: int) -> int:
+        """The revision that a sync whose first call is at that time had seen at least."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +50,8 @@ class RunContext:
     quiet: Mapping[str, Sequence[tuple[int, int]]] = field(default_factory=dict)
     #: The newest revision of each stream.
     seen_rv: Mapping[str, int] = field(default_factory=dict)
+    #: Known once all keys were searched: a key that contradicts it is searched again.
+    shown: Shown | None = None
 
     def watching(self, *streams: str) -> RunContext:
         """The same for a controller that watches these streams: no other's gap concerns it."""

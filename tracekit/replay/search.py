@@ -198,10 +198,15 @@ class KeyWalker(Backtracking[State, Entry]):
         if not restarts and not blind_until_ns:
             return state
         at_ns = self.history.writes[state.index].recv_ns
-        passed = sum(1 for restart in restarts if restart.until_ns <= at_ns)
-        if passed != state.restarts_seen:
+        passed = [restart.until_ns for restart in restarts if restart.until_ns <= at_ns]
+        if len(passed) != state.restarts_seen:
             state = replace(
-                state, memory=JobMemory(), restarts_seen=passed, own_pods=0, backoff_known=True
+                state,
+                memory=JobMemory(),
+                restarts_seen=len(passed),
+                own_pods=0,
+                backoff_known=True,
+                not_before_ns=max([state.not_before_ns, *passed]),
             )
         listed = sum(1 for until_ns in blind_until_ns if until_ns <= at_ns)
         if listed != state.listings_seen:

@@ -32,7 +32,7 @@ class State(msgspec.Struct, frozen=True):
     job_floor: int  # nor an older revision of the Job
     handled: int = 0  # so many pod revisions the informer's handlers have told the memory
     done: frozenset[int] = frozenset()
-    last_write_ns: int = 0
+    not_before_ns: int = 0  # no sync begins before: the last one ended, or a new process began
     restarts_seen: int = 0
     listings_seen: int = 0
     own_status: Revision[JobView] | None = None  # the revision that its last status write made
@@ -55,7 +55,7 @@ class State(msgspec.Struct, frozen=True):
             self.handled,
             self.own_status.position if self.own_status is not None else -1,
             self.own_pods,
-            self.last_write_ns,
+            self.not_before_ns,
             self.certain,
             self.backoff_known,
             self.memory.identity,
