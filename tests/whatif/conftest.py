@@ -15,7 +15,13 @@ from tests.support.traces import TRACES, import_log
 from tracekit.cli.main import cli
 from tracekit.eras.era import Era
 from tracekit.judging.whatif import Running, Selected, Settings, answer_all
+from tracekit.kube.timestamps import NS_PER_S
+from tracekit.simulate.draws import SeededDraws
+from tracekit.simulate.run import STREAMS, Row, simulate
+from tracekit.simulate.workload import flags_of, read_workload, timing_of, world_of
+from tracekit.trace.format.model import TraceHeader
 from tracekit.trace.reading.reader import TraceReader
+from tracekit.trace.writing.writer import TraceWriter
 from tracekit.whatif.answers import Answers
 
 Import = Callable[[str], Path]
@@ -122,6 +128,34 @@ class Records:
             asked = ["simulate", "--workload", str(workload), "-o", str(target)]
             made = CliRunner().invoke(cli, asked, standalone_mode=False)
             assert made.exception is None, made.exception
+        return target
+
+    def begun_late(self, version: str, after_s: int) -> Path:
+        """The same, by a recorder that was started later: it lists what is there by then."""
+        target = self._folder / f"{version}-late"
+        plan = read_workload(WORKLOAD.format(version=version, duration="6m").encode(), "late")
+        world = world_of(plan)
+        run = simulate(world, Era.resolve(version), flags_of(plan), SeededDraws(1, timing_of(plan)))
+        begin_ns = world.start_ns + after_s * NS_PER_S
+        there: dict[tuple[str, str], Row] = {}
+        for row in run.rows:
+            if row.recv_ns < begin_ns and row.type not in ("LIST_BEGIN", "LIST_END"):
+                key = row.stream, str(row.obj["metadata"]["uid"])
+                there.pop(key, None)
+                if row.type != "DELETED":
+                    there[key] = row
+        newest = max(int(row.obj["metadata"]["resourceVersion"]) for row in there.values())
+        head = {"resourceVersion": str(newest)}
+        with TraceWriter(target, TraceHeader(kubernetes_version=version)) as writer:
+            for stream in STREAMS:
+                writer.append(stream, "LIST_BEGIN", begin_ns, head)
+                for (of, _), row in there.items():
+                    if of == stream:
+                        writer.append(stream, "LIST", begin_ns, row.obj)
+                writer.append(stream, "LIST_END", begin_ns, head)
+            for row in run.rows:
+                if row.recv_ns >= begin_ns:
+                    writer.append(row.stream, row.type, row.recv_ns, row.obj)
         return target
 
 

@@ -17,6 +17,8 @@ from tests.support.traces import ROOT
 from tests.whatif.conftest import Import, Records, answers, ask
 from tracekit.cli.main import cli
 from tracekit.errors import TracekitError
+from tracekit.report.whatif import in_draws
+from tracekit.whatif.answers import Drawn
 
 SCHEMA: dict[str, Any] = json.loads((ROOT / "docs" / "whatif.schema.json").read_text())
 
@@ -73,6 +75,35 @@ def test_the_queue_starts_what_the_polling_controller_started_later(records: Rec
     assert allow["fork"]["kind"] == "queue"
     # Nor does a controller that cannot read the schedule start anything.
     assert found["zoned"]["recorded"]["started"] == 0
+
+
+def test_cron_jobs_that_were_there_before_the_record_are_put_into_the_run(
+    records: Records,
+) -> None:
+    """A record of a cluster that lives begins in the middle: they have a last time, and Jobs."""
+    trace = records.begun_late("v1.20.15", 130)
+    document = answers(trace, "--kubernetes-version", "v1.21.14")
+    found = cron_jobs(document)
+    for name in ("allow", "forbid"):
+        # When the passes of the polling controller come is not in the record.
+        assert found[name]["verdict"] in ("fields", "timing"), found[name].get("why")
+        assert found[name]["baseline"] == found[name]["recorded"]
+        assert found[name]["recorded"]["started"] > 0
+    # A CronJob that has a zone in its schedule keeps it: only a new one is refused.
+    late = records.begun_late("v1.28.15", 130)
+    zoned = cron_jobs(answers(late, "--kubernetes-version", "v1.36.3"))["zoned"]
+    assert zoned["verdict"] in ("same", "fields")
+    assert zoned["proved"]
+
+
+def test_a_downgrade_is_answered_as_an_upgrade_is(records: Records) -> None:
+    found = cron_jobs(answers(records.of("v1.28.15"), "--kubernetes-version", "v1.20.15"))
+    # The library up to 1.21 cannot read a zone in a schedule.
+    assert (found["zoned"]["verdict"], found["zoned"]["target"]["started"]) == ("outcome", 0)
+    assert {c["name"] for c in found["zoned"]["because"]} & {
+        "cron_grammar_with_zones", "CronJobControllerV2",
+    }  # fmt: skip
+    assert found["allow"]["verdict"] == "timing"
 
 
 def test_a_schedule_with_a_zone_is_refused_and_its_jobs_are_never_made(records: Records) -> None:
@@ -149,6 +180,12 @@ def test_the_screens_name_cron_jobs(records: Records) -> None:
     assert "zone_in_schedule_refused" in table
     assert "shop/zoned " in ask(trace, *options, "-o", "wide").stdout
     assert "| class | CronJobs | |" in ask(trace, *options, "-o", "markdown").stdout
+
+
+def test_how_sure_is_said_in_draws() -> None:
+    assert in_draws(None) == in_draws(Drawn(20, 20)) == "certain"
+    assert in_draws(Drawn(7, 20)) == "in 7 of 20 draws"
+    assert in_draws((Drawn(7, 20), Drawn(18, 20))) == "in 7 to 18 of 20 draws"
 
 
 @pytest.mark.parametrize(

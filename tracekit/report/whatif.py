@@ -144,7 +144,7 @@ def _summary(answers: Answers, out: TextIO) -> None:
 
 
 #: So many causes by class make a screen; the worst come first.
-GROUPS_SHOWN: Final = 12
+GROUPS_SHOWN: Final = 8
 _COUNTS: Final = ("CRONJOBS", "JOBS")
 
 
