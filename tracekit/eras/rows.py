@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from tracekit.eras.behavior_releases import SHIPPED
 from tracekit.eras.behaviors import Behavior, flags_of
@@ -41,6 +41,13 @@ class RowText:
     keeps_old: str  # what keeps the old behaviour; empty if nothing does
 
 
+#: Constants that one behavior reads and nothing else: they go with it.
+COMES_WITH: Final = {
+    "pod_failure_backoff_ns_base": "backoff_from_pod_finish_times",
+    "pod_failure_backoff_ns_max": "backoff_from_pod_finish_times",
+}
+
+
 def differing_rows(left: Era, right: Era) -> tuple[Row, ...]:
     """The rows in which two eras differ: gates first, then behaviors, then constants."""
     return tuple(Row(found.kind, found.name) for found in differences(left, right))
@@ -49,6 +56,9 @@ def differing_rows(left: Era, right: Era) -> tuple[Row, ...]:
 def with_rows(era: Era, other: Era, rows: Collection[Row]) -> Era:
     """`era`, but these rows as in `other`."""
     names = {kind: {row.name for row in rows if row.kind == kind} for kind in KINDS}
+    names["constant"] |= {
+        constant for constant, behavior in COMES_WITH.items() if behavior in names["behavior"]
+    }
     gates = {name: getattr(other.gates, name) for name in names["gate"]}
     behaviors = frozenset(
         behavior

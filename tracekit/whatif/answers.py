@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from tracekit.eras.era import Era
 from tracekit.eras.job import JobRules
 from tracekit.eras.references import REFERENCES
-from tracekit.eras.rows import Row, differing_rows, with_rows
+from tracekit.eras.rows import Row, with_rows
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.kube.views import JobView
 from tracekit.replay.history import History
 from tracekit.replay.rerun import Rerunner
 from tracekit.replay.run_context import RunContext
 from tracekit.replay.search_state import KeyReplay
+from tracekit.whatif.causes import job_rows
 from tracekit.whatif.changes import Setting, job_change
 from tracekit.whatif.course import JobCourse, RecordedJob, recorded_jobs
 from tracekit.whatif.lanes import PodLane, recorded_lanes
@@ -186,7 +187,7 @@ class Prover:
         self.target = target
         self.settings = settings
         self.run_context = run_context
-        self.search = RowSearch(differing_rows(recorded, target), settings)
+        self.search = RowSearch(job_rows(recorded, target), settings)
         ours, theirs = JobRules.of(recorded), JobRules.of(target)
         #: Whether the other rules would have been served at the very same times.
         self.same_queue = ours.handlers == theirs.handlers and ours.retries == theirs.retries

@@ -27,6 +27,7 @@ from tracekit.whatif.answers import (
     severity_of,
     smallest,
 )
+from tracekit.whatif.causes import rows_for
 from tracekit.whatif.changes import Setting
 from tracekit.whatif.course import JobCourse
 from tracekit.whatif.cron_changes import CronSetting
@@ -291,7 +292,8 @@ class Worlds(Generic[A, M]):
         if answer.baseline is None or answer.target is None or self._looked >= RUNS_MAX:
             return proved
         limit = self.difference(answer.baseline, answer.target)
-        if limit <= Severity.FIELDS:
+        counts = self.counted(answer.baseline) != self.counted(answer.target)
+        if limit <= Severity.FIELDS and not counts:
             return proved
         seed = self._seeds.get(uid, 0)
         together = self._asked if len(self._asked) <= TOGETHER_MAX else (uid,)
@@ -300,13 +302,18 @@ class Worlds(Generic[A, M]):
         def goes(back: Sequence[Row]) -> bool | None:
             """Whether the difference goes; None where no run is left to find out."""
             found = self._set_back(together, frozenset(back), seed)
-            return None if found is None else self.difference(base, found[uid].course) < limit
+            if found is None:
+                return None
+            if limit <= Severity.FIELDS:
+                return bool(self.counted(base) == self.counted(found[uid].course))
+            return self.difference(base, found[uid].course) < limit
 
         def gone(back: Sequence[Row]) -> bool:
             return goes(back) is True
 
         if gone(()):
             return proved
+        rows = self.rows_of(answer, rows)
         start = [Row(cause.kind, cause.name) for cause in proved if cause.kind in KINDS]
         enough = goes(start) if start else False
         if enough is False:
@@ -420,6 +427,10 @@ class ThreeWorlds(Worlds[JobAnswer, ModelledJob]):
     def of_both(self, by_time: JobAnswer, by_pod: JobAnswer) -> JobAnswer:
         """As `of_both_readings`."""
         return of_both_readings(by_time, by_pod)
+
+    def rows_of(self, answer: JobAnswer, rows: Sequence[Row]) -> Sequence[Row]:
+        """Those that a Job with the fields of its spec can tell."""
+        return rows_for(rows, self.plan.recorded, self.plan.target, answer.job.spec.raw)
 
     def evicted(self, uid: str) -> bool:
         """Whether somebody deleted pods of a Job."""

@@ -1,0 +1,72 @@
+"""Twins of traces/upgrades: what the old side foretells is what the new side shows, and why."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.support.traces import ROOT, TRACES, import_log
+from tracekit.judging.judged import resolve_era
+from tracekit.judging.whatif import Running, Selected, answer_all
+from tracekit.trace.reading.reader import TraceReader
+from tracekit.whatif.answers import JobAnswer
+
+UPGRADES = TRACES / "upgrades"
+PAGES = ROOT / "docs" / "upgrades"
+#: Name, class and row of each line of the table.
+_LINE = re.compile(
+    r"^\| \[[^\]]+\]\((\S+)\.md\) \| \S+ \| \S+ \| `(\w+)` \| `(\w+)` \|$", re.MULTILINE
+)
+LISTED = _LINE.findall((PAGES / "README.md").read_text())
+#: Ends so close together, in seconds, are the same: the whole seconds of the API, a batch, a drift.
+SAME_S = 3
+
+
+@cache
+def sides(name: str, folder: Path) -> tuple[list[JobAnswer], list[JobAnswer]]:
+    """What the old side foretells of its Jobs by the new side's rules, and those of the new side."""
+    readers: list[TraceReader] = []
+    for side in ("before", "after"):
+        place = UPGRADES / name / side
+        readers.append(import_log(place / "watch.jsonl.zst", folder / name / side, place))
+    old, new = (resolve_era(reader, None, None) for reader in readers)
+    told = answer_all(readers[0], old, [new], Selected())[0].jobs
+    real = answer_all(readers[1], new, [new], Selected(), (), Running(causes=False))[0].jobs
+    return told, real
+
+
+@pytest.mark.parametrize(("name", "verdict", "row"), LISTED)
+def test_the_old_side_foretells_the_new_one(
+    name: str, verdict: str, row: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    told, real = sides(name, tmp_path_factory.getbasetemp())
+    assert {job.key for job in told} == {job.key for job in real} != set()
+    for answer, happened in zip(told, real, strict=True):
+        target, came = answer.target, happened.recorded
+        assert target is not None, answer.why
+        assert answer.verdict == verdict
+        assert (target.ended, target.reason) == (came.ended, came.reason)
+        counts = (target.pods, target.succeeded, target.failed)
+        assert counts == (came.pods, came.succeeded, came.failed)
+        if target.finished_after_s is not None and came.finished_after_s is not None:
+            assert target.finished_after_s == pytest.approx(came.finished_after_s, abs=SAME_S)
+        assert row in [cause.name for cause in answer.because]
+
+
+@pytest.mark.parametrize(("name", "verdict", "row"), LISTED)
+def test_each_page_says_what_the_table_says(name: str, verdict: str, row: str) -> None:
+    page = (PAGES / f"{name}.md").read_text()
+    assert f"class `{verdict}`" in page
+    assert f"`{row}`" in page
+    for side, option in (("before", "-o run"), ("after", "whatif run")):
+        version = json.loads((UPGRADES / name / side / "about.json").read_text())["gitVersion"]
+        assert re.search(rf"{option} --kubernetes-version {re.escape(version)}\b", page)
+
+
+def test_the_table_lists_all_pairs() -> None:
+    assert sorted(name for name, _, _ in LISTED) == sorted(p.name for p in UPGRADES.iterdir())
+    assert len(LISTED) > 12
