@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
@@ -105,3 +106,21 @@ class Judgement:
     def divergent(self) -> bool:
         """Whether this is a divergence."""
         return self.verdict in DIVERGENT
+
+
+def in_order(judgements: Iterable[Judgement]) -> list[Judgement]:
+    """Judgements by time."""
+    return sorted(judgements, key=time_order)
+
+
+def time_order(judgement: Judgement) -> tuple[int, str, str, str, str, str]:
+    """What judgements are sorted by."""
+    where = judgement.object
+    return (
+        judgement.time_ns,
+        where.namespace,
+        where.name,
+        judgement.resource_version,
+        judgement.action,
+        judgement.subject,
+    )

@@ -8,6 +8,7 @@ import tracekit
 from tracekit.api.results import html_table
 from tracekit.errors import UsageError
 from tracekit.moments import TimeRange
+from tracekit.report.conclusion import job_conclusions
 
 NAME = "v1.36.3-all"
 
@@ -135,3 +136,12 @@ def test_a_closed_trace_answers_again(trace_path) -> None:
     with tracekit.open(trace_path(NAME)) as opened:
         assert opened.jobs().num_rows > 10
     assert opened.jobs().num_rows > 10
+
+
+def test_what_came_of_a_job_follows_from_its_own_rows(trace) -> None:
+    whole = job_conclusions(trace._session)
+    assert len(whole) > 60
+    for (namespace, name), said in list(whole.items())[::6]:
+        opening = trace.explain(f"{namespace}/{name}").opening
+        assert opening.startswith(said)
+        assert said

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tracekit.sql.catalog import examples, macros, views
+from tracekit.sql.catalog import examples, macros, parts_for, views
 from tracekit.sql.session import Session
 from tracekit.trace.format.schema import NAMES
 
@@ -57,3 +57,17 @@ def test_there_are_at_least_twenty_examples_and_three_macros() -> None:
     assert len(examples()) >= 20
     assert {"active_at", "concurrency", "timeline"} <= {m.name for m in macros()}
     assert len({e.name for e in examples()}) == len(examples())
+
+
+@pytest.mark.parametrize(
+    ("query", "all_of_them"),
+    [
+        ("SELECT * FROM gaps ORDER BY from_at DESC", False),
+        ("SELECT max(x) FILTER (x > 1) FROM gaps ORDER BY ALL\nDESC NULLS LAST", True),
+        ("desc jobs", True),
+        ("FROM (DESC jobs)", True),
+        ("SHOW TABLES", True),
+    ],
+)
+def test_a_query_makes_the_views_that_it_names(query: str, all_of_them: bool) -> None:
+    assert (len(parts_for(query)) > 20) == all_of_them

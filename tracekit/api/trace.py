@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -25,6 +26,7 @@ from tracekit.sql.computed import ReplayOptions
 from tracekit.sql.diagnosed import findings_of
 from tracekit.sql.session import Session
 from tracekit.trace.format.model import TraceHeader
+from tracekit.trace.format.schema import NAMES
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.stores.place import local_trace
 from tracekit.verdict import Judgement
@@ -84,12 +86,15 @@ class Trace:
     @property
     def problems(self) -> list[str]:
         """Sentences about what of the trace cannot be read."""
-        return list(dict.fromkeys([*self._reader.problems, *self._session.problems]))
+        session = self.__dict__.get("_session")  # it has more to say only if it was asked
+        asked = [] if session is None else session.problems
+        return list(dict.fromkeys([*self._reader.problems, *asked]))
 
     @property
     def is_damaged(self) -> bool:
         """Whether any of it cannot be believed, or its end is lost: it gets no verdicts then."""
-        return self._reader.is_damaged or self._session.is_damaged
+        session = self.__dict__.get("_session")
+        return self._reader.is_damaged or (session is not None and session.is_damaged)
 
     @cached_property
     def _session(self) -> Session:
@@ -248,7 +253,7 @@ class Trace:
         if times:
             account = account.within(times)
         if times.until_ns is None:
-            account.opening = conclusion(self._session, account)
+            account.opening = self._conclusion(account)
         if self.problems:
             lost = (
                 "A part of the trace is lost: what it held counts here as never done, so take no "
@@ -256,6 +261,14 @@ class Trace:
             )
             account.closing = f"{account.closing} {lost}".strip()
         return account
+
+    def _conclusion(self, account: Account) -> str:
+        """What came of it; of a Job its own rows tell that, which are few."""
+        if account.kind == "CronJob":
+            return conclusion(self._session, account)
+        where = {"namespace": account.namespace, "job": account.name}
+        with closing(Session([], held={"": self._reader.table(NAMES, **where)})) as session:
+            return conclusion(session, account)
 
     def _account(self, namespace: str, name: str, judge: Judge) -> Account:
         judged = judge.job(namespace, name) if (namespace, name) in judge.objects.jobs else None

@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import Any
 
@@ -108,12 +109,25 @@ def cli(ctx: click.Context, *, no_limits: bool) -> None:
         ctx.with_resource(lifted())
 
 
+class _WithoutPandas(MetaPathFinder):
+    """Hides pandas: pyarrow imports it to ask of any list whether that is a series; it takes long.
+
+    No verb uses it; where it is not installed, pyarrow does the same without.
+    """
+
+    def find_spec(self, name: str, *_: object) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
 def main(args: list[str] | None = None) -> None:
     """Run the command line and exit.
 
     0: done, no divergence; 1: divergences; 2: it could not run; 130: interrupted; 141: whoever read
     the output went away (`| head`), as other tools say it that a broken pipe stops.
     """
+    if args is None:  # the program, and nobody's notebook
+        sys.meta_path.insert(0, _WithoutPandas())
     if importlib.util.find_spec("fcntl") is None:
         tell("tracekit runs on Linux and macOS: on Windows run it under WSL")
         sys.exit(COULD_NOT_RUN)

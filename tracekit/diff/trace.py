@@ -13,7 +13,14 @@ from tracekit.diff.sweep import Settled, Sweep
 from tracekit.eras.job import JobRules
 from tracekit.replay.feed import RowGroup, histories
 from tracekit.replay.run_context import RunContext
-from tracekit.verdict import CRON_JOB_ACTIONS, JOB_ACTIONS, TTL_ACTIONS, Judgement, Verdict
+from tracekit.verdict import (
+    CRON_JOB_ACTIONS,
+    JOB_ACTIONS,
+    TTL_ACTIONS,
+    Judgement,
+    Verdict,
+    time_order,
+)
 
 #: The actions of each controller, in the order of the report.
 ACTIONS: dict[str, tuple[str, ...]] = {
@@ -111,7 +118,7 @@ class DiffReport:
 
     def sort(self) -> None:
         """Bring what is kept into the order of time."""
-        self.judgements.sort(key=_order)
+        self.judgements.sort(key=time_order)
 
     def summary(self) -> Summary:
         """Counts by controller, action and verdict; every cell is there."""
@@ -196,20 +203,3 @@ def judge_groups(
     """Judge key by key, in the order of the groups; `only` some Jobs, by (namespace, name)."""
     for history in histories(groups, only):
         yield judge_as_known(history, rules, run_context)
-
-
-def in_order(judgements: Iterable[Judgement]) -> list[Judgement]:
-    """Judgements by time."""
-    return sorted(judgements, key=_order)
-
-
-def _order(judgement: Judgement) -> tuple[int, str, str, str, str, str]:
-    where = judgement.object
-    return (
-        judgement.time_ns,
-        where.namespace,
-        where.name,
-        judgement.resource_version,
-        judgement.action,
-        judgement.subject,
-    )

@@ -51,6 +51,7 @@ from tracekit.trace.format.model import STATE_TYPES, RowType
 from tracekit.trace.reading.losses import LostTime
 from tracekit.trace.reading.objects import Objects, objects_of
 from tracekit.trace.reading.reader import TraceReader
+from tracekit.trace.reading.selection import Keys
 from tracekit.trace.stores.parts import Parts
 from tracekit.verdict import Judgement, Reason, Verdict
 
@@ -366,11 +367,7 @@ class Judge:
             if self._known is None and self._of_jobs is None:
                 self._judge_jobs(keep=key)
             else:
-                rows = (
-                    group
-                    for group in self._reader.groups(COLUMNS, namespace=namespace)
-                    if group.job in (None, name)
-                )
+                rows = self._reader.groups(COLUMNS, keys=Keys((key,)))
                 for judged in judge_groups(rows, JobRules.of(self.era), self.run_context):
                     self._keep(judged, key)
         kept = self._kept.get(key)

@@ -31,7 +31,7 @@ import pyarrow.compute as pc
 from tracekit.controllers.ttl.controller import NoFinishTimeError, expires_at_ns, needs_cleanup
 from tracekit.diff.lateness import KeyTiming
 from tracekit.diff.sweep import Sweep
-from tracekit.diff.trace import in_order, judge_groups, upheld
+from tracekit.diff.trace import judge_groups, upheld
 from tracekit.diff.ttl import TtlJudge, TtlOfKey, ttl_of_key
 from tracekit.eras.cronjob import CronJobEra
 from tracekit.eras.era import Era
@@ -43,7 +43,7 @@ from tracekit.replay.history import History
 from tracekit.replay.run_context import Outage, RunContext
 from tracekit.trace.format.schema import SORT_KEYS
 from tracekit.trace.reading.groups import groups_of
-from tracekit.verdict import Judgement, Verdict
+from tracekit.verdict import Judgement, Verdict, in_order
 
 #: The columns that rows are fed with.
 ROW_COLUMNS: Final = tuple(dict.fromkeys((*COLUMNS, *SORT_KEYS)))

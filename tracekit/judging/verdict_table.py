@@ -11,7 +11,7 @@ import base64
 import zlib
 from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import orjson
 import pyarrow as pa
@@ -19,9 +19,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tracekit.compare.fields import FieldDifference
-from tracekit.diff.trace import ACTIONS, DiffReport, in_order
 from tracekit.judging.kept import KeptWriter, open_kept
-from tracekit.verdict import Assumption, Judgement, ObjectRef, Reason, Verdict
+from tracekit.verdict import Assumption, Judgement, ObjectRef, Reason, Verdict, in_order
+
+if TYPE_CHECKING:
+    from tracekit.diff.trace import DiffReport
 
 _FIELDS = pa.list_(
     pa.struct([("path", pa.string()), ("expected", pa.string()), ("observed", pa.string())])
@@ -204,9 +206,9 @@ class KeptVerdicts:
 
     def judgements(
         self,
-        controllers: Sequence[str] = tuple(ACTIONS),
-        namespace: str | None = None,
-        name: str | None = None,
+        controllers: Sequence[str],
+        namespace: str | None,
+        name: str | None,
     ) -> list[Judgement]:
         """Those of some controllers, by time; in a namespace; that name one object as theirs.
 

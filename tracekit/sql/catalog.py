@@ -40,10 +40,11 @@ _MACRO_DOC = re.compile(r"^--- (?P<call>(?P<name>\w+)\([^)]*\)): (?P<text>.*)$",
 
 _MACRO = re.compile(r"^CREATE MACRO (?P<name>\w+)\(", re.MULTILINE)
 _NAMED = re.compile(r"\w+")
-#: A query with one of these may ask for what there is.
+#: A query with one of these may ask for what there is; DESC does only where a query can begin.
 _CATALOG_WORDS = re.compile(
-    r"\b(show|describe|desc|summarize|pragma\w*|information_schema|duckdb_\w+|sqlite_master)\b",
-    re.IGNORECASE,
+    r"\b(show|describe|summarize|pragma\w*|information_schema|duckdb_\w+|sqlite_master)\b"
+    r"|(^|[(;])\s*desc\b",
+    re.IGNORECASE | re.MULTILINE,
 )
 
 

@@ -8,18 +8,38 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-import duckdb
 import pyarrow as pa
 
-from tracekit.eras.era import Era
 from tracekit.judging.kept import verdicts_key
 from tracekit.judging.verdict_table import VERDICT_SCHEMA, load_verdicts
 from tracekit.sql.sources import Source
-from tracekit.sql.ticks import TICK_SCHEMA, ticks_of
-from tracekit.trace.reading.reader import TraceReader
 
+TICK_SCHEMA = pa.schema(
+    [
+        ("trace", pa.string()),
+        ("namespace", pa.string()),
+        ("cronjob", pa.string()),
+        ("cronjob_uid", pa.string()),
+        ("due_ns", pa.int64()),
+        ("outcome", pa.string()),
+        ("policy", pa.string()),
+        ("job", pa.string()),
+        ("started_ns", pa.int64()),
+        ("schedule", pa.string()),
+        ("why", pa.string()),
+    ]
+)
+#: The views that the ticks are made from.
+TICKS_READ = "leaders, internal._states"
 SCHEMAS = {"_verdicts": VERDICT_SCHEMA, "_cron_ticks": TICK_SCHEMA}
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from tracekit.eras.era import Era
+    from tracekit.trace.reading.reader import TraceReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +85,7 @@ def verdicts(
     if known is not None:
         return _named(known.table(), source.name)
     from tracekit.judging.judged import Judge  # noqa: PLC0415 - the engine is slow to import
+    from tracekit.trace.reading.reader import TraceReader  # noqa: PLC0415 - with the engine
 
     reader = TraceReader(snapshot)
     era = era_of(reader, options)
@@ -88,6 +109,8 @@ def cron_ticks(
     connection: duckdb.DuckDBPyConnection, source: Source, options: ReplayOptions
 ) -> pa.Table:
     """Every due time of every CronJob of the trace, and what became of it."""
+    from tracekit.sql.ticks import ticks_of  # noqa: PLC0415 - the engine is slow to import
+
     header = source.header
     zone = options.process_zone or str(header.scope.get("process_zone") or "UTC")
     version = options.kubernetes_version or header.kubernetes_version

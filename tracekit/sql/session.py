@@ -31,7 +31,6 @@ from tracekit.sql.guard import check_read_only
 from tracekit.sql.handles import Handles
 from tracekit.sql.messages import QueryError, explain_error
 from tracekit.sql.sources import Source, drop_unreadable, find_sources
-from tracekit.sql.ticks import TICKS_READ
 from tracekit.sql.values import check_values
 from tracekit.sql.wide import wide_copy
 from tracekit.trace.format.schema import NAMES, SCHEMA
@@ -60,15 +59,18 @@ class Session:
         feature_gates: Mapping[str, bool] | None = None,
         process_zone: str | None = None,
         before_judging: Callable[[int], None] | None = None,
+        held: Mapping[str, pa.Table] | None = None,
     ) -> None:
         """`write` lifts the restriction to reading these traces' files.
 
         `kubernetes_version`, `feature_gates` and `process_zone` are for the computed views, where
         the traces do not say them. `before_judging` is called with the observations of a trace that
-        has to be judged for a query.
+        has to be judged for a query. `held` are rows in memory, by the name of their trace, with
+        all columns of one: a part of a trace answers what is asked about that part alone.
         """
         self.sources: list[Source] = find_sources(traces)
         self._write = write
+        self._held = dict(held or {})
         self._before_judging = before_judging
         self._replay = computed.ReplayOptions(
             kubernetes_version, dict(feature_gates or {}), process_zone
@@ -76,6 +78,8 @@ class Session:
         self._computed: set[str] = set()
         self._made: set[str] = set()
         self.connection = duckdb.connect(config={} if write else dict(_CONFIG))
+        if self._held:
+            self.connection.execute("SET threads = 1")  # for so few rows none need be begun
         self.connection.execute("SET TimeZone = 'UTC'")
         # Segments never change once in place; their footers need no second reading.
         self.connection.execute("SET parquet_metadata_cache = true")
@@ -193,7 +197,7 @@ class Session:
         return statements[-1]
 
     def _fill(self, table: str) -> None:
-        self._make_parts(TICKS_READ if table == "_cron_ticks" else "")
+        self._make_parts(computed.TICKS_READ if table == "_cron_ticks" else "")
         # All or nothing: what cannot be computed is asked for again, and fails again.
         arriving = [
             computed.cron_ticks(self.connection, source, self._replay)
@@ -296,7 +300,9 @@ class Session:
         """Make the views and macros that the query takes, if they are not there yet."""
         for part in parts_for(query):
             if part not in self._made:
-                self.connection.execute(definition(part))
+                # Of few rows each is made once, and not bound anew in every one above it.
+                made = "CREATE TABLE" if self._held and not self.sources else "CREATE VIEW"
+                self.connection.execute(definition(part).replace("CREATE VIEW", made, 1))
                 self._made.add(part)
 
     def _make_rows(self) -> None:
@@ -322,6 +328,9 @@ class Session:
                     f"{select} (FROM internal._no_rows UNION ALL BY NAME FROM "
                     f"read_parquet([{', '.join(typed)}], union_by_name = true))"
                 )
+        for name, table in self._held.items():
+            stored = self._stored(table.cast(SCHEMA), len(parts))
+            parts.append(f"SELECT {_text(name)} AS trace, {columns} FROM internal.{stored}")  # noqa: S608
         empty = "SELECT ''::VARCHAR AS trace, * FROM internal._no_rows"
         rows = " UNION ALL ".join(parts) if parts else empty
         self.connection.execute(f"CREATE OR REPLACE VIEW internal._rows AS {rows}")

@@ -23,24 +23,7 @@ from tracekit.eras.version import KubeVersion
 from tracekit.errors import TracekitError
 from tracekit.kube.cronjob_views import CronJobStatus, CronJobView, cron_spec_from_raw
 from tracekit.replay.cron_runner import CronRunner
-
-TICK_SCHEMA = pa.schema(
-    [
-        ("trace", pa.string()),
-        ("namespace", pa.string()),
-        ("cronjob", pa.string()),
-        ("cronjob_uid", pa.string()),
-        ("due_ns", pa.int64()),
-        ("outcome", pa.string()),
-        ("policy", pa.string()),
-        ("job", pa.string()),
-        ("started_ns", pa.int64()),
-        ("schedule", pa.string()),
-        ("why", pa.string()),
-    ]
-)
-#: The views that the ticks are made from.
-TICKS_READ = "leaders, internal._states"
+from tracekit.sql.computed import TICK_SCHEMA
 
 _CRONJOBS = """
 SELECT seq, recv_ns, type, namespace, name, uid, created_ns, last_schedule_ns, spec
