@@ -15,8 +15,8 @@ import sys
 import time
 from pathlib import Path
 
-#: Needs control planes, Go to build them and many minutes: only when it is named.
-ON_REQUEST = ("fidelity",)
+#: Only when they are named: many minutes, and for fidelity control planes and Go to build them.
+ON_REQUEST = ("fidelity", "large")
 FOLDER = Path(__file__).resolve().parent
 
 

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
+
+from tests.support.traces import SHARED_VARIABLE
 
 
 @pytest.fixture(scope="session", autouse=True)
 def cache_of_the_tests(tmp_path_factory: pytest.TempPathFactory):
-    """A cache directory of this test run's own."""
+    """A cache directory of this test run's own, which its processes share as a user's would."""
+    place = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:  # each has a folder of its own in that of the run
+        place = place.parent
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TRACEKIT_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        for variable, folder in (("TRACEKIT_CACHE_DIR", "cache"), (SHARED_VARIABLE, "imported")):
+            (place / folder).mkdir(exist_ok=True)
+            patch.setenv(variable, str(place / folder))
         yield

@@ -33,6 +33,8 @@ def trace(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def _in_a_process(trace: Path, *options: str, hash_seed: int) -> bytes:
+    """What a process says that judges for itself, and reads no verdicts of another one."""
+    own = trace.with_name("-".join((trace.name, str(hash_seed), *options)))
     done = subprocess.run(
         [
             *(sys.executable, "-c", "from tracekit.cli.main import main; main()"),
@@ -40,9 +42,15 @@ def _in_a_process(trace: Path, *options: str, hash_seed: int) -> bytes:
         ],
         capture_output=True,
         check=False,
-        env={**os.environ, "PYTHONHASHSEED": str(hash_seed), "PYTHONPATH": str(ROOT)},
+        env={
+            **os.environ,
+            "PYTHONHASHSEED": str(hash_seed),
+            "PYTHONPATH": str(ROOT),
+            "TRACEKIT_CACHE_DIR": str(own),
+        },
     )
     assert done.returncode == 0, done.stderr.decode()
+    assert any(own.glob("verdicts/*"))
     return done.stdout
 
 

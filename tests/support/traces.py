@@ -1,9 +1,12 @@
-"""The shipped traces: imported once per test process, and what their audit logs say."""
+"""The shipped traces: imported once per test run, and what their audit logs say."""
 
 from __future__ import annotations
 
+import fcntl
 import io
 import json
+import os
+import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -28,6 +31,8 @@ CONTROLLERS = {
 AUDITED_KINDS = ("pod-create", "pod-delete", "pod-patch", "status-update", "event")
 PATCHES = ("finalizer-removal", "pod-adopt", "pod-release")
 _SUCCESS = range(200, 300)
+#: Names a folder that all processes of a test run share.
+SHARED_VARIABLE = "TRACEKIT_TESTS_SHARED"
 
 
 def json_lines(path: Path) -> Iterator[dict[str, Any]]:
@@ -46,7 +51,23 @@ def about(name: str | Path) -> dict[str, Any]:
 
 
 def import_log(log: Path, target: Path, name: str | Path) -> TraceReader:
-    """Import a watch log as what about.json of the shipped trace or folder `name` says it is."""
+    """Import a watch log as what about.json of the shipped trace or folder `name` says it is.
+
+    A shipped one is imported once for all processes of a test run; each caller gets a copy.
+    """
+    shared = os.environ.get(SHARED_VARIABLE)
+    if shared is None or not log.is_relative_to(TRACES):
+        return _import_log(log, target, name)
+    kept = Path(shared) / "_".join((*log.relative_to(TRACES).parts, *Path(name).parts[-1:]))
+    with kept.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not kept.exists():
+            _import_log(log, kept, name)  # put in place when it is whole
+    shutil.copytree(kept, target)
+    return TraceReader(target)
+
+
+def _import_log(log: Path, target: Path, name: str | Path) -> TraceReader:
     facts = about(name)
     result = CliRunner().invoke(
         import_,
