@@ -10,15 +10,14 @@ from pathlib import Path
 
 import orjson
 import pytest
-import yaml
 
-from tests.e2e.access import RBAC
 from tests.e2e.api import namespaced
 from tests.e2e.cluster import Cluster
 from tests.e2e.kubelet import Kubelet
 from tests.e2e.kubelet_logs import ContainerLogs
 from tests.e2e.recorder import Recording, tracekit, until
-from tests.e2e.scene import Scene, Surroundings, is_running, pod_template
+from tests.e2e.scene import Scene, is_running, pod_template
+from tests.e2e.setup import grant_printed, open_scene
 from tracekit.trace.reading.reader import TraceReader
 
 pytestmark = pytest.mark.e2e
@@ -40,32 +39,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         finally:
             kubelet.stop()
             logs.close()
-
-
-def _grant(cluster: Cluster, *scope: str) -> None:
-    """Give the recorder what `tracekit manifests` prints, and nothing else."""
-    for document in yaml.safe_load_all(tracekit("manifests", "-A", *scope).stdout):
-        kind, meta = document["kind"], document["metadata"]
-        if kind not in {"ClusterRole", "ClusterRoleBinding"}:
-            continue
-        meta["name"] = f"{meta['name']}-{'-'.join(scope).strip('-') or 'plain'}"
-        if kind == "ClusterRoleBinding":
-            document["roleRef"]["name"] = meta["name"]
-            document["subjects"] = [{"apiGroup": RBAC, "kind": "User", "name": "recorder"}]
-        cluster.api().create(f"/apis/{RBAC}/v1/{kind.lower()}s", document)
-
-
-def _scene(cluster: Cluster, name: str) -> Scene:
-    around = Surroundings(
-        admin=cluster.api("admin", agent="e2e-admin", pool_size=10),
-        alice=cluster.api("alice", agent="kubectl-alice", pool_size=10),
-        minor=cluster.minor,
-        gates={},
-        seconds=30,
-    )
-    scene = Scene(around=around, name=name)
-    scene.open()
-    return scene
 
 
 def _bare_pod(scene: Scene, name: str) -> None:
@@ -95,7 +68,7 @@ def _failed_runs(trace: Path) -> set[tuple[str, int]]:
 
 
 def test_without_the_right_nothing_is_asked_for(cluster: Cluster, tmp_path: Path) -> None:
-    _grant(cluster)
+    grant_printed(cluster, "-A")
     done = tracekit(
         *("record", "-A", "-o", str(tmp_path / "t"), "--logs", "failed", "--duration", "2s"),
         *("--kubeconfig", str(cluster.kubeconfig("recorder"))),
@@ -105,11 +78,11 @@ def test_without_the_right_nothing_is_asked_for(cluster: Cluster, tmp_path: Path
 
 
 def test_last_words_of_all_that_failed(cluster: Cluster, tmp_path: Path) -> None:
-    _grant(cluster, "--logs", "failed")
+    grant_printed(cluster, "-A", "--logs", "failed")
     trace = tmp_path / "trace"
     recording = Recording(cluster, trace, "-A", "--logs", "failed", "--redact", "all")
     until(lambda: trace.exists() and TraceReader(trace).rows > 10)
-    scene = _scene(cluster, "words")
+    scene = open_scene(cluster, "words")
     scene.job("good", {"run": 0.3, **SAYS}, completions=2)
     scene.job("fails", {"run": 0.3, "exit": 3, **SAYS}, backoffLimit=0)
     scene.job("restarts", {"run": 2, "restarts": 2, **SAYS}, restart="OnFailure")

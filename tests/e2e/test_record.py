@@ -14,11 +14,12 @@ import pytest
 import yaml
 
 from tests.e2e import audit
-from tests.e2e.access import RBAC, compact
+from tests.e2e.access import compact
 from tests.e2e.cluster import API_SERVER, CONTROLLER_MANAGER, Cluster
 from tests.e2e.kubelet import Kubelet
 from tests.e2e.recorder import Recording, tracekit, until
-from tests.e2e.scene import Scene, Surroundings
+from tests.e2e.scene import Scene
+from tests.e2e.setup import grant_printed, open_scene
 from tracekit.trace.reading.reader import TraceReader
 
 pytestmark = pytest.mark.e2e
@@ -39,41 +40,11 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     with made:
         kubelet = Kubelet(made.api("system:node:node-1", agent="sim-kubelet", pool_size=10))
         kubelet.start()
-        _apply_printed_rights(made, "recorder", "-A")
+        grant_printed(made, "-A")
         try:
             yield made
         finally:
             kubelet.stop()
-
-
-def _apply_printed_rights(cluster: Cluster, user: str, *scope: str) -> None:
-    """Apply the roles that `tracekit manifests` prints, bound to a user of the token file."""
-    printed = tracekit("manifests", *scope).stdout
-    for document in yaml.safe_load_all(printed):
-        kind, meta = document["kind"], document["metadata"]
-        if not kind.startswith(("Role", "ClusterRole")):
-            continue
-        meta["name"] = f"{meta['name']}-{user}"
-        if kind.endswith("Binding"):
-            document["roleRef"]["name"] = meta["name"]
-            document["subjects"] = [{"apiGroup": RBAC, "kind": "User", "name": user}]
-        where = f"/apis/{RBAC}/v1"
-        if "namespace" in meta:
-            where += f"/namespaces/{meta['namespace']}"
-        cluster.api().create(f"{where}/{kind.lower()}s", document)
-
-
-def _scene(cluster: Cluster, name: str) -> Scene:
-    around = Surroundings(
-        admin=cluster.api("admin", agent="e2e-admin", pool_size=10),
-        alice=cluster.api("alice", agent="kubectl-alice", pool_size=10),
-        minor=cluster.minor,
-        gates={},
-        seconds=30,
-    )
-    scene = Scene(around=around, name=name)
-    scene.open()
-    return scene
 
 
 def _some_jobs(scene: Scene, prefix: str) -> None:
@@ -154,7 +125,7 @@ def test_kill_and_restart_lose_nothing(cluster: Cluster, tmp_path: Path) -> None
     before it get 410.
     """
     trace = tmp_path / "trace"
-    scene = _scene(cluster, "kill")
+    scene = open_scene(cluster, "kill")
     recording = Recording(cluster, trace, "-A")
     recording.wait_live(7)
     _some_jobs(scene, "before")
@@ -189,7 +160,7 @@ def test_compaction_makes_a_gap_row_and_synthesised_deletes(
     cluster: Cluster, tmp_path: Path
 ) -> None:
     trace = tmp_path / "trace"
-    scene = _scene(cluster, "compaction")
+    scene = open_scene(cluster, "compaction")
     recording = Recording(cluster, trace, "-A")
     recording.wait_live(7)
     _some_jobs(scene, "before")
@@ -221,8 +192,8 @@ def test_compaction_makes_a_gap_row_and_synthesised_deletes(
 
 def test_rights_on_one_namespace_are_enough_for_it(cluster: Cluster, tmp_path: Path) -> None:
     trace = tmp_path / "trace"
-    scene = _scene(cluster, "narrow")
-    _apply_printed_rights(cluster, "one-namespace", "-n", scene.namespace)
+    scene = open_scene(cluster, "narrow")
+    grant_printed(cluster, "-n", scene.namespace, user="one-namespace")
     recording = Recording(cluster, trace, "-n", scene.namespace, user="one-namespace")
     recording.wait_live(5)
     _some_jobs(scene, "here")
@@ -240,7 +211,7 @@ def test_rights_on_one_namespace_are_enough_for_it(cluster: Cluster, tmp_path: P
 
 
 def test_pods_of_jobs_only(cluster: Cluster, tmp_path: Path) -> None:
-    scene = _scene(cluster, "pods-of-jobs")
+    scene = open_scene(cluster, "pods-of-jobs")
     trace = tmp_path / "trace"
     recording = Recording(cluster, trace, "-n", scene.namespace, "--pods", "job")
     recording.wait_live(6)

@@ -14,14 +14,13 @@ from pathlib import Path
 from typing import Any, Self
 
 import pytest
-import yaml
 
-from tests.e2e.access import RBAC
 from tests.e2e.cluster import CONTROLLER_MANAGER, Cluster
 from tests.e2e.kubelet import Kubelet
 from tests.e2e.lagging import LaggingView
-from tests.e2e.recorder import Recording, command, tracekit, until
-from tests.e2e.scene import Scene, Surroundings
+from tests.e2e.recorder import Recording, command, until
+from tests.e2e.scene import Scene
+from tests.e2e.setup import grant_printed, open_scene
 
 pytestmark = pytest.mark.e2e
 
@@ -135,15 +134,6 @@ def cluster(tmp_path: Path) -> Iterator[tuple[Cluster, LaggingView]]:
                 kubelet.stop()
 
 
-def _grant(cluster: Cluster) -> None:
-    for document in yaml.safe_load_all(tracekit("manifests", "-A").stdout):
-        kind = document["kind"]
-        if kind == "ClusterRoleBinding":
-            document["subjects"] = [{"apiGroup": RBAC, "kind": "User", "name": "recorder"}]
-        if kind in {"ClusterRole", "ClusterRoleBinding"}:
-            cluster.api().create(f"/apis/{RBAC}/v1/{kind.lower()}s", document)
-
-
 def _spent(process: "subprocess.Popen[str]") -> dict[str, float]:
     """What a process has taken: seconds of processor time, MiB of memory at most."""
     stat = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
@@ -157,18 +147,8 @@ def test_what_goes_wrong_is_told_while_it_does(
     cluster: tuple[Cluster, LaggingView], tmp_path: Path
 ) -> None:
     made, view = cluster
-    _grant(made)
-    scene = Scene(
-        around=Surroundings(
-            admin=made.api("admin", agent="e2e-admin", pool_size=10),
-            alice=made.api("alice", agent="kubectl-alice", pool_size=10),
-            minor=made.minor,
-            gates={},
-            seconds=30,
-        ),
-        name="watched",
-    )
-    scene.open()
+    grant_printed(made, "-A")
+    scene = open_scene(made, "watched")
     recording = Recording(made, tmp_path / "run", "-A")
     recording.wait_live(7)
     watching = Watching(tmp_path / "run")

@@ -289,3 +289,30 @@ def test_to_explain_one_job_judges_every_job_once(
     assert len(seen) == len({(row["namespace"], row["job"]) for row in jobs.to_pylist()})
     trace.explain("t-backoff-limit/once")
     assert seen == Counter({**dict.fromkeys(seen, 1), "t-backoff-limit/once": 2})
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("replay", "TRACE", "--diff"),
+        ("diagnose", "TRACE"),
+        ("explain", "TRACE", "t-missed-start/report"),
+        ("explain", "TRACE", "t-missed-start/report-29920964"),
+        ("report", "TRACE", "-o", "REPORT"),
+        ("sql", "TRACE", "SELECT count(*) FROM verdicts"),
+        ("sql", "TRACE", "SELECT verdict FROM verdicts"),  # judged before
+    ],
+    ids=" ".join,
+)
+def test_every_verb_says_by_which_rules_it_judges(words: tuple[str, ...], tmp_path: Path) -> None:
+    names = {"TRACE": str(TRACES / "incidents" / "missed-start"), "REPORT": str(tmp_path / "r")}
+    line = [names.get(word, word) for word in words]
+    result = CliRunner().invoke(entry.cli, [*line, "--kubernetes-version", "v1.40.0"])
+    assert result.exit_code in (0, 1), result.output
+    assert result.stderr.count("the rules of v1.37 are used") == 1
+
+
+def test_what_is_not_judged_says_nothing_of_rules() -> None:
+    trace = str(TRACES / "incidents" / "missed-start")
+    line = ["sql", trace, "SELECT 1", "--kubernetes-version", "v1.40.0"]
+    assert CliRunner().invoke(entry.cli, line).stderr == ""

@@ -96,3 +96,24 @@ def test_what_goes_wrong_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     reader = cron_job_record(tmp_path / "t", TraceHeader())
     with pytest.raises(TracekitError, match="no ticks can be had"):
         facts_from_reader(reader, [], Era.resolve("v1.36.3"))
+
+
+@pytest.mark.parametrize(
+    ("version", "after_s", "outcome"),
+    [("v1.20.15", 7, "pending"), ("v1.20.15", 40, "missed"), ("v1.36.3", 7, "missed")],
+)
+def test_a_cronjob_that_is_deleted_at_once_has_missed_nothing(
+    tmp_path: Path, version: str, after_s: int, outcome: str
+) -> None:
+    """The polling controller looks every ten seconds: by then there may be no CronJob."""
+    recorded = cron_job_record(tmp_path / "whole", TraceHeader())
+    rows = recorded.table(("raw",)).to_pylist()
+    due_ns = DAY_NS + 6 * 3600 * S
+    with TraceWriter(tmp_path / "t", TraceHeader()) as writer:
+        writer.append("cronjobs", "ADDED", DAY_NS, rows[0]["raw"].encode())
+        writer.append("cronjobs", "DELETED", due_ns + after_s * S, rows[1]["raw"].encode())
+        writer.append("namespaces", "ADDED", due_ns + 3600 * S, b'{"metadata":{"name":"shop"}}')
+    facts = facts_from_reader(TraceReader(tmp_path / "t"), [], Era.resolve(version))
+    (tick,) = facts.ticks
+    assert (tick["due_ns"], tick["outcome"]) == (due_ns, outcome)
+    assert ("deleted" in tick["why"]) is (outcome == "pending")

@@ -91,6 +91,13 @@ class Trace:
         return list(dict.fromkeys([*self._reader.problems, *asked]))
 
     @property
+    def warnings(self) -> list[str]:
+        """Sentences about the rules that it was judged by, once it was."""
+        eras = [judge.era for judge in self._judges.values()]
+        told = [text for era in eras for text in era.warnings]
+        return list(dict.fromkeys([*told, *self._session.warnings]))
+
+    @property
     def is_damaged(self) -> bool:
         """Whether any of it cannot be believed, or its end is lost: it gets no verdicts then."""
         session = self.__dict__.get("_session")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,19 +22,16 @@ from tracekit.cli.trace_options import (
     range_options,
     range_within,
     rules_options,
-    tell_warnings,
 )
-from tracekit.errors import TracekitError, UsageError
+from tracekit.errors import UsageError
 from tracekit.findings.baseline import baseline_document
 from tracekit.findings.diagnosis import RULES, Wanted, wanted_selector
 from tracekit.findings.model import Finding, Severity
-from tracekit.judging.judged import resolve_era
 from tracekit.report.ci import junit_of_findings, sarif_of_findings
 from tracekit.report.documents import write_document
 from tracekit.report.findings import document, markdown_lines, rule_lines, text_lines
 from tracekit.sql.diagnosed import findings_of
 from tracekit.sql.session import Session
-from tracekit.trace.reading.reader import TraceReader
 
 _WIDEST = 100
 _NARROWEST = 60
@@ -103,7 +99,6 @@ def diagnose(trace: str, *, fail_on: str | None, output: str, **options: Any) ->
     told = tell_problems(session, set())
     wanted = _wanted(session, options)
     baseline = read_baseline(options["baseline"]) if options["baseline"] else None
-    _tell_rules(session, options)
     findings = findings_of(session, wanted, baseline)
     tell_problems(session, told)
     if baseline is not None:
@@ -115,14 +110,6 @@ def diagnose(trace: str, *, fail_on: str | None, output: str, **options: Any) ->
         return 0
     limit = Severity(fail_on).rank
     return 1 if any(finding.severity.rank <= limit for finding in findings) else 0
-
-
-def _tell_rules(session: Session, options: dict[str, Any]) -> None:
-    """Say on stderr by which rules it is judged, where the trace does not tell."""
-    with suppress(TracekitError):
-        reader = TraceReader(session.sources[0].path, on_damage="skip")
-        names = ("kubernetes_version", "feature_gates", "process_zone")
-        tell_warnings(resolve_era(reader, *(options[name] for name in names)))
 
 
 def _wanted(session: Session, options: dict[str, Any]) -> Wanted:

@@ -12,7 +12,7 @@ from rich.text import Text
 from tracekit.api import Trace
 from tracekit.cli.completion import complete_key, complete_trace
 from tracekit.cli.sql import tell_problems
-from tracekit.cli.talk import tell_judging
+from tracekit.cli.talk import tell_all, tell_judging
 from tracekit.cli.trace_options import (
     namespace_option,
     parse_feature_gates,
@@ -68,7 +68,8 @@ def explain(
         process_zone=options["process_zone"],
     )
     if not told:  # a file that breaks only when it is read; others are named already
-        tell_problems(opened, told)
+        told = tell_problems(opened, told)
+    tell_all(opened.warnings, told)
     if output == "json":
         write_document(account_document(account), sys.stdout)
     else:

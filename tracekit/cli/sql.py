@@ -115,13 +115,13 @@ def _is_trace(word: str) -> bool:
 
 
 def tell_problems(told_by: Session | Trace, told: set[str]) -> set[str]:
-    """Say on stderr what is left out of the answers, each thing once.
+    """Say on stderr what is left out of the answers, and by which rules, each thing once.
 
     A trace that is damaged makes the exit status 2, whatever could be answered.
     """
     if told_by.is_damaged:
         note_damage()
-    return tell_all(told_by.problems, told)
+    return tell_all([*told_by.problems, *told_by.warnings], told)
 
 
 def _only_one(query: str | None, other: str, option: str) -> str:

@@ -181,7 +181,7 @@ class Prompt:
     def _query(self, query: str) -> None:
         start = time.perf_counter()
         rows = self.session.table(query)
-        self._told = tell_all(self.session.problems, self._told)
+        self._told = tell_all([*self.session.problems, *self.session.warnings], self._told)
         write_rows(rows, self.output, sys.stdout)
         click.echo(f"{time.perf_counter() - start:.3f} s", err=True)
 

@@ -249,7 +249,7 @@ class _CronJob:
         if rule.policy == "Forbid" and running:
             why = f"{', '.join(running)} still ran, and concurrencyPolicy is Forbid"
             return _Fate("skipped", "Forbid", why)
-        return self._missed(at_ns, rule, later)
+        return self._deleted_before_it_came(at_ns) or self._missed(at_ns, rule, later)
 
     def _missed(self, at_ns: int, rule: _Rule, later: StartedJob | None) -> _Fate:
         pause = _inside(self.around.leaderless, at_ns)
@@ -287,6 +287,17 @@ class _CronJob:
         else:
             why = "nothing in the record explains why it was not started"
         return _Fate("missed", "name-taken" if self.stopped_by else None, why)
+
+    def _deleted_before_it_came(self, at_ns: int) -> _Fate | None:
+        """The CronJob went so soon after the time that the controller need not have seen it due."""
+        slack_ns = END_SLACK_NS if self.era.controller is Controller.POLLING else NS_PER_S
+        gone = (seen.recv_ns for seen in self.revisions if seen.type == "DELETED")
+        gone_ns = next((ns for ns in gone if at_ns <= ns < at_ns + slack_ns), None)
+        if gone_ns is None:
+            return None
+        after_s = (gone_ns - at_ns) / NS_PER_S
+        why = f"the CronJob was deleted {after_s:.1f} s after it was due, before it was looked at"
+        return _Fate("pending", "deleted", why)
 
     def _name_taken(self, at_ns: int) -> _Fate | None:
         """A Job of the wanted name that was there before, the CronJob's own or another's."""

@@ -136,11 +136,8 @@ def find(facts: Facts) -> Iterator[Case]:
 def _stale_writes(facts: Facts, job: Job, backlogs: list[Case]) -> Iterator[Case]:
     old = [
         j
-        for key, found in facts.verdicts_of.items()
-        if key[:2] == (job.namespace, job.name)
-        for j in found
-        if j.verdict is Verdict.MATCH_LAGGED
-        and j.lag_ns >= STALE_NS
+        for j in facts.lagged_of.get((job.namespace, job.name), ())
+        if j.lag_ns >= STALE_NS
         and j.object.uid in ("", job.uid)
         and not any(b.from_ns - STALE_NS <= j.time_ns <= b.until_ns + STALE_NS for b in backlogs)
     ]
@@ -325,11 +322,7 @@ def _finalizers(facts: Facts, job: Job) -> Iterator[Case]:
 
 
 def _refused(facts: Facts, job: Job) -> Iterator[Case]:
-    events = [
-        e
-        for e in facts.events
-        if e.row["reason"] == "FailedCreate" and e.row["involved_uid"] == job.uid
-    ]
+    events = facts.refusals_of.get(job.uid, [])
     times = sum(max(e.row["count"] or 1, 1) for e in _newest(events))
     if times < LOOPS:
         return

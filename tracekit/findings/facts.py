@@ -22,7 +22,7 @@ from tracekit.kube.leases import (
     CONTROLLER_MANAGER_LEASE_NAMESPACE,
     LEASE_DURATION_NS,
 )
-from tracekit.verdict import Judgement
+from tracekit.verdict import Judgement, Verdict
 
 Row = Mapping[str, Any]
 TRACKING = "batch.kubernetes.io/job-tracking"
@@ -363,15 +363,27 @@ class Facts:
     #: By namespace and pod: rows of the view logs, what containers that ended had said.
     last_words: Mapping[tuple[str, str], Sequence[Row]] = field(default_factory=dict)
     verdicts_of: Mapping[tuple[str, str, str, str], list[Judgement]] = field(default_factory=dict)
+    #: By namespace and name: writes that only caches behind the record explain.
+    lagged_of: Mapping[tuple[str, str], list[Judgement]] = field(default_factory=dict)
+    #: By the uid of their Job: Events of creations that were refused.
+    refusals_of: Mapping[str, list[State]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Index the judgements by namespace, name, action and subject."""
+        """Index the judgements by namespace, name, action and subject, and refusals by Job."""
         index: defaultdict[tuple[str, str, str, str], list[Judgement]] = defaultdict(list)
+        lagged: defaultdict[tuple[str, str], list[Judgement]] = defaultdict(list)
         for judgement in self.judgements:
             where = judgement.object
             key = (where.namespace, where.name, judgement.action, judgement.subject)
             index[key].append(judgement)
-        self.verdicts_of = dict(index)
+            if judgement.verdict is Verdict.MATCH_LAGGED:
+                lagged[key[:2]].append(judgement)
+        self.verdicts_of, self.lagged_of = dict(index), dict(lagged)
+        refusals: defaultdict[str, list[State]] = defaultdict(list)
+        for event in self.events:
+            if event.row["reason"] == "FailedCreate":
+                refusals[event.row["involved_uid"]].append(event)
+        self.refusals_of = dict(refusals)
 
     def verdict(self, life: Life, action: str, subject: str, rv: int = 0) -> Judgement | None:
         """What replay said of a write to an object, or of one of its revisions."""

@@ -257,11 +257,7 @@ def _unpulled_case(job: Job, until_ns: int) -> Case:
 
 def _refusals(facts: Facts, job: Job) -> str | None:
     """The last message of a refusal after which no pod came, of a Job that wants more pods."""
-    events = [
-        e
-        for e in facts.events
-        if e.row["reason"] == "FailedCreate" and e.row["involved_uid"] == job.uid
-    ]
+    events = facts.refusals_of.get(job.uid, [])
     if not events:
         return None
     first_ns = min(e.row["first_ns"] or e.at_ns for e in events)

@@ -78,6 +78,9 @@ def verdicts(
         return _none(source)
     if not source.files:
         return VERDICT_SCHEMA.empty_table()
+    reader = TraceReader(snapshot)
+    era = era_of(reader, options)
+    source.warnings = era.warnings
     key = verdicts_key(
         snapshot, options.kubernetes_version, options.gates_text, options.process_zone
     )
@@ -87,8 +90,6 @@ def verdicts(
     from tracekit.judging.judged import Judge  # noqa: PLC0415 - the engine is slow to import
     from tracekit.trace.reading.reader import TraceReader  # noqa: PLC0415 - with the engine
 
-    reader = TraceReader(snapshot)
-    era = era_of(reader, options)
     table = Judge(reader, era, kept_as=key, before_judging=before_judging).verdict_table()
     return _named(table, source.name)
 

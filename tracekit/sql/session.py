@@ -105,6 +105,11 @@ class Session:
         return [problem for source in self.sources for problem in source.problems]
 
     @property
+    def warnings(self) -> list[str]:
+        """Sentences about the rules that the traces were judged by, once they were."""
+        return list(dict.fromkeys(text for source in self.sources for text in source.warnings))
+
+    @property
     def is_damaged(self) -> bool:
         """Whether anything of the traces could not be believed or has lost its end."""
         return any(source.is_damaged for source in self.sources)

@@ -31,6 +31,8 @@ class Source:
     unreadable: list[str] = field(default_factory=list)
     #: Why something that is computed from the trace is not there.
     notes: list[str] = field(default_factory=list)
+    #: What there is to know about the rules that it was judged by.
+    warnings: tuple[str, ...] = ()
 
     @property
     def header(self) -> TraceHeader:

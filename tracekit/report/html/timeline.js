@@ -16,9 +16,11 @@
   };
   const fitted = (g, text, room) => {
     if (g.measureText(text).width <= room) return text;
-    let low = 0, high = text.length;
-    while (low < high) { const middle = (low + high + 1) >> 1; if (g.measureText(`${text.slice(0, middle)}…`).width <= room) low = middle; else high = middle - 1; }
-    return `${text.slice(0, low)}…`;
+    // The end stays: names that are made up differ in it.
+    const kept = (size) => `${text.slice(0, Math.ceil(size * 0.4))}…${text.slice(text.length - Math.floor(size * 0.6))}`;
+    let low = 0, high = text.length - 1;
+    while (low < high) { const middle = (low + high + 1) >> 1; if (g.measureText(kept(middle)).width <= room) low = middle; else high = middle - 1; }
+    return kept(low);
   };
   const paint = () => {
     queued = false;
