@@ -78,6 +78,8 @@ def verdicts(
         return _none(source)
     if not source.files:
         return VERDICT_SCHEMA.empty_table()
+    from tracekit.trace.reading.reader import TraceReader  # noqa: PLC0415 - with the engine
+
     reader = TraceReader(snapshot)
     era = era_of(reader, options)
     source.warnings = era.warnings
@@ -88,7 +90,6 @@ def verdicts(
     if known is not None:
         return _named(known.table(), source.name)
     from tracekit.judging.judged import Judge  # noqa: PLC0415 - the engine is slow to import
-    from tracekit.trace.reading.reader import TraceReader  # noqa: PLC0415 - with the engine
 
     table = Judge(reader, era, kept_as=key, before_judging=before_judging).verdict_table()
     return _named(table, source.name)
