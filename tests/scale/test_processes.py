@@ -57,8 +57,11 @@ def test_pieces_say_what_the_whole_says(reader: TraceReader) -> None:
     assert told(parts.tally()) == told(whole.tally())
     assert len(crew.done) > 6
     where = whole.report().judgements[0].object
-    asked = Asked(job=f"{where.namespace}/{where.name}")
-    assert told(parts.tally(asked)) == told(whole.tally(asked))
+    for asked in (
+        Asked(job=f"{where.namespace}/{where.name}"),
+        Asked(namespace=where.namespace, controllers=("job", "ttl")),
+    ):
+        assert told(parts.tally(asked)) == told(whole.tally(asked))
 
 
 def test_units_read_alone_say_the_same(

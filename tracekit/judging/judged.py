@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tracekit.crew.tasks import Crew
 from tracekit.cron.zones import load_zone
@@ -34,11 +35,12 @@ from tracekit.judging.detected import detected_gates, detected_version
 from tracekit.judging.found import Failure
 from tracekit.judging.pieces import Pieces, other_judges
 from tracekit.judging.run_context import run_context_of
-from tracekit.judging.sink import Sink
+from tracekit.judging.sink import Kept, Sink
 from tracekit.judging.verdict_table import (
     KeptVerdicts,
     VerdictWriter,
     built,
+    count_rows,
     load_verdicts,
     verdict_table,
 )
@@ -421,7 +423,7 @@ class Judge:
             report.jobs += known.jobs if "job" in controllers else ()
             return report
         if self._pieces is not None:
-            self._judge_into(_Kept(report, controllers))
+            self._judge_into(Kept(report, controllers))
             report.jobs.sort()
             report.sort()
             return report
@@ -507,8 +509,15 @@ class _Counts:
             self.report.take(judgement)
 
     def take_rows(self, rows: pa.Table) -> None:
-        for judgement in built(rows):
-            self.take(judgement)
+        if self.part.key is not None:
+            for judgement in built(rows):
+                self.take(judgement)
+            return
+        names = pa.array(self.controllers, pa.string())
+        wanted = pc.is_in(rows["controller"], value_set=names)
+        if self.part.asked.namespace is not None:
+            wanted = pc.and_(wanted, pc.equal(rows["namespace"], self.part.asked.namespace))
+        count_rows(self.report, rows.filter(wanted))
 
     def again(self, jobs: Collection[tuple[str, str]]) -> Collection[tuple[str, str]]:
         return frozenset(filter(self.part.has_job, jobs))
@@ -519,35 +528,6 @@ class _Counts:
 
     def _wants(self, judgement: Judgement) -> bool:
         return judgement.controller in self.controllers and self.part.has(judgement)
-
-
-@dataclass(slots=True)
-class _Kept:
-    """Keeps all judgements of some controllers."""
-
-    report: DiffReport
-    controllers: Collection[str]
-
-    def job(self, job: tuple[str, str]) -> None:
-        if "job" in self.controllers:
-            self.report.jobs.append(job)
-
-    def take(self, judgement: Judgement) -> None:
-        if judgement.controller in self.controllers:
-            self.report.judgements.append(judgement)
-
-    def take_rows(self, rows: pa.Table) -> None:
-        for judgement in built(rows):
-            self.take(judgement)
-
-    def again(self, jobs: Collection[tuple[str, str]]) -> Collection[tuple[str, str]]:
-        self.report.judgements = [
-            j for j in self.report.judgements if (j.object.namespace, j.object.name) not in jobs
-        ]
-        return jobs
-
-    def change(self, _before: Judgement, after: Judgement) -> None:
-        self.take(after)
 
 
 def _enough(found: DiffReport, asked: Asked) -> DiffReport:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Protocol
 
 import pyarrow as pa
 
+from tracekit.diff.trace import DiffReport
+from tracekit.judging.verdict_table import built
 from tracekit.verdict import Judgement
 
 
@@ -27,3 +30,37 @@ class Sink(Protocol):
 
     def change(self, before: Judgement, after: Judgement) -> None:
         """A judgement of a Job that comes again, as it was taken and as it is; maybe the same."""
+
+
+@dataclass(slots=True)
+class Kept:
+    """Keeps all judgements of some controllers."""
+
+    report: DiffReport
+    controllers: Collection[str]
+
+    def job(self, job: tuple[str, str]) -> None:
+        """Note a Job."""
+        if "job" in self.controllers:
+            self.report.jobs.append(job)
+
+    def take(self, judgement: Judgement) -> None:
+        """Keep a judgement."""
+        if judgement.controller in self.controllers:
+            self.report.judgements.append(judgement)
+
+    def take_rows(self, rows: pa.Table) -> None:
+        """Build and keep judgements."""
+        for judgement in built(rows):
+            self.take(judgement)
+
+    def again(self, jobs: Collection[tuple[str, str]]) -> Collection[tuple[str, str]]:
+        """Let go of what will come again."""
+        self.report.judgements = [
+            j for j in self.report.judgements if (j.object.namespace, j.object.name) not in jobs
+        ]
+        return jobs
+
+    def change(self, _before: Judgement, after: Judgement) -> None:
+        """Keep a judgement that comes again."""
+        self.take(after)

@@ -220,13 +220,7 @@ class KeptVerdicts:
     def tally(self, report: DiffReport, controllers: Sequence[str], namespace: str | None) -> None:
         """Count what is no divergence in the report, and keep the rest."""
         for table in self._parts((*_READ, "divergent"), controllers, namespace, None):
-            rest = table.filter(pc.invert(table["divergent"]))
-            counts = rest.group_by(["controller", "action", "verdict"]).aggregate(
-                [("lag_ns", "count"), ("lag_ns", "max")]
-            )
-            for row in counts.to_pylist():
-                where = (row["controller"], row["action"], Verdict(row["verdict"]))
-                report.count(*where, row["lag_ns_count"], row["lag_ns_max"])
+            count_rows(report, table.filter(pc.invert(table["divergent"])))
             for judgement in built(table.filter(table["divergent"])):
                 report.take(judgement)
         if "job" in controllers:
@@ -261,6 +255,16 @@ class KeptVerdicts:
             return True
         low, high = statistics.min, statistics.max
         return bool(low <= value <= high)
+
+
+def count_rows(report: DiffReport, rows: pa.Table) -> None:
+    """Count judgements in a report that are not kept, without building them."""
+    counts = rows.group_by(["controller", "action", "verdict"]).aggregate(
+        [("lag_ns", "count"), ("lag_ns", "max")]
+    )
+    for row in counts.to_pylist():
+        where = (row["controller"], row["action"], Verdict(row["verdict"]))
+        report.count(*where, row["lag_ns_count"], row["lag_ns_max"])
 
 
 def built(table: pa.Table) -> Iterator[Judgement]:
