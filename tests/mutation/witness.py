@@ -83,7 +83,7 @@ class Trial:
         ttl = TtlJudge(mutant.cron_job, context.watching("jobs"))
         for history in histories(cron_jobs.passing(self._groups)):
             cron_jobs.job(history)
-            ttl.add(history)
+            ttl.job(history)
         for judgement in cron_jobs.report() if kind != "ttl" else ():
             name = f"{judgement.object.namespace}/{judgement.object.name}"
             if judgement.divergent and key in ("", name):

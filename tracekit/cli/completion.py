@@ -126,7 +126,7 @@ def complete_controllers(
 ) -> list[CompletionItem]:
     """Controllers, after a comma the next one."""
     del ctx, param
-    from tracekit.diff.trace import ACTIONS  # noqa: PLC0415 - slow to import
+    from tracekit.diff.registry import ACTIONS  # noqa: PLC0415 - slow to import
 
     before, comma, word = incomplete.rpartition(",")
     named = before.split(",")

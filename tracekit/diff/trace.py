@@ -9,25 +9,12 @@ from dataclasses import dataclass, field, replace
 from tracekit.diff.judge import KeyJudgement
 from tracekit.diff.lateness import KeyTiming
 from tracekit.diff.readings import judge_as_known
+from tracekit.diff.registry import ACTIONS
 from tracekit.diff.sweep import Settled, Sweep
 from tracekit.eras.job import JobRules
 from tracekit.replay.feed import RowGroup, histories
 from tracekit.replay.run_context import RunContext
-from tracekit.verdict import (
-    CRON_JOB_ACTIONS,
-    JOB_ACTIONS,
-    TTL_ACTIONS,
-    Judgement,
-    Verdict,
-    time_order,
-)
-
-#: The actions of each controller, in the order of the report.
-ACTIONS: dict[str, tuple[str, ...]] = {
-    "job": JOB_ACTIONS,
-    "cronjob": CRON_JOB_ACTIONS,
-    "ttl": TTL_ACTIONS,
-}
+from tracekit.verdict import Judgement, Verdict, time_order
 
 Summary = dict[str, dict[str, dict[str, int]]]
 

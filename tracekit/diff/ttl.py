@@ -8,7 +8,7 @@ finalizer `foregroundDeletion`: that tells the work of this controller from most
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from tracekit.controllers.actions import Outcome
@@ -33,6 +33,7 @@ from tracekit.eras.constants import Constants
 from tracekit.eras.cronjob import CronJobEra
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.kube.views import JobView
+from tracekit.replay.feed import RowGroup
 from tracekit.replay.history import History, Revision
 from tracekit.replay.key_facts import CLOCK_SLACK_NS
 from tracekit.replay.run_context import RunContext
@@ -158,7 +159,11 @@ class TtlJudge:
     _runs: bool = False
     _stray: list[Judgement] = field(default_factory=list)
 
-    def add(self, history: History) -> None:
+    def passing(self, groups: Iterable[RowGroup]) -> Iterable[RowGroup]:
+        """The groups of a trace: the histories of its Jobs are all that it needs."""
+        return groups
+
+    def job(self, history: History) -> None:
         """Judge the Jobs of one name."""
         self.take(ttl_of_key(history, self.context))
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 import base64
 import zlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 import msgspec
 import orjson
@@ -18,9 +19,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tracekit.compare.fields import FieldDifference
-from tracekit.diff.cronjob import CronJobsTold
+from tracekit.diff.registry import told_types
 from tracekit.diff.sweep import Told
-from tracekit.diff.ttl import TtlTold
 from tracekit.judging.verdict_table import KEPT_SCHEMA, kept_table
 from tracekit.verdict import Judgement
 
@@ -44,8 +44,8 @@ class Found:
     #: Of its Jobs: all of them, or only the divergences.
     judgements: list[Judgement]
     told: Told
-    cron_jobs: CronJobsTold
-    ttl: TtlTold
+    #: What it has told the judges of the other controllers, by their names.
+    others: dict[str, Any]
     failures: list[Failure] = field(default_factory=list)
     #: What it took.
     cpu_ns: int = 0
@@ -53,13 +53,8 @@ class Found:
 
 def encoded(found: Found, others: Sequence[Judgement]) -> bytes:
     """As it is sent and kept: a Parquet file of the other judgements, with the rest beside it."""
-    cron_jobs, ttl = found.cron_jobs, found.ttl
-    plain = replace(
-        found,
-        judgements=_plain(found.judgements),
-        cron_jobs=replace(cron_jobs, judgements=_plain(cron_jobs.judgements)),
-        ttl=replace(ttl, judgements=_plain(ttl.judgements), stray=_plain(ttl.stray)),
-    )
+    told = {name: _plain_told(one) for name, one in found.others.items()}
+    plain = replace(found, judgements=_plain(found.judgements), others=told)
     beside = {_BESIDE: base64.b85encode(zlib.compress(msgspec.msgpack.encode(plain), 1))}
     rows = kept_table(others).replace_schema_metadata(beside)
     sink = pa.BufferOutputStream()
@@ -78,6 +73,11 @@ def decoded(content: bytes) -> tuple[Found, pa.Table]:
         beside = (rows.schema.metadata or {})[_BESIDE]
         packed = zlib.decompress(base64.b85decode(beside))
         found = msgspec.msgpack.decode(packed, type=Found)
+        types = told_types()
+        found.others = {
+            name: msgspec.convert(told, types[name], builtin_types=(bytes,))
+            for name, told in found.others.items()
+        }
     except (pa.ArrowException, msgspec.MsgspecError, KeyError, zlib.error) as error:
         raise ValueError("no part of a replay") from error
     if rows.schema.remove_metadata() != KEPT_SCHEMA:
@@ -92,6 +92,17 @@ def is_part(content: bytes) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _plain_told(told: Any) -> Any:
+    """What a judge tells, with its lists of judgements plain."""
+    lists = {entry.name: getattr(told, entry.name) for entry in fields(told)}
+    plain = {
+        name: _plain(value)
+        for name, value in lists.items()
+        if isinstance(value, list) and value and isinstance(value[0], Judgement)
+    }
+    return replace(told, **plain)
 
 
 def _plain(judgements: Iterable[Judgement]) -> list[Judgement]:

@@ -17,9 +17,9 @@ from tracekit.crew.tasks import Crew
 from tracekit.cron.zones import load_zone
 from tracekit.diff.cronjob import CronJobJudge
 from tracekit.diff.judge import KeyJudgement
+from tracekit.diff.registry import ACTIONS, Others, Scope
 from tracekit.diff.sweep import Settled, Sweep
-from tracekit.diff.trace import ACTIONS, DiffReport, diff_groups, judge_groups, upheld
-from tracekit.diff.ttl import TtlJudge
+from tracekit.diff.trace import DiffReport, diff_groups, judge_groups, upheld
 from tracekit.diff.unrecorded import as_far_as_recorded
 from tracekit.eras.cronjob import CronJobEra
 from tracekit.eras.detect import Detection
@@ -33,7 +33,7 @@ from tracekit.errors import UnsupportedVersionError, UsageError
 from tracekit.judging.collecting import collecting_rarely
 from tracekit.judging.detected import detected_gates, detected_version
 from tracekit.judging.found import Failure
-from tracekit.judging.pieces import Pieces, other_judges
+from tracekit.judging.pieces import Pieces
 from tracekit.judging.run_context import run_context_of
 from tracekit.judging.sink import Kept, Sink
 from tracekit.judging.verdict_table import (
@@ -218,9 +218,9 @@ class Judge:
         """The CronJob controller of the era, in the zone of its process."""
         return CronRunner(CronJobEra.of(self.era), load_zone(self.era.process_zone))
 
-    def _others(self, sweep: Sweep) -> tuple[CronJobJudge, TtlJudge]:
+    def _others(self, sweep: Sweep) -> Others:
         """The judges of the other controllers, which the Jobs' histories are handed on to."""
-        return other_judges(self.era, self._whole_context, sweep)
+        return Others(Scope(self.era, self._whole_context, sweep))
 
     @cached_property
     def _pieces(self) -> Pieces | None:
@@ -312,12 +312,11 @@ class Judge:
             self._pieces.judge_into(sink, self._as_recorded)
             return
         sweep = Sweep()
-        cron_jobs, ttl = self._others(sweep)
+        others = self._others(sweep)
         with collecting_rarely():
-            for judged in self._judged_keys(cron_jobs.passing(self._reader.groups(COLUMNS))):
+            for judged in self._judged_keys(others.passing(self._reader.groups(COLUMNS))):
                 sweep.add(judged.timing)
-                ttl.add(judged.replay.history)
-                cron_jobs.job(judged.replay.history)
+                others.job(judged.replay.history)
                 sink.job((judged.replay.history.namespace, judged.replay.history.name))
                 for judgement in judged.judgements:
                     sink.take(self._as_recorded(judgement))
@@ -327,7 +326,7 @@ class Judge:
             for judged in self._judged_keys(groups, again):
                 for judgement in judged.judgements:
                     sink.change(judgement, self._as_recorded(found.of(judgement)))
-            for judgement in (*found.missing, *cron_jobs.report(), *ttl.report()):
+            for judgement in (*found.missing, *others.report()):
                 sink.take(self._as_recorded(judgement))
 
     def _upheld(self, found: Settled) -> Settled:
@@ -386,17 +385,16 @@ class Judge:
         """Judge all Jobs, and keep the replay of one."""
         if self._of_jobs is None:
             sweep = Sweep()
-            cron_jobs, ttl = self._others(sweep)
+            others = self._others(sweep)
 
             def seen(judged: KeyJudgement) -> None:
-                ttl.add(judged.replay.history)
-                cron_jobs.job(judged.replay.history)
+                others.job(judged.replay.history)
                 if keep is not None:
                     self._keep(judged, keep)
 
             with collecting_rarely():
                 self._of_jobs = diff_groups(
-                    cron_jobs.passing(self._reader.groups(COLUMNS)),
+                    others.passing(self._reader.groups(COLUMNS)),
                     JobRules.of(self.era),
                     self.run_context,
                     observations=self._reader.rows,
@@ -404,8 +402,8 @@ class Judge:
                     seen=seen,
                     again=self._upheld,
                 )
-                self._of_others = [*cron_jobs.report(), *ttl.report()]
-                self._sweeps = (sweep, cron_jobs.sweep, ttl.sweep)
+                self._of_others = others.report()
+                self._sweeps = (sweep, *(judge.sweep for judge in others.judges.values()))
         return self._of_jobs
 
     def calls_ns(self, controller: str) -> list[int]:

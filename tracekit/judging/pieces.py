@@ -19,13 +19,10 @@ from typing import Final
 import pyarrow as pa
 
 from tracekit.crew.tasks import Crew, Lost
-from tracekit.cron.zones import load_zone
-from tracekit.diff.cronjob import CronJobJudge
 from tracekit.diff.readings import judge_as_known
+from tracekit.diff.registry import Others, Scope
 from tracekit.diff.sweep import Sweep
 from tracekit.diff.trace import upheld
-from tracekit.diff.ttl import TtlJudge
-from tracekit.eras.cronjob import CronJobEra
 from tracekit.eras.era import Era
 from tracekit.eras.job import JobRules
 from tracekit.errors import TraceFormatError, TracekitError, UsageError
@@ -34,7 +31,6 @@ from tracekit.judging.found import Failure, Found, decoded, encoded, is_part
 from tracekit.judging.kept import code_digest
 from tracekit.judging.sink import Sink
 from tracekit.judging.units import Key, Unit, cut, families, of_jobs
-from tracekit.replay.cron_runner import CronRunner
 from tracekit.replay.feed import COLUMNS, RowGroup, histories
 from tracekit.replay.run_context import RunContext
 from tracekit.trace.format.limits import are_lifted, lifted
@@ -150,26 +146,25 @@ class JudgeUnits:
         rules, jobs = JobRules.of(self.era), self.context.watching("jobs", "pods")
         sweep, failures = Sweep(), list[Failure]()
         judged_jobs, judgements = list[Key](), list[Judgement]()
-        cron_jobs, ttl = other_judges(self.era, self.context, sweep, frozenset(unit.cron_jobs))
-        for history in histories(cron_jobs.passing(groups), frozenset(unit.jobs)):
+        others = Others(Scope(self.era, self.context, sweep, frozenset(unit.cron_jobs)))
+        for history in histories(others.passing(groups), frozenset(unit.jobs)):
             key = (history.namespace, history.name)
             try:
                 judged = judge_as_known(history, rules, jobs)
-                ttl.add(history)
             except TracekitError:
                 raise
             except Exception as error:  # noqa: BLE001 - one key must not cost all others
                 failures.append(Failure(*key, f"{type(error).__name__}: {error}"))
                 continue
-            cron_jobs.job(history)
+            others.job(history)
             sweep.add(judged.timing)
             judged_jobs.append(key)
             judgements += judged.judgements
-        cron = cron_jobs.told()
+        told = others.told()
         kept = [j for j in judgements if self.built or j.divergent]
         rest = [j for j in judgements if not (self.built or j.divergent)]
         spent_ns = process_time_ns() - begun_ns
-        found = Found(judged_jobs, kept, sweep.told(), cron, ttl.told(), failures, spent_ns)
+        found = Found(judged_jobs, kept, sweep.told(), told, failures, spent_ns)
         return encoded(found, rest)
 
 
@@ -186,22 +181,6 @@ def check_code(theirs: str) -> None:
             "a worker has another tracekit of the same version: start workers from the same image "
             "as this one"
         )
-
-
-def other_judges(
-    era: Era,
-    context: RunContext,
-    sweep: Sweep,
-    cron_jobs: Collection[Key] | None = None,
-) -> tuple[CronJobJudge, TtlJudge]:
-    """The judges of the other controllers, which the Jobs' histories are handed on to."""
-    rules = CronJobEra.of(era)
-    runner = CronRunner(rules, load_zone(era.process_zone))
-    watched = context.watching("jobs", "cronjobs")
-    return (
-        CronJobJudge(runner, watched, sweep.beside("cronjob"), cron_jobs),
-        TtlJudge(rules, context.watching("jobs"), sweep.beside("ttl")),
-    )
 
 
 @dataclass
@@ -238,20 +217,18 @@ class Pieces:
     def judge_into(self, sink: Sink, as_recorded: Callable[[Judgement], Judgement]) -> None:
         """Judge all of the trace; the sink is told what one process would tell it."""
         sweep = Sweep()
-        cron_jobs, ttl = other_judges(self.era, self.context, sweep)
-        for found, others in self._found():
+        others = Others(Scope(self.era, self.context, sweep))
+        for found, rest in self._found():
             sweep.merge(found.told)
-            cron_jobs.merge(found.cron_jobs)
-            ttl.merge(found.ttl)
+            others.merge(found.others)
             for job in found.jobs:
                 sink.job(job)
             for judgement in found.judgements:
                 sink.take(as_recorded(judgement))
-            if others.num_rows:
-                sink.take_rows(others)
+            if rest.num_rows:
+                sink.take_rows(rest)
         if self.failures:  # whose calls are missing: nothing follows from silence
-            cron_jobs.context = replace(cron_jobs.context, whole=False)
-            ttl.context = replace(ttl.context, whole=False)
+            others.distrust_silence()
         whole = self.context.whole and not self.failures
         jobs = replace(self.context.watching("jobs", "pods"), whole=whole)
         groups = partial(self.reader.groups, COLUMNS)
@@ -259,7 +236,7 @@ class Pieces:
         for found, _ in self._again(sink.again(settled.keys)):
             for judgement in found.judgements:
                 sink.change(judgement, as_recorded(settled.of(judgement)))
-        for judgement in (*settled.missing, *cron_jobs.report(), *ttl.report()):
+        for judgement in (*settled.missing, *others.report()):
             sink.take(as_recorded(judgement))
 
     def _found(self) -> Iterator[tuple[Found, pa.Table]]:
