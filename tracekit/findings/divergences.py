@@ -56,20 +56,29 @@ _FALSE_ALARMS = (
 )
 
 
+#: What a controller of another package does against its rules (docs/extending.md).
+_OF_ANOTHER = "TK199"
+
+
+def _rule(identity: str, controller: str, action: str, verdict: Verdict) -> Rule:
+    claim = _CLAIMS[verdict].format(noun=_NOUNS.get(action, action))
+    return Rule(
+        identity,
+        f"{controller} controller: {claim}",
+        Severity.ERROR,
+        _DECIDED.format(verdict=verdict.value),
+        _FALSE_ALARMS,
+        "`tracekit explain TRACE {object}` shows the syncs around it; report it to "
+        "kubernetes/kubernetes with this trace, after `tracekit redact`.",
+        rank=10,
+    )
+
+
 def _rules() -> Iterator[Rule]:
     for block, (controller, action) in enumerate(ACTIONS):
         for place, verdict in enumerate(_VERDICTS):
-            claim = _CLAIMS[verdict].format(noun=_NOUNS[action])
-            yield Rule(
-                f"TK{101 + block * len(_VERDICTS) + place}",
-                f"{controller} controller: {claim}",
-                Severity.ERROR,
-                _DECIDED.format(verdict=verdict.value),
-                _FALSE_ALARMS,
-                "`tracekit explain TRACE {object}` shows the syncs around it; report it to "
-                "kubernetes/kubernetes with this trace, after `tracekit redact`.",
-                rank=10,
-            )
+            number = 101 + block * len(_VERDICTS) + place
+            yield _rule(f"TK{number}", controller, action, verdict)
 
 
 RULES = tuple(_rules())
@@ -82,7 +91,8 @@ _BY_VERDICT = {
 
 def rule_of(judgement: Judgement) -> Rule:
     """The rule that a divergence falls under."""
-    return _BY_VERDICT[judgement.controller, judgement.action, judgement.verdict]
+    what = judgement.controller, judgement.action, judgement.verdict
+    return _BY_VERDICT.get(what) or _rule(_OF_ANOTHER, *what)
 
 
 def find(facts: Facts) -> Iterator[Case]:
@@ -103,7 +113,7 @@ def _case(found: list[Judgement], owner: str | None) -> Case:
     rule = rule_of(first)
     where = first.object
     paths = ", ".join(_paths(first))
-    claim = _CLAIMS[first.verdict].format(noun=_NOUNS[first.action])
+    claim = _CLAIMS[first.verdict].format(noun=_NOUNS.get(first.action, first.action))
     if paths:
         claim += f" ({paths})"
     detail = f"{clock(first.time_ns)}, rv {first.resource_version}: {first.why}"

@@ -34,6 +34,7 @@ from tracekit.judging.collecting import collecting_rarely
 from tracekit.judging.detected import detected_gates, detected_version
 from tracekit.judging.found import Failure
 from tracekit.judging.pieces import Pieces
+from tracekit.judging.plugins import load_plugins
 from tracekit.judging.run_context import run_context_of
 from tracekit.judging.sink import Kept, Sink
 from tracekit.judging.verdict_table import (
@@ -183,6 +184,7 @@ class Judge:
         `crew`: who judges the trace in pieces; None: this process does, as a whole. `parts`: where
         the pieces are kept, under the same key.
         """
+        load_plugins()
         self.era = era
         self._reader = reader
         self._kept: dict[tuple[str, str], KeyJudgement] = {}
@@ -554,6 +556,7 @@ def judge_cron_jobs(reader: TraceReader, era: Era, run_context: RunContext) -> l
 
 def check_controllers(names: Sequence[str] | None) -> tuple[str, ...]:
     """The controllers that are named, or all; a UsageError for none and for an unknown one."""
+    load_plugins()
     if names is None:
         return tuple(ACTIONS)
     for name in names or ("",):

@@ -25,6 +25,7 @@ from typing import IO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tracekit.judging.plugins import load_plugins
 from tracekit.trace.format.header import header_document
 from tracekit.trace.reading.snapshot import Snapshot
 from tracekit.trace.stores.place import cache_folder
@@ -195,7 +196,8 @@ def code_digest() -> str:
                 content = entry.read_bytes()
                 digest.update(f"{path}\0{len(content)}\0".encode() + content)
 
-    add(files("tracekit"), "")
+    for name in ("tracekit", *load_plugins()):
+        add(files(name), "" if name == "tracekit" else name)
     for package in _DATA_PACKAGES:
         with suppress(PackageNotFoundError):
             digest.update(f"{package} {version(package)}".encode())

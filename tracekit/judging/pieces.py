@@ -29,6 +29,7 @@ from tracekit.errors import TraceFormatError, TracekitError, UsageError
 from tracekit.judging.collecting import collecting_rarely
 from tracekit.judging.found import Failure, Found, decoded, encoded, is_part
 from tracekit.judging.kept import code_digest
+from tracekit.judging.plugins import load_plugins
 from tracekit.judging.sink import Sink
 from tracekit.judging.units import Key, Unit, cut, families, of_jobs
 from tracekit.replay.feed import COLUMNS, RowGroup, histories
@@ -143,6 +144,7 @@ class JudgeUnits:
 
     def _found(self, unit: Unit, groups: Iterable[RowGroup]) -> bytes:
         begun_ns = process_time_ns()
+        load_plugins()
         rules, jobs = JobRules.of(self.era), self.context.watching("jobs", "pods")
         sweep, failures = Sweep(), list[Failure]()
         judged_jobs, judgements = list[Key](), list[Judgement]()
