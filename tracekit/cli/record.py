@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
@@ -176,9 +176,25 @@ def record(**values: Any) -> int:
     cluster = probe_cluster(client)
     recorder = _prepare(options, client, cluster, scope, console)
     uploading = nullcontext() if url is None else _uploading(options, url, console)
-    with uploading, watching(options.output) if options.judge else nullcontext():
+    with uploading, _judging(options, console):
         outcome = _run(recorder, options, console)
     return _report(outcome, console)
+
+
+def _judging(options: _Options, console: Console) -> AbstractContextManager[None]:
+    """What judges the trace meanwhile, if that is asked for; its lines go where data goes."""
+    if not options.judge:
+        return nullcontext()
+    stdout = sys.stdout  # a live table takes the place of it, and of what is printed to it
+
+    def say(line: str) -> None:
+        if console.is_terminal and stdout.isatty():
+            console.print(line, highlight=False, markup=False, soft_wrap=True)  # above the table
+        else:
+            stdout.write(f"{line}\n")
+            stdout.flush()
+
+    return watching(options.output, say)
 
 
 def _say(console: Console, text: str) -> None:

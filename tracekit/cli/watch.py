@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
@@ -47,6 +48,7 @@ _SHOWN = 12
 @click.option("--poll", type=DURATION, default="1s", show_default=True, help="Look so often.")
 @click.option("--duration", type=DURATION, help="End after this time, for example 10m.")
 @click.option("--once", is_flag=True, help="End when all that is there by now is judged.")
+@click.option("--beside", type=int, hidden=True, help="End with this process, a recorder.")
 @click.option("--webhook", metavar="URL", help="POST each finding there, as JSON.")
 @click.option("--metrics-port", type=int, help="Serve /metrics here.")
 @click.option("--metrics-address", default="127.0.0.1", help="Address of --metrics-port.")
@@ -70,6 +72,7 @@ def watch(
     poll: float,
     duration: float | None,
     once: bool,
+    beside: int | None,
     webhook: str | None,
     metrics_port: int | None,
     metrics_address: str,
@@ -98,7 +101,7 @@ def watch(
             posts.start()
             stack.callback(posts.close)
         with _signals(loop):
-            loop.run(poll, duration, once=once)
+            loop.run(poll, duration, once=once, beside=beside)
     if posts is not None and posts.failed:
         tell(f"{posts.failed} posts failed: {posts.last_error}")
     limit = {"error": ("error",), "warning": ("error", "warning")}.get(fail_on or "", ())
@@ -130,43 +133,62 @@ class _Loop:
         self.worst: dict[str, int] = {}
         self._latest: deque[News] = deque(maxlen=_SHOWN)
         self._stop = threading.Event()
+        self._due_s = 0.0
         self._lost = 0
 
     def stop(self) -> None:
         """End it soon; may be called from a signal handler."""
         self._stop.set()
 
-    def run(self, poll_s: float, duration_s: float | None, *, once: bool) -> None:
-        """Go on until the time is over; `once` until nothing new is there."""
+    def run(
+        self, poll_s: float, duration_s: float | None, *, once: bool, beside: int | None
+    ) -> None:
+        """Go on until the time is over; `once` until nothing new is there.
+
+        `beside` is the process whose record ends when this is stopped: the rest is judged then.
+        """
         console = Console(stderr=True)
         end_s = None if duration_s is None else time.monotonic() + duration_s
-        due_s, table = 0.0, None
+        table = None
         if console.is_terminal and sys.stdout.isatty():
             table = Live(console=console, auto_refresh=False)
             table.start()
         try:
             while True:
-                more = self._take()
-                now_s, spent_s = time.monotonic(), time.process_time()
-                if once and not more:
-                    self._tell(self._live.judge(last=True))
-                    return
-                if now_s >= due_s and not (once and more):
-                    self._tell(self._live.judge())
-                    # Judging must leave the processor to others, the recorder first of all: by its
-                    # own time, for on a busy machine the clock counts the time of others.
-                    due_s = time.monotonic() + _SHARE * (time.process_time() - spent_s)
-                if not once:
-                    self._tell(self._live.leader(time.time_ns()))
+                if beside is not None and os.getppid() != beside:
+                    self.stop()  # a recorder that was killed says nothing
+                stopped = self._stop.is_set() or (end_s is not None and time.monotonic() >= end_s)
+                ends = once or (beside is not None and stopped)
+                more = self._turn(ends=ends)
                 if table is not None:
                     table.update(self._shown(), refresh=True)
-                if self._stop.is_set() or (end_s is not None and time.monotonic() >= end_s):
+                if ends and not more:
+                    return
+                if stopped and not ends:
                     return
                 if not more:
                     self._stop.wait(poll_s)
         finally:
             if table is not None:
                 table.stop()
+
+    def _turn(self, *, ends: bool) -> bool:
+        """Take in what is new, judge and tell; whether there may be more.
+
+        With `ends` all that is there is taken in first, and then judged as the whole that it is.
+        """
+        more = self._take()
+        if ends:
+            self._tell([] if more else self._live.judge(last=True))
+            return more
+        if time.monotonic() >= self._due_s:
+            spent_s = time.process_time()
+            self._tell(self._live.judge())
+            # Judging must leave the processor to others, the recorder first of all: by its own
+            # time, for on a busy machine the clock counts the time of others.
+            self._due_s = time.monotonic() + _SHARE * (time.process_time() - spent_s)
+        self._tell(self._live.leader(time.time_ns()))
+        return more
 
     def _take(self) -> bool:
         """Take in what is new; whether there may be more."""

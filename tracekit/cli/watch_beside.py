@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,9 +15,19 @@ _PATIENCE_S = 60.0
 
 
 @contextmanager
-def watching(trace: Path) -> Iterator[None]:
-    """Judge a trace that is there already, in a process of its own; its news go to stdout."""
-    process = subprocess.Popen([sys.executable, "-m", "tracekit", "watch", str(trace)])  # noqa: S603
+def watching(trace: Path, say: Callable[[str], None]) -> Iterator[None]:
+    """Judge a trace that is there already, in a process of its own.
+
+    `say` gets each line that it tells, from a thread; all have come when the recorder has ended and
+    what it wrote last is judged. Ctrl-C is for the recorder, which has the last row to write.
+    """
+    beside = ("--beside", str(os.getpid()))
+    command = [sys.executable, "-m", "tracekit", "watch", str(trace), *beside]
+    process = subprocess.Popen(  # noqa: S603
+        command, stdout=subprocess.PIPE, text=True, encoding="utf-8", start_new_session=True
+    )
+    reader = threading.Thread(target=_read, args=(process, say), daemon=True)
+    reader.start()
     try:
         yield
     finally:
@@ -25,3 +37,10 @@ def watching(trace: Path) -> Iterator[None]:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+        reader.join()
+
+
+def _read(process: subprocess.Popen[str], say: Callable[[str], None]) -> None:
+    assert process.stdout is not None  # noqa: S101 - it is a pipe
+    for line in process.stdout:
+        say(line.rstrip("\n"))
