@@ -18,6 +18,7 @@ from tests.e2e.kubelet_logs import ContainerLogs
 from tests.e2e.recorder import Recording, tracekit, until
 from tests.e2e.scene import Scene, is_running, pod_template
 from tests.e2e.setup import grant_printed, open_scene
+from tracekit.trace.format.model import HEADER_NAME
 from tracekit.trace.reading.reader import TraceReader
 
 pytestmark = pytest.mark.e2e
@@ -81,7 +82,7 @@ def test_last_words_of_all_that_failed(cluster: Cluster, tmp_path: Path) -> None
     grant_printed(cluster, "-A", "--logs", "failed")
     trace = tmp_path / "trace"
     recording = Recording(cluster, trace, "-A", "--logs", "failed", "--redact", "all")
-    until(lambda: trace.exists() and TraceReader(trace).rows > 10)
+    until(lambda: (trace / HEADER_NAME).exists() and TraceReader(trace).rows > 10)
     scene = open_scene(cluster, "words")
     scene.job("good", {"run": 0.3, **SAYS}, completions=2)
     scene.job("fails", {"run": 0.3, "exit": 3, **SAYS}, backoffLimit=0)

@@ -206,21 +206,42 @@ def test_older_rows_become_a_list_of_what_lives() -> None:
     table = lied().table(NAMES)
     times = table["recv_ns"].to_pylist()
     middle = times[len(times) // 2]
-    window = relisted(table, middle)
-    names = ("stream", "uid", "rv", "type", "recv_ns")
+    window, over = relisted(table, middle)
+    names = ("stream", "uid", "rv", "type", "recv_ns", "namespace", "job")
     rows = window.select(names).to_pylist()
-    old = [r for r in rows if r["recv_ns"] < middle and r["stream"] != "leases"]
+
+    def is_cut(row: dict[str, Any]) -> bool:
+        together = row["job"] is None or (row["namespace"], row["job"]) in over
+        return together and row["recv_ns"] < middle and row["stream"] != "leases"
+
+    old = [r for r in rows if is_cut(r)]
     assert {r["type"] for r in old} == {"LIST", "LIST_BEGIN", "LIST_END"}
     listed = {(r["stream"], r["uid"]): r["rv"] for r in old if r["type"] == "LIST"}
     assert len(listed) == sum(r["type"] == "LIST" for r in old)
     live: dict[tuple[str, str], int] = {}
     for r in table.select(names).to_pylist():
-        if r["recv_ns"] < middle and r["uid"] and r["stream"] != "leases":
+        if is_cut(r) and r["uid"]:
             key = (r["stream"], r["uid"])
             live.pop(key, None) if r["type"] == "DELETED" else live.update({key: r["rv"]})
     assert listed == live
-    new = [r for r in rows if r["recv_ns"] >= middle]
-    assert new == [r for r in table.select(names).to_pylist() if r["recv_ns"] >= middle]
+    whole = [r for r in rows if not is_cut(r) and r["stream"] != "leases"]
+    assert whole == [
+        r for r in table.select(names).to_pylist() if not is_cut(r) and r["stream"] != "leases"
+    ]
+    # A Job to which something happens keeps all of its rows, so that nothing is made up of it.
+    assert any(r["recv_ns"] < middle for r in whole)
+    assert over
+
+
+def test_where_nothing_lives_on_nothing_older_is_kept() -> None:
+    table = lied().table(NAMES, types=["DELETED"])
+    after_ns = max(table["recv_ns"].to_pylist()) + 1
+    assert relisted(table, after_ns)[0].num_rows == 0
+    new = table.set_column(
+        table.schema.get_field_index("recv_ns"), "recv_ns",
+        pa.array([after_ns] * table.num_rows, table.schema.field("recv_ns").type),
+    )  # fmt: skip
+    assert relisted(new, after_ns)[0].num_rows == table.num_rows > 0
 
 
 def jobs(*rows: dict[str, object]) -> pa.Table:

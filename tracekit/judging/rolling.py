@@ -8,11 +8,11 @@
     rest = rolling.close(run_context)           # with what was missing at the end
 
 The Job controller's part is judged here, and the TTL controller's; CronJobs are not. Only Jobs with
-new rows are searched again, and those of which time alone may tell something: when a deadline or
-TTL is over, and ever more rarely while nothing comes. A judgement is certain when its write is
-older than `settled_after_ns` and so are the rows that could explain it otherwise; a divergence is
-never said before that. An action that never came is said when what others were given meanwhile
-proves it; if it comes after all, it is said to be late.
+new rows are searched again, when these are certain, and those of which time alone may tell
+something: when a deadline or TTL is over, and ever more rarely while nothing comes. A judgement is
+certain when its write is older than `settled_after_ns` and so are the rows that could explain it
+otherwise; a divergence is never said before that. An action that never came is said when what
+others were given meanwhile proves it; if it comes after all, it is said to be late.
 
 What is kept is the rows of the Jobs that are still there, as Arrow has them, and some hundred bytes
 for each sync of the last minutes (`PAST_NS`). Of a Job at which nothing happens nothing else is
@@ -66,6 +66,9 @@ class _Known:
     """What was found of the Jobs of one name when they were last searched."""
 
     last_ns: int = 0  # receive time of the latest row
+    #: Of the first row, or judgement, that nothing was said of yet; None: there is none.
+    open_ns: int | None = None
+    has_new_rows: bool = False
     judgements: list[Judgement] = field(default_factory=list)  # that are not said
     said: set[tuple[object, ...]] = field(default_factory=set)
     timing: KeyTiming = _NOTHING
@@ -89,7 +92,6 @@ class RollingJudge:
         self._rules, self._ttl_era = JobRules.of(era), CronJobEra.of(era)
         self._settled_after_ns = settled_after_ns
         self._tables: list[pa.Table] = []
-        self._dirty: set[Key] = set()
         self._known: dict[Key, _Known] = {}
         self._misnamed = _Known()  # rows may say that they are another Job's than they are
         #: Of Jobs that rest or are gone, for the Job controller and the TTL controller.
@@ -122,7 +124,7 @@ class RollingJudge:
         self._tables.append(rows)
         while len(self._tables) > 1 and self._tables[-2].num_rows <= 2 * self._tables[-1].num_rows:
             self._tables[-2:] = [_joined(self._tables[-2:])]
-        latest = rows.group_by(["namespace", "job"]).aggregate([("recv_ns", "max")])
+        latest = rows.group_by(["namespace", "job"]).aggregate([("recv_ns", "min_max")])
         for row in latest.to_pylist():
             namespace, job = row["namespace"], row["job"]
             if namespace is None:
@@ -131,8 +133,10 @@ class RollingJudge:
             keys = [(namespace, job)] if job else [k for k in self._known if k[0] == namespace]
             for key in keys:
                 known = self._known.setdefault(key, _Known())
-                known.last_ns = max(known.last_ns, row["recv_ns_max"] or 0)
-                self._dirty.add(key)
+                times = row["recv_ns_min_max"]
+                known.last_ns, known.has_new_rows = max(known.last_ns, times["max"] or 0), True
+                if known.open_ns is None:
+                    known.open_ns = times["min"] or 0
 
     def judgements(self, run_context: RunContext) -> list[Judgement]:
         """What has become certain since the last call, by time.
@@ -141,41 +145,41 @@ class RollingJudge:
         """
         context = replace(run_context, end_ns=self._now_ns)
         certain_ns = self._now_ns - self._settled_after_ns
-        self._judge(context)
+        self._judge(context, certain_ns)
         # What came after is known, and proves nothing yet: other rows of that time may be coming.
         found = [
             judgement
             for known, judgement in self._settled(replace(context, end_ns=certain_ns))
             if judgement.time_ns <= certain_ns and _say(known, judgement)
         ]
-        self._rest(self._now_ns - 2 * self._settled_after_ns)
+        self._rest(certain_ns)
         self._forget(certain_ns)
         return in_order(found)
 
     def close(self, run_context: RunContext) -> list[Judgement]:
         """The rest, by time, with what the record ends without."""
-        self._dirty.update(key for key, known in self._known.items() if known.look_ns is not None)
-        self._judge(run_context)
+        self._judge(run_context, None)
         return in_order(
             judgement for known, judgement in self._settled(run_context) if _say(known, judgement)
         )
 
     # Searching.
 
-    def _judge(self, run_context: RunContext) -> None:
-        """Search again what has new rows, and what was waiting for time to pass."""
-        recent_ns = self._now_ns - 2 * self._settled_after_ns
+    def _judge(self, run_context: RunContext, certain_ns: int | None) -> None:
+        """Search what has something to say by then: all that is open, without a time.
+
+        A Job whose rows are too young to be certain is not searched for nothing.
+        """
         # A new process has another queue: since when it owes something is found anew.
         renewed = run_context.interruptions != self._interruptions
         self._interruptions = run_context.interruptions
-        wanted = self._dirty | {
+        wanted = {
             key
             for key, known in self._known.items()
-            if known.last_ns >= recent_ns
-            or (known.look_ns is not None and known.look_ns <= self._now_ns)
-            or (renewed and known.owes)
+            if (known.open_ns is not None and (certain_ns is None or known.open_ns <= certain_ns))
+            or (known.look_ns is not None and (certain_ns is None or known.look_ns <= self._now_ns))
+            or ((renewed or known.has_new_rows) and known.owes)
         }
-        self._dirty.clear()
         if not wanted:
             return
         context, ttl_context = run_context.watching("jobs", "pods"), run_context.watching("jobs")
@@ -192,6 +196,10 @@ class RollingJudge:
             known.ttl = _ttl_since(ttl_of_key(history, ttl_context), known.resting_since_ns)
             known.is_gone = bool(history.jobs) and history.jobs[-1].type == "DELETED"
             known.look_ns = _next_look(history, known.last_ns, self._now_ns)
+            known.open_ns, known.has_new_rows = None, False
+            if certain_ns is not None and known.last_ns > certain_ns:
+                later_ns = [j.time_ns for j in known.judgements if j.time_ns > certain_ns]
+                known.open_ns = min(later_ns, default=known.last_ns)
 
     def _groups(self, wanted: Collection[Key]) -> Iterator[RowGroup]:
         """The rows of some Jobs."""
@@ -226,7 +234,7 @@ class RollingJudge:
         for known in self._known.values():
             if known.last_ns >= before_ns or known.resting_since_ns >= known.last_ns:
                 continue
-            if known.owes:
+            if known.open_ns is not None or known.owes:
                 continue
             self._take_over(known)
             known.judgements, known.timing, known.ttl = [], _NOTHING, TtlOfKey()

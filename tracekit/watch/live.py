@@ -157,8 +157,16 @@ class LiveJudge:
             if finding.id.startswith(_NOT_LIVE):
                 continue
             for case in finding.cases:
-                if case.from_ns <= certain_ns and case.badness is not Severity.INFO:
+                if case.from_ns <= certain_ns and self._is_whole(case):
                     yield from self._case(case)
+
+    def _is_whole(self, case: Case) -> bool:
+        """Whether all is known that decides it, and it is worth telling."""
+        if case.badness is Severity.INFO:
+            return False
+        key = (case.target.namespace, case.target.name)
+        cut_ns = max(window.cut_ns(key) for window in (self._around, self._recent))
+        return case.target.kind != "Job" or case.from_ns >= cut_ns
 
     def _case(self, case: Case) -> Iterator[News]:
         key = (case.rule.id, case.target.kind, case.target.namespace, case.target.name)
