@@ -83,8 +83,13 @@ class Watching:
         """How long after it happened each of some kinds was told."""
         return [n["told_s"] - n["time_ns"] / 1e9 for n in self.of(*ids, since_s=since_s)]
 
+    def kill(self) -> None:
+        """End it, if it has not ended."""
+        self.process.kill()
+        self.process.wait(10)
+
     def stop(self) -> None:
-        """End it."""
+        """End it as Ctrl-C does."""
         self.process.send_signal(signal.SIGINT)
         assert self.process.wait(60) == 0, self.said
         assert "Traceback" not in "".join(self.said)
@@ -160,6 +165,7 @@ def test_what_goes_wrong_is_told_while_it_does(
             _with_old_news(view, watching, measured)
         watching.stop()
     finally:
+        watching.kill()
         recording.kill()
         measured["told"] = watching.told
         (tmp_path / "measured.json").write_text(json.dumps(measured, indent=1))

@@ -37,7 +37,9 @@ CHURN = {
 }
 #: The same of CronJobs and TTLs, of which the churn has none or few.
 SCENES = {
+    "TK143": "cron-policy-allow",  # first, for there is one place for it
     "TK136": "cron-body-label",
+    "TK137": "cron-job-removed",
     "TK142": "cron-history-missing",
     "TK157": "ttl-missing",
     "TK159": "ttl-longer",

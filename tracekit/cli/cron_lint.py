@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import Any
@@ -20,27 +19,20 @@ from tracekit.cli.cron_options import (
 )
 from tracekit.cli.sql import tell_problems
 from tracekit.cli.trace_options import output_option
-from tracekit.cron import CronSpecError, Generation, UnknownZoneError, Zone, load_zone, parse
+from tracekit.cron import Zone
 from tracekit.cron.gotime import rfc3339
 from tracekit.cronlint.classes import CLASSES
-from tracekit.cronlint.comparison import Comparison, compare
-from tracekit.cronlint.croniter_reading import Question, Reading, croniter_reading
+from tracekit.cronlint.croniter_reading import Reading
+from tracekit.cronlint.linting import LONGEST_RUNS, Asked, Linted, entry_of, linted
 from tracekit.cronlint.sources import Entry, crontab_entries, manifest_entries
 from tracekit.cronlint.surprises import (
     SURPRISES,
-    Surprise,
-    changes,
-    clock_changes,
-    deadline,
-    never_due,
-    overlaps,
 )
-from tracekit.eras.cron_spec import TimeZoneError, kubernetes_spec
-from tracekit.eras.cronjob import Controller, CronJobEra
+from tracekit.eras.cronjob import CronJobEra
 from tracekit.eras.era import NEWEST, Era
 from tracekit.eras.version import KubeVersion
 from tracekit.errors import UsageError
-from tracekit.kube.timestamps import NS_PER_S, format_rfc3339
+from tracekit.kube.timestamps import format_rfc3339
 from tracekit.report.documents import write_document
 from tracekit.report.table import counted, write_line
 from tracekit.sql.session import Session
@@ -49,36 +41,7 @@ from tracekit.trace.stores.place import is_url
 
 _FILE_BYTES_MAX = 4_000_000
 _SHOWN = 3
-#: Readers are compared from here on, too: most differ at a clock change only.
-_BEFORE_CHANGE_NS = 7_200 * NS_PER_S
 _MANIFESTS = {".yaml", ".yml", ".json"}
-_LONGEST_RUNS = """
-SELECT c.namespace, c.cronjob, any_value(c.schedule) AS schedule, any_value(c.time_zone) AS zone,
-       any_value(c.starting_deadline_s) AS deadline_s, any_value(c.concurrency_policy) AS policy,
-       max(j.duration_s) AS run_s
-FROM cronjobs c LEFT JOIN jobs j USING (trace, namespace, cronjob)
-GROUP BY c.trace, c.cronjob_uid, c.namespace, c.cronjob ORDER BY ALL
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """What the command line says, for every schedule alike."""
-
-    version: KubeVersion
-    zone: Zone
-    at_ns: int
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Result:
-    """What is said about one schedule."""
-
-    entry: Entry
-    zone: Zone
-    comparison: Comparison
-    surprises: tuple[Surprise, ...]
 
 
 @click.command("lint")
@@ -132,8 +95,8 @@ def lint(
         )
     version = KubeVersion.parse(kubernetes_version or recorded or str(NEWEST))
     zone = process_zone(process_zone_name)
-    asked = _Asked(version, zone, from_ns(from_text), count)
-    results = [_result(entry, asked) for entry in entries]
+    asked = Asked(version, zone, from_ns(from_text), count)
+    results = [linted(entry, asked) for entry in entries]
     only = results[0].comparison
     if not entries[0].where and None not in (only.kubernetes.refused, only.croniter.refused):
         raise UsageError(
@@ -151,7 +114,7 @@ def lint(
     return 1 if found & failing else 0
 
 
-def _said_of(result: _Result) -> Iterator[str]:
+def _said_of(result: Linted) -> Iterator[str]:
     """The classes of a schedule's disagreements, and the names of its surprises."""
     yield from result.comparison.classes
     yield from (surprise.name for surprise in result.surprises)
@@ -207,71 +170,13 @@ def _is(path: Path, kind: Any) -> bool:
 def _recorded(source: str) -> tuple[list[Entry], str | None]:
     session = Session([source])
     tell_problems(session, set())
-    entries = [
-        Entry(
-            f"{row['namespace']}/{row['cronjob']}",
-            row["schedule"] or "",
-            row["zone"],
-            row["deadline_s"],
-            row["policy"],
-            row["run_s"],
-        )
-        for row in session.rows(_LONGEST_RUNS)
-    ]
+    entries = [entry_of(row) for row in session.rows(LONGEST_RUNS)]
     if not entries:
         raise UsageError(f"{source} has no CronJob: name another trace.")
     return entries, session.sources[0].header.kubernetes_version
 
 
-def _result(entry: Entry, asked: _Asked) -> _Result:
-    """Both readings of one schedule, and what else its owner should know."""
-    zone, at_ns = asked.zone, asked.at_ns
-    try:
-        full = kubernetes_spec(entry.schedule, time_zone=entry.time_zone, version=asked.version)
-        zone = load_zone(entry.time_zone) if entry.time_zone else zone
-    except (TimeZoneError, UnknownZoneError) as error:
-        theirs = croniter_reading(Question(entry.schedule, at_ns, zone), asked.count)
-        refused = Comparison(Reading(refused=str(error)), theirs, ("time-zone",))
-        return _Result(entry, zone, refused, ())
-
-    def reading(generation: Generation, from_ns: int = at_ns) -> Comparison:
-        return compare(
-            entry.schedule,
-            spec=full.spec,
-            generation=generation,
-            zone=zone,
-            at_ns=from_ns,
-            count=asked.count,
-        )
-
-    comparison = reading(full.generation)
-    try:
-        schedule = parse(full.spec, full.generation)
-    except CronSpecError:
-        return _Result(entry, zone, comparison, ())
-    for change_s in changes(zone, at_ns // NS_PER_S):
-        if not comparison.agree:
-            break
-        before_ns = max(at_ns, change_s * NS_PER_S - _BEFORE_CHANGE_NS)
-        there = reading(full.generation, before_ns)
-        comparison = comparison if there.agree else there
-    polling = CronJobEra.of(Era.resolve(asked.version)).controller is Controller.POLLING
-    surprises = [
-        *never_due(schedule, at_ns),
-        *deadline(schedule, entry.deadline_s, polling=polling),
-        *clock_changes(schedule, zone, at_ns),
-        *overlaps(schedule, zone, at_ns, entry.run_s, entry.policy),
-        *(Surprise("kubernetes", note) for note in full.notes),
-    ]
-    other = next(each for each in Generation if each is not full.generation)
-    if not entry.time_zone and reading(other).kubernetes != comparison.kubernetes:
-        since = "1.22 and later" if full.generation is Generation.GEN1 else "1.21 and earlier"
-        text = f"Kubernetes {since} ({other.value}) reads it differently: compare before you move"
-        surprises.append(Surprise("generation", text))
-    return _Result(entry, zone, comparison, tuple(surprises))
-
-
-def _lines(results: list[_Result], asked: _Asked) -> Iterator[str]:
+def _lines(results: list[Linted], asked: Asked) -> Iterator[str]:
     for result in results:
         comparison, entry = result.comparison, result.entry
         both_refuse = comparison.agree and comparison.kubernetes.refused is not None
@@ -311,7 +216,7 @@ def _shown(reading: Reading, zone: Zone, start: int) -> str:
     return alike + (", ".join(times) or "never")
 
 
-def _document(results: list[_Result], asked: _Asked) -> dict[str, Any]:
+def _document(results: list[Linted], asked: Asked) -> dict[str, Any]:
     classes = Counter(name for result in results for name in result.comparison.classes)
     era = CronJobEra.of(Era.resolve(asked.version))
     return {

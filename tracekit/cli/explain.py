@@ -20,11 +20,18 @@ from tracekit.cli.trace_options import (
     range_options,
     rules_options,
 )
+from tracekit.cron import load_zone
+from tracekit.cronlint.linting import LONGEST_RUNS, Asked, entry_of, linted, notes_of
+from tracekit.cronlint.surprises import Surprise
+from tracekit.eras.version import KubeVersion
 from tracekit.errors import UsageError
 from tracekit.report.account import Account, clock, styled_lines
 from tracekit.report.documents import write_document
 from tracekit.report.replay import judgement_document
-from tracekit.report.table import NO_WIDTH, terminal_width, write_indented
+from tracekit.report.table import NO_WIDTH, terminal_width, write_indented, write_line
+
+#: Times that both readers of a schedule are asked for.
+_COUNT = 20
 
 
 @click.command()
@@ -70,10 +77,43 @@ def explain(
     if not told:  # a file that breaks only when it is read; others are named already
         told = tell_problems(opened, told)
     tell_all(opened.warnings, told)
+    release = parse_version(options["kubernetes_version"])
+    notes = schedule_notes(opened, account, release, options["process_zone"])
     if output == "json":
-        write_document(account_document(account), sys.stdout)
+        write_document(account_document(account) | _noted(notes), sys.stdout)
     else:
         _render(account, verbose=options["verbose"])
+        for note in notes:
+            write_line(f"schedule {note.name}: {note.text}", sys.stdout, then=2)
+
+
+def schedule_notes(
+    trace: Trace, account: Account, version: str | None, zone: str | None
+) -> list[Surprise]:
+    """What `cron lint` says of a CronJob's schedule, from the end of the record on.
+
+    No verdict rests on it.
+    """
+    if account.kind != "CronJob":
+        return []
+    relation = trace.sql(LONGEST_RUNS)
+    rows = [dict(zip(relation.columns, row, strict=True)) for row in relation.fetchall()]
+    row = next(
+        (r for r in rows if (r["namespace"], r["cronjob"]) == (account.namespace, account.name)),
+        None,
+    )
+    release = version or trace.header.kubernetes_version
+    if row is None or release is None:
+        return []
+    (end,) = trace.sql("SELECT epoch_ns(trace_end())").fetchall()[0]
+    asked = Asked(KubeVersion.parse(release), load_zone(zone or "UTC"), end, _COUNT)
+    return list(notes_of(linted(entry_of(row), asked)))
+
+
+def _noted(notes: list[Surprise]) -> dict[str, object]:
+    if not notes:
+        return {}
+    return {"schedule_notes": [{"name": note.name, "text": note.text} for note in notes]}
 
 
 def account_document(account: Account) -> dict[str, object]:

@@ -38,8 +38,10 @@ if TYPE_CHECKING:
 
     from tracekit.eras.era import Era
 
-#: After a turn of judging it rests so many times the processor's time that the turn took.
+#: After a turn of judging it rests so many times the processor's time that the turn took, …
 _SHARE = 5
+#: … but not longer: where there is so much to judge, the delay must not grow with it.
+_REST_MAX_S = 30.0
 _SHOWN = 12
 
 
@@ -106,6 +108,11 @@ def watch(
         tell(f"{posts.failed} posts failed: {posts.last_error}")
     limit = {"error": ("error",), "warning": ("error", "warning")}.get(fail_on or "", ())
     return 1 if any(loop.worst.get(severity) for severity in limit) else 0
+
+
+def rest_s(turn_s: float) -> float:
+    """How long it rests after a turn that took so much of the processor's time."""
+    return min(_SHARE * turn_s, _REST_MAX_S)
 
 
 @contextmanager
@@ -186,7 +193,7 @@ class _Loop:
             self._tell(self._live.judge())
             # Judging must leave the processor to others, the recorder first of all: by its own
             # time, for on a busy machine the clock counts the time of others.
-            self._due_s = time.monotonic() + _SHARE * (time.process_time() - spent_s)
+            self._due_s = time.monotonic() + rest_s(time.process_time() - spent_s)
         self._tell(self._live.leader(time.time_ns()))
         return more
 

@@ -18,6 +18,9 @@ from tracekit.kube.views import Condition, JobStatus
 #: in whole seconds of the wire.
 _FRESH_APART_NS = 2 * NS_PER_S
 
+#: The condition that says that a Job will be complete, from when it can be delayed.
+_DECIDED = "SuccessCriteriaMet"
+
 
 class Interval(NamedTuple):
     """When a sync ran, as far as the record tells; `slack_ns` for clocks that differ."""
@@ -90,10 +93,19 @@ def _apart(
     expected: JobStatus, observed: JobStatus, fresh_ns: int, writing_ns: int
 ) -> list[FieldDifference]:
     """Times taken in this sync that are much older than the newest of them."""
-    fresh = [
-        (path, getattr(observed, name))
+    # The completion time is taken right after the interim condition's, when a Job is decided to be
+    # complete and nothing is written yet; the terminal condition is stamped when it is set.
+    decided_ns = {
+        at_ns + later_ns
+        for c in observed.conditions
+        if c.type == _DECIDED and (at_ns := c.last_transition_ns) is not None
+        for later_ns in (0, NS_PER_S)
+    }
+    fresh: list[tuple[str, Any]] = [
+        (path, at_ns)
         for name, path in TIMES
         if getattr(expected, name) == fresh_ns
+        and (at_ns := getattr(observed, name)) not in decided_ns
     ]
     for position, (left, right) in enumerate(
         zip(expected.conditions, observed.conditions, strict=True)

@@ -163,6 +163,20 @@ def test_a_trace_brings_its_version_deadlines_and_run_times(tmp_path: Path) -> N
     assert names(by_name["t-cronjobs/allow"]) == []
 
 
+def test_explain_notes_what_lint_says_and_no_verdict_rests_on_it(tmp_path: Path) -> None:
+    trace = tmp_path / "t"
+    import_log(TRACES / "v1.36.3-all/watch.jsonl.zst", trace, "v1.36.3-all")
+    told = {}
+    for name in ("bad", "forbid", "allow"):
+        words = ["explain", str(trace), f"t-cronjobs/{name}"]
+        found = json.loads(CliRunner().invoke(cli, [*words, "-o", "json"]).stdout)
+        assert found["divergences"] == []
+        told[name] = [note["name"] for note in found.get("schedule_notes", [])]
+    assert told == {"bad": ["every", "never-due"], "forbid": ["overlap"], "allow": []}
+    text = CliRunner().invoke(cli, ["explain", str(trace), "t-cronjobs/bad"]).stdout
+    assert "schedule never-due: @every counts from the last 20 s" in text
+
+
 @pytest.mark.parametrize(
     ("args", "words"),
     [

@@ -154,3 +154,26 @@ def test_times_are_told_as_rfc_3339() -> None:
         STATUS, replace(STATUS, start_ns=at(0)), fresh_ns=FRESH_NS, window=WINDOW
     )
     assert (found.expected, found.observed) == ("2026-03-01T11:00:00Z", "2026-03-01T12:00:00Z")
+
+
+@pytest.mark.parametrize(
+    ("decided_s", "apart"), [(0, []), (-1, []), (-6, ["status.completionTime"])]
+)
+def test_the_completion_time_is_as_old_as_the_decision(decided_s: int, apart: list[str]) -> None:
+    """A sync that waits between the decision and its last write takes two times far apart."""
+    window = Interval(at(-9), at(2.5), slack_ns=NS_PER_S)
+    expected = replace(
+        STATUS,
+        completion_ns=FRESH_NS,
+        conditions=(
+            cond("SuccessCriteriaMet", floor_second(at(-5 + decided_s))),
+            cond("Complete", FRESH_NS),
+        ),
+    )
+    observed = replace(
+        expected,
+        completion_ns=floor_second(at(-5)),
+        conditions=(expected.conditions[0], cond("Complete", floor_second(at(0)))),
+    )
+    found = status_differences(expected, observed, fresh_ns=FRESH_NS, window=window)
+    assert [difference.path for difference in found] == apart
