@@ -11,6 +11,7 @@ from rich.text import Text
 
 from tracekit.api import Trace
 from tracekit.cli.completion import complete_key, complete_trace
+from tracekit.cli.linted import LONGEST_RUNS, Asked, entry_of, linted, notes_of
 from tracekit.cli.sql import tell_problems
 from tracekit.cli.talk import tell_all, tell_judging
 from tracekit.cli.trace_options import (
@@ -21,7 +22,6 @@ from tracekit.cli.trace_options import (
     rules_options,
 )
 from tracekit.cron import load_zone
-from tracekit.cronlint.linting import LONGEST_RUNS, Asked, entry_of, linted, notes_of
 from tracekit.cronlint.surprises import Surprise
 from tracekit.eras.version import KubeVersion
 from tracekit.errors import UsageError
