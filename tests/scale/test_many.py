@@ -119,7 +119,6 @@ class _Killer(threading.Thread):
 
 
 def test_a_bucket_under_dask_with_a_worker_killed_and_a_store_that_fails(
-    cluster: Cluster,
     server: S3,
     folder: Path,
     tmp_path: Path,
@@ -135,20 +134,19 @@ def test_a_bucket_under_dask_with_a_worker_killed_and_a_store_that_fails(
     assert expected[0] == 0
 
     monkeypatch.setenv("TRACEKIT_CACHE_DIR", str(tmp_path / "workers"))
-    settings = {k: v for k, v in os.environ.items() if k.startswith(("AWS", "TRACEKIT"))}
-    cluster._client.run(os.environ.update, settings)
-    monkeypatch.setattr("tracekit.crew.cluster.Cluster", lambda *_: _Held(cluster))
-    with server.failing(every=20):
-        killer = _Killer(cluster)
-        killer.start()
+    with Cluster("local", 2) as cluster:  # its workers, and who follows them, have these settings
+        monkeypatch.setattr("tracekit.crew.cluster.Cluster", lambda *_: _Held(cluster))
+        with server.failing(every=20):
+            killer = _Killer(cluster)
+            killer.start()
+            found = run(capsys, *asked, "--scheduler", "tcp://held", "--parts", "s3://fleet/parts")
+            killer.join()
+        assert killer.killed
+        assert found == expected
+        assert server.failed > 0
+        server.delete(next(iter(server.names("fleet/parts/replay"))))
         found = run(capsys, *asked, "--scheduler", "tcp://held", "--parts", "s3://fleet/parts")
-        killer.join()
-    assert killer.killed
-    assert found == expected
-    assert server.failed > 0
-    server.delete(next(iter(server.names("fleet/parts/replay"))))
-    found = run(capsys, *asked, "--scheduler", "tcp://held", "--parts", "s3://fleet/parts")
-    assert found == expected
+        assert found == expected
 
 
 class _Held:
