@@ -1,0 +1,62 @@
+"""The law that a simulated trace replays without a divergence, over many random worlds.
+
+    python -m bench law [--seeds 0-2000] [--versions v1.30.14,v1.36.3]
+
+World k runs under the k-th version in turn. A line for each world whose trace diverges, then how
+many did, by version.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tests.simulate.test_law import judged
+from tests.support.random_worlds import VERSIONS, random_world
+
+
+def divergences(seed: int, version: str) -> list[str]:
+    """What is told of a world's trace, one line each."""
+    with TemporaryDirectory() as folder:
+        found = [j for j in judged(random_world(seed, version), Path(folder) / "t") if j.divergent]
+    return [f"{j.controller} {j.action} {j.verdict.value} {j.object}: {j.why}" for j in found]
+
+
+def asked(seeds: str, versions: list[str]) -> Iterator[tuple[int, str]]:
+    """The worlds of "0-200" or "7,30,55-60"."""
+    for part in seeds.split(","):
+        first, _, last = part.partition("-")
+        for seed in range(int(first), int(last) if last else int(first) + 1):
+            yield seed, versions[seed % len(versions)]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Exit status 1 if a world diverges."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", default="0-200", help="from-to, without the last, or a list")
+    parser.add_argument("--versions", default=",".join(VERSIONS))
+    parser.add_argument("--processes", type=int, default=os.cpu_count())
+    options = parser.parse_args(arguments)
+    worlds = list(asked(options.seeds, options.versions.split(",")))
+    tried, bad = Counter(version for _, version in worlds), Counter[str]()
+    with ProcessPoolExecutor(options.processes) as pool:
+        waiting = {pool.submit(divergences, *world): world for world in worlds}
+        for done in as_completed(waiting):
+            seed, version = waiting[done]
+            if told := done.result():
+                bad[version] += 1
+                print(f"seed {seed} {version}: {len(told)}: {told[0]}", flush=True)
+    for version, count in bad.items():
+        print(f"{version}: {count} of {tried[version]} worlds diverge")
+    print(f"{sum(bad.values())} of {len(worlds)} worlds diverge")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
