@@ -158,6 +158,14 @@ def test_a_lie_in_an_audit_log_accuses_its_own_job(kind: str) -> None:
     assert place[1]
 
 
+@pytest.mark.parametrize("kind", ["ttl-early", "ttl-longer"])
+def test_a_ttl_deletion_before_its_time_is_told_where_a_log_names_the_controller(kind: str) -> None:
+    """A watch cannot tell it from a user's."""
+    place = in_one_place(kind)
+    assert place is not None
+    assert place[1]
+
+
 @pytest.mark.parametrize("kind", SILENT)
 def test_what_was_never_done_accuses_nobody_without_leases(kind: str) -> None:
     place = in_one_place(kind)

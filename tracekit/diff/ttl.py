@@ -275,14 +275,14 @@ class _KeyJudge:
             kept.append(_judged(gone, Verdict.EXTRA, why))
             return
         if result.error is not None:
-            self.found.judgements.append(_judged(gone, Verdict.EXTRA, result.error))
+            self.found.judgements.append(_asked(gone, Verdict.EXTRA, result.error, own=own))
             return
         expires_ns = expires_at_ns(before.view)
         why = _arithmetic(before.view)
         if result.rearm_after_ns is not None:
             ahead_s = (expires_ns - gone.recv_ns) / NS_PER_S
             why += f"; deleted {ahead_s:.3f} s before that"
-            self.found.judgements.append(_judged(gone, Verdict.EARLY, why))
+            self.found.judgements.append(_asked(gone, Verdict.EARLY, why, own=own))
             return
         self.found.runs = True
         late_s = (gone.recv_ns - max(expires_ns, before.recv_ns)) / NS_PER_S
@@ -360,6 +360,18 @@ def _arithmetic(job: JobView) -> str:
         f"{state} since {rfc3339(since_ns)} + ttlSecondsAfterFinished {job.spec.ttl_s} s = "
         f"{rfc3339(expires_at_ns(job))}"
     )
+
+
+def _asked(gone: Revision[JobView], verdict: Verdict, why: str, *, own: bool) -> Judgement:
+    """A deletion against the rules: a divergence only where it is known to be this controller's.
+
+    Users, and tools of theirs, delete in the foreground too, and leave the very same trace.
+    """
+    if own:
+        return _judged(gone, verdict, why)
+    why += ": a user's, or this controller's against its rules, which only an audit log tells"
+    judged = _judged(gone, Verdict.UNKNOWABLE, why)
+    return replace(judged, ambiguous=True, reason=Reason.NOT_RECORDED)
 
 
 def _judged(state: Revision[JobView], verdict: Verdict, why: str) -> Judgement:
