@@ -190,7 +190,8 @@ def run_tracekit(folder: Path, port: int, expected: int) -> dict[str, Any]:
     """The recorder as the command runs it, on three streams."""
     import pyarrow as pa  # noqa: PLC0415
 
-    from tracekit.record.credentials.kubeconfig import Connection, ConnectOptions  # noqa: PLC0415
+    from tracekit.record.credentials.kubeconfig import Connection  # noqa: PLC0415
+    from tracekit.record.credentials.options import ConnectOptions  # noqa: PLC0415
     from tracekit.record.operation.recorder import Limits, Recorder, Target  # noqa: PLC0415
     from tracekit.record.server.kinds import Plan, Scope, StreamSpec  # noqa: PLC0415
     from tracekit.record.server.probe import ClusterInfo  # noqa: PLC0415

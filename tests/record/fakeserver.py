@@ -218,21 +218,43 @@ class FakeServer:
         if "namespaces" in self.forbidden and "namespaces" in parts and parts[-1] == namespace:
             return self._status(connection, 403, "namespaces is forbidden")
         if len(parts) == 4 and parts[2] == "namespaces":
-            found = any(
-                o["metadata"]["name"] == parts[3]
+            found = [
+                o
                 for o in self.cluster.objects["namespaces"].values()
-            )
-            return (
-                self._json(connection, {}) if found else self._status(connection, 404, "not found")
-            )
+                if o["metadata"]["name"] == parts[3]
+            ]
+            if not found:
+                return self._status(connection, 404, "not found")
+            return self._json(connection, found[0])
         if resource not in GROUP_VERSIONS:
             return self._status(connection, 404, "the server could not find the requested resource")
         if resource in self.forbidden:
             return self._status(connection, 403, f"{resource} is forbidden")
+        if resource == "events" and body:
+            return self._create_event(connection, str(namespace), orjson.loads(body), query)
         if query.get("limit") == "1" and "continue" not in query:
             return self._list(connection, resource, namespace, query)
         self._faulty(connection, resource, namespace, query)
         return None
+
+    def _create_event(
+        self, connection: socket.socket, namespace: str, event: dict, query: dict[str, str]
+    ) -> None:
+        name = event["metadata"]["name"]
+        there = self.cluster.objects["events"].values()
+        if any(o["metadata"]["name"] == name for o in there):
+            return self._status(connection, 409, f'events "{name}" already exists')
+        if event["involvedObject"]["namespace"] != namespace:
+            return self._status(connection, 422, "involvedObject.namespace: does not match")
+        fault = self.faults.draw(("http-500", "http-429", "refuse"), self.faults.answer_probability)
+        if fault == "refuse":
+            raise _GoneError
+        if fault is not None:
+            return self._status(connection, int(fault[-3:]), fault)
+        if "dryRun" not in query:
+            fields = {k: v for k, v in event.items() if k not in {"metadata", "kind", "apiVersion"}}
+            self.cluster.create("events", name=name, namespace=namespace, **fields)
+        return self._json(connection, event, "201 Created")
 
     def _faulty(
         self, connection: socket.socket, resource: str, namespace: str | None, query: dict[str, str]

@@ -13,7 +13,8 @@ import yaml
 
 from tests.record.fakecluster import FakeCluster
 from tests.record.fakeserver import FakeServer, Faults
-from tracekit.record.credentials.kubeconfig import Connection, ConnectOptions
+from tracekit.record.credentials.kubeconfig import Connection
+from tracekit.record.credentials.options import ConnectOptions
 from tracekit.record.server.backoff import Backoff
 from tracekit.record.server.kinds import StreamSpec
 from tracekit.record.server.transport import ApiClient

@@ -11,7 +11,8 @@ import pytest
 from tests.record.fakecluster import FakeCluster
 from tests.record.fakeserver import FakeServer
 from tests.record.harness import SPECS, fast_policy, write_kubeconfig
-from tracekit.record.credentials.kubeconfig import Connection, ConnectOptions
+from tracekit.record.credentials.kubeconfig import Connection
+from tracekit.record.credentials.options import ConnectOptions
 from tracekit.record.operation import compaction
 from tracekit.record.operation.compaction import Compaction
 from tracekit.record.operation.recorder import Limits, Recorder, Target

@@ -16,7 +16,8 @@ from tests.record.fakecluster import FakeCluster
 from tests.record.fakeserver import FakeServer, _chunk
 from tests.record.harness import ListSink, write_kubeconfig
 from tests.record.test_record_cli import run
-from tracekit.record.credentials.kubeconfig import Connection, ConnectOptions
+from tracekit.record.credentials.kubeconfig import Connection
+from tracekit.record.credentials.options import ConnectOptions
 from tracekit.record.last_words.log_tail import Tail, TailReader
 from tracekit.record.last_words.logs import RESUMED, LastWords, LogMode, LogOptions
 from tracekit.record.redaction.redact import Redactor

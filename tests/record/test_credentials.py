@@ -26,7 +26,8 @@ from tests.record.test_record_cli import run
 from tests.record.test_watcher import Running
 from tracekit.cli import record as module
 from tracekit.errors import ClusterError
-from tracekit.record.credentials.kubeconfig import Connection, ConnectOptions
+from tracekit.record.credentials.kubeconfig import Connection
+from tracekit.record.credentials.options import ConnectOptions
 from tracekit.record.credentials.withheld import (
     Credentials,
     kubeconfig_credentials,

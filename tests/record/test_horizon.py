@@ -12,7 +12,8 @@ from tests.record.fakecluster import FakeCluster
 from tests.record.fakeserver import FakeServer
 from tests.record.harness import write_kubeconfig
 from tracekit.cli.record_status import StatusDisplay
-from tracekit.record.credentials.kubeconfig import Connection, ConnectOptions
+from tracekit.record.credentials.kubeconfig import Connection
+from tracekit.record.credentials.options import ConnectOptions
 from tracekit.record.operation.metrics import RecorderCollector
 from tracekit.record.operation.recorder import Limits, Recorder, Target
 from tracekit.record.server.kinds import Plan, Scope, StreamSpec

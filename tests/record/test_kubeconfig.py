@@ -10,7 +10,8 @@ import yaml
 
 from tracekit.errors import ClusterError
 from tracekit.record.credentials import kubeconfig as module
-from tracekit.record.credentials.kubeconfig import Connection, ConnectOptions
+from tracekit.record.credentials.kubeconfig import Connection
+from tracekit.record.credentials.options import ConnectOptions
 
 
 def _write(path: Path, *, current: str | None = "one", users: dict | None = None) -> Path:

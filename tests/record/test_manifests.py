@@ -9,6 +9,7 @@ import yaml
 
 from tests.record.test_record_cli import run
 from tracekit.cli.record import record as record_command
+from tracekit.cli.watch import watch as watch_command
 
 
 def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, list[dict]]:
@@ -83,12 +84,28 @@ def test_logs_are_a_right_only_where_they_are_recorded(capsys, scope: tuple[str,
     assert context.params["logs"] == "failed"
 
 
+@pytest.mark.parametrize("scope", [("-A",), ("-n", "a")])
+def test_events_may_be_created_only_where_findings_are_told_so(
+    capsys, scope: tuple[str, ...]
+) -> None:
+    kind = "ClusterRole" if scope == ("-A",) else "Role"
+    right = {"apiGroups": [""], "resources": ["events"], "verbs": ["create"]}
+    assert right not in printed(capsys, *scope, "--watch")[kind][0]["rules"]
+    found = printed(capsys, *scope, "--watch", "--event")
+    assert right in found[kind][0]["rules"]
+    _, judge = found["Deployment"][0]["spec"]["template"]["spec"]["containers"]
+    context = watch_command.make_context("watch", list(judge["args"][1:]))
+    assert context.params["writes_events"] is True
+
+
 def test_feature_gates_add_one_url(capsys) -> None:
     (role,) = printed(capsys, "-A", "--feature-gates")["ClusterRole"]
     assert {"nonResourceURLs": ["/metrics"], "verbs": ["get"]} in role["rules"]
 
 
-@pytest.mark.parametrize("arguments", [[], ["-A", "-n", "x"], ["-n", "x", "--feature-gates"]])
+@pytest.mark.parametrize(
+    "arguments", [[], ["-A", "-n", "x"], ["-n", "x", "--feature-gates"], ["-A", "--event"]]
+)
 def test_refusals(capsys, arguments: list[str]) -> None:
     assert run("manifests", *arguments) == 2
     assert "Traceback" not in capsys.readouterr().err

@@ -15,7 +15,8 @@ import pytest
 from tests.record.fakecluster import FakeCluster
 from tests.record.fakeserver import FakeServer, Faults
 from tests.record.harness import SPECS, ListSink, Row, fast_policy, violations, write_kubeconfig
-from tracekit.record.credentials.kubeconfig import Connection, ConnectOptions
+from tracekit.record.credentials.kubeconfig import Connection
+from tracekit.record.credentials.options import ConnectOptions
 from tracekit.record.redaction.redact import Redactor
 from tracekit.record.server.transport import ApiClient
 from tracekit.record.streams.sink import GapRow

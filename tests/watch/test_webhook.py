@@ -12,7 +12,8 @@ import pytest
 
 from tracekit.errors import UsageError
 from tracekit.watch.news import News
-from tracekit.watch.webhook import TRIES, WAITING_MAX, Webhook
+from tracekit.watch.outbox import TRIES, WAITING_MAX
+from tracekit.watch.webhook import Webhook
 
 NEWS = News("TK126", "error", "Job", "shop", "import", "a status", "why", 10**9, 46 * 10**9)
 

@@ -26,6 +26,7 @@ from tracekit.record.operation.manifests import Deployment, manifests
     help="Record logs of containers that ended, and let it read pods/log.",
 )
 @click.option("--watch", "watches", is_flag=True, help="Also judge what is recorded, beside it.")
+@click.option("--event", "writes_events", is_flag=True, help="With --watch: Events of findings.")
 @click.option("--alerts", is_flag=True, help="Also alert rules (a PrometheusRule); with --watch.")
 @click.option(
     "--audit-policy",
@@ -48,13 +49,14 @@ def manifests_command(
     keep: str,
     logs: str | None,
     watches: bool,
+    writes_events: bool,
     alerts: bool,
     wants_audit_policy: bool,
     feature_gates: bool,
 ) -> None:
     """Print Role or ClusterRole, ServiceAccount, volume and Deployment of a recorder as YAML.
 
-    It may get, list and watch what it records, and nothing else.
+    It may get, list and watch what it records, with --event create Events, and nothing else.
     """
     if wants_audit_policy:
         if namespaces or all_namespaces:
@@ -65,6 +67,8 @@ def manifests_command(
         raise UsageError("Say what to record: -n NAMESPACE (may be repeated) or -A.")
     if alerts and not watches:
         raise UsageError("--alerts are about what --watch finds: give --watch too.")
+    if writes_events and not watches:
+        raise UsageError("--event is about what --watch finds: give --watch too.")
     if feature_gates and namespaces:
         raise UsageError("--feature-gates needs a cluster-wide right; use it with -A.")
     deployment = Deployment(
@@ -76,6 +80,7 @@ def manifests_command(
         keep=keep,
         logs=logs,
         watches=watches,
+        writes_events=writes_events,
         alerts=alerts,
         reads_gates=feature_gates,
     )

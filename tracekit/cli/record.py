@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,13 +15,13 @@ from typing import Any
 import click
 from rich.console import Console
 
-from tracekit.cli.completion import complete_context
+from tracekit.cli.connecting import connection_options, take_connection
 from tracekit.cli.record_status import StatusDisplay
 from tracekit.cli.units import DURATION, SIZE, format_bytes
 from tracekit.cli.watch_beside import watching
 from tracekit.errors import ClusterError, TraceFormatError, UsageError
 from tracekit.foreign import for_terminal
-from tracekit.record.credentials.kubeconfig import Connection, ConnectOptions
+from tracekit.record.credentials.kubeconfig import Connection
 from tracekit.record.last_words.logs import LogMode, LogOptions
 from tracekit.record.operation.metrics import MetricsServer
 from tracekit.record.operation.recorder import Ending, Limits, Outcome, Recorder, Target, expire
@@ -73,39 +73,6 @@ class _Options:
     metrics_address: str
 
 
-def _connection_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say which cluster, as kubectl spells them."""
-    for option in reversed(
-        (
-            click.option("--kubeconfig", metavar="FILE", help="Kubeconfig to use."),
-            click.option(
-                "--context",
-                metavar="NAME",
-                help="Context of the kubeconfig.",
-                shell_complete=complete_context,
-            ),
-            click.option("--cluster", metavar="NAME", help="Cluster of the kubeconfig."),
-            click.option("--user", metavar="NAME", help="User of the kubeconfig."),
-            click.option("--as", "impersonate_user", metavar="USER", help="User to impersonate."),
-            click.option(
-                "--as-group",
-                "impersonate_groups",
-                metavar="GROUP",
-                multiple=True,
-                help="Group to impersonate; may be given several times.",
-            ),
-            click.option("--token", metavar="TOKEN", help="Bearer token to use."),
-            click.option(
-                "--insecure-skip-tls-verify",
-                is_flag=True,
-                help="Do not check the server's certificate.",
-            ),
-        )
-    ):
-        command = option(command)
-    return command
-
-
 @click.command("record")
 @click.option(
     "-o",
@@ -152,16 +119,14 @@ def _connection_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--metrics-port", type=int, help="Serve /metrics and /healthz here.")
 @click.option("--metrics-address", default="127.0.0.1", help="Address of --metrics-port.")
 @click.option("--request-timeout", type=DURATION, default="30s", help="Patience for one answer.")
-@_connection_options
+@connection_options
 def record(**values: Any) -> int:
     """Record jobs, cronjobs, pods, events and what else their controllers go by.
 
     Which cluster is found as kubectl finds it: flags, then KUBECONFIG, then ~/.kube/config, then
     the pod's service account. Without -n and -A the context's namespace is recorded.
     """
-    connect = ConnectOptions(
-        **{name: values.pop(name) for name in ConnectOptions.__dataclass_fields__}
-    )
+    connect = take_connection(values)
     word = values.pop("output")
     url = word if is_url(word) else None
     options = _Options(output=Path(word) if url is None else spool_of(url), **values)

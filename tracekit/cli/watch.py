@@ -10,7 +10,7 @@ import time
 from collections import deque
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 import orjson
@@ -19,13 +19,17 @@ from rich.live import Live
 from rich.table import Table
 
 from tracekit.cli.completion import complete_trace
+from tracekit.cli.connecting import connection_options, take_connection
 from tracekit.cli.talk import tell
 from tracekit.cli.trace_options import rules_options, tell_warnings
 from tracekit.cli.units import DURATION
+from tracekit.errors import UsageError
 from tracekit.foreign import for_terminal
 from tracekit.judging.judged import resolve_era
 from tracekit.judging.rolling import SETTLED_NS
 from tracekit.kube.timestamps import NS_PER_S
+from tracekit.record.credentials.options import ConnectOptions
+from tracekit.report.table import counted
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.watch.follow import Follower
 from tracekit.watch.live import LiveJudge
@@ -34,9 +38,12 @@ from tracekit.watch.news import News
 from tracekit.watch.webhook import Webhook
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from tracekit.eras.era import Era
+    from tracekit.trace.format.model import TraceHeader
+    from tracekit.watch.events import ClusterEvents
+    from tracekit.watch.outbox import Outbox
 
 #: After a turn of judging it rests so many times the processor's time that the turn took, …
 _SHARE = 5
@@ -52,6 +59,7 @@ _SHOWN = 12
 @click.option("--once", is_flag=True, help="End when all that is there by now is judged.")
 @click.option("--beside", type=int, hidden=True, help="End with this process, a recorder.")
 @click.option("--webhook", metavar="URL", help="POST each finding there, as JSON.")
+@click.option("--event", "writes_events", is_flag=True, help="Write an Event for each finding.")
 @click.option("--metrics-port", type=int, help="Serve /metrics here.")
 @click.option("--metrics-address", default="127.0.0.1", help="Address of --metrics-port.")
 @click.option(
@@ -68,6 +76,7 @@ _SHOWN = 12
     show_default=True,
     help="How to print a finding.",
 )
+@connection_options
 def watch(
     *,
     trace: str,
@@ -76,6 +85,7 @@ def watch(
     once: bool,
     beside: int | None,
     webhook: str | None,
+    writes_events: bool,
     metrics_port: int | None,
     metrics_address: str,
     fail_on: str | None,
@@ -83,31 +93,51 @@ def watch(
     feature_gates: str | None,
     process_zone: str | None,
     output: str,
+    **connection: Any,
 ) -> int:
     """Judge TRACE while `tracekit record` writes it, and tell what comes up.
 
     TRACE is a trace, or the folder of `record --rotate`. Each divergence and each finding is told
     once, as soon as it is certain: about 45 s after it happened, of CronJobs 75 s, and that nobody
-    leads after 20 s (docs/watch.md). On a terminal a live table, else one line for each.
+    leads after 20 s (docs/watch.md). On a terminal a live table, else one line for each. With
+    --event each is an Event of its object, too, in the cluster that the options name as kubectl
+    has them.
     """
     follower = Follower(Path(trace))
     posts = Webhook(webhook) if webhook is not None else None
     era = resolve_era(TraceReader(follower.trace), kubernetes_version, feature_gates, process_zone)
     tell_warnings(era)
-    loop = _Loop(follower, era, posts, output)
+    events = _events(take_connection(connection), follower.header(), wanted=writes_events)
+    outboxes: list[Outbox] = [outbox for outbox in (posts, events) if outbox is not None]
+    loop = _Loop(follower, era, outboxes, output)
     with ExitStack() as stack:
         if metrics_port is not None:
-            server = serve(loop.collector, address=metrics_address, port=metrics_port)
+            collector = loop.collects(posts, events)
+            server = serve(collector, address=metrics_address, port=metrics_port)
             stack.callback(server.shutdown)
-        if posts is not None:
-            posts.start()
-            stack.callback(posts.close)
+        for outbox in outboxes:
+            outbox.start()
+            stack.callback(outbox.close)
         with _signals(loop):
             loop.run(poll, duration, once=once, beside=beside)
-    if posts is not None and posts.failed:
-        tell(f"{posts.failed} posts failed: {posts.last_error}")
+    for outbox in outboxes:
+        if outbox.failed:
+            tell(f"{counted(outbox.failed, outbox.what)} failed: {outbox.last_error}")
+    if events is not None and events.old:
+        tell(f"{counted(events.old, 'finding')} of more than an hour ago: no Event was written")
     limit = {"error": ("error",), "warning": ("error", "warning")}.get(fail_on or "", ())
     return 1 if any(loop.worst.get(severity) for severity in limit) else 0
+
+
+def _events(connect: ConnectOptions, header: TraceHeader, *, wanted: bool) -> ClusterEvents | None:
+    """What writes Events, if that is asked for."""
+    if not wanted:
+        if connect != ConnectOptions():
+            raise UsageError("only --event speaks to a cluster: give it too, or no connection.")
+        return None
+    from tracekit.cli.watch_events import cluster_events  # noqa: PLC0415 - its client is slow to import
+
+    return cluster_events(connect, header)
 
 
 def rest_s(turn_s: float) -> float:
@@ -132,16 +162,23 @@ def _signals(loop: _Loop) -> Iterator[None]:
 class _Loop:
     """Reads, judges and tells, until something ends it."""
 
-    def __init__(self, follower: Follower, era: Era, webhook: Webhook | None, output: str) -> None:
+    def __init__(
+        self, follower: Follower, era: Era, outboxes: Sequence[Outbox], output: str
+    ) -> None:
         self._follower, self._era = follower, era
-        self._webhook, self._output = webhook, output
+        self._outboxes, self._output = outboxes, output
         self._live = LiveJudge(follower.header(), era)
-        self.collector = WatchCollector(self._live, webhook)
+        self._collector: WatchCollector | None = None
         self.worst: dict[str, int] = {}
         self._latest: deque[News] = deque(maxlen=_SHOWN)
         self._stop = threading.Event()
         self._due_s = 0.0
         self._lost = 0
+
+    def collects(self, webhook: Webhook | None, events: ClusterEvents | None) -> WatchCollector:
+        """What tells of it as metrics."""
+        self._collector = WatchCollector(self._live, webhook, events)
+        return self._collector
 
     def stop(self) -> None:
         """End it soon; may be called from a signal handler."""
@@ -204,7 +241,9 @@ class _Loop:
             self._live.feed(rows)
         elif self._follower.rotated():
             self._tell(self._live.judge(last=True))
-            self._live = self.collector.live = self._live.renewed(self._follower.header())
+            self._live = self._live.renewed(self._follower.header())
+            if self._collector is not None:
+                self._collector.live = self._live
             return True
         if self._follower.lost_rows > self._lost:
             tell(
@@ -223,8 +262,8 @@ class _Loop:
             else:
                 click.echo(for_terminal(one.line))
             sys.stdout.flush()
-            if self._webhook is not None:
-                self._webhook.post(one)
+            for outbox in self._outboxes:
+                outbox.post(one)
 
     def _shown(self) -> Table:
         table = Table("when", "id", "object", "what", title=for_terminal(self._title()))

@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector, start_http_se
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from tracekit.errors import UsageError
+from tracekit.watch.events import ClusterEvents
 from tracekit.watch.live import LiveJudge
 from tracekit.watch.webhook import Webhook
 
@@ -20,9 +21,11 @@ _NS = 1e9
 class WatchCollector:
     """Turns the state of a live judge into metric families."""
 
-    def __init__(self, live: LiveJudge, webhook: Webhook | None) -> None:
+    def __init__(
+        self, live: LiveJudge, webhook: Webhook | None = None, events: ClusterEvents | None = None
+    ) -> None:
         self.live = live
-        self._webhook = webhook
+        self._webhook, self._events = webhook, events
 
     def collect(self) -> Iterator[Metric]:
         """Read everything once."""
@@ -64,6 +67,11 @@ class WatchCollector:
             posts.add_metric(["sent"], self._webhook.sent)
             posts.add_metric(["failed"], self._webhook.failed)
             yield posts
+        if self._events is not None:
+            written = CounterMetricFamily("tracekit_event", "Events of news.", labels=["result"])
+            for result, count in self._events.results().items():
+                written.add_metric([result], count)
+            yield written
 
 
 def serve(collector: Any, *, address: str, port: int) -> WSGIServer:

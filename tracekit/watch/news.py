@@ -24,6 +24,7 @@ class News:
     why: str
     at_ns: int  # when it happened, Unix ns
     told_ns: int  # up to when the record was known when it was told
+    uid: str = ""  # of the object, where it is known
 
     @property
     def subject(self) -> str:
@@ -60,7 +61,7 @@ def of_divergence(judgement: Judgement, told_ns: int) -> News:
     return News(
         rule.id, rule.severity.value, where.kind, where.namespace, where.name, text,
         f"{judgement.subject}, resourceVersion {judgement.resource_version}: {judgement.why}",
-        judgement.time_ns, told_ns,
+        judgement.time_ns, told_ns, where.uid,
     )  # fmt: skip
 
 
@@ -69,5 +70,5 @@ def of_case(case: Case, told_ns: int) -> News:
     target = case.target
     return News(
         case.rule.id, case.badness.value, target.kind, target.namespace, target.name, case.claim,
-        case.detail, case.from_ns, told_ns,
+        case.detail, case.from_ns, told_ns, target.uid,
     )  # fmt: skip

@@ -26,6 +26,7 @@ from kubernetes.config.incluster_config import InClusterConfigLoader
 from kubernetes.config.kube_config import ConfigNode, KubeConfigLoader, KubeConfigMerger
 
 from tracekit.errors import ClusterError
+from tracekit.record.credentials.options import ConnectOptions
 from tracekit.record.credentials.withheld import (
     Credentials,
     is_usable_header,
@@ -39,20 +40,6 @@ from tracekit.suggest import hint
 SERVICE_ACCOUNT_DIR = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _OVERRIDE_CONTEXT = "tracekit-overrides"
 _POOL_CONNECTIONS = 64
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConnectOptions:
-    """What the command line says about the cluster; None leaves it to the configuration."""
-
-    kubeconfig: str | None = None
-    context: str | None = None
-    cluster: str | None = None
-    user: str | None = None
-    impersonate_user: str | None = None
-    impersonate_groups: tuple[str, ...] = ()
-    token: str | None = None
-    insecure_skip_tls_verify: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """What an in-cluster recorder needs, as Kubernetes objects: rights, volume, deployment.
 
 The rights are the streams of `kinds` and nothing else: get, list and watch on named kinds. No
-Secret, no ConfigMap, no write of any kind; containers' logs only where they are recorded.
+Secret, no ConfigMap, no write of any kind but Events of findings where those are asked for;
+containers' logs only where they are recorded.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ class Deployment:
     logs: str | None = None
     #: Also judge what is recorded, in a container beside it.
     watches: bool = False
+    #: Also let that write an Event for each finding.
+    writes_events: bool = False
     #: Also alert rules over the metrics of both, as a PrometheusRule.
     alerts: bool = False
     #: Also let it read the API server's /metrics, for the feature gates.
@@ -52,6 +55,8 @@ def rules(deployment: Deployment) -> list[dict[str, Any]]:
     ]
     if deployment.logs is not None:
         found.append({"apiGroups": [""], "resources": ["pods/log"], "verbs": ["get"]})
+    if deployment.writes_events:
+        found.append({"apiGroups": [""], "resources": ["events"], "verbs": ["create"]})
     if deployment.namespaces:
         return found
     found += [
@@ -180,12 +185,13 @@ def _container(deployment: Deployment) -> dict[str, Any]:
 
 
 def _watching(deployment: Deployment) -> dict[str, Any]:
-    """The container that judges what the first one records; it has no use for any right."""
+    """The container that judges what the first one records; it needs no right but for Events."""
     return {
         "name": "watch",
         "image": deployment.image,
         "args": [
             *("watch", _TRACES),
+            *(("--event",) if deployment.writes_events else ()),
             *("--metrics-port", str(_WATCH_PORT), "--metrics-address", "0.0.0.0"),  # noqa: S104 (inside a pod)
         ],
         "ports": [{"name": "watch", "containerPort": _WATCH_PORT}],

@@ -129,7 +129,7 @@ def probe_cluster(client: ApiClient) -> ClusterInfo:
     gates = _feature_gates(client)
     if not gates:
         notes.append("the feature gates are unknown: /metrics may not be read or does not tell")
-    return ClusterInfo(version, gates, _cluster_uid(client), tuple(notes))
+    return ClusterInfo(version, gates, probe_uid(client), tuple(notes))
 
 
 class _VersionForbiddenError(Exception):
@@ -157,7 +157,8 @@ def _feature_gates(client: ApiClient) -> dict[str, bool]:
     return dict(sorted(gates.items()))
 
 
-def _cluster_uid(client: ApiClient) -> str | None:
+def probe_uid(client: ApiClient) -> str | None:
+    """The uid of kube-system, which tells clusters apart; None when it may not be seen."""
     try:
         answer = client.get("/api/v1/namespaces/kube-system")
         return str(answer["metadata"]["uid"])
