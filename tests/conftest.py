@@ -19,4 +19,7 @@ def cache_of_the_tests(tmp_path_factory: pytest.TempPathFactory):
         for variable, folder in (("TRACEKIT_CACHE_DIR", "cache"), (SHARED_VARIABLE, "imported")):
             (place / folder).mkdir(exist_ok=True)
             patch.setenv(variable, str(place / folder))
+        if os.environ.get("PYTHONDONTWRITEBYTECODE"):  # else each process compiles the package anew
+            patch.delenv("PYTHONDONTWRITEBYTECODE")
+            patch.setenv("PYTHONPYCACHEPREFIX", str(place / "bytecode"))
         yield

@@ -8,7 +8,13 @@ from tests.tidy.source import module_of, modules
 
 #: Lowest first; what stands in one line may not import each other. The longest prefix counts.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("tracekit.errors", "tracekit.foreign", "tracekit.kube", "tracekit.suggest"),
+    (
+        "tracekit.collecting",
+        "tracekit.errors",
+        "tracekit.foreign",
+        "tracekit.kube",
+        "tracekit.suggest",
+    ),
     ("tracekit.sim", "tracekit.moments"),
     ("tracekit.eras.version",),
     ("tracekit.cron",),

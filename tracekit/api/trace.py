@@ -95,7 +95,9 @@ class Trace:
         """Sentences about the rules that it was judged by, once it was."""
         eras = [judge.era for judge in self._judges.values()]
         told = [text for era in eras for text in era.warnings]
-        return list(dict.fromkeys([*told, *self._session.warnings]))
+        session = self.__dict__.get("_session")  # it judges only if it was asked
+        asked = [] if session is None else session.warnings
+        return list(dict.fromkeys([*told, *asked]))
 
     @property
     def is_damaged(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
@@ -11,7 +11,6 @@ from rich.text import Text
 
 from tracekit.api import Trace
 from tracekit.cli.completion import complete_key, complete_trace
-from tracekit.cli.linted import LONGEST_RUNS, Asked, entry_of, linted, notes_of
 from tracekit.cli.sql import tell_problems
 from tracekit.cli.talk import tell_all, tell_judging
 from tracekit.cli.trace_options import (
@@ -21,14 +20,14 @@ from tracekit.cli.trace_options import (
     range_options,
     rules_options,
 )
-from tracekit.cron import load_zone
-from tracekit.cronlint.surprises import Surprise
-from tracekit.eras.version import KubeVersion
 from tracekit.errors import UsageError
 from tracekit.report.account import Account, clock, styled_lines
 from tracekit.report.documents import write_document
 from tracekit.report.replay import judgement_document
 from tracekit.report.table import NO_WIDTH, terminal_width, write_indented, write_line
+
+if TYPE_CHECKING:
+    from tracekit.cronlint.surprises import Surprise
 
 #: Times that both readers of a schedule are asked for.
 _COUNT = 20
@@ -96,6 +95,10 @@ def schedule_notes(
     """
     if account.kind != "CronJob":
         return []
+    from tracekit.cli.linted import LONGEST_RUNS, Asked, entry_of, linted, notes_of  # noqa: PLC0415 - slow to import, and of no use to a Job
+    from tracekit.cron import load_zone  # noqa: PLC0415 - with it
+    from tracekit.eras.version import KubeVersion  # noqa: PLC0415 - with it
+
     relation = trace.sql(LONGEST_RUNS)
     rows = [dict(zip(relation.columns, row, strict=True)) for row in relation.fetchall()]
     row = next(

@@ -13,6 +13,7 @@ from functools import cached_property, partial
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tracekit.collecting import collecting_rarely
 from tracekit.crew.tasks import Crew
 from tracekit.cron.zones import load_zone
 from tracekit.diff.cronjob import CronJobJudge
@@ -30,7 +31,6 @@ from tracekit.eras.recorded_gates import reconcile_gates
 from tracekit.eras.texts import parse_feature_gates, parse_process_zone, parse_version
 from tracekit.eras.version import KubeVersion
 from tracekit.errors import UnsupportedVersionError, UsageError
-from tracekit.judging.collecting import collecting_rarely
 from tracekit.judging.detected import detected_gates, detected_version
 from tracekit.judging.found import Failure
 from tracekit.judging.pieces import Pieces

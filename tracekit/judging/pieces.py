@@ -18,6 +18,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from tracekit.collecting import collecting_rarely
 from tracekit.crew.tasks import Crew, Lost
 from tracekit.diff.readings import judge_as_known
 from tracekit.diff.registry import Others, Scope
@@ -26,7 +27,6 @@ from tracekit.diff.trace import upheld
 from tracekit.eras.era import Era
 from tracekit.eras.job import JobRules
 from tracekit.errors import TraceFormatError, TracekitError, UsageError
-from tracekit.judging.collecting import collecting_rarely
 from tracekit.judging.found import Failure, Found, decoded, encoded, is_part
 from tracekit.judging.kept import code_digest
 from tracekit.judging.plugins import load_plugins

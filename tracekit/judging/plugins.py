@@ -9,7 +9,6 @@ from __future__ import annotations
 from functools import cache
 from importlib.metadata import entry_points
 
-from tracekit.diff.registry import ACTIONS, Controller, register
 from tracekit.errors import UsageError
 
 GROUP = "tracekit.controllers"
@@ -22,8 +21,13 @@ def load_plugins() -> tuple[str, ...]:
     Raises:
         UsageError: An entry point cannot be loaded, or is no controller.
     """
+    entries = entry_points(group=GROUP)
+    if not entries:
+        return ()
+    from tracekit.diff.registry import ACTIONS, Controller, register  # noqa: PLC0415 - the engine is slow to import
+
     packages = []
-    for entry in entry_points(group=GROUP):
+    for entry in entries:
         try:
             controller = entry.load()
         except Exception as error:

@@ -37,7 +37,6 @@ SEGMENT_RAW_BYTES = 32 * 1024 * 1024
 #: The revisions of an object lie side by side, and a page boundary makes the compressor forget the
 #: one before: large ones, but a writer's memory holds one twice.
 _PAGE_BYTES = 4 * 1024 * 1024
-_TYPED_LEVEL_MORE = 6
 _DICTIONARY_BYTES = 16 * 1024 * 1024
 #: Rows whose raw text is brought into order at a time.
 _ROWS_AT_ONCE = 1024
@@ -157,19 +156,13 @@ def _leaves(name: str) -> Iterator[tuple[str, pa.DataType]]:
             yield f"{name}.list.element.{field.name}", field.type
 
 
-def _all_leaves() -> Iterator[str]:
-    return (leaf for column in COLUMNS for leaf, _ in _leaves(column.name))
-
-
 @contextmanager
 def _open_writer(
     path: Path, schema: pa.Schema, level: int, *, groups: int
 ) -> Iterator[pq.ParquetWriter]:
-    # Beside the raw text the other columns are little to do, and it pays to press them harder.
-    levels = dict.fromkeys(_all_leaves(), level + _TYPED_LEVEL_MORE) | {"raw": level}
     with (
         new_file(path) as file,
-        pq.ParquetWriter(file, schema, compression_level=levels, **_writer_options()) as writer,
+        pq.ParquetWriter(file, schema, compression_level=level, **_writer_options()) as writer,
     ):
         yield writer
         writer.add_key_value_metadata(

@@ -9,6 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from tracekit.collecting import collecting_rarely
 from tracekit.errors import TraceFormatError, UsageError
 from tracekit.trace.format.header import write_header
 from tracekit.trace.format.model import HEADER_NAME, STREAM_KINDS, TraceHeader
@@ -64,7 +65,8 @@ def import_files(request: ImportRequest) -> list[ImportResult]:
     partial = target.with_name(f".{target.name}.importing")
     try:
         _discard(partial)
-        results = _import(request, partial)
+        with collecting_rarely():
+            results = _import(request, partial)
         _replace(target, partial / "trace")
     except OSError as error:
         raise UsageError(

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from tracekit.collecting import collecting_rarely
 from tracekit.errors import TraceFormatError
 from tracekit.trace.format.limits import TooMuchError, check_group, check_texts
 from tracekit.trace.format.model import FORMAT_VERSION, LOG_DIR
@@ -263,7 +264,8 @@ class SegmentFile:
             rows = self._typed(group)
             return conform(rows, columns).take(sorted_order(rows, FILE_ORDER))
         if self._about is not None:
-            return self._widened(group, columns, self._about, selection)
+            with collecting_rarely():
+                return self._widened(group, columns, self._about, selection)
         return conform(self._stored(group, [n for n in columns if n in self._names]), columns)
 
     def _stored(self, group: int, names: Sequence[str]) -> pa.Table:
@@ -301,7 +303,8 @@ class SegmentFile:
         whole = self._parquet.read_row_group(group, use_threads=False)
         whole.validate(full=True)
         check_texts(whole)
-        return typed(whole)
+        with collecting_rarely():
+            return typed(whole)
 
     def unsorted(self) -> pa.Table:
         """All columns of all rows, in any order: what a compaction sorts anyway."""

@@ -20,6 +20,7 @@ from typing import TypedDict
 
 import pyarrow as pa
 
+from tracekit.collecting import collecting_rarely
 from tracekit.trace.format.narrow_file import write_narrow_segment
 from tracekit.trace.format.seal import DamageError
 from tracekit.trace.format.segments import (
@@ -158,11 +159,11 @@ class Compactor:
         if rows is None:
             return
         place: Place = {"first": run[0].first, "last": run[-1].last, "identity": self._identity()}
-        merged = (
-            write_narrow_segment(self._trace, rows, **place)
-            if narrow
-            else write_segment(self._trace, rows, level=self._level, **place)
-        )
+        if narrow:
+            with collecting_rarely():
+                merged = write_narrow_segment(self._trace, rows, **place)
+        else:
+            merged = write_segment(self._trace, rows, level=self._level, **place)
         for segment in run:
             self._known.pop(segment, None)
             if segment != merged:  # a plain segment that was typed alone keeps its name
