@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+import orjson
+
 from tracekit.errors import TraceFormatError
 from tracekit.trace.format.model import Call, Gap
 from tracekit.trace.importers.audit.importer import AuditReader
@@ -185,4 +187,25 @@ def wrong_kind(source: LineSource, kind: Kind) -> TraceFormatError:
             f"{source.name} is no {kind.name} source but {found.name} ({found.about}): import it "
             f"with `tracekit import {found.name}`"
         )
+    why = flaw(source)
+    if why:
+        return TraceFormatError(f"{source.name} {why}")
     return TraceFormatError(f"{source.name} is not {kind.about}: name such a file")
+
+
+def flaw(source: LineSource) -> str:
+    """What keeps a file from being of any kind, "" if nothing plain does."""
+    sample = source.peek(SAMPLE_BYTES)
+    if not sample.strip():
+        return "is empty: there is nothing to import"
+    if sample.lstrip()[:1] in b"{[" and not any(map(_is_json, sample_documents(sample))):
+        return "has no whole JSON document: it is cut off or damaged, fetch it anew"
+    return ""
+
+
+def _is_json(document: bytes) -> bool:
+    try:
+        orjson.loads(document)
+    except ValueError:
+        return False
+    return True

@@ -20,6 +20,7 @@ from tracekit.trace.importers.kinds import (
     KINDS,
     Kind,
     LineMaker,
+    flaw,
     recognise,
     wrong_kind,
 )
@@ -122,14 +123,16 @@ def _parts(request: ImportRequest, skipped: list[str]) -> list[_Part]:
             continue
         before = sum(len(part.sources) for part in parts.values())
         unknown: list[str] = []
+        why = ""
         for source in _sources(name, request.advance):
             found = BY_NAME[kind] if kind is not None else recognise(source)
             if found is None:
                 unknown.append(source.name)
+                why = flaw(source)
                 continue
             parts.setdefault(found.name, _Part(found)).sources.append(source)
         if sum(len(part.sources) for part in parts.values()) == before:
-            raise _unknown(name, unknown)
+            raise _unknown(name, unknown, why if len(unknown) == 1 else "")
         skipped += unknown
     return sorted([*traces, *parts.values()], key=_rank)
 
@@ -145,8 +148,10 @@ def _rank(part: _Part) -> int:
     return kind.rank - 1 if kind is not None else -1
 
 
-def _unknown(name: str, unknown: Sequence[str]) -> TraceFormatError:
+def _unknown(name: str, unknown: Sequence[str], why: str) -> TraceFormatError:
     shown = "stdin" if name == "-" else name
+    if why:
+        return TraceFormatError(f"{shown} {why}")
     kinds = ", ".join(kind.name for kind in KINDS)
     if Path(name).is_dir() and not unknown:
         return TraceFormatError(f"{shown} is an empty directory: name files")

@@ -94,11 +94,9 @@ class LineSource:
                 with self.path.open("rb") as file:
                     yield from self._chunks(file)
         except FileNotFoundError:
-            raise TraceFormatError(f"{self.name} does not exist: name a watch log") from None
+            raise TraceFormatError(f"{self.name} does not exist: name what to import") from None
         except IsADirectoryError:
-            raise TraceFormatError(
-                f"{self.name} is a directory: name the watch log files in it"
-            ) from None
+            raise TraceFormatError(f"{self.name} is a directory: name the files in it") from None
         except OSError as error:
             raise TraceFormatError(f"{self.name} cannot be read: {error.strerror}") from error
 

@@ -40,3 +40,24 @@ def test_no_kind_recognises_it(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "source"
     path.write_bytes(content)
     assert recognise(LineSource(str(path))) is None
+
+
+@pytest.mark.parametrize("words", [["import"], ["import", "audit"]])
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [(b"", "is empty"), (BAD["half-a-line"], "cut off"), (None, "does not exist")],
+    ids=["empty", "cut", "missing"],
+)
+def test_a_file_that_holds_nothing_whole_is_said_to(
+    words: list[str],
+    content: bytes | None,
+    why: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    source = tmp_path / "source"
+    if content is not None:
+        source.write_bytes(content)
+    with pytest.raises(SystemExit):
+        main([*words, str(source), "-o", str(tmp_path / "trace")])
+    assert why in capsys.readouterr().err
