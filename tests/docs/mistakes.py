@@ -50,7 +50,7 @@ MISTAKES: Mapping[str, tuple[str, ...]] = {
         "tracekit info logs/watch.jsonl.zst",
         "tracekit replay run/trace.json --diff",
         "tracekit info broken",
-        "tracekit replay run run --diff",
+        "tracekit diagnose run run",
         "tracekit sql 'night-*' 'FROM jobs'",
         "tracekit diagnose s3:/bucket/run",
         "tracekit replay ftp://host/run --diff",
