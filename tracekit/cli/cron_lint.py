@@ -17,13 +17,13 @@ from tracekit.cli.cron_options import (
     release_option,
     schedule_options,
 )
-from tracekit.cli.linted import LONGEST_RUNS, Asked, Linted, entry_of, linted
 from tracekit.cli.sql import tell_problems
 from tracekit.cli.trace_options import output_option
 from tracekit.cron import Zone
 from tracekit.cron.gotime import rfc3339
 from tracekit.cronlint.classes import CLASSES
 from tracekit.cronlint.croniter_reading import Reading
+from tracekit.cronlint.linted import LONGEST_RUNS, Asked, Linted, entry_of, linted
 from tracekit.cronlint.sources import Entry, crontab_entries, manifest_entries
 from tracekit.cronlint.surprises import (
     SURPRISES,

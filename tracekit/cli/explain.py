@@ -29,9 +29,6 @@ from tracekit.report.table import NO_WIDTH, terminal_width, write_indented, writ
 if TYPE_CHECKING:
     from tracekit.cronlint.surprises import Surprise
 
-#: Times that both readers of a schedule are asked for.
-_COUNT = 20
-
 
 @click.command()
 @click.argument("trace", metavar="TRACE", shell_complete=complete_trace)
@@ -95,8 +92,15 @@ def schedule_notes(
     """
     if account.kind != "CronJob":
         return []
-    from tracekit.cli.linted import LONGEST_RUNS, Asked, entry_of, linted, notes_of  # noqa: PLC0415 - slow to import, and of no use to a Job
     from tracekit.cron import load_zone  # noqa: PLC0415 - with it
+    from tracekit.cronlint.linted import (  # noqa: PLC0415 - slow to import, and of no use to a Job
+        COUNT,
+        LONGEST_RUNS,
+        Asked,
+        entry_of,
+        linted,
+        notes_of,
+    )
     from tracekit.eras.version import KubeVersion  # noqa: PLC0415 - with it
 
     relation = trace.sql(LONGEST_RUNS)
@@ -109,7 +113,7 @@ def schedule_notes(
     if row is None or release is None:
         return []
     (end,) = trace.sql("SELECT epoch_ns(trace_end())").fetchall()[0]
-    asked = Asked(KubeVersion.parse(release), load_zone(zone or "UTC"), end, _COUNT)
+    asked = Asked(KubeVersion.parse(release), load_zone(zone or "UTC"), end, COUNT)
     return list(notes_of(linted(entry_of(row), asked)))
 
 

@@ -18,8 +18,8 @@ from importlib.resources import files
 #: Views in an order in which each one only needs those before it.
 VIEWS = (
     "_states", "observations", "objects", "_pods", "_deletions", "attempts", "jobs", "_cron_runs",
-    "cronjobs", "job_history", "pod_phases", "conditions", "k8s_events", "actions", "finalizers",
-    "leaders", "gaps", "logs", "cron_ticks", "divergences", "verdicts",
+    "_cronjobs", "cronjobs", "job_history", "pod_phases", "conditions", "k8s_events", "actions",
+    "finalizers", "leaders", "gaps", "logs", "cron_ticks", "divergences", "verdicts",
     # Each the answer to one question of a postmortem.
     "failures", "start_latency", "missed_ticks", "backoffs", "retries", "accounting",
     "controller_lag", "deletions", "node_pods", "count_jumps", "job_concurrency", "wasted_pods",
@@ -28,6 +28,7 @@ VIEWS = (
 
 #: Views whose rows are computed by tracekit when a query asks for them, or that read such a view.
 COMPUTED = {
+    "cronjobs": "_schedule_notes",
     "cron_ticks": "_cron_ticks",
     "missed_ticks": "_cron_ticks",
     "divergences": "_verdicts",

@@ -31,9 +31,21 @@ TICK_SCHEMA = pa.schema(
         ("why", pa.string()),
     ]
 )
-#: The views that the ticks are made from.
-TICKS_READ = "leaders, internal._states"
-SCHEMAS = {"_verdicts": VERDICT_SCHEMA, "_cron_ticks": TICK_SCHEMA}
+NOTE_SCHEMA = pa.schema(
+    [
+        ("trace", pa.string()),
+        ("namespace", pa.string()),
+        ("cronjob_uid", pa.string()),
+        ("notes", pa.list_(pa.struct([("name", pa.string()), ("text", pa.string())]))),
+    ]
+)
+SCHEMAS = {"_verdicts": VERDICT_SCHEMA, "_cron_ticks": TICK_SCHEMA, "_schedule_notes": NOTE_SCHEMA}
+#: The views that those are made from.
+READ = {
+    "_verdicts": "",
+    "_cron_ticks": "leaders, internal._states",
+    "_schedule_notes": "internal._cronjobs, jobs",
+}
 
 if TYPE_CHECKING:
     import duckdb
@@ -117,3 +129,14 @@ def cron_ticks(
     zone = options.process_zone or str(header.scope.get("process_zone") or "UTC")
     version = options.kubernetes_version or header.kubernetes_version
     return ticks_of(connection, source.name, version, zone)
+
+
+def schedule_notes(
+    connection: duckdb.DuckDBPyConnection, source: Source, options: ReplayOptions
+) -> pa.Table:
+    """What `cron lint` says of the schedule of every CronJob of the trace."""
+    from tracekit.sql.schedule_notes import notes_of_trace  # noqa: PLC0415 - its readers are slow to import
+
+    header = source.header
+    version = options.kubernetes_version or header.kubernetes_version
+    return notes_of_trace(connection, source.name, version, options.process_zone)

@@ -202,18 +202,19 @@ class Session:
         return statements[-1]
 
     def _fill(self, table: str) -> None:
-        self._make_parts(computed.TICKS_READ if table == "_cron_ticks" else "")
+        self._make_parts(computed.READ[table])
         # All or nothing: what cannot be computed is asked for again, and fails again.
-        arriving = [
-            computed.cron_ticks(self.connection, source, self._replay)
-            if table == "_cron_ticks"
-            else computed.verdicts(source, self._replay, self._before_judging)
-            for source in self.sources
-        ]
+        arriving = [self._rows_of(table, source) for source in self.sources]
         for rows in arriving:
             self.connection.register("_arriving", rows)
             self.connection.execute(f"INSERT INTO internal.{table} SELECT * FROM _arriving")  # noqa: S608
             self.connection.unregister("_arriving")
+
+    def _rows_of(self, table: str, source: Source) -> pa.Table:
+        if table == "_verdicts":
+            return computed.verdicts(source, self._replay, self._before_judging)
+        compute = computed.cron_ticks if table == "_cron_ticks" else computed.schedule_notes
+        return compute(self.connection, source, self._replay)
 
     def _repair(self) -> bool:
         """Leave out the files that turn out to be broken; whether there were any."""

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from tests.support.traces import TRACES, import_log
 from tracekit.cli.main import cli, main
 from tracekit.errors import UsageError
+from tracekit.sql.session import Session
 
 FROM = ("--from", "2026-01-01T00:00:00Z")
 CRONTAB = """\
@@ -175,6 +176,28 @@ def test_explain_notes_what_lint_says_and_no_verdict_rests_on_it(tmp_path: Path)
     assert told == {"bad": ["every", "never-due"], "forbid": ["overlap"], "allow": []}
     text = CliRunner().invoke(cli, ["explain", str(trace), "t-cronjobs/bad"]).stdout
     assert "schedule never-due: @every counts from the last 20 s" in text
+
+
+def test_the_view_of_cronjobs_has_the_notes_of_explain(tmp_path: Path) -> None:
+    trace = import_log(TRACES / "v1.36.3-all/watch.jsonl.zst", tmp_path / "t", "v1.36.3-all").path
+    ask = "SELECT cronjob, schedule_notes AS notes FROM cronjobs ORDER BY cronjob"
+    noted = {row["cronjob"]: row["notes"] for row in Session([trace]).table(ask).to_pylist()}
+    assert [note["name"] for note in noted["bad"]] == ["every", "never-due"]
+    assert [note["name"] for note in noted["forbid"]] == ["overlap"]
+    assert noted["allow"] == []
+    words = ["explain", str(trace), "t-cronjobs/bad", "-o", "json"]
+    assert json.loads(CliRunner().invoke(cli, words).stdout)["schedule_notes"] == noted["bad"]
+    old = Session([trace], kubernetes_version="v1.21.14")
+    assert "time-zone" in {n["name"] for row in old.table(ask).to_pylist() for n in row["notes"]}
+
+
+def test_without_a_known_version_the_view_has_no_notes(tmp_path: Path) -> None:
+    trace = import_log(TRACES / "v1.36.3-all/watch.jsonl.zst", tmp_path / "t", "v1.36.3-all").path
+    header = trace / "trace.json"
+    known = json.loads(header.read_text())
+    header.write_text(json.dumps({**known, "kubernetes_version": None}))
+    ask = "SELECT DISTINCT schedule_notes AS notes FROM cronjobs"
+    assert Session([trace]).table(ask).to_pylist() == [{"notes": None}]
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ completed AS (
 known AS (
   SELECT cronjobs.trace, cronjobs.namespace, cronjobs.cronjob, cronjob_uid, schedule, last_job,
          greatest(last_success_at, finished_at) AS last_success_at
-  FROM cronjobs
+  FROM internal._cronjobs AS cronjobs
   LEFT JOIN completed USING (trace, namespace, cronjob_uid)
 ),
 others AS (

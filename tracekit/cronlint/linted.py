@@ -27,12 +27,15 @@ from tracekit.kube.timestamps import NS_PER_S
 
 #: Readers are compared from here on, too: most differ at a clock change only.
 _BEFORE_CHANGE_NS = 7_200 * NS_PER_S
+#: So many times are compared where nobody says how many.
+COUNT = 20
 #: The CronJobs of a trace, for `entry_of`.
 LONGEST_RUNS = """
-SELECT c.namespace, c.cronjob, any_value(c.schedule) AS schedule, any_value(c.time_zone) AS zone,
+SELECT c.trace, c.namespace, c.cronjob, c.cronjob_uid,
+       any_value(c.schedule) AS schedule, any_value(c.time_zone) AS zone,
        any_value(c.starting_deadline_s) AS deadline_s, any_value(c.concurrency_policy) AS policy,
        max(j.duration_s) AS run_s
-FROM cronjobs c LEFT JOIN jobs j USING (trace, namespace, cronjob)
+FROM internal._cronjobs c LEFT JOIN jobs j USING (trace, namespace, cronjob)
 GROUP BY c.trace, c.cronjob_uid, c.namespace, c.cronjob ORDER BY ALL
 """
 

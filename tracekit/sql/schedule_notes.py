@@ -1,0 +1,45 @@
+"""What `cron lint` says of a trace's schedules, as a table. No verdict rests on it."""
+
+from __future__ import annotations
+
+import duckdb
+import pyarrow as pa
+
+from tracekit.cron import UnknownZoneError, load_zone
+from tracekit.cronlint.linted import COUNT, LONGEST_RUNS, Asked, entry_of, linted, notes_of
+from tracekit.eras.version import KubeVersion
+from tracekit.errors import TracekitError
+from tracekit.sql.computed import NOTE_SCHEMA
+
+_END = "SELECT max(recv_ns) FROM internal._rows WHERE trace = ?"
+
+
+def notes_of_trace(
+    connection: duckdb.DuckDBPyConnection,
+    trace: str,
+    kubernetes_version: str | None,
+    process_zone: str | None,
+) -> pa.Table:
+    """The notes of each CronJob, from the end of the record on; none without a known version."""
+    try:
+        version = KubeVersion.parse(kubernetes_version or "")
+        zone = load_zone(process_zone or "UTC")
+    except (TracekitError, UnknownZoneError, ValueError):
+        return NOTE_SCHEMA.empty_table()
+    cursor = connection.cursor()
+    (end_ns,) = cursor.execute(_END, [trace]).fetchone() or (None,)
+    cursor.execute(LONGEST_RUNS)
+    names = [column[0] for column in cursor.description or ()]
+    asked = Asked(version, zone, end_ns or 0, COUNT)
+    found = []
+    for values in cursor.fetchall():
+        row = dict(zip(names, values, strict=True))
+        if row["trace"] == trace:
+            notes = notes_of(linted(entry_of(row), asked))
+            found.append(
+                {
+                    **{name: row[name] for name in ("trace", "namespace", "cronjob_uid")},
+                    "notes": [{"name": note.name, "text": note.text} for note in notes],
+                }
+            )
+    return pa.Table.from_pylist(found, NOTE_SCHEMA)
