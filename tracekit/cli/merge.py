@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import click
@@ -13,6 +12,7 @@ from tracekit.errors import UsageError
 from tracekit.report.table import counted
 from tracekit.trace.importers.merge import Merged, merge, merged_header
 from tracekit.trace.reading.reader import TraceReader
+from tracekit.trace.writing.placing import placed
 from tracekit.trace.writing.writer import TraceWriter
 
 _FEWEST = 2
@@ -37,13 +37,12 @@ def merge_command(*, traces: tuple[str, ...], output: Path) -> int:
         raise UsageError(f"{output} exists; choose another name for the merged trace.")
     readers = [TraceReader(trace) for trace in traces]
     header = merged_header(readers, traces)
-    try:
-        with TraceWriter(output, header, session={"source": "merge"}) as writer:
-            found = merge(readers, writer)
-            writer.close(compact=True)
-    except BaseException:
-        shutil.rmtree(output, ignore_errors=True)  # half of a trace is none
-        raise
+    with (
+        placed(output, "merging") as place,
+        TraceWriter(place, header, session={"source": "merge"}) as writer,
+    ):
+        found = merge(readers, writer)
+        writer.close(compact=True)
     _tell(found, traces)
     say(
         f"Wrote {output}: {counted(found.rows, 'row')}, {counted(found.gaps_left, 'gap')} left of "

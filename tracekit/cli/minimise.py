@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import click
 
@@ -22,6 +21,7 @@ from tracekit.record.redaction.redact import Redactor, parse_fields, read_key
 from tracekit.report.table import counted
 from tracekit.trace.reading.objects import objects_of
 from tracekit.trace.reading.reader import TraceReader
+from tracekit.trace.writing.placing import placed
 
 
 @click.command("minimise")
@@ -103,16 +103,16 @@ def _progress(total: int) -> Callable[[int, str], None]:
 
 
 def _write(found: Minimised, era: Era, output: Path, redactor: Redactor | None) -> int:
-    """Write the trace, and see that it shows what it is to show."""
-    with TemporaryDirectory(prefix="tracekit-") as folder:
-        plain = output if redactor is None else Path(folder) / "trace"
+    """Write the trace, if it shows what it is to show."""
+    with placed(output, "minimising") as place:
+        plain = place if redactor is None else place.with_name("plain")
         rows = write(found, plain)
         if redactor is not None:
-            redacted_copy(TraceReader(plain), output, redactor)
-    shown = [s.place for s in showing_of(TraceReader(output), era).everything]
-    if found.target.place not in shown:
-        raise UsageError(
-            f"{output} does not show {found.target} any more once it is redacted: hash less with "
-            "--redact"
-        )
+            redacted_copy(TraceReader(plain), place, redactor)
+        shown = [s.place for s in showing_of(TraceReader(place), era).everything]
+        if found.target.place not in shown:
+            raise UsageError(
+                f"{output} would not show {found.target} any more once it is redacted: hash less "
+                "with --redact"
+            )
     return rows

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import random
+import signal
+import subprocess
+import sys
+import time
 from collections import Counter
 from collections.abc import Iterable
 from functools import cache
@@ -14,7 +19,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.support.erasures import early_end, late_start, with_gap
-from tests.support.traces import TRACES, import_log, json_lines
+from tests.support.traces import ROOT, TRACES, import_log, json_lines
 from tracekit.cli.main import cli
 from tracekit.errors import TracekitError
 from tracekit.judging.judged import Judge, resolve_era
@@ -162,6 +167,79 @@ def test_the_same_traces_give_the_same_bytes(tmp_path: Path) -> None:
         files = sorted(p for p in (tmp_path / name).rglob("*") if p.is_file())
         contents.append([p.read_bytes() for p in files])
     assert contents[0] == contents[1]
+
+
+def _looked_away(chance: random.Random, record: list[Row]) -> list[Row]:
+    """What is left of a record to one who looked away at random times, came late or left early."""
+    first, last = record[0]["recv"], record[-1]["recv"]
+    for _ in range(chance.randrange(4)):
+        at_ns = chance.randrange(first, last)
+        long_ns = int(chance.choice((0.05, 1, 5, 20)) * S)
+        record = with_gap(record, at_ns, min(last, at_ns + long_ns))
+    if not chance.randrange(3):
+        record = late_start(record, first + (last - first) // 5)
+    if not chance.randrange(3):
+        record = early_end(record, last - (last - first) // 5)
+    return record
+
+
+def _watched(reader: TraceReader) -> set[Any]:
+    """The states that a watch brought: stream, uid, revision, and whether it is the end."""
+    table = reader.table(("stream", "uid", "rv", "type", "synthesized"), types=STATES[1:])
+    return {
+        (row["stream"], row["uid"], row["rv"], row["type"] == "DELETED")
+        for row in table.to_pylist()
+        if not row["synthesized"]
+    }
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_either_saw_is_there_and_only_what_neither_saw_is_a_gap(
+    seed: int, tmp_path: Path
+) -> None:
+    chance = random.Random(seed)
+    record = early_end(rows(), moment(0.3))
+    one = TraceReader(trace(_looked_away(chance, record), tmp_path / "one"))
+    delay_ns = chance.randrange(-20_000_000, 20_000_000)
+    two = TraceReader(trace(later(_looked_away(chance, record), delay_ns), tmp_path / "two"))
+    merge(str(one.path), str(two.path), "-o", str(tmp_path / "both"))
+    both = TraceReader(tmp_path / "both")
+    whole = TraceReader(trace(record, tmp_path / "whole"))
+    seen = _watched(one) | _watched(two)
+    assert _watched(both) == seen
+    told = states(both)
+    assert max(told.values()) == 1
+    gaps = [(gap.stream, gap.last_rv or 0, gap.next_rv or 1 << 62) for gap in both.gaps()]
+    for stream, after, until in gaps:
+        assert not [s for s in seen if s[0] == stream and after < s[2] < until]
+    began = {
+        name: min(r["rv"] for r in both.table(("stream", "rv"), streams=[name]).to_pylist() if r["rv"])
+        for name in {s[0] for s in seen}
+    }  # fmt: skip
+    last = {s[0]: s[2] for s in sorted(seen, key=lambda s: s[2])}
+    for stream, uid, rv, end in _watched(whole) - seen:
+        listed = told[stream, uid, rv, end, False]
+        inside = any(s == stream and after < rv <= until for s, after, until in gaps)
+        outside = rv <= began.get(stream, rv) or rv > last.get(stream, 0)
+        assert listed or inside or outside, (stream, uid, rv)
+
+
+def test_one_that_is_killed_leaves_nothing_and_the_next_one_is_whole(tmp_path: Path) -> None:
+    one = trace(with_gap(rows(), moment(0.2), moment(0.4)), tmp_path / "one")
+    two = trace(with_gap(rows(), moment(0.5), moment(0.7)), tmp_path / "two")
+    merge(one, two, "-o", str(tmp_path / "wanted"))
+    both, half = tmp_path / "both", tmp_path / ".both.merging"
+    command = [sys.executable, "-m", "tracekit", "merge", one, two, "-o", str(both)]
+    for number in (signal.SIGKILL, signal.SIGTERM):
+        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
+        while not list(half.glob("trace/log/*")) and process.poll() is None:
+            time.sleep(0.001)
+        process.send_signal(number)
+        assert process.wait() == -number
+        assert not both.exists()
+    merge(one, two, "-o", str(both))
+    assert not half.exists()
+    assert states(TraceReader(both)) == states(TraceReader(tmp_path / "wanted"))
 
 
 def other_cluster(record: Iterable[Row]) -> list[Row]:

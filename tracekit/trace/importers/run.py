@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -30,7 +29,7 @@ from tracekit.trace.importers.source import LineSource
 from tracekit.trace.importers.watch import WatchImporter
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.stores.place import is_url
-from tracekit.trace.writing.lock import TraceLock
+from tracekit.trace.writing.placing import placed
 from tracekit.trace.writing.writer import TraceWriter
 
 Advance = Callable[[int], None]
@@ -63,20 +62,14 @@ class _Part:
 def import_files(request: ImportRequest) -> list[ImportResult]:
     """Write the trace beside its place and rename it, so that what has the name is whole."""
     target = request.target
-    partial = target.with_name(f".{target.name}.importing")
     try:
-        _discard(partial)
-        with collecting_rarely():
-            results = _import(request, partial)
-        _replace(target, partial / "trace")
+        with placed(target, "importing") as place, collecting_rarely():
+            return _import(request, place.parent)
     except OSError as error:
         raise UsageError(
             f"{target} cannot be written ({error.strerror or error}): make room, or choose "
             "another place for the output"
         ) from error
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
-    return results
 
 
 def _import(request: ImportRequest, partial: Path) -> list[ImportResult]:
@@ -346,24 +339,3 @@ def check_output(target: Path, *, force: bool) -> None:
         raise UsageError(f"{target} exists and is not a trace: choose another name for the output")
     if not force:
         raise UsageError(f"{target} exists: choose another name, or add --force to replace it")
-
-
-def _discard(partial: Path) -> None:
-    """Remove what an import that was killed left; refuse if it is still running."""
-    if partial.exists():
-        if (partial / "trace").exists():
-            TraceLock(partial / "trace").release()
-        shutil.rmtree(partial)
-
-
-def _replace(target: Path, finished: Path) -> None:
-    """Put the finished trace in the place of an older one, if there is one."""
-    if not target.exists():
-        finished.rename(target)
-        return
-    TraceLock(target).release()
-    old = target.with_name(f".{target.name}.replaced")
-    shutil.rmtree(old, ignore_errors=True)
-    target.rename(old)
-    finished.rename(target)
-    shutil.rmtree(old)
