@@ -19,7 +19,7 @@ from tracekit.diff.foreign import (
 from tracekit.diff.job_verdicts import CONTROLLER, judge_missing, judge_write, object_of
 from tracekit.diff.key_queue import due, first_write, hurried_syncs
 from tracekit.diff.lateness import Behind, KeyTiming, Seen, Service
-from tracekit.diff.lone_events import LoneEvents, of_unseen_sync
+from tracekit.diff.lone_events import LoneEvents, why_unseen
 from tracekit.diff.odd_bodies import odd_bodies
 from tracekit.diff.owed import owed
 from tracekit.diff.why import describe, describe_cut, why_explained
@@ -269,9 +269,8 @@ def _events(facts: KeyFacts, search: CutSearch, replay: KeyReplay) -> Iterator[J
         reason = None
         if explained:
             verdict, why = Verdict.MATCH, "a sync that is explained hands out this Event"
-        elif of_unseen_sync(facts, row):
+        elif (reason := why_unseen(facts, replay, row)) is not None:
             verdict = Verdict.UNKNOWABLE
-            reason = Reason.GAP if facts.run_context.gaps else Reason.BEFORE_RECORD
             why = (
                 f"it belongs to a sync of the Job at resourceVersion {row.involved_rv}, which "
                 "the record could not see"

@@ -13,7 +13,8 @@ from tracekit.diff.events import EVENT_SLACK_NS
 from tracekit.replay.explanations import CutSearch
 from tracekit.replay.history import EventRow
 from tracekit.replay.key_facts import KeyFacts
-from tracekit.replay.search_state import Explanation
+from tracekit.replay.search_state import Apart, Explanation, KeyReplay
+from tracekit.verdict import Reason
 
 #: Events about calls that were refused: their messages end in the server's words.
 _REFUSALS = ("FailedCreate", "FailedDelete")
@@ -54,14 +55,25 @@ class LoneEvents:
         return found
 
 
-def of_unseen_sync(facts: KeyFacts, row: EventRow) -> bool:
-    """Whether the sync that emitted the Event may lie in a time that was not seen."""
-    history = facts.history
+def why_unseen(facts: KeyFacts, replay: KeyReplay, row: EventRow) -> Reason | None:
+    """Why the record may not show the sync that emitted the Event; None if it must."""
+    history, context = facts.history, facts.run_context
+    of_gap = Reason.GAP if context.gaps else Reason.BEFORE_RECORD
     if not any(job.view.uid == row.involved_uid for job in history.jobs):
-        return True
+        return of_gap
+    if row.recv_ns > context.end_ns - EVENT_SLACK_NS:
+        return Reason.CENSORED  # the record ended before the other streams had come as far
+    for sync in replay.syncs:
+        hidden = any(assumed.kind == "unseen-writes" for assumed in sync.assumptions)
+        if hidden and sync.job is not None and sync.job.rv == row.involved_rv:
+            return of_gap if context.gaps else Reason.CENSORED
+    for apart in replay.of(Apart.UNKNOWABLE):
+        base = history.job_before(apart.write.rv)
+        if base is not None and base.rv == row.involved_rv:
+            return apart.unknowable
     if not facts.blind_until_ns:
-        return False
+        return None
     last_blind_ns = max(facts.blind_until_ns)
     named = [job for job in history.jobs if job.rv == row.involved_rv]
     # The Job that it names was not seen, or was still the newest when the record was blind.
-    return not named or any(job.recv_ns <= last_blind_ns for job in named)
+    return of_gap if not named or any(job.recv_ns <= last_blind_ns for job in named) else None

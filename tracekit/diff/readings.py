@@ -1,8 +1,9 @@
 """What contradicts the rules, read again: only what stands in every admissible reading is told.
 
-Two things a record may leave open. An audit log does not tell the revision of some writes, only
-between which it lies: the order that was chosen is one of several. And without Leases nobody knows
-whether a new controller manager took over, which has forgotten all that the one before remembered.
+Three things a record may leave open. An audit log does not tell the revision of some writes, only
+between which it lies: the order that was chosen is one of several. Without Events nobody knows
+whether admission refused what the controller wrote. And without Leases nobody knows whether a new
+controller manager took over, which has forgotten all that the one before remembered.
 A key without divergences is never read twice.
 """
 
@@ -39,7 +40,9 @@ def judge_as_known(history: History, rules: JobRules, run_context: RunContext) -
         again = judge_key(other, rules, run_context)
         if not _diverges(again):
             return again
-    if "leases" not in run_context.not_recorded:
+    if not run_context.events_recorded:
+        first = _with_refusals(first, history, rules, run_context)
+    if "leases" not in run_context.not_recorded or not _diverges(first):
         return first
     return _with_restarts(first, history, rules, run_context)
 
@@ -97,6 +100,24 @@ def _chosen(revision: Revision[V], bound: int | None, taken: set[int], *, latest
         end = high if high is not None else revision.rv + 1
         candidates = range(max(low, bound or 0) + 1, end)
     return next((rv for rv in candidates if rv not in taken), revision.rv)
+
+
+# Refusals that nothing tells of.
+
+
+def _with_refusals(
+    first: KeyJudgement, history: History, rules: JobRules, run_context: RunContext
+) -> KeyJudgement:
+    """What refused writes explain is unknowable; all else stands."""
+    refusing = {**run_context.refusing, history.namespace: "Events were not recorded"}
+    again = judge_key(history, rules, replace(run_context, refusing=refusing))
+    wrong = {_same(judged): judged for judged in first.judgements if judged.divergent}
+    left = {_same(judged) for judged in again.judgements if judged.divergent}
+    if not left < wrong.keys():
+        return first
+    why = "refused writes explain it, and the Events that would tell of them are not in the record"
+    told = {key: unknowable(wrong[key], why) for key in wrong.keys() - left}
+    return _but_for(again, told)
 
 
 # Restarts that nothing tells of.

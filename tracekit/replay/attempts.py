@@ -202,7 +202,8 @@ class Attempts(CacheCuts):
             yield found
         if api.refused_writes and (found := self.facts.refused_writes(at_ns)):
             yield found
-        if api.unseen and (found := self.facts.unseen_writes(at_ns)):
+        hidden = self.facts.unseen_status if api.assume.unseen_status else self.facts.unseen_writes
+        if api.unseen and (found := hidden(at_ns)):
             yield found
         if rest is not None:
             yield self.facts.ending(at_ns)

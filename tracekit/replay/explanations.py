@@ -96,14 +96,24 @@ class CutSearch(Attempts):
                         second_deletes=second_deletes,
                         until_index=until_index,
                     )
-        if self.facts.unseen_writes(at_ns) is not None:
-            yield Assumptions(refusals[-1], unseen=True)
+        for unseen in self._unseen(at_ns):
+            for refused in refusals:
+                yield unseen._replace(refusals=refused)
+                for until_index in self.facts.ends_within(write) if ends else ():
+                    yield unseen._replace(refusals=refused, cuts_off=True, until_index=until_index)
         if self.facts.refused_writes(at_ns) is None:
             return
         yield Assumptions(refusals[-1], refused_writes=True)
         last = min(len(self.history.writes), state.index + REFUSED_AMONG)
         for index in range(last - 1, state.index, -1):
             yield Assumptions(refusals[-1], refused_writes=True, until_index=index)
+
+    def _unseen(self, at_ns: int) -> Iterator[Assumptions]:
+        """What of a sync of that time the record may not show, because of one of its streams."""
+        if self.facts.unseen_writes(at_ns) is not None:
+            yield Assumptions(unseen_after=self.facts.unseen_after(at_ns))
+        if self.facts.unseen_status(at_ns) is not None:
+            yield Assumptions(unseen_status=True)
 
     # One attempt.
 

@@ -12,7 +12,7 @@ from tracekit.kube.timestamps import NS_PER_S
 from tracekit.replay.handlers import PodHandlers
 from tracekit.replay.history import History, Write, WriteKind
 from tracekit.replay.recorded_api import Assumptions, RecordedApi
-from tracekit.replay.run_context import RunContext
+from tracekit.replay.run_context import Outage, RunContext
 from tracekit.verdict import Assumption, Reason
 
 #: Clocks of the recorder and of the controller may differ by so much.
@@ -94,6 +94,10 @@ class KeyFacts:
             for revision in history.jobs
             for condition in revision.view.status.conditions
         )
+        self._newest_rv = max((job.rv for job in history.jobs), default=0)
+        #: How far the record got in the streams of all pods and Jobs.
+        self._pods_rv = run_context.seen_rv.get("pods", self._newest_rv)
+        self._jobs_rv = run_context.seen_rv.get("jobs", self._newest_rv)
         self._pods_by_ns = list(accumulate((pod.recv_ns for pod in history.pods), max))
         self._jobs_by_ns = list(accumulate((job.recv_ns for job in history.jobs), max))
         self._choices: tuple[int, Choices] | None = None
@@ -239,10 +243,39 @@ class KeyFacts:
     # When nobody looked.
 
     def unseen_writes(self, at_ns: int) -> Assumption | None:
-        """The gap in which a sync of that time may have written to pods; None if there is none."""
+        """When a sync of that time may have written to pods unseen; None if it was seen.
+
+        In a gap; or at the end of the record, where the pods' stream had not come as far as others.
+        """
+        gap = self._gap_of_pods(at_ns)
+        if gap is not None:
+            return Assumption("unseen-writes", gap.from_ns, gap.until_ns, gap.why)
+        end_ns = self.run_context.end_ns
+        if at_ns < end_ns - INFORMER_LAG_NS or self._newest_rv <= self._pods_rv:
+            return None
+        why = f"the record ends with resourceVersion {self._pods_rv} of the pods"
+        return Assumption("unseen-writes", at_ns, end_ns, why)
+
+    def unseen_status(self, at_ns: int) -> Assumption | None:
+        """When a sync of that time may have written a status unseen: others' stream was ahead."""
+        for gap in self.run_context.gaps:
+            if gap.stream == "jobs" and gap.from_ns - INFORMER_LAG_NS <= at_ns <= gap.until_ns:
+                return Assumption("unseen-writes", gap.from_ns, gap.until_ns, gap.why)
+        end_ns, jobs_rv = self.run_context.end_ns, self._jobs_rv
+        newest_rv = max((pod.rv for pod in self.history.pods), default=0)
+        if at_ns < end_ns - INFORMER_LAG_NS or newest_rv <= jobs_rv:
+            return None
+        why = f"the record ends with resourceVersion {jobs_rv} of the Jobs"
+        return Assumption("unseen-writes", at_ns, end_ns, why)
+
+    def unseen_after(self, at_ns: int) -> int:
+        """The revision beyond which writes to pods may not have been seen at such a time."""
+        return 0 if self._gap_of_pods(at_ns) is not None else self._pods_rv
+
+    def _gap_of_pods(self, at_ns: int) -> Outage | None:
         for gap in self.run_context.gaps:
             if gap.stream == "pods" and gap.from_ns - CUT_OFF_NS <= at_ns <= gap.until_ns:
-                return Assumption("unseen-writes", gap.from_ns, gap.until_ns, gap.why)
+                return gap
         return None
 
     def pods_listed(self, at_ns: int) -> int:
@@ -270,6 +303,27 @@ class KeyFacts:
             Reason.BEFORE_RECORD,
             "the Job was there before the record began: its first sync may have begun earlier",
         )
+
+    def why_job_unseen(self, write: Write) -> tuple[Reason, str] | None:
+        """Why the record has no revision of the Job that a pod was written for; None if it must.
+
+        Streams come side by side: one may be interrupted, or end, just before the Job shows in it.
+        """
+        owner = write.pod.view.controller if write.pod is not None else None
+        if owner is None:
+            return None
+        first = next((job for job in self.history.jobs if job.view.uid == owner.uid), None)
+        if first is None:
+            behind = self._jobs_rv < write.rv
+            near = write.recv_ns >= self.run_context.end_ns - INFORMER_LAG_NS
+            why = (
+                f"the record ends with resourceVersion {self._jobs_rv} of the Jobs, before its Job"
+            )
+            return (Reason.CENSORED, why) if behind and near else None
+        if first.type != "LIST" or first.rv <= write.rv:
+            return None
+        reason = Reason.GAP if self.run_context.gaps else Reason.BEFORE_RECORD
+        return reason, f"the Job was first listed at resourceVersion {first.rv}, after this write"
 
     def last_syncs(self, index: int) -> bool:
         """Whether the writes from `index` on may all be of one sync, the last of the record."""

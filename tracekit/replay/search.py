@@ -102,8 +102,11 @@ class KeyWalker(Backtracking[State, Entry]):
         """The state that an entry leads to, at the next write that needs a sync."""
         if isinstance(found, Explanation):
             return self._settled(found.state, entries)
+        known = state.backoff_known
+        if found.reason is Apart.UNKNOWABLE:
+            known = known and not self.facts.may_have_failed(found.write.recv_ns)
         done = state.done | {found.write.index}
-        return self._settled(replace(state, done=done), entries)
+        return self._settled(replace(state, done=done, backoff_known=known), entries)
 
     # What turning back asks.
 
@@ -221,7 +224,13 @@ class KeyWalker(Backtracking[State, Entry]):
         return state
 
     def _without_sync(self, write: Write) -> WriteApart | None:
-        """Writes that need no sync of the key: the orphan worker's, the garbage collector's."""
+        """Writes that need no sync of the key: the orphan worker's, the garbage collector's.
+
+        And those of a sync of a Job of which the record shows no such early revision.
+        """
+        unseen = self.facts.why_job_unseen(write)
+        if unseen is not None:
+            return WriteApart(Apart.UNKNOWABLE, write, unseen[1], unseen[0])
         if write.kind is WriteKind.POD_DELETE:
             job = self.history.job_before(write.rv)
             gone = job is not None and (job.type == "DELETED" or job.view.deleted_ns is not None)
