@@ -32,7 +32,8 @@ def written_revisions(audit: Path) -> set[Revision]:
         meta = answer.get("metadata") or {}
         code = entry.get("responseStatus", {}).get("code", 500)
         is_object = answer.get("kind") in ("Pod", "Job", "CronJob")
-        if code < 300 and target.get("resource") in RECORDED and is_object:
+        stored = is_object and "resourceVersion" in meta  # else it was gone when it was answered
+        if code < 300 and target.get("resource") in RECORDED and stored:
             found.add((str(target["resource"]), str(meta["uid"]), str(meta["resourceVersion"])))
     return found
 
