@@ -1,9 +1,10 @@
 """Since when the CronJob controller had to do something, and until when.
 
 The controller is woken by every change of a CronJob or of its Jobs (the polling one comes by
-anyway) and by a timer at each slot. The ported controller is run on the state at each of these
-times: what it would do then is *wanted* until it is done, or until a later run no longer asks for
-it. Whether a write came late, or never, is then for the proofs of `lateness` to say.
+anyway), by a timer at each slot, and by the start of a process, which has no timers yet. The ported
+controller is run on the state at each of these times: what it would do then is *wanted* until it is
+done, or until a later run no longer asks for it. Whether a write came late, or never, is then for
+the proofs of `lateness` to say.
 
 Nothing is wanted of refused writes that an Event tells of, nor between a changed schedule and its
 next slot (upstream only arms a timer then).
@@ -11,7 +12,7 @@ next slot (upstream only arms a timer then).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from tracekit.controllers.cronjob.actions import (
@@ -74,10 +75,13 @@ class WantedCheck:
     history: CronHistory
     runner: CronRunner
     end_ns: int
+    started_ns: Sequence[int] = ()  # when new processes of the controller led
     found: list[Wanted] = field(default_factory=list)
     _open: dict[object, Wanted] = field(default_factory=dict)
     #: Since when every sync has ended in an error, to be retried ever more rarely.
     _failing_since_ns: int | None = None
+    #: When the timer goes off that an earlier state has armed: the queue keeps the earliest.
+    _timer_ns: int | None = None
 
     def run(self) -> list[Wanted]:
         """All that was wanted, in order of time."""
@@ -86,6 +90,7 @@ class WantedCheck:
             if rest.cron_job.uid != uid:
                 self._close(rest.from_ns)
                 uid = rest.cron_job.uid
+                self._timer_ns = None
             self._rest(rest)
         if self.history.cron_jobs and self.history.cron_jobs[-1].type == "DELETED":
             self._close(self.history.cron_jobs[-1].recv_ns)
@@ -100,11 +105,22 @@ class WantedCheck:
         else:
             self._close(at_ns)
         for _ in range(TRIGGERS_MAX):
-            slot_ns = self.runner.next_slot_ns(rest.cron_job, at_ns)
-            if not armed or slot_ns is None or slot_ns >= rest.until_ns:
+            timer_ns = self._next_timer_ns(rest, at_ns) if armed else None
+            started_ns = next((s for s in self.started_ns if s > at_ns), rest.until_ns)
+            timed = timer_ns is not None and timer_ns < started_ns
+            at_ns = timer_ns if timed and timer_ns is not None else started_ns
+            if at_ns >= rest.until_ns:
                 return
-            armed = self._look(rest, slot_ns, timed=True)
-            at_ns = slot_ns
+            if not timed:
+                self._timer_ns = None  # it died with its process
+            armed = self._look(rest, at_ns, timed=timed)
+
+    def _next_timer_ns(self, rest: Rest, at_ns: int) -> int | None:
+        """When the controller comes back by itself, having looked at the state at that time."""
+        armed_ns = self.runner.timer_ns(rest.cron_job, at_ns)
+        times = [t for t in (self._timer_ns, armed_ns) if t is not None and t > at_ns]
+        self._timer_ns = min(times, default=None)
+        return self._timer_ns
 
     def _look(self, rest: Rest, at_ns: int, *, timed: bool) -> bool:
         """Run the port once; whether the controller is sure to come back at the next slot."""

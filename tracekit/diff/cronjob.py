@@ -43,7 +43,7 @@ from tracekit.replay.cron_runner import CronRunner
 from tracekit.replay.cron_search import CronExplanation, CronWalker, Others, Unexplained
 from tracekit.replay.history import EventRow, Revision, Write, WriteKind
 from tracekit.replay.key_facts import CLOCK_SLACK_NS, EVENT_LAG_NS, INFORMER_LAG_NS, cut_off
-from tracekit.replay.run_context import RunContext
+from tracekit.replay.run_context import Outage, RunContext
 from tracekit.replay.search_state import Apart, WriteApart
 from tracekit.verdict import Judgement, ObjectRef, Reason, Verdict
 
@@ -220,6 +220,9 @@ class CronKeyJudge:
         if self._may_lack_company(write):
             why = "no cut explains it, but the record of the other kind ends before it"
             self._add(write, Verdict.UNKNOWABLE, why, reason=Reason.CENSORED)
+        elif gap := self._gap_beside(write):
+            why = f"no cut explains it, but it came beside a {gap.why}"
+            self._add(write, Verdict.UNKNOWABLE, why, reason=Reason.GAP)
         elif diagnosis is None:
             why = "the record has no earlier state of the CronJob"
             self._add(write, Verdict.UNKNOWABLE, why, reason=Reason.BEFORE_RECORD)
@@ -237,6 +240,13 @@ class CronKeyJudge:
         return near and write.rv > min(
             self.context.seen_rv.get(stream, 0) for stream in ("jobs", "cronjobs")
         )
+
+    def _gap_beside(self, write: Write) -> Outage | None:
+        """A gap that began so soon after that not everything before it arrived."""
+        for gap in self.context.gaps:
+            if gap.from_ns - INFORMER_LAG_NS <= write.recv_ns <= gap.until_ns:
+                return gap
+        return None
 
     def _bad_creation(self, write: Write, diagnosis: CronExplanation) -> None:
         """A Job that no cut starts: of another name, too early, or not to be started at all."""
@@ -347,7 +357,8 @@ class CronKeyJudge:
 
     def _time(self, syncs: list[CronExplanation]) -> None:
         """What only the process as a whole can tell: late, missing, of stale caches."""
-        wanted = WantedCheck(self.history, self.runner, self.context.end_ns).run()
+        started_ns = [restart.until_ns for restart in self.context.restarts]
+        wanted = WantedCheck(self.history, self.runner, self.context.end_ns, started_ns).run()
         services = []
         before: CronExplanation | None = None
         for sync in syncs:
