@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 from tracekit.eras.job import JobRules
@@ -22,6 +23,8 @@ from tracekit.replay.history import History, Revision, Write
 from tracekit.replay.key_facts import CLOCK_SLACK_NS, INFORMER_LAG_NS, KeyFacts
 from tracekit.replay.search_state import Explanation, SilentSync
 
+#: Among so many syncs before one that looks early those are looked for that left no write.
+SILENT_REACH = 8
 #: Two rows may reach the recorder so much closer together, or further apart, than they were made.
 DELIVERY_JITTER_NS = NS_PER_S // 5
 
@@ -69,23 +72,50 @@ def hurried_syncs(search: CutSearch, syncs: Sequence[Explanation]) -> Iterator[H
     facts = search.facts
     before: Explanation | None = None
     timers: list[Wake] = []
-    for sync in syncs:
+    for number, sync in enumerate(syncs):
         if sync.job is None:
             before = None
             continue
         at_ns = sync.writes[0].recv_ns + DELIVERY_JITTER_NS
         if before is not None and not _excused(facts, before, sync):
             wakes = [w for w in _open_wakes(facts, before, sync, timers) if w.earliest_ns <= at_ns]
-            if all(w.certain_ns + INFORMER_LAG_NS < at_ns for w in wakes) and not any(
-                _woke(facts, silent, at_ns) for silent in search.silent_between(before, sync)
+            if (
+                _all_old(wakes, at_ns)
+                and not any(_woke(facts, s, at_ns) for s in search.silent_between(before, sync))
+                and _all_old(retries := _silent_retries(search, syncs[:number], at_ns), at_ns)
             ):
                 yield Hurried(
                     first_write(facts.history.key, sync.writes[0]),
                     sync.writes[0].recv_ns,
-                    tuple(wakes),
+                    (*wakes, *retries),
                 )
         timers += _timers(facts, sync)
         before = sync
+
+
+def _all_old(wakes: Sequence[Wake], at_ns: int) -> bool:
+    """Whether each had made the key ready so long before that a sync must have used it up."""
+    return all(wake.certain_ns + INFORMER_LAG_NS < at_ns for wake in wakes)
+
+
+def _silent_retries(search: CutSearch, syncs: Sequence[Explanation], at_ns: int) -> list[Wake]:
+    """Retries still to come, when the last sync began, of syncs before it that left no write.
+
+    What wakes the key meanwhile does not take them off the queue's list of those who wait.
+    """
+    facts, found = search.facts, []
+    used_up_ns = syncs[-1].due_ns - DELIVERY_JITTER_NS
+    for before, sync in list(pairwise((None, *syncs)))[-SILENT_REACH:]:
+        if sync is None or sync.job is None or (before is not None and before.job is None):
+            continue
+        for silent in search.silent_between(before, sync):
+            if silent.error:
+                wait_ns = facts.rules.retries.backoff_ns(max(1, silent.retries))
+                earliest_ns = silent.earliest_ns + wait_ns - CLOCK_SLACK_NS
+                certain_ns = sync.writes[0].recv_ns + wait_ns + CLOCK_SLACK_NS
+                if earliest_ns <= at_ns and certain_ns >= used_up_ns:
+                    found.append(Wake(earliest_ns, certain_ns))
+    return found
 
 
 def _woke(facts: KeyFacts, silent: SilentSync, at_ns: int) -> bool:
@@ -155,7 +185,8 @@ def _wakes(facts: KeyFacts, before_rv: int, before: Explanation) -> Iterator[tup
         if pod.rv >= before_rv:
             continue
         delay_ns = longest_ns = rules.sync_batch_ns if rules.batches_pod_events else 0
-        if rules.queue_delays_failures and pod.view.phase == "Failed":
+        deleted = pod.type == "DELETED" or pod.view.deleted_ns is not None
+        if rules.queue_delays_failures and pod.view.phase == "Failed" and not deleted:
             if rules.tracking_by_annotation:
                 # Tracked Jobs clear their retries in ways that leave no trace.
                 longest_ns = rules.retries.backoff_ns_max

@@ -210,16 +210,21 @@ class Told:
 
         One goroutine posts them in the order in which they were handed to it: what it was given
         after the last one that came through may have died with it. Counted and combined ones carry
-        the time at which they were posted, and tell nothing.
+        the time at which they were posted, and tell nothing. What was given after a process was
+        seen to lead for the last time may be its successor's.
         """
         found: list[Outage] = []
         begun_ns = 0
-        for at_ns, why in (
-            *((r.until_ns, f"{r.why}: its last Events may be lost") for r in restarts),
-            (end_ns, "the record ends: its last Events may not have been posted yet"),
+        for latest_ns, at_ns, why in (
+            *((r.from_ns, r.until_ns, f"{r.why}: its last Events may be lost") for r in restarts),
+            (end_ns, end_ns, "the record ends: its last Events may not have been posted yet"),
         ):
             posted = zip(self._recv_ns, self._last_ns, strict=True)
-            given = (last_ns for recv_ns, last_ns in posted if begun_ns <= recv_ns <= at_ns)
+            given = (
+                last_ns
+                for recv_ns, last_ns in posted
+                if begun_ns <= recv_ns <= at_ns and last_ns <= latest_ns
+            )
             found.append(Outage(max(given, default=begun_ns), at_ns, why))
             begun_ns = at_ns
         return tuple(found)

@@ -304,6 +304,22 @@ class KeyFacts:
             "the Job was there before the record began: its first sync may have begun earlier",
         )
 
+    def began_unseen(self, write: Write) -> bool:
+        """Whether the sync that wrote this may have begun while the record could not see the key.
+
+        Such a sync is about a Job that was there by the end of that time, and writes a status a few
+        times at most.
+        """
+        end_ns = max(at for at in self.blind_until_ns if at <= write.recv_ns)
+        job = self.history.job_before(write.rv)
+        if job is not None and all(
+            known.recv_ns > end_ns for known in self.history.jobs if known.view.uid == job.view.uid
+        ):
+            return False
+        since = (w for w in self.history.writes[: write.index] if w.recv_ns > end_ns)
+        own = sum(w.kind is WriteKind.STATUS_UPDATE for w in since)
+        return own < STATUS_WRITES_PER_SYNC
+
     def why_job_unseen(self, write: Write) -> tuple[Reason, str] | None:
         """Why the record has no revision of the Job that a pod was written for; None if it must.
 

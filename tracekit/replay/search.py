@@ -126,7 +126,7 @@ class KeyWalker(Backtracking[State, Entry]):
         write = self.history.writes[state.index]
         if self.facts.may_be_foreign(write) and not self.facts.owned_up(write):
             yield WriteApart(Apart.FOREIGN, write)
-        elif not state.certain:
+        elif not state.certain and self.facts.began_unseen(write):
             yield self._unseen(write)
 
     def _unseen(self, write: Write) -> WriteApart:
