@@ -33,6 +33,8 @@ from tracekit.replay.history import WriteKind
 
 #: So many slots are looked at while nothing changes: what was missed first is told by then.
 TRIGGERS_MAX = 2_000
+#: A wait that was doubled so often is the longest in any case.
+_DOUBLED_MAX = 20
 
 
 @dataclass(slots=True)
@@ -80,7 +82,8 @@ class WantedCheck:
     _open: dict[object, Wanted] = field(default_factory=dict)
     #: Since when every sync has ended in an error, to be retried ever more rarely.
     _failing_since_ns: int | None = None
-    #: When the timer goes off that an earlier state has armed: the queue keeps the earliest.
+    #: When the timer goes off that an earlier state has armed: the queue keeps the earliest of a
+    #: key, be it armed for another CronJob of that name.
     _timer_ns: int | None = None
 
     def run(self) -> list[Wanted]:
@@ -90,7 +93,6 @@ class WantedCheck:
             if rest.cron_job.uid != uid:
                 self._close(rest.from_ns)
                 uid = rest.cron_job.uid
-                self._timer_ns = None
             self._rest(rest)
         if self.history.cron_jobs and self.history.cron_jobs[-1].type == "DELETED":
             self._close(self.history.cron_jobs[-1].recv_ns)
@@ -126,7 +128,7 @@ class WantedCheck:
         """Run the port once; whether the controller is sure to come back at the next slot."""
         left, result = self._left_to_do(rest, at_ns + NS_PER_S)
         retry_ns = self._retry_ns(rest, at_ns)
-        if result.forgets:
+        if result.forgets and not retry_ns:  # else nobody knows whether it has looked
             self._failing_since_ns = None
         elif result.error is not None and self._failing_since_ns is None:
             self._failing_since_ns = at_ns
@@ -153,14 +155,19 @@ class WantedCheck:
         """How long after a slot the next retry of a failing CronJob may come.
 
         A sync that fails arms no timer for the next slot. Each retry waits twice as long as the
-        one before, so none is further away than the first error lies back.
+        one before, so none is further away than the first error lies back; each change that wakes
+        the key meanwhile fails too, and doubles what is waited for.
         """
         if self._may_have_failed_before(at_ns):
             return RETRY_NS_MAX
         since_ns = self._failing_since_ns
         if since_ns is None or at_ns == rest.from_ns or self.runner.polls:
             return 0
-        return min(at_ns - since_ns, RETRY_NS_MAX)
+        changes = sum(
+            since_ns < revision.recv_ns <= at_ns
+            for revision in (*self.history.cron_jobs, *self.history.jobs)
+        )
+        return min((at_ns - since_ns) << min(changes, _DOUBLED_MAX), RETRY_NS_MAX)
 
     def _may_have_failed_before(self, at_ns: int) -> bool:
         """Whether a CronJob that was listed may have failed until then, over a taken name or so.

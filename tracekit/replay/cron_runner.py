@@ -12,7 +12,6 @@ from tracekit.controllers.cronjob.sync_polling import sync_one
 from tracekit.controllers.cronjob.sync_queued import sync
 from tracekit.cron.schedule import EverySchedule, Schedule
 from tracekit.cron.zones import UTC, Zone
-from tracekit.eras.constants import CRON_TIMER_PAD_NS
 from tracekit.eras.cronjob import Controller, CronJobEra
 from tracekit.kube.cronjob_views import CronJobView
 from tracekit.kube.timestamps import NS_PER_S
@@ -70,15 +69,15 @@ class CronRunner:
         return schedule.next_ns(after_ns, zone=self.process_zone)
 
     def timer_ns(self, cron_job: CronJobView, at_ns: int) -> int | None:
-        """When the timer goes off that a sync of that time arms, its pad apart.
+        """When the timer goes off that a sync of that time arms: at a slot, its pad apart.
 
-        At a slot; releases that count `@every` from now on come later.
+        Releases that count `@every` from now on come later.
         """
         slot_ns, schedule = self.next_slot_ns(cron_job, at_ns), self.schedule(cron_job)
         if slot_ns is None or self.polls or not isinstance(schedule, EverySchedule):
             return slot_ns
         wait_ns = requeue_after_ns(cron_job, schedule, at_ns, self.era, self.process_zone)
-        return max(slot_ns, at_ns + wait_ns - CRON_TIMER_PAD_NS)
+        return max(slot_ns, at_ns + wait_ns)
 
     def slots_ns(self, cron_job: CronJobView, after_ns: int, until_ns: int) -> list[int]:
         """The last few slots of a time, the newest first."""

@@ -22,15 +22,16 @@ _TIES = {
 _SIGNED_WITHIN_NS = 2 * NS_PER_S
 
 
-def unsigned(history: History, write: Write) -> str | None:
+def unsigned(history: History, write: Write, *, alone: bool = False) -> str | None:
     """Why a write that no sync explains may be anybody's; None if it must be the controller's.
 
-    What its absence leads to is asked of the syncs that follow.
+    `alone`: no sync writes anything of the kind there, be it other. What its absence leads to is
+    asked of the syncs that follow.
     """
     if write.actor is not None:
         return None
     if write.kind is WriteKind.STATUS_UPDATE and write.job is not None:
-        return _status(write.job)
+        return _status(write.job, alone=alone)
     what = _TIES.get(write.kind)
     if what is None or write.pod is None or not _loses_a_tie(write.pod):
         return None
@@ -64,7 +65,7 @@ def _was_counted(history: History, pod: PodView) -> bool:
     )
 
 
-def _status(revision: Revision[JobView]) -> str | None:
+def _status(revision: Revision[JobView], *, alone: bool) -> str | None:
     """A status that only lost fields, with no managedFields entry of that time."""
     before = revision.previous
     if before is None or not _only_lost(before.view.status, revision.view.status):
@@ -73,7 +74,7 @@ def _status(revision: Revision[JobView]) -> str | None:
     latest_ns = max((entry.time_ns or 0 for entry in entries), default=0)
     if not entries or entries != before.evidence.managers():
         return None
-    if revision.recv_ns - latest_ns <= _SIGNED_WITHIN_NS:
+    if not alone and revision.recv_ns - latest_ns <= _SIGNED_WITHIN_NS:
         return None
     return (
         "no cut makes a sync write this, and managedFields name nobody who took fields out of the "
