@@ -52,6 +52,7 @@ MIXES = {
     "churn": Mix(scenarios="churn,crons"),
     "throttled": Mix(scenarios="churn,drain,crons", kcm_flags=""),
     "storm": Mix(scenarios="burst,meddle,drain,webhook,quotas", restarts="70,140"),
+    "meddle": Mix(scenarios="meddle,quotas"),
     "flood": Mix(scenarios="burst,meddle,webhook,crons", kcm_flags="", restarts="100"),
     "story": Mix(scenarios="all"),
 }

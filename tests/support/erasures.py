@@ -40,9 +40,9 @@ def without(rows: Iterable[Row], streams: Collection[str]) -> list[Row]:
 
 
 def random_cut(rows: Sequence[Row], chance: random.Random) -> tuple[str, list[Row]]:
-    """A record cut at random, and in words how."""
+    """A record cut at random, and in words how: anywhere, or in the midst of what happened."""
     first, last = rows[0]["recv"], rows[-1]["recv"]
-    at_ns = chance.randrange(first, last)
+    at_ns = _moment(rows, chance)
     at_s = (at_ns - first) / NS_PER_S
     match chance.choice(("start", "end", "gap", "gap", "gaps", "no Events", "middle")):
         case "start":
@@ -61,8 +61,17 @@ def random_cut(rows: Sequence[Row], chance: random.Random) -> tuple[str, list[Ro
                 long_ns = int(chance.choice((0.05, 0.5, 2, 4, 10, 40)) * NS_PER_S)
                 kept = with_gap(kept, at_ns, min(last, at_ns + long_ns))
                 said.append(f"{long_ns / NS_PER_S:g} s from {(at_ns - first) / NS_PER_S:.3f} s on")
-                at_ns = chance.randrange(first, last)
+                at_ns = _moment(rows, chance)
             return f"without {' and '.join(said)}", kept
+
+
+def _moment(rows: Sequence[Row], chance: random.Random) -> int:
+    first, last = rows[0]["recv"], rows[-1]["recv"]
+    if chance.random() < 1 / 2:
+        return chance.randrange(first, last)
+    beside_ns = int(chance.choice((0, 0, 1e-6, 1e-3, 0.1, -0.1)) * NS_PER_S)
+    at_ns = chance.choice(rows)["recv"] + beside_ns
+    return int(min(max(at_ns, first + 1), last - 1))
 
 
 def _parted(rows: Iterable[Row], at_ns: int) -> tuple[list[Row], list[Row]]:

@@ -163,10 +163,8 @@ class WantedCheck:
         since_ns = self._failing_since_ns
         if since_ns is None or at_ns == rest.from_ns or self.runner.polls:
             return 0
-        changes = sum(
-            since_ns < revision.recv_ns <= at_ns
-            for revision in (*self.history.cron_jobs, *self.history.jobs)
-        )
+        changes = sum(since_ns < r.recv_ns <= at_ns for r in self.history.cron_jobs)
+        changes += sum(since_ns < r.recv_ns <= at_ns for r in self.history.jobs)
         return min((at_ns - since_ns) << min(changes, _DOUBLED_MAX), RETRY_NS_MAX)
 
     def _may_have_failed_before(self, at_ns: int) -> bool:

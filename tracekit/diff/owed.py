@@ -62,7 +62,9 @@ def owed(facts: KeyFacts, search: CutSearch, replay: KeyReplay) -> Iterator[Owed
             rv=last.rv,
             time_ns=end_ns,
         )
-        yield Owed(certain_ns, judgement, timed=bool(timers))
+        # From the next refusal on nobody knows whether it was tried.
+        until_ns = facts.next_refusal_ns(certain_ns)
+        yield Owed(certain_ns, judgement, timed=bool(timers), until_ns=until_ns)
 
 
 def _rest(facts: KeyFacts, replay: KeyReplay) -> Iterator[Owed]:

@@ -215,6 +215,12 @@ class KeyFacts:
                 return Assumption("refused-creations", lost.from_ns, lost.until_ns, lost.why)
         return None
 
+    def next_refusal_ns(self, after_ns: int) -> int | None:
+        """When, after that, creations may have been refused again; None if never."""
+        begun = [from_ns for from_ns, _ in self._refused_ns]
+        begun += [lost.from_ns for lost in self.run_context.unposted]
+        return min((from_ns for from_ns in begun if from_ns > after_ns), default=None)
+
     def last_refusal_ns(self, before_ns: int) -> int | None:
         """When, before that, a sync may have been refused for the last time; None if never."""
         after_ns = SPAM_REFILL_NS + self.rules.retries.backoff_ns_max
