@@ -16,6 +16,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from tests.support.fake_api import FakeApi
+from tests.support.handlers import pod_observed
 from tests.support.objects import NOW_NS, job, rules
 from tracekit.controllers.actions import Created, CreatePod, Outcome
 from tracekit.controllers.job.context import Choices, SyncClock
@@ -24,7 +25,6 @@ from tracekit.controllers.job.sync import sync_job
 from tracekit.diff.judge import judge_key
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.kube.views import JobStatus, JobView, OwnerRef, PodView
-from tracekit.replay.handlers import pod_observed
 from tracekit.replay.history import History, Manager, Revision, WriteKind, build_history
 from tracekit.replay.run_context import RunContext
 
@@ -131,7 +131,7 @@ def record(size: int) -> History:
         for row in world.pod_rows[seen:]:
             old = cache.get(row.view.uid)
             cache[row.view.uid] = row.view
-            pod_observed(memory, old, row.view, deleted=False, job_uid=start.uid)
+            pod_observed(memory, old, row.view, start, rules())
         seen = len(world.pod_rows)
         clock = SyncClock(world.now_ns + 7)
         sync_job(

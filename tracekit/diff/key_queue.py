@@ -10,6 +10,7 @@ informer may be behind by `INFORMER_LAG_NS` and not more.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -147,9 +148,10 @@ def _excused(facts: KeyFacts, before: Explanation, sync: Explanation) -> bool:
     if facts.run_context.interrupted(since_ns, sync.writes[0].recv_ns):
         return True
     # A sync of a Job that was over, for a while, has forgotten the key's failures.
+    history = facts.history
     return any(
-        job.view.status.finished is not None and job.rv < sync.writes[0].rv
-        for job in facts.history.jobs
+        job.view.status.finished is not None
+        for job in history.jobs[: history.jobs_below(sync.writes[0].rv)]
         if sync.job is None or job.view.uid == sync.job.view.uid
     )
 
@@ -160,11 +162,10 @@ def _open_wakes(
     """What may have put the key into the queue, and `before` cannot have used up."""
     first = sync.writes[0]
     used_up_ns = before.due_ns - DELIVERY_JITTER_NS
-    for recv_ns, delay_ns, longest_ns in _wakes(facts, first.rv, before):
-        if recv_ns + INFORMER_LAG_NS + longest_ns >= used_up_ns:
-            # Handled late, or still waiting, when the last sync began: ready at any time since.
-            certain_ns = max(recv_ns + longest_ns, before.writes[-1].recv_ns)
-            yield Wake(max(recv_ns + delay_ns, used_up_ns), certain_ns)
+    for recv_ns, delay_ns, longest_ns in _wakes(facts, first.rv, before, used_up_ns):
+        # Handled late, or still waiting, when the last sync began: ready at any time since.
+        certain_ns = max(recv_ns + longest_ns, before.writes[-1].recv_ns)
+        yield Wake(max(recv_ns + delay_ns, used_up_ns), certain_ns)
     yield from (timer for timer in timers if timer.certain_ns >= used_up_ns)
     # A sync without a write may have armed the timer that this one found passed.
     own = (sync.due_ns,) if sync.timed else ()
@@ -173,27 +174,43 @@ def _open_wakes(
             yield Wake(at_ns - CLOCK_SLACK_NS, at_ns + CLOCK_SLACK_NS, timed=True)
 
 
-def _wakes(facts: KeyFacts, before_rv: int, before: Explanation) -> Iterator[tuple[int, int, int]]:
-    """The changes that wake the key: when they came, and how long it waits at least, at most."""
+def _wakes(
+    facts: KeyFacts, before_rv: int, before: Explanation, since_ns: int
+) -> Iterator[tuple[int, int, int]]:
+    """The changes that may wake the key from then on: when they came, the least and longest wait.
+
+    Each sync asks, so that those of long ago are passed over, not looked at one by one.
+    """
     history, rules = facts.history, facts.rules
-    for job in history.jobs:
-        if job.rv < before_rv:
-            delay_ns = rules.sync_batch_ns if _batched(job, rules) else 0
+    handled_ns = since_ns - INFORMER_LAG_NS
+    first = bisect_left(history.jobs_latest_ns, handled_ns - rules.sync_batch_ns)
+    for job in history.jobs[first : history.jobs_below(before_rv)]:
+        delay_ns = rules.sync_batch_ns if _batched(job, rules) else 0
+        if job.recv_ns + delay_ns >= handled_ns:
             yield job.recv_ns, delay_ns, delay_ns
-    retries = before.state.memory.requeues
-    for pod in history.pods:
-        if pod.rv >= before_rv:
-            continue
-        delay_ns = longest_ns = rules.sync_batch_ns if rules.batches_pod_events else 0
+    any_pod, failed_pod = _pod_waits(rules, before.state.memory.requeues)
+    longest_ns = max(any_pod[1], failed_pod[1])
+    first = bisect_left(history.pods_latest_ns, handled_ns - longest_ns)
+    for pod in history.pods[first : history.pods_below(before_rv)]:
+        failed = pod.view.phase == "Failed"
         deleted = pod.type == "DELETED" or pod.view.deleted_ns is not None
-        if rules.queue_delays_failures and pod.view.phase == "Failed" and not deleted:
-            if rules.tracking_by_annotation:
-                # Tracked Jobs clear their retries in ways that leave no trace.
-                longest_ns = rules.retries.backoff_ns_max
-            else:
-                delay_ns = max(delay_ns, rules.retries.backoff_ns(retries) - CLOCK_SLACK_NS)
-                longest_ns = max(longest_ns, rules.retries.backoff_ns(retries + 1))
-        yield pod.recv_ns, delay_ns, longest_ns
+        waits = failed_pod if failed and not deleted else any_pod
+        if pod.recv_ns + waits[1] >= handled_ns:
+            yield pod.recv_ns, *waits
+
+
+def _pod_waits(rules: JobRules, retries: int) -> tuple[tuple[int, int], tuple[int, int]]:
+    """How long a change of a pod waits in the queue at least and at most: of any, of a failed."""
+    delay_ns = longest_ns = rules.sync_batch_ns if rules.batches_pod_events else 0
+    any_pod = (delay_ns, longest_ns)
+    if rules.queue_delays_failures:
+        if rules.tracking_by_annotation:
+            # Tracked Jobs clear their retries in ways that leave no trace.
+            longest_ns = rules.retries.backoff_ns_max
+        else:
+            delay_ns = max(delay_ns, rules.retries.backoff_ns(retries) - CLOCK_SLACK_NS)
+            longest_ns = max(longest_ns, rules.retries.backoff_ns(retries + 1))
+    return any_pod, (delay_ns, longest_ns)
 
 
 def _batched(job: Revision[JobView], rules: JobRules) -> bool:
@@ -208,9 +225,9 @@ def _batched(job: Revision[JobView], rules: JobRules) -> bool:
 
 def _deadlines(history: History, before_rv: int) -> Iterator[int]:
     """When a timer of activeDeadlineSeconds may have gone off."""
-    for job in history.jobs:
+    for job in history.jobs[: history.jobs_below(before_rv)]:
         start_ns, deadline_s = job.view.status.start_ns, job.view.spec.active_deadline_s
-        if job.rv < before_rv and start_ns is not None and deadline_s is not None:
+        if start_ns is not None and deadline_s is not None:
             yield start_ns + deadline_s * NS_PER_S
 
 
@@ -245,8 +262,7 @@ def _first_wake_ns(facts: KeyFacts, before: Explanation | None, before_rv: int) 
         return before.due_ns
     wakes = [
         max(recv_ns, before.due_ns)
-        for recv_ns, _, longest_ns in _wakes(facts, before_rv, before)
-        if recv_ns + longest_ns + INFORMER_LAG_NS >= before.due_ns
+        for recv_ns, *_ in _wakes(facts, before_rv, before, before.due_ns)
     ]
     return min(wakes, default=before.due_ns)
 

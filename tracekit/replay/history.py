@@ -15,6 +15,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import accumulate
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
@@ -188,6 +189,9 @@ class History:
     refused: list[RefusedCall] = field(default_factory=list)
     jobs_rv: list[int] = field(default_factory=list)
     pods_rv: list[int] = field(default_factory=list)
+    #: When the latest of the revisions up to each one came.
+    jobs_latest_ns: list[int] = field(default_factory=list)
+    pods_latest_ns: list[int] = field(default_factory=list)
 
     @property
     def key(self) -> str:
@@ -196,12 +200,16 @@ class History:
 
     def job_before(self, rv: int) -> Revision[JobView] | None:
         """The last revision of the Job below `rv`."""
-        position = bisect_left(self.jobs_rv, rv)
+        position = self.jobs_below(rv)
         return self.jobs[position - 1] if position else None
 
     def listings(self) -> list[Revision[JobView]]:
         """Revisions of the Job that a LIST told: what led to them was not seen."""
         return [revision for revision in self.jobs if revision.type == "LIST"]
+
+    def jobs_below(self, rv: int) -> int:
+        """How many revisions of the Job lie below `rv`."""
+        return bisect_left(self.jobs_rv, rv)
 
     def pods_below(self, rv: int) -> int:
         """How many pod revisions lie below `rv`."""
@@ -224,6 +232,8 @@ def build_history(
     history.pods = linked(pod_list)
     history.jobs_rv = [revision.rv for revision in history.jobs]
     history.pods_rv = [revision.rv for revision in history.pods]
+    history.jobs_latest_ns = list(accumulate((job.recv_ns for job in history.jobs), max))
+    history.pods_latest_ns = list(accumulate((pod.recv_ns for pod in history.pods), max))
     history.events = as_arrived(events)
     history.refused = sorted(refused)
     uids = {revision.view.uid for revision in history.jobs}

@@ -15,7 +15,7 @@ pkg/registry/batch/job/strategy.go:getStatusValidationOptions, v1.22 to v1.37.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from tracekit.controllers.job.indexes import parse_intervals
@@ -35,7 +35,7 @@ class StatusUpdate:
         self.spec = held.spec  # a PUT of the status cannot change it
         old = held.status
         #: The fields that the write changes.
-        self.changes = {name for name in _FIELDS if getattr(old, name) != getattr(new, name)}
+        self.changes = frozenset(n for n in _FIELDS if getattr(old, n) != getattr(new, n))
         self.held_true = _true_conditions(old)
         self.new_true = _true_conditions(new)
 
@@ -92,21 +92,23 @@ def status_refusals(
     Each is a line `status.FIELD: what is wrong`, in the order of upstream's checks.
     """
     update = StatusUpdate(held, status)
-    changes = update.changes
     return tuple(
         f"status.{rule.field}: {rule.message}"
-        for rule in _rules(validation.transitions, validation.success_criteria)
-        if not (rule.looks_at and rule.looks_at.isdisjoint(changes))
-        and rule.broken(update, validation)
+        for rule in _rules(validation.transitions, validation.success_criteria, update.changes)
+        if rule.broken(update, validation)
     )
 
 
-@cache
-def _rules(transitions: bool, success_criteria: bool) -> tuple[Rule, ...]:
-    return (
+@lru_cache(maxsize=1024)
+def _rules(transitions: bool, success_criteria: bool, changes: frozenset[str]) -> tuple[Rule, ...]:
+    """The rules that a write of these changes can break."""
+    rules = (
         *_ALWAYS,
         *(_TRANSITIONS if transitions else ()),
         *(_SUCCESS_CRITERIA if success_criteria else ()),
+    )
+    return tuple(
+        rule for rule in rules if not (rule.looks_at and rule.looks_at.isdisjoint(changes))
     )
 
 

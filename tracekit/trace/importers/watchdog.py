@@ -76,7 +76,10 @@ class Watchdog:
 
     def state(self, stream: str) -> StreamState:
         """Where that stream stands."""
-        return self._streams.setdefault(stream, StreamState())
+        known = self._streams.get(stream)
+        if known is None:
+            known = self._streams[stream] = StreamState()
+        return known
 
     def broken(self) -> dict[str, str]:
         """Streams that broke and did not come back although others went on, and why."""

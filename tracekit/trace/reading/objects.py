@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
+import pyarrow.compute as pc
+
 from tracekit.errors import UsageError
 from tracekit.suggest import hint
 from tracekit.trace.reading.reader import TraceReader
@@ -151,12 +153,17 @@ def objects_of(reader: TraceReader) -> Objects:
     pods: dict[tuple[str, str, str], None] = {}
     columns = ("stream", "namespace", "name", "job", "cronjob")
     for table in reader.batches(columns, streams=_STREAMS):
-        for row in table.group_by(list(columns)).aggregate([]).to_pylist():
-            namespace = row["namespace"] or ""
-            if row["job"]:
-                jobs[namespace, row["job"]] = None
-                if row["stream"] == "pods" and row["name"]:
-                    pods[namespace, row["name"], row["job"]] = None
-            if row["cronjob"]:
-                cronjobs[namespace, row["cronjob"]] = None
+        # Of pods alone the names matter: each Event has one of its own.
+        names = pc.if_else(pc.equal(table["stream"], "pods"), table["name"], None)
+        rows = table.set_column(columns.index("name"), "name", names)
+        rows = rows.group_by(list(columns)).aggregate([])
+        texts = (rows[column].to_pylist() for column in columns)
+        for stream, space, name, job, cronjob in zip(*texts, strict=True):
+            namespace = space or ""
+            if job:
+                jobs[namespace, job] = None
+                if stream == "pods" and name:
+                    pods[namespace, name, job] = None
+            if cronjob:
+                cronjobs[namespace, cronjob] = None
     return Objects(tuple(sorted(jobs)), tuple(sorted(cronjobs)), tuple(sorted(pods)))

@@ -171,7 +171,8 @@ class TraceWriter:
             return self.unparsed(raw, recv_ns, "it is not a JSON object", stream=stream)
         if is_nested_deeper(raw, NESTING_MAX):
             return self.unparsed(raw, recv_ns, TOO_DEEP, stream=stream)
-        row_type = RowType(row_type)
+        if type(row_type) is not RowType:
+            row_type = RowType(row_type)
         row = self._row(stream, row_type, recv_ns, synthesized=synthesized)
         row["raw"] = raw
         if origin is not None:
