@@ -158,6 +158,9 @@ class CutSearch(Attempts):
             yield from self._failed_earlier(state, cut, found)
         if state.certain and state.backoff_known:
             return
+        at_ns = self.history.writes[state.index].recv_ns
+        if not assume.refusals and self.facts.refusals(at_ns) is not None:
+            return  # refusals that are told come before guesses
         for guessed in self._guesses(state, cut):
             found = self._at_its_time(state, guessed, assume)
             if found is not None:
