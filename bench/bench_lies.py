@@ -1,6 +1,6 @@
 """Every kind of planted lie at every shipped place: found on its own object, and told nowhere else.
 
-    python -m bench lies [KIND…] [--salt 0]      another salt plants in other places
+    python -m bench lies [--kinds KIND,…] [--salt 0]      another salt plants in other places
 
 The tests plant each kind once; here each meets all six records. Prints what is missed and what is
 told of others, then the shares.
@@ -44,15 +44,12 @@ def fate(kind: str, name: str, salt: int) -> tuple[str, str]:
 def main(arguments: list[str] | None = None) -> int:
     """Exit status 1 if a lie is told of another object."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("kinds", nargs="*", metavar="KIND")
+    parser.add_argument("--kinds", metavar="KIND,…", help="default: all")
     parser.add_argument("--salt", type=int, default=0)
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     options = parser.parse_args(arguments)
-    tried = [
-        (kind, name, options.salt)
-        for name in PLACES + OLD_PLACES
-        for kind in options.kinds or sorted(KINDS)
-    ]
+    kinds = options.kinds.split(",") if options.kinds else sorted(KINDS)
+    tried = [(kind, name, options.salt) for name in PLACES + OLD_PLACES for kind in kinds]
     counts: Counter[str] = Counter()
     with ProcessPoolExecutor(options.processes) as pool:
         for lie, (what, said) in zip(tried, pool.map(fate, *zip(*tried, strict=True)), strict=True):
