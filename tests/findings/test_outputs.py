@@ -35,7 +35,7 @@ INCIDENTS = {
     "too-many-missed": 42649,
     "too-many-missed-v1.36": 42649,
 }
-LIES = ("pod-removed", "status-succeeded-high-once", "body-image", "deletion-extra", "ttl-longer")
+LIES = ("pod-removed", "status-succeeded-high-once", "body-image", "deletion-extra", "ttl-missing")
 
 
 class Done(NamedTuple):

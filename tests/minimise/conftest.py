@@ -42,7 +42,6 @@ SCENES = {
     "TK137": "cron-job-removed",
     "TK142": "cron-history-missing",
     "TK157": "ttl-missing",
-    "TK159": "ttl-longer",
 }
 LIES = {"v1.36.3-churn7": CHURN, "v1.36.3-all": SCENES}
 

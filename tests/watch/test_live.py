@@ -78,7 +78,6 @@ def divergences(news: list[News]) -> list[tuple[str, str]]:
     [
         ("finalizer-kept", "TK112"),  # never comes: others' syncs prove it
         ("ttl-missing", "TK157"),  # never comes, and no row of the Job does: time alone tells
-        ("ttl-longer", "TK159"),
         ("sync-late", "TK130"),
     ],
 )

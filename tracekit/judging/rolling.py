@@ -232,14 +232,15 @@ class RollingJudge:
     def _rest(self, before_ns: int) -> None:
         """Let go of what was found of Jobs at which nothing has happened since."""
         for known in self._known.values():
-            if known.last_ns >= before_ns or known.resting_since_ns >= known.last_ns:
+            if known.last_ns >= before_ns or known.timing is _NOTHING:
                 continue
             if known.open_ns is not None or known.owes:
                 continue
             self._take_over(known)
             known.judgements, known.timing, known.ttl = [], _NOTHING, TtlOfKey()
-            known.said = set()
-            known.resting_since_ns = known.last_ns
+            if known.resting_since_ns < known.last_ns:  # else time alone had it searched again
+                known.said = set()
+                known.resting_since_ns = known.last_ns
 
     def _take_over(self, known: _Known) -> None:
         """What a Job tells of the process, when nothing has to be said of it any more."""

@@ -12,7 +12,7 @@
 --@ schedule | the schedule in force, with its time zone | never
 --@ why | the same in words, with the numbers | never
 --= outcome | started, skipped, suspended, missed, pending, unknown
---= policy | Allow, Forbid, Replace, suspend, startingDeadlineSeconds, most-recent-only, no-leader, too-many-missed, name-taken, gap
+--= policy | Allow, Forbid, Replace, suspend, startingDeadlineSeconds, most-recent-only, no-leader, too-many-missed, name-taken, deleted, gap
 CREATE VIEW cron_ticks AS
 SELECT trace, namespace, cronjob, cronjob_uid, utc(due_ns) AS due_at,
        outcome COLLATE NOCASE AS outcome, policy COLLATE NOCASE AS policy, job,
