@@ -15,8 +15,15 @@ import pytest
 from tests.scale.test_processes import run
 from tests.support.s3 import S3, s3_server, set_environment
 from tests.support.traces import TRACES, import_log
-from tracekit.cli import replay_many
+from tracekit.cli.many import ask
+from tracekit.cli.replay_many import ReplayQuestion
+from tracekit.cli.report_many import ReportQuestion, pages_of
+from tracekit.cli.whatif_many import WhatIfQuestion
+from tracekit.crew.alone import Alone
 from tracekit.crew.cluster import Cluster
+from tracekit.moments import ALWAYS
+from tracekit.trace.stores.parts import Parts
+from tracekit.trace.stores.rotated import overlapping
 
 #: Where a recorder that rotates would have put them.
 HOURS = ("20261101T000000Z", "20261101T010000Z", "20261101T020000Z")
@@ -54,10 +61,10 @@ def test_a_folder_is_judged_trace_by_trace_and_only_what_is_new_again(
     assert [Path(document["trace"]).name for document in documents] == list(HOURS)
     assert documents[0]["summary"] == documents[1]["summary"] != documents[2]["summary"]
     judged: list[str] = []
-    whole = replay_many.ReplayTraces._judged
+    whole = ReplayQuestion.answer
     monkeypatch.setattr(
-        replay_many.ReplayTraces,
-        "_judged",
+        ReplayQuestion,
+        "answer",
         lambda self, word: judged.append(Path(word).name) or whole(self, word),
     )
     assert run(capsys, *words) == first
@@ -102,6 +109,125 @@ def test_what_several_traces_cannot_be_asked(
     status, out, err = run(capsys, "replay", str(folder), "--diff", *more)
     assert (status, out) == (2, "")
     assert said in err
+
+
+TO = ("--kubernetes-version", "v1.36.3")
+
+
+def test_what_other_rules_would_have_done_is_asked_of_each_trace(
+    folder: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TRACEKIT_CACHE_DIR", str(tmp_path / "cache"))
+    mine = tmp_path / "traces"
+    shutil.copytree(folder, mine)
+    words = ("whatif", str(mine), *TO, "--parts", str(tmp_path / "parts"))
+    status, out, err = run(capsys, *words, "--processes", "1", "-o", "json")
+    assert (status, err) == (0, "")
+    for hour, found in zip(HOURS, orjson.loads(out)["traces"], strict=True):
+        alone = orjson.loads(run(capsys, "whatif", str(mine / hour), *TO, "-o", "json")[1])
+        told = {"trace": str(mine / hour), "problems": [], "warnings": found["warnings"]}
+        assert found == {**told, **alone}
+    assert sum(found["counts"].values()) > 10
+    asked: list[str] = []
+    whole = WhatIfQuestion.answer
+    monkeypatch.setattr(
+        WhatIfQuestion, "answer", lambda self, word: asked.append(word) or whole(self, word)
+    )
+    os.utime(mine / HOURS[1] / "trace.json")  # as after a change
+    assert run(capsys, *words, "--processes", "1", "-o", "json")[1] == out
+    assert asked == [str(mine / HOURS[1])]
+    table = run(capsys, *words, "--processes", "1", "--fail-on", "fields")
+    assert table[0] == 1
+    assert table[1].count("v1.36.3") == 3
+
+
+WHATIF = WhatIfQuestion(
+    versions=("v1.36.3",), feature_gates=None, settings=(), cron_settings=(), kube_api_qps=None,
+    concurrent_job_syncs=None, draws=1, from_version=None, from_feature_gates=None, namespace=None,
+    selector=None, no_limits=False,
+)  # fmt: skip
+REPORT = ReportQuestion(None, (), None, ALWAYS, no_limits=False)
+
+
+@pytest.mark.parametrize("question", [WHATIF, REPORT], ids=lambda question: str(question.run))
+def test_dask_workers_answer_with_the_same_bytes(
+    question: WhatIfQuestion | ReportQuestion, cluster: Cluster, folder: Path, tmp_path: Path
+) -> None:
+    traces = [str(folder / HOURS[0]), str(tmp_path / "gone"), str(folder / HOURS[2])]
+    parts = Parts(str(tmp_path / "parts"))
+    by_workers = ask(traces, question, cluster, parts)
+    assert len(parts.names(question.run)) == 2
+    assert by_workers == ask(traces, question, Alone(), None)
+    assert [("error" in found) for found in by_workers] == [False, True, False]
+
+
+def test_each_trace_gets_the_page_that_it_gets_alone(
+    folder: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TRACEKIT_CACHE_DIR", str(tmp_path / "cache"))
+    pages, alone = tmp_path / "pages", tmp_path / "alone.html"
+    words = ("report", str(folder), "-o", str(pages), "--processes", "1")
+    status, _, err = run(capsys, *words)
+    assert (status, sorted(path.name for path in pages.iterdir())) == (
+        0,
+        [f"{hour}.html" for hour in HOURS],
+    )
+    assert "Wrote 3 reports" in err
+    run(capsys, "report", str(folder / HOURS[2]), "-o", str(alone))
+    assert (pages / f"{HOURS[2]}.html").read_bytes() == alone.read_bytes()
+    assert run(capsys, *words)[0] == 2  # the pages are there
+    for more, said in (
+        (("t-a/b",), "is asked about in one trace"),
+        (("--since", "1h"), "several traces have several ends"),
+        (("-o", "-"), "name a folder"),
+    ):
+        status, _, err = run(capsys, "report", str(folder), *more)
+        assert (status, said in err) == (2, True)
+
+
+def test_pages_have_the_names_that_tell_traces_apart() -> None:
+    urls = ["s3://fleet/a/20261101T000000Z", "s3://fleet/b/20261101T000000Z"]
+    assert [str(page) for page in pages_of(urls, Path("out")).values()] == [
+        "out/a/20261101T000000Z.html",
+        "out/b/20261101T000000Z.html",
+    ]
+
+
+def test_traces_of_other_times_are_not_opened(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for hour in HOURS:
+        shutil.copytree(folder / hour, tmp_path / hour)
+    for hour in HOURS[:2]:
+        (tmp_path / hour / "trace.json").write_text("no header")
+    asked = ("replay", str(tmp_path), "--diff", "--processes", "1", "-o", "json")
+    status, out, err = run(capsys, *asked, "--from", "2026-11-01T02:30Z")
+    (found,) = orjson.loads(out)["traces"]
+    assert found["trace"].endswith(HOURS[2])
+    assert "2 traces of other times: not read" in err
+    assert status == 2  # what it has is of another time than its name says
+    assert "none of the traces holds what is asked about" in err
+
+
+def test_what_may_hold_something_of_a_time_is_kept() -> None:
+    hour = 3600 * 10**9
+    first = 1793491200 * 10**9  # 2026-11-01T00:00:00Z
+    traces = [f"s3://fleet/a/{name}" for name in HOURS] + ["s3://fleet/b/night"]
+    for from_ns, until_ns, kept in (
+        (None, None, (0, 1, 2, 3)),
+        (first + hour // 2, first + hour // 2 + 1, (0, 3)),
+        (first + hour + hour // 2, None, (1, 2, 3)),
+        (None, first + hour, (0, 1, 3)),  # what begins within a minute of it, too
+        (first + 99 * hour, None, (2, 3)),
+        (None, first - hour, (3,)),
+    ):
+        assert overlapping(traces, from_ns, until_ns) == ([traces[i] for i in kept], 4 - len(kept))
 
 
 class _Killer(threading.Thread):

@@ -22,14 +22,24 @@ WORTH_IT = 100_000
 
 
 def crew_options(command: _Command) -> _Command:
-    """`--processes`, `--scheduler` and `--parts`."""
-    processes = click.option(
-        "--processes",
-        metavar="N",
-        type=click.IntRange(min=1),
-        help="Judge in so many processes; the answers are the same.  [default: the cores, of "
+    """`--processes`, `--scheduler` and `--parts` for one trace or many."""
+    return _crew_options(
+        command,
+        "Judge in so many processes; the answers are the same.  [default: the cores, of "
         f"{WORTH_IT:,} observations on]",
     )
+
+
+def many_options(command: _Command) -> _Command:
+    """The same where only many traces are divided."""
+    return _crew_options(
+        command,
+        "Of many traces so many at a time; the answers are the same.  [default: the cores]",
+    )
+
+
+def _crew_options(command: _Command, help_text: str) -> _Command:
+    processes = click.option("--processes", metavar="N", type=click.IntRange(min=1), help=help_text)
     scheduler = click.option(
         "--scheduler",
         metavar="ADDRESS",

@@ -11,9 +11,9 @@ import click
 from tracekit.cli.baselines import baseline_option, read_baseline, tell_unused
 from tracekit.cli.completion import complete_controllers, complete_key, complete_trace
 from tracekit.cli.crew import crew_of, crew_options, parts_of, tell_failures
-from tracekit.cli.damage import note_damage
-from tracekit.cli.replay_many import OUTPUTS, Question, replay_many, write_many
-from tracekit.cli.talk import tell, tell_judging
+from tracekit.cli.many import ask_crew, of_that_time, tell_troubles
+from tracekit.cli.replay_many import OUTPUTS, ReplayQuestion, write_many
+from tracekit.cli.talk import tell_judging
 from tracekit.cli.trace_options import (
     namespace_option,
     parse_version,
@@ -22,8 +22,6 @@ from tracekit.cli.trace_options import (
     rules_options,
     tell_warnings,
 )
-from tracekit.crew.alone import Alone
-from tracekit.crew.processes import cores
 from tracekit.errors import UsageError
 from tracekit.judging.judged import Asked, Judge, check_controllers, resolve_era
 from tracekit.judging.kept import verdicts_key
@@ -167,32 +165,34 @@ def _one(trace: str, options: _Options) -> int:
 
 def _many(traces: list[str], options: _Options) -> int:
     """Judge several traces, each as a task."""
-    asked_of_one = (options.job, options.baseline, options.min_actions, *options.times.values())
+    asked_of_one = (options.job, options.baseline, options.min_actions)
     if not options.diff or any(asked_of_one):
         raise UsageError(
-            "several traces are judged with --diff, and neither --job, --baseline, --min-actions "
-            "nor a time: name one trace, or leave these out"
+            "several traces are judged with --diff, and neither --job, --baseline nor "
+            "--min-actions: name one trace, or leave these out"
         )
     if options.output not in OUTPUTS:
         raise UsageError(f"several traces are printed with -o {', '.join(OUTPUTS)}")
+    traces, within = of_that_time(traces, options.times)
     names = options.named_controllers
-    question = Question(
+    question = ReplayQuestion(
         parse_version(options.kubernetes_version),
         options.feature_gates,
         options.process_zone,
         options.namespace,
         None if names is None else check_controllers(names),
+        within,
         options.around_damage,
         are_lifted(),
     )
-    processes = options.processes or min(cores(), len(traces))
-    with crew_of(processes, options.scheduler, len(traces)) as crew:
-        place = parts_of(options.parts, options.scheduler)
-        documents = replay_many(traces, question, crew or Alone(), place)
+    documents = ask_crew(
+        traces,
+        question,
+        processes=options.processes,
+        scheduler=options.scheduler,
+        parts=options.parts,
+    )
+    tell_troubles(documents)
     write_many(documents, options.output, sys.stdout)
-    for document in documents:
-        for problem in (*document.get("problems", ()), *filter(None, [document.get("error")])):
-            note_damage()
-            tell(problem)
     diverge = any(document.get("divergences") for document in documents)
     return 1 if diverge and not options.exit_zero else 0

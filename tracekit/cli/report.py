@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import click
 
 from tracekit.cli.completion import complete_key, complete_trace
+from tracekit.cli.crew import many_options
+from tracekit.cli.many import ask_crew, of_that_time, tell_troubles
+from tracekit.cli.report_many import ReportQuestion, pages_of, write_pages
 from tracekit.cli.sql import tell_problems
 from tracekit.cli.talk import say
 from tracekit.cli.trace_options import (
@@ -21,26 +25,37 @@ from tracekit.cli.trace_options import (
 from tracekit.errors import UsageError
 from tracekit.report.html.data import report_data
 from tracekit.report.html.page import report_page
+from tracekit.report.table import counted
 from tracekit.sql.session import Session
+from tracekit.trace.format.limits import are_lifted
+from tracekit.trace.stores.stamps import named_traces
 
 
 @click.command()
 @click.argument("trace", metavar="TRACE", shell_complete=complete_trace)
 @click.argument("key", required=False, metavar="[NS/NAME]", shell_complete=complete_key)
 @click.option(
-    "-o", "--output", default="report.html", metavar="FILE", help="File to write (-: stdout)."
+    "-o",
+    "--output",
+    metavar="FILE",
+    help="File to write (-: stdout); of many traces the folder.  [default: report.html; reports]",
 )
 @click.option("--force", is_flag=True, help="Replace the file if it exists.")
 @range_options
 @rules_options
+@many_options
 def report(
     trace: str,
     key: str | None,
-    output: str,
+    output: str | None,
+    *,
     force: bool,
     kubernetes_version: str | None,
     process_zone: str | None,
     feature_gates: str | None,
+    processes: int | None,
+    scheduler: str | None,
+    parts: str | None,
     **times: Any,
 ) -> None:
     """Write a report on a trace, or on one Job or CronJob of it, as one HTML file.
@@ -48,15 +63,33 @@ def report(
     It needs no network and holds everything: what went wrong, a timeline of CronJobs, Jobs, pods
     and controller writes, the account of each Job, and what changed between its revisions. With
     --since, --from or --to it shows the Jobs that lived then, and what went wrong then.
+
+    Of many traces (a folder of rotated ones, a pattern over directories or a bucket) each gets a
+    page of its own, made on all cores or on the workers of --scheduler; of traces that a recorder
+    rotated those of another time than --from to --to are not read.
     """
-    target = Path(output)
-    if output != "-" and target.exists() and not force:
-        raise UsageError(f"{target} exists: choose another name with -o, or add --force")
+    version, gates = parse_version(kubernetes_version), parse_feature_gates(feature_gates)
+    traces = named_traces(trace)
+    if len(traces) > 1:
+        if key is not None:
+            raise UsageError(f"{key} is asked about in one trace, and {trace} names {len(traces)}")
+        found, within = of_that_time(traces, times)
+        pages = pages_of(found, _folder(output))
+        _check_free(pages.values(), force=force)
+        rules = (version, tuple(sorted(gates.items())), process_zone)
+        question = ReportQuestion(*rules, within, are_lifted())
+        documents = ask_crew(found, question, processes=processes, scheduler=scheduler, parts=parts)
+        count, size = write_pages(documents, pages)
+        tell_troubles(documents)
+        say(f"Wrote {counted(count, 'report')} to {_folder(output)}: {size:,} bytes")
+        return
+    if scheduler is not None:
+        raise UsageError("--scheduler divides many traces, and this is one: leave it out")
+    target = Path(output or "report.html")
+    if output != "-":
+        _check_free([target], force=force)
     session = Session(
-        [trace],
-        kubernetes_version=parse_version(kubernetes_version),
-        feature_gates=parse_feature_gates(feature_gates),
-        process_zone=process_zone,
+        traces, kubernetes_version=version, feature_gates=gates, process_zone=process_zone
     )
     told = tell_problems(session, set())
     page = report_page(report_data(session, key, range_within(session.end_ns, **times)))
@@ -71,3 +104,16 @@ def report(
             f"{target} cannot be written ({error.strerror or error}): name another file with -o"
         ) from error
     say(f"Wrote {target}: {len(page.encode()):,} bytes")
+
+
+def _folder(output: str | None) -> Path:
+    if output == "-":
+        raise UsageError("the reports of many traces are many files: name a folder with -o")
+    return Path(output or "reports")
+
+
+def _check_free(targets: Iterable[Path], *, force: bool) -> None:
+    """Refuse to replace a file; asked before the long work."""
+    for target in targets:
+        if target.exists() and not force:
+            raise UsageError(f"{target} exists: choose another name with -o, or add --force")

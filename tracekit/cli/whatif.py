@@ -10,19 +10,19 @@ from typing import Any, TypeVar
 import click
 
 from tracekit.cli.completion import complete_gates, complete_key, complete_trace, complete_version
+from tracekit.cli.crew import many_options
+from tracekit.cli.many import ask_crew, tell_troubles
 from tracekit.cli.talk import say
 from tracekit.cli.trace_options import namespace_option, tell_warnings
+from tracekit.cli.whatif_many import OUTPUTS, WhatIfQuestion, fails_somewhere, write_many
 from tracekit.errors import UsageError
-from tracekit.judging.judged import resolve_era
-from tracekit.judging.whatif import Running, Selected, Settings, Target, answer_all, target_era
-from tracekit.process.manager import ManagerFlags
 from tracekit.report.html.page import whatif_page
 from tracekit.report.html.whatif import whatif_data
 from tracekit.report.whatif import fails, render, render_cron_why, render_why
+from tracekit.trace.format.limits import are_lifted
 from tracekit.trace.reading.reader import TraceReader
+from tracekit.trace.stores.stamps import named_traces
 from tracekit.whatif.answers import Answers
-from tracekit.whatif.changes import parse_settings
-from tracekit.whatif.cron_changes import parse_cron_settings
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 DRAWS_MAX = 100
@@ -103,10 +103,10 @@ _OTHERS = (
     click.option(
         "-o",
         "--output",
-        type=click.Choice(["table", "wide", "json", "markdown"]),
+        type=click.Choice(["table", "wide", "json", "jsonl", "markdown"]),
         default="table",
         show_default=True,
-        help="How to print; wide names every Job that differs.",
+        help="How to print; wide names every Job that differs, jsonl has a line for each trace.",
     ),
     click.option(
         "--report",
@@ -130,7 +130,7 @@ def _options(command: _Command) -> _Command:
 
 
 @click.command()
-@click.argument("trace", metavar="TRACE", shell_complete=complete_trace)
+@click.argument("traces", metavar="TRACE…", nargs=-1, required=True, shell_complete=complete_trace)
 @click.option(
     "--kubernetes-version",
     "versions",
@@ -140,20 +140,25 @@ def _options(command: _Command) -> _Command:
     help="The version that is asked about; several make a matrix.  [default: the record's]",
 )
 @_options
-def whatif(trace: str, versions: tuple[str, ...], **options: Any) -> int:
+@many_options
+def whatif(traces: tuple[str, ...], **options: Any) -> int:
     """Say what other rules would have done with the Jobs of TRACE.
 
     Each step that explains an observed write is taken once more by the other rules, in the same
     circumstances. A Job where no step moves other pods is decided by that, and proved. Where a step
     does, its consequence is told as far as it can be derived, and else called uncalibrated.
 
+    Several traces (a folder of rotated ones, a pattern over directories or a bucket) are asked one
+    by one, on all cores or on the workers of --scheduler; those that cannot be read are named, and
+    the exit status is 2.
+
     Exit 0; 1 with --fail-on if a Job differs so badly or worse; 2 if it could not run.
     """
-    return run(trace, versions, **options)
+    return run(traces, **options)
 
 
 @click.command()
-@click.argument("trace", metavar="TRACE", shell_complete=complete_trace)
+@click.argument("traces", metavar="TRACE…", nargs=-1, required=True, shell_complete=complete_trace)
 @click.option(
     "--to",
     "versions",
@@ -164,63 +169,58 @@ def whatif(trace: str, versions: tuple[str, ...], **options: Any) -> int:
     help="The version to upgrade to; several make a matrix.",
 )
 @_options
-def upgrade(trace: str, versions: tuple[str, ...], **options: Any) -> int:
+@many_options
+def upgrade(traces: tuple[str, ...], **options: Any) -> int:
     """Say what an upgrade would have done to the Jobs of TRACE: `whatif` with --to."""
-    return run(trace, versions, **options)
+    return run(traces, **options)
 
 
 def run(
-    trace: str,
-    versions: Sequence[str],
+    words: Sequence[str],
     *,
-    feature_gates: str | None,
-    settings: Sequence[str],
-    cron_settings: Sequence[str],
-    kube_api_qps: int | None,
-    concurrent_job_syncs: int | None,
-    draws: int,
-    from_version: str | None,
-    from_feature_gates: str | None,
-    namespace: str | None,
-    selector: str | None,
     job: str | None,
     why: str | None,
     output: str,
     report: str | None,
     force: bool,
     fail_on: str | None,
+    processes: int | None,
+    scheduler: str | None,
+    parts: str | None,
+    **asked: Any,
 ) -> int:
     """Answer and print; the exit status."""
-    changes = Settings(parse_settings(settings), parse_cron_settings(cron_settings))
-    flags = None
-    if kube_api_qps is not None or concurrent_job_syncs is not None:
-        burst = kube_api_qps * 3 // 2 if kube_api_qps is not None else None
-        flags = ManagerFlags(kube_api_qps, burst, concurrent_job_syncs)
-    if not versions and feature_gates is None and changes == Settings() and flags is None:
-        raise UsageError(
-            "name what is to be otherwise: --kubernetes-version v1.36.3, --feature-gates, --set, "
-            "--set-cron, --kube-api-qps or --concurrent-job-syncs"
-        )
+    question = WhatIfQuestion(**asked, no_limits=are_lifted())
+    question.check()
     target_file = _report_file(report, force=force)
-    reader = TraceReader(trace)
+    traces = [named for word in words for named in named_traces(word)]
+    if len(traces) > 1 or output == "jsonl":
+        if why is not None or job is not None or report is not None:
+            raise UsageError(
+                "several traces are asked without --job, --why and --report: name one trace, or "
+                "leave these out"
+            )
+        if output not in OUTPUTS:
+            raise UsageError(f"several traces are printed with -o {', '.join(OUTPUTS)}")
+        documents = ask_crew(
+            traces, question, processes=processes, scheduler=scheduler, parts=parts
+        )
+        tell_troubles(documents)
+        write_many(documents, output, sys.stdout)
+        return 1 if fail_on is not None and fails_somewhere(documents, fail_on) else 0
+    if scheduler is not None:
+        raise UsageError("--scheduler divides many traces, and this is one: leave it out")
+    reader = TraceReader(traces[0])
     for problem in reader.problems:
         say(f"tracekit: {problem}")
-    recorded = resolve_era(reader, from_version, from_feature_gates)
-    tell_warnings(recorded)
-    targets = []
-    for version in versions or (None,):
-        target = target_era(reader, recorded, Target(version, feature_gates))
-        tell_warnings(target)
-        targets.append(target)
-    asked = Selected(namespace, why or job, selector)
-    running = Running(target_flags=flags, draws=draws, lanes=target_file is not None)
-    answers = answer_all(reader, recorded, targets, asked, changes, running)
+    lanes = target_file is not None
+    answers = question.answers(reader, tell_warnings, job=why or job, lanes=lanes)
     if why is not None:
         _tell_why(answers)
     else:
         render(answers, output, sys.stdout)
     if target_file is not None:
-        _write_report(target_file, answers, trace)
+        _write_report(target_file, answers, traces[0])
     return 1 if fail_on is not None and fails(answers, fail_on) else 0
 
 

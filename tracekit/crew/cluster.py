@@ -46,6 +46,7 @@ class Cluster:
         logging.getLogger("distributed").setLevel(logging.CRITICAL)
         #: Whether all workers see the files of this machine.
         self.shares_disk = address == LOCAL
+        self._address = address
         self._cluster: Any = None
         if address == LOCAL:
             import dask.config  # noqa: PLC0415 - as above
@@ -112,7 +113,28 @@ class Cluster:
         tasks: Sequence[T],
         divide: Callable[[T], Sequence[T]],
     ) -> Iterator[Outcome[T, R]]:
-        """What became of each task, as it is done."""
+        """What became of each task, as it is done.
+
+        Raises:
+            UsageError: The scheduler is gone.
+        """
+        from distributed.client import FutureCancelledError  # noqa: PLC0415 - as above
+        from distributed.comm.core import CommClosedError  # noqa: PLC0415 - as above
+
+        try:
+            yield from self._run(work, tasks, divide)
+        except (FutureCancelledError, CommClosedError) as error:
+            raise UsageError(
+                f"--scheduler {self._address}: it is gone, and what was begun there is lost: run "
+                "this again once it is back (with --parts what was finished is not done again)"
+            ) from error
+
+    def _run(
+        self,
+        work: Work[T, R],
+        tasks: Sequence[T],
+        divide: Callable[[T], Sequence[T]],
+    ) -> Iterator[Outcome[T, R]]:
         from distributed import KilledWorker, as_completed  # noqa: PLC0415 - as above
 
         asked: dict[Future[R], T] = {}

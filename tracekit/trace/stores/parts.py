@@ -35,7 +35,9 @@ class Parts:
     def read(self, run: str, name: str) -> bytes | None:
         """One of them; None if it is not there."""
         if not is_url(self.place):
-            with suppress(FileNotFoundError):
+            with suppress(
+                OSError
+            ):  # what cannot be read is made, and then told if it cannot be kept
                 return Path(self.place, run, name).read_bytes()
             return None
         store = self._store()

@@ -6,6 +6,7 @@ Such names sort by time.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from tracekit.kube.timestamps import NS_PER_S
 from tracekit.trace.format.model import HEADER_NAME
 
 _NAME = re.compile(r"\d{8}T\d{6}Z(?:-\d+)?")
+#: What one recorder takes from one trace to the next, and names leave out of a second.
+_SLACK_NS = 60 * NS_PER_S
 
 
 def new_trace_path(folder: Path, now_ns: int) -> Path:
@@ -36,3 +39,41 @@ def rotated_traces(folder: Path) -> list[Path]:
         if _NAME.fullmatch(path.name) and (path / HEADER_NAME).is_file()
     ]
     return sorted(found, key=lambda path: path.name)
+
+
+def begun_ns(trace: str) -> int | None:
+    """When the trace was begun, as its name has it; None where it is of another kind."""
+    name = trace.rstrip("/").rpartition("/")[2]
+    if not _NAME.fullmatch(name):
+        return None
+    try:
+        begun = datetime.strptime(name.partition("-")[0], "%Y%m%dT%H%M%S%z")
+    except ValueError:  # the 31st of February
+        return None
+    return int(begun.timestamp()) * NS_PER_S
+
+
+def overlapping(
+    traces: Sequence[str], from_ns: int | None, until_ns: int | None
+) -> tuple[list[str], int]:
+    """Those that may hold something of a time, and how many were left out; none is opened.
+
+    A trace that a rotation ended has nothing of later than the beginning of the next one in its
+    folder, but for a moment; those that are named otherwise may hold anything.
+    """
+    begun = {trace: begun_ns(trace) for trace in traces}
+    by_folder: dict[str, list[int]] = {}
+    for trace, at_ns in begun.items():
+        if at_ns is not None:
+            by_folder.setdefault(trace.rstrip("/").rpartition("/")[0], []).append(at_ns)
+    kept = []
+    for trace, at_ns in begun.items():
+        if at_ns is not None:
+            folder = by_folder[trace.rstrip("/").rpartition("/")[0]]
+            ended_ns = min((other for other in folder if other > at_ns), default=None)
+            if until_ns is not None and at_ns - _SLACK_NS > until_ns:
+                continue
+            if from_ns is not None and ended_ns is not None and ended_ns + _SLACK_NS < from_ns:
+                continue
+        kept.append(trace)
+    return kept, len(traces) - len(kept)

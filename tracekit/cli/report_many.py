@@ -1,0 +1,80 @@
+"""`tracekit report` of many traces: a page for each, in a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from tracekit.cli.many import Document
+from tracekit.errors import UsageError
+from tracekit.moments import TimeRange
+from tracekit.report.html.data import report_data
+from tracekit.report.html.page import report_page
+from tracekit.sql.session import Session
+from tracekit.trace.stores.place import is_url
+
+
+@dataclass(frozen=True, slots=True)
+class ReportQuestion:
+    """What is to be on each page, and by which rules."""
+
+    run: ClassVar[str] = "report"
+
+    kubernetes_version: str | None
+    feature_gates: tuple[tuple[str, bool], ...]
+    process_zone: str | None
+    within: TimeRange
+    no_limits: bool
+
+    def answer(self, word: str) -> Document:
+        """The page about one trace."""
+        session = Session(
+            [word],
+            kubernetes_version=self.kubernetes_version,
+            feature_gates=dict(self.feature_gates),
+            process_zone=self.process_zone,
+        )
+        try:
+            page = report_page(report_data(session, None, self.within))
+            return {"problems": session.problems, "warnings": session.warnings, "page": page}
+        finally:
+            session.close()
+
+
+def pages_of(traces: Sequence[str], folder: Path) -> dict[str, Path]:
+    """Where the page of each trace goes: what tells it from the others is the name of its file."""
+    parts = {trace: _parts(trace) for trace in traces}
+    shared = 0
+    shortest = min(len(words) for words in parts.values())
+    while shared < shortest - 1 and len({words[shared] for words in parts.values()}) == 1:
+        shared += 1
+    return {
+        trace: folder.joinpath(*words[shared:-1], f"{words[-1]}.html")
+        for trace, words in parts.items()
+    }
+
+
+def _parts(trace: str) -> list[str]:
+    plain = trace.partition("://")[2] if is_url(trace) else str(Path(trace).absolute())
+    return [part for part in plain.split("/") if part not in ("", ".", "..")]
+
+
+def write_pages(documents: Sequence[Document], pages: dict[str, Path]) -> tuple[int, int]:
+    """Write the pages that there are; gives how many, and their bytes."""
+    count = size = 0
+    for found in documents:
+        if "page" in found:
+            content = found["page"].encode()
+            target = pages[found["trace"]]
+            try:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(content)
+            except OSError as error:
+                raise UsageError(
+                    f"{target} cannot be written ({error.strerror or error}): name another folder "
+                    "with -o"
+                ) from error
+            count, size = count + 1, size + len(content)
+    return count, size
