@@ -22,8 +22,10 @@ from tracekit.cli.whatif_many import WhatIfQuestion
 from tracekit.crew.alone import Alone
 from tracekit.crew.cluster import Cluster
 from tracekit.moments import ALWAYS
+from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.stores.parts import Parts
 from tracekit.trace.stores.rotated import overlapping
+from tracekit.trace.writing.whole import compact_in_place
 
 #: Where a recorder that rotates would have put them.
 HOURS = ("20261101T000000Z", "20261101T010000Z", "20261101T020000Z")
@@ -31,10 +33,12 @@ HOURS = ("20261101T000000Z", "20261101T010000Z", "20261101T020000Z")
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three traces of one cluster; the last one is of other rows."""
+    """Three traces of one cluster; the second one is narrow, the last one of other rows."""
     found = tmp_path_factory.mktemp("many")
     for hour, name in zip(HOURS, ("v1.25.4-twins", "v1.25.4-twins", "v1.32.2-twins"), strict=True):
         import_log(TRACES / name / "watch.jsonl.zst", found / hour, name)
+    compact_in_place(found / HOURS[1])  # the same rows as the first, in narrow segments
+    assert all(file.is_narrow for file in TraceReader(found / HOURS[1]).snapshot.files)
     return found
 
 
@@ -130,6 +134,8 @@ def test_what_other_rules_would_have_done_is_asked_of_each_trace(
         alone = orjson.loads(run(capsys, "whatif", str(mine / hour), *TO, "-o", "json")[1])
         told = {"trace": str(mine / hour), "problems": [], "warnings": found["warnings"]}
         assert found == {**told, **alone}
+    wide, narrow, _ = orjson.loads(out)["traces"]
+    assert wide["jobs"] == narrow["jobs"]
     assert sum(found["counts"].values()) > 10
     asked: list[str] = []
     whole = WhatIfQuestion.answer

@@ -18,6 +18,7 @@ from tracekit.judging import pieces
 from tracekit.judging.judged import Asked, Judge, resolve_era
 from tracekit.judging.units import cut, families
 from tracekit.trace.reading.reader import TraceReader
+from tracekit.trace.writing.whole import compact_in_place
 
 #: What each has that others have not: CronJobs of a polling controller, TTLs, twins.
 NAMES = ("v1.17.17-all", "v1.36.3-all", "v1.25.4-twins")
@@ -71,6 +72,16 @@ def test_units_read_alone_say_the_same(
     monkeypatch.setattr(pieces.Pieces, "_spread", lambda _self, units, _folder: list(units))
     era = resolve_era(reader, None, None)
     assert told(Judge(reader, era, crew=Here()).report()) == told(Judge(reader, era).report())
+
+
+def test_pieces_of_a_narrow_trace_say_what_the_wide_one_says(tmp_path: Path) -> None:
+    wide = import_log(TRACES / NAMES[2] / "watch.jsonl.zst", tmp_path / "trace", NAMES[2])
+    era = resolve_era(wide, None, None)
+    expected = told(Judge(wide, era).report())
+    compact_in_place(tmp_path / "trace")
+    narrow = TraceReader(tmp_path / "trace")
+    assert all(file.is_narrow for file in narrow.snapshot.files)
+    assert told(Judge(narrow, era, crew=Here(size=3)).report()) == expected
 
 
 def test_what_belongs_together_is_in_one_unit_and_all_is_in_some(reader: TraceReader) -> None:
