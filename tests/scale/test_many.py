@@ -213,7 +213,8 @@ def test_traces_of_other_times_are_not_opened(
     for hour in HOURS[:2]:
         (tmp_path / hour / "trace.json").write_text("no header")
     asked = ("replay", str(tmp_path), "--diff", "--processes", "1", "-o", "json")
-    status, out, err = run(capsys, *asked, "--from", "2026-11-01T02:30Z")
+    times = ("--from", "2026-11-01T02:30Z", "--to", "2026-11-01T02:45Z")
+    status, out, err = run(capsys, *asked, *times)
     (found,) = orjson.loads(out)["traces"]
     assert found["trace"].endswith(HOURS[2])
     assert "2 traces of other times: not read" in err
