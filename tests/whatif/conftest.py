@@ -64,7 +64,7 @@ def _answer_once(
 def ask(trace: Path, *options: str, verb: str = "whatif") -> Result:
     """Run the verb; once for all tests that ask the same."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tracekit.cli.whatif.answer_all", _answer_once)
+        patch.setattr("tracekit.cli.whatif_many.answer_all", _answer_once)
         return CliRunner().invoke(cli, [verb, str(trace), *options], standalone_mode=False)
 
 
