@@ -11,7 +11,6 @@ Beside it stands what `orjson.loads` takes for the same lines.
 from __future__ import annotations
 
 import argparse
-import json
 import subprocess
 import sys
 import tempfile
@@ -23,21 +22,10 @@ import orjson
 import pyarrow.compute as pc
 
 from bench.laid_out import laid_out
+from bench.measured import MEASURED, Used, run, used
 from tracekit.trace.reading.reader import TraceReader
 
 _SOURCE = Path(__file__).parents[1] / "traces" / "v1.36.3-churn7" / "watch.jsonl.zst"
-_MEASURED = """
-import json, resource, sys, time
-from tracekit.cli.main import main
-begin = time.monotonic()
-try:
-    main()
-finally:
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    print("\\n" + json.dumps({"cpu": sum(u.ru_utime + u.ru_stime for u in used),
-        "rss": max(u.ru_maxrss for u in used) // 1024, "wall": time.monotonic() - begin}),
-        file=sys.stderr)
-"""
 _QUERIES = (
     "SELECT outcome, count(*) FROM jobs GROUP BY ALL ORDER BY ALL",
     "SELECT verdict, count(*) FROM verdicts GROUP BY ALL ORDER BY ALL",
@@ -72,7 +60,7 @@ def main() -> None:
 
 def _import(trace: Path, lines: int) -> float:
     """Import from a pipe; the CPU seconds that parsing the lines takes."""
-    command = [sys.executable, "-c", _MEASURED, "import", "watch", "-", "-o", str(trace)]
+    command = [sys.executable, "-c", MEASURED, "import", "watch", "-", "-o", str(trace)]
     parsing = 0.0
     with tempfile.TemporaryFile("w+") as said:
         process = subprocess.Popen(
@@ -89,7 +77,7 @@ def _import(trace: Path, lines: int) -> float:
                 pipe.write(line)
         process.wait()
         said.seek(0)
-        _told("import", said.read(), lines, parsing)
+        _told("import", used(said.read()), lines, parsing)
     return parsing
 
 
@@ -100,24 +88,18 @@ def _some_job(trace: Path) -> str:
 
 
 def _step(name: str, arguments: list[str], lines: int, parsing: float) -> None:
-    ran = subprocess.run(
-        [sys.executable, "-c", _MEASURED, *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if ran.returncode not in (0, 1):
+    ran, took = run(arguments)
+    if took is None:
         print(f"{name}: failed: {ran.stderr[-300:]}")
         return
     print("  ".join(ran.stdout.strip().splitlines()[-4:])[:300])
-    _told(name, ran.stderr, lines, parsing)
+    _told(name, took, lines, parsing)
 
 
-def _told(name: str, stderr: str, lines: int, parsing: float) -> None:
-    used = json.loads(stderr.strip().splitlines()[-1])
+def _told(name: str, took: Used, lines: int, parsing: float) -> None:
     print(
-        f"{name:14} {used['cpu']:9.1f} s CPU  {lines / used['cpu']:10,.0f}/s  "
-        f"{used['cpu'] / parsing:6.1f} x parsing  {used['wall']:8.1f} s  {used['rss']:6,} MiB",
+        f"{name:14} {took.cpu_s:9.1f} s CPU  {lines / took.cpu_s:10,.0f}/s  "
+        f"{took.cpu_s / parsing:6.1f} x parsing  {took.wall_s:8.1f} s  {took.rss_mib:6,} MiB",
         flush=True,
     )
 

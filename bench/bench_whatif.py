@@ -4,14 +4,20 @@ Real control planes of several releases ran the same scenarios. For each ordered
 one family, and each Job in both: the answer that `whatif` gives on the first record, for the rules
 of the second, beside what the second shows: ending, pods, succeeded, failed.
 
-`python bench/bench_whatif.py FOLDER…` measures other records: each folder holds imported traces of
-one family, each with its about.json or none.
+`python -m bench whatif --folder DIR` measures other records (again for each family): the folder
+holds imported traces of one family, each with its about.json or none. What changed and was not told
+is counted by its reason: a race, or a life that nobody saw to its end, no record can tell.
+
+`python -m bench whatif --jobs 10000 --to v1.36.3` lays one recording end to end in time until it
+has so many Jobs, and puts CPU time and memory of `whatif` beside `replay --diff` by the same rules.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import shlex
+import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -19,8 +25,11 @@ from dataclasses import dataclass, field
 from itertools import permutations
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import IO, cast
 
-from tests.support.traces import TRACES, import_log
+from bench.laid_out import laid_out
+from bench.measured import Used, run
+from tests.support.traces import TRACES, import_log, json_lines
 from tracekit.eras.api_server import ApiRules
 from tracekit.judging.judged import resolve_era
 from tracekit.judging.whatif import Running, Selected, answer_all
@@ -37,6 +46,10 @@ FAMILIES = (
 )
 #: What depends on the minute of the clock or on a race with a user is no oracle.
 LEFT_OUT = ("t-cronjobs/", "t-job-deleted/at-birth")
+
+
+#: What many Jobs are made of: random ones, on the release that is furthest from today's.
+_MANY = TRACES / "v1.27.4-churn606"
 
 
 @dataclass(slots=True)
@@ -69,6 +82,8 @@ class Score:
         self.counts["changes"] += changes
         self.counts["changes told"] += changes and told
         self.counts["changes right"] += changes and right
+        if changes and not told:
+            self.counts[f"untold {answer.reason or answer.verdict}"] += 1
         if not right:
             self.wrong.append(_line(answer, real, where))
 
@@ -83,8 +98,14 @@ class Score:
         return (
             f"{name:<34} {c['jobs']:>5} {_part(c['right'], c['told']):>16} "
             f"{_part(c['changes right'], c['changes']):>16} "
+            f"{_part(c['changes right'], c['changes told']):>16} "
             f"{_part(c['forks calibrated'], c['forks']):>16} {c['left out']:>8}"
         )
+
+    def untold(self) -> str:
+        """Why Jobs that changed were not told, with how many."""
+        found = {k.removeprefix("untold "): n for k, n in self.counts.items() if "untold" in k}
+        return ", ".join(f"{name} {count}" for name, count in sorted(found.items())) or "none"
 
 
 def numbered(answers: Sequence[JobAnswer]) -> Iterator[tuple[tuple[str, int], JobAnswer]]:
@@ -201,22 +222,76 @@ def measure(records: Sequence[Record]) -> Score:
     return total
 
 
-def main(folders: Sequence[str] = ()) -> int:
-    """Print the table pair by pair; 0."""
+def side_by_side(jobs: int, to: str) -> None:
+    """Many Jobs and one upgrade: `whatif` beside `replay --diff` of the same trace."""
+    about = json.loads((_MANY / "about.json").read_text())
+    own, lines = _jobs_and_lines(_MANY / "watch.jsonl.zst")
+    with TemporaryDirectory() as folder:
+        trace = str(Path(folder) / "trace")
+        command = ["import", "watch", "-", "-o", trace, "--kubernetes-version", about["gitVersion"]]
+        importing = subprocess.Popen(
+            [sys.executable, "-m", "tracekit", *command],
+            stdin=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+        )
+        with cast("IO[bytes]", importing.stdin) as pipe:
+            for line in laid_out(_MANY / "watch.jsonl.zst", lines * -(-jobs // own)):
+                pipe.write(line.encode())
+        importing.wait()
+        print(f"{about['gitVersion']} → {to}, {own * -(-jobs // own):,} Jobs")
+        first: Used | None = None
+        for name, arguments in (
+            ("replay --diff", ["replay", "--diff", trace]),
+            (f"replay --diff {to}", ["replay", "--diff", trace, "--kubernetes-version", to]),
+            (f"whatif {to}", ["whatif", trace, "--kubernetes-version", to]),
+        ):
+            ran, took = run(arguments)
+            if took is None:
+                print(f"{name}: failed: {ran.stderr[-300:]}")
+                continue
+            first = first or took
+            print(
+                f"{name:24} {took.cpu_s:8.1f} s CPU {took.cpu_s / first.cpu_s:6.2f} x "
+                f"{took.wall_s:8.1f} s {took.rss_mib:6,} MiB {took.rss_mib / first.rss_mib:6.2f} x "
+                f"{len(ran.stdout.splitlines()):8,} lines",
+                flush=True,
+            )
+
+
+def _jobs_and_lines(log: Path) -> tuple[int, int]:
+    jobs = lines = 0
+    for row in json_lines(log):
+        lines += 1
+        jobs += row["resource"] == "jobs" and row["type"] == "ADDED"
+    return jobs, lines
+
+
+def main() -> int:
+    """Print the table pair by pair, or the two side by side; 0."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--folder", action="append", type=Path, help="imported traces of a family")
+    parser.add_argument("--jobs", type=int, help="time and memory with so many Jobs instead")
+    parser.add_argument("--to", default="v1.36.3", help="the version of the upgrade")
+    options = parser.parse_args()
+    if options.jobs:
+        side_by_side(options.jobs, options.to)
+        return 0
     print(
         f"{'A → B':<34} {'Jobs':>5} {'right of told':>16} {'right of changed':>16} "
-        f"{'forks calibrated':>16} {'left out':>8}"
+        f"{'of these told':>16} {'forks calibrated':>16} {'left out':>8}"
     )
     total = Score()
     with TemporaryDirectory() as folder:
-        families = [given(Path(name)) for name in folders] if folders else shipped(Path(folder))
-        for records in families:
+        named = [given(path) for path in options.folder or ()]
+        for records in named or shipped(Path(folder)):
             if any(True for _ in permutations(records, 2)):
                 total.update(measure(records))
     print(total.row("all"))
+    print(f"Changed and not told: {total.untold()}")
     print(*sorted(total.wrong), sep="\n")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

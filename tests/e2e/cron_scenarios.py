@@ -31,6 +31,18 @@ def cronjobs(scene: Scene) -> None:
     time.sleep(max(0.0, ends_at - time.monotonic()))
 
 
+def relabelled(scene: Scene) -> None:
+    """Whoever deploys a CronJob anew often gives its Jobs other labels, while one of them runs."""
+    ends_at = time.monotonic() + min(scene.around.seconds, 200)
+    cron(scene, "forbids", {"run": 100}, concurrencyPolicy="Forbid")
+    cron(scene, "as-before", {"run": 100}, concurrencyPolicy="Forbid")
+    cron(scene, "every", {"run": 1}, schedule="@every 50s")
+    await_tick(scene, after_seconds=15)
+    labels = {"cron": "forbids", "release": "2"}
+    _edit(scene, "forbids", jobTemplate={"metadata": {"labels": labels}})
+    time.sleep(max(0.0, ends_at - time.monotonic()))
+
+
 def _create_all(scene: Scene) -> None:
     failing = {"run": 1, "exit": 1}
     cron(scene, "allow", {"run": 80})

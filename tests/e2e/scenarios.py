@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from tests.e2e import twin_scenarios as twins
 from tests.e2e.api import RawObject, namespaced
 from tests.e2e.churn import churn
-from tests.e2e.cron_scenarios import cronjobs
+from tests.e2e.cron_scenarios import cronjobs, relabelled
 from tests.e2e.foreign_scenarios import foreign, namespace_deleted
 from tests.e2e.policy_scenarios import (
     backoff_limit_per_index,
@@ -358,6 +358,7 @@ SCENARIOS: dict[str, Entry] = {
     "success-policy": Entry(run=success_policy, minor=31, gate="JobSuccessPolicy"),
     "managed-by": Entry(run=managed_by, minor=32, gate="JobManagedBy"),
     "cronjobs": Entry(run=cronjobs),
+    "cron-relabelled": Entry(run=relabelled, in_all=False),
     "cron-conflicts": Entry(run=cron_conflicts, minor=21),
     "orphans-refused": Entry(run=orphans_refused, minor=30),
     "churn": Entry(run=churn, in_all=False),

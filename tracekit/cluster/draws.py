@@ -19,6 +19,10 @@ class Draws(Protocol):
         """How long a request takes, there and back."""
         ...
 
+    def answer_ns(self, latency_ns: int) -> int:
+        """From a commit to the answer, as a part of what the request takes."""
+        ...
+
     def watch_lag_ns(self, kind: str) -> int:
         """From a commit to the informer of the controller manager."""
         ...

@@ -20,6 +20,7 @@ from tracekit.kube.views import completion_index
 
 KUBELET: Final = "kubelet"
 SCHEDULER: Final = "kube-scheduler"
+API_SERVER: Final = "kube-apiserver"
 _NODE: Final = "node-1"
 #: The shortest spell of a container that restarts.
 _RESTART_NS: Final = 100_000_000
@@ -64,6 +65,18 @@ class Kubelet:
             for pod in self._pods.values()
             if (pod.slot.namespace, pod.slot.job) == (namespace, job)
         ]
+
+    def disrupt(self, namespace: str, name: str, condition: str) -> None:
+        """What an eviction does to a pod before it deletes it, where the API server knows that.
+
+        Upstream: pkg/registry/core/pod/storage/eviction.go:addConditionAndDeletePod.
+        """
+        pod = next(
+            (p for p in self._pods.values() if (p.namespace, p.name) == (namespace, name)), None
+        )
+        if pod is None or not condition or not self._server.rules.disruption_conditions:
+            return
+        self._status(pod, {"conditions": [self._condition(condition, on=True)]}, API_SERVER)
 
     def _see(self, change: Change) -> None:
         if change.kind != "pods":
@@ -157,6 +170,8 @@ class Kubelet:
     def _delete(self, pod: _Pod) -> None:
         """What somebody else does to it."""
         grace_s = pod.life.deleted_grace_s
+        if not pod.ended:
+            self.disrupt(pod.namespace, pod.name, pod.life.condition)
         self._server.delete("pods", pod.namespace, pod.name, uid=pod.uid, grace_s=grace_s)
 
     def _refuse(self, pod: _Pod) -> None:

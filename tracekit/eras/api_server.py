@@ -43,6 +43,8 @@ class ApiRules:
     unknown: tuple[str, ...] = ()
     time_zone: bool = True
     cron_job_api: str = "batch/v1"
+    #: A pod that is evicted gets the condition DisruptionTarget before it is deleted.
+    disruption_conditions: bool = True
     #: TZ or CRON_TZ in the schedule of a new CronJob is an error.
     refuses_zone_in_schedule: bool = False
 
@@ -60,6 +62,7 @@ class ApiRules:
             dropped=off,
             unknown=tuple(name for name in off if GATES[_GATED_FIELDS[name]].at(era.basis) is None),
             time_zone=gates.CronJobTimeZone,
+            disruption_conditions=gates.PodDisruptionConditions,
             cron_job_api="batch/v1" if era.behaviors.cron_job_api_v1 else "batch/v1beta1",
             refuses_zone_in_schedule=era.behaviors.zone_in_schedule_refused,
         )

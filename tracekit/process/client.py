@@ -10,18 +10,13 @@ k8s.io/controller-manager/pkg/clientbuilder.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from tracekit.cluster.draws import Draws
 from tracekit.sim.loop import Loop
 from tracekit.workqueue.rate_limiters import BucketRateLimiter
 
 T = TypeVar("T")
-
-#: A request takes effect late: this part of its time is what its answer still needs. Audit logs of
-#: control planes from 1.14 to 1.36 have the answer of half of all status writes out before a third
-#: party is told of them, so that a sync right after one often meets a cache without it.
-_ANSWER_PART: Final = 4
 
 
 class Client:
@@ -37,6 +32,11 @@ class Client:
     def token_ns(self) -> int:
         """Take a token; how long until it may be used."""
         return self._bucket.when_ns("") if self._bucket is not None else 0
+
+    def times(self) -> tuple[int, int]:
+        """How long a request takes, and which part of it after it has taken effect."""
+        latency_ns = self.draws.latency_ns()
+        return latency_ns, self.draws.answer_ns(latency_ns)
 
     def goroutine(self) -> Calls:
         """The requests of one goroutine, one after the other."""
@@ -58,8 +58,8 @@ class Calls:
         self.join()
         loop = self._client.loop
         sent_ns = loop.now_ns + self._client.token_ns()
-        latency_ns = self._client.draws.latency_ns()
-        loop.sleep_until(sent_ns + latency_ns - latency_ns // _ANSWER_PART)
+        latency_ns, answer_ns = self._client.times()
+        loop.sleep_until(sent_ns + latency_ns - answer_ns)
         answer = do()
         loop.sleep_until(sent_ns + latency_ns)
         return answer
@@ -75,8 +75,8 @@ class Calls:
             self._fan_from_ns = self._fan_until_ns = loop.now_ns
         wait_ns = self._client.token_ns()
         sent_ns = loop.now_ns + wait_ns if wait_ns else self._fan_from_ns
-        latency_ns = self._client.draws.latency_ns()
-        committed_ns = sent_ns + latency_ns - latency_ns // _ANSWER_PART
+        latency_ns, answer_ns = self._client.times()
+        committed_ns = sent_ns + latency_ns - answer_ns
         loop.sleep_until(max(loop.now_ns, committed_ns))
         answer = do()
         self._fan_until_ns = max(self._fan_until_ns, sent_ns + latency_ns)

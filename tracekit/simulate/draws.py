@@ -12,6 +12,8 @@ _MS: Final = 1_000_000
 #: What the API server's name generator uses: no vowels, nothing that looks like another.
 _ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 Span = tuple[int, int]
+#: The part of a request that its answer takes where nothing else is known.
+_ANSWER_PART: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,8 @@ class Timing:
     collection: Span = (5 * _MS, 120 * _MS)
     record_lag: Span = (1 * _MS, 15 * _MS)
     sync: Span = (100_000, 1 * _MS)
+    #: From a commit to its answer; None: a quarter of the request.
+    answer: Span | None = None
 
 
 class SeededDraws:
@@ -40,6 +44,13 @@ class SeededDraws:
     def latency_ns(self) -> int:
         """How long a request takes."""
         return self._delays.randint(*self._timing.latency)
+
+    def answer_ns(self, latency_ns: int) -> int:
+        """From a commit to the answer; no longer than the whole request."""
+        answer = self._timing.answer
+        if answer is None:
+            return latency_ns // _ANSWER_PART
+        return min(latency_ns, self._delays.randint(*answer))
 
     def watch_lag_ns(self, kind: str) -> int:
         """From a commit to the informer."""

@@ -226,6 +226,7 @@ class _Simulation:
                 )
             case DeletePodOf():
                 for name in self._meant(write):
+                    self._kubelet.disrupt(write.namespace, name, write.condition)
                     yield server.delete("pods", write.namespace, name, grace_s=write.grace_s)
             case PatchPodOf():
                 for slot, name in self._kubelet.pods_of(write.namespace, write.job):

@@ -58,6 +58,8 @@ class DeletePodOf(NamedTuple):
     grace_s: int | None = None
     #: Where no pod has the place, another one of the Job is hit: its node would have been drained.
     any_pod: bool = False
+    #: A condition that the pod gets first, as by an eviction; empty for a plain deletion.
+    condition: str = ""
 
 
 class PatchPodOf(NamedTuple):

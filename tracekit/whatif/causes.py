@@ -64,5 +64,6 @@ def _met(era: Era, fields: Collection[str] | None) -> tuple[Any, ...]:
         api.tracking_annotation,
         api.completion_mode,
         api.pod_replacement_policy,
+        api.disruption_conditions,
         dropped,
     )

@@ -198,7 +198,10 @@ class CronKeyProof:
 
         noted = _Noted(DryCronApi(rest.cron_job, find))
         ours = self.ours.run(rest.cron_job, rest.jobs, now_ns, noted)
-        acts = any(isinstance(i, CreateJob | DeleteJob) for i in ours.intents)
+        # A request that the server turned down, say for a name that is taken, left nothing to see.
+        acts = any(
+            isinstance(i, CreateJob | DeleteJob) and answer.ok for i, answer in noted.answers
+        )
         if acts or _left(rest.cron_job, ours) != rest.cron_job.status:
             return  # they would have acted, so they were not served then
         self._other(proof, rest.cron_job, rest.jobs, (ours, noted.answers), now_ns, find)

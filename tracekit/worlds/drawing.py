@@ -35,7 +35,7 @@ from tracekit.simulate.world import (
     PatchPodOf,
     UserWrite,
 )
-from tracekit.worlds.lives import SeenLife, deleted_by_others, seen_life
+from tracekit.worlds.lives import SeenLife, deleted_by_others, disruption, seen_life
 
 #: A refusal is taken to have begun so long before the sync that met it.
 _REFUSED_BEFORE_NS: Final = NS_PER_S // 2
@@ -105,6 +105,7 @@ def _deletion(slot: Slot, write: Write) -> DeletePodOf:
         ordinal=slot.ordinal,
         grace_s=_grace_s(write.pod),
         any_pod=True,
+        condition=disruption(write.pod.view) if write.pod is not None else "",
     )
 
 

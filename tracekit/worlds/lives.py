@@ -53,10 +53,16 @@ def goes_on_ns(found: SeenLife) -> int | None:
 
 
 def lasted_longer(other: SeenLife, found: SeenLife) -> bool:
-    """Whether a life that was seen to its end shows how one that was cut off may go on."""
+    """Whether a life that was seen to its end shows how one that was cut off may go on.
+
+    Of a pod whose containers had failed by then, only one tells whose had failed as often.
+    """
     cut_off_ns = found.cut_off_ns or 0
     if found.life.start_ns is not None:
-        return (other.life.run_ns or 0) > cut_off_ns
+        failed = sum(1 for at_ns in other.life.restarts_at_ns if at_ns <= cut_off_ns)
+        before = len(found.life.restarts_at_ns)
+        alike = failed >= before if before else not failed
+        return alike and (other.life.run_ns or 0) > cut_off_ns
     if other.life.start_ns is None:
         return False
     if found.life.bind_ns is not None:
@@ -117,7 +123,7 @@ def seen_life(slot: Slot, revisions: Sequence[Revision[PodView]]) -> SeenLife:
         ready_ns=_ready_ns(revisions, started_ns),
         run_ns=run_ns,
         restarts_at_ns=_restarts(revisions, started_ns, stopped if killed else None),
-        condition=_disruption(last.view),
+        condition=disruption(last.view),
     )
     if not killed:
         life = _with_ending(life, last.view)
@@ -161,7 +167,7 @@ def _ready_ns(revisions: Sequence[Revision[PodView]], started_ns: int | None) ->
     return max(0, ready.recv_ns - started_ns)
 
 
-def _disruption(pod: PodView) -> str:
+def disruption(pod: PodView) -> str:
     """The condition that says that the control plane ended the pod."""
     return next(
         (c.type for c in pod.conditions if c.type == "DisruptionTarget" and c.status == "True"), ""
