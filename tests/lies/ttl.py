@@ -8,6 +8,9 @@ from typing import Any
 from .cron import undeleted
 from .record import NS_PER_S, Edit, JobLife, Lie, Record, deleting, pick, told
 
+#: Only an audit log tells a deletion that comes before its time from one by hand.
+_BY_A_USER = "a user may delete a Job in the foreground"
+
 
 def _collected(record: Record) -> list[tuple[JobLife, int]]:
     """Finished Jobs with a TTL that were deleted, and where the deletion shows first."""
@@ -41,10 +44,8 @@ def _ttl(kind: str, what: str, seconds: int | None) -> Any:
             else:
                 spec["ttlSecondsAfterFinished"] += seconds
         verdicts = ("early", "late", "extra", "missing")
-        doubt = ""
-        if seconds is None:
-            doubt = "a user may delete a Job in the foreground"
-        elif seconds < 0:
+        doubt = _BY_A_USER
+        if seconds is not None and seconds < 0:
             doubt = "queue and throttle may delay a deletion as much"
         return told(
             kind, job, what, ("job-delete",), verdicts, rv=job.rv(p), controller="ttl", doubt=doubt
@@ -96,7 +97,10 @@ def _moved(
         rows += [i for i in pod.rows if record.rv_of(i) > job.rv(p)]
     edit.move(rows, seconds * NS_PER_S)
     what = f"the Job is deleted {seconds:+d} s from when its TTL was over"
-    return told(kind, job, what, ("job-delete",), (verdict,), rv=job.rv(p), controller="ttl")
+    doubt = _BY_A_USER if seconds < 0 else ""
+    return told(
+        kind, job, what, ("job-delete",), (verdict,), rv=job.rv(p), controller="ttl", doubt=doubt
+    )
 
 
 KINDS = {

@@ -15,7 +15,6 @@ from tracekit.errors import UsageError
 from tracekit.simulate.draws import SeededDraws
 from tracekit.simulate.run import Run, simulate
 from tracekit.simulate.workload import (
-    Workload,
     flags_of,
     read_workload,
     timing_of,
@@ -75,7 +74,7 @@ def simulate_command(
     header = TraceHeader(
         kubernetes_version=str(version),
         feature_gates=gates,
-        controller_flags=_flags(plan),
+        controller_flags=flags_of(plan).written,
         scope={"namespaces": None, "selector": None, "simulated": True},
     )
     session = {"source": "simulate", "workload": Path(workload).name, "seed": chosen}
@@ -97,16 +96,6 @@ def _content(name: str) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise UsageError(f"{name} cannot be read: {error.strerror}") from error
-
-
-def _flags(plan: Workload) -> tuple[str, ...]:
-    given = plan.controllers
-    named = {name: getattr(given, name) for name in given.__struct_fields__}
-    return tuple(
-        f"--{name.replace('cron_job', 'cronjob').replace('_', '-')}={value}"
-        for name, value in named.items()
-        if value is not None
-    )
 
 
 def _tell(run: Run, output: str, version: KubeVersion) -> None:

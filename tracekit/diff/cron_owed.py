@@ -110,12 +110,24 @@ class WantedCheck:
             timer_ns = self._next_timer_ns(rest, at_ns) if armed else None
             started_ns = next((s for s in self.started_ns if s > at_ns), rest.until_ns)
             timed = timer_ns is not None and timer_ns < started_ns
-            at_ns = timer_ns if timed and timer_ns is not None else started_ns
+            looked_ns, at_ns = at_ns, timer_ns if timed and timer_ns is not None else started_ns
+            self._end_too_late(rest, looked_ns, min(at_ns, rest.until_ns))
             if at_ns >= rest.until_ns:
                 return
             if not timed:
                 self._timer_ns = None  # it died with its process
             armed = self._look(rest, at_ns, timed=timed)
+
+    def _end_too_late(self, rest: Rest, from_ns: int, until_ns: int) -> None:
+        """Starts for which startingDeadlineSeconds run out between two looks are wanted no more."""
+        deadline_s = rest.cron_job.spec.starting_deadline_s
+        if deadline_s is None:
+            return
+        for key, wanted in tuple(self._open.items()):
+            if wanted.slot_ns is not None:
+                over_ns = wanted.slot_ns + deadline_s * NS_PER_S
+                if over_ns < until_ns:
+                    self._open.pop(key).until_ns = max(from_ns, over_ns)
 
     def _next_timer_ns(self, rest: Rest, at_ns: int) -> int | None:
         """When the controller comes back by itself, having looked at the state at that time."""

@@ -32,7 +32,7 @@ from tracekit.diff.key_queue import first_write
 from tracekit.diff.lateness import QUEUED, Behind, KeyTiming, Owed, Pace, Seen, Service
 from tracekit.diff.sweep import Sweep, Told
 from tracekit.diff.ttl import FOREGROUND
-from tracekit.eras.constants import CRON_POLL_PERIOD_NS, Constants
+from tracekit.eras.constants import CRON_POLL_PERIOD_NS
 from tracekit.kube.cronjob_views import CronJobView
 from tracekit.kube.field_managers import CONTROLLER_MANAGERS
 from tracekit.kube.timestamps import NS_PER_S
@@ -52,7 +52,6 @@ _MANUAL = "cronjob.kubernetes.io/instantiate"
 #: A pass of the polling controller makes at most so many calls for one CronJob that starts nothing.
 _CALLS_PER_PASS = 4
 #: The throttle of its client, which no release has changed.
-_QPS, _BURST = Constants().client_qps, Constants().client_burst
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +104,8 @@ class CronJobJudge(CronJobKeys):
         if self.runner.polls:
             # A pass begins 10 s after the last one ended, and asks a throttled client for each.
             calls = _CALLS_PER_PASS * self._cron_jobs
-            pass_ns = max(0, calls - _BURST) * NS_PER_S // _QPS
+            throttle = self.context.throttle
+            pass_ns = throttle.wait_ns(max(0, calls - int(throttle.burst)), 0)
             pace = Pace(CRON_POLL_PERIOD_NS + 2 * pass_ns, pass_ns, passes=True)
         settled = self.sweep.settled(self.context, pace)
         return [*map(settled.of, self._judgements), *settled.missing]

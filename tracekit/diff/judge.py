@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from tracekit.controllers.job.context import Note
 from tracekit.diff.events import COMPONENT, explain_events
 from tracekit.diff.foreign import (
     JOB_CONTROLLER,
@@ -17,7 +18,7 @@ from tracekit.diff.foreign import (
     named_writes,
 )
 from tracekit.diff.job_verdicts import CONTROLLER, judge_missing, judge_write, object_of
-from tracekit.diff.key_queue import due, first_write, hurried_syncs
+from tracekit.diff.key_queue import deadline_lost, due, first_write, hurried_syncs
 from tracekit.diff.lateness import Behind, KeyTiming, Seen, Service
 from tracekit.diff.lone_events import LoneEvents, why_unseen
 from tracekit.diff.odd_bodies import odd_bodies
@@ -89,7 +90,9 @@ def _services(facts: KeyFacts, replay: KeyReplay) -> Iterator[Service]:
         found = due(facts, before, sync)
         interrupted = facts.run_context.interrupted(sync.due_ns, first.recv_ns)
         unseen = any(sync.due_ns <= at_ns <= first.recv_ns for at_ns in facts.blind_until_ns)
-        unarmed = any(note.rule == "deadline" and not note.numbers["armed"] for note in sync.notes)
+        unarmed = any(
+            note.rule == "deadline" and _unarmed(facts, replay, sync, note) for note in sync.notes
+        )
         yield Service(
             first=first_write(facts.history.key, first),
             served_ns=first.called_ns,
@@ -100,6 +103,15 @@ def _services(facts: KeyFacts, replay: KeyReplay) -> Iterator[Service]:
             judged=not (interrupted or unseen or sync.problems or unarmed),
         )
         before = sync
+
+
+def _unarmed(facts: KeyFacts, replay: KeyReplay, sync: Explanation, note: Note) -> bool:
+    """Whether no timer may have been there for a deadline that a sync asked about."""
+    if not note.numbers["armed"]:
+        return True
+    deadline_ns = note.numbers["deadline_ns"]
+    before = replay.syncs[: replay.syncs.index(sync)]
+    return sync.timed and sync.due_ns == deadline_ns and deadline_lost(facts, before, sync.due_ns)
 
 
 def _seen(history: History, replay: KeyReplay) -> Iterator[Seen]:

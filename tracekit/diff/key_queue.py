@@ -267,6 +267,50 @@ def _first_wake_ns(facts: KeyFacts, before: Explanation | None, before_rv: int) 
     return min(wakes, default=before.due_ns)
 
 
+def deadline_lost(facts: KeyFacts, syncs: Sequence[Explanation], at_ns: int) -> bool:
+    """Whether no timer may be left that wakes the key at `at_ns`, when its deadline passes.
+
+    Before it is armed by every sync, only the one that sets startTime does, and the handler that
+    sees the deadline change. It dies with the process; and as the queue keeps the earliest wait of
+    a key, whatever wakes the key before, after a while, takes its place: the sync that follows does
+    not arm it again. A retry does so even where the sync that failed left no trace.
+    """
+    rules, jobs = facts.rules, facts.history.jobs
+    if rules.counting.deadline_timer_rearmed_on_every_sync:
+        return False
+    if not rules.overwrites_status or len({job.view.uid for job in jobs}) > 1:
+        return True  # conflicts, and syncs of a Job that is gone, are retried
+    began_ns = max((restart.until_ns for restart in facts.run_context.restarts), default=0)
+    syncs = [sync for sync in syncs if sync.job is not None and sync.due_ns >= began_ns]
+    if any(sync.error for sync in syncs) or facts.last_refusal_ns(at_ns) is not None:
+        return True
+    armed = [
+        *_deadlines_changed(jobs, began_ns, rules),
+        *((s.due_ns, s.now_ns + s.wake_after_ns) for s in syncs if s.wake_after_ns is not None),
+    ]
+    before_ns = at_ns - 2 * CLOCK_SLACK_NS
+    waits = [timer_ns for _, timer_ns in armed if timer_ns < before_ns]
+    return not any(
+        before_ns <= timer_ns <= at_ns + 2 * CLOCK_SLACK_NS and max(waits, default=0) <= since_ns
+        for since_ns, timer_ns in armed
+    )
+
+
+def _deadlines_changed(
+    jobs: Sequence[Revision[JobView]], began_ns: int, rules: JobRules
+) -> Iterator[tuple[int, int]]:
+    """When a handler saw a deadline change, and the timer that it then armed."""
+    if not rules.handlers.deadline_timer_rearmed_on_job_update:
+        return
+    for job in jobs:
+        spec, start_ns = job.view.spec, job.view.status.start_ns
+        if job.previous is None or job.recv_ns < began_ns or start_ns is None:
+            continue
+        deadline_s = spec.active_deadline_s
+        if deadline_s is not None and deadline_s != job.previous.view.spec.active_deadline_s:
+            yield job.recv_ns, start_ns + deadline_s * NS_PER_S
+
+
 def queue_wait_ns(facts: KeyFacts, before: Explanation | None, pod_cut: int) -> int:
     """The longest that the work queue may have held the key back (up to 1.27).
 

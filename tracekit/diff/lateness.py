@@ -22,17 +22,21 @@ from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from tracekit.diff.key_queue import FirstWrite, Hurried
+from tracekit.eras.throttle import DEFAULT_THROTTLE, Throttle
 from tracekit.kube.timestamps import NS_PER_S, format_rfc3339
 from tracekit.replay.key_facts import CLOCK_SLACK_NS, INFORMER_LAG_NS
 from tracekit.verdict import Judgement
 
-#: A call that has its token shows in the record by then.
+#: A call that has its token shows in the record by then; with a slow client what a sync asked
+#: before, and leaves no trace, waits for tokens as well.
 CALL_LATENCY_NS = NS_PER_S
+_LATENCY_TOKENS = 20
 #: A process with a ready key, a free worker and a token makes a call within this time.
 IDLE_NS = 5 * NS_PER_S
-#: Upstream's default --kube-api-qps. A client that makes clearly fewer calls waits for no token.
-DEFAULT_QPS = 20
+_IDLE_TOKENS = 20
+#: A client that makes clearly fewer calls than its tokens allow waits for none: so many of these.
 _RATE_NS = 3 * NS_PER_S // 2
+_RATE_TOKENS = 30
 #: A revision that lies behind every other.
 _AFTER_ALL = 1 << 62
 
@@ -242,6 +246,7 @@ class Process:
         whole: bool = True,
         quiet: Sequence[tuple[int, int]] = (),
         pace: Pace = QUEUED,
+        throttle: Throttle = DEFAULT_THROTTLE,
     ) -> None:
         """`calls_ns`: receive times of its writes and Events, sorted.
 
@@ -255,6 +260,9 @@ class Process:
         self._whole = whole
         self._quiet = quiet
         self._pace = pace
+        self._throttle = throttle
+        self._latency_ns = throttle.wait_ns(_LATENCY_TOKENS, CALL_LATENCY_NS)
+        self._idle_ns = throttle.wait_ns(_IDLE_TOKENS, IDLE_NS) + pace.rest_ns
         self._served_ns = array("q")
         self._latest = array("l")  # of those served by then the one that became ready last
         latest = -1
@@ -273,19 +281,22 @@ class Process:
     def proof(self, certain_ns: int, until_ns: int, *, timed: bool) -> str | None:
         """Why a key that was ready at `certain_ns` must have been served before `until_ns`."""
         ready_ns = certain_ns + (CLOCK_SLACK_NS if timed else INFORMER_LAG_NS)
-        if until_ns - ready_ns <= CALL_LATENCY_NS:
+        if until_ns - ready_ns <= self._latency_ns:
             return None
         return self._overtaken(ready_ns, until_ns) or self._silent(ready_ns, until_ns)
 
     def began_ns(self, at_ns: int) -> int:
         """When a sync whose first call is at `at_ns` began at the earliest, for want of tokens."""
-        since_ns = at_ns - _RATE_NS
+        qps = self._throttle.qps
+        since_ns = at_ns - self._throttle.wait_ns(_RATE_TOKENS, _RATE_NS)
         calls = bisect_right(self._calls_ns, at_ns) - bisect_left(self._calls_ns, since_ns)
-        return at_ns - CALL_LATENCY_NS - self._pace.pass_ns if calls <= DEFAULT_QPS else 0
+        if qps > 0 and calls > max(_LATENCY_TOKENS, qps):
+            return 0
+        return at_ns - self._latency_ns - self._pace.pass_ns
 
     def _latest_by(self, at_ns: int) -> int | None:
         """Of the syncs until then, the one whose key was ready last."""
-        position = bisect_right(self._served_ns, at_ns - CALL_LATENCY_NS)
+        position = bisect_right(self._served_ns, at_ns - self._latency_ns)
         return self._latest[position - 1] if position else None
 
     def _overtaken(self, ready_ns: int, until_ns: int) -> str | None:
@@ -326,7 +337,7 @@ class Process:
 
     def _is_idle(self, since_ns: int, next_ns: int) -> bool:
         """Whether a free worker would have made a call, and the recorder could have seen it."""
-        return next_ns - since_ns >= IDLE_NS + self._pace.rest_ns and not any(
+        return next_ns - since_ns >= self._idle_ns and not any(
             from_ns < next_ns and until_ns > since_ns for from_ns, until_ns in self._blind
         )
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tracekit.diff.events import EVENT_SLACK_NS
+from tracekit.kube.events import COMBINED
 from tracekit.replay.explanations import CutSearch
 from tracekit.replay.history import EventRow
 from tracekit.replay.key_facts import KeyFacts
@@ -19,6 +20,9 @@ from tracekit.verdict import Reason
 #: Events about calls that were refused: their messages end in the server's words.
 _REFUSALS = ("FailedCreate", "FailedDelete")
 
+#: After so many of the last explained syncs are rows of syncs without a write looked for.
+_ROWS_AFTER = 4
+
 
 class LoneEvents:
     """What syncs of one key without a write may have told."""
@@ -26,29 +30,37 @@ class LoneEvents:
     def __init__(self, search: CutSearch, syncs: Sequence[Explanation]) -> None:
         self._search = search
         self._syncs = [sync for sync in syncs if sync.job is not None]
-        #: By the number of the explained sync that came before: what may have been told after it.
-        self._told: dict[int, set[tuple[str, str, str]]] = {}
+        #: By the number of the explained sync that came before, and whether syncs in a row were
+        #: tried: what may have been told after it.
+        self._told: dict[tuple[int, bool], set[tuple[str, str, str]]] = {}
 
     def may_tell(self, row: EventRow) -> bool:
         """Whether such a sync can have handed out this Event before it arrived."""
         if row.reason in _REFUSALS and any(sync.refused for sync in self._syncs):
             return True
-        wanted = (row.event_type, row.reason, "" if row.reason in _REFUSALS else row.message)
-        for number in range(len(self._syncs) + 1):
-            before = self._syncs[number - 1] if number else None
-            if before is not None and before.writes[0].recv_ns > row.recv_ns + EVENT_SLACK_NS:
-                break
-            if wanted in self._after(number):
-                return True
-        return False
+        wanted = {(row.event_type, row.reason, row.message.removeprefix(COMBINED))}
+        if row.reason in _REFUSALS:
+            wanted.add((row.event_type, row.reason, ""))
+        numbers = [
+            number
+            for number in range(len(self._syncs) + 1)
+            if not number
+            or self._syncs[number - 1].writes[0].recv_ns <= row.recv_ns + EVENT_SLACK_NS
+        ]
+        last = numbers[: -_ROWS_AFTER - 1 : -1]
+        return any(wanted & self._after(number) for number in numbers) or any(
+            wanted & self._after(number, in_a_row=True) for number in last
+        )
 
-    def _after(self, number: int) -> set[tuple[str, str, str]]:
-        found = self._told.get(number)
+    def _after(self, number: int, *, in_a_row: bool = False) -> set[tuple[str, str, str]]:
+        found = self._told.get((number, in_a_row))
         if found is None:
             before = self._syncs[number - 1] if number else None
             following = self._syncs[number] if number < len(self._syncs) else None
-            found = self._told[number] = set()
-            for silent in self._search.silent_between(before, following, right_after=True):
+            found = self._told[number, in_a_row] = set()
+            for silent in self._search.silent_between(
+                before, following, right_after=True, in_a_row=in_a_row
+            ):
                 found |= {(event.type, event.reason, event.message) for event in silent.events}
                 if silent.refused:
                     found.add(("Warning", "FailedCreate", ""))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tracekit.cache.pods import PodCache
 from tracekit.diff.job_verdicts import judge_missing
-from tracekit.diff.key_queue import queue_wait_ns
+from tracekit.diff.key_queue import deadline_lost, queue_wait_ns
 from tracekit.diff.lateness import Owed
 from tracekit.kube.timestamps import format_rfc3339
 from tracekit.kube.views import JobView
@@ -45,6 +45,9 @@ def owed(facts: KeyFacts, search: CutSearch, replay: KeyReplay) -> Iterator[Owed
     )
     inputs_ns = _last_input_ns(facts, last, before)
     timers = [at_ns for at_ns in api.clock.asked if inputs_ns < at_ns <= end_ns]
+    deadlines = {note.numbers["deadline_ns"] for note in api.clock.notes if note.rule == "deadline"}
+    if any(deadline_lost(facts, syncs, at_ns) for at_ns in timers if at_ns in deadlines):
+        return
     certain_ns = max([inputs_ns, *timers]) + _wait_ns(facts, before, seen, timed=bool(timers))
     if facts.refusals(min(certain_ns, end_ns)) is not None:
         return

@@ -191,6 +191,7 @@ class Sweep:
             whole=run_context.whole,
             quiet=run_context.quiet.get(self.controller, ()),
             pace=pace,
+            throttle=run_context.throttle,
         )
         untimely = {first: Untimely(Verdict.LATE, why) for first, why in late(process)}
         for hurried in self._hurried:

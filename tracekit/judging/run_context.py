@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tracekit.eras.throttle import throttle_of
 from tracekit.kube.events import COMBINED
 from tracekit.kube.leases import CONTROLLER_MANAGER_LEASE, CONTROLLER_MANAGER_LEASE_NAMESPACE
 from tracekit.kube.timestamps import NS_PER_S
@@ -64,6 +65,7 @@ def run_context_of(reader: TraceReader) -> RunContext:
         # Silence is proof of idleness only of a process that is known to have lived.
         whole=not partial and "leases" not in missing,
         quiet=_quiet(reader.header.scope.get("quiet")),
+        throttle=throttle_of(reader.header.controller_flags),
         seen_rv={stream.stream: stream.last_rv or 0 for stream in streams},
     )
 

@@ -6,7 +6,7 @@ pkg/controller/controller_utils.go:RealPodControl.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from tracekit.cluster.api_server import Reply
@@ -137,18 +137,26 @@ class JobController:
     def _sync(self, key: str) -> SyncResult:
         context, loop = self._context, self._context.life.loop
         began_ns = loop.now_ns
-        # The caches are read at once: what they are told while the sync computes is not seen.
+        # The caches are read at once, and the memory with them: what they are told while the sync
+        # computes is not seen, so the list of pods takes that long to come.
         namespace, _, name = key.partition("/")
         job = self._lister.get(namespace, name)
         pods = context.draws.shuffled(self._pods.of(job)) if job is not None else ()
         read = CacheRevisions(self._jobs.revision, self._pods.revision)
         memory = self._memories.setdefault(key, JobMemory())
         memory.requeues = self.queue.num_requeues(key)
-        context.compute()
         calls = context.client.goroutine()
+        listed = False
+
+        def pods_listed() -> Iterator[PodView]:
+            nonlocal listed
+            listed = True
+            context.compute()
+            yield from pods
+
         result = sync_job(
             job,
-            pods,
+            pods_listed(),
             memory,
             _Port(self, calls, memory),
             clock=SyncClock(began_ns),
@@ -156,6 +164,8 @@ class JobController:
             choices=Choices(),
             read=read,
         )
+        if not listed:
+            context.compute()
         calls.join()
         if job is None:
             self._memories.pop(key, None)

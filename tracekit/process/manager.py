@@ -47,6 +47,18 @@ class ManagerFlags:
     concurrent_ttl_syncs: int | None = None
     zone: Zone = UTC
 
+    @property
+    def written(self) -> tuple[str, ...]:
+        """As the command line has them, but for those that are left to their defaults."""
+        given = {
+            "kube-api-qps": self.kube_api_qps,
+            "kube-api-burst": self.kube_api_burst,
+            "concurrent-job-syncs": self.concurrent_job_syncs,
+            "concurrent-cron-job-syncs": self.concurrent_cron_job_syncs,
+            "concurrent-ttl-after-finished-syncs": self.concurrent_ttl_syncs,
+        }
+        return tuple(f"--{name}={value}" for name, value in given.items() if value is not None)
+
 
 class ControllerManager:
     """Every process of the controller manager in a run, one after the other."""

@@ -122,19 +122,45 @@ class Backtracking(Generic[S, E]):
         del trail.choices[: -self.reach[least]]
         return self.after(found, state, trail.entries)
 
+    def doubted(self, trail: Trail[S, E]) -> Choice[S, E] | None:
+        """The choice that is the likeliest to have been wrong before a dead end, if one stands out.
+
+        It is made otherwise before all others.
+        """
+        del trail
+        return None
+
+    def otherwise(self, state: S, effort: int) -> Iterator[E]:
+        """What may become of the next write instead of what was doubted."""
+        return self.options(state, effort)
+
     def _turn_back(self, trail: Trail[S, E], dead: S) -> S | None:
         """From a dead end to another way past it; None, with the trail as it was, if none is."""
         entries = list(trail.entries)
         states = [(choice.state, choice.length) for choice in trail.choices]
         allowed = self.attempts_made() + self.allowance()
-        for effort in self.efforts:
+        doubted = self.doubted(trail)
+        for effort in self.efforts if doubted is not None else ():
+            assert doubted is not None  # noqa: S101 - else there is no effort
+            trail.entries = list(entries)
+            options = self.otherwise(doubted.state, effort)
+            trail.choices = [Choice(doubted.state, options, doubted.length)]
+            half = (allowed + self.attempts_made()) // 2
+            found = self._descend(trail, effort, dead.index, half)
+            if found is not None:
+                return found
+        # None may use up what the others need: the first goes on with what they left.
+        shares = [(effort, number + 1) for number, effort in enumerate(self.efforts)]
+        began = self.attempts_made()
+        for effort, share in [*shares, (self.efforts[0], len(shares))]:
             trail.entries = list(entries)
             trail.choices = [
                 Choice(state, self.options(state, effort), length)
                 for state, length in states[-self.reach[effort] :]
             ]
             trail.choices.append(Choice(dead, self.options(dead, effort), len(entries)))
-            found = self._descend(trail, effort, dead.index, allowed)
+            limit = began + (allowed - began) * share // len(shares)
+            found = self._descend(trail, effort, dead.index, limit)
             if found is not None:
                 return found
             if self.learned():

@@ -96,6 +96,8 @@ class CutSearch(Attempts):
                         second_deletes=second_deletes,
                         until_index=until_index,
                     )
+        if refusals[-1] and effort is not Effort.CUTS:
+            yield from self._refused_midway(state.index)
         for unseen in self._unseen(at_ns):
             for refused in refusals:
                 yield unseen._replace(refusals=refused)
@@ -114,6 +116,15 @@ class CutSearch(Attempts):
             yield Assumptions(unseen_after=self.facts.unseen_after(at_ns))
         if self.facts.unseen_status(at_ns) is not None:
             yield Assumptions(unseen_status=True)
+
+    def _refused_midway(self, index: int) -> Iterator[Assumptions]:
+        """A refusal ends the creations of a sync: those that follow are of the next one."""
+        creations = 0
+        for write in self.history.writes[index : index + REFUSED_AMONG]:
+            if write.kind is WriteKind.POD_CREATE:
+                creations += 1
+                if creations > 1:
+                    yield Assumptions(refusals=True, until_index=write.index)
 
     # One attempt.
 
@@ -274,12 +285,18 @@ class CutSearch(Attempts):
         )
 
     def silent_between(
-        self, before: Explanation | None, sync: Explanation | None, *, right_after: bool = False
+        self,
+        before: Explanation | None,
+        sync: Explanation | None,
+        *,
+        right_after: bool = False,
+        in_a_row: bool = False,
     ) -> Iterator[SilentSync]:
         """Syncs without a write that there may have been between two that are explained.
 
         None stands for the beginning of the key, and for the end of the record. With `right_after`
-        also those that met what was there when the first of the two had ended.
+        also those that met what was there when the first of the two had ended; `in_a_row` also
+        those that follow another one, which changed the memory.
         """
         history = self.history
         jobs, seen = history.jobs, len(history.pods)
@@ -297,12 +314,30 @@ class CutSearch(Attempts):
             # What is gone by the next one may still be there.
             last = before.writes[-1]
             moments.append((last.recv_ns, assume._replace(served_rv=last.rv + 1)))
-        for job in jobs[oldest:]:
-            if job.type == "DELETED":
+        met, ahead = {state.memory.identity}, [state]
+        while ahead:
+            start = ahead.pop(0)
+            for found in self._silent_at(start, jobs[oldest:], seen, moments):
+                yield found.silent[-1]
+                more = in_a_row and len(found.silent) < SILENT_ROW and len(met) < SILENT_MEMORIES
+                if more and found.memory.identity not in met:
+                    met.add(found.memory.identity)
+                    ahead.append(found)
+
+    def _silent_at(
+        self,
+        state: State,
+        jobs: Sequence[Revision[JobView]],
+        seen: int,
+        moments: Sequence[tuple[int, Assumptions]],
+    ) -> Iterator[State]:
+        """The states after one sync without a write, on each of these revisions and moments."""
+        positions = range(max(state.pod_floor, seen - SILENT_PODS), seen + 1)
+        for job in jobs:
+            if job.type == "DELETED" or job.position < state.job_floor:
                 continue
-            positions = range(max(state.pod_floor, seen - SILENT_PODS), seen + 1)
             for cut in self.cuts_at(state, job, positions):
                 for served_ns, served in moments:
                     found = self.silent_sync(state, cut, served_ns, served)
                     if found is not None:
-                        yield found.silent[-1]
+                        yield found

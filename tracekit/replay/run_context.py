@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
 
+from tracekit.eras.throttle import DEFAULT_THROTTLE, Throttle
+
 
 class Outage(NamedTuple):
     """A time in which the record or the controller was interrupted."""
@@ -48,6 +50,8 @@ class RunContext:
     whole: bool = True
     #: Where not: times in which a controller made no call, as the whole record had told.
     quiet: Mapping[str, Sequence[tuple[int, int]]] = field(default_factory=dict)
+    #: The token bucket of each controller's client.
+    throttle: Throttle = DEFAULT_THROTTLE
     #: The newest revision of each stream.
     seen_rv: Mapping[str, int] = field(default_factory=dict)
     #: Known once all keys were searched: a key that contradicts it is searched again.

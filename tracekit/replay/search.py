@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from tracekit.cache.pods import PodCache
 from tracekit.controllers.job.memory import JobMemory
 from tracekit.replay.attempts import Exhausted
-from tracekit.replay.backtracking import Backtracking, Trail, next_open
+from tracekit.replay.backtracking import Backtracking, Choice, Trail, next_open
 from tracekit.replay.cuts import Effort
 from tracekit.replay.explanations import CutSearch
 from tracekit.replay.history import Write, WriteKind
@@ -128,6 +128,20 @@ class KeyWalker(Backtracking[State, Entry]):
             yield WriteApart(Apart.FOREIGN, write)
         elif not state.certain and self.facts.began_unseen(write):
             yield self._unseen(write)
+
+    def doubted(self, trail: Trail[State, Entry]) -> Choice[State, Entry] | None:
+        """The first of the last deletions in a row that nothing but exclusion says are others'."""
+        first = None
+        for choice in reversed(trail.choices):
+            entry = trail.entries[choice.length]
+            if not isinstance(entry, WriteApart) or entry.reason is not Apart.FOREIGN:
+                break
+            first = choice
+        return first
+
+    def otherwise(self, state: State, effort: int) -> Iterator[Entry]:
+        """The deletion as the controller's own."""
+        return self.search.explanations(state, Effort(effort))
 
     def _unseen(self, write: Write) -> WriteApart:
         reason, why = self.facts.why_uncertain(write)

@@ -79,6 +79,9 @@ class SyncContext(msgspec.Struct):
     clock: SyncClock
     choices: Choices
     satisfied: bool = True
+    #: Uids whose finalizer was on its way when the sync began (upstream: expectedRmFinalizers): the
+    #: handlers go on while it waits for its calls, and the pods that it listed do not change.
+    expected_removals: frozenset[str] = frozenset()
     pods: list[PodView] = []
     active_pods: list[PodView] = []
     active: int = 0
@@ -140,7 +143,7 @@ class SyncContext(msgspec.Struct):
 
     def uncounted_yet(self, pod: PodView) -> bool:
         """Whether the pod still carries its finalizer, as far as this controller knows."""
-        return pod.has_tracking_finalizer and pod.uid not in self.memory.finalizers
+        return pod.has_tracking_finalizer and pod.uid not in self.expected_removals
 
     def condition(self, kind: str, reason: str, message: str, status: str = "True") -> Condition:
         """A condition that turns over now."""

@@ -7,7 +7,7 @@ Workloads of WorkloadWithJob.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from msgspec.structs import replace
 
@@ -48,7 +48,7 @@ from tracekit.kube.views import Condition, JobStatus, JobView, PodView
 
 def sync_job(
     job: JobView | None,
-    pods: Sequence[PodView],
+    pods: Iterable[PodView],
     memory: JobMemory,
     api: JobApi,
     *,
@@ -77,6 +77,7 @@ def sync_job(
     ctx = SyncContext(job, rules, memory, clock, choices)
     # Read before the pods: a pod that arrives in between only defers the work.
     ctx.satisfied = memory.satisfied(clock.now_ns)
+    ctx.expected_removals = memory.finalizers
     try:
         ctx.pods = claim_pods(job, pods, api, add_finalizer=rules.tracks(job))
     except ClaimError:

@@ -12,7 +12,7 @@ Upstream: pkg/controller/job/job_controller.go:syncJob, v1.11 to v1.26.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from msgspec.structs import replace
@@ -51,7 +51,7 @@ class _Verdict:
 
 def sync_counting_job(
     job: JobView | None,
-    pods: Sequence[PodView],
+    pods: Iterable[PodView],
     memory: JobMemory,
     api: JobApi,
     *,
@@ -74,7 +74,7 @@ def sync_counting_job(
 
 def _sync(
     job: JobView | None,
-    pods: Sequence[PodView],
+    pods: Iterable[PodView],
     memory: JobMemory,
     api: JobApi,
     *,

@@ -7,16 +7,22 @@ job_controller_test.go: TestFinalizersRemovedExpectations.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.fake_api import FakeApi
 from tests.support.handlers import pod_observed
 from tests.support.objects import LONG_AGO_NS, at, job, pod
 from tracekit.controllers.job.backoff import BackoffRecord
+from tracekit.controllers.job.context import Choices, SyncClock
 from tracekit.controllers.job.memory import JobMemory, PodExpectations
+from tracekit.controllers.job.sync import sync_job
 from tracekit.eras.era import Era
 from tracekit.eras.job import JobRules
+from tracekit.kube.timestamps import format_rfc3339
 from tracekit.kube.views import PodView
 
 RULES = JobRules.of(Era.resolve("v1.36.3"))
@@ -142,3 +148,22 @@ def test_handlers(
     assert row is not None
     assert (row.creations, row.deletions, "pod-a" in memory.finalizers) == expected
     assert "pod-b" in memory.finalizers
+
+
+def test_what_the_handlers_tell_while_the_pods_are_listed_is_not_seen() -> None:
+    """Upstream: syncJob asks its expectations, and clones expectedRmFinalizers, before it lists."""
+    ended = pod("ended", "Failed")
+    memory = JobMemory(finalizers=frozenset({ended.uid}))
+    memory.expect_creations(1, at(0))
+
+    def listed() -> Iterator[PodView]:
+        memory.finalizer_removal_observed(ended.uid)
+        memory.creation_observed()
+        yield ended
+
+    api = FakeApi(pods={ended.name: ended})
+    demo = job(status={"startTime": format_rfc3339(LONG_AGO_NS), "active": 1, "failed": 1})
+    sync_job(demo, listed(), memory, api, clock=SyncClock(at(0)), rules=RULES, choices=Choices())
+    assert not api.created, "a pod more than are wanted"
+    assert [status.failed for status in api.puts] == [1], "counted twice"
+    assert memory.satisfied(at(0))

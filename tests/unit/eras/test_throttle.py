@@ -1,0 +1,38 @@
+"""What the controller manager's flags tell of its clients."""
+
+from __future__ import annotations
+
+import pytest
+
+from tracekit.eras.throttle import DEFAULT_THROTTLE, Throttle, throttle_of
+from tracekit.kube.timestamps import NS_PER_S
+from tracekit.process.manager import ManagerFlags
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        ((), Throttle(20, 30)),
+        (("--kube-api-qps=5", "--kube-api-burst=10"), Throttle(5, 10)),
+        (("kube-controller-manager", "--kube-api-qps", "2.5", "--v=2"), Throttle(2.5, 30)),
+        (("--kube-api-qps=many", "--kube-api-burst"), DEFAULT_THROTTLE),
+        (("--kube-api-qps=nan", "kube-api-burst=7"), DEFAULT_THROTTLE),
+        (ManagerFlags(100, 200, 3).written, Throttle(100, 200)),
+    ],
+)
+def test_what_is_no_number_leaves_the_default(flags: tuple[str, ...], expected: Throttle) -> None:
+    assert throttle_of(flags) == expected
+
+
+def test_tokens_of_a_slow_client_take_their_time() -> None:
+    assert Throttle(2, 3).wait_ns(20, NS_PER_S) == 10 * NS_PER_S
+    assert Throttle(100, 200).wait_ns(20, NS_PER_S) == NS_PER_S
+    assert Throttle(0, 0).wait_ns(20, NS_PER_S) == NS_PER_S, "nothing is throttled"
+
+
+def test_flags_are_written_as_the_command_line_has_them() -> None:
+    written = ManagerFlags(concurrent_cron_job_syncs=7, concurrent_ttl_syncs=2).written
+    assert written == (
+        "--concurrent-cron-job-syncs=7",
+        "--concurrent-ttl-after-finished-syncs=2",
+    )
