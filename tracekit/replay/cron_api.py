@@ -133,14 +133,15 @@ class RecordedCronApi:
         return Answer(uid=f"missing-{intent.name}")
 
     def _delete(self, intent: DeleteJob) -> Answer:
+        """DELETE by name, without a precondition: it meets whatever Job bears the name by then."""
         for write in self._pending():
             gone = write.job if write.kind is WriteKind.JOB_DELETE else None
-            if gone is not None and gone.view.uid == intent.uid:
+            if gone is not None and gone.view.name == intent.name:
                 self._take(write, intent)
                 return OK
         self._wait_for_another(intent)
         live = self.history.live_job(intent.name, self.position)
-        if live is None or live.uid != intent.uid:
+        if live is None:
             return _not_found("jobs", intent.name)
         if live.deleted_ns is None:
             if self.refuses:
@@ -157,7 +158,7 @@ class RecordedCronApi:
             if until_rv is not None and write.rv > until_rv:
                 return
             is_done = write.index in self.skip and write.kind is WriteKind.JOB_DELETE
-            if is_done and write.uid == intent.uid:
+            if is_done and write.subject == intent.name:
                 self.position = max(self.position, write.rv)
 
     def _update_status(self, intent: UpdateCronJobStatus) -> Answer:
