@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.random_worlds import VERSIONS, RandomWorld, random_world
+from tracekit.cli.main import main
 from tracekit.judging.judged import Judge, resolve_era
 from tracekit.simulate.draws import SeededDraws
 from tracekit.simulate.run import Run, simulate
@@ -25,14 +26,16 @@ def run_of(made: RandomWorld) -> Run:
 
 
 def judged(made: RandomWorld, place: Path) -> list[Judgement]:
-    header = TraceHeader(
-        kubernetes_version=str(made.era.version), controller_flags=made.flags.written
-    )
+    reader = TraceReader(written(made, place, made.flags.written))
+    return Judge(reader, resolve_era(reader, None, None)).report().judgements
+
+
+def written(made: RandomWorld, place: Path, flags: tuple[str, ...]) -> Path:
+    header = TraceHeader(kubernetes_version=str(made.era.version), controller_flags=flags)
     with TraceWriter(place, header, session={"source": "simulate"}) as writer:
         for row in run_of(made).rows:
             writer.append(row.stream, row.type, row.recv_ns, row.obj)
-    reader = TraceReader(place)
-    return Judge(reader, resolve_era(reader, None, None)).report().judgements
+    return place
 
 
 @pytest.mark.parametrize("seed", range(WORLDS))
@@ -64,6 +67,16 @@ MENDED = {
 def test_what_was_mended_stays_so(seed: int, version: str, tmp_path: Path) -> None:
     found = [j for j in judged(random_world(seed, version), tmp_path / "t") if j.divergent]
     assert not found, MENDED[seed, version]
+
+
+def test_a_slow_client_is_known_by_its_flags(tmp_path: Path) -> None:
+    """What such a client does late, the default's would not; replay can be told where it is not."""
+    made = random_world(100, "v1.21.14")
+    trace = str(written(made, tmp_path / "t", ()))
+    assert main(["replay", trace, "--diff"]) == 1
+    assert (
+        main(["replay", trace, "--diff", "--controller-flags", " ".join(made.flags.written)]) == 0
+    )
 
 
 def test_worlds_hold_what_the_controllers_have_rules_for(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import click
 
@@ -16,6 +16,7 @@ from tracekit.cli.replay_many import OUTPUTS, ReplayQuestion, write_many
 from tracekit.cli.talk import tell_judging
 from tracekit.cli.trace_options import (
     namespace_option,
+    parse_flags,
     parse_version,
     range_options,
     range_within,
@@ -55,6 +56,12 @@ from tracekit.trace.stores.stamps import named_traces
 )
 @range_options
 @rules_options
+@click.option(
+    "--controller-flags",
+    metavar="FLAGS",
+    help="The controller manager's flags, in place of those that the trace has; --kube-api-qps and "
+    "--kube-api-burst decide what counts as late.",
+)
 @click.option(
     "-o",
     "--output",
@@ -104,6 +111,7 @@ class _Options:
     kubernetes_version: str | None
     process_zone: str | None
     feature_gates: str | None
+    controller_flags: str | None
     output: str
     around_damage: bool
     baseline: str | None
@@ -112,6 +120,11 @@ class _Options:
     parts: str | None
     exit_zero: bool
     times: dict[str, Any]
+
+    @property
+    def flags(self) -> tuple[str, ...] | None:
+        """The controller manager's command line; None: the trace's."""
+        return None if self.controller_flags is None else parse_flags(self.controller_flags)
 
     @property
     def named_controllers(self) -> list[str] | None:
@@ -123,7 +136,8 @@ class _Options:
 
 def _one(trace: str, options: _Options) -> int:
     """Replay one trace."""
-    reader = TraceReader(trace, on_damage="skip" if options.around_damage else "raise")
+    on_damage: Literal["raise", "skip"] = "skip" if options.around_damage else "raise"
+    reader = TraceReader(trace, on_damage=on_damage, controller_flags=options.flags)
     for problem in reader.problems:
         click.echo(f"tracekit: {problem}", err=True)
     asked_rules = (options.kubernetes_version, options.feature_gates, options.process_zone)
@@ -179,6 +193,7 @@ def _many(traces: list[str], options: _Options) -> int:
         parse_version(options.kubernetes_version),
         options.feature_gates,
         options.process_zone,
+        options.flags,
         options.namespace,
         None if names is None else check_controllers(names),
         within,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, TextIO
+from typing import Any, ClassVar, Final, Literal, TextIO
 
 import pyarrow as pa
 
@@ -30,6 +30,7 @@ class ReplayQuestion:
     kubernetes_version: str | None
     feature_gates: str | None
     process_zone: str | None
+    controller_flags: tuple[str, ...] | None
     namespace: str | None
     controllers: tuple[str, ...] | None
     within: TimeRange
@@ -38,7 +39,8 @@ class ReplayQuestion:
 
     def answer(self, word: str) -> Document:
         """The verdicts of a trace as one document."""
-        reader = TraceReader(word, on_damage="skip" if self.around_damage else "raise")
+        on_damage: Literal["raise", "skip"] = "skip" if self.around_damage else "raise"
+        reader = TraceReader(word, on_damage=on_damage, controller_flags=self.controller_flags)
         rules = (self.kubernetes_version, self.feature_gates, self.process_zone)
         era = resolve_era(reader, *rules)
         judge = Judge(reader, era, kept_as=verdicts_key(reader.snapshot, *rules))

@@ -278,8 +278,13 @@ def deadline_lost(facts: KeyFacts, syncs: Sequence[Explanation], at_ns: int) -> 
     rules, jobs = facts.rules, facts.history.jobs
     if rules.counting.deadline_timer_rearmed_on_every_sync:
         return False
-    if not rules.overwrites_status or len({job.view.uid for job in jobs}) > 1:
-        return True  # conflicts, and syncs of a Job that is gone, are retried
+    if len({job.view.uid for job in jobs}) > 1:
+        return True  # syncs of a Job that is gone are retried
+    retry_ns = rules.retries.backoff_ns(1) - CLOCK_SLACK_NS
+    if not rules.overwrites_status and any(job.recv_ns + retry_ns < at_ns for job in jobs):
+        return True  # so are those that conflict with what the one before has written
+    if rules.batches_pod_events and facts.history.pods:
+        return True
     began_ns = max((restart.until_ns for restart in facts.run_context.restarts), default=0)
     syncs = [sync for sync in syncs if sync.job is not None and sync.due_ns >= began_ns]
     if any(sync.error for sync in syncs) or facts.last_refusal_ns(at_ns) is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
@@ -33,13 +34,21 @@ class TraceReader:
     The path is a directory, or the URL of one in object storage (`trace/stores/mirror.py`), or a
     snapshot. `on_damage="skip"` verifies all of it first, leaves out the files that cannot be
     believed, and says so in `problems`. Rows that are lost are a gap of every stream (`losses.py`);
-    those that are merely missing between others do not make a trace damaged.
+    those that are merely missing between others do not make a trace damaged. `controller_flags`
+    stand in for those of the header, where a user knows better.
     """
 
     def __init__(
-        self, path: str | Path | Snapshot, *, on_damage: Literal["raise", "skip"] = "raise"
+        self,
+        path: str | Path | Snapshot,
+        *,
+        on_damage: Literal["raise", "skip"] = "raise",
+        controller_flags: tuple[str, ...] | None = None,
     ) -> None:
         snapshot = path if isinstance(path, Snapshot) else open_snapshot(local_trace(path))
+        if controller_flags is not None:
+            header = replace(snapshot.header, controller_flags=controller_flags)
+            snapshot = replace(snapshot, header=header)
         self.path = snapshot.path
         self.header = snapshot.header
         if on_damage == "skip":
