@@ -12,7 +12,7 @@ from tracekit.controllers.cronjob.sync_polling import sync_one
 from tracekit.controllers.cronjob.sync_queued import sync
 from tracekit.cron.schedule import EverySchedule, Schedule
 from tracekit.cron.zones import UTC, Zone
-from tracekit.eras.cronjob import Arithmetic, Controller, CronJobEra
+from tracekit.eras.cronjob import Controller, CronJobEra
 from tracekit.kube.cronjob_views import CronJobView
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.kube.views import JobView
