@@ -189,8 +189,13 @@ class Prover:
         self.run_context = run_context
         self.search = RowSearch(job_rows(recorded, target), settings)
         ours, theirs = JobRules.of(recorded), JobRules.of(target)
-        #: Whether the other rules would have been served at the very same times.
-        self.same_queue = ours.handlers == theirs.handlers and ours.retries == theirs.retries
+        #: Whether the other rules would have been served at the very same times, and after as many
+        #: retries as they ask for.
+        self.same_queue = (
+            ours.handlers == theirs.handlers
+            and ours.retries == theirs.retries
+            and _counts_retries(ours) == _counts_retries(theirs)
+        )
         self._rules: dict[frozenset[Row], JobRules] = {}
 
     @property
@@ -268,6 +273,14 @@ class Prover:
             return None if found is None else found.measure
 
         return self.search.because(proof.measure, measured)
+
+
+def _counts_retries(rules: JobRules) -> bool:
+    """Whether the back-off limit is held against the queue's own count, as other rules fill it."""
+    counting = rules.counting
+    return not rules.tracking_always and not (
+        counting.backoff_limit_ignores_active_pods or counting.backoff_limit_counts_failed_pods
+    )
 
 
 class RowSearch:
