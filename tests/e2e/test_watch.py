@@ -18,7 +18,7 @@ import pytest
 from tests.e2e.cluster import CONTROLLER_MANAGER, Cluster
 from tests.e2e.kubelet import Kubelet
 from tests.e2e.lagging import LaggingView
-from tests.e2e.recorder import Recording, command, until
+from tests.e2e.recorder import Recording, command, tracekit, until
 from tests.e2e.scene import Scene
 from tests.e2e.setup import grant_printed, open_scene
 
@@ -44,9 +44,9 @@ OF_A_LOST_LEADER = {"TK208", "TK425", "TK207"}
 class Watching:
     """A `tracekit watch` process; what it tells is read as it comes."""
 
-    def __init__(self, trace: Path) -> None:
+    def __init__(self, trace: Path, *words: str) -> None:
         self.process = subprocess.Popen(
-            command("watch", str(trace), "-o", "jsonl"),
+            command("watch", str(trace), "-o", "jsonl", *words),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -212,3 +212,44 @@ def _with_old_news(view: LaggingView, watching: Watching, measured: dict[str, An
     assert max(delays_s) <= VERDICT_DELAY_S
     late = watching.of("TK1", since_s=held_s)
     assert all("after its time" in one["text"] for one in late), late
+
+
+def test_a_finding_is_an_event_of_its_job_once(
+    cluster: tuple[Cluster, LaggingView], tmp_path: Path
+) -> None:
+    made, _ = cluster
+    grant_printed(made, "-A")
+    scene = open_scene(made, "told")
+    run = tmp_path / "run"
+    recording = Recording(made, run, "-A")
+    recording.wait_live(7)
+    writer = ("--event", "--kubeconfig", str(made.kubeconfig("recorder")))
+    refused = tracekit("watch", str(run), "--once", *writer, status=2).stderr
+    assert "may not write Events" in refused
+    grant_printed(made, "-A", "--watch", "--event")
+    watching = Watching(run, *writer)
+    try:
+        began_s = time.time()
+        job = scene.job("broken", {"run": 1, "exit": 1}, backoffLimit=0)
+        told = watching.wait_for("TK", since_s=began_s, seconds_max=2 * VERDICT_DELAY_S)
+        until(lambda: bool(_ours(made)), 30)
+        watching.stop()
+        time.sleep(3)  # our Event reaches the record
+        again = tracekit("watch", str(run), "--once", *writer, "-o", "jsonl")
+    finally:
+        watching.kill()
+        recording.stop()
+    assert {json.loads(line)["id"] for line in again.stdout.splitlines()} >= {told["id"]}
+    events = _ours(made)
+    assert len({event["reason"] for event in events}) == len(events)
+    (event,) = [event for event in events if event["reason"] == told["id"]]
+    assert event["involvedObject"]["uid"] == job["metadata"]["uid"]
+    assert event["count"] == 1
+    known = "SELECT count(*) FROM k8s_events WHERE component = 'tracekit'"
+    assert str(len(events)) in tracekit("sql", str(run), known).stdout
+    tracekit("replay", str(run), "--diff")
+
+
+def _ours(made: Cluster) -> list[dict[str, Any]]:
+    found = made.api().get("/api/v1/namespaces/told/events")["items"]
+    return [event for event in found if event.get("reportingComponent") == "tracekit"]
