@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from tests.support.traces import TRACES, import_log
 from tracekit.cli.main import cli, main
 from tracekit.errors import UsageError
 from tracekit.sql.session import Session
+from tracekit.trace.format.header import read_header, write_header
 
 FROM = ("--from", "2026-01-01T00:00:00Z")
 CRONTAB = """\
@@ -193,9 +195,7 @@ def test_the_view_of_cronjobs_has_the_notes_of_explain(tmp_path: Path) -> None:
 
 def test_without_a_known_version_the_view_has_no_notes(tmp_path: Path) -> None:
     trace = import_log(TRACES / "v1.36.3-all/watch.jsonl.zst", tmp_path / "t", "v1.36.3-all").path
-    header = trace / "trace.json"
-    known = json.loads(header.read_text())
-    header.write_text(json.dumps({**known, "kubernetes_version": None}))
+    write_header(trace, replace(read_header(trace), kubernetes_version=None))
     ask = "SELECT DISTINCT schedule_notes AS notes FROM cronjobs"
     assert Session([trace]).table(ask).to_pylist() == [{"notes": None}]
 
