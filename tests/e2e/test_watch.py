@@ -251,5 +251,5 @@ def test_a_finding_is_an_event_of_its_job_once(
 
 
 def _ours(made: Cluster) -> list[dict[str, Any]]:
-    found = made.api().get("/api/v1/namespaces/told/events")["items"]
+    found = made.api().get("/api/v1/namespaces/t-told/events")["items"]
     return [event for event in found if event.get("reportingComponent") == "tracekit"]
