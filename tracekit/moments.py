@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from tracekit.errors import UsageError
@@ -87,19 +88,24 @@ ALWAYS = TimeRange()
 
 
 def time_range(
-    end_ns: int,
+    end: int | Callable[[], int],
     *,
     since: str | float | None = None,
     from_: str | int | None = None,
     to: str | int | None = None,
 ) -> TimeRange:
-    """The range that `--since`, `--from` and `--to` name, in a record that ends at `end_ns`.
+    """The range that `--since`, `--from` and `--to` name, in a record with that end, in ns.
+
+    To know the end may take long: a function that tells it is asked only where a time is named.
 
     Raises:
         UsageError: One cannot be read, two say where to begin, or it ends before it begins.
     """
     if since is not None and from_ is not None:
         raise UsageError("--since and --from both say where to begin: leave one out")
+    if since is None and from_ is None and to is None:
+        return ALWAYS
+    end_ns = end if isinstance(end, int) else end()
     from_ns = None if from_ is None else moment_ns(from_, end_ns)
     if since is not None:
         length_s = since if isinstance(since, (int, float)) else duration_s(since.lstrip("-"))

@@ -209,11 +209,7 @@ class Trace:
             TraceFormatError: The trace has lost a part.
         """
         judge = self._judge(version, feature_gates, process_zone)
-        # The end of the trace is asked for only where a time may count from it.
-        end_ns = (
-            judge.run_context.end_ns if any(time is not None for time in (since, from_, to)) else 0
-        )
-        times = time_range(end_ns, since=since, from_=from_, to=to)
+        times = time_range(lambda: judge.run_context.end_ns, since=since, from_=from_, to=to)
         asked = Asked(namespace, job, controllers, times, min_actions)
         self._require_whole()
         report = judge.report(asked)

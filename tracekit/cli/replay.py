@@ -149,13 +149,7 @@ def _one(trace: str, options: _Options) -> int:
     place = parts_of(options.parts, options.scheduler)
     with crew_of(options.processes, options.scheduler, reader.rows) as crew:
         judge = Judge(reader, era, kept_as=key, before_judging=tells, crew=crew, parts=place)
-        # The end of a trace is asked for only where a time may count from it.
-        end_ns = (
-            judge.run_context.end_ns
-            if any(time is not None for time in options.times.values())
-            else 0
-        )
-        within = range_within(end_ns, **options.times)
+        within = range_within(lambda: judge.run_context.end_ns, **options.times)
         names = options.named_controllers
         asked = Asked(options.namespace, options.job, names, within, options.min_actions)
         counts_only = options.diff and options.output in ("table", "json") and not options.baseline

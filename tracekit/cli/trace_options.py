@@ -105,10 +105,10 @@ def range_options(command: _Command) -> _Command:
 
 
 def range_within(
-    end_ns: int, since: float | None, from_text: str | None, to_text: str | None
+    end: int | Callable[[], int], since: float | None, from_text: str | None, to_text: str | None
 ) -> TimeRange:
-    """The range that those options name, in a trace whose last row is of `end_ns`."""
-    return time_range(end_ns, since=since, from_=from_text, to=to_text)
+    """The range that those options name, in a trace whose last row is of that time, in ns."""
+    return time_range(end, since=since, from_=from_text, to=to_text)
 
 
 def tell_warnings(era: Era) -> None:

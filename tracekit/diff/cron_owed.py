@@ -109,14 +109,13 @@ class WantedCheck:
         for _ in range(TRIGGERS_MAX):
             timer_ns = self._next_timer_ns(rest, at_ns) if armed else None
             started_ns = next((s for s in self.started_ns if s > at_ns), rest.until_ns)
-            timed = timer_ns is not None and timer_ns < started_ns
-            looked_ns, at_ns = at_ns, timer_ns if timed and timer_ns is not None else started_ns
+            looked_ns, at_ns = at_ns, started_ns if timer_ns is None else min(timer_ns, started_ns)
             self._end_too_late(rest, looked_ns, min(at_ns, rest.until_ns))
             if at_ns >= rest.until_ns:
                 return
-            if not timed:
+            if at_ns == started_ns:
                 self._timer_ns = None  # it died with its process
-            armed = self._look(rest, at_ns, timed=timed)
+            armed = self._look(rest, at_ns, timed=at_ns != started_ns)
 
     def _end_too_late(self, rest: Rest, from_ns: int, until_ns: int) -> None:
         """Starts for which startingDeadlineSeconds run out between two looks are wanted no more."""

@@ -43,7 +43,7 @@ from tracekit.replay.cron_runner import CronRunner
 from tracekit.replay.cron_search import CronExplanation, CronWalker, Others, Unexplained
 from tracekit.replay.history import EventRow, Revision, Write, WriteKind
 from tracekit.replay.key_facts import CLOCK_SLACK_NS, EVENT_LAG_NS, INFORMER_LAG_NS, cut_off
-from tracekit.replay.run_context import Outage, RunContext
+from tracekit.replay.run_context import RunContext
 from tracekit.replay.search_state import Apart, WriteApart
 from tracekit.verdict import Judgement, ObjectRef, Reason, Verdict
 
@@ -51,7 +51,6 @@ CONTROLLER = "cronjob"
 _MANUAL = "cronjob.kubernetes.io/instantiate"
 #: A pass of the polling controller makes at most so many calls for one CronJob that starts nothing.
 _CALLS_PER_PASS = 4
-#: The throttle of its client, which no release has changed.
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +219,7 @@ class CronKeyJudge:
         if self._may_lack_company(write):
             why = "no cut explains it, but the record of the other kind ends before it"
             self._add(write, Verdict.UNKNOWABLE, why, reason=Reason.CENSORED)
-        elif gap := self._gap_beside(write):
+        elif gap := self.context.gap_near(write.recv_ns, INFORMER_LAG_NS):
             why = f"no cut explains it, but it came beside a {gap.why}"
             self._add(write, Verdict.UNKNOWABLE, why, reason=Reason.GAP)
         elif diagnosis is None:
@@ -240,13 +239,6 @@ class CronKeyJudge:
         return near and write.rv > min(
             self.context.seen_rv.get(stream, 0) for stream in ("jobs", "cronjobs")
         )
-
-    def _gap_beside(self, write: Write) -> Outage | None:
-        """A gap that began so soon after that not everything before it arrived."""
-        for gap in self.context.gaps:
-            if gap.from_ns - INFORMER_LAG_NS <= write.recv_ns <= gap.until_ns:
-                return gap
-        return None
 
     def _bad_creation(self, write: Write, diagnosis: CronExplanation) -> None:
         """A Job that no cut starts: of another name, too early, or not to be started at all."""

@@ -6,7 +6,7 @@ Upstream rules decide what must happen (`tracekit.controllers`), the walk finds 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tracekit.controllers.job.context import Note
@@ -83,7 +83,7 @@ def judge_key(history: History, rules: JobRules, run_context: RunContext) -> Key
 def _services(facts: KeyFacts, replay: KeyReplay) -> Iterator[Service]:
     """The syncs of a key as the work queue saw them."""
     before: Explanation | None = None
-    for sync in replay.syncs:
+    for number, sync in enumerate(replay.syncs):
         if sync.job is None:
             continue
         first = sync.writes[0]
@@ -91,7 +91,8 @@ def _services(facts: KeyFacts, replay: KeyReplay) -> Iterator[Service]:
         interrupted = facts.run_context.interrupted(sync.due_ns, first.recv_ns)
         unseen = any(sync.due_ns <= at_ns <= first.recv_ns for at_ns in facts.blind_until_ns)
         unarmed = any(
-            note.rule == "deadline" and _unarmed(facts, replay, sync, note) for note in sync.notes
+            note.rule == "deadline" and _unarmed(facts, replay.syncs, number, note)
+            for note in sync.notes
         )
         yield Service(
             first=first_write(facts.history.key, first),
@@ -105,13 +106,14 @@ def _services(facts: KeyFacts, replay: KeyReplay) -> Iterator[Service]:
         before = sync
 
 
-def _unarmed(facts: KeyFacts, replay: KeyReplay, sync: Explanation, note: Note) -> bool:
-    """Whether no timer may have been there for a deadline that a sync asked about."""
+def _unarmed(facts: KeyFacts, syncs: Sequence[Explanation], number: int, note: Note) -> bool:
+    """Whether no timer may have been there for a deadline that one of the syncs asked about."""
     if not note.numbers["armed"]:
         return True
-    deadline_ns = note.numbers["deadline_ns"]
-    before = replay.syncs[: replay.syncs.index(sync)]
-    return sync.timed and sync.due_ns == deadline_ns and deadline_lost(facts, before, sync.due_ns)
+    sync = syncs[number]
+    if not sync.timed or sync.due_ns != note.numbers["deadline_ns"]:
+        return False
+    return deadline_lost(facts, syncs[:number], sync.due_ns)
 
 
 def _seen(history: History, replay: KeyReplay) -> Iterator[Seen]:

@@ -106,7 +106,10 @@ def _silent_retries(search: CutSearch, syncs: Sequence[Explanation], at_ns: int)
     """
     facts, found = search.facts, []
     used_up_ns = syncs[-1].due_ns - DELIVERY_JITTER_NS
-    for before, sync in list(pairwise((None, *syncs)))[-SILENT_REACH:]:
+    reached: list[Explanation | None] = list(syncs[-SILENT_REACH - 1 :])
+    if len(reached) <= SILENT_REACH:
+        reached.insert(0, None)  # the beginning of the key
+    for before, sync in pairwise(reached):
         if sync is None or sync.job is None or (before is not None and before.job is None):
             continue
         for silent in search.silent_between(before, sync):

@@ -28,15 +28,14 @@ from tracekit.replay.key_facts import CLOCK_SLACK_NS, INFORMER_LAG_NS
 from tracekit.verdict import Judgement
 
 #: A call that has its token shows in the record by then; with a slow client what a sync asked
-#: before, and leaves no trace, waits for tokens as well.
+#: before, and leaves no trace, waits for as many tokens as come to the default's in that time.
 CALL_LATENCY_NS = NS_PER_S
-_LATENCY_TOKENS = 20
+_LATENCY_TOKENS = DEFAULT_THROTTLE.tokens(CALL_LATENCY_NS)
 #: A process with a ready key, a free worker and a token makes a call within this time.
 IDLE_NS = 5 * NS_PER_S
-_IDLE_TOKENS = 20
-#: A client that makes clearly fewer calls than its tokens allow waits for none: so many of these.
+#: A client that makes clearly fewer calls than its tokens allow in this time waits for none.
 _RATE_NS = 3 * NS_PER_S // 2
-_RATE_TOKENS = 30
+_RATE_TOKENS = DEFAULT_THROTTLE.tokens(_RATE_NS)
 #: A revision that lies behind every other.
 _AFTER_ALL = 1 << 62
 
@@ -262,7 +261,7 @@ class Process:
         self._pace = pace
         self._throttle = throttle
         self._latency_ns = throttle.wait_ns(_LATENCY_TOKENS, CALL_LATENCY_NS)
-        self._idle_ns = throttle.wait_ns(_IDLE_TOKENS, IDLE_NS) + pace.rest_ns
+        self._idle_ns = throttle.wait_ns(_LATENCY_TOKENS, IDLE_NS) + pace.rest_ns
         self._served_ns = array("q")
         self._latest = array("l")  # of those served by then the one that became ready last
         latest = -1

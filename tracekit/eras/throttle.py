@@ -26,6 +26,10 @@ class Throttle:
     qps: float = _DEFAULTS.client_qps
     burst: float = _DEFAULTS.client_burst
 
+    def tokens(self, time_ns: int) -> int:
+        """How many tokens come in a time."""
+        return int(self.qps * time_ns // NS_PER_S)
+
     def wait_ns(self, tokens: int, at_least_ns: int) -> int:
         """How long so many tokens take to come, if that is longer."""
         if self.qps <= 0:

@@ -140,15 +140,15 @@ class Backtracking(Generic[S, E]):
         states = [(choice.state, choice.length) for choice in trail.choices]
         allowed = self.attempts_made() + self.allowance()
         doubted = self.doubted(trail)
-        for effort in self.efforts if doubted is not None else ():
-            assert doubted is not None  # noqa: S101 - else there is no effort
-            trail.entries = list(entries)
-            options = self.otherwise(doubted.state, effort)
-            trail.choices = [Choice(doubted.state, options, doubted.length)]
-            half = (allowed + self.attempts_made()) // 2
-            found = self._descend(trail, effort, dead.index, half)
-            if found is not None:
-                return found
+        if doubted is not None:
+            for effort in self.efforts:
+                trail.entries = list(entries)
+                options = self.otherwise(doubted.state, effort)
+                trail.choices = [Choice(doubted.state, options, doubted.length)]
+                half = (allowed + self.attempts_made()) // 2
+                found = self._descend(trail, effort, dead.index, half)
+                if found is not None:
+                    return found
         # None may use up what the others need: the first goes on with what they left.
         shares = [(effort, number + 1) for number, effort in enumerate(self.efforts)]
         began = self.attempts_made()

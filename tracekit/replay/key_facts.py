@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from itertools import accumulate
 
 from tracekit.controllers.job.context import Choices, SyncClock
 from tracekit.eras.job import JobRules
@@ -12,7 +11,7 @@ from tracekit.kube.timestamps import NS_PER_S
 from tracekit.replay.handlers import PodHandlers
 from tracekit.replay.history import History, Write, WriteKind
 from tracekit.replay.recorded_api import Assumptions, RecordedApi
-from tracekit.replay.run_context import Outage, RunContext
+from tracekit.replay.run_context import RunContext
 from tracekit.verdict import Assumption, Reason
 
 #: Clocks of the recorder and of the controller may differ by so much.
@@ -94,12 +93,10 @@ class KeyFacts:
             for revision in history.jobs
             for condition in revision.view.status.conditions
         )
-        self._newest_rv = max((job.rv for job in history.jobs), default=0)
+        self._newest_rv = history.jobs_rv[-1] if history.jobs_rv else 0
         #: How far the record got in the streams of all pods and Jobs.
         self._pods_rv = run_context.seen_rv.get("pods", self._newest_rv)
         self._jobs_rv = run_context.seen_rv.get("jobs", self._newest_rv)
-        self._pods_by_ns = list(accumulate((pod.recv_ns for pod in history.pods), max))
-        self._jobs_by_ns = list(accumulate((job.recv_ns for job in history.jobs), max))
         self._choices: tuple[int, Choices] | None = None
 
     def api(
@@ -172,23 +169,21 @@ class KeyFacts:
 
     def pods_shown(self, at_ns: int) -> int:
         """How many pod revisions the informer had certainly shown at that time."""
-        return bisect_right(self._pods_by_ns, at_ns - INFORMER_LAG_NS)
+        return bisect_right(self.history.pods_latest_ns, at_ns - INFORMER_LAG_NS)
 
     def jobs_shown(self, at_ns: int) -> int:
         """How many revisions of the Job the informer had certainly shown at that time."""
-        return bisect_right(self._jobs_by_ns, at_ns - INFORMER_LAG_NS)
+        return bisect_right(self.history.jobs_latest_ns, at_ns - INFORMER_LAG_NS)
 
     def process_shown(self, stream: str, at_ns: int) -> int:
         """The revision that other keys' syncs show to be in the cache, if it had come long ago."""
         shown = self.run_context.shown
         if shown is None:
             return 0
-        by_ns = self._pods_by_ns if stream == "pods" else self._jobs_by_ns
-        revisions = self.history.pods if stream == "pods" else self.history.jobs
-        old = bisect_right(by_ns, at_ns - INFORMER_LAG_NS)
-        rvs = self.history.pods_rv if stream == "pods" else self.history.jobs_rv
-        known = bisect_right(rvs, shown.rv(stream, at_ns))
-        return min(old, known, len(revisions))
+        of_pods = stream == "pods"
+        old = self.pods_shown(at_ns) if of_pods else self.jobs_shown(at_ns)
+        rvs = self.history.pods_rv if of_pods else self.history.jobs_rv
+        return min(old, bisect_right(rvs, shown.rv(stream, at_ns)))
 
     # What was refused.
 
@@ -253,7 +248,7 @@ class KeyFacts:
 
         In a gap; or at the end of the record, where the pods' stream had not come as far as others.
         """
-        gap = self._gap_of_pods(at_ns)
+        gap = self.run_context.gap_near(at_ns, CUT_OFF_NS, "pods")
         if gap is not None:
             return Assumption("unseen-writes", gap.from_ns, gap.until_ns, gap.why)
         end_ns = self.run_context.end_ns
@@ -264,25 +259,19 @@ class KeyFacts:
 
     def unseen_status(self, at_ns: int) -> Assumption | None:
         """When a sync of that time may have written a status unseen: others' stream was ahead."""
-        for gap in self.run_context.gaps:
-            if gap.stream == "jobs" and gap.from_ns - INFORMER_LAG_NS <= at_ns <= gap.until_ns:
-                return Assumption("unseen-writes", gap.from_ns, gap.until_ns, gap.why)
-        end_ns, jobs_rv = self.run_context.end_ns, self._jobs_rv
-        newest_rv = max((pod.rv for pod in self.history.pods), default=0)
-        if at_ns < end_ns - INFORMER_LAG_NS or newest_rv <= jobs_rv:
+        gap = self.run_context.gap_near(at_ns, INFORMER_LAG_NS, "jobs")
+        if gap is not None:
+            return Assumption("unseen-writes", gap.from_ns, gap.until_ns, gap.why)
+        end_ns, pods_rv = self.run_context.end_ns, self.history.pods_rv
+        if at_ns < end_ns - INFORMER_LAG_NS or not pods_rv or pods_rv[-1] <= self._jobs_rv:
             return None
-        why = f"the record ends with resourceVersion {jobs_rv} of the Jobs"
+        why = f"the record ends with resourceVersion {self._jobs_rv} of the Jobs"
         return Assumption("unseen-writes", at_ns, end_ns, why)
 
     def unseen_after(self, at_ns: int) -> int:
         """The revision beyond which writes to pods may not have been seen at such a time."""
-        return 0 if self._gap_of_pods(at_ns) is not None else self._pods_rv
-
-    def _gap_of_pods(self, at_ns: int) -> Outage | None:
-        for gap in self.run_context.gaps:
-            if gap.stream == "pods" and gap.from_ns - CUT_OFF_NS <= at_ns <= gap.until_ns:
-                return gap
-        return None
+        near = self.run_context.gap_near(at_ns, CUT_OFF_NS, "pods")
+        return self._pods_rv if near is None else 0
 
     def pods_listed(self, at_ns: int) -> int:
         """How many pod revisions precede the end of the last blind time."""

@@ -71,6 +71,13 @@ class RunContext:
         """Restarts and gaps alike: a sync may have been cut off in them."""
         return (*self.restarts, *self.gaps)
 
+    def gap_near(self, at_ns: int, before_ns: int, stream: str | None = None) -> Outage | None:
+        """A gap, of any stream or of that one, that a time lies in or at most so long before."""
+        for gap in self.gaps:
+            if gap.from_ns - before_ns <= at_ns <= gap.until_ns and stream in (None, gap.stream):
+                return gap
+        return None
+
     def interrupted(self, from_ns: int, until_ns: int) -> bool:
         """Whether the record or the controller was interrupted between two times."""
         return any(o.until_ns > from_ns and o.from_ns < until_ns for o in self.interruptions)

@@ -11,6 +11,7 @@ from tracekit.eras.version import KubeVersion
 from tracekit.errors import TracekitError
 from tracekit.sql.computed import NOTE_SCHEMA
 
+_RUNS = f"SELECT * FROM ({LONGEST_RUNS}) WHERE trace = ?"  # noqa: S608 - our own words
 _END = "SELECT max(recv_ns) FROM internal._rows WHERE trace = ?"
 
 
@@ -28,18 +29,17 @@ def notes_of_trace(
         return NOTE_SCHEMA.empty_table()
     cursor = connection.cursor()
     (end_ns,) = cursor.execute(_END, [trace]).fetchone() or (None,)
-    cursor.execute(LONGEST_RUNS)
+    cursor.execute(_RUNS, [trace])
     names = [column[0] for column in cursor.description or ()]
     asked = Asked(version, zone, end_ns or 0, COUNT)
     found = []
     for values in cursor.fetchall():
         row = dict(zip(names, values, strict=True))
-        if row["trace"] == trace:
-            notes = notes_of(linted(entry_of(row), asked))
-            found.append(
-                {
-                    **{name: row[name] for name in ("trace", "namespace", "cronjob_uid")},
-                    "notes": [{"name": note.name, "text": note.text} for note in notes],
-                }
-            )
+        notes = notes_of(linted(entry_of(row), asked))
+        found.append(
+            {
+                **{name: row[name] for name in ("trace", "namespace", "cronjob_uid")},
+                "notes": [{"name": note.name, "text": note.text} for note in notes],
+            }
+        )
     return pa.Table.from_pylist(found, NOTE_SCHEMA)
