@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,7 @@ MENDED = {
     (150, "v1.11.10"): "a second refusal with the same words, of a sync without a write",
     (184, "v1.15.12"): "a retry for a Job that is gone takes the deadline's timer away",
     (1071, "v1.30.14"): "uids whose finalizer is expected to go were read after the handlers",
+    (5078, "v1.19.16"): "a failed sync without a write, before the deadline was over",
 }
 
 
@@ -67,6 +69,16 @@ MENDED = {
 def test_what_was_mended_stays_so(seed: int, version: str, tmp_path: Path) -> None:
     found = [j for j in judged(random_world(seed, version), tmp_path / "t") if j.divergent]
     assert not found, MENDED[seed, version]
+
+
+def test_of_two_starts_the_first_takes_the_deadlines_timer(tmp_path: Path) -> None:
+    """The queue keeps the earlier of two timers, which goes off before the later start's deadline.
+
+    Two syncs set startTime where the answer to the first comes before the news of what it wrote.
+    """
+    made = random_world(9, "v1.20.15")
+    made = replace(made, timing=replace(made.timing, answer=made.timing.watch_lag))
+    assert not [j for j in judged(made, tmp_path / "t") if j.divergent]
 
 
 def test_a_slow_client_is_known_by_its_flags(tmp_path: Path) -> None:

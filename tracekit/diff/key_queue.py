@@ -296,10 +296,13 @@ def deadline_lost(facts: KeyFacts, syncs: Sequence[Explanation], at_ns: int) -> 
         *_deadlines_changed(jobs, began_ns, rules),
         *((s.due_ns, s.now_ns + s.wake_after_ns) for s in syncs if s.wake_after_ns is not None),
     ]
-    before_ns = at_ns - 2 * CLOCK_SLACK_NS
-    waits = [timer_ns for _, timer_ns in armed if timer_ns < before_ns]
+    slack_ns = 2 * CLOCK_SLACK_NS
+    if len(armed) == 1:
+        return abs(armed[0][1] - at_ns) > slack_ns
+    # Of two syncs that set startTime the first one's timer goes off before the second's deadline.
+    waits = [timer_ns for _, timer_ns in armed if timer_ns < at_ns]
     return not any(
-        before_ns <= timer_ns <= at_ns + 2 * CLOCK_SLACK_NS and max(waits, default=0) <= since_ns
+        at_ns <= timer_ns <= at_ns + slack_ns and max(waits, default=0) <= since_ns
         for since_ns, timer_ns in armed
     )
 

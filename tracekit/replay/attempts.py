@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from tracekit.controllers.job.backoff import BackoffRecord
 from tracekit.controllers.job.context import SyncClock, SyncResult
 from tracekit.controllers.job.sync import sync_job
@@ -247,10 +249,26 @@ class Attempts(CacheCuts):
                 problems.append(Problem(write.kind, "extra", write, "nothing of the kind"))
         return problems
 
-    def silent_sync(self, state: State, cut: Cut, at_ns: int, assume: Assumptions) -> State | None:
-        """The state after a sync at this cut, if it leaves no write."""
+    def silent_syncs(
+        self, state: State, cut: Cut, at_ns: int, assume: Assumptions
+    ) -> Iterator[State]:
+        """The states after a sync at this cut that leaves no write, by then or before a timer."""
+        earliest_ns = max(cut.job.recv_ns, self.shown_ns(cut), state.not_before_ns)
+        tried, ahead = {at_ns}, [at_ns]
+        while ahead:
+            clock = sync_clock(ahead.pop())
+            found = self._silent_sync(state, cut, clock, earliest_ns, assume)
+            if found is not None:
+                yield found
+            for timer_ns in clock.asked:
+                if earliest_ns < timer_ns <= clock.now_ns and timer_ns - 1 not in tried:
+                    tried.add(timer_ns - 1)
+                    ahead.append(timer_ns - 1)
+
+    def _silent_sync(
+        self, state: State, cut: Cut, clock: SyncClock, earliest_ns: int, assume: Assumptions
+    ) -> State | None:
         self.attempts += 1
-        clock = sync_clock(at_ns)
         api = self.facts.api(state.index, clock, cut.job.recv_ns, assume, state.done)
         memory = cut.memory.copy()
         try:
@@ -265,24 +283,16 @@ class Attempts(CacheCuts):
             clock.now_ns + wake_ns if wake_ns is not None else None,
             tuple(api.events),
             api.refused,
-            max(cut.job.recv_ns, self.shown_ns(cut), state.not_before_ns),
+            earliest_ns,
             memory.requeues,
         )
-        return State(
-            index=state.index,
+        return replace(
+            state,
             memory=memory,
             cache=cut.cache.copy(),
             pod_floor=cut.pods,
             job_floor=cut.job.position,
             handled=cut.handled,
-            done=state.done,
-            not_before_ns=state.not_before_ns,
-            restarts_seen=state.restarts_seen,
-            listings_seen=state.listings_seen,
-            own_status=state.own_status,
-            own_pods=state.own_pods,
-            certain=state.certain,
-            backoff_known=state.backoff_known,
             silent=(*state.silent, sync),
         )
 

@@ -273,9 +273,9 @@ class CutSearch(Attempts):
         assume = self._silent_assumptions(at_ns)
         for job in reversed(list(self.job_candidates(state, Effort.SILENT))):
             for cut in self.cuts_at(state, job, positions):
-                found = self.silent_sync(state, cut, at_ns, assume)
-                if found is not None and found.memory.identity != cut.memory.identity:
-                    yield found
+                for found in self.silent_syncs(state, cut, at_ns, assume):
+                    if found.memory.identity != cut.memory.identity:
+                        yield found
 
     def _silent_assumptions(self, at_ns: int) -> Assumptions:
         return Assumptions(
@@ -338,6 +338,4 @@ class CutSearch(Attempts):
                 continue
             for cut in self.cuts_at(state, job, positions):
                 for served_ns, served in moments:
-                    found = self.silent_sync(state, cut, served_ns, served)
-                    if found is not None:
-                        yield found
+                    yield from self.silent_syncs(state, cut, served_ns, served)
