@@ -297,12 +297,11 @@ def deadline_lost(facts: KeyFacts, syncs: Sequence[Explanation], at_ns: int) -> 
         *((s.due_ns, s.now_ns + s.wake_after_ns) for s in syncs if s.wake_after_ns is not None),
     ]
     slack_ns = 2 * CLOCK_SLACK_NS
-    if len(armed) == 1:
-        return abs(armed[0][1] - at_ns) > slack_ns
     # Of two syncs that set startTime the first one's timer goes off before the second's deadline.
-    waits = [timer_ns for _, timer_ns in armed if timer_ns < at_ns]
+    from_ns = at_ns if len(armed) > 1 else at_ns - slack_ns
+    waits = [timer_ns for _, timer_ns in armed if timer_ns < from_ns]
     return not any(
-        at_ns <= timer_ns <= at_ns + slack_ns and max(waits, default=0) <= since_ns
+        from_ns <= timer_ns <= at_ns + slack_ns and max(waits, default=0) <= since_ns
         for since_ns, timer_ns in armed
     )
 
