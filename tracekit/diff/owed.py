@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tracekit.cache.pods import PodCache
 from tracekit.diff.job_verdicts import judge_missing
@@ -14,14 +14,15 @@ from tracekit.replay.cuts import Cut
 from tracekit.replay.explanations import CutSearch
 from tracekit.replay.history import Revision, WriteKind
 from tracekit.replay.key_facts import CUT_OFF_NS, KeyFacts
-from tracekit.replay.recorded_api import Assumptions
-from tracekit.replay.search_state import Explanation, KeyReplay
+from tracekit.replay.recorded_api import Assumptions, RecordedApi
+from tracekit.replay.search_state import Explanation, KeyReplay, State
 
 
 def owed(facts: KeyFacts, search: CutSearch, replay: KeyReplay) -> Iterator[Owed]:
     """What was still to be done after the last write.
 
-    A sync that sees everything is run at the end of the record.
+    A sync that sees everything is run at the end of the record. What came after the last thing that
+    woke the key, no sync may have seen: it must be demanded without that, too.
     """
     history, run_context = facts.history, facts.run_context
     if not history.jobs:
@@ -35,14 +36,8 @@ def owed(facts: KeyFacts, search: CutSearch, replay: KeyReplay) -> Iterator[Owed
         return  # no sync since the record was blind: what the controller remembers is not known
     syncs = [sync for sync in replay.syncs if sync.job is not None]
     before = syncs[-1] if syncs else None
-    seen = len(history.pods)
-    cache = state.cache.copy()
-    cache.move_to(history.pods, seen)
-    memory = search.memories(state, seen, last.view.uid)[-1].copy()
-    end_ns = run_context.end_ns
-    api = search.after_the_record(
-        Cut(last, seen, cache, memory, seen), end_ns, Assumptions(lenient=True)
-    )
+    end_ns, seen = run_context.end_ns, len(history.pods)
+    api = _at_the_end(search, state, last, seen, end_ns)
     inputs_ns = _last_input_ns(facts, last, before)
     timers = [at_ns for at_ns in api.clock.asked if inputs_ns < at_ns <= end_ns]
     deadlines = {note.numbers["deadline_ns"] for note in api.clock.notes if note.rule == "deadline"}
@@ -50,6 +45,9 @@ def owed(facts: KeyFacts, search: CutSearch, replay: KeyReplay) -> Iterator[Owed
         return
     certain_ns = max([inputs_ns, *timers]) + _wait_ns(facts, before, seen, timed=bool(timers))
     if facts.refusals(min(certain_ns, end_ns)) is not None:
+        return
+    woken = _seen_when_woken(facts, replay, last, timers) if api.problems else seen
+    if any(not _at_the_end(search, state, last, n, end_ns).problems for n in range(woken, seen)):
         return
     for problem in api.problems:
         why = (
@@ -68,6 +66,31 @@ def owed(facts: KeyFacts, search: CutSearch, replay: KeyReplay) -> Iterator[Owed
         # From the next refusal on nobody knows whether it was tried.
         until_ns = facts.next_refusal_ns(certain_ns)
         yield Owed(certain_ns, judgement, timed=bool(timers), until_ns=until_ns)
+
+
+def _at_the_end(
+    search: CutSearch, state: State, job: Revision[JobView], pods: int, end_ns: int
+) -> RecordedApi:
+    """A sync at the end of the record that has seen so many pod revisions."""
+    history = search.history
+    cache = state.cache.copy()
+    cache.move_to(history.pods, pods)
+    memory = search.memories(state, pods, job.view.uid)[-1].copy()
+    return search.after_the_record(
+        Cut(job, pods, cache, memory, pods), end_ns, Assumptions(lenient=True)
+    )
+
+
+def _seen_when_woken(
+    facts: KeyFacts, replay: KeyReplay, job: Revision[JobView], timers: Sequence[int]
+) -> int:
+    """How many pod revisions the key's last sync had seen at least, whatever woke it last."""
+    floor, pods = replay.final.pod_floor, facts.history.pods
+    woke = (r for r in reversed(pods[floor:]) if facts.pod_handlers.wake(r, job.view.uid))
+    last = next(woke, None)
+    times = [job.recv_ns, *timers, *(restart.until_ns for restart in facts.run_context.restarts)]
+    times += [write.recv_ns for sync in replay.syncs[-1:] if sync.error for write in sync.writes]
+    return max(floor, last.position + 1 if last else 0, facts.pods_shown(max(times)))
 
 
 def _rest(facts: KeyFacts, replay: KeyReplay) -> Iterator[Owed]:

@@ -1,7 +1,7 @@
 """The Job controller's handlers, run on the pods of one key as its informer shows them.
 
-A search wants their effect on the key's memory only: which keys are woken, and when, is read off
-the record, and what the orphan queue gets does not come back to the key.
+A search wants their effect on the key's memory, and whether they wake the key; when it is served is
+read off the record, and what the orphan queue gets does not come back to the key.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from tracekit.controllers.job.event_handlers import JobEventHandlers
 from tracekit.controllers.job.memory import JobMemory
 from tracekit.controllers.job.orphans import OrphanKey
 from tracekit.eras.job import JobRules
+from tracekit.kube.selectors import selector_matches
 from tracekit.kube.views import JobView, PodView
 from tracekit.replay.history import History, Revision
 
@@ -27,6 +28,7 @@ class PodHandlers:
             self._jobs.setdefault(revision.view.uid, revision.view)
         self._uid = ""
         self._memory: JobMemory | None = None
+        self._woke = False
         self._handlers = JobEventHandlers(rules, self, self, self, self, self._memory_of)
 
     def tell(self, memory: JobMemory, revision: Revision[PodView], job_uid: str) -> None:
@@ -38,6 +40,12 @@ class PodHandlers:
             self._handlers.add_pod(revision.view)
         else:
             self._handlers.update_pod(revision.previous.view, revision.view)
+
+    def wake(self, revision: Revision[PodView], job_uid: str) -> bool:
+        """Whether a revision puts the key into the queue: what befalls a lost pod may not."""
+        self._woke = False
+        self.tell(JobMemory(), revision, job_uid)
+        return self._woke
 
     def _memory_of(self, key: str) -> JobMemory | None:
         del key
@@ -51,9 +59,10 @@ class PodHandlers:
         return self._jobs.get(self._uid)
 
     def get_pod_jobs(self, pod: PodView) -> Iterable[JobView]:
-        """Nobody asks whom an orphan wakes."""
-        del pod
-        return ()
+        """The same, if its selector matches the pod."""
+        job = self._jobs.get(self._uid)
+        matches = job is not None and selector_matches(job.spec.selector, pod.labels)
+        return (job,) if job is not None and matches else ()
 
     def select(self, namespace: str, selector: Mapping[str, Any] | None) -> Iterable[PodView]:
         """Nobody asks for a Job's orphans."""
@@ -64,6 +73,7 @@ class PodHandlers:
 
     def add_after(self, key: str, delay_ns: int) -> None:
         """The times of the syncs are in the record."""
+        self._woke = True
 
     def num_requeues(self, key: str) -> int:
         """They decide times only."""

@@ -35,7 +35,7 @@ def unsigned(history: History, write: Write, *, alone: bool = False) -> str | No
     what = _TIES.get(write.kind)
     if what is None or write.pod is None or not _loses_a_tie(write.pod):
         return None
-    if write.kind is WriteKind.FINALIZER_REMOVAL and _was_counted(history, write.pod.view):
+    if write.kind is WriteKind.FINALIZER_REMOVAL and _was_counted(history, write.pod):
         return None
     return (
         f"no cut makes a sync do this, and a watch does not show who takes {what} off: an audit "
@@ -57,11 +57,22 @@ def _without_ties(pod: PodView) -> PodView:
     )
 
 
-def _was_counted(history: History, pod: PodView) -> bool:
-    """Whether the controller counted the pod with or without its finalizer."""
+def _was_counted(history: History, revision: Revision[PodView]) -> bool:
+    """Whether the controller counted the pod with or without the finalizer that it lost here.
+
+    Who adopts a pod gives it a new one: what is counted from then on was counted with that.
+    """
+    uid = revision.view.uid
+    given = (
+        pod.rv
+        for pod in history.pods[revision.position + 1 :]
+        if pod.view.uid == uid and pod.view.has_tracking_finalizer
+    )
+    until_rv = next(given, None)
     return any(
-        pod.uid in (*job.view.status.uncounted_succeeded, *job.view.status.uncounted_failed)
+        uid in (*job.view.status.uncounted_succeeded, *job.view.status.uncounted_failed)
         for job in history.jobs
+        if until_rv is None or job.rv < until_rv
     )
 
 
