@@ -73,6 +73,7 @@ class PodHandlers:
 
     def add_after(self, key: str, delay_ns: int) -> None:
         """The times of the syncs are in the record."""
+        del key, delay_ns
         self._woke = True
 
     def num_requeues(self, key: str) -> int:

@@ -6,6 +6,7 @@ one `schema_version`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
 
@@ -107,7 +108,7 @@ def render_diff(report: DiffReport, era: Era, output: str, out: TextIO) -> None:
         _write_summary(report, out)
         for judgement in report.divergences:
             _print_divergence(console, judgement)
-        console.print(_closing_line(report, era))
+        console.print(_closing_lines(report, era))
         if output == "wide":
             console.print()
             _write_judgements(report.judgements, out, why=True)
@@ -209,16 +210,29 @@ def _short(value: Any) -> str:
     return orjson.dumps(value, default=str).decode()
 
 
-def _closing_line(report: DiffReport, era: Era) -> Text:
-    found = len(report.divergences)
-    verdict = counted(found, "divergence") if found else "no divergence"
-    return Text(
-        f"\n{era.version}: {counted(len(report.jobs), 'Job')}, "
-        f"{counted(report.observations, 'observation')}, "
-        f"{counted(report.explained, 'action')} explained "
-        f"(longest lag {report.longest_lag_ns / NS_PER_S:.3f} s), {verdict}",
-        style="bold red" if found else "bold green",
-    )
+def _closing_lines(report: DiffReport, era: Era) -> Text:
+    """What was found, in five short lines at most; the verdict is the last."""
+    jobs = counted(len(report.jobs), "Job")
+    how = "none of them with a cache that lagged"
+    if lagged := report.how_many(Verdict.MATCH_LAGGED):
+        ms = report.longest_lag_ns // 1_000_000
+        behind = f"by {ms / 1000:.3f} s at most" if ms else "by less than 1 ms"
+        how = f"{lagged:,} of them where a cache lagged, {behind}"
+    lines = [
+        f"{era.version}: {jobs}, {counted(report.observations, 'observation')}",
+        f"{counted(report.explained, 'action')} explained, {how}",
+    ]
+    if foreign := report.how_many(Verdict.FOREIGN):
+        lines.append(f"{foreign:,} foreign: another client's work")
+    if unknowable := report.how_many(Verdict.UNKNOWABLE):
+        lines.append(f"{unknowable:,} unknowable: -o wide says why of each")
+    found = Counter(judgement.verdict.value for judgement in report.divergences)
+    if found:
+        kinds = ", ".join(f"{number:,} {verdict}" for verdict, number in sorted(found.items()))
+        lines.append(f"{counted(found.total(), 'divergence')}: {kinds}")
+    else:
+        lines.append("no divergence")
+    return Text("\n" + "\n".join(lines), style="bold red" if found else "bold green")
 
 
 def _write_judgements(judgements: Sequence[Judgement], out: TextIO, *, why: bool) -> None:

@@ -27,7 +27,7 @@ def test_it_shows_a_clean_trace_and_a_lie_and_leaves_nothing(
     done = _run()
     assert done.exception is None
     before, _, after = done.stdout.partition("\nThey do,")
-    assert before.rstrip().endswith(", no divergence")
+    assert before.rstrip().endswith("\nno divergence")
     assert "DIFFERENT status-update of Job t-fixed-completions/three" in after
     assert list(tmp_path.iterdir()) == []
 

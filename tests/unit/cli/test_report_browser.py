@@ -345,22 +345,25 @@ def test_local_time_stands_beside_utc(browser, troubles, tmp_path: Path) -> None
 LONG = "a-very-long-name-of-a-job-in-a-namespace-that-somebody-has-named-at-length-" * 2
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("medium", ["light", "dark", "print"])
 @pytest.mark.parametrize("width", [1400, 820, 420])
 @pytest.mark.parametrize("what", ["troubles", "long"])
 def test_nothing_is_broken_at_any_width(
-    browser, troubles, tmp_path: Path, what: str, width: int, dark: bool
+    browser, troubles, tmp_path: Path, what: str, width: int, medium: str
 ) -> None:
     size = {"width": width, "height": 1200, "deviceScaleFactor": 1, "mobile": False}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    dark = medium == "dark"
     scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
+    media = {"media": "print" if medium == "print" else "", "features": [scheme]}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
     try:
         open_page(browser, troubles if what == "troubles" else synthetic(20, 3, LONG), tmp_path)
         choose_job(browser)
-        assert browser.execute_script("return document.documentElement.dataset.theme") == (
-            "dark" if dark else "light"
-        )
+        if medium == "print":
+            browser.execute_script("dispatchEvent(new Event('beforeprint'))")
+        theme = browser.execute_script("return document.documentElement.dataset.theme")
+        assert theme == ("dark" if dark else "light")
         # Nothing is wider than the window, and no two texts lie on each other.
         assert browser.execute_script("return document.documentElement.scrollWidth") <= width
         assert browser.execute_script(OVERLAPS) == []
@@ -368,7 +371,7 @@ def test_nothing_is_broken_at_any_width(
         assert errors(browser) == []
     finally:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
 
 
 #: Pairs of neighbouring labels whose boxes lie on each other.

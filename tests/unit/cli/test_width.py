@@ -97,6 +97,24 @@ def test_nothing_is_wider_than_the_terminal(command: str, folder: Path) -> None:
         assert not [line for line in lines if "…" in line]
 
 
+@pytest.mark.parametrize("rules", ["v1.36.3", "v1.28.15"], ids=["clean", "of another version"])
+def test_the_verdict_is_summed_up_in_five_lines_at_most(folder: Path, rules: str) -> None:
+    """The last of them is what was found, so that it is what stays in sight."""
+    lines = on_a_terminal(["replay", "run", "--diff", "--kubernetes-version", rules], folder)
+    while not lines[-1]:
+        lines.pop()
+    begin = max(number for number, line in enumerate(lines) if line.startswith(f"{rules}: "))
+    said = lines[begin:]
+    assert 3 <= len(said) <= 5
+    assert not [line for line in said if not line or len(line) > COLUMNS]
+    clean = rules == "v1.36.3"
+    found = re.fullmatch(r"(\d+) divergences?: (.*)", said[-1])
+    assert said[-1] == "no divergence" if clean else found is not None
+    if found is not None:
+        kinds = [int(part.split()[0]) for part in found[2].split(", ")]
+        assert sum(kinds) == int(found[1])
+
+
 def test_no_value_is_cut(folder: Path) -> None:
     """Whatever a pipe gets of a table, a terminal shows too, maybe on several lines."""
     for words in (["info", "run"], ["jobs", "run", "-o", "wide"], ["versions"]):
