@@ -13,7 +13,7 @@ it: then what newer versions alone can do wins, and the contradiction is told.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -158,32 +158,46 @@ def _evidence(facts: list[Fact], first: int, last: int, *, defaults: bool) -> tu
 
 
 def facts_of(
-    kind: str, raw: Mapping[str, Any], *, created_in_record: bool, written_in_record: bool
+    kind: str,
+    raw: Mapping[str, Any],
+    *,
+    created_in_record: bool,
+    written_in_record: bool,
+    known: Container[Sign] = (),
 ) -> Iterator[Fact]:
     """The facts that one revision of an object gives.
 
     `created_in_record`: the object came into being while the record ran. `written_in_record`: this
     revision was written while it ran. Without these, only what no older version could have left
-    behind is told.
+    behind is told. `known`: signs that are not told again.
     """
     meta = _map(raw.get("metadata"))
-    where = f"{kind} {meta.get('namespace', '')}/{meta.get('name', '')}".replace(" /", " ")
-    signs = _server_signs(kind, raw, meta, new=created_in_record)
+    signs = _signs(kind, raw, meta, created=created_in_record, written=written_in_record)
+    for sign in signs:
+        if sign not in known:
+            named = f"{kind} {meta.get('namespace', '')}/{meta.get('name', '')}"
+            yield Fact(sign, named.replace(" /", " "))
+
+
+def _signs(
+    kind: str, raw: Mapping[str, Any], meta: Mapping[str, Any], *, created: bool, written: bool
+) -> tuple[Sign, ...]:
+    """All signs of one revision, in the order in which they are told."""
+    if kind == "Event":
+        return _event_signs(raw)
+    signs = _server_signs(kind, raw, meta, new=created)
     if kind == "Job":
-        signs = (*signs, *_job_signs(raw, meta, new=created_in_record))
+        signs = (*signs, *_job_signs(raw, meta, new=created))
         if _map(raw.get("spec")).get("managedBy") in (None, MANAGED_BY_JOB_CONTROLLER):
             status = _map(raw.get("status"))
-            signs = (*signs, *_job_status_signs(status, written=written_in_record))
-            if created_in_record and written_in_record and _is_untracked(meta, status):
+            signs = (*signs, *_job_status_signs(status, written=written))
+            if created and written and _is_untracked(meta, status):
                 signs = (*signs, Sign.UNTRACKED)
     elif kind == "Pod":
-        signs = (*signs, *_pod_signs(raw, meta, new=created_in_record))
+        signs = (*signs, *_pod_signs(raw, meta, new=created))
     elif kind == "CronJob":
         signs = (*signs, *_cron_job_signs(raw))
-    elif kind == "Event":
-        signs = _event_signs(raw)
-    for sign in signs:
-        yield Fact(sign, where)
+    return signs
 
 
 def _map(value: Any) -> Mapping[str, Any]:

@@ -44,6 +44,8 @@ SHOWS: Final[dict[Sign, tuple[Gate, bool]]] = {
     Sign.SCHEDULED_ANNOTATION: (Gate.CronJobsScheduledAnnotation, True),
     Sign.NO_SCHEDULED_ANNOTATION: (Gate.CronJobsScheduledAnnotation, False),
 }
+#: The kinds whose objects show these signs.
+GATE_KINDS: Final = ("Job", "Pod", "CronJob")
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,8 @@ from typing import Final
 class Sign(Enum):
     """One thing to be seen on an object."""
 
+    __hash__ = object.__hash__  # each is there once; Enum's own asks its name each time
+
     # API server, any object
     SELF_LINK = auto()
     NO_SELF_LINK = auto()

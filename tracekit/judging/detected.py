@@ -7,7 +7,7 @@ that neither a clock that differs by seconds nor a relist makes an old object lo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Container, Iterator, Sequence
 
 import orjson
 import pyarrow as pa
@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 
 from tracekit.eras.detect import Detection, Fact, detect, facts_of
 from tracekit.eras.era import Era
-from tracekit.eras.inferred_gates import ShownGate, shown_gates
+from tracekit.eras.inferred_gates import GATE_KINDS, ShownGate, shown_gates
+from tracekit.eras.version_markers import Sign
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.trace.format.model import STATE_TYPES, RowType
 from tracekit.trace.reading.reader import TraceReader
@@ -36,21 +37,34 @@ def detected_version(reader: TraceReader) -> Detection:
 
 def detected_gates(reader: TraceReader, era: Era) -> tuple[ShownGate, ...]:
     """The gates that the trace shows to be set other than they are in an era."""
-    return shown_gates(_facts(reader, (RowType.ADDED, RowType.MODIFIED), GATE_ROWS_MAX), era)
+    written = (RowType.ADDED, RowType.MODIFIED)
+    return shown_gates(_facts(reader, written, GATE_ROWS_MAX, GATE_KINDS), era)
 
 
-def _facts(reader: TraceReader, types: Sequence[RowType], left: int) -> Iterator[Fact]:
+def _facts(
+    reader: TraceReader,
+    types: Sequence[RowType],
+    left: int,
+    kinds: Collection[str] | None = None,
+) -> Iterator[Fact]:
+    """The first fact of each sign that objects show; those of some kinds, or all."""
     started_ns: int | None = None
+    known: set[Sign] = set()
     for table in reader.batches((*_COLUMNS, "recv_ns"), streams=_STREAMS, types=types):
         if started_ns is None:
             started_ns = pc.min(table["recv_ns"]).as_py() or 0
-        yield from _facts_of_rows(table.slice(0, left), started_ns)
+        rows = table.slice(0, left)
+        if kinds is not None:
+            rows = rows.filter(pc.is_in(rows["kind"], value_set=pa.array(kinds, pa.string())))
+        for fact in _facts_of_rows(rows, started_ns, known):
+            known.add(fact.sign)
+            yield fact
         left -= table.num_rows
         if left <= 0:
             return
 
 
-def _facts_of_rows(table: pa.Table, started_ns: int) -> Iterator[Fact]:
+def _facts_of_rows(table: pa.Table, started_ns: int, known: Container[Sign]) -> Iterator[Fact]:
     columns = (table[name].to_pylist() for name in _COLUMNS)
     for kind, row_type, created_ns, raw in zip(*columns, strict=True):
         document = _decoded(raw) if raw and kind else None
@@ -58,7 +72,11 @@ def _facts_of_rows(table: pa.Table, started_ns: int) -> Iterator[Fact]:
             continue
         new = created_ns is not None and created_ns > started_ns + CLOCK_SLACK_NS
         yield from facts_of(
-            kind, document, created_in_record=new, written_in_record=row_type in _WRITTEN
+            kind,
+            document,
+            created_in_record=new,
+            written_in_record=row_type in _WRITTEN,
+            known=known,
         )
 
 
