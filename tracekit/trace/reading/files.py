@@ -101,10 +101,10 @@ class SegmentFile:
 
     def _check_types(self) -> None:
         for field in self._parquet.schema_arrow:
-            if field.name in NARROW_SCHEMA.names:
-                wanted = NARROW_SCHEMA.field(field.name).type
-                if _shape(field.type) != _shape(wanted):
-                    raise DamageError(f"its column {field.name} is {field.type}, not {wanted}")
+            wanted = _SHAPES.get(field.name)
+            if wanted is not None and _shape(field.type) != wanted:
+                kind = NARROW_SCHEMA.field(field.name).type
+                raise DamageError(f"its column {field.name} is {field.type}, not {kind}")
 
     def _require(self, vouched: Vouched) -> None:
         seal = self._footer.seal
@@ -349,6 +349,9 @@ def _shape(kind: pa.DataType) -> object:
     return kind
 
 
+_SHAPES = {field.name: _shape(field.type) for field in NARROW_SCHEMA}
+
+
 def damaged_segment(segment: Segment, error: Exception) -> str:
     """The sentence for a segment that cannot be believed."""
     if isinstance(error, TooMuchError):
@@ -362,9 +365,10 @@ def damaged_segment(segment: Segment, error: Exception) -> str:
 def conform(table: pa.Table, columns: Sequence[str]) -> pa.Table:
     """The table with just these columns, in this order, in the types of memory."""
     arrays = []
+    present = frozenset(table.schema.names)
     for name in columns:
         kind = MEMORY_SCHEMA.field(name).type
-        if name in table.schema.names:
+        if name in present:
             column = table[name]
             arrays.append(column if column.type == kind else column.cast(kind))
         else:
