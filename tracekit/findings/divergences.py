@@ -29,22 +29,22 @@ _VERDICTS = (
     Verdict.LATE,
 )
 _NOUNS = {
-    "pod-create": "pod creation",
-    "pod-delete": "pod deletion",
-    "finalizer-removal": "removal of a pod's tracking finalizer",
-    "pod-adopt": "adoption of a pod",
-    "pod-release": "release of a pod",
-    "status-update": "status",
-    "event": "Event",
-    "job-create": "Job creation",
-    "job-delete": "Job deletion",
+    "pod-create": "a pod creation",
+    "pod-delete": "a pod deletion",
+    "finalizer-removal": "a removal of a pod's tracking finalizer",
+    "pod-adopt": "an adoption of a pod",
+    "pod-release": "a release of a pod",
+    "status-update": "a status",
+    "event": "an Event",
+    "job-create": "a Job creation",
+    "job-delete": "a Job deletion",
 }
 _CLAIMS = {
-    Verdict.DIFFERENT: "a {noun} that differs from what the rules demand",
-    Verdict.MISSING: "a {noun} that the rules demand and that never came",
-    Verdict.EXTRA: "a {noun} that no rule leads to",
-    Verdict.EARLY: "a {noun} before its time",
-    Verdict.LATE: "a {noun} after its time",
+    Verdict.DIFFERENT: "{noun} that differs from what the rules demand",
+    Verdict.MISSING: "{noun} that the rules demand and that never came",
+    Verdict.EXTRA: "{noun} that no rule leads to",
+    Verdict.EARLY: "{noun} before its time",
+    Verdict.LATE: "{noun} after its time",
 }
 _DECIDED = (
     "The replay's verdict on this action is `{verdict}`: see docs/replay.md. The first divergence "
@@ -61,7 +61,7 @@ _OF_ANOTHER = "TK199"
 
 
 def _rule(identity: str, controller: str, action: str, verdict: Verdict) -> Rule:
-    claim = _CLAIMS[verdict].format(noun=_NOUNS.get(action, action))
+    claim = _CLAIMS[verdict].format(noun=_NOUNS.get(action, f"a {action}"))
     return Rule(
         identity,
         f"{controller} controller: {claim}",
