@@ -17,6 +17,7 @@ from . import (
     deletions,
     events,
     finalizers,
+    mixups,
     outcomes,
     pods,
     silence,
@@ -45,6 +46,7 @@ KINDS: dict[str, Planter] = {
         silence,
         cron,
         ttl,
+        mixups,
     )
     for name, planter in module.KINDS.items()
 }

@@ -27,13 +27,13 @@ def _turns(job: JobLife, p: int, kinds: tuple[str, ...]) -> str | None:
     return None
 
 
-def _finishing(record: Record) -> list[tuple[JobLife, int]]:
+def finishing(record: Record) -> list[tuple[JobLife, int]]:
     return [(j, f) for j in record.jobs if (f := j.finished_at()) is not None]
 
 
 def terminal_early(record: Record, edit: Edit, rng: random.Random) -> Lie | None:
     """The terminal condition stands in the status write before its own already."""
-    choices = [(j, f) for j, f in _finishing(record) if f - 1 in j.writes()]
+    choices = [(j, f) for j, f in finishing(record) if f - 1 in j.writes()]
     rng.shuffle(choices)
     for job, f in choices:
         new = [c for c in _new_conditions(job, f) if c["type"] in TERMINAL]
@@ -114,7 +114,7 @@ def interim_write_removed(record: Record, edit: Edit, rng: random.Random) -> Lie
 
 def terminal_write_removed(record: Record, edit: Edit, rng: random.Random) -> Lie | None:
     """The last write of a Job, the one that finishes it, is gone."""
-    choice = pick(rng, [(j, f) for j, f in _finishing(record) if f == len(j.rows) - 1])
+    choice = pick(rng, [(j, f) for j, f in finishing(record) if f == len(j.rows) - 1])
     if choice is None:
         return None
     job, f = choice

@@ -118,11 +118,11 @@ def job_removed(record: Record, edit: Edit, rng: random.Random) -> Lie | None:
     return _said("cron-job-removed", cronjob, what, rv=job.rv(0), also=[job.key])
 
 
-def _renamed_text(value: Any, old: str, new: str) -> Any:
+def renamed_text(value: Any, old: str, new: str) -> Any:
     if isinstance(value, dict):
-        return {key: _renamed_text(item, old, new) for key, item in value.items()}
+        return {key: renamed_text(item, old, new) for key, item in value.items()}
     if isinstance(value, list):
-        return [_renamed_text(item, old, new) for item in value]
+        return [renamed_text(item, old, new) for item in value]
     return value.replace(old, new) if isinstance(value, str) else value
 
 
@@ -140,7 +140,7 @@ def wrong_name(record: Record, edit: Edit, rng: random.Random) -> Lie | None:
     for i in rows:
         row = record.rows[i]
         if job.name in str(row["object"]):
-            edit.row(i)["object"] = _renamed_text(row["object"], job.name, new)
+            edit.row(i)["object"] = renamed_text(row["object"], job.name, new)
     what = f"Job {job.name} is called {new}"
     also = [job.key, f"{job.namespace}/{new}"]
     return _said("cron-wrong-name", cronjob, what, rv=job.rv(0), also=also)
@@ -206,17 +206,20 @@ def _limit(name: str, delta: int) -> Callable[[Spec], bool]:
     return change
 
 
-def _deleted_for_history(record: Record) -> list[tuple[Life, JobLife]]:
+def deleted_by_event(record: Record) -> list[tuple[Life, JobLife, list[int]]]:
+    """The Jobs that a CronJob's Events say it has deleted, and these Events."""
     found = []
     for cronjob, job in ticks(record):
-        done = job.finished_at() is not None and job.deleted
-        named = any(
-            record.rows[i]["object"]["reason"] == "SuccessfulDelete"
-            for i in _about(record, cronjob, job)
-        )
-        if done and named:
-            found.append((cronjob, job))
+        rows = _about(record, cronjob, job)
+        named = [i for i in rows if record.rows[i]["object"]["reason"] == "SuccessfulDelete"]
+        if job.deleted and named:
+            found.append((cronjob, job, named))
     return found
+
+
+def _deleted_for_history(record: Record) -> list[tuple[Life, JobLife]]:
+    found = deleted_by_event(record)
+    return [(cronjob, job) for cronjob, job, _ in found if job.finished_at() is not None]
 
 
 def undeleted(edit: Edit, job: JobLife) -> None:

@@ -39,11 +39,11 @@ def removals(record: Record) -> Iterator[tuple[JobLife, Life, int]]:
                     yield job, pod, p
 
 
-def _with_finalizer(obj: dict[str, Any]) -> None:
+def with_finalizer(obj: dict[str, Any]) -> None:
     obj["metadata"]["finalizers"] = [*obj["metadata"].get("finalizers", ()), FINALIZER]
 
 
-def _without_finalizer(obj: dict[str, Any]) -> None:
+def without_finalizer(obj: dict[str, Any]) -> None:
     rest = [f for f in obj["metadata"].get("finalizers", ()) if f != FINALIZER]
     if rest:
         obj["metadata"]["finalizers"] = rest
@@ -84,7 +84,7 @@ def kept(record: Record, edit: Edit, rng: random.Random) -> Lie | None:
         return None
     job, pod, p = choice
     edit.drop([pod.rows[p]])
-    edit.change(pod, p + 1, None, _with_finalizer)
+    edit.change(pod, p + 1, None, with_finalizer)
     what = f"the finalizer of pod {pod.name} is never taken off"
     return told("finalizer-kept", job, what, FINALIZER_ACTIONS, rv=pod.rv(p))
 
@@ -100,9 +100,9 @@ def running(record: Record, edit: Edit, rng: random.Random) -> Lie | None:
     if choice is None:
         return None
     job, pod, p, q = choice
-    _without_finalizer(edit.insert_beside(record.rows[pod.rows[q]], pod.rows[q], ns=20_000_000))
+    without_finalizer(edit.insert_beside(record.rows[pod.rows[q]], pod.rows[q], ns=20_000_000))
     edit.drop([pod.rows[p]])
-    edit.change(pod, q + 1, p, _without_finalizer)
+    edit.change(pod, q + 1, p, without_finalizer)
     what = f"running pod {pod.name} loses its finalizer"
     doubt = "a user could take it off; managedFields of the row show nobody else"
     return told("finalizer-running", job, what, FINALIZER_ACTIONS, rv=pod.rv(q), doubt=doubt)
@@ -130,7 +130,7 @@ def orphan_kept(record: Record, edit: Edit, rng: random.Random) -> Lie | None:
         return None
     job, pod, p = choice
     edit.drop([pod.rows[p]])
-    edit.change(pod, p + 1, None, _with_finalizer)
+    edit.change(pod, p + 1, None, with_finalizer)
     what = f"orphan pod {pod.name} keeps its finalizer"
     return told("finalizer-orphan-kept", job, what, ("finalizer-removal",), rv=pod.rv(p))
 
@@ -138,7 +138,7 @@ def orphan_kept(record: Record, edit: Edit, rng: random.Random) -> Lie | None:
 # Ownership.
 
 
-def _ownership(record: Record, *, adopted: bool) -> list[tuple[JobLife, Life, int]]:
+def ownership(record: Record, *, adopted: bool) -> list[tuple[JobLife, Life, int]]:
     found = []
     for job in record.jobs:
         for pod in job.pods():
@@ -157,7 +157,7 @@ def _collected(job: JobLife, pod: Life, p: int) -> bool:
 
 def adopted_stranger(record: Record, edit: Edit, rng: random.Random) -> Lie | None:
     """An adopted pod has labels that the Job's selector does not match."""
-    choice = pick(rng, _ownership(record, adopted=True))
+    choice = pick(rng, ownership(record, adopted=True))
     if choice is None:
         return None
     job, pod, p = choice
@@ -176,7 +176,7 @@ def adopted_stranger(record: Record, edit: Edit, rng: random.Random) -> Lie | No
 
 def adoption_missing(record: Record, edit: Edit, rng: random.Random) -> Lie | None:
     """A pod that matches is never adopted; it lives on as an orphan."""
-    choice = pick(rng, _ownership(record, adopted=True))
+    choice = pick(rng, ownership(record, adopted=True))
     if choice is None:
         return None
     job, pod, p = choice
@@ -186,7 +186,7 @@ def adoption_missing(record: Record, edit: Edit, rng: random.Random) -> Lie | No
             edit.drop([pod.rows[q]])
         obj = edit.obj(pod.rows[q])
         obj["metadata"].pop("ownerReferences", None)
-        _without_finalizer(obj)
+        without_finalizer(obj)
     what = f"pod {pod.name} is not adopted"
     return told(
         "adoption-missing", job, what, ("pod-adopt", "status-update", "pod-create"), rv=pod.rv(p)
@@ -195,7 +195,7 @@ def adoption_missing(record: Record, edit: Edit, rng: random.Random) -> Lie | No
 
 def release_missing(record: Record, edit: Edit, rng: random.Random) -> Lie | None:
     """A pod whose labels no longer match stays with its Job."""
-    choice = pick(rng, _ownership(record, adopted=False))
+    choice = pick(rng, ownership(record, adopted=False))
     if choice is None:
         return None
     job, pod, p = choice
@@ -206,7 +206,7 @@ def release_missing(record: Record, edit: Edit, rng: random.Random) -> Lie | Non
     def change(obj: dict[str, Any]) -> None:
         obj["metadata"]["ownerReferences"] = copy_of(refs)
         if held and not finalized(obj):
-            _with_finalizer(obj)
+            with_finalizer(obj)
 
     edit.change(pod, p + 1, None, change)
     what = f"pod {pod.name} is not released"
@@ -216,7 +216,7 @@ def release_missing(record: Record, edit: Edit, rng: random.Random) -> Lie | Non
 
 def release_unprovoked(record: Record, edit: Edit, rng: random.Random) -> Lie | None:
     """A released pod had the labels that the selector asks for all the time."""
-    choice = pick(rng, _ownership(record, adopted=False))
+    choice = pick(rng, ownership(record, adopted=False))
     if choice is None:
         return None
     job, pod, p = choice

@@ -23,6 +23,7 @@ _STATUS = (("jobs", "status."),)
 _BODY = (("pods", "metadata."), ("pods", "spec."))
 _WHEN = tuple((r, "") for r in ("jobs", "pods", "events", "cronjobs"))
 ALLOWED: dict[str, tuple[tuple[str, str], ...]] = {
+    "body-name": (("pods", ""), ("events", "message")),
     "body-": _BODY,
     "pod-removed": (),
     "pod-tail-removed": (),
@@ -30,6 +31,7 @@ ALLOWED: dict[str, tuple[tuple[str, str], ...]] = {
     "pod-duplicate-index": _BODY,
     "pod-index-out-of-range": _BODY,
     "pod-completed-index": _BODY,
+    "pod-index-skipped": (("pods", ""), ("events", "message")),
     "pod-": (("pods", "status."),),
     "status-": _STATUS,
     "uncounted-": _STATUS,
@@ -59,6 +61,7 @@ ALLOWED: dict[str, tuple[tuple[str, str], ...]] = {
     "deletion-": (),
     "spec-edit-late": (("jobs", "spec."), ("jobs", "metadata.generation"), ("jobs", "status.")),
     "spec-": (("jobs", "spec."),),
+    "event-of-another-job": (("events", "involvedObject."),),
     "event-": (
         ("events", "message"),
         ("events", "reason"),
@@ -69,6 +72,8 @@ ALLOWED: dict[str, tuple[tuple[str, str], ...]] = {
     "cron-wrong-name": _WHEN,
     "cron-tick-skipped": (("cronjobs", "status."),),
     "cron-history-wrong": (("events", "message"),),
+    "cron-event-name": (("events", "message"),),
+    "cron-body-image": (("jobs", "spec.template."), ("pods", "spec.containers.")),
     "cron-body-": (("jobs", "metadata."), ("jobs", "spec.")),
     "cron-last-": (("cronjobs", "status."),),
     "cron-active-": (("cronjobs", "status."),),

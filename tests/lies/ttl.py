@@ -12,7 +12,7 @@ from .record import NS_PER_S, Edit, JobLife, Lie, Record, deleting, pick, told
 _BY_A_USER = "a user may delete a Job in the foreground"
 
 
-def _collected(record: Record) -> list[tuple[JobLife, int]]:
+def collected(record: Record) -> list[tuple[JobLife, int]]:
     """Finished Jobs with a TTL that were deleted, and where the deletion shows first."""
     found = []
     for job in record.jobs:
@@ -30,7 +30,7 @@ def _ttl(kind: str, what: str, seconds: int | None) -> Any:
     def plant(record: Record, edit: Edit, rng: random.Random) -> Lie | None:
         choices = [
             (job, p)
-            for job, p in _collected(record)
+            for job, p in collected(record)
             if seconds is None or job.spec["ttlSecondsAfterFinished"] + seconds >= 0
         ]
         choice = pick(rng, choices)
@@ -56,7 +56,7 @@ def _ttl(kind: str, what: str, seconds: int | None) -> Any:
 
 def ttl_missing(record: Record, edit: Edit, rng: random.Random) -> Lie | None:
     """A Job whose TTL is over is not deleted."""
-    choice = pick(rng, _collected(record))
+    choice = pick(rng, collected(record))
     if choice is None:
         return None
     job, p = choice
@@ -70,14 +70,14 @@ def ttl_missing(record: Record, edit: Edit, rng: random.Random) -> Lie | None:
 def ttl_early(record: Record, edit: Edit, rng: random.Random) -> Lie | None:
     """The deletion comes well before the TTL is over."""
     choices = [
-        (job, p) for job, p in _collected(record) if job.recv(p) - job.recv(p - 1) > 3 * NS_PER_S
+        (job, p) for job, p in collected(record) if job.recv(p) - job.recv(p - 1) > 3 * NS_PER_S
     ]
     return _moved("ttl-early", record, edit, pick(rng, choices), -2, "early")
 
 
 def ttl_late(record: Record, edit: Edit, rng: random.Random) -> Lie | None:
     """The deletion comes long after the TTL is over."""
-    return _moved("ttl-late", record, edit, pick(rng, _collected(record)), 12, "late")
+    return _moved("ttl-late", record, edit, pick(rng, collected(record)), 12, "late")
 
 
 def _moved(

@@ -50,6 +50,9 @@ _TOLERATION_KEYS = (
 )
 _TOKEN_VOLUME_PREFIXES = ("kube-api-access-", "default-token-")
 _TOKEN_MOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"  # noqa: S105 - a path, no secret
+#: How the API server makes a name: so much of generateName at most, and so many characters.
+_GENERATED_BASE = 58
+_GENERATED_SUFFIX = 5
 #: Annotations that LimitRanger and PodSecurityPolicy leave behind.
 _ANNOTATION_ADDITIONS = ("kubernetes.io/limit-ranger", "kubernetes.io/psp")
 
@@ -69,6 +72,9 @@ def pod_body_differences(
     found: list[FieldDifference] = []
     if generate_name != intent.generate_name:
         found.append(FieldDifference("metadata.generateName", intent.generate_name, generate_name))
+    elif not _is_generated(pod.name, generate_name):
+        what = f"{generate_name[:_GENERATED_BASE]} and {_GENERATED_SUFFIX} characters"
+        found.append(FieldDifference("metadata.name", what, pod.name))
     found += _map_differences("metadata.labels", intent.labels, pod.labels, ())
     found += _map_differences(
         "metadata.annotations", intent.annotations, pod.annotations, _ANNOTATION_ADDITIONS
@@ -81,9 +87,19 @@ def pod_body_differences(
     return found
 
 
+def _is_generated(name: str, generate_name: str) -> bool:
+    base = generate_name[:_GENERATED_BASE]
+    return name.startswith(base) and len(name) == len(base) + _GENERATED_SUFFIX
+
+
+def owner_of(job: JobView) -> OwnerRef:
+    """The reference to its Job that the controller gives a pod."""
+    return OwnerRef("Job", job.name, job.uid, "batch/v1", controller=True)
+
+
 def owner_differences(job: JobView, owners: tuple[OwnerRef, ...]) -> list[FieldDifference]:
     """A pod that the controller posts has one owner: its Job."""
-    expected = OwnerRef("Job", job.name, job.uid, "batch/v1", controller=True)
+    expected = owner_of(job)
     if owners == (expected,):
         return []
     return [

@@ -8,7 +8,7 @@ dropped, merged and aggregated.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from tracekit.controllers.cronjob.actions import (
     RecordEvent,
@@ -33,20 +33,41 @@ _OPEN_ENDED = {
     "FailedUpdate": "Update job: ",
     "FailedList": "List job-pods: ",
 }
+#: What is told of a Job by name, and once unless it comes again.
+_DONE_ONCE = ("SuccessfulCreate", "SuccessfulDelete")
+_Identity = tuple[str, str, str]  # type, reason, message
 
 
 def told_events(
-    history: CronHistory, runner: CronRunner, explanations: Iterable[CronExplanation]
+    history: CronHistory,
+    runner: CronRunner,
+    explanations: Iterable[CronExplanation],
+    restarted_ns: Sequence[int],
 ) -> Iterator[tuple[EventRow, bool]]:
     """Every Event row of the controller, and whether it is explained."""
-    told: set[tuple[str, str, str]] = set()
+    told_ns: dict[_Identity, int] = {}
     for found in explanations:
-        told |= {(e.type, e.reason, e.message) for e in found.events}
+        at_ns = min([found.now_ns, *(write.recv_ns for write in found.writes)])
+        for e in found.events:
+            key = (e.type, e.reason, e.message)
+            told_ns[key] = min(told_ns.get(key, at_ns), at_ns)
+    posted: dict[tuple[str, _Identity], EventRow] = {}
     for event in history.events:
         if event.component != COMPONENT or event.type == "LIST":
             continue
         key = (event.event_type, event.reason, event.message.removeprefix(COMBINED))
-        yield event, key in told or _is_possible(history, runner, event, key)
+        first = posted.setdefault((event.involved_uid, key), event)
+        if (
+            event.reason in _DONE_ONCE
+            and first.name != event.name
+            and not any(first.recv_ns < at_ns <= event.recv_ns for at_ns in restarted_ns)
+        ):
+            # One process counts a repeated Event up; a second object is not its work.
+            yield event, False
+            continue
+        handed_ns = told_ns.get(key)
+        in_time = handed_ns is not None and handed_ns <= event.recv_ns + CLOCK_SLACK_NS
+        yield event, in_time or _is_possible(history, runner, event, key)
 
 
 def _is_possible(

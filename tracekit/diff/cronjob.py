@@ -145,7 +145,8 @@ class CronKeyJudge:
                     self._add(entry.write, verdict, entry.why, reason=entry.unknowable)
                 case Unexplained():
                     self._unexplained(entry.write, entry.diagnosis)
-        for event, explained in told_events(self.history, self.runner, syncs):
+        restarted_ns = [restart.until_ns for restart in self.context.restarts]
+        for event, explained in told_events(self.history, self.runner, syncs, restarted_ns):
             self._event(event, is_explained=explained)
         self._time(syncs)
 

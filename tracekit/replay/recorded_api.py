@@ -8,13 +8,14 @@ and is granted; a PUT on an old revision is answered with a conflict, as the ser
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
 from tracekit.compare.fields import FieldDifference
-from tracekit.compare.pod_body import owner_differences, pod_body_differences
+from tracekit.compare.pod_body import owner_differences, owner_of, pod_body_differences
 from tracekit.compare.status import Interval, status_differences
 from tracekit.controllers.actions import Created, CreatePod, Outcome
 from tracekit.controllers.job.context import SyncClock
@@ -122,19 +123,28 @@ class RecordedApi(msgspec.Struct):
 
     def adopt_pod(self, job: JobView, pod: PodView, *, add_finalizer: bool) -> Outcome:
         """PATCH of ownerReferences (and the finalizer)."""
-        del job, add_finalizer
         self._goes_on()
-        return self._pod_write(WriteKind.POD_ADOPT, pod, f"pod {pod.name} to be adopted")
+
+        def is_mine(adopted: Revision[PodView]) -> bool:
+            owned = owner_of(job) in adopted.evidence.owners()
+            return owned and (adopted.view.has_tracking_finalizer or not add_finalizer)
+
+        return self._pod_write(WriteKind.POD_ADOPT, pod, f"pod {pod.name} to be adopted", is_mine)
 
     def release_pod(self, job: JobView, pod: PodView) -> Outcome:
         """PATCH that drops the owner reference, and the tracking finalizer with it."""
-        del job
         self._goes_on()
         write = self._ended_by(pod)
         if write is not None:
             self._take(write)
             return Outcome.OK
-        return self._pod_write(WriteKind.POD_RELEASE, pod, f"pod {pod.name} to be released")
+
+        def is_mine(released: Revision[PodView]) -> bool:
+            return not (released.view.has_tracking_finalizer and self.rules.tracks(job))
+
+        return self._pod_write(
+            WriteKind.POD_RELEASE, pod, f"pod {pod.name} to be released", is_mine
+        )
 
     def remove_finalizer(self, pod: PodView) -> Outcome:
         """PATCH that drops the tracking finalizer."""
@@ -306,13 +316,21 @@ class RecordedApi(msgspec.Struct):
                 )
             )
 
-    def _pod_write(self, kind: WriteKind, pod: PodView, what: str) -> Outcome:
+    def _pod_write(
+        self,
+        kind: WriteKind,
+        pod: PodView,
+        what: str,
+        is_mine: Callable[[Revision[PodView]], bool] = lambda _: True,
+    ) -> Outcome:
         writes = self.history.writes
         until = self._next_status()
         for index in range(self.start, self.start if self.assume.silent else until):
             write = writes[index]
             if write.kind is kind and write.uid == pod.uid and self._free(index):
                 if index < self.floor and kind is not WriteKind.POD_DELETE:
+                    continue
+                if not is_mine(_pod_of(write)):
                     continue
                 self._take(write)
                 return Outcome.OK

@@ -302,7 +302,11 @@ def test_a_changed_resource_claim_is_told() -> None:
         job(template={"spec": {"containers": [], "resourceClaims": claims}}), rules(), None, None
     )
     raw = {
-        "metadata": {"generateName": "demo-", "finalizers": list(wanted.finalizers)},
+        "metadata": {
+            "name": "demo-x7k2p",
+            "generateName": "demo-",
+            "finalizers": list(wanted.finalizers),
+        },
         "spec": copy.deepcopy(dict(wanted.spec)),
     }
     assert differences(raw, wanted) == []
