@@ -40,6 +40,13 @@ JOB_ACTIONS = (
 )
 CRON_JOB_ACTIONS = ("job-create", "job-delete", "status-update", "event")
 TTL_ACTIONS = ("job-delete",)
+#: The actions of each controller that is judged, in the order of the report; `diff.registry` adds
+#: those of other packages.
+ACTIONS: dict[str, tuple[str, ...]] = {
+    "job": JOB_ACTIONS,
+    "cronjob": CRON_JOB_ACTIONS,
+    "ttl": TTL_ACTIONS,
+}
 
 
 class Reason(Enum):

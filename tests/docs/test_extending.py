@@ -97,7 +97,7 @@ def test_a_pod_that_it_leaves_is_told(collector: Controller, tmp_path: Path) -> 
 
 
 def test_what_its_judges_tell_each_other_can_be_sent(collector: Controller, tmp_path: Path) -> None:
-    judge = judge_of(trace_of(tmp_path))
+    judge = judge_of(trace_of(tmp_path))._engine
     part = judge._others(Sweep())
     for judged in judge._judged_keys(part.passing(judge._reader.groups(COLUMNS))):
         part.job(judged.replay.history)

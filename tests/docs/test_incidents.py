@@ -13,7 +13,8 @@ import pytest
 
 from tests.docs.console import Console, examples, is_shown
 from tests.support.traces import CONTROLLERS, ROOT, TRACES, audited_writes
-from tracekit.diff.trace import DiffReport, judge_groups
+from tracekit.diff.report import DiffReport
+from tracekit.diff.trace import judge_groups
 from tracekit.eras.job import JobRules
 from tracekit.judging.judged import Judge, resolve_era
 from tracekit.judging.run_context import run_context_of

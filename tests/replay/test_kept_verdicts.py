@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ from tracekit.api import Trace
 from tracekit.cli.compact import compact
 from tracekit.cli.demo import demo
 from tracekit.errors import TracekitError
-from tracekit.judging import judged
+from tracekit.judging import engine
 from tracekit.judging.judged import Asked, Judge, resolve_era
 from tracekit.judging.kept import verdicts_key
 from tracekit.trace.reading.reader import TraceReader
@@ -33,8 +35,8 @@ def judge_of(trace: Path, *, kept: bool) -> Judge:
 
 
 def spare_judging(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(judged, "diff_groups", None)
-    monkeypatch.setattr(judged.Judge, "_judge_into", None)
+    monkeypatch.setattr(engine, "diff_groups", None)
+    monkeypatch.setattr(engine.Engine, "judge_into", None)
 
 
 @pytest.mark.parametrize(
@@ -87,6 +89,25 @@ def test_a_trace_that_was_damaged_since_is_not_answered_for(lie: Path, tmp_path:
     segment.write_bytes(content)
     with pytest.raises(TracekitError, match="damaged"):
         judge_of(trace, kept=True).report()
+
+
+def test_who_reads_them_imports_no_engine(lie: Path) -> None:
+    judge_of(lie, kept=True).tally()
+    program = (
+        "import sys; from tracekit.cli.main import main\n"
+        "try: main()\n"
+        "finally: print([n for n in ('tracekit.judging.engine', 'tracekit.diff.judge', "
+        "'tracekit.replay.search', 'duckdb') if n in sys.modules])"
+    )
+    for words in (("--diff",), ("--job", "t-fixed-completions/three")):
+        done = subprocess.run(
+            [sys.executable, "-c", program, "replay", str(lie), *words],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.stdout.splitlines()[-1] == "[]", done.stderr
+        assert "judged" not in done.stderr
 
 
 def test_it_is_said_once_that_all_is_judged(

@@ -16,7 +16,7 @@ from tests.support.traces import (
     audited_writes,
     import_log,
 )
-from tracekit.diff.trace import DiffReport
+from tracekit.diff.report import DiffReport
 from tracekit.judging.judged import Judge, resolve_era
 from tracekit.verdict import Verdict
 

@@ -13,7 +13,7 @@ from tests.support.traces import TRACES, import_log
 from tracekit.cli.main import main
 from tracekit.crew.processes import Processes
 from tracekit.crew.tasks import Done, Lost
-from tracekit.diff.trace import DiffReport
+from tracekit.diff.report import DiffReport
 from tracekit.judging import pieces
 from tracekit.judging.judged import Asked, Judge, resolve_era
 from tracekit.judging.units import cut, families

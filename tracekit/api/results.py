@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import pyarrow as pa
 
-from tracekit.diff.trace import DiffReport
+from tracekit.diff.report import DiffReport
 from tracekit.errors import UsageError
 from tracekit.findings.model import Finding
 from tracekit.foreign import for_html

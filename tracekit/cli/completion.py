@@ -12,6 +12,7 @@ from click.shell_completion import CompletionItem, get_completion_class
 from tracekit.foreign import is_shell_word
 from tracekit.trace.format.model import HEADER_NAME
 from tracekit.trace.stores.place import is_url, known_copy
+from tracekit.verdict import ACTIONS
 
 _SHELLS = ("bash", "zsh", "fish")
 _MOST = 500
@@ -126,8 +127,6 @@ def complete_controllers(
 ) -> list[CompletionItem]:
     """Controllers, after a comma the next one."""
     del ctx, param
-    from tracekit.diff.registry import ACTIONS  # noqa: PLC0415 - slow to import
-
     before, comma, word = incomplete.rpartition(",")
     named = before.split(",")
     return [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -12,9 +12,11 @@ from tracekit.cli.damage import note_damage
 from tracekit.cli.talk import tell
 from tracekit.crew.processes import Processes, cores
 from tracekit.crew.tasks import Crew
-from tracekit.judging.found import Failure
 from tracekit.trace.stores.parts import Parts
 from tracekit.trace.stores.place import cache_folder
+
+if TYPE_CHECKING:
+    from tracekit.judging.found import Failure
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 #: Beginning processes takes seconds, as long as it takes to judge so many observations.

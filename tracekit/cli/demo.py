@@ -16,7 +16,7 @@ from typing import TextIO
 import click
 import zstandard
 
-from tracekit.diff.trace import DiffReport
+from tracekit.diff.report import DiffReport
 from tracekit.errors import TracekitError, UsageError
 from tracekit.judging.judged import Judge, resolve_era
 from tracekit.report.replay import render_diff

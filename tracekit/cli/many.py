@@ -21,7 +21,6 @@ from tracekit.crew.processes import cores
 from tracekit.crew.tasks import Crew, Lost
 from tracekit.errors import TracekitError, UsageError
 from tracekit.judging.kept import code_digest
-from tracekit.judging.pieces import check_code
 from tracekit.moments import TimeRange, time_range
 from tracekit.report.table import counted
 from tracekit.trace.format.limits import lifted
@@ -61,6 +60,8 @@ class Answering:
 
     def do(self, word: str) -> bytes:
         """The document about one trace; where there is none, the sentence that says why."""
+        from tracekit.judging.pieces import check_code  # noqa: PLC0415 - slow to import
+
         check_code(self.code)
         for left in reversed(range(_TRIES)):
             try:

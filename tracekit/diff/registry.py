@@ -23,7 +23,7 @@ from tracekit.replay.cron_runner import CronRunner
 from tracekit.replay.feed import RowGroup
 from tracekit.replay.history import History
 from tracekit.replay.run_context import RunContext
-from tracekit.verdict import CRON_JOB_ACTIONS, JOB_ACTIONS, TTL_ACTIONS, Judgement
+from tracekit.verdict import ACTIONS, CRON_JOB_ACTIONS, TTL_ACTIONS, Judgement
 
 Key = tuple[str, str]
 
@@ -90,11 +90,6 @@ _CONTROLLERS: dict[str, Controller] = {
         Controller("cronjob", CRON_JOB_ACTIONS, _cron_jobs, CronJobsTold),
         Controller("ttl", TTL_ACTIONS, _ttl, TtlTold),
     )
-}
-#: The actions of each controller, in the order of the report.
-ACTIONS: dict[str, tuple[str, ...]] = {
-    "job": JOB_ACTIONS,
-    **{controller.name: controller.actions for controller in _CONTROLLERS.values()},
 }
 
 

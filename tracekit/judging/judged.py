@@ -6,37 +6,25 @@ all judge through here, so that the same trace has the same verdicts everywhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tracekit.collecting import collecting_rarely
 from tracekit.crew.tasks import Crew
-from tracekit.cron.zones import load_zone
-from tracekit.diff.cronjob import CronJobJudge
-from tracekit.diff.judge import KeyJudgement
-from tracekit.diff.registry import ACTIONS, Others, Scope
-from tracekit.diff.sweep import Settled, Sweep
-from tracekit.diff.trace import DiffReport, diff_groups, judge_groups, upheld
-from tracekit.diff.unrecorded import as_far_as_recorded
-from tracekit.eras.cronjob import CronJobEra
+from tracekit.diff.report import DiffReport
 from tracekit.eras.detect import Detection
 from tracekit.eras.era import Era, nearest_known
 from tracekit.eras.inferred_gates import ShownGate
-from tracekit.eras.job import JobRules
 from tracekit.eras.recorded_gates import reconcile_gates
 from tracekit.eras.texts import parse_feature_gates, parse_process_zone, parse_version
 from tracekit.eras.version import KubeVersion
 from tracekit.errors import UnsupportedVersionError, UsageError
 from tracekit.judging.detected import detected_gates, detected_version
-from tracekit.judging.found import Failure
-from tracekit.judging.pieces import Pieces
 from tracekit.judging.plugins import load_plugins
-from tracekit.judging.run_context import run_context_of
-from tracekit.judging.sink import Kept, Sink
 from tracekit.judging.verdict_table import (
     KeptVerdicts,
     VerdictWriter,
@@ -46,17 +34,18 @@ from tracekit.judging.verdict_table import (
     verdict_table,
 )
 from tracekit.moments import ALWAYS, TimeRange
-from tracekit.replay.cron_runner import CronRunner
-from tracekit.replay.feed import COLUMNS, RowGroup, histories
 from tracekit.replay.run_context import RunContext
 from tracekit.suggest import hint
-from tracekit.trace.format.model import STATE_TYPES, RowType
-from tracekit.trace.reading.losses import LostTime
 from tracekit.trace.reading.objects import Objects, objects_of
 from tracekit.trace.reading.reader import TraceReader
-from tracekit.trace.reading.selection import Keys
 from tracekit.trace.stores.parts import Parts
-from tracekit.verdict import Judgement, Reason, Verdict
+from tracekit.verdict import ACTIONS, Judgement
+
+if TYPE_CHECKING:
+    from tracekit.diff.judge import KeyJudgement
+    from tracekit.judging.engine import Engine
+    from tracekit.judging.found import Failure
+    from tracekit.replay.cron_runner import CronRunner
 
 
 def resolve_era(
@@ -187,56 +176,48 @@ class Judge:
         load_plugins()
         self.era = era
         self._reader = reader
-        self._kept: dict[tuple[str, str], KeyJudgement] = {}
-        self._of_jobs: DiffReport | None = None
-        self._of_others: list[Judgement] = []
-        self._sweeps: tuple[Sweep, ...] = ()
         self._kept_as = kept_as
         self._before_judging = before_judging
         self._crew = crew
         self._parts = parts
+        self._made: Engine | None = None
+
+    @property
+    def _engine(self) -> Engine:
+        """Who makes verdicts: nobody, as long as those that are kept are enough."""
+        if self._made is None:
+            from tracekit.judging.engine import Engine  # noqa: PLC0415 - slow to import
+
+            place = None
+            if self._parts is not None and self._kept_as is not None:
+                place = (self._parts, self._kept_as)
+            self._made = Engine(self._reader, self.era, self._crew, place)
+        return self._made
 
     @cached_property
     def objects(self) -> Objects:
         """The Jobs and CronJobs that there are to judge."""
         return objects_of(self._reader)
 
-    @cached_property
+    @property
     def run_context(self) -> RunContext:
         """What the trace as a whole tells the Job controller: its end, gaps, restarts."""
-        return self._whole_context.watching("jobs", "pods")
-
-    @cached_property
-    def _whole_context(self) -> RunContext:
-        return run_context_of(self._reader)
+        return self._engine.run_context
 
     @property
     def cron_context(self) -> RunContext:
         """What the trace as a whole tells the CronJob controller."""
-        return self._whole_context.watching("jobs", "cronjobs")
+        return self._engine.cron_context
 
     @property
     def cron_runner(self) -> CronRunner:
         """The CronJob controller of the era, in the zone of its process."""
-        return CronRunner(CronJobEra.of(self.era), load_zone(self.era.process_zone))
-
-    def _others(self, sweep: Sweep) -> Others:
-        """The judges of the other controllers, which the Jobs' histories are handed on to."""
-        return Others(Scope(self.era, self._whole_context, sweep))
-
-    @cached_property
-    def _pieces(self) -> Pieces | None:
-        if self._crew is None:
-            return None
-        place = None
-        if self._parts is not None and self._kept_as is not None:
-            place = (self._parts, self._kept_as)
-        return Pieces(self._reader, self.era, self._whole_context, self._crew, place)
+        return self._engine.cron_runner
 
     @property
     def failures(self) -> list[Failure]:
         """The Jobs that could not be judged: each costs its own verdicts, and no others."""
-        return self._pieces.failures if self._pieces is not None else []
+        return self._made.failures if self._made is not None else []
 
     def report(self, asked: Asked | None = None) -> DiffReport:
         """What was found, or the part of it that is asked for.
@@ -268,7 +249,7 @@ class Judge:
         report, known = DiffReport(self._reader.rows), self._known
         counts = _Counts(report, _Part(asked, key), controllers)
         if known is None:
-            self._judge_into(counts)
+            self._engine.judge_into(counts)
         elif key is None:
             known.tally(report, controllers, asked.namespace)
         else:
@@ -296,7 +277,7 @@ class Judge:
                 if writer.has_place:
                     if self._before_judging is not None:
                         self._before_judging(self._reader.rows)
-                    self._judge_into(writer)
+                    self._engine.judge_into(writer)
                     if not self.failures:
                         writer.done()
             known = load_verdicts(self._kept_as)
@@ -307,40 +288,6 @@ class Judge:
         if self._known is not None:
             return self._known.table()
         return verdict_table(self.report().judgements)
-
-    def _judge_into(self, sink: Sink) -> None:
-        """Judge all of the trace; what becomes of the judgements is the sink's affair."""
-        if self._pieces is not None:
-            self._pieces.judge_into(sink, self._as_recorded)
-            return
-        sweep = Sweep()
-        others = self._others(sweep)
-        with collecting_rarely():
-            for judged in self._judged_keys(others.passing(self._reader.groups(COLUMNS))):
-                sweep.add(judged.timing)
-                others.job(judged.replay.history)
-                sink.job((judged.replay.history.namespace, judged.replay.history.name))
-                for judgement in judged.judgements:
-                    sink.take(self._as_recorded(judgement))
-            found = self._upheld(sweep.settled(self.run_context))
-            again = sink.again(found.keys)
-            groups = self._reader.groups(COLUMNS) if again else ()
-            for judged in self._judged_keys(groups, again):
-                for judgement in judged.judgements:
-                    sink.change(judgement, self._as_recorded(found.of(judgement)))
-            for judgement in (*found.missing, *others.report()):
-                sink.take(self._as_recorded(judgement))
-
-    def _upheld(self, found: Settled) -> Settled:
-        """What was found, after a second search for Jobs that all others contradict."""
-        groups = partial(self._reader.groups, COLUMNS)
-        return upheld(found, groups, JobRules.of(self.era), self.run_context)
-
-    def _judged_keys(
-        self, groups: Iterable[RowGroup], only: Collection[tuple[str, str]] | None = None
-    ) -> Iterator[KeyJudgement]:
-        """The Jobs of the trace, judged one by one and each alone."""
-        return judge_groups(groups, JobRules.of(self.era), self.run_context, only)
 
     def _checked(self, asked: Asked) -> tuple[tuple[str, ...], tuple[str, str] | None]:
         """The controllers and the object that are asked for, if they are there."""
@@ -365,53 +312,15 @@ class Judge:
 
         It costs no more than to judge the trace, and little once that is done.
         """
-        key = (namespace, name)
-        if key not in self._kept:
-            if self._known is None and self._of_jobs is None:
-                self._judge_jobs(keep=key)
-            else:
-                rows = self._reader.groups(COLUMNS, keys=Keys((key,)))
-                for judged in judge_groups(rows, JobRules.of(self.era), self.run_context):
-                    self._keep(judged, key)
-        kept = self._kept.get(key)
+        kept = self._engine.job(namespace, name, alone=self._known is not None)
         if kept is None:
             return None
-        mine = tuple(j for j in self.about("Job", *key) if j.controller == "job")
+        mine = tuple(j for j in self.about("Job", namespace, name) if j.controller == "job")
         return replace(kept, judgements=mine)
-
-    def _keep(self, judged: KeyJudgement, key: tuple[str, str]) -> None:
-        if (judged.replay.history.namespace, judged.replay.history.name) == key:
-            self._kept = {key: judged}
-
-    def _judge_jobs(self, keep: tuple[str, str] | None = None) -> DiffReport:
-        """Judge all Jobs, and keep the replay of one."""
-        if self._of_jobs is None:
-            sweep = Sweep()
-            others = self._others(sweep)
-
-            def seen(judged: KeyJudgement) -> None:
-                others.job(judged.replay.history)
-                if keep is not None:
-                    self._keep(judged, keep)
-
-            with collecting_rarely():
-                self._of_jobs = diff_groups(
-                    others.passing(self._reader.groups(COLUMNS)),
-                    JobRules.of(self.era),
-                    self.run_context,
-                    observations=self._reader.rows,
-                    sweep=sweep,
-                    seen=seen,
-                    again=self._upheld,
-                )
-                self._of_others = others.report()
-                self._sweeps = (sweep, *(judge.sweep for judge in others.judges.values()))
-        return self._of_jobs
 
     def calls_ns(self, controller: str) -> list[int]:
         """When a controller was seen to make a call, in order."""
-        self._judge_jobs()
-        return next(sweep.calls_ns for sweep in self._sweeps if sweep.controller == controller)
+        return self._engine.calls_ns(controller)
 
     def _found(
         self, controllers: Sequence[str], namespace: str | None, name: str | None
@@ -422,54 +331,8 @@ class Judge:
             report.judgements = known.judgements(controllers, namespace, name)
             report.jobs += known.jobs if "job" in controllers else ()
             return report
-        if self._pieces is not None:
-            self._judge_into(Kept(report, controllers))
-            report.jobs.sort()
-            report.sort()
-            return report
-        jobs = self._judge_jobs()
-        if "job" in controllers:
-            report.jobs += jobs.jobs
-            report.judgements += jobs.judgements
-        report.add(j for j in self._of_others if j.controller in controllers)
-        report.judgements = [self._as_recorded(judgement) for judgement in report.judgements]
+        self._engine.found(report, controllers)
         return report
-
-    def _as_recorded(self, judgement: Judgement) -> Judgement:
-        """The judgement, as far as the record can tell."""
-        if not judgement.divergent:
-            return judgement
-        if self._reader.losses:
-            judgement = self._but_for_losses(judgement)
-        return as_far_as_recorded(judgement, self.run_context, self._there_before)
-
-    def _but_for_losses(self, judgement: Judgement) -> Judgement:
-        """The judgement, unless what contradicts the rules may follow from rows that are lost."""
-        loss = self._lost_time.hiding(judgement)
-        if loss is None:
-            return judgement
-        return replace(
-            judgement,
-            verdict=Verdict.UNKNOWABLE,
-            reason=Reason.GAP,
-            why=f"rows {loss.first} to {loss.last} of the trace are lost, and this "
-            f"{judgement.object.kind} lived then; without them: {judgement.why}",
-        )
-
-    @cached_property
-    def _there_before(self) -> frozenset[str]:
-        """Uids of what a source that lists nothing first shows after its creation."""
-        if not self.run_context.unlisted:
-            return frozenset()
-        rows = self._reader.table(
-            ("uid", "type"), streams=["jobs", "cronjobs"], types=sorted(STATE_TYPES)
-        ).to_pylist()
-        created = {row["uid"] for row in rows if row["type"] == RowType.ADDED}
-        return frozenset(row["uid"] for row in rows if row["uid"] and row["uid"] not in created)
-
-    @cached_property
-    def _lost_time(self) -> LostTime:
-        return LostTime(self._reader)
 
 
 @dataclass(frozen=True, slots=True)
@@ -543,15 +406,6 @@ def _enough(found: DiffReport, asked: Asked) -> DiffReport:
             "at least (--min-actions): see what the trace holds with `tracekit info`"
         )
     return found
-
-
-def judge_cron_jobs(reader: TraceReader, era: Era, run_context: RunContext) -> list[Judgement]:
-    """The CronJob controller's part alone, of a record that grows, as the context knows it."""
-    runner = CronRunner(CronJobEra.of(era), load_zone(era.process_zone))
-    judge = CronJobJudge(runner, run_context.watching("jobs", "cronjobs"))
-    for history in histories(judge.passing(reader.groups(COLUMNS))):
-        judge.job(history)
-    return judge.report()
 
 
 def check_controllers(names: Sequence[str] | None) -> tuple[str, ...]:

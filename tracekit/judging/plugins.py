@@ -10,6 +10,7 @@ from functools import cache
 from importlib.metadata import entry_points
 
 from tracekit.errors import UsageError
+from tracekit.verdict import ACTIONS
 
 GROUP = "tracekit.controllers"
 
@@ -24,7 +25,7 @@ def load_plugins() -> tuple[str, ...]:
     entries = entry_points(group=GROUP)
     if not entries:
         return ()
-    from tracekit.diff.registry import ACTIONS, Controller, register  # noqa: PLC0415 - the engine is slow to import
+    from tracekit.diff.registry import Controller, register  # noqa: PLC0415 - the engine is slow to import
 
     packages = []
     for entry in entries:

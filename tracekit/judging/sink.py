@@ -8,7 +8,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from tracekit.diff.trace import DiffReport
+from tracekit.diff.report import DiffReport
 from tracekit.judging.verdict_table import built
 from tracekit.verdict import Judgement
 

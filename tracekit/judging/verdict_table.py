@@ -23,7 +23,7 @@ from tracekit.judging.kept import KeptWriter, open_kept
 from tracekit.verdict import Assumption, Judgement, ObjectRef, Reason, Verdict, in_order
 
 if TYPE_CHECKING:
-    from tracekit.diff.trace import DiffReport
+    from tracekit.diff.report import DiffReport
 
 _FIELDS = pa.list_(
     pa.struct([("path", pa.string()), ("expected", pa.string()), ("observed", pa.string())])

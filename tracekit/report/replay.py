@@ -14,7 +14,7 @@ import orjson
 from rich.console import Console
 from rich.text import Text
 
-from tracekit.diff.trace import DiffReport
+from tracekit.diff.report import DiffReport
 from tracekit.eras.era import Era
 from tracekit.foreign import for_terminal
 from tracekit.kube.timestamps import NS_PER_S, format_rfc3339

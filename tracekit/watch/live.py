@@ -21,7 +21,7 @@ from tracekit.eras.era import Era
 from tracekit.findings.controllers import LEADER
 from tracekit.findings.diagnosis import diagnose
 from tracekit.findings.model import Case, Severity
-from tracekit.judging.judged import judge_cron_jobs
+from tracekit.judging.engine import judge_cron_jobs
 from tracekit.judging.rolling import ROW_COLUMNS, SETTLED_NS, RollingJudge
 from tracekit.judging.run_context import GrowingContext
 from tracekit.kube.leases import CONTROLLER_MANAGER_LEASE
