@@ -8,12 +8,13 @@ from tracekit.cache.pods import PodCache
 from tracekit.diff.job_verdicts import judge_missing
 from tracekit.diff.key_queue import deadline_lost, queue_wait_ns
 from tracekit.diff.lateness import Owed
+from tracekit.kube.selectors import selector_matches
 from tracekit.kube.timestamps import format_rfc3339
 from tracekit.kube.views import JobView
 from tracekit.replay.cuts import Cut
 from tracekit.replay.explanations import CutSearch
-from tracekit.replay.history import Revision, WriteKind
-from tracekit.replay.key_facts import CUT_OFF_NS, KeyFacts
+from tracekit.replay.history import History, Revision, WriteKind
+from tracekit.replay.key_facts import CUT_OFF_NS, INFORMER_LAG_NS, KeyFacts
 from tracekit.replay.recorded_api import Assumptions, RecordedApi
 from tracekit.replay.search_state import Explanation, KeyReplay, State
 
@@ -162,6 +163,8 @@ def _owed_by_the_orphan_worker(
             continue
         if job.type != "DELETED" and pod.uid not in known:
             continue
+        if owned and not _handed_over(history, job, pod.uid):
+            continue
         why = (
             f"expected the tracking finalizer of pod {pod.name} to go: its Job is over "
             f"(resourceVersion {job.rv}), and the orphan worker takes it off"
@@ -176,3 +179,18 @@ def _owed_by_the_orphan_worker(
             time_ns=run_context.end_ns,
         )
         yield Owed(max([changed_ns[pod.uid], *quiet_ns]), judgement)
+
+
+def _handed_over(history: History, job: Revision[JobView], uid: str) -> bool:
+    """Whether the orphan worker was certainly told of a pod that the Job still owned at its end.
+
+    The handler of the Job's end looks for its pods by the selector, which one that lost the labels
+    no longer matches; that of a pod tells of one that is being deleted, once the Job is over.
+    """
+    revisions = [pod for pod in history.pods if pod.view.uid == uid]
+    before = [pod for pod in revisions if pod.rv < job.rv]
+    states = [*before[-1:], *revisions[len(before) :]]
+    return all(selector_matches(job.view.spec.selector, pod.view.labels) for pod in states) or any(
+        pod.view.deleted_ns is not None and pod.recv_ns > job.recv_ns + INFORMER_LAG_NS
+        for pod in states
+    )

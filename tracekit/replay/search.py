@@ -168,7 +168,9 @@ class KeyWalker(Backtracking[State, Entry]):
         problems = found.problems if isinstance(found, Explanation) else ()
         asked = [problem.write for problem in problems if problem.write is not None]
         asked = [write for write in asked if write is not first]
-        alone = isinstance(found, Explanation) and found.job is None
+        # A sync that would have to do more, which nobody did, is not there either.
+        nothing = any(problem.verdict == "missing" for problem in problems)
+        alone = isinstance(found, Explanation) and (found.job is None or nothing)
         loose = [
             WriteApart(Apart.UNKNOWABLE, write, why, Reason.NOT_RECORDED)
             for write in (first, *asked)

@@ -25,8 +25,8 @@ _SIGNED_WITHIN_NS = 2 * NS_PER_S
 def unsigned(history: History, write: Write, *, alone: bool = False) -> str | None:
     """Why a write that no sync explains may be anybody's; None if it must be the controller's.
 
-    `alone`: no sync writes anything of the kind there, be it other. What its absence leads to is
-    asked of the syncs that follow.
+    `alone`: no sync can have been there, be it one that writes something else. What its absence
+    leads to is asked of the syncs that follow.
     """
     if write.actor is not None:
         return None
