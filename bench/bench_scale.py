@@ -51,7 +51,7 @@ def main():
     digest = hashlib.blake2b(digest_size=6)
     for part in (report.judgements, report.jobs, report.summary(), report.longest_lag_ns):
         digest.update(repr(part).encode())
-    pieces = judge._pieces
+    pieces = judge._engine._pieces
     print(reader.rows, report.actions, len(report.divergences), wall, parent,
           pieces.cpu_ns / 1e9 if pieces else 0.0, pieces.sent_bytes if pieces else 0,
           reader.size_bytes, digest.hexdigest())

@@ -6,58 +6,35 @@ import os
 import shutil
 import signal
 import threading
-from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import orjson
 import pytest
 
+from tests.scale.conftest import HOURS
+from tests.scale.crews import scheduler
 from tests.scale.test_processes import run
 from tests.support.erasures import early_end
-from tests.support.s3 import S3, s3_server, set_environment
+from tests.support.s3 import S3, set_environment
 from tests.support.traces import TRACES, import_log, json_lines
 from tracekit.cli.many import ask
-from tracekit.cli.replay_many import ReplayQuestion
 from tracekit.cli.report_many import ReportQuestion, pages_of
+from tracekit.cli.sql_many import VerdictsQuestion
 from tracekit.cli.whatif_many import WhatIfQuestion
 from tracekit.crew.alone import Alone
 from tracekit.crew.cluster import Cluster
 from tracekit.moments import ALWAYS
+from tracekit.trace.format.manifest import parse_manifest, write_manifest
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.stores.parts import Parts
 from tracekit.trace.stores.rotated import overlapping
 from tracekit.trace.writing.whole import compact_in_place
 
-#: Where a recorder that rotates would have put them.
-HOURS = ("20261101T000000Z", "20261101T010000Z", "20261101T020000Z")
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three traces of one cluster; the second one is narrow, the last one of other rows."""
-    found = tmp_path_factory.mktemp("many")
-    for hour, name in zip(HOURS, ("v1.25.4-twins", "v1.25.4-twins", "v1.32.2-twins"), strict=True):
-        import_log(TRACES / name / "watch.jsonl.zst", found / hour, name)
-    compact_in_place(found / HOURS[1])  # the same rows as the first, in narrow segments
-    assert all(file.is_narrow for file in TraceReader(found / HOURS[1]).snapshot.files)
-    return found
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[S3]:
-    with s3_server() as running:
-        yield running
-
 
 def test_a_folder_is_judged_trace_by_trace_and_only_what_is_new_again(
-    folder: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    mine: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], judged: list[str]
 ) -> None:
-    monkeypatch.setenv("TRACEKIT_CACHE_DIR", str(tmp_path / "cache"))
-    mine = tmp_path / "traces"
-    shutil.copytree(folder, mine)
     parts = tmp_path / "parts"
     words = ("replay", str(mine), "--diff", "--processes", "1", "--parts", str(parts), "-o", "json")
     first = run(capsys, *words)
@@ -65,13 +42,7 @@ def test_a_folder_is_judged_trace_by_trace_and_only_what_is_new_again(
     documents = orjson.loads(first[1])["traces"]
     assert [Path(document["trace"]).name for document in documents] == list(HOURS)
     assert documents[0]["summary"] == documents[1]["summary"] != documents[2]["summary"]
-    judged: list[str] = []
-    whole = ReplayQuestion.answer
-    monkeypatch.setattr(
-        ReplayQuestion,
-        "answer",
-        lambda self, word: judged.append(Path(word).name) or whole(self, word),
-    )
+    judged.clear()
     assert run(capsys, *words) == first
     assert judged == []
     next((parts / "replay").iterdir()).unlink()
@@ -81,13 +52,10 @@ def test_a_folder_is_judged_trace_by_trace_and_only_what_is_new_again(
     assert len(judged) <= 2
 
 
+@pytest.mark.usefixtures("cache")
 def test_a_trace_that_vanished_is_named_and_the_rest_is_answered(
-    folder: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("TRACEKIT_CACHE_DIR", str(tmp_path / "cache"))
     gone = tmp_path / "gone"
     words = (str(folder / HOURS[0]), str(gone), str(folder / HOURS[2]))
     status, out, err = run(capsys, "replay", *words, "--diff", "--processes", "1", "-o", "jsonl")
@@ -133,13 +101,13 @@ def short(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found / "traces"
 
 
+@pytest.mark.usefixtures("cache")
 def test_what_other_rules_would_have_done_is_asked_of_each_trace(
     short: Path,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("TRACEKIT_CACHE_DIR", str(tmp_path / "cache"))
     mine = tmp_path / "traces"
     shutil.copytree(short, mine)
     words = ("whatif", str(mine), *TO, "--parts", str(tmp_path / "parts"))
@@ -184,13 +152,10 @@ def test_dask_workers_answer_with_the_same_bytes(
     assert [("error" in found) for found in by_workers] == [False, True, False]
 
 
+@pytest.mark.usefixtures("cache")
 def test_each_trace_gets_the_page_that_it_gets_alone(
-    folder: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("TRACEKIT_CACHE_DIR", str(tmp_path / "cache"))
     pages, alone = tmp_path / "pages", tmp_path / "alone.html"
     words = ("report", str(folder), "-o", str(pages), "--processes", "1")
     status, _, err = run(capsys, *words)
@@ -291,9 +256,13 @@ def test_a_bucket_under_dask_with_a_worker_killed_and_a_store_that_fails(
         assert killer.killed
         assert found == expected
         assert server.failed > 0
-        server.delete(next(iter(server.names("fleet/parts/replay"))))
-        found = run(capsys, *asked, "--scheduler", "tcp://held", "--parts", "s3://fleet/parts")
+        made = server.names("fleet/parts/replay")
+        assert len(made) == len(HOURS)
+        server.delete(made[0])
+        with server.watched() as answers:
+            found = run(capsys, *asked, "--scheduler", "tcp://held", "--parts", "s3://fleet/parts")
         assert found == expected
+        assert {path for method, path, _ in answers if method in ("PUT", "POST")} == {made[0]}
 
 
 class _Held:
@@ -307,3 +276,108 @@ class _Held:
 
     def __exit__(self, *_: object) -> None:
         pass
+
+
+VERDICTS = (
+    "SELECT trace, controller, action, verdict, count(*) AS n FROM verdicts GROUP BY ALL "
+    "ORDER BY ALL"
+)
+
+
+def test_verdicts_in_sql_are_judged_by_a_crew_and_only_those_that_are_new(
+    server: S3,
+    folder: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    set_environment(monkeypatch, server, tmp_path / "cache")
+    for hour in HOURS:
+        server.put(folder / hour, f"verdicts/a/{hour}")
+    expected = run(capsys, "sql", str(folder / "*"), VERDICTS, "-o", "csv")
+    assert expected[0] == 0
+    assert expected[1].count("\n") > 10
+    asked: list[str] = []
+    whole = VerdictsQuestion.answer
+    monkeypatch.setattr(
+        VerdictsQuestion,
+        "answer",
+        lambda self, word: asked.append(word.rpartition("/")[2]) or whole(self, word),
+    )
+    monkeypatch.setattr("tracekit.cli.crew.cores", lambda: 1)
+    words = ("sql", "s3://verdicts/a/*", VERDICTS, "-o", "csv", "--processes", "1")
+    kept = ("--parts", "s3://verdicts/parts")
+    assert run(capsys, *words, *kept) == expected
+    assert asked == list(HOURS)
+    asked.clear()
+    monkeypatch.setenv("TRACEKIT_CACHE_DIR", str(tmp_path / "of another"))
+    with server.watched() as answers:
+        assert run(capsys, *words, *kept) == expected
+    assert asked == []
+    # Its listings and parts are all that was asked for: of the traces not a byte.
+    assert not any(path.startswith("verdicts/a/2026") for _, path, size in answers if size)
+    server.delete(server.names("verdicts/parts/verdicts")[0])
+    assert run(capsys, *words, *kept) == expected
+    assert len(asked) == 1
+    rows = TraceReader(folder / HOURS[0]).table(("namespace", "job")).to_pylist()
+    namespace = min(row["namespace"] for row in rows if row["job"])
+    own = ("-n", namespace, "--from", "2026-11-01T00:30Z", "--to", "2026-11-01T00:40Z")
+    status, out, err = run(capsys, *words, *kept, *own)
+    assert (status, out.count("\n")) == (0, 1)  # what the first hour has is of another time
+    assert "2 traces without what is asked about: not read" in err
+
+
+def test_a_query_for_verdicts_by_dask_workers_is_answered_alike(
+    cluster: Cluster, folder: Path
+) -> None:
+    question = VerdictsQuestion(None, None, None, no_limits=False)
+    traces = [str(folder / hour) for hour in HOURS]
+    assert ask(traces, question, cluster, None) == ask(traces, question, Alone(), None)
+
+
+def test_traces_without_a_namespace_are_left_out_by_their_manifests(
+    mine: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = TraceReader(mine / HOURS[0]).table(("namespace", "job")).to_pylist()
+    namespace = min(row["namespace"] for row in rows if row["job"])
+    (mine / HOURS[2] / "log").rename(mine / HOURS[2] / "gone")  # whoever opens it finds it damaged
+    manifest = parse_manifest((mine / HOURS[2] / "manifest.json").read_bytes())
+    write_manifest(mine / HOURS[2], replace(manifest, namespaces=frozenset({"another"})))
+    for words in (
+        ("jobs", str(mine), "-n", namespace, "-o", "csv"),
+        ("sql", str(mine), "-n", namespace, "SELECT * FROM jobs", "-o", "csv"),
+        ("replay", str(mine), "--diff", "-n", namespace, "-o", "json", "--processes", "1"),
+    ):
+        status, out, err = run(capsys, *words)
+        assert (status, HOURS[0] in out, "lost" in err) == (0, True, False), err
+
+
+def test_jobs_of_other_times_are_not_looked_for(
+    mine: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for hour in HOURS[:2]:
+        (mine / hour / "trace.json").write_text("no header")  # whoever opens it says so
+    times = ("--from", "2026-11-01T02:30Z")
+    status, out, err = run(capsys, "jobs", str(mine), *times, "-o", "csv")
+    assert (status, f"{HOURS[2]},t-" in out, HOURS[0] in out) == (0, True, False)
+    assert "2 traces without what is asked about: not read" in err
+    status, _, err = run(capsys, "jobs", str(mine), "--to", "2020-01-01")
+    assert (status, "none of the 3 traces was recorded then" in err) == (2, True)
+
+
+def test_workers_that_share_no_disk_read_one_trace_from_the_bucket(
+    server: S3,
+    folder: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    expected = run(capsys, "replay", str(folder / HOURS[1]), "--diff", "-o", "jsonl")
+    set_environment(monkeypatch, server, tmp_path / "cache")
+    monkeypatch.setattr("tracekit.crew.cluster._ANSWERS_S", 120)  # of a busy machine
+    url = server.put(folder / HOURS[1], "alone/t")
+    theirs = tmp_path / "of workers"
+    with scheduler(workers=1, TRACEKIT_CACHE_DIR=str(theirs)) as (address, _):
+        asked = ("replay", url, "--diff", "-o", "jsonl", "--scheduler", address)
+        assert run(capsys, *asked) == expected
+    assert list(theirs.rglob("*.parquet"))

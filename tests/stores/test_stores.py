@@ -139,7 +139,7 @@ def test_a_segment_that_lies_there_unchanged_is_not_asked_for_again(
     fetched: list[str] = []
     real = mirror._fetch
     monkeypatch.setattr(
-        mirror, "_fetch", lambda store, path, to: (fetched.append(path), real(store, path, to))
+        mirror, "_fetch", lambda store, info, to: (fetched.append(info.path), real(store, info, to))
     )
     local_trace(url)
     assert fetched == []

@@ -7,10 +7,19 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from moto.server import ThreadedMotoServer
 from pyarrow import fs
+
+
+class Answer(NamedTuple):
+    """One request that the server answered."""
+
+    method: str
+    path: str
+    size_bytes: int
 
 
 class S3:
@@ -65,6 +74,25 @@ class S3:
         web.app = busy
         try:
             yield
+        finally:
+            web.app = answer
+
+    @contextmanager
+    def watched(self) -> Iterator[list[Answer]]:
+        """What is asked of the server, and the bytes of each answer."""
+        assert self._server is not None
+        web = self._server._server
+        answer, found = web.app, list[Answer]()
+
+        def noted(environ, start_response):
+            parts = list(answer(environ, start_response))
+            path = environ["PATH_INFO"].lstrip("/")
+            found.append(Answer(environ["REQUEST_METHOD"], path, sum(map(len, parts))))
+            return parts
+
+        web.app = noted
+        try:
+            yield found
         finally:
             web.app = answer
 

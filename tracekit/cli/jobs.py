@@ -8,10 +8,11 @@ from typing import Any
 import click
 
 from tracekit.cli.completion import complete_cronjob, complete_trace
-from tracekit.cli.sql import tell_problems
-from tracekit.cli.trace_options import namespace_option, range_options, range_within
-from tracekit.moments import TimeRange
+from tracekit.cli.sql import check_namespace, tell_left_out, tell_problems
+from tracekit.cli.trace_options import absolute, namespace_option, range_options, range_within
+from tracekit.moments import ALWAYS, TimeRange
 from tracekit.report.rows import FORMATS, write_listing, write_rows
+from tracekit.sql.chosen import Chosen
 from tracekit.sql.session import Session
 
 #: What `table` shows fits 80 columns; what each heading is made from. Every Job that completed has
@@ -65,12 +66,15 @@ def jobs(
     """List the Jobs of a trace: outcome, reason, pods, retries.
 
     The columns are those of the view `jobs` in docs/sql.md; Jobs come in order of creation. With
-    --since, --from or --to they are the Jobs that lived then.
+    --since, --from or --to they are the Jobs that lived then. Of several traces those without the
+    namespace, and those that a recorder rotated at other times, are not read; nor is what of a
+    bucket's traces is of other namespaces.
     """
-    session = Session(traces)
+    chosen = Chosen(namespace, with_common=False, positions=False, traces=absolute(times) or ALWAYS)
+    session = Session(traces, chosen=chosen)
     tell_problems(session, set())
-    if namespace is not None:
-        session.objects.check_namespace(namespace)
+    check_namespace(session, traces, namespace)
+    tell_left_out(session)
     if cronjob is not None:
         session.objects.check_cronjob(cronjob, namespace)
     rows = session.table(

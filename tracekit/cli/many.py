@@ -16,12 +16,13 @@ import orjson
 from tracekit.cli.crew import crew_of, parts_of
 from tracekit.cli.damage import note_damage
 from tracekit.cli.talk import tell, tell_all
+from tracekit.cli.trace_options import absolute
 from tracekit.crew.alone import Alone
 from tracekit.crew.processes import cores
 from tracekit.crew.tasks import Crew, Lost
 from tracekit.errors import TracekitError, UsageError
 from tracekit.judging.kept import code_digest
-from tracekit.moments import TimeRange, time_range
+from tracekit.moments import TimeRange
 from tracekit.report.table import counted
 from tracekit.trace.format.limits import lifted
 from tracekit.trace.stores.parts import Parts
@@ -127,15 +128,12 @@ def ask_crew(
 
 def of_that_time(traces: Sequence[str], times: Mapping[str, Any]) -> tuple[list[str], TimeRange]:
     """The traces that may hold something of the time that is asked for; it must be absolute."""
-    relative = [
-        text for text in (times["from_text"], times["to_text"]) if str(text).startswith("-")
-    ]
-    if times["since"] is not None or relative:
+    within = absolute(times)
+    if within is None:
         raise UsageError(
             "several traces have several ends: say --from and --to as times, like "
             "2026-11-21T05:42:45Z"
         )
-    within = time_range(0, from_=times["from_text"], to=times["to_text"])
     found, left_out = overlapping(traces, within.from_ns, within.until_ns)
     if not found:
         raise UsageError(f"none of the {len(traces)} traces was recorded then: ask another time")

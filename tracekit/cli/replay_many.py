@@ -17,6 +17,7 @@ from tracekit.report.documents import write_document, write_lines
 from tracekit.report.replay import SCHEMA_VERSION, diff_document
 from tracekit.report.rows import write_listing
 from tracekit.trace.reading.reader import TraceReader
+from tracekit.trace.stores.namespaces import lacks_namespace
 
 OUTPUTS: Final = ("table", "json", "jsonl")
 
@@ -39,6 +40,8 @@ class ReplayQuestion:
 
     def answer(self, word: str) -> Document:
         """The verdicts of a trace as one document."""
+        if self.namespace is not None and lacks_namespace(word, self.namespace):
+            return {"left_out": f"it has no namespace {self.namespace}"}
         on_damage: Literal["raise", "skip"] = "skip" if self.around_damage else "raise"
         reader = TraceReader(word, on_damage=on_damage, controller_flags=self.controller_flags)
         rules = (self.kubernetes_version, self.feature_gates, self.process_zone)

@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tracekit.cli.completion import complete_example, complete_trace
+from tracekit.cli.crew import many_options
 from tracekit.cli.damage import note_damage
-from tracekit.cli.talk import tell_all, tell_judging
-from tracekit.cli.trace_options import parse_feature_gates, parse_version, rules_options
+from tracekit.cli.talk import tell, tell_all, tell_judging
+from tracekit.cli.trace_options import (
+    absolute,
+    namespace_option,
+    parse_feature_gates,
+    parse_version,
+    rules_options,
+)
 from tracekit.errors import UsageError
 from tracekit.report.rows import FORMATS, write_rows
+from tracekit.report.table import counted
 from tracekit.sql.catalog import examples
-from tracekit.sql.session import Session
+from tracekit.sql.chosen import Chosen
+from tracekit.sql.computed import takes_only_verdicts
+from tracekit.sql.session import JudgedBy, Session
 from tracekit.suggest import closest
 from tracekit.trace.format.model import HEADER_NAME
 
 if TYPE_CHECKING:
     from tracekit.api import Trace
+
+#: No other view has the column `stream_pos`.
+_WITH_POSITIONS = re.compile(r"observations|stream_pos|internal", re.IGNORECASE)
 
 
 @click.command()
@@ -44,7 +58,13 @@ if TYPE_CHECKING:
 )
 @click.option("--examples", "list_examples", is_flag=True, help="Print the shipped queries.")
 @click.option("--write", is_flag=True, help="Let queries read and write other files too.")
+@namespace_option
+@click.option(
+    "--from", "from_text", metavar="TIME", help="Only rows received from then on; RFC 3339."
+)
+@click.option("--to", "to_text", metavar="TIME", help="Only rows received until then; RFC 3339.")
 @rules_options
+@many_options
 def sql(
     words: tuple[str, ...],
     script: str | None,
@@ -55,6 +75,11 @@ def sql(
     kubernetes_version: str | None,
     process_zone: str | None,
     feature_gates: str | None,
+    namespace: str | None,
+    processes: int | None,
+    scheduler: str | None,
+    parts: str | None,
+    **times: Any,
 ) -> None:
     """Ask one or several traces questions in SQL.
 
@@ -64,6 +89,12 @@ def sql(
     actions, cron_ticks, verdicts, …) are described in docs/sql.md; `SHOW TABLES` lists them,
     `DESCRIBE jobs` lists the columns of one. Queries can read nothing but these traces and write
     nothing, unless --write is given.
+
+    With -n the traces are seen as if nothing but this namespace had been recorded, and the leases
+    of the controllers; with --from and --to as if the record had begun and ended then. Verdicts are
+    those of the whole trace. What is not asked for is not read: of a pattern, traces of other times
+    by their names. With --processes, --scheduler or --parts each trace is judged as a task, and
+    with --parts each only once; a query that takes only verdicts opens no trace then.
     """
     if list_examples:
         _print_examples()
@@ -73,6 +104,11 @@ def sql(
         query = _only_one(query, _script(script), "-f")
     if example is not None:
         query = _only_one(query, _example(example), "--example")
+    within = absolute({"from_text": times["from_text"], "to_text": times["to_text"]})
+    if within is None:
+        raise UsageError("say --from and --to as times, like 2026-11-21T05:42:45Z")
+    by_crew = any(option is not None for option in (processes, scheduler, parts))
+    with_rows = not by_crew or query is None or not takes_only_verdicts(query)
     session = Session(
         traces,
         write=write,
@@ -80,8 +116,14 @@ def sql(
         feature_gates=parse_feature_gates(feature_gates),
         process_zone=process_zone,
         before_judging=tell_judging,
+        chosen=Chosen(namespace, positions=_may_show_positions(query), traces=within, rows=within),
+        judged_by=_crew(processes, scheduler, parts) if by_crew else None,
+        with_rows=with_rows,
     )
     told = tell_problems(session, set())
+    if with_rows:
+        check_namespace(session, traces, namespace)
+    tell_left_out(session)
     if query is None:
         from tracekit.cli.sql_prompt import prompt  # noqa: PLC0415 - slow to import
 
@@ -107,6 +149,17 @@ def split_words(words: Sequence[str]) -> tuple[list[str], str | None]:
     return list(words[:-1]), last
 
 
+def _crew(processes: int | None, scheduler: str | None, parts: str | None) -> JudgedBy:
+    from tracekit.cli.sql_many import JudgedByCrew  # noqa: PLC0415 - the engine is slow to import
+
+    return JudgedByCrew(processes, scheduler, parts)
+
+
+def _may_show_positions(query: str | None) -> bool:
+    """Whether a query may ask where rows stand in their streams."""
+    return query is None or _WITH_POSITIONS.search(query) is not None
+
+
 def _is_trace(word: str) -> bool:
     try:
         return (Path(word) / HEADER_NAME).exists()
@@ -122,6 +175,23 @@ def tell_problems(told_by: Session | Trace, told: set[str]) -> set[str]:
     if told_by.is_damaged:
         note_damage()
     return tell_all([*told_by.problems, *told_by.warnings], told)
+
+
+def tell_left_out(session: Session) -> None:
+    """Say how many traces were not read."""
+    if session.left_out:
+        tell(f"{counted(session.left_out, 'trace')} without what is asked about: not read")
+
+
+def check_namespace(session: Session, traces: Sequence[str], namespace: str | None) -> None:
+    """Raise a UsageError if the traces have no Job or CronJob in the namespace.
+
+    What is damaged may have had some, and that was told.
+    """
+    if namespace is None or session.is_damaged:
+        return
+    if namespace not in session.objects.namespaces:
+        Session(traces).objects.check_namespace(namespace)
 
 
 def _only_one(query: str | None, other: str, option: str) -> str:

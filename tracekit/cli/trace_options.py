@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import click
@@ -17,6 +17,7 @@ from tracekit.errors import UsageError
 from tracekit.moments import TimeRange, time_range
 
 __all__ = [
+    "absolute",
     "namespace_option",
     "output_option",
     "parse_feature_gates",
@@ -109,6 +110,16 @@ def range_within(
 ) -> TimeRange:
     """The range that those options name, in a trace whose last row is of that time, in ns."""
     return time_range(end, since=since, from_=from_text, to=to_text)
+
+
+def absolute(times: Mapping[str, Any]) -> TimeRange | None:
+    """The time that is asked for; None where it counts from the end of a trace."""
+    relative = [
+        text for text in (times["from_text"], times["to_text"]) if str(text).startswith("-")
+    ]
+    if times.get("since") is not None or relative:
+        return None
+    return time_range(0, from_=times["from_text"], to=times["to_text"])
 
 
 def tell_warnings(era: Era) -> None:

@@ -18,6 +18,7 @@ from tracekit.report.documents import write_document, write_lines
 from tracekit.report.rows import write_listing
 from tracekit.report.whatif_document import ORDER, SCHEMA_VERSION, document
 from tracekit.trace.reading.reader import TraceReader
+from tracekit.trace.stores.namespaces import lacks_namespace
 from tracekit.whatif.answers import Answers, severity_of
 from tracekit.whatif.changes import parse_settings
 from tracekit.whatif.cron_changes import parse_cron_settings
@@ -77,6 +78,8 @@ class WhatIfQuestion:
 
     def answer(self, word: str) -> Document:
         """The answers about one trace as a document; none where it has no such Jobs."""
+        if self.namespace is not None and lacks_namespace(word, self.namespace):
+            return {"left_out": f"it has no namespace {self.namespace}"}
         reader = TraceReader(word)
         warnings: list[str] = []
         try:

@@ -269,9 +269,10 @@ class Judge:
         """
         if self._kept_as is None or self._reader.losses:
             return None
-        if not self._reader.snapshot.is_as_sealed():
+        snapshot, known = self._reader.snapshot, load_verdicts(self._kept_as)
+        # What lies in object storage is not fetched only to be compared with its checksums.
+        if (known is None or snapshot.origin is None) and not snapshot.is_as_sealed():
             return None
-        known = load_verdicts(self._kept_as)
         if known is None:
             with VerdictWriter(self._kept_as) as writer:
                 if writer.has_place:

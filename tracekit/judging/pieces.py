@@ -204,10 +204,11 @@ class Pieces:
         return families(self.reader)
 
     @cached_property
-    def _source(self) -> Source:
+    def source(self) -> Source:
+        """The trace as those who judge it find it."""
         reader = self.reader
         return Source(
-            str(reader.path),
+            reader.snapshot.word,
             reader.end_seq,
             reader.rows,
             tuple(segment.path.name for segment in reader.segments),
@@ -258,7 +259,7 @@ class Pieces:
 
     def _spread(self, units: Sequence[Unit], folder: str) -> list[Unit | Ready]:
         """The units with their rows, which are read once for all of them."""
-        work = SpreadRows(self._source, tuple(units), folder)
+        work = SpreadRows(self.source, tuple(units), folder)
         each = min(_UNIT_ROWS, -(-self.reader.rows // (_STRETCHES_EACH * self.crew.size)))
         portions: dict[int, list[Portion]] = defaultdict(list)
         for outcome in self.crew.run(work, stretches(self.reader, each), lambda _: ()):
@@ -280,7 +281,7 @@ class Pieces:
         self, tasks: Sequence[Unit | Ready], *, built: bool
     ) -> Iterator[tuple[Found, pa.Table]]:
         parts, run = self.kept if self.kept is not None and not built else (None, "")
-        work = JudgeUnits(self._source, self.era, self.context, built, parts, run)
+        work = JudgeUnits(self.source, self.era, self.context, built, parts, run)
         for outcome in self.crew.run(work, tasks, self._parts):
             if isinstance(outcome, Lost):
                 self.failures.append(Failure(*_unit(outcome.task).objects[0], outcome.why))

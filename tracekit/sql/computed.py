@@ -6,6 +6,7 @@ from: the trace's content, the rules, the code. Nothing that a trace brings alon
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ import pyarrow as pa
 
 from tracekit.judging.kept import verdicts_key
 from tracekit.judging.verdict_table import VERDICT_SCHEMA, load_verdicts
+from tracekit.sql.catalog import COMPUTED, definition, parts_for
 from tracekit.sql.sources import Source
 
 TICK_SCHEMA = pa.schema(
@@ -46,6 +48,19 @@ READ = {
     "_cron_ticks": "leaders, internal._states",
     "_schedule_notes": "internal._cronjobs, jobs",
 }
+
+_NAMED = re.compile(r"\w+")
+#: A query that names one of these, or a view that does, takes rows of the traces.
+_TAKE_ROWS = frozenset({"_rows", "_ends", "trace_end"})
+
+
+def takes_only_verdicts(query: str) -> bool:
+    """Whether all that a query takes of the traces is their verdicts."""
+    texts = [query, *(definition(part) for part in parts_for(query))]
+    words = {word.lower() for text in texts for word in _NAMED.findall(text)}
+    tables = {COMPUTED[word] for word in words & COMPUTED.keys()}
+    return tables == {"_verdicts"} and not words & _TAKE_ROWS
+
 
 if TYPE_CHECKING:
     import duckdb
@@ -86,8 +101,10 @@ def verdicts(
     None where a part of the trace cannot be believed: what it held would count as never done.
     """
     snapshot = source.snapshot
-    if snapshot is None or source.is_damaged:
+    if source.is_damaged:
         return _none(source)
+    if snapshot is None:
+        return VERDICT_SCHEMA.empty_table()  # nothing of it is wanted
     if not source.files:
         return VERDICT_SCHEMA.empty_table()
     from tracekit.trace.reading.reader import TraceReader  # noqa: PLC0415 - with the engine
@@ -100,11 +117,11 @@ def verdicts(
     )
     known = load_verdicts(key)
     if known is not None:
-        return _named(known.table(), source.name)
+        return named(known.table(), source.name)
     from tracekit.judging.judged import Judge  # noqa: PLC0415 - the engine is slow to import
 
     table = Judge(reader, era, kept_as=key, before_judging=before_judging).verdict_table()
-    return _named(table, source.name)
+    return named(table, source.name)
 
 
 def _none(source: Source) -> pa.Table:
@@ -114,7 +131,7 @@ def _none(source: Source) -> pa.Table:
     return VERDICT_SCHEMA.empty_table()
 
 
-def _named(table: pa.Table, name: str) -> pa.Table:
+def named(table: pa.Table, name: str) -> pa.Table:
     """The table under the name that the trace has in this session."""
     return table.set_column(0, "trace", pa.array([name] * table.num_rows, pa.string()))
 

@@ -16,10 +16,11 @@ import os
 from collections.abc import Sequence
 from io import FileIO
 from pathlib import Path
+from typing import Protocol
 
 from tracekit.errors import TracekitError
 from tracekit.trace.format.opening import more_files
-from tracekit.trace.reading.files import SegmentFile
+from tracekit.trace.format.segments import Segment
 
 #: Where the system shows this process's open files.
 _FOLDER = Path("/proc/self/fd") if Path("/proc/self/fd").exists() else Path("/dev/fd")
@@ -27,10 +28,21 @@ _FOLDER = Path("/proc/self/fd") if Path("/proc/self/fd").exists() else Path("/de
 _NUMBERS_FROM = 500
 
 
+class OpenFile(Protocol):
+    """A file that was opened, and its name."""
+
+    @property
+    def segment(self) -> Segment:
+        """Where it lies."""
+
+    def fileno(self) -> int:
+        """The descriptor of the open file."""
+
+
 class Handles:
     """Names for the files of a session."""
 
-    def __init__(self, files: Sequence[SegmentFile]) -> None:
+    def __init__(self, files: Sequence[OpenFile]) -> None:
         self._files = list(files)
         self._numbers = _free_numbers(self._files)
         self._open: list[FileIO] = []
@@ -64,7 +76,7 @@ class Handles:
         """How many files are open."""
         return len(self._open)
 
-    def name(self, file: SegmentFile) -> str:
+    def name(self, file: OpenFile) -> str:
         """The name of one of the files."""
         return str(_FOLDER / str(self._numbers[self._files.index(file)]))
 
@@ -75,7 +87,7 @@ class Handles:
         self._open.clear()
 
 
-def _free_numbers(files: Sequence[SegmentFile]) -> list[int]:
+def _free_numbers(files: Sequence[OpenFile]) -> list[int]:
     taken: list[int] = []
     try:
         for file in files:
@@ -91,7 +103,7 @@ def _free_numbers(files: Sequence[SegmentFile]) -> list[int]:
     return taken
 
 
-def _high_number(file: SegmentFile) -> int:
+def _high_number(file: OpenFile) -> int:
     try:
         return fcntl.fcntl(file.fileno(), fcntl.F_DUPFD_CLOEXEC, _NUMBERS_FROM)
     except OSError:

@@ -12,7 +12,7 @@ from tracekit.errors import TracekitError
 from tracekit.sql.computed import NOTE_SCHEMA
 
 _RUNS = f"SELECT * FROM ({LONGEST_RUNS}) WHERE trace = ?"  # noqa: S608 - our own words
-_END = "SELECT max(recv_ns) FROM internal._rows WHERE trace = ?"
+_END = "SELECT max(trace_end_ns) FROM internal._ends WHERE trace = ?"
 
 
 def notes_of_trace(

@@ -27,6 +27,7 @@ from tracekit.sql.catalog import (
     parts_for,
     views,
 )
+from tracekit.sql.chosen import EVERYTHING, Chosen, ChosenRows, DamagedFileError, newest_ns
 from tracekit.sql.guard import check_read_only
 from tracekit.sql.handles import Handles
 from tracekit.sql.messages import QueryError, explain_error
@@ -38,6 +39,10 @@ from tracekit.trace.format.seal import DamageError
 from tracekit.trace.reading.files import SegmentFile
 from tracekit.trace.reading.losses import lost_files
 from tracekit.trace.reading.objects import Objects
+from tracekit.trace.reading.snapshot import Snapshot
+
+#: Gives the verdicts of some traces, of each a table.
+JudgedBy = Callable[[Sequence[Source], computed.ReplayOptions], list[pa.Table]]
 
 _COMPUTED_NAMES = re.compile(r"\b(" + "|".join(COMPUTED) + r")\b", re.IGNORECASE)
 _CONFIG = {
@@ -60,15 +65,23 @@ class Session:
         process_zone: str | None = None,
         before_judging: Callable[[int], None] | None = None,
         held: Mapping[str, pa.Table] | None = None,
+        chosen: Chosen = EVERYTHING,
+        judged_by: JudgedBy | None = None,
+        with_rows: bool = True,
     ) -> None:
         """`write` lifts the restriction to reading these traces' files.
 
         `kubernetes_version`, `feature_gates` and `process_zone` are for the computed views, where
         the traces do not say them. `before_judging` is called with the observations of a trace that
         has to be judged for a query. `held` are rows in memory, by the name of their trace, with
-        all columns of one: a part of a trace answers what is asked about that part alone.
+        all columns of one: a part of a trace answers what is asked about that part alone. `chosen`:
+        the part that all answers are about. `judged_by` gives the verdicts of traces; None: this
+        process judges. Without rows only verdicts can be asked for, and no trace is opened.
         """
-        self.sources: list[Source] = find_sources(traces)
+        self.sources: list[Source] = find_sources(traces, chosen, opened=with_rows)
+        self._chosen = chosen
+        self._judged_by = judged_by
+        self._with_rows = with_rows
         self._write = write
         self._held = dict(held or {})
         self._before_judging = before_judging
@@ -85,10 +98,17 @@ class Session:
         self.connection.execute("SET parquet_metadata_cache = true")
         #: The files that DuckDB reads in the place of narrow ones.
         self._wide: dict[SegmentFile, SegmentFile] = {}
+        #: What it reads of each trace of which only a part is chosen.
+        self._parts: dict[str, ChosenRows] = {}
         for source in self.sources:
-            self._widen(source)
-        files = [file for source in self.sources for file in source.files]
-        self._handles = Handles([self._wide.get(file, file) for file in files])
+            if chosen.is_part and source.snapshot is not None:
+                self._parts[source.name] = _chosen_rows(source.snapshot, chosen)
+            else:
+                self._widen(source)
+        files = [] if chosen.is_part else [f for source in self.sources for f in source.files]
+        self._handles = Handles(
+            [*(self._wide.get(file, file) for file in files), *self._parts.values()]
+        )
         if not write:
             self._restrict()
         self._handles.open()
@@ -103,6 +123,11 @@ class Session:
     def problems(self) -> list[str]:
         """Sentences about what of the traces is left out of all answers."""
         return [problem for source in self.sources for problem in source.problems]
+
+    @property
+    def left_out(self) -> int:
+        """How many traces have nothing of what is chosen, as was seen without opening them."""
+        return sum(source.left_out for source in self.sources)
 
     @property
     def warnings(self) -> list[str]:
@@ -122,12 +147,15 @@ class Session:
     @property
     def end_ns(self) -> int:
         """When the last row of the traces was received; 0 where there is none."""
-        return int(self.rows("SELECT max(recv_ns) AS at_ns FROM internal._rows")[0]["at_ns"] or 0)
+        (row,) = self.rows("SELECT max(trace_end_ns) AS at_ns FROM internal._ends")
+        return int(row["at_ns"] or 0)
 
     def close(self) -> None:
         """Give the memory free."""
         self.connection.close()
         self._handles.close()
+        for part in self._parts.values():
+            part.close()
 
     #### Queries ####
 
@@ -204,8 +232,13 @@ class Session:
     def _fill(self, table: str) -> None:
         self._make_parts(computed.READ[table])
         # All or nothing: what cannot be computed is asked for again, and fails again.
-        arriving = [self._rows_of(table, source) for source in self.sources]
+        if table == "_verdicts" and self._judged_by is not None:
+            arriving = self._judged_by(self.sources, self._replay)
+        else:
+            arriving = [self._rows_of(table, source) for source in self.sources]
         for rows in arriving:
+            if table == "_verdicts":
+                rows = self._chosen.of_verdicts(rows)  # noqa: PLW2901
             self.connection.register("_arriving", rows)
             self.connection.execute(f"INSERT INTO internal.{table} SELECT * FROM _arriving")  # noqa: S608
             self.connection.unregister("_arriving")
@@ -299,8 +332,24 @@ class Session:
         self.connection.register("_arriving", _no_rows(SCHEMA))
         self.connection.execute("CREATE TABLE internal._no_rows AS SELECT * FROM _arriving")
         self.connection.unregister("_arriving")
-        self._make_rows()
+        if self._with_rows:
+            self._make_rows()
+            ends = self._ends()
+        else:  # a query that takes rows finds none of this name, and fails
+            ends = "SELECT ''::VARCHAR AS trace, 0::BIGINT AS trace_end_ns WHERE false"
+        self.connection.execute(f"CREATE VIEW internal._ends AS {ends}")
         self.connection.execute(macro_scripts()[0])
+
+    def _ends(self) -> str:
+        """When the last row of each trace was received, whatever of it is chosen."""
+        if self._chosen.namespace is None or self._chosen.rows:
+            return "SELECT trace, max(recv_ns) AS trace_end_ns FROM internal._rows GROUP BY ALL"
+        told = [
+            f"SELECT {_text(source.name)} AS trace, {newest_ns(source.files) or 0}::BIGINT "
+            "AS trace_end_ns"
+            for source in self.sources
+        ]
+        return " UNION ALL ".join(told)
 
     def _make_parts(self, query: str) -> None:
         """Make the views and macros that the query takes, if they are not there yet."""
@@ -317,7 +366,10 @@ class Session:
         for source in self.sources:
             select = f"SELECT {_text(source.name)} AS trace, {columns} FROM"
             typed = []
-            for file in source.files:
+            part = self._parts.get(source.name)
+            if part is not None:
+                typed.append(_text(self._handles.name(part)))
+            for file in source.files if part is None else ():
                 if not file.is_plain:
                     typed.append(_text(self._handles.name(self._wide.get(file, file))))
                     continue
@@ -326,7 +378,7 @@ class Session:
                 parts.append(f"{select} internal.{self._stored(rows, len(parts))}")
             if source.snapshot is not None:
                 for lost in lost_files(source.snapshot):
-                    rows = lost.read(0, NAMES).cast(SCHEMA)
+                    rows = self._chosen.of(lost.read(0, NAMES)).cast(SCHEMA)
                     parts.append(f"{select} internal.{self._stored(rows, len(parts))}")
             if typed:
                 # A trace of an older tracekit lacks columns: they are there, and empty.
@@ -355,6 +407,15 @@ class Session:
         names = ", ".join(_text(name) for name in self._handles.allowed())
         self.connection.execute(f"SET allowed_paths = [{names}]")
         self.connection.execute("SET enable_external_access = false")
+
+
+def _chosen_rows(snapshot: Snapshot, chosen: Chosen) -> ChosenRows:
+    """What is chosen of a trace; files that cannot be believed are left out of it."""
+    while True:
+        try:
+            return ChosenRows(snapshot.files, chosen)
+        except DamagedFileError as error:
+            snapshot.drop(error.file, error)
 
 
 def _no_rows(schema: pa.Schema) -> pa.Table:

@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tracekit.errors import TraceFormatError
+from tracekit.sql.chosen import EVERYTHING, Chosen
 from tracekit.trace.format.model import HEADER_NAME, TraceHeader
 from tracekit.trace.reading.files import SegmentFile
 from tracekit.trace.reading.snapshot import Snapshot, open_snapshot
-from tracekit.trace.stores.place import local_trace
+from tracekit.trace.stores.place import is_url, known_copy, local_trace
 from tracekit.trace.stores.stamps import named_traces
 
 
@@ -24,11 +25,15 @@ class Source:
     """One trace as a query reads it: the rows that were there when it was opened."""
 
     name: str
+    #: What names it on any machine.
+    word: str
     path: Path
-    #: None if not even the header could be read.
+    #: None if not even the header could be read, or if nothing of it is wanted.
     snapshot: Snapshot | None
     #: Why there is no snapshot.
     unreadable: list[str] = field(default_factory=list)
+    #: Whether it was seen unopened that nothing of it is wanted.
+    left_out: bool = False
     #: Why something that is computed from the trace is not there.
     notes: list[str] = field(default_factory=list)
     #: What there is to know about the rules that it was judged by.
@@ -54,38 +59,48 @@ class Source:
     def is_damaged(self) -> bool:
         """Whether what is left out is more than a gap."""
         if self.snapshot is None:
-            return True
+            return bool(self.unreadable)
         return any(loss.damage for loss in self.snapshot.losses)
 
 
-def find_sources(words: Sequence[str | Path]) -> list[Source]:
+def find_sources(
+    words: Sequence[str | Path], chosen: Chosen = EVERYTHING, *, opened: bool = True
+) -> list[Source]:
     """The traces that the words name, each once, in that order.
 
-    One among several whose header cannot be read has no files, and a problem that names it.
+    One among several whose header cannot be read has no files, and a problem that names it. Those
+    of which nothing is chosen are not opened, and none is if their rows are not wanted.
     """
-    paths: dict[Path, Path] = {}
+    traces: dict[Path, str] = {}
     for word in words:
-        for path in _expand(str(word)):
-            paths.setdefault(path.resolve(), path)
-    names = _names(list(paths))
+        for trace in named_traces(str(word)):
+            traces.setdefault(_path(trace).resolve(), trace)
+    names = _names(list(traces))
+    left_out = chosen.left_out(list(traces.values()))
     sources: list[Source] = []
     unreadable: list[TraceFormatError] = []
-    for resolved, path in paths.items():
+    for resolved, trace in traces.items():
+        name, path = names[resolved], _path(trace)
+        if trace in left_out or not opened:
+            sources.append(Source(name, trace, path, None, left_out=trace in left_out))
+            continue
+        path = local_trace(trace)
         try:
-            sources.append(_open(path, names[resolved]))
+            sources.append(Source(name, trace, path, _open(path, chosen)))
         except TraceFormatError as error:
             if not (path / HEADER_NAME).is_file():
                 raise  # no trace at all: a slip in the command, not damage
             unreadable.append(error)
             problem = f"{error}; this trace is left out"
-            sources.append(Source(names[resolved], path, None, [problem]))
+            sources.append(Source(name, trace, path, None, [problem]))
     if unreadable and len(unreadable) == len(sources):
         raise unreadable[0]
     return sources
 
 
-def _expand(word: str) -> list[Path]:
-    return [local_trace(trace) for trace in named_traces(word)]
+def _path(trace: str) -> Path:
+    """Where it lies, or its copy will."""
+    return known_copy(trace) if is_url(trace) else Path(trace)
 
 
 def _names(paths: Sequence[Path]) -> dict[Path, str]:
@@ -101,11 +116,12 @@ def _names(paths: Sequence[Path]) -> dict[Path, str]:
     return names
 
 
-def _open(path: Path, name: str) -> Source:
+def _open(path: Path, chosen: Chosen) -> Snapshot:
     snapshot = open_snapshot(path)
-    # Before DuckDB reads any of it: it knows nothing of checksums.
-    snapshot.verify(decode=False)
-    return Source(name, path, snapshot)
+    if not chosen.is_part:  # else what is chosen is verified as it is read
+        # Before DuckDB reads any of it: it knows nothing of checksums.
+        snapshot.verify(decode=False)
+    return snapshot
 
 
 def drop_unreadable(source: Source) -> int:

@@ -117,7 +117,7 @@ def _era(version: str | None) -> CronJobEra:
 
 def _surroundings(cursor: Any, trace: str) -> Surroundings:
     end = cursor.execute(
-        "SELECT max(recv_ns) FROM internal._rows WHERE trace = ?", [trace]
+        "SELECT max(trace_end_ns) FROM internal._ends WHERE trace = ?", [trace]
     ).fetchone()[0]
     gaps = [(r["from_ns"], r["until_ns"]) for r in _rows(cursor, _BLIND, trace=trace)]
     pauses = [(r["from_ns"], r["until_ns"]) for r in _rows(cursor, _LEADERLESS, trace=trace)]

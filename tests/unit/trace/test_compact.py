@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -10,10 +11,15 @@ import pytest
 from tests.unit.trace.test_writer import fill
 from tracekit.errors import TraceFormatError
 from tracekit.trace.format import narrow_file, segments
+from tracekit.trace.format.manifest import Manifest, read_manifest, write_manifest
+from tracekit.trace.format.model import RowType, TraceHeader
 from tracekit.trace.format.schema import NAMES, SCHEMA
+from tracekit.trace.format.seal import sealed_document
 from tracekit.trace.reading.reader import TraceReader
+from tracekit.trace.stores.namespaces import lacks_namespace
 from tracekit.trace.writing import compact
 from tracekit.trace.writing.compact import Compactor
+from tracekit.trace.writing.whole import compact_in_place
 from tracekit.trace.writing.writer import TraceWriter
 
 FLUSHES, ROWS = 20, 3
@@ -163,3 +169,47 @@ def test_overlapping_segments_are_an_error(scattered):
     (path / "log" / segments.segment_name(1, 4)).write_bytes(b"")
     with pytest.raises(TraceFormatError, match="overlap"):
         TraceReader(path)
+
+
+def test_a_compaction_of_the_whole_says_which_namespaces_there_are(tmp_path: Path) -> None:
+    """And who appends leaves it out again: nobody has looked at the new rows."""
+    trace = tmp_path / "t"
+    with TraceWriter(trace, TraceHeader()) as writer:
+        for name in ("b", "a", "b"):
+            writer.append("jobs", RowType.ADDED, 1, job(name))
+    assert manifest_of(trace).namespaces is None
+    assert not manifest_of(trace).lacks("c")
+    rows = manifest_of(trace).rows
+    compact_in_place(trace)
+    assert manifest_of(trace) == Manifest(rows, manifest_of(trace).trace, frozenset({"a", "b"}))
+    assert manifest_of(trace).lacks("c")
+    assert not manifest_of(trace).lacks("a")
+    assert lacks_namespace(str(trace), "c")
+    assert not lacks_namespace(str(tmp_path / "nothing"), "c")
+    writer = TraceWriter(trace, append=True)
+    writer.append("jobs", RowType.ADDED, 1, job("c"))
+    writer.flush()
+    assert manifest_of(trace).namespaces is None
+    writer.close(compact=True)
+    assert manifest_of(trace).namespaces == {"a", "b", "c"}
+
+
+def manifest_of(trace: Path) -> Manifest:
+    found = read_manifest(trace, sealed=True)
+    assert found is not None
+    return found
+
+
+def job(namespace: str) -> dict[str, object]:
+    metadata = {"namespace": namespace, "name": "j", "uid": namespace, "resourceVersion": "1"}
+    return {"kind": "Job", "apiVersion": "batch/v1", "metadata": metadata}
+
+
+def test_a_manifest_names_no_more_namespaces_than_it_has_room_for(tmp_path: Path) -> None:
+    many = frozenset(f"n{number}" for number in range(5000))
+    write_manifest(tmp_path, Manifest(1, None, many))
+    assert manifest_of(tmp_path).namespaces is None
+    document = sealed_document({"rows": 1, "trace": None, "namespaces": "a"})
+    (tmp_path / "manifest.json").write_text(json.dumps(document))
+    with pytest.raises(TraceFormatError, match="does not say which namespaces"):
+        manifest_of(tmp_path)

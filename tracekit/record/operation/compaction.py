@@ -18,6 +18,7 @@ from pathlib import Path
 
 from tracekit.trace.format.segments import live_segments
 from tracekit.trace.writing.compact import FAN_IN, Compactor
+from tracekit.trace.writing.whole import note_namespaces
 
 #: Smaller than an importer's segments: the process must stay small beside a recorder.
 SEGMENT_ROWS = 32_768
@@ -105,6 +106,7 @@ def main(arguments: list[str]) -> None:
             return
     if _FINISH in arguments:
         Compactor(trace, narrow=True).finish()
+        note_namespaces(trace)
 
 
 if __name__ == "__main__":

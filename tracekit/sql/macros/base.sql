@@ -1,7 +1,7 @@
 CREATE MACRO utc(ns) AS make_timestamp(ns // 1000);
 
 --- trace_end(): when the last row of the traces was received (UTC): the end of what is known.
-CREATE MACRO trace_end() AS (SELECT make_timestamp(max(recv_ns) // 1000) FROM internal._rows);
+CREATE MACRO trace_end() AS (SELECT make_timestamp(max(trace_end_ns) // 1000) FROM internal._ends);
 
 CREATE MACRO seconds_between(from_ns, until_ns) AS (until_ns - from_ns) / 1e9;
 

@@ -81,9 +81,6 @@ failed_indexes AS (
   WHERE stream = 'jobs' AND failed_indexes IS NOT NULL
   GROUP BY ALL
 ),
-ends_of_traces AS (
-  SELECT trace, max(recv_ns) AS trace_end_ns FROM internal._rows GROUP BY ALL
-),
 joined AS (
   SELECT pods.*, ends.last_exit, ends.last_message, deletions.deleted_by, deletions.delete_evidence,
          failed_indexes.failed_indexes, trace_end_ns,
@@ -98,7 +95,7 @@ joined AS (
   LEFT JOIN failed_indexes
     ON failed_indexes.trace = pods.trace AND failed_indexes.namespace = pods.namespace
     AND failed_indexes.job_uid = pods.job_uid
-  LEFT JOIN ends_of_traces ON ends_of_traces.trace = pods.trace
+  LEFT JOIN internal._ends ON internal._ends.trace = pods.trace
 )
 SELECT trace, namespace, job, job_uid, index,
        row_number() OVER (

@@ -37,7 +37,7 @@ levels AS (
   SELECT trace, namespace, job_uid, ns, sum(step) OVER w AS running,
          coalesce(lead(ns) OVER w, trace_end_ns) AS next_ns
   FROM changes
-  JOIN (SELECT trace, max(recv_ns) AS trace_end_ns FROM internal._rows GROUP BY ALL) AS ends
+  JOIN internal._ends AS ends
     USING (trace)
   WINDOW w AS (PARTITION BY trace, namespace, job_uid ORDER BY ns)
 )

@@ -82,9 +82,7 @@ pods AS (
          count(*) FILTER (coalesce(ended_ns, gone_ns) IS NULL) AS unended,
          sum(coalesce(ended_ns, gone_ns, trace_end_ns) - bound_ns) / 1e9 AS pod_s
   FROM all_pods
-  LEFT JOIN (
-    SELECT trace, max(recv_ns) AS trace_end_ns FROM internal._rows GROUP BY ALL
-  ) AS ends_of_traces USING (trace)
+  LEFT JOIN internal._ends AS ends_of_traces USING (trace)
   GROUP BY ALL
 ),
 changes AS (

@@ -50,7 +50,7 @@ FROM (
   FROM known
   LEFT JOIN others USING (trace, namespace, cronjob_uid)
 ) AS known
-JOIN (SELECT trace, utc(max(recv_ns)) AS trace_end_at FROM internal._rows GROUP BY ALL) AS ends
+JOIN (SELECT trace, utc(trace_end_ns) AS trace_end_at FROM internal._ends) AS ends
   USING (trace)
 GROUP BY known.trace, known.namespace, known.cronjob, cronjob_uid, schedule, last_success_at, last_job
 ORDER BY last_success_at NULLS FIRST;

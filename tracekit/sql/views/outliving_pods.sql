@@ -33,7 +33,7 @@ pairs AS (
          trace_end_ns
   FROM internal._pods AS pods
   JOIN job_ends USING (trace, namespace, job_uid)
-  JOIN (SELECT trace, max(recv_ns) AS trace_end_ns FROM internal._rows GROUP BY ALL) AS ends
+  JOIN internal._ends AS ends
     USING (trace)
 )
 SELECT pairs.trace, pairs.namespace, pairs.job, job_uid, pod, pod_uid, node, job_end COLLATE NOCASE AS job_end,

@@ -3,7 +3,8 @@
 Segments say by their names which rows they hold, and verify themselves (`seal.py`); what they
 cannot tell is that the last of them, or the whole log, is gone. The manifest says how many rows
 were flushed at least. A writer replaces it after each segment is in place, so it never promises
-more than there is; a reader reads it before it lists the log. Compaction changes nothing in it.
+more than there is; a reader reads it before it lists the log. A compaction of the whole trace adds
+which namespaces there are, so that who wants another one need not look at the log.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from tracekit.trace.format.opening import read_inside
 from tracekit.trace.format.seal import DamageError, check_document, sealed_document
 
 _BYTES_MAX = 1 << 20
+#: Of more none is named: a manifest is small.
+_NAMESPACES_MAX = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,12 @@ class Manifest:
     rows: int = 0
     #: What the seals of all segments name; None before the first.
     trace: str | None = None
+    #: The namespaces that rows may be of; None: nobody has looked.
+    namespaces: frozenset[str] | None = None
+
+    def lacks(self, namespace: str) -> bool:
+        """Whether no row of the trace is of a namespace."""
+        return self.namespaces is not None and namespace not in self.namespaces
 
 
 def read_manifest(trace: Path, *, sealed: bool) -> Manifest | None:
@@ -50,10 +59,17 @@ def read_manifest(trace: Path, *, sealed: bool) -> Manifest | None:
     except OSError as error:
         raise _damaged(path, error) from error
     try:
-        document = json.loads(content)
-        return _parse(document)
-    except (ValueError, RecursionError, DamageError) as error:
+        return parse_manifest(content)
+    except DamageError as error:
         raise _damaged(path, error) from error
+
+
+def parse_manifest(content: bytes) -> Manifest:
+    """What a manifest says; `DamageError` if it cannot be believed."""
+    try:
+        return _parse(json.loads(content))
+    except (ValueError, RecursionError) as error:
+        raise DamageError(str(error)) from error
 
 
 def _parse(document: Any) -> Manifest:
@@ -62,7 +78,12 @@ def _parse(document: Any) -> Manifest:
     rows, identity = document.get("rows"), document.get("trace")
     if type(rows) is not int or rows < 0 or not (identity is None or isinstance(identity, str)):
         raise DamageError("it does not say how many rows there are")
-    return Manifest(rows, identity)
+    names = document.get("namespaces")
+    if names is not None and not (
+        isinstance(names, list) and all(isinstance(name, str) for name in names)
+    ):
+        raise DamageError("it does not say which namespaces there are")
+    return Manifest(rows, identity, None if names is None else frozenset(names))
 
 
 def _damaged(path: Path, error: Exception) -> TraceFormatError:
@@ -71,7 +92,10 @@ def _damaged(path: Path, error: Exception) -> TraceFormatError:
 
 def write_manifest(trace: Path, manifest: Manifest) -> None:
     """Replace the manifest of the trace."""
-    document = sealed_document({"rows": manifest.rows, "trace": manifest.trace})
+    told: dict[str, Any] = {"rows": manifest.rows, "trace": manifest.trace}
+    if manifest.namespaces is not None and len(manifest.namespaces) <= _NAMESPACES_MAX:
+        told["namespaces"] = sorted(manifest.namespaces)
+    document = sealed_document(told)
     # The rename need not survive a power cut: an older manifest only promises less.
     content = json.dumps(document).encode() + b"\n"
     replace_file(trace / MANIFEST_NAME, content, durable_name=False)

@@ -21,17 +21,21 @@ from tracekit.errors import TraceFormatError
 
 #: A pipe must not make the opening wait for somebody who writes to it.
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_CHANGE = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _LINKS = frozenset({errno.ELOOP, errno.EMLINK})
 
 
-def open_inside(trace: Path, *names: str) -> BinaryIO:
-    """Open the file `trace/names…` for reading; `FileNotFoundError` if it is not there."""
+def open_inside(trace: Path, *names: str, change: bool = False) -> BinaryIO:
+    """Open the file `trace/names…` for reading; `FileNotFoundError` if it is not there.
+
+    `change`: for writing into it, too.
+    """
     path = trace.joinpath(*names)
     with _folder(trace, *names[:-1]) as folder:
         try:
-            descriptor = _opened(names[-1], folder)
+            descriptor = _opened(names[-1], folder, _CHANGE if change else _READ)
         except OSError as error:
             raise _explained(error, path) from error
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -39,16 +43,16 @@ def open_inside(trace: Path, *names: str) -> BinaryIO:
         raise TraceFormatError(
             f"{path} is not a plain file: a trace has only files and folders; take it out"
         )
-    return os.fdopen(descriptor, "rb", buffering=0)
+    return os.fdopen(descriptor, "rb+" if change else "rb", buffering=0)
 
 
-def _opened(name: str, folder: int) -> int:
+def _opened(name: str, folder: int, how: int) -> int:
     try:
-        return os.open(name, _READ, dir_fd=folder)
+        return os.open(name, how, dir_fd=folder)
     except OSError as error:
         if error.errno != errno.EMFILE or not more_files():
             raise
-    return os.open(name, _READ, dir_fd=folder)
+    return os.open(name, how, dir_fd=folder)
 
 
 def more_files() -> bool:

@@ -182,10 +182,29 @@ def _parse(match: re.Match[bytes], size: int) -> Seal:
     )
 
 
-def verify_part(descriptor: int, part: Part, what: str) -> None:
-    """Compare a range of a file with its digest."""
-    if _digest_of(descriptor, part.offset, part.length) != part.digest:
-        raise DamageError(f"{what} is not what was written: the checksum differs")
+def part_fits(descriptor: int, part: Part) -> bool:
+    """Whether a range of a file has its digest."""
+    return _digest_of(descriptor, part.offset, part.length) == part.digest
+
+
+def content_fits(content: bytes, part: Part) -> bool:
+    """The same of bytes that are to become that range."""
+    return _hash(content) == part.digest
+
+
+def rest_offset(end: bytes, size: int) -> int:
+    """From where on a segment of so many bytes must be there to be opened, by its last bytes.
+
+    More of them are needed where it says less than they begin at; without a seal, all are.
+    """
+    length = int.from_bytes(end[-_END_BYTES:-4], "little") + _END_BYTES
+    if end[-4:] != _MAGIC or length > min(size, FOOTER_BYTES_MAX):
+        return 0
+    if length > len(end):
+        return size - length
+    place = end.rfind(_START)
+    match = _SEAL.match(end, place) if place >= 0 else None
+    return min(int(match["rest"], 16), size - length) if match is not None else 0
 
 
 def _digest_of(descriptor: int, offset: int, length: int) -> str:

@@ -35,9 +35,10 @@ from tracekit.trace.format.rows import MEMORY_SCHEMA
 from tracekit.trace.format.schema import FILE_ORDER, NAMES, TEXT_COLUMNS
 from tracekit.trace.format.seal import (
     DamageError,
+    content_fits,
     footer_metadata,
+    part_fits,
     read_footer,
-    verify_part,
     whole_digest,
 )
 from tracekit.trace.format.segments import FORMAT_KEY, sorted_order
@@ -45,6 +46,7 @@ from tracekit.trace.reading.selection import Bounds, Selection
 
 if TYPE_CHECKING:
     from tracekit.trace.format.segments import Segment
+    from tracekit.trace.stores.origin import Origin
 
 #: What pyarrow raises at bytes that are not what they should be.
 _READ_ERRORS = (pa.ArrowException, OSError, ValueError, LookupError, OverflowError, MemoryError)
@@ -66,11 +68,15 @@ class SegmentFile:
     `FileNotFoundError` if it is gone, `DamageError` if it cannot be believed.
     """
 
-    def __init__(self, segment: Segment, vouched: Vouched | None = None) -> None:
+    def __init__(
+        self, segment: Segment, vouched: Vouched | None = None, origin: Origin | None = None
+    ) -> None:
+        """`origin`: where the row groups come from that are not in the file yet."""
         self.segment = segment
+        self._origin = origin
         trace = segment.path.parent.parent
         with _damage():
-            self._file = open_inside(trace, LOG_DIR, segment.path.name)
+            self._file = open_inside(trace, LOG_DIR, segment.path.name, change=origin is not None)
             self._footer = read_footer(self.fileno())
             self._require(vouched or Vouched())
             self._source = pa.PythonFile(self._file, mode="r")
@@ -152,11 +158,35 @@ class SegmentFile:
                 self.read(group, NAMES)
 
     def _verify(self, group: int) -> None:
+        if self.is_sealed and group not in self._verified and not self.bring(group):
+            raise DamageError(
+                f"its row group {group} is not what was written: the checksum differs"
+            )
+
+    def bring(self, group: int) -> bool:
+        """See that a row group is there; whether it is what was written.
+
+        Of a copy that has only some of them what is not there has not its digest, and is fetched.
+        """
         seal = self._footer.seal
-        if seal is not None and group not in self._verified:
-            with _damage():
-                verify_part(self.fileno(), seal.groups[group], f"its row group {group}")
+        if seal is None or group in self._verified:
+            return True
+        part = seal.groups[group]
+        with _damage():
+            fits = part_fits(self.fileno(), part)
+        if not fits and self._origin is not None:
+            content = self._origin.read(self.segment.path.name, part.offset, part.length)
+            fits = content_fits(content, part)
+            if fits:
+                self._origin.keep(self.fileno(), content, part.offset)
+        if fits:
             self._verified.add(group)
+        return fits
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether some of its row groups may still lie elsewhere."""
+        return self._origin is not None
 
     def _check_version(self) -> None:
         text = (self._parquet.metadata.metadata or {}).get(FORMAT_KEY, b"")
@@ -210,6 +240,19 @@ class SegmentFile:
                 return False
         keys = selection.keys
         return keys is None or keys.may_lie(*(self._bounds(group, n) for n in ("namespace", "job")))
+
+    def may_lack(self, group: int, name: str) -> bool:
+        """False only if the statistics say that every row of the row group has a value."""
+        return self._bounds(group, name).nulls
+
+    @property
+    def newest_ns(self) -> int | None:
+        """When its last row was received; None if there is none with a time."""
+        bounds = [self._bounds(group, "recv_ns") for group in range(self.row_groups)]
+        if all(bound.high is not None for bound in bounds):
+            return max((int(bound.high) for bound in bounds), default=None)
+        times = [self.read(group, ("recv_ns",))["recv_ns"] for group in range(self.row_groups)]
+        return max((at for each in times if (at := pc.max(each).as_py()) is not None), default=None)
 
     def _bounds(self, group: int, name: str) -> Bounds:
         leaf = self._leaves.get(name, self._leaves.get(ARRIVAL + name))

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from tracekit.trace.format.schema import SORT_KEYS
 from tracekit.trace.format.segments import own_dictionaries, sorted_order
+from tracekit.trace.reading.bringing import bring
 from tracekit.trace.reading.selection import Selection
 
 #: Rows that are handed out at a time (a larger group is handed out whole).
@@ -88,6 +89,7 @@ def iterate_groups(
         for group in range(file.row_groups)
         if file.may_match(group, only)
     ]
+    bring(parts)
     names = list(dict.fromkeys([*columns, *SORT_KEYS, *sorted(only.columns())]))
     if sum(file.rows_in(group) for file, group in parts) <= _SORTED_ROWS:
         tables = [part.wanted(names, only) for part in parts]

@@ -20,6 +20,7 @@ from tracekit.trace.format.model import Gap, RowType, StreamSummary
 from tracekit.trace.format.schema import NAMES, TYPED_COLUMNS
 from tracekit.trace.format.seal import DamageError
 from tracekit.trace.format.segments import Segment
+from tracekit.trace.reading.bringing import brought
 from tracekit.trace.reading.files import SegmentFile, damaged_segment, empty
 from tracekit.trace.reading.groups import Group, iterate_groups
 from tracekit.trace.reading.losses import LostFile, lost_files
@@ -157,6 +158,16 @@ class TraceReader:
         if unknown:
             raise TraceFormatError(f"a trace has no column {unknown[0]}: see docs/trace-format.md")
         wanted = list(dict.fromkeys([*columns, *sorted(selection.columns()), "seq"]))
+        for file, group in brought(self._matching(selection)):
+            try:
+                table = selection.filter(file.read(group, wanted, selection))
+            except DamageError as error:
+                raise TraceFormatError(damaged_segment(file.segment, error)) from error
+            if table.num_rows:
+                yield table.select(list(columns))
+
+    def _matching(self, selection: Selection) -> Iterator[tuple[SegmentFile | LostFile, int]]:
+        """The row groups that may hold a wanted row."""
         for file in self._files:
             segment = file.segment
             if selection.last_seq is not None and segment.first > selection.last_seq:
@@ -164,14 +175,8 @@ class TraceReader:
             if selection.first_seq is not None and segment.last < selection.first_seq:
                 continue
             for group in range(file.row_groups):
-                if not file.may_match(group, selection):
-                    continue
-                try:
-                    table = selection.filter(file.read(group, wanted, selection))
-                except DamageError as error:
-                    raise TraceFormatError(damaged_segment(segment, error)) from error
-                if table.num_rows:
-                    yield table.select(list(columns))
+                if file.may_match(group, selection):
+                    yield file, group
 
     def table(self, columns: Sequence[str] = TYPED_COLUMNS, **selection: Any) -> pa.Table:
         """The wanted rows as one table, in order of arrival."""
@@ -213,7 +218,7 @@ class TraceReader:
         """The rows of some row groups, by their number among all."""
         everything = Selection()
         numbered = ((file, group) for file in self._files for group in range(file.row_groups))
-        for file, group in islice(numbered, first, end):
+        for file, group in brought(islice(numbered, first, end)):
             try:
                 yield file.read(group, columns, everything)
             except DamageError as error:

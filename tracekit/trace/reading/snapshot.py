@@ -17,7 +17,10 @@ from tracekit.trace.format.manifest import Manifest, read_manifest
 from tracekit.trace.format.model import LOG_DIR, TraceHeader
 from tracekit.trace.format.seal import DamageError
 from tracekit.trace.format.segments import Segment, all_segments, missing_ranges, split_covered
+from tracekit.trace.reading.bringing import bring
 from tracekit.trace.reading.files import SegmentFile, Vouched, damaged_segment
+from tracekit.trace.stores.origin import Origin
+from tracekit.trace.stores.place import origin_of
 
 _TRIES = 1000
 
@@ -43,12 +46,20 @@ class Snapshot:
     header: TraceHeader
     files: list[SegmentFile]
     losses: list[Loss] = field(default_factory=list)
+    #: Where the rest of it lies, if this is a copy.
+    origin: Origin | None = None
+
+    @property
+    def word(self) -> str:
+        """What names the trace on any machine that can read it."""
+        return self.origin.url if self.origin is not None else str(self.path)
 
     def verify(self, *, decode: bool = True) -> None:
         """Read all files to their end; those that prove damaged become losses.
 
         A file without checksums is decoded instead, if that is wanted.
         """
+        bring((file, group) for file in self.files for group in range(file.row_groups))
         for file in list(self.files):
             try:
                 if decode or file.is_sealed:
@@ -58,6 +69,7 @@ class Snapshot:
 
     def is_as_sealed(self) -> bool:
         """Whether all bytes fit their checksums, as far as there are any; changes nothing."""
+        bring((file, group) for file in self.files for group in range(file.row_groups))
         try:
             for file in self.files:
                 if file.is_sealed:
@@ -85,26 +97,26 @@ def open_snapshot(trace: Path) -> Snapshot:
     header = read_header(trace)
     # Before the log is listed: what the manifest promises is in place by then.
     manifest = read_manifest(trace, sealed=header.sealed_from is not None) or Manifest()
-    vouched = Vouched(header.sealed_from, manifest.trace)
+    vouched, origin = Vouched(header.sealed_from, manifest.trace), origin_of(trace)
     for _ in range(_TRIES):
         segments = _listed(trace, manifest.rows)
-        opened = _opened(segments, vouched)
+        opened = _opened(segments, vouched, origin)
         if opened is not None:
             files, losses = opened
             losses += _lost(trace, segments, manifest.rows)
-            return Snapshot(trace, header, files, sorted(losses))
+            return Snapshot(trace, header, files, sorted(losses), origin)
     raise _too_fast(trace)
 
 
 def _opened(
-    segments: list[Segment], vouched: Vouched
+    segments: list[Segment], vouched: Vouched, origin: Origin | None
 ) -> tuple[list[SegmentFile], list[Loss]] | None:
     """All of the segments opened, or nothing if one was merged away since they were listed."""
     files: list[SegmentFile] = []
     losses: list[Loss] = []
     for segment in segments:
         try:
-            files.append(SegmentFile(segment, vouched))
+            files.append(SegmentFile(segment, vouched, origin))
         except FileNotFoundError:
             for file in files:
                 file.close()

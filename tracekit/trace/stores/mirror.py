@@ -1,11 +1,11 @@
 """Copies of traces that lie in object storage, kept on this machine and brought up to date.
 
-A trace is a small header and files that are never changed once in place, so a copy is the whole of
-it or lacks only its newest files: each time a URL is opened its folder is listed, and only what is
-new is fetched. Everything that reads a trace then reads the copy, its verdicts are kept beside it,
-and a second look at a trace of gigabytes costs one listing. Which files count is decided on the
-names alone, as for a trace in a directory (`trace/format/segments.py`): what compaction has
-merged is not fetched.
+A trace is a small header and files that are never changed once in place: each time a URL is opened
+its folder is listed, and only what is new is fetched. Of a large file that is the end, which says
+where its row groups lie and what they must come to; these follow when they are read (`origin.py`).
+Everything that reads a trace then reads the copy, its verdicts are kept beside it, and a second
+look at a trace of gigabytes costs one listing. Which files count is decided on the names alone, as
+for a trace in a directory (`trace/format/segments.py`): what compaction has merged is not fetched.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from fnmatch import fnmatchcase
 from glob import has_magic
 from pathlib import Path
+from typing import IO, Any
 from urllib.parse import quote
 
 from pyarrow import fs
@@ -26,12 +26,14 @@ from pyarrow import fs
 from tracekit.errors import TraceFormatError
 from tracekit.trace.format.header import replace_file
 from tracekit.trace.format.model import HEADER_NAME, LOG_DIR, MANIFEST_NAME
+from tracekit.trace.format.seal import rest_offset
 from tracekit.trace.format.segments import (
     TEMPORARY_PREFIX,
     all_segments,
     named_segments,
     split_covered,
 )
+from tracekit.trace.stores.origin import Origin, count_fetched
 from tracekit.trace.stores.place import CACHE_VARIABLE, cache_folder
 from tracekit.trace.stores.store import Address, Store, complaints, open_store
 
@@ -40,15 +42,19 @@ STATE_NAME = ".mirror.json"
 _AT_ONCE = 8
 _ROUNDS = 5
 _CHUNK = 1 << 20
+#: Fetched whole: requests cost more than such a file's bytes.
+_WHOLE_BYTES = 256 << 10
+#: Fetched of the end of every other file; most footers are smaller.
+_END_BYTES = 64 << 10
 
 Stamp = list[int | None]
 
 
-def mirrored(url: str) -> Path:
-    """The directory of an up-to-date copy of the trace that a URL names."""
+def mirrored(url: str) -> tuple[Path, Origin]:
+    """The directory of an up-to-date copy of the trace that a URL names, and its origin."""
     store = open_store(url)
     with complaints(store.address):
-        return _brought_up_to_date(store)
+        return _brought_up_to_date(store), Origin(store)
 
 
 def matching(pattern: str) -> list[str]:
@@ -147,7 +153,7 @@ def _fetch_trace(store: Store, target: Path) -> None:
     new = [name for name in wanted if not _is_there(target, name, wanted[name], known)]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         fetched = [
-            pool.submit(_fetch, store, f"{log}/{name}", target / LOG_DIR / name) for name in new
+            pool.submit(_fetch, store, listing[name], target / LOG_DIR / name) for name in new
         ]
         for one in fetched:
             one.result()
@@ -172,18 +178,38 @@ def _content(store: Store, name: str) -> bytes | None:
         return None
     with store.files.open_input_stream(f"{store.path}/{name}") as source:
         content: bytes = source.read()
+    count_fetched(len(content))
     return content
 
 
-def _fetch(store: Store, path: str, target: Path) -> None:
-    """Fetch one file under a temporary name and put it in place whole."""
+def _fetch(store: Store, info: fs.FileInfo, target: Path) -> None:
+    """Fetch one file, or its end, under a temporary name and put it in place."""
     temporary = target.with_name(f"{TEMPORARY_PREFIX}{os.getpid()}-{target.name}")
     try:
-        with store.files.open_input_stream(path) as source, temporary.open("wb") as copy:
-            shutil.copyfileobj(source, copy, _CHUNK)
+        with temporary.open("wb") as copy:
+            if store.reads_ranges and (info.size or 0) > _WHOLE_BYTES:
+                with store.files.open_input_file(info.path) as source:
+                    _copy_end(source, info.size, copy)
+            else:
+                with store.files.open_input_stream(info.path) as source:
+                    while chunk := source.read(_CHUNK):
+                        count_fetched(copy.write(chunk))
         temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _copy_end(source: Any, size: int, copy: IO[bytes]) -> None:
+    """Copy what of a file must be there for it to be opened; a hole is left for the rest."""
+    start, end = size, b""
+    wanted = max(0, size - _END_BYTES)
+    while wanted < start:
+        end = source.read_at(start - wanted, wanted) + end
+        start, wanted = wanted, rest_offset(end, size)
+    count_fetched(len(end))
+    copy.truncate(size)
+    copy.seek(start)
+    copy.write(end)
 
 
 def _stamp(info: fs.FileInfo) -> Stamp:

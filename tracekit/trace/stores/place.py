@@ -8,8 +8,15 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tracekit.trace.stores.origin import Origin
 
 CACHE_VARIABLE = "TRACEKIT_CACHE_DIR"
+#: From where the copies come that this process has brought up to date. Only a word of the user's
+#: names an origin: nothing that lies in the directory of a trace does.
+_origins: dict[Path, Origin] = {}
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://.+", re.IGNORECASE)
 
 
@@ -24,7 +31,14 @@ def local_trace(word: str | Path) -> Path:
         return Path(word)
     from tracekit.trace.stores.mirror import mirrored  # noqa: PLC0415 - slow to import
 
-    return mirrored(word)
+    copy, origin = mirrored(word)
+    _origins[copy] = origin
+    return copy
+
+
+def origin_of(trace: Path) -> Origin | None:
+    """Where the rest of a copy lies; None for the directory of a trace that is whole."""
+    return _origins.get(trace)
 
 
 def expand_url(pattern: str) -> list[str]:

@@ -6,6 +6,7 @@ Such names sort by time.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -61,19 +62,24 @@ def overlapping(
     A trace that a rotation ended has nothing of later than the beginning of the next one in its
     folder, but for a moment; those that are named otherwise may hold anything.
     """
-    begun = {trace: begun_ns(trace) for trace in traces}
-    by_folder: dict[str, list[int]] = {}
-    for trace, at_ns in begun.items():
+    placed = [(trace, _folder_of(trace), begun_ns(trace)) for trace in traces]
+    by_folder: dict[str, set[int]] = {}
+    for _, folder, at_ns in placed:
         if at_ns is not None:
-            by_folder.setdefault(trace.rstrip("/").rpartition("/")[0], []).append(at_ns)
+            by_folder.setdefault(folder, set()).add(at_ns)
+    begins = {folder: sorted(times) for folder, times in by_folder.items()}
     kept = []
-    for trace, at_ns in begun.items():
+    for trace, folder, at_ns in placed:
         if at_ns is not None:
-            folder = by_folder[trace.rstrip("/").rpartition("/")[0]]
-            ended_ns = min((other for other in folder if other > at_ns), default=None)
+            next_at = bisect_right(begins[folder], at_ns)
+            ended_ns = begins[folder][next_at] if next_at < len(begins[folder]) else None
             if until_ns is not None and at_ns - _SLACK_NS > until_ns:
                 continue
             if from_ns is not None and ended_ns is not None and ended_ns + _SLACK_NS < from_ns:
                 continue
         kept.append(trace)
     return kept, len(traces) - len(kept)
+
+
+def _folder_of(trace: str) -> str:
+    return trace.rstrip("/").rpartition("/")[0]

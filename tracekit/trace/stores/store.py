@@ -23,6 +23,7 @@ from tracekit.errors import TraceFormatError
 
 _SAME = {"s3a": "s3", "gcs": "gs", "az": "abfs", "abfss": "abfs"}
 _WEB = ("http", "https")
+_BY_RANGE = ("s3", "gs", "abfs")
 _TRIES = 3
 _CONNECT_S = 10
 _REQUEST_S = 60
@@ -68,6 +69,11 @@ class Store:
     address: Address
     files: fs.FileSystem
     path: str
+
+    @property
+    def reads_ranges(self) -> bool:
+        """Whether a part of a file can be had without the rest of it, whatever the server."""
+        return self.address.scheme in _BY_RANGE
 
     def listed(self, path: str) -> dict[str, fs.FileInfo]:
         """What lies directly under a path, by name; nothing if there is no such folder."""

@@ -10,12 +10,15 @@ import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import pyarrow.compute as pc
+
 from tracekit import __version__
 from tracekit.errors import TraceFormatError
 from tracekit.trace.format.header import read_header, sync_directory, sync_file, write_header
-from tracekit.trace.format.manifest import Manifest, write_manifest
+from tracekit.trace.format.manifest import Manifest, read_manifest, write_manifest
 from tracekit.trace.format.model import FORMAT_VERSION, LOG_DIR, WIDE_VERSION
 from tracekit.trace.format.opening import new_file
+from tracekit.trace.format.seal import DamageError
 from tracekit.trace.format.segments import remove_temporaries
 from tracekit.trace.reading.snapshot import Snapshot, open_snapshot
 from tracekit.trace.writing.compact import Compactor
@@ -89,7 +92,32 @@ def _manifest(snapshot: Snapshot) -> Manifest:
     """What the files there are promise."""
     files = snapshot.files
     identity = next((file.identity for file in files if file.identity is not None), None)
-    return Manifest(files[-1].segment.last + 1 if files else 0, identity)
+    rows = files[-1].segment.last + 1 if files else 0
+    return Manifest(rows, identity, _namespaces(snapshot))
+
+
+def _namespaces(snapshot: Snapshot) -> frozenset[str] | None:
+    """The namespaces of all rows; None where some are lost, or cannot be read."""
+    if snapshot.losses:
+        return None
+    names: set[str | None] = set()
+    try:
+        for file in snapshot.files:
+            for group in range(file.row_groups):
+                names.update(pc.unique(file.read(group, ("namespace",))["namespace"]).to_pylist())
+    except DamageError:
+        return None
+    return frozenset(name for name in names if name is not None)
+
+
+def note_namespaces(trace: Path) -> None:
+    """Say in the manifest which namespaces there are; the caller holds the trace's lock."""
+    header = read_header(trace)
+    known = read_manifest(trace, sealed=header.sealed_from is not None)
+    if known is not None and known.namespaces is None:
+        snapshot = open_snapshot(trace)
+        write_manifest(trace, replace(known, namespaces=_namespaces(snapshot)))
+        _close(snapshot)
 
 
 def _close(snapshot: Snapshot) -> None:

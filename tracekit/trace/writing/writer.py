@@ -50,6 +50,7 @@ from tracekit.trace.reading.files import SegmentFile
 from tracekit.trace.writing.compact import Compactor
 from tracekit.trace.writing.lock import TraceLock
 from tracekit.trace.writing.tail import stream_positions
+from tracekit.trace.writing.whole import note_namespaces
 
 #: zstd levels: a flush of the recorder must be quick, what stays on disk must be small.
 FLUSH_LEVEL = 3
@@ -313,6 +314,7 @@ class TraceWriter:
             self.flush(level=self._level)
             if compact:
                 self._compactor.finish()
+                note_namespaces(self.path)
         finally:
             self.abandon()
 

@@ -1,0 +1,79 @@
+"""Verdicts for `tracekit sql`, judged trace by trace by a crew, and kept as parts."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tracekit.cli.many import Document, ask_crew
+from tracekit.judging.judged import Judge, resolve_era
+from tracekit.judging.kept import verdicts_key
+from tracekit.judging.verdict_table import VERDICT_SCHEMA
+from tracekit.sql.computed import ReplayOptions, named
+from tracekit.sql.sources import Source
+from tracekit.trace.format.limits import are_lifted
+from tracekit.trace.reading.reader import TraceReader
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictsQuestion:
+    """By which rules the traces are judged."""
+
+    run: ClassVar[str] = "verdicts"
+
+    kubernetes_version: str | None
+    feature_gates: str | None
+    process_zone: str | None
+    no_limits: bool
+
+    def answer(self, word: str) -> Document:
+        """The verdicts of a trace, as a Parquet file in base64."""
+        reader = TraceReader(word)
+        rules = (self.kubernetes_version, self.feature_gates, self.process_zone)
+        era = resolve_era(reader, *rules)
+        judge = Judge(reader, era, kept_as=verdicts_key(reader.snapshot, *rules))
+        sink = pa.BufferOutputStream()
+        pq.write_table(judge.verdict_table(), sink, compression="zstd")
+        table = base64.b64encode(sink.getvalue()).decode()
+        return {"problems": reader.problems, "warnings": list(era.warnings), "table": table}
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedByCrew:
+    """Those whom the command line names."""
+
+    processes: int | None
+    scheduler: str | None
+    parts: str | None
+
+    def __call__(self, sources: Sequence[Source], options: ReplayOptions) -> list[pa.Table]:
+        """The verdicts of the traces; of one that cannot be judged none, and it says why."""
+        wanted = [source for source in sources if not source.left_out and not source.is_damaged]
+        if not wanted:
+            return []
+        rules = (options.kubernetes_version, options.gates_text, options.process_zone)
+        documents = ask_crew(
+            [source.word for source in wanted],
+            VerdictsQuestion(*rules, are_lifted()),
+            processes=self.processes,
+            scheduler=self.scheduler,
+            parts=self.parts,
+        )
+        return [_taken(*pair) for pair in zip(wanted, documents, strict=True)]
+
+
+def _taken(source: Source, document: Document) -> pa.Table:
+    """The table of a document; what else it says is told of the trace."""
+    for member in ("error", "unkept"):
+        if member in document:
+            source.unreadable.append(document[member])
+    if "table" not in document:
+        return VERDICT_SCHEMA.empty_table()
+    source.warnings = tuple(document["warnings"])
+    table = pq.read_table(pa.BufferReader(base64.b64decode(document["table"])))
+    return named(table.cast(VERDICT_SCHEMA), source.name)
