@@ -226,6 +226,18 @@ def _success_count(delta: int) -> Callable[[Spec, random.Random], bool]:
     return change
 
 
+def _just_met(job: JobLife) -> bool:
+    """Whether no more pods had succeeded than the success policy asks for when it was met."""
+    met = next((p for p in job.writes() if job.condition(p, "SuccessCriteriaMet")), None)
+    rules = (job.spec.get("successPolicy") or {}).get("rules") or []
+    counts = [rule["succeededCount"] for rule in rules if rule.get("succeededCount")]
+    if met is None or not counts:
+        return False
+    status = job.status(met)
+    uncounted = (status.get("uncountedTerminatedPods") or {}).get("succeeded", ())
+    return bool(status.get("succeeded", 0) + len(uncounted) <= counts[0])
+
+
 def _success_index(spec: Spec, rng: random.Random) -> bool:
     del rng
     for rule in (spec.get("successPolicy") or {}).get("rules") or []:
@@ -414,7 +426,7 @@ KINDS = {
         ended("PodFailurePolicy"),
     ),
     "spec-success-count-more": _in_spec(
-        "spec-success-count-more", "succeededCount +1", _success_count(1), ended("SuccessPolicy")
+        "spec-success-count-more", "succeededCount +1", _success_count(1), _just_met
     ),
     "spec-success-count-less": _in_spec(
         "spec-success-count-less", "succeededCount -1", _success_count(-1), ended("SuccessPolicy")
