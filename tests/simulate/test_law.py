@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.support.random_worlds import VERSIONS, RandomWorld, random_world
+from tests.support.random_worlds import VERSIONS, RandomWorld, random_world, with_slow_answers
 from tracekit.cli.main import main
 from tracekit.judging.judged import Judge, resolve_era
 from tracekit.simulate.draws import SeededDraws
@@ -76,8 +75,7 @@ def test_of_two_starts_the_first_takes_the_deadlines_timer(tmp_path: Path) -> No
 
     Two syncs set startTime where the answer to the first comes before the news of what it wrote.
     """
-    made = random_world(9, "v1.20.15")
-    made = replace(made, timing=replace(made.timing, answer=made.timing.watch_lag))
+    made = with_slow_answers(random_world(9, "v1.20.15"))
     assert not [j for j in judged(made, tmp_path / "t") if j.divergent]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tracekit.cluster.api_server import Refusal
@@ -141,6 +141,11 @@ def random_world(seed: int, version: str | None = None) -> RandomWorld:
             record_lag=(0, rng.choice((5, 15, 200)) * _MS),
         ),
     )
+
+
+def with_slow_answers(made: RandomWorld) -> RandomWorld:
+    """The same world, in which the answer to a request takes as long as its news."""
+    return replace(made, timing=replace(made.timing, answer=made.timing.watch_lag))
 
 
 class _Made:
