@@ -25,6 +25,7 @@ sys.path.insert(0, str(ROOT))
 from bench.bench_scale import workload  # noqa: E402
 from tests.support.s3 import S3, s3_server  # noqa: E402
 from tracekit.crew.alone import Alone  # noqa: E402
+from tracekit.judging import pieces  # noqa: E402
 from tracekit.judging.judged import resolve_era  # noqa: E402
 from tracekit.judging.pieces import JudgeUnits, Pieces  # noqa: E402
 from tracekit.judging.run_context import run_context_of  # noqa: E402
@@ -69,6 +70,7 @@ def unit_of(trace: Path, url: str, which: Callable[[list[int]], int]) -> Callabl
     unit = units[which([unit.rows for unit in units])]
 
     def judge() -> None:
+        pieces._reader.cache_clear()  # noqa: SLF001 - each is another worker
         source = Pieces(TraceReader(url), era, context, Alone()).source
         JudgeUnits(source, era, context).do(unit)
 
