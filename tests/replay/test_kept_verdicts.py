@@ -97,7 +97,7 @@ def test_who_reads_them_imports_no_engine(lie: Path) -> None:
         "import sys; from tracekit.cli.main import main\n"
         "try: main()\n"
         "finally: print([n for n in ('tracekit.judging.engine', 'tracekit.diff.judge', "
-        "'tracekit.replay.search', 'duckdb') if n in sys.modules])"
+        "'tracekit.replay.search', 'duckdb', 'numpy') if n in sys.modules])"
     )
     for words in (("--diff",), ("--job", "t-fixed-completions/three")):
         done = subprocess.run(

@@ -78,6 +78,34 @@ def _watching_the_pipe() -> Iterator[None]:
         raise
 
 
+class _Hider(MetaPathFinder):
+    """Hides what pyarrow imports for its own use, which takes long: it does without the same way.
+
+    pandas is hidden throughout: pyarrow asks of any list whether that is a series. numpy is hidden
+    only while a verb and with it pyarrow are imported: DuckDB needs it for functions of Python,
+    and a controller of another package may.
+    """
+
+    def __init__(self) -> None:
+        self.hidden = {"pandas"}
+
+    def find_spec(self, name: str, *_: object) -> None:
+        if name in self.hidden:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+    @contextmanager
+    def also(self, name: str) -> Iterator[None]:
+        """Hide another one for a while."""
+        self.hidden.add(name)
+        try:
+            yield
+        finally:
+            self.hidden.discard(name)
+
+
+_HIDER = _Hider()  # takes effect where this is the program
+
+
 class MainGroup(LazyGroup):
     """All verbs, with what holds for each of them."""
 
@@ -85,6 +113,11 @@ class MainGroup(LazyGroup):
         """Read the command line; this prints help, too."""
         with _watching_the_pipe():
             return super().make_context(*args, **kwargs)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the verb."""
+        with _HIDER.also("numpy"):
+            return super().get_command(ctx, cmd_name)
 
     def invoke(self, ctx: click.Context) -> object:
         """Run the verb; an answer that lacks a damaged part of a trace has exit status 2."""
@@ -109,17 +142,6 @@ def cli(ctx: click.Context, *, no_limits: bool) -> None:
         ctx.with_resource(lifted())
 
 
-class _WithoutPandas(MetaPathFinder):
-    """Hides pandas: pyarrow imports it to ask of any list whether that is a series; it takes long.
-
-    No verb uses it; where it is not installed, pyarrow does the same without.
-    """
-
-    def find_spec(self, name: str, *_: object) -> None:
-        if name == "pandas":
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-
-
 def main(args: list[str] | None = None) -> None:
     """Run the command line and exit.
 
@@ -127,7 +149,7 @@ def main(args: list[str] | None = None) -> None:
     the output went away (`| head`), as other tools say it that a broken pipe stops.
     """
     if args is None:  # the program, and nobody's notebook
-        sys.meta_path.insert(0, _WithoutPandas())
+        sys.meta_path.insert(0, _HIDER)
     if importlib.util.find_spec("fcntl") is None:
         tell("tracekit runs on Linux and macOS: on Windows run it under WSL")
         sys.exit(COULD_NOT_RUN)
