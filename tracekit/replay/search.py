@@ -251,6 +251,9 @@ class KeyWalker(Backtracking[State, Entry]):
         if write.kind is WriteKind.POD_DELETE:
             job = self.history.job_before(write.rv)
             gone = job is not None and (job.type == "DELETED" or job.view.deleted_ns is not None)
+            owner = write.pod.view.controller if write.pod is not None else None
+            if job is not None and owner is not None and owner.uid != job.view.uid:
+                gone = True  # another Job has its name by now
             told = self.facts.owned_up(write)
             return WriteApart(Apart.FOREIGN, write) if gone and not told else None
         if write.kind is not WriteKind.FINALIZER_REMOVAL:
