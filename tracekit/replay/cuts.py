@@ -180,7 +180,7 @@ class CacheCuts:
             return [0] * (newest - floor + 1)
         counts = self._counts.get(uid)
         if counts is None:
-            counts = self._counts[uid] = PodCounts.of(self.history.pods, uid)
+            counts = self._counts[uid] = PodCounts.of(self.history.pods, job.view)
         return [counts.odds(position, following) for position in range(floor, newest + 1)]
 
     def earliest_ns(self, state: State, cut: Cut) -> int:

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tracekit.kube.views import JobStatus, PodView
+from tracekit.kube.selectors import selector_matches
+from tracekit.kube.views import JobStatus, JobView, PodView
 from tracekit.replay.history import Revision
 
 
@@ -22,20 +23,23 @@ class PodCounts:
     finished: list[int] = field(default_factory=lambda: [0])
 
     @classmethod
-    def of(cls, pods: Sequence[Revision[PodView]], job_uid: str) -> PodCounts:
-        """Count along the whole stream."""
+    def of(cls, pods: Sequence[Revision[PodView]], job: JobView) -> PodCounts:
+        """Count along the whole stream, the pods that a sync does not release."""
         counts = cls()
         ready = 0
         finished: set[str] = set()
         is_ready: set[str] = set()
         for revision in pods:
             pod = revision.view
-            if pod.controller is not None and pod.controller.uid == job_uid:
-                now = revision.type != "DELETED" and pod.active and pod.ready
+            if pod.controller is not None and pod.controller.uid == job.uid:
+                kept = selector_matches(job.spec.selector, pod.labels)
+                now = kept and revision.type != "DELETED" and pod.active and pod.ready
                 if now != (pod.uid in is_ready):
                     ready += 1 if now else -1
                     (is_ready.add if now else is_ready.discard)(pod.uid)
-                if pod.phase in ("Succeeded", "Failed") or pod.deleted_ns is not None:
+                if not kept and pod.has_tracking_finalizer:
+                    finished.discard(pod.uid)  # released before it was counted
+                elif pod.phase in ("Succeeded", "Failed") or pod.deleted_ns is not None:
                     finished.add(pod.uid)
             counts.ready.append(ready)
             counts.finished.append(len(finished))
