@@ -48,6 +48,8 @@ FAMILIES = (
 LEFT_OUT = ("t-cronjobs/", "t-job-deleted/at-birth")
 
 
+#: An answer in draws holds what happened if so many of them went so.
+_LEAST_SHARE = 0.1
 #: What many Jobs are made of: random ones, on the release that is furthest from today's.
 _MANY = TRACES / "v1.27.4-churn606"
 
@@ -67,6 +69,7 @@ class Score:
 
     counts: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
+    shares: list[float] = field(default_factory=list)  # of the draws that went as it did
 
     def add(self, answer: JobAnswer, real: JobCourse, where: str) -> None:
         """One Job: what was said, what happened."""
@@ -74,6 +77,9 @@ class Score:
         forks = answer.fork is not None
         told = answer.target is not None
         right = told and signature(answer.target) == signature(real)
+        shares = {signature(way.course): way.times for way in answer.courses}
+        share = shares.get(signature(real), 0) / max(1, sum(shares.values()))
+        among = right or share >= _LEAST_SHARE
         self.counts["jobs"] += 1
         self.counts["told"] += told
         self.counts["right"] += right
@@ -82,6 +88,15 @@ class Score:
         self.counts["changes"] += changes
         self.counts["changes told"] += changes and told
         self.counts["changes right"] += changes and right
+        self.counts["changes among"] += changes and among
+        if shares:
+            self.counts["in draws"] += 1
+            self.counts["in draws right"] += right
+            self.counts["in draws among"] += among
+            self.shares.append(share)
+        else:
+            self.counts["certain"] += told
+            self.counts["certain right"] += right
         if changes and not told:
             self.counts[f"untold {answer.reason or answer.verdict}"] += 1
         if not right:
@@ -91,6 +106,7 @@ class Score:
         """Add another score."""
         self.counts.update(other.counts)
         self.wrong += other.wrong
+        self.shares += other.shares
 
     def row(self, name: str) -> str:
         """The figures as a line of the table."""
@@ -98,8 +114,20 @@ class Score:
         return (
             f"{name:<34} {c['jobs']:>5} {_part(c['right'], c['told']):>16} "
             f"{_part(c['changes right'], c['changes']):>16} "
+            f"{_part(c['changes among'], c['changes']):>16} "
             f"{_part(c['changes right'], c['changes told']):>16} "
             f"{_part(c['forks calibrated'], c['forks']):>16} {c['left out']:>8}"
+        )
+
+    def sure(self) -> str:
+        """How the certain answers fared, and those that say in how many draws."""
+        c = self.counts
+        mean = sum(self.shares) / len(self.shares) if self.shares else 0.0
+        return (
+            f"Certain: {_part(c['certain right'], c['certain'])}. In k of n draws: the usual "
+            f"course {_part(c['in draws right'], c['in draws'])}, one of at least "
+            f"{_LEAST_SHARE:.0%} of the draws {_part(c['in draws among'], c['in draws'])}; "
+            f"on average {mean:.0%} of the draws went as it did"
         )
 
     def untold(self) -> str:
@@ -151,6 +179,8 @@ def _part(part: int, whole: int) -> str:
 def _line(answer: JobAnswer, real: JobCourse, where: str) -> str:
     said = signature(answer.target) if answer.target is not None else f"{answer.why}"
     how = "proved" if answer.proved else answer.verdict
+    if answer.courses:
+        said = " or ".join(f"{signature(way.course)} in {way.times}" for way in answer.courses)
     return (
         f"  {where} {answer.key}: {how} {said}; really {signature(real)}, "
         f"recorded {signature(answer.recorded)}"
@@ -279,7 +309,7 @@ def main() -> int:
         return 0
     print(
         f"{'A → B':<34} {'Jobs':>5} {'right of told':>16} {'right of changed':>16} "
-        f"{'of these told':>16} {'forks calibrated':>16} {'left out':>8}"
+        f"{'or in draws':>16} {'of these told':>16} {'forks calibrated':>16} {'left out':>8}"
     )
     total = Score()
     with TemporaryDirectory() as folder:
@@ -288,6 +318,7 @@ def main() -> int:
             if any(True for _ in permutations(records, 2)):
                 total.update(measure(records))
     print(total.row("all"))
+    print(total.sure())
     print(f"Changed and not told: {total.untold()}")
     print(*sorted(total.wrong), sep="\n")
     return 0

@@ -15,7 +15,7 @@ from tracekit.process.manager import ManagerFlags
 from tracekit.replay.run_context import RunContext
 from tracekit.simulate.world import DeletePodOf
 from tracekit.whatif import three_worlds
-from tracekit.whatif.answers import Cause, JobAnswer
+from tracekit.whatif.answers import Cause, Drawn, JobAnswer
 from tracekit.whatif.course import JobCourse
 from tracekit.whatif.model import ModelledJob
 from tracekit.whatif.three_worlds import Plan, ThreeWorlds
@@ -181,23 +181,22 @@ def raced(pods: tuple[int, ...], target: Era, by_age: int | None = None) -> JobA
     return model.answer([fork])["u1"]
 
 
-def test_where_a_race_decides_the_answer_is_that_it_does() -> None:
-    """Up to 1.27 failures hold a Job back one by one, so more runs are made and must agree."""
+def test_where_a_race_decides_the_answer_says_in_how_many_runs() -> None:
+    """Up to 1.27 failures hold a Job back one by one, so more runs are made, and still more then."""
     older = Era.resolve("v1.20.15")
-    answer = raced((2, 3), older)
-    assert (answer.verdict, answer.reason, answer.target) == ("unknowable", "race", None)
-    assert "3 of 5 runs" in answer.why
+    answer = raced((2, 3, 3), older)
+    assert (answer.verdict, answer.drawn) == ("pods", Drawn(13, 20))
+    assert [(way.course.pods, way.times) for way in answer.courses] == [(3, 13), (2, 7)]
+    assert answer.target == answer.courses[0].course
+    assert raced((2, 2), older).courses == ()
     assert raced((2, 2), older).verdict == "pods"
     assert raced((2, 3), NEW).verdict == "pods"  # no such race there: one run is enough
 
 
-@pytest.mark.parametrize(("by_age", "verdict"), [(2, "pods"), (3, "unknowable")])
+@pytest.mark.parametrize(("by_age", "ways"), [(2, []), (3, [2, 3])])
 def test_a_deletion_is_read_as_bound_to_its_time_and_to_the_age_of_the_pod(
-    by_age: int, verdict: str
+    by_age: int, ways: list[int]
 ) -> None:
     answer = raced((2,), NEW, by_age)
-    assert answer.verdict == verdict
-    if verdict == "unknowable":
-        assert answer.reason == "reading"
-        assert "2 pods" in answer.why
-        assert "3 pods" in answer.why
+    assert (answer.verdict, answer.drawn) == ("pods", Drawn(1 if ways else 2, 2))
+    assert [way.course.pods for way in answer.courses] == ways

@@ -8,7 +8,8 @@ Upstream: etcd, apiserver/pkg/storage/etcd3.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from types import NoneType
+from typing import Any, Final, NamedTuple
 
 from tracekit.sim.loop import Loop
 
@@ -16,9 +17,20 @@ Raw = dict[str, Any]
 Key = tuple[str, str]
 
 
+_SCALARS: Final = frozenset({str, int, bool, float, NoneType})
+
+
 def plain_copy(value: Any) -> Any:
     """A copy of a JSON document that shares nothing that can be changed."""
-    if isinstance(value, dict):
+    kind = type(value)
+    if kind is dict:
+        return {
+            key: inner if type(inner) in _SCALARS else plain_copy(inner)
+            for key, inner in value.items()
+        }
+    if kind in _SCALARS:
+        return value
+    if isinstance(value, Mapping):
         return {key: plain_copy(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain_copy(inner) for inner in value]

@@ -36,6 +36,7 @@ from tracekit.whatif.cron_answers import (
 )
 from tracekit.whatif.cron_changes import CronSetting
 from tracekit.whatif.cron_model import CronWorlds, ModelledCronJob
+from tracekit.whatif.episodes import episodes
 from tracekit.whatif.model import ModelledJob
 from tracekit.whatif.steps import Severity
 from tracekit.whatif.three_worlds import Baselines, Plan, ThreeWorlds, outdone
@@ -74,7 +75,7 @@ class Running:
     causes: bool = True  # whether the rows are looked for that make each difference
 
 
-#: Of more Jobs than that only those are run that fork.
+#: So many Jobs are run together; of more, those that lived at the same time.
 MODELLED_MAX = 1_000
 #: Of more Jobs than that no world is drawn, and those that fork are uncalibrated.
 WORLDS_MAX = 10_000
@@ -340,11 +341,11 @@ def _run_model(
     others = [job for job in found.jobs if job.proved]
     # What the steps prove a run can contradict only where the queue is another.
     same = prover.same_queue and model.plan.flags == model.plan.target_flags
-    if same or len(forks) + len(others) > MODELLED_MAX:
-        others = []
-    if not forks and not others:
-        return
-    told = model.answer([*forks, *others])
+    asked = forks if same else [*forks, *others]
+    parts = [asked] if len(asked) <= MODELLED_MAX else episodes(asked, MODELLED_MAX)
+    told: dict[str, JobAnswer] = {}
+    for part in parts:
+        told |= model.answer(part)
     for place, job in enumerate(found.jobs):
         answer = told.get(job.job.uid)
         if answer is None or (job.proved and not outdone(job, answer)):

@@ -152,7 +152,8 @@ def _group_rows(
     groups: Sequence[CauseGroup], answers: Answers
 ) -> tuple[list[str], list[list[str]]]:
     """The table of causes: CronJobs only where there are some, draws only where there are more."""
-    cron, draws = bool(answers.cron_jobs), answers.draws > 1
+    cron = bool(answers.cron_jobs)
+    draws = any(in_draws(group.drawn) != "certain" for group in groups)
     headings = [
         "CLASS", *(["CRONJOBS"] if cron else []), "JOBS", *(["HOW SURE"] if draws else []),
         "BECAUSE OF", "EXAMPLE",
@@ -339,6 +340,8 @@ def _reasons(answer: JobAnswer | CronAnswer, answers: Answers) -> list[str]:
     lines = [
         f"  {answer.verdict}{f' ({said})' if said else ''}{f': {answer.why}' if answer.why else ''}"
     ]
+    if isinstance(answer, JobAnswer):
+        lines += [f"    {way.times:>3} draws: {brief(way.course)}" for way in answer.courses]
     if answer.differences:
         lines.append("")
     for difference in answer.differences:

@@ -143,6 +143,8 @@ def _job(answer: JobAnswer) -> dict[str, Any]:
         found["baseline"] = _course(answer.baseline)
     if answer.target is not None:
         found["target"] = _course(answer.target)
+    if answer.courses:
+        found["courses"] = [{**_course(way.course), "draws": way.times} for way in answer.courses]
     return {**found, **told_of(answer)}
 
 

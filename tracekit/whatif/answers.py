@@ -21,6 +21,7 @@ from tracekit.whatif.changes import Setting, job_change
 from tracekit.whatif.course import JobCourse, RecordedJob, recorded_jobs
 from tracekit.whatif.lanes import PodLane, recorded_lanes
 from tracekit.whatif.proof import JobProof, KeyProof
+from tracekit.whatif.shapes import Shape, kinds, shape
 from tracekit.whatif.steps import Difference, Severity
 
 if TYPE_CHECKING:
@@ -61,6 +62,13 @@ class Drawn(NamedTuple):
     of: int  # reproduced the record, and were not cut off
 
 
+class Way(NamedTuple):
+    """A course that some of the runs took."""
+
+    course: JobCourse
+    times: int
+
+
 @dataclass(frozen=True, slots=True)
 class JobAnswer:
     """What would have become of one Job."""
@@ -81,6 +89,8 @@ class JobAnswer:
 
     #: Of so many draws so many had this class; empty where it is proved.
     drawn: Drawn | None = None
+    #: Where runs end differently, or with other pods or counts: each way, the most usual first.
+    courses: tuple[Way, ...] = ()
     #: Where they are asked for: its pods by the old rules (else as recorded), and by the new ones.
     lanes: tuple[tuple[PodLane, ...], tuple[PodLane, ...]] | None = None
 
@@ -221,7 +231,7 @@ class Prover:
                 own = recorded_lanes(history, uid, self.run_context.end_ns)
                 answer = replace(answer, lanes=(own, ()))
             if self.causes and wanted(record.job) and proof.differences and not proof.lost:
-                answer = replace(answer, because=self._because(rerunner, replay, uid, proof))
+                answer = replace(answer, because=self._because(rerunner, replay, record.job, proof))
             yield answer
 
     def _proofs(
@@ -237,6 +247,9 @@ class Prover:
         answer = JobAnswer(record.job, record.course, "same", differences=tuple(proof.differences))
         if proof.lost:
             return _undecided(answer, "unknowable", "record", proof.lost)
+        hidden = _hidden(record, self.run_context)
+        if hidden:
+            return _undecided(answer, "unknowable", "gap", hidden)
         fork = proof.fork
         if fork is not None:
             why = f"from {fork.text} on, only a run of the model can tell"
@@ -264,15 +277,17 @@ class Prover:
     # Because.
 
     def _because(
-        self, rerunner: Rerunner, replay: KeyReplay, uid: str, proof: JobProof
+        self, rerunner: Rerunner, replay: KeyReplay, job: JobView, proof: JobProof
     ) -> tuple[Cause, ...]:
         """The smallest set of rows which, set back, makes the worst difference go."""
 
         def measured(rows: frozenset[Row]) -> tuple[bool, int] | None:
-            found = self._proofs(rerunner, replay, rows).get(uid)
+            found = self._proofs(rerunner, replay, rows).get(job.uid)
             return None if found is None else found.measure
 
-        return self.search.because(proof.measure, measured)
+        # Which rows make a fork hangs on more than its text says.
+        alike = kinds(proof.differences) if proof.fork is None else ()
+        return self.search.because(proof.measure, measured, shape(job, proof.differences), alike)
 
 
 def _counts_retries(rules: JobRules) -> bool:
@@ -294,26 +309,52 @@ class RowSearch:
         self._settings = settings
         #: Sets of rows that were enough for others, the last one found last.
         self._known: dict[tuple[Row, ...], None] = {}
+        #: What was found for an object of a shape, and the smallest set for one that differs alike.
+        self._of_shape: dict[Shape, tuple[Cause, ...]] = {}
+        self._of_kinds: dict[Shape, tuple[Row, ...]] = {}
 
     def because(
         self,
         worst: tuple[bool, int],
         measured: Callable[[frozenset[Row]], tuple[bool, int] | None],
+        of_shape: Shape = (),
+        of_kinds: Shape = (),
     ) -> tuple[Cause, ...]:
-        """The smallest set; `measured` says how bad the steps look with some rows set back."""
+        """The smallest set; `measured` says how bad the steps look with some rows set back.
 
+        For all of one shape it is looked for once. What was the smallest for an object whose steps
+        differ alike is tried first, and taken if it is enough.
+        """
+        found = self._of_shape.get(of_shape)
+        if found is None:
+            found = self._found(worst, measured, of_kinds)
+            if of_shape:
+                self._of_shape[of_shape] = found
+        return found
+
+    def _found(
+        self,
+        worst: tuple[bool, int],
+        measured: Callable[[frozenset[Row]], tuple[bool, int] | None],
+        of_kinds: Shape,
+    ) -> tuple[Cause, ...]:
         def gone(rows: Sequence[Row]) -> bool:
             if not rows:
                 return False
             found = measured(frozenset(rows))
             return found is None or found < worst
 
+        alike = self._of_kinds.get(of_kinds, ())
+        if gone(alike):
+            return tuple(Cause(*row) for row in alike)
         start = next((rows for rows in self._known if gone(rows)), None)
         if start is None:
             if not gone(self.rows):
                 return tuple(Cause("setting", setting.name) for setting in self._settings)
             start = self.rows
         found = tuple(smallest(start, gone))
+        if of_kinds:
+            self._of_kinds[of_kinds] = found
         self._known.pop(found, None)
         self._known[found] = None
         if len(self._known) > _KNOWN:
@@ -343,6 +384,19 @@ def smallest(rows: Sequence[Row], enough: Callable[[Sequence[Row]], bool]) -> li
 
 def _undecided(answer: JobAnswer, verdict: str, reason: str, why: str) -> JobAnswer:
     return replace(answer, verdict=verdict, reason=reason, why=why)
+
+
+def _hidden(record: RecordedJob, run_context: RunContext) -> str:
+    """Why a gap hides what became of the Job; empty if none does."""
+    finished = record.job.status.finished
+    ended_ns = finished.last_transition_ns if finished is not None else None
+    if ended_ns is None:
+        ended_ns = run_context.end_ns
+    for gap in run_context.gaps:
+        concerns = gap.stream in ("", "jobs", "pods")
+        if concerns and gap.from_ns < ended_ns and gap.until_ns > record.job.created_ns:
+            return "nobody watched for a time while it ran: a gap of the record hides what it did"
+    return ""
 
 
 def _may_move(

@@ -119,10 +119,6 @@ class CronWorlds(Worlds[CronAnswer, ModelledCronJob]):
         """The counts of its ticks."""
         return tuple(course.counts.values())
 
-    def said(self, course: CronCourse) -> str:
-        """The counts in words."""
-        return ", ".join(f"{count} {name}" for name, count in course.counts.items())
-
     def difference(self, old: CronCourse, new: CronCourse) -> Severity:
         """As `cron_difference`."""
         return cron_difference(old, new)

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Generic, TypeVar
+from itertools import cycle, islice
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from tracekit.eras.era import Era
 from tracekit.eras.job import JobRules
@@ -23,6 +24,7 @@ from tracekit.whatif.answers import (
     Cause,
     Drawn,
     JobAnswer,
+    Way,
     difference_class,
     severity_of,
     smallest,
@@ -32,6 +34,7 @@ from tracekit.whatif.changes import Setting
 from tracekit.whatif.course import JobCourse
 from tracekit.whatif.cron_changes import CronSetting
 from tracekit.whatif.model import ModelledJob, run_jobs
+from tracekit.whatif.shapes import Shape, shape
 from tracekit.whatif.steps import Severity
 from tracekit.worlds.drawing import JobWorld
 
@@ -48,11 +51,16 @@ FEW: Final = 200
 #: Further seeds that are tried for Jobs that the first ones do not reproduce.
 MORE_SEEDS: Final = 11
 FEWER_SEEDS: Final = 4
+#: So many of these are tried with all the others where more than TOGETHER_MAX run.
+CROWDED_SEEDS: Final = 4
 #: So many runs stand behind each answer where the rules lose races that runs win: statuses that are
-#: written over with what a stale cache says, and failures that the queue meets one by one. Then an
-#: answer is told only where nine in ten agree.
+#: written over with what a stale cache says, and failures that the queue meets one by one.
 RACED_DRAWS: Final = 5
+#: A Job for which fewer than nine in ten runs agree is run so often in all.
 AGREED_PART: Final = 0.9
+OPEN_DRAWS: Final = 20
+#: In so many tries: not every run reproduces the record.
+_OPEN_TRIES: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +84,18 @@ M = TypeVar("M", bound=Any)  # how one of them went in a run
 
 #: Runs of the old rules by seed, reading and uids: they are the same for each target.
 Baselines = dict[tuple[int, bool, tuple[str, ...]], dict[str, M]]
-_Pairs = dict[str, list[tuple[M, M]]]
+
+
+class Pair(NamedTuple, Generic[M]):
+    """One object by both rules, in the same run of the model otherwise."""
+
+    old: M
+    new: M
+    uids: tuple[str, ...]  # who ran together
+    seed: int
+
+
+_Pairs = dict[str, list[Pair[M]]]
 
 
 class Worlds(Generic[A, M]):
@@ -87,8 +106,8 @@ class Worlds(Generic[A, M]):
         self._baselines: Baselines[M] = {} if baselines is None else baselines
         self._tried: dict[tuple[tuple[str, ...], frozenset[Row], int, bool], dict[str, M]] = {}
         self._looked = 0  # runs for causes
-        self._asked: tuple[str, ...] = ()
-        self._seeds: dict[str, int] = {}  # of the first run that reproduces a Job
+        self._because: dict[Shape, tuple[Cause, ...]] = {}
+        self._shown: dict[str, Pair[M]] = {}  # the run that an answer shows
         self.restarts = [
             Restart(outage.from_ns, outage.until_ns, leads=True)
             for outage in plan.run_context.restarts
@@ -125,10 +144,6 @@ class Worlds(Generic[A, M]):
         """What two courses have in common that went alike."""
         raise NotImplementedError
 
-    def said(self, course: Any) -> str:
-        """A course in words."""
-        raise NotImplementedError
-
     def draws(self, uids: Sequence[str]) -> int:
         """How many runs stand behind each answer."""
         del uids
@@ -144,10 +159,15 @@ class Worlds(Generic[A, M]):
         del uid
         return False
 
-    def of_both(self, by_time: A, by_pod: A) -> A:
-        """One answer of the two readings."""
-        del by_pod
-        return by_time
+    def ways(self, courses: Sequence[Any]) -> dict[str, Any]:
+        """What stands in an answer of how all runs went, by field."""
+        del courses
+        return {}
+
+    def shape(self, answer: A) -> Shape | None:
+        """Objects of one shape differ for the same reason; None: no other is like it."""
+        del answer
+        return None
 
     def told(self, old: M, new: M | None) -> dict[str, Any]:
         """What else of two runs stands in an answer, by field."""
@@ -178,10 +198,8 @@ class Worlds(Generic[A, M]):
         """The answers about these, by uid."""
         by_uid = {a.uid: a for a in asked if self.possible(a) == ""}
         uids = tuple(by_uid)
-        self._asked = uids
-        pairs = self._pairs(by_uid, uids, by_pod=False)
         evicted = tuple(uid for uid in uids if self.evicted(uid))
-        others: _Pairs[M] = self._pairs(by_uid, evicted, by_pod=True) if evicted else {}
+        readings = (self._pairs(by_uid, uids), self._pairs(by_uid, evicted, by_pod=True))
         found = {}
         for answer in asked:
             uid = answer.uid
@@ -189,42 +207,55 @@ class Worlds(Generic[A, M]):
             if why:
                 found[uid] = replace(answer, verdict="uncalibrated", reason="world", why=why)
                 continue
-            found[uid] = self._judged(answer, self.baseline(uids, 0)[uid], pairs[uid])
-            if others.get(uid):
-                other = self._judged(answer, self.baseline(uids, 0)[uid], others[uid])
-                found[uid] = self.of_both(found[uid], other)
+            first = self.baseline(uids, 0)[uid]
+            found[uid] = self._judged(answer, first, [r[uid] for r in readings if r.get(uid)])
         return found
 
-    def _pairs(self, by_uid: Mapping[str, A], wanted: Sequence[str], *, by_pod: bool) -> _Pairs[M]:
-        """Runs of both rules in which the old ones reproduce the record, by Job.
+    def _pairs(
+        self, by_uid: Mapping[str, A], uids: tuple[str, ...], *, by_pod: bool = False
+    ) -> _Pairs[M]:
+        """Runs of both rules in which the old ones reproduce the record, by object.
 
-        Further seeds are tried for Jobs that the first ones do not reproduce: a record shows but
-        one of the courses that a race can take.
+        All run together first. Further seeds are tried for those that the first ones do not
+        reproduce, since a record shows but one of the courses that a race can take: of few
+        objects with all the others again, then among themselves. So are those whose runs do not
+        agree.
         """
-        uids = tuple(by_uid)
-        pairs: _Pairs[M] = {uid: [] for uid in wanted}
-        more = MORE_SEEDS if len(uids) <= FEW else FEWER_SEEDS
-        draws = self.draws(uids)
-        for seed in range(draws + more):
-            late = seed >= draws
-            left = [uid for uid in wanted if not (late and pairs[uid])]
-            if not left:
-                break
-            old = self.baseline(uids, seed, by_pod=by_pod)
-            for uid in left:
+        pairs: _Pairs[M] = {uid: [] for uid in uids}
+
+        def run(together: tuple[str, ...], wanted: Sequence[str], seed: int) -> None:
+            old = self.baseline(together, seed, by_pod=by_pod)
+            for uid in wanted:
                 if not self.misfit(by_uid[uid].recorded, old[uid].course):
-                    if not by_pod:
-                        self._seeds.setdefault(uid, seed)
-                    pairs[uid].append((old[uid], self.target(uids, seed, by_pod=by_pod)[uid]))
+                    new = self.target(together, seed, by_pod=by_pod)
+                    pairs[uid].append(Pair(old[uid], new[uid], together, seed))
+
+        draws = self.draws(uids)
+        more, crowded = _seeds(len(uids))
+        crowded += draws
+        for seed in range(draws + more):
+            left = [uid for uid in uids if seed < draws or not pairs[uid]]
+            if seed >= crowded:
+                # What is proved stands without a run that reproduces it.
+                left = [uid for uid in left if not by_uid[uid].proved]
+            if left:
+                run(uids if seed < crowded else tuple(left), left, seed)
+        if len(uids) <= FEW:
+            opened = {uid for uid in uids if self._is_open(pairs[uid])}
+            for seed in range(draws + more, draws + more + _OPEN_TRIES):
+                left = [u for u in uids if u in opened and len(pairs[u]) < OPEN_DRAWS]
+                if left:
+                    run(tuple(left), left, seed)
         return pairs
 
-    def _judged(
-        self,
-        answer: A,
-        first: M,
-        pairs: Sequence[tuple[M, M]],
-    ) -> A:
-        if not pairs:
+    def _is_open(self, pairs: Sequence[Pair[M]]) -> bool:
+        """Whether the runs do not agree on how an object goes."""
+        ways = Counter(self.counted(pair.new.course) for pair in pairs if not pair.new.censored)
+        return bool(ways) and max(ways.values()) < AGREED_PART * ways.total()
+
+    def _judged(self, answer: A, first: M, readings: Sequence[Sequence[Pair[M]]]) -> A:
+        """The answer of the runs; each reading is as likely as the other."""
+        if not readings:
             why = self.misfit(answer.recorded, first.course)
             return replace(
                 answer,
@@ -235,9 +266,10 @@ class Worlds(Generic[A, M]):
                 target=None,
                 **self.told(first, None),
             )
-        known = [(old, new) for old, new in pairs if not new.censored]
-        old, new = pairs[0]
-        if not known:
+        known = [[pair for pair in pairs if not pair.new.censored] for pairs in readings]
+        unseen = next((place for place, pairs in enumerate(known) if not pairs), None)
+        if unseen is not None:
+            old, new, *_ = readings[unseen][0]
             return replace(
                 answer,
                 verdict="unknowable",
@@ -248,40 +280,29 @@ class Worlds(Generic[A, M]):
                 target=None,
                 **self.told(old, None),
             )
-        ways = Counter(self.counted(new.course) for _, new in known)
-        usual, often = ways.most_common(1)[0]
-        if often < AGREED_PART * len(known):
-            told = sorted({self.said(new.course) for _, new in known})
-            return replace(
-                answer,
-                verdict="unknowable",
-                reason="race",
-                why=f"a race decides: {often} of {len(known)} runs agree; {'; '.join(told[:3])}",
-                proved=False,
-                drawn=Drawn(often, len(known)),
-                baseline=old.course,
-                target=None,
-                **self.told(old, None),
-            )
-        every = len(known)
-        known = [pair for pair in known if self.counted(pair[1].course) == usual]
-        classes = [self.difference(old.course, new.course) for old, new in known]
-        counts = Counter(classes)
-        worst = max(counts, key=lambda c: (counts[c], c))
-        old, new = next(p for p, c in zip(known, classes, strict=True) if c is worst)
+        as_often = max(map(len, known))
+        every = [pair for pairs in known for pair in islice(cycle(pairs), as_often)]
+        ways = Counter(self.counted(pair.new.course) for pair in every)
+        usual = max(ways, key=lambda way: ways[way])
+        alike = [pair for pair in every if self.counted(pair.new.course) == usual]
+        classes = Counter(self.difference(old.course, new.course) for old, new, *_ in alike)
+        worst = max(classes, key=lambda c: (classes[c], c))
+        shown = next(p for p in alike if self.difference(p.old.course, p.new.course) is worst)
+        self._shown[answer.uid] = shown
         # Steps differ, or the Job would not be here: the same course is one of other fields.
         severity = max(worst, Severity.FIELDS)
         return replace(
             answer,
             verdict=severity.name.lower(),
             proved=False,
-            extrapolated=new.extrapolated,
-            baseline=old.course,
-            target=new.course,
+            extrapolated=any(pair.new.extrapolated for pair in alike),
+            baseline=shown.old.course,
+            target=shown.new.course,
             why="",
             reason="",
-            drawn=Drawn(counts[worst], every),
-            **self.told(old, new),
+            drawn=Drawn(classes[worst], len(every)),
+            **self.told(shown.old, shown.new),
+            **self.ways([pair.new.course for pair in every]),
         )
 
     # Because.
@@ -289,19 +310,31 @@ class Worlds(Generic[A, M]):
     def because(self, answer: A, rows: Sequence[Row]) -> tuple[Cause, ...]:
         """The smallest part of `rows` which, set back, makes the difference of a Job go.
 
-        Few Jobs are run together as they were, many each alone: where a Job alone shows no
-        difference, the rows of its steps stand.
+        It is looked for once for all of one shape. Few Jobs are run together as they were, many
+        each alone: where a Job alone shows no difference, the rows of its steps stand.
         """
-        uid = answer.uid
         proved: tuple[Cause, ...] = answer.because
-        if answer.baseline is None or answer.target is None or self._looked >= RUNS_MAX:
+        if answer.baseline is None or answer.target is None:
             return proved
         limit = self.difference(answer.baseline, answer.target)
         counts = self.counted(answer.baseline) != self.counted(answer.target)
         if limit <= Severity.FIELDS and not counts:
             return proved
-        seed = self._seeds.get(uid, 0)
-        together = self._asked if len(self._asked) <= TOGETHER_MAX else (uid,)
+        of_shape = self.shape(answer)
+        known = self._because.get(of_shape) if of_shape is not None else None
+        if known is None:
+            known = self._found(answer, rows, limit)
+            if of_shape is not None and known is not None:
+                self._because[of_shape] = known
+        return proved if known is None else known
+
+    def _found(self, answer: A, rows: Sequence[Row], limit: Severity) -> tuple[Cause, ...] | None:
+        """The smallest part of the rows; None where the model cannot tell."""
+        uid = answer.uid
+        proved: tuple[Cause, ...] = answer.because
+        together, seed = self._shown[uid].uids, self._shown[uid].seed
+        if len(together) > TOGETHER_MAX:
+            together = (uid,)
         base = self.baseline(together, seed)[uid].course
 
         def goes(back: Sequence[Row]) -> bool | None:
@@ -317,7 +350,7 @@ class Worlds(Generic[A, M]):
             return goes(back) is True
 
         if gone(()):
-            return proved
+            return None
         rows = self.rows_of(answer, rows)
         start = [Row(cause.kind, cause.name) for cause in proved if cause.kind in KINDS]
         enough = goes(start) if start else False
@@ -325,7 +358,7 @@ class Worlds(Generic[A, M]):
             start = list(rows)
             enough = goes(start)
         if enough is None:
-            return proved
+            return None
         return tuple(Cause(*row) for row in smallest(start, gone)) if enough else self._asked_for()
 
     def _asked_for(self) -> tuple[Cause, ...]:
@@ -355,6 +388,13 @@ class Worlds(Generic[A, M]):
             era = with_rows(plan.target, plan.recorded, rows)
             self._tried[key] = self.run(uids, era, plan.target_flags, seed, settings=True)
         return self._tried[key]
+
+
+def _seeds(objects: int) -> tuple[int, int]:
+    """How many further seeds are tried for so many objects, and how many of these with all."""
+    if objects > FEW:
+        return FEWER_SEEDS, 0
+    return MORE_SEEDS, MORE_SEEDS if objects <= TOGETHER_MAX else CROWDED_SEEDS
 
 
 _NO_ROWS: Final[frozenset[Row]] = frozenset()
@@ -416,10 +456,6 @@ class ThreeWorlds(Worlds[JobAnswer, ModelledJob]):
         """As `counted`."""
         return counted(course)
 
-    def said(self, course: JobCourse) -> str:
-        """As `said`."""
-        return said(course)
-
     def draws(self, uids: Sequence[str]) -> int:
         """How many runs stand behind each answer."""
         plan = self.plan
@@ -429,10 +465,6 @@ class ThreeWorlds(Worlds[JobAnswer, ModelledJob]):
             return max(plan.draws, RACED_DRAWS)
         return plan.draws
 
-    def of_both(self, by_time: JobAnswer, by_pod: JobAnswer) -> JobAnswer:
-        """As `of_both_readings`."""
-        return of_both_readings(by_time, by_pod)
-
     def rows_of(self, answer: JobAnswer, rows: Sequence[Row]) -> Sequence[Row]:
         """Those that a Job with the fields of its spec can tell."""
         return rows_for(rows, self.plan.recorded, self.plan.target, answer.job.spec.raw)
@@ -441,39 +473,27 @@ class ThreeWorlds(Worlds[JobAnswer, ModelledJob]):
         """Whether somebody deleted pods of a Job."""
         return self.worlds[uid].evicted
 
+    def shape(self, answer: JobAnswer) -> Shape | None:
+        """The same wish, the same steps, the same two courses."""
+        sides = [counted(c) for c in (answer.baseline, answer.target) if c is not None]
+        return shape(answer.job, answer.differences, answer.verdict, *sides)
+
     def told(self, old: ModelledJob, new: ModelledJob | None) -> dict[str, Any]:
         """The lanes of both sides."""
         return {"lanes": (old.lanes, new.lanes if new is not None else ())}
 
-
-def of_both_readings(by_time: JobAnswer, by_pod: JobAnswer) -> JobAnswer:
-    """One answer of two: deletions of pods bound to their time, and bound to the age of the pod."""
-    if by_time.verdict == "uncalibrated":
-        return by_pod
-    if by_time.target is None or by_pod.target is None:
-        return by_time if by_time.target is None else by_pod
-    if counted(by_time.target) == counted(by_pod.target):
-        return by_time
-    why = (
-        "somebody deleted pods of it: had that come at the same time, it would have been "
-        f"{said(by_time.target)}; at the same age of the pod, {said(by_pod.target)}"
-    )
-    return replace(
-        by_time, verdict="unknowable", reason="reading", why=why, proved=False, target=None
-    )
+    def ways(self, courses: Sequence[JobCourse]) -> dict[str, Any]:
+        """Each course that runs took, the most usual first; none where all went alike."""
+        times = Counter(map(counted, courses))
+        if len(times) == 1:
+            return {"courses": ()}
+        first = {counted(course): course for course in reversed(courses)}
+        return {"courses": tuple(Way(first[way], n) for way, n in times.most_common())}
 
 
 def counted(course: JobCourse) -> tuple[str | None, str, int, int, int]:
     """What two courses have in common that went alike."""
     return course.ended, course.reason, course.pods, course.succeeded, course.failed
-
-
-def said(course: JobCourse) -> str:
-    """A course in words."""
-    return (
-        f"{course.ended or 'not ended'} with {course.pods} pods, {course.succeeded} succeeded and "
-        f"{course.failed} failed"
-    )
 
 
 def outdone(proved: JobAnswer, modelled: JobAnswer) -> bool:
@@ -483,7 +503,7 @@ def outdone(proved: JobAnswer, modelled: JobAnswer) -> bool:
     times, the model that reproduces the record may find what no step shows.
     """
     if modelled.verdict == "unknowable":
-        return modelled.reason in ("censored", "race", "reading")
+        return modelled.reason == "censored"
     severity = severity_of(modelled.verdict)
     return severity >= Severity.TIMING and severity > severity_of(proved.verdict)
 
