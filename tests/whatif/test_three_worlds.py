@@ -56,13 +56,17 @@ def test_what_is_told_came_true_on_a_real_control_plane(
     names = ("ended", "pods", "succeeded", "failed")
     compared = [key for key in told if key in real and "target" in told[key]]
     assert len(compared) >= 10
-    right_ones = [
-        key
-        for key in compared
-        if [told[key]["target"][n] for n in names] == [real[key]["recorded"][n] for n in names]
-    ]
-    # Ten pods that fail within one second may be met one by one: a race that nobody can foretell.
-    assert set(compared) - set(right_ones) <= {"t-twin-failing-together/all-fail"}
+    wrong = set()
+    for key in compared:
+        happened = [real[key]["recorded"][n] for n in names]
+        # Where a race decides, what happened is a course that at least one run in ten took.
+        courses = told[key].get("courses", [{**told[key]["target"], "draws": 1}])
+        draws = sum(course["draws"] for course in courses)
+        often = [course for course in courses if course["draws"] >= draws / 10]
+        if happened not in [[course[n] for n in names] for course in often]:
+            wrong.add(key)
+    # 1.25 wins a race there more often than the model does: docs/what-if.md.
+    assert wrong <= {"t-twin-suspend-midway/paused"}
 
 
 def test_a_life_that_was_cut_off_is_not_made_up(imported: Import) -> None:

@@ -218,8 +218,8 @@ class Worlds(Generic[A, M]):
 
         All run together first. Further seeds are tried for those that the first ones do not
         reproduce, since a record shows but one of the courses that a race can take: of few
-        objects with all the others again, then among themselves. So are those whose runs do not
-        agree.
+        objects with all the others again, then among themselves. So are those run on whose runs
+        do not agree.
         """
         pairs: _Pairs[M] = {uid: [] for uid in uids}
 
@@ -245,7 +245,7 @@ class Worlds(Generic[A, M]):
             for seed in range(draws + more, draws + more + _OPEN_TRIES):
                 left = [u for u in uids if u in opened and len(pairs[u]) < OPEN_DRAWS]
                 if left:
-                    run(tuple(left), left, seed)
+                    run(uids if len(uids) <= TOGETHER_MAX else tuple(left), left, seed)
         return pairs
 
     def _is_open(self, pairs: Sequence[Pair[M]]) -> bool:
