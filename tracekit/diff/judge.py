@@ -99,7 +99,8 @@ def _services(facts: KeyFacts, replay: KeyReplay) -> Iterator[Service]:
             served_ns=first.called_ns,
             # What nothing explains may be somebody else's, and proves nothing about the queue.
             earliest_ns=0 if sync.problems else found.earliest_ns,
-            certain_ns=found.certain_ns,
+            # A sync that read its clock had begun: what held up its key before was over.
+            certain_ns=min(found.certain_ns, sync.now_ns + CLOCK_SLACK_NS),
             timed=found.timed,
             judged=not (interrupted or unseen or sync.problems or unarmed),
         )
