@@ -10,14 +10,16 @@ import base64
 import csv
 import json
 import math
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import redirect_stdout
 from datetime import date, datetime, time, timedelta
 from io import StringIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import IO, TYPE_CHECKING, Any, TextIO
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from tracekit.errors import UsageError
 from tracekit.foreign import for_csv, for_json, for_markdown, for_terminal
@@ -43,8 +45,14 @@ def write_rows(rows: pa.Table, output: str, out: TextIO) -> None:
 def _write_parquet(rows: pa.Table, out: TextIO) -> None:
     if out.isatty():
         raise UsageError("Parquet is not for a terminal: send it to a file, like > result.parquet")
+    import duckdb  # noqa: PLC0415 - its writer has every type of SQL, intervals among them
+
     binary: IO[bytes] = out.buffer
-    pq.write_table(rows, pa.PythonFile(binary, mode="w"), compression="zstd")
+    with TemporaryDirectory(prefix="tracekit-") as folder, duckdb.connect() as connection:
+        path = Path(folder) / "rows.parquet"
+        connection.from_arrow(rows).write_parquet(str(path), compression="zstd")
+        with path.open("rb") as written:
+            shutil.copyfileobj(written, binary)
 
 
 #### For people ####

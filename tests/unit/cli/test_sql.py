@@ -7,6 +7,7 @@ import io
 import json
 from pathlib import Path
 
+import duckdb
 import pyarrow.parquet as pq
 import pytest
 from click.shell_completion import ShellComplete
@@ -14,6 +15,7 @@ from click.shell_completion import ShellComplete
 from tests.sql.conftest import trace_path  # noqa: F401 - a fixture
 from tests.sql.test_session import HOSTILE, write_jobs
 from tracekit.cli.main import cli, main
+from tracekit.sql.session import Session
 
 NAME = "v1.36.3-restart"
 
@@ -64,6 +66,18 @@ def test_parquet_goes_to_a_pipe(trace: Path, tmp_path: Path, capfdbinary) -> Non
     content = capfdbinary.readouterr().out
     (tmp_path / "x.parquet").write_bytes(content)
     assert pq.read_table(tmp_path / "x.parquet").num_rows == 3
+
+
+def test_parquet_has_every_type_of_sql(trace: Path, tmp_path: Path, capfdbinary) -> None:
+    """Intervals, lists, structs and maps come back as they were."""
+    query = "SELECT *, [duration] AS all_of_it, MAP {'a': 1} AS m FROM jobs ORDER BY ALL"
+    with pytest.raises(SystemExit) as ended:
+        main(["sql", str(trace), query, "-o", "parquet"])
+    assert not ended.value.code
+    path = tmp_path / "x.parquet"
+    path.write_bytes(capfdbinary.readouterr().out)
+    session = Session([str(trace)])
+    assert duckdb.read_parquet(str(path)).to_arrow_table() == session.table(query)
 
 
 def test_a_query_comes_from_a_file_or_an_example(run, trace: Path, tmp_path: Path) -> None:
