@@ -82,8 +82,7 @@ class _Hider(MetaPathFinder):
     """Hides what pyarrow imports for its own use, which takes long: it does without the same way.
 
     pandas is hidden throughout: pyarrow asks of any list whether that is a series. numpy is hidden
-    only while a verb and with it pyarrow are imported: DuckDB needs it for functions of Python,
-    and a controller of another package may.
+    only while a verb and with it pyarrow are imported: a controller of another package may need it.
     """
 
     def __init__(self) -> None:

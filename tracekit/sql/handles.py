@@ -18,6 +18,8 @@ from io import FileIO
 from pathlib import Path
 from typing import Protocol
 
+import pyarrow as pa
+
 from tracekit.errors import TracekitError
 from tracekit.trace.format.opening import more_files
 from tracekit.trace.format.segments import Segment
@@ -72,9 +74,10 @@ class Handles:
                 "not be opened: run again"
             )
 
-    def count(self) -> int:
-        """How many files are open."""
-        return len(self._open)
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """How many files are open, as a table of Arrow: a connection holds on to its tables."""
+        count = pa.table({"files": [len(self._open)]})
+        return count.__arrow_c_stream__(requested_schema)
 
     def name(self, file: OpenFile) -> str:
         """The name of one of the files."""

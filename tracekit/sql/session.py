@@ -113,8 +113,8 @@ class Session:
             self._restrict()
         self._handles.open()
         # A relation is computed when it is fetched, maybe long after this session is forgotten: a
-        # function of the connection keeps the files open for as long as that lives.
-        self.connection.create_function("open_trace_files", self._handles.count, [], "BIGINT")
+        # table of the connection keeps the files open for as long as that lives.
+        self.connection.register("_open_files", self._handles)
         self._make()
         if not write:
             self.connection.execute("SET lock_configuration = true")
