@@ -1,6 +1,6 @@
 """Parts of real records that were once told as divergences; about.json says what each shows.
 
-Each is what a watch of one or two Jobs saw, of a control plane under load, refusals or an
+Each is what a watch of one or two Jobs, or a few, saw, of a control plane under load, refusals or an
 administrator's hands: no divergence in any is true.
 """
 

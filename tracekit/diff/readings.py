@@ -24,6 +24,9 @@ from tracekit.replay.history import History, Revision, build_history
 from tracekit.replay.run_context import Outage, RunContext
 from tracekit.verdict import Judgement
 
+WHY_REFUSED = (
+    "refused writes explain it, and the Events that would tell of them are not in the record"
+)
 _RESTARTS_MAX = 4
 V = TypeVar("V", JobView, PodView)
 
@@ -105,18 +108,22 @@ def _chosen(revision: Revision[V], bound: int | None, taken: set[int], *, latest
 # Refusals that nothing tells of.
 
 
+def judge_as_refused(history: History, rules: JobRules, run_context: RunContext) -> KeyJudgement:
+    """Judge one key as if admission might have refused what the controller wrote."""
+    refusing = {**run_context.refusing, history.namespace: "Events were not recorded"}
+    return judge_key(history, rules, replace(run_context, refusing=refusing))
+
+
 def _with_refusals(
     first: KeyJudgement, history: History, rules: JobRules, run_context: RunContext
 ) -> KeyJudgement:
     """What refused writes explain is unknowable; all else stands."""
-    refusing = {**run_context.refusing, history.namespace: "Events were not recorded"}
-    again = judge_key(history, rules, replace(run_context, refusing=refusing))
+    again = judge_as_refused(history, rules, run_context)
     wrong = {_same(judged): judged for judged in first.judgements if judged.divergent}
     left = {_same(judged) for judged in again.judgements if judged.divergent}
     if not left < wrong.keys():
         return first
-    why = "refused writes explain it, and the Events that would tell of them are not in the record"
-    told = {key: unknowable(wrong[key], why) for key in wrong.keys() - left}
+    told = {key: unknowable(wrong[key], WHY_REFUSED) for key in wrong.keys() - left}
     return _but_for(again, told)
 
 

@@ -28,6 +28,7 @@ from tracekit.diff.lateness import (
     early,
     late,
 )
+from tracekit.diff.unrecorded import unknowable
 from tracekit.replay.run_context import RunContext
 from tracekit.verdict import Judgement, Verdict
 
@@ -37,6 +38,8 @@ class Untimely(NamedTuple):
 
     verdict: Verdict
     why: str
+    #: What the record does not have, and would have to for this to be certain.
+    lacks: str | None = None
 
 
 @dataclass(slots=True)
@@ -61,14 +64,21 @@ class Settled:
             self.shown.contradicts(one) for one in behind
         )
 
-    def but_for(self, keys: Collection[tuple[str, str]]) -> Settled:
-        """The same without what contradicted the first search of some Jobs."""
-        untimely = {
-            first: found
-            for first, found in self.untimely.items()
-            if found.verdict is not Verdict.EXTRA or _pair(first.key) not in keys
-        }
-        return replace(self, untimely=untimely, contradicted=self.contradicted - frozenset(keys))
+    def but_for(
+        self, cleared: Collection[tuple[str, str]], lacking: Mapping[tuple[str, str], str]
+    ) -> Settled:
+        """The same without what contradicted the first search of some Jobs.
+
+        Of others it is not certain, for what the record lacks.
+        """
+        untimely = dict(self.untimely)
+        for first, found in self.untimely.items():
+            key = _pair(first.key)
+            if found.verdict is Verdict.EXTRA and key in cleared:
+                del untimely[first]
+            elif found.verdict is Verdict.EXTRA and key in lacking:
+                untimely[first] = found._replace(lacks=lacking[key])
+        return replace(self, untimely=untimely, contradicted=self.contradicted - frozenset(cleared))
 
     def of(self, judgement: Judgement) -> Judgement:
         """The judgement, a divergence if it is of the first write of an untimely sync."""
@@ -79,7 +89,8 @@ class Settled:
         found = self.untimely.get(FirstWrite(key, judgement.action, judgement.resource_version))
         if found is None:
             return judgement
-        return replace(judgement, verdict=found.verdict, why=f"{found.why}; {judgement.why}")
+        told = replace(judgement, verdict=found.verdict, why=f"{found.why}; {judgement.why}")
+        return told if found.lacks is None else unknowable(told, found.lacks)
 
 
 @dataclass(frozen=True, slots=True)

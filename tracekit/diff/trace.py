@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tracekit.diff.judge import KeyJudgement
 from tracekit.diff.lateness import KeyTiming
-from tracekit.diff.readings import judge_as_known
+from tracekit.diff.readings import WHY_REFUSED, judge_as_known, judge_as_refused
 from tracekit.diff.report import DiffReport
 from tracekit.diff.sweep import Settled, Sweep
 from tracekit.eras.job import JobRules
@@ -57,13 +57,16 @@ def upheld(
     if not found.contradicted:
         return found
     known = replace(run_context, shown=found.shown)
-    return found.but_for(
-        frozenset(
-            (judged.replay.history.namespace, judged.replay.history.name)
-            for judged in judge_groups(groups(), rules, known, found.contradicted)
-            if found.upholds(judged.judgements, judged.timing.behind)
-        )
-    )
+    cleared, lacking = set(), {}
+    for judged in judge_groups(groups(), rules, known, found.contradicted):
+        history = judged.replay.history
+        if found.upholds(judged.judgements, judged.timing.behind):
+            cleared.add((history.namespace, history.name))
+        elif not run_context.events_recorded:
+            again = judge_as_refused(history, rules, known)
+            if found.upholds(again.judgements, again.timing.behind):
+                lacking[history.namespace, history.name] = WHY_REFUSED
+    return found.but_for(cleared, lacking)
 
 
 def settled(
