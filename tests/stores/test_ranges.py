@@ -12,6 +12,7 @@ from tests.support.s3 import S3
 from tests.support.traces import TRACES, import_log
 from tracekit.crew.alone import Alone
 from tracekit.errors import TraceFormatError
+from tracekit.judging import pieces
 from tracekit.judging.found import decoded
 from tracekit.judging.judged import resolve_era
 from tracekit.judging.pieces import JudgeUnits, Pieces
@@ -116,6 +117,7 @@ def test_a_unit_costs_what_its_jobs_take_and_is_judged_alike(
     source = Pieces(there, era, context, Alone()).source
     assert source.trace == url
     monkeypatch.setenv("TRACEKIT_CACHE_DIR", str(tmp_path / "of a worker"))
+    pieces._reader.cache_clear()
     before = fetched_bytes()
     found = JudgeUnits(source, era, context, built=True)
     one, other = (decoded_of(work.do(unit)) for work in (found, expected))

@@ -107,6 +107,7 @@ def test_junk_in_the_observed_spec_is_told_with_its_path() -> None:
     observed = pod_from_raw(
         {
             "metadata": {
+                "name": f"{intent.generate_name}abcde",
                 "labels": intent.labels,
                 "annotations": intent.annotations,
                 "finalizers": list(intent.finalizers),
