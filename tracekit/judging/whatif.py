@@ -345,7 +345,7 @@ def _run_model(
     parts = [asked] if len(asked) <= MODELLED_MAX else episodes(asked, MODELLED_MAX)
     told: dict[str, JobAnswer] = {}
     for part in parts:
-        told |= model.answer(part)
+        told |= model.answer(part, len(asked))
     for place, job in enumerate(found.jobs):
         answer = told.get(job.job.uid)
         if answer is None or (job.proved and not outdone(job, answer)):

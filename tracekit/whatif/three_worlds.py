@@ -105,6 +105,7 @@ class Worlds(Generic[A, M]):
         self.plan = plan
         self._baselines: Baselines[M] = {} if baselines is None else baselines
         self._tried: dict[tuple[tuple[str, ...], frozenset[Row], int, bool], dict[str, M]] = {}
+        self._of = 0  # how many are asked about in all
         self._looked = 0  # runs for causes
         self._because: dict[Shape, tuple[Cause, ...]] = {}
         self._shown: dict[str, Pair[M]] = {}  # the run that an answer shows
@@ -144,9 +145,8 @@ class Worlds(Generic[A, M]):
         """What two courses have in common that went alike."""
         raise NotImplementedError
 
-    def draws(self, uids: Sequence[str]) -> int:
+    def draws(self) -> int:
         """How many runs stand behind each answer."""
-        del uids
         return self.plan.draws
 
     def rows_of(self, answer: A, rows: Sequence[Row]) -> Sequence[Row]:
@@ -194,8 +194,9 @@ class Worlds(Generic[A, M]):
             )
         return self._tried[key]
 
-    def answer(self, asked: Sequence[A]) -> dict[str, A]:
-        """The answers about these, by uid."""
+    def answer(self, asked: Sequence[A], of: int = 0) -> dict[str, A]:
+        """The answers about these, by uid; of so many in all, which say how often each is run."""
+        self._of = max(of, len(asked))
         by_uid = {a.uid: a for a in asked if self.possible(a) == ""}
         uids = tuple(by_uid)
         evicted = tuple(uid for uid in uids if self.evicted(uid))
@@ -230,8 +231,8 @@ class Worlds(Generic[A, M]):
                     new = self.target(together, seed, by_pod=by_pod)
                     pairs[uid].append(Pair(old[uid], new[uid], together, seed))
 
-        draws = self.draws(uids)
-        more, crowded = _seeds(len(uids))
+        draws = self.draws()
+        more, crowded = _seeds(self._of)
         crowded += draws
         for seed in range(draws + more):
             left = [uid for uid in uids if seed < draws or not pairs[uid]]
@@ -240,7 +241,7 @@ class Worlds(Generic[A, M]):
                 left = [uid for uid in left if not by_uid[uid].proved]
             if left:
                 run(uids if seed < crowded else tuple(left), left, seed)
-        if len(uids) <= FEW:
+        if self._of <= FEW:
             opened = {uid for uid in uids if self._is_open(pairs[uid])}
             for seed in range(draws + more, draws + more + _OPEN_TRIES):
                 left = [u for u in uids if u in opened and len(pairs[u]) < OPEN_DRAWS]
@@ -456,12 +457,12 @@ class ThreeWorlds(Worlds[JobAnswer, ModelledJob]):
         """As `counted`."""
         return counted(course)
 
-    def draws(self, uids: Sequence[str]) -> int:
+    def draws(self) -> int:
         """How many runs stand behind each answer."""
         plan = self.plan
         rules = JobRules.of(plan.target)
         raced = rules.overwrites_status or rules.handlers.pod_failure_delays_sync
-        if raced and len(uids) <= FEW:
+        if raced and self._of <= FEW:
             return max(plan.draws, RACED_DRAWS)
         return plan.draws
 
