@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from io import FileIO
 from pathlib import Path
 from typing import Protocol
@@ -28,6 +28,7 @@ from tracekit.trace.format.segments import Segment
 _FOLDER = Path("/proc/self/fd") if Path("/proc/self/fd").exists() else Path("/dev/fd")
 #: Ordinary files get the lowest free number: none of theirs lies up here.
 _NUMBERS_FROM = 500
+_COUNT = pa.schema([("files", pa.int64())])
 
 
 class OpenFile(Protocol):
@@ -74,10 +75,12 @@ class Handles:
                 "not be opened: run again"
             )
 
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """How many files are open, as a table of Arrow: a connection holds on to its tables."""
-        count = pa.table({"files": [len(self._open)]})
-        return count.__arrow_c_stream__(requested_schema)
+    def as_rows(self) -> pa.RecordBatchReader:
+        """How many files are open, as rows of Arrow: who holds on to these keeps them open."""
+        return pa.RecordBatchReader.from_batches(_COUNT, self._count())
+
+    def _count(self) -> Iterator[pa.RecordBatch]:
+        yield pa.record_batch([[len(self._open)]], _COUNT)
 
     def name(self, file: OpenFile) -> str:
         """The name of one of the files."""

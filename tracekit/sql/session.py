@@ -114,7 +114,7 @@ class Session:
         self._handles.open()
         # A relation is computed when it is fetched, maybe long after this session is forgotten: a
         # table of the connection keeps the files open for as long as that lives.
-        self.connection.register("_open_files", self._handles)
+        self.connection.register("_open_files", self._handles.as_rows())
         self._make()
         if not write:
             self.connection.execute("SET lock_configuration = true")
