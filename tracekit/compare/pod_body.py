@@ -11,6 +11,7 @@ from typing import Any
 
 from tracekit.compare.fields import FieldDifference
 from tracekit.controllers.actions import CreatePod
+from tracekit.controllers.job.body import GENERATED_SUFFIX, MAX_GENERATED_NAME
 from tracekit.kube.decode import as_items, as_map, as_text
 from tracekit.kube.views import JobView, OwnerRef, PodView
 
@@ -50,9 +51,6 @@ _TOLERATION_KEYS = (
 )
 _TOKEN_VOLUME_PREFIXES = ("kube-api-access-", "default-token-")
 _TOKEN_MOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"  # noqa: S105 - a path, no secret
-#: How the API server makes a name: so much of generateName at most, and so many characters.
-_GENERATED_BASE = 58
-_GENERATED_SUFFIX = 5
 #: Annotations that LimitRanger and PodSecurityPolicy leave behind.
 _ANNOTATION_ADDITIONS = ("kubernetes.io/limit-ranger", "kubernetes.io/psp")
 
@@ -73,7 +71,7 @@ def pod_body_differences(
     if generate_name != intent.generate_name:
         found.append(FieldDifference("metadata.generateName", intent.generate_name, generate_name))
     elif not _is_generated(pod.name, generate_name):
-        what = f"{generate_name[:_GENERATED_BASE]} and {_GENERATED_SUFFIX} characters"
+        what = f"{generate_name[:MAX_GENERATED_NAME]} and {GENERATED_SUFFIX} characters"
         found.append(FieldDifference("metadata.name", what, pod.name))
     found += _map_differences("metadata.labels", intent.labels, pod.labels, ())
     found += _map_differences(
@@ -88,8 +86,8 @@ def pod_body_differences(
 
 
 def _is_generated(name: str, generate_name: str) -> bool:
-    base = generate_name[:_GENERATED_BASE]
-    return name.startswith(base) and len(name) == len(base) + _GENERATED_SUFFIX
+    base = generate_name[:MAX_GENERATED_NAME]
+    return name.startswith(base) and len(name) == len(base) + GENERATED_SUFFIX
 
 
 def owner_of(job: JobView) -> OwnerRef:

@@ -26,7 +26,9 @@ from tracekit.kube.views import (
 )
 
 _ENV_NAME = "JOB_COMPLETION_INDEX"
-_MAX_GENERATED_NAME = 63 - 5  # what is left of a name after the server's random suffix
+#: Of the name that the API server makes: its random end, and what that leaves of generateName.
+GENERATED_SUFFIX = 5
+MAX_GENERATED_NAME = 63 - GENERATED_SUFFIX
 
 
 def new_pod(
@@ -62,8 +64,8 @@ def new_pod(
 
 def _generate_name_with_index(job_name: str, index: int) -> str:
     suffix = f"-{index}-"
-    if len(job_name) + len(suffix) > _MAX_GENERATED_NAME:
-        return job_name[: _MAX_GENERATED_NAME - len(suffix)] + suffix
+    if len(job_name) + len(suffix) > MAX_GENERATED_NAME:
+        return job_name[: MAX_GENERATED_NAME - len(suffix)] + suffix
     return job_name + suffix
 
 

@@ -11,8 +11,8 @@ from itertools import islice
 from typing import TypeVar
 
 from tracekit.trace.reading.files import SegmentFile
+from tracekit.trace.stores.store import REQUESTS_AT_ONCE
 
-_AT_ONCE = 8
 #: Ahead of a reader, who may have seen enough after the first.
 _AHEAD_MAX = 64
 
@@ -26,7 +26,7 @@ def bring(parts: Iterable[tuple[object, int]]) -> None:
     ]
     if not wanted:
         return
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
+    with ThreadPoolExecutor(REQUESTS_AT_ONCE) as pool:
         for one in [pool.submit(file.bring, group) for file, group in wanted]:
             one.result()
 

@@ -35,11 +35,10 @@ from tracekit.trace.format.segments import (
 )
 from tracekit.trace.stores.origin import Origin, count_fetched
 from tracekit.trace.stores.place import CACHE_VARIABLE, cache_folder
-from tracekit.trace.stores.store import Address, Store, complaints, open_store
+from tracekit.trace.stores.store import REQUESTS_AT_ONCE, Address, Store, complaints, open_store
 
 #: What is known of the fetched files: name -> size and time of the object.
 STATE_NAME = ".mirror.json"
-_AT_ONCE = 8
 _ROUNDS = 5
 _CHUNK = 1 << 20
 #: Fetched whole: requests cost more than such a file's bytes.
@@ -151,7 +150,7 @@ def _fetch_trace(store: Store, target: Path) -> None:
     wanted = {segment.path.name: _stamp(listing[segment.path.name]) for segment in live}
     known = _read_state(target)
     new = [name for name in wanted if not _is_there(target, name, wanted[name], known)]
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
+    with ThreadPoolExecutor(REQUESTS_AT_ONCE) as pool:
         fetched = [
             pool.submit(_fetch, store, listing[name], target / LOG_DIR / name) for name in new
         ]

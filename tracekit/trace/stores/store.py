@@ -27,6 +27,8 @@ _BY_RANGE = ("s3", "gs", "abfs")
 _TRIES = 3
 _CONNECT_S = 10
 _REQUEST_S = 60
+#: So many does one process ask of a store.
+REQUESTS_AT_ONCE = 8
 
 #### What a store says when it refuses, has no such bucket, cannot be reached ####
 
