@@ -18,7 +18,8 @@ from tracekit.cli.main import READER_GONE
 NAME = "v1.36.3-restart"
 #: Longer than any path may be, and than any name in a directory.
 LONG = "x" * 5000
-MANY = "SELECT repeat('x', 3000) AS a, random() AS b FROM range(500)"
+#: More than a pipe holds in every format, Parquet packed small included.
+MANY = "SELECT md5(random()::VARCHAR) AS a, random() AS b FROM range(20000)"
 
 
 def piped(words: list[str], *, wait: bool) -> tuple[int, bytes]:
