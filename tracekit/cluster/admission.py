@@ -85,8 +85,12 @@ def new_cron_job(body: Raw, rules: ApiRules) -> Raw:
 
 def new_pod(body: Raw) -> Raw:
     """A Pod as it is stored."""
-    pod: Raw = plain_copy(body)
-    spec = pod.setdefault("spec", {})
+    # What is not filled in here is the template's, and nobody changes it.
+    spec = dict(body.get("spec") or {})
+    for group in ("initContainers", "containers"):
+        if spec.get(group):
+            spec[group] = [dict(container) for container in spec[group]]
+    pod = {**body, "spec": spec}
     default_pod_spec(spec)
     spec.setdefault("enableServiceLinks", True)
     spec.setdefault("priority", 0)

@@ -17,7 +17,8 @@ from typing import Any, Final, NamedTuple
 from tracekit.cluster.admission import new_cron_job, new_job, new_pod
 from tracekit.cluster.draws import Draws
 from tracekit.cluster.statuses import cron_job_status, job_status, time_text
-from tracekit.cluster.store import Raw, Store, plain_copy
+from tracekit.cluster.store import Raw, Store
+from tracekit.cluster.views import Views
 from tracekit.controllers.actions import Outcome
 from tracekit.controllers.job.status_validation import status_refusals
 from tracekit.eras.api_server import ApiRules
@@ -25,7 +26,7 @@ from tracekit.eras.job_status import StatusValidation
 from tracekit.kube.cronjob_views import CronJobStatus
 from tracekit.kube.field_managers import KUBE_CONTROLLER_MANAGER
 from tracekit.kube.timestamps import NS_PER_S
-from tracekit.kube.views import JobStatus, job_from_raw, job_status_from_raw
+from tracekit.kube.views import JobStatus, job_status_from_raw
 
 FOREGROUND, BACKGROUND, ORPHAN = "Foreground", "Background", "Orphan"
 FOREGROUND_FINALIZER: Final = "foregroundDeletion"
@@ -75,6 +76,7 @@ class ApiServer:
         self, store: Store, rules: ApiRules, validation: StatusValidation, draws: Draws
     ) -> None:
         self.store = store
+        self.views = Views()
         self.rules = rules
         self._validation = validation
         self._draws = draws
@@ -149,8 +151,7 @@ class ApiServer:
                 return new_cron_job(typed, self.rules)
             case "pods":
                 return new_pod(typed)
-        typed_copy: Raw = plain_copy(typed)
-        return typed_copy
+        return typed
 
     def _invalid(self, kind: str, body: Raw, held: Raw | None) -> str:
         """Why validation refuses an object, new or in place of another; empty if it does not."""
@@ -212,7 +213,7 @@ class ApiServer:
         assert held.obj is not None  # noqa: S101 - `stale` says otherwise
         raw = job_status(status)
         written = job_status_from_raw(raw)
-        wrong = status_refusals(job_from_raw(held.obj), written, self._validation)
+        wrong = status_refusals(self.views.job(held.obj), written, self._validation)
         if wrong:
             return Reply(
                 Outcome.REFUSED, None, f'Job.batch "{name}" is invalid: {"; ".join(wrong)}'
@@ -263,9 +264,11 @@ class ApiServer:
         uid: str | None = None,
         subresource: str = "",
     ) -> Reply:
-        """PATCH or PUT of an object: `change` works on a copy. Without effect, nothing is stored.
+        """PATCH or PUT of an object; without effect, nothing is stored.
 
-        An object that is being deleted goes with its last finalizer.
+        `change` works on a copy of the object and of its metadata, spec and status: it may set
+        fields of these, and replaces whatever lies deeper. An object that is being deleted goes
+        with its last finalizer.
         """
         held = self.get(kind, namespace, name)
         if held.obj is None:
@@ -275,21 +278,28 @@ class ApiServer:
         refused = self._refused(kind, "update", namespace)
         if refused is not None:
             return refused
-        obj: Raw = plain_copy(held.obj)
-        change(obj)
-        if kind == "jobs":
-            for field in self.rules.dropped:
-                if field not in held.obj["spec"]:
-                    obj["spec"].pop(field, None)
+        obj = self._changed(kind, held.obj, change)
         if obj == held.obj:
             return held
         wrong = self._invalid(kind, obj, held.obj)
         if wrong:
             return Reply(Outcome.REFUSED, None, f"{_named(kind, name)} is invalid: {wrong}")
-        if kind in ("jobs", "cronjobs") and obj.get("spec") != held.obj.get("spec"):
+        if kind in ("jobs", "cronjobs") and obj["spec"] is not held.obj["spec"]:
             obj["metadata"]["generation"] = held.obj["metadata"].get("generation", 1) + 1
         _touch(obj, manager, self.now_ns, subresource=subresource)
         return Reply(Outcome.OK, self._stored_or_gone(kind, obj, held.obj))
+
+    def _changed(self, kind: str, held: Raw, change: Callable[[Raw], None]) -> Raw:
+        obj: Raw = {name: dict(part) if type(part) is dict else part for name, part in held.items()}
+        change(obj)
+        if kind == "jobs":
+            for field in self.rules.dropped:
+                if field not in held["spec"]:
+                    obj["spec"].pop(field, None)
+        for part in ("spec", "status"):
+            if part in obj and obj[part] == held.get(part):
+                obj[part] = held[part]  # the very same: who has read it reads it no more
+        return obj
 
     def _stored_or_gone(self, kind: str, obj: Raw, held: Raw) -> Raw:
         meta = obj["metadata"]

@@ -37,11 +37,9 @@ class GarbageCollector:
         #: uid of an owner -> its dependents.
         self._dependents: dict[str, dict[_Where, None]] = {}
         self._uids: dict[str, _Where] = {}
-        server.store.watch(self._see)
+        server.store.watch(self._see, *_KINDS)
 
     def _see(self, change: Change) -> None:
-        if change.kind not in _KINDS:
-            return
         meta = change.obj["metadata"]
         where = (change.kind, meta.get("namespace", ""), meta["name"])
         if change.type == "DELETED":

@@ -56,7 +56,7 @@ class Kubelet:
         self._pods: dict[str, _Pod] = {}
         self._ordinals: dict[str, int] = defaultdict(int)
         self._attempts: dict[tuple[str, int | None], int] = defaultdict(int)
-        server.store.watch(self._see)
+        server.store.watch(self._see, "pods")
 
     def pods_of(self, namespace: str, job: str) -> list[tuple[Slot, str]]:
         """The pods of a Job that are there, by slot, with their names; the oldest first."""
@@ -79,8 +79,6 @@ class Kubelet:
         self._status(pod, {"conditions": [self._condition(condition, on=True)]}, API_SERVER)
 
     def _see(self, change: Change) -> None:
-        if change.kind != "pods":
-            return
         meta = change.obj["metadata"]
         uid = meta["uid"]
         if change.type == "DELETED":

@@ -24,15 +24,11 @@ class NamespaceController:
         self._server = server
         self._loop = server.store.loop
         self._draws = draws
-        server.store.watch(self._see)
+        server.store.watch(self._see, "namespaces")
 
     def _see(self, change: Change) -> None:
         meta = change.obj["metadata"]
-        if (
-            change.kind == "namespaces"
-            and change.type == "MODIFIED"
-            and meta.get("deletionTimestamp") is not None
-        ):
+        if change.type == "MODIFIED" and meta.get("deletionTimestamp") is not None:
             self._loop.after(self._draws.collection_ns(), lambda: self._empty(meta["name"]))
 
     def _empty(self, namespace: str) -> None:

@@ -48,21 +48,34 @@ class Change(NamedTuple):
     before: Raw | None
 
 
+class _Watcher(NamedTuple):
+    told: Callable[[Change], None]
+    kinds: tuple[str, ...]
+
+
 class Store:
     """Every object of the cluster, by kind, namespace and name."""
 
-    __slots__ = ("_objects", "_watchers", "loop", "revision")
+    __slots__ = ("_objects", "_of_kind", "_watchers", "loop", "revision")
 
     def __init__(self, loop: Loop, revision: int = 1) -> None:
         self.loop = loop
         self.revision = revision
         self._objects: dict[str, dict[Key, Raw]] = {}
-        self._watchers: list[Callable[[Change], None]] = []
+        self._watchers: list[_Watcher] = []
+        self._of_kind: dict[str, tuple[Callable[[Change], None], ...]] = {}
 
-    def watch(self, told: Callable[[Change], None]) -> Callable[[], None]:
-        """Be told of each commit, as it happens; the answer ends it."""
-        self._watchers.append(told)
-        return lambda: self._watchers.remove(told)
+    def watch(self, told: Callable[[Change], None], *kinds: str) -> Callable[[], None]:
+        """Be told of each commit of these kinds (of all, without any); the answer ends it."""
+        watcher = _Watcher(told, kinds)
+        self._watchers.append(watcher)
+        self._of_kind.clear()
+
+        def stop() -> None:
+            self._watchers.remove(watcher)
+            self._of_kind.clear()
+
+        return stop
 
     def get(self, kind: str, namespace: str, name: str) -> Raw | None:
         """An object, None where there is none."""
@@ -97,6 +110,10 @@ class Store:
         return {**obj, "metadata": {**obj["metadata"], "resourceVersion": str(self.revision)}}
 
     def _tell(self, kind: str, change: str, obj: Raw, before: Raw | None) -> None:
+        watchers = self._of_kind.get(kind)
+        if watchers is None:
+            watchers = tuple(w.told for w in self._watchers if not w.kinds or kind in w.kinds)
+            self._of_kind[kind] = watchers
         told = Change(kind, change, obj, self.revision, self.loop.now_ns, before)
-        for watcher in tuple(self._watchers):
+        for watcher in watchers:
             watcher(told)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
+from tracekit.collecting import collecting_rarely
 from tracekit.controllers.cronjob.children import OWNER_KIND
 from tracekit.diff.cron_keys import CronJobKeys, CronReplay
 from tracekit.diff.cronjob import CronKeyJudge
@@ -137,6 +138,7 @@ class _Drawn:
     pace: Pace = field(default_factory=Pace)
 
 
+@collecting_rarely()
 def answer_all(
     reader: TraceReader,
     recorded: Era,

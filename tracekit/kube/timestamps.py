@@ -43,10 +43,15 @@ def format_rfc3339(at_ns: int | None) -> str | None:
     if at_ns is None:
         return None
     seconds, rest = divmod(at_ns, NS_PER_S)
-    text = datetime.fromtimestamp(seconds, tz=UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    text = _whole_seconds(seconds)
     if rest:
-        text += f".{rest:09d}".rstrip("0")
+        return text + f".{rest:09d}".rstrip("0") + "Z"
     return text + "Z"
+
+
+@lru_cache(maxsize=4096)
+def _whole_seconds(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, tz=UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def floor_second(at_ns: int) -> int:

@@ -8,8 +8,8 @@ that one part and must be treated as read-only.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -31,6 +31,7 @@ INDEX_FAILURE_COUNT_ANNOTATION = "batch.kubernetes.io/job-index-failure-count"
 INDEX_IGNORED_FAILURE_COUNT_ANNOTATION = "batch.kubernetes.io/job-index-ignored-failure-count"
 UNKNOWN_COMPLETION_INDEX = -1
 _INT32_MAX = 2**31 - 1
+T = TypeVar("T")
 
 
 class OwnerRef(NamedTuple):
@@ -198,6 +199,10 @@ def _rv(meta: Mapping[str, Any]) -> int:
 
 def owner_refs(meta: Mapping[str, Any]) -> tuple[OwnerRef, ...]:
     """Every owner reference of an object's metadata."""
+    return _owner_refs(meta.get("ownerReferences"))
+
+
+def _owner_refs(value: Any) -> tuple[OwnerRef, ...]:
     return tuple(
         OwnerRef(
             as_text(ref.get("kind")),
@@ -207,7 +212,7 @@ def owner_refs(meta: Mapping[str, Any]) -> tuple[OwnerRef, ...]:
             ref.get("controller") is True,
             ref.get("blockOwnerDeletion") is True,
         )
-        for ref in as_items(meta.get("ownerReferences"))
+        for ref in as_items(value)
     )
 
 
@@ -257,7 +262,7 @@ def go_atoi(text: str) -> int | None:
     return int(text)
 
 
-def _container_statuses(value: Any, *, init: bool) -> list[ContainerStatus]:
+def _container_statuses(value: Any, *, init: bool) -> tuple[ContainerStatus, ...]:
     result = []
     for item in as_items(value):
         terminated = as_map(item.get("state")).get("terminated")
@@ -274,7 +279,7 @@ def _container_statuses(value: Any, *, init: bool) -> list[ContainerStatus]:
                 finished,
             )
         )
-    return result
+    return tuple(result)
 
 
 def sidecars_of(spec: Mapping[str, Any]) -> frozenset[str]:
@@ -291,22 +296,49 @@ def sidecar_restarts_max(containers: Iterable[ContainerStatus], sidecars: frozen
     return max((c.restart_count for c in containers if c.init and c.name in sidecars), default=0)
 
 
-def pod_from_raw(raw: Mapping[str, Any]) -> PodView:
-    """The view of a raw Pod."""
-    meta, spec, status = (
-        as_map(raw.get("metadata")),
-        as_map(raw.get("spec")),
-        as_map(raw.get("status")),
-    )
-    owners = owner_refs(meta)
-    annotations = as_string_map(meta.get("annotations"))
-    finalizers = as_strings(meta.get("finalizers"))
+class ReadPart(Protocol):
+    """Reads a part of an object, perhaps by looking it up: `read(value)`."""
+
+    def __call__(self, read: Callable[[Any], T], value: Any, /) -> T:
+        """What `read` makes of the value."""
+
+
+def _read_anew(read: Callable[[Any], T], value: Any) -> T:
+    return read(value)
+
+
+class _PodStatus(NamedTuple):
+    phase: str
+    conditions: tuple[Condition, ...]
+    ready: bool
+    ready_since_ns: int | None
+    regular: tuple[ContainerStatus, ...]
+    containers: tuple[ContainerStatus, ...]
+
+
+def _pod_status(status: Mapping[str, Any]) -> _PodStatus:
     conditions = conditions_from_raw(status.get("conditions"))
     ready = next((c for c in conditions if c.type == "Ready"), None)
-    regular = _container_statuses(status.get("containerStatuses"), init=False)
-    containers = (*regular, *_container_statuses(status.get("initContainerStatuses"), init=True))
-    sidecars = sidecars_of(spec)
     is_ready = ready is not None and ready.status == "True"
+    regular = _container_statuses(status.get("containerStatuses"), init=False)
+    return _PodStatus(
+        as_text(status.get("phase")),
+        conditions,
+        is_ready,
+        ready.last_transition_ns if ready is not None and is_ready else None,
+        regular,
+        (*regular, *_container_statuses(status.get("initContainerStatuses"), init=True)),
+    )
+
+
+def pod_from_raw(raw: Mapping[str, Any], part: ReadPart = _read_anew) -> PodView:
+    """The view of a raw Pod."""
+    meta, spec = as_map(raw.get("metadata")), as_map(raw.get("spec"))
+    status = part(_pod_status, as_map(raw.get("status")))
+    owners = part(_owner_refs, meta.get("ownerReferences"))
+    annotations = as_string_map(meta.get("annotations"))
+    finalizers = as_strings(meta.get("finalizers"))
+    sidecars = part(sidecars_of, spec)
     return PodView(
         namespace=as_text(meta.get("namespace")),
         name=as_text(meta.get("name")),
@@ -320,18 +352,18 @@ def pod_from_raw(raw: Mapping[str, Any]) -> PodView:
         created_ns=as_time(meta.get("creationTimestamp")) or 0,
         deleted_ns=as_time(meta.get("deletionTimestamp")),
         deletion_grace_s=as_int(meta.get("deletionGracePeriodSeconds")) or 0,
-        phase=as_text(status.get("phase")),
+        phase=status.phase,
         node_name=as_text(spec.get("nodeName")),
-        ready=is_ready,
-        ready_since_ns=ready.last_transition_ns if ready is not None and is_ready else None,
-        restarts=sum(c.restart_count for c in containers),
-        restarts_max=max((c.restart_count for c in regular), default=0),
+        ready=status.ready,
+        ready_since_ns=status.ready_since_ns,
+        restarts=sum(c.restart_count for c in status.containers),
+        restarts_max=max((c.restart_count for c in status.regular), default=0),
         has_tracking_finalizer=JOB_TRACKING_FINALIZER in finalizers,
         completion_index=completion_index(annotations),
-        conditions=conditions,
-        containers=containers,
+        conditions=status.conditions,
+        containers=status.containers,
         sidecars=sidecars,
-        sidecar_restarts_max=sidecar_restarts_max(containers, sidecars),
+        sidecar_restarts_max=sidecar_restarts_max(status.containers, sidecars),
     )
 
 
@@ -387,7 +419,7 @@ def job_status_from_raw(status: Mapping[str, Any]) -> JobStatus:
     )
 
 
-def job_from_raw(raw: Mapping[str, Any]) -> JobView:
+def job_from_raw(raw: Mapping[str, Any], part: ReadPart = _read_anew) -> JobView:
     """The view of a raw Job."""
     meta = as_map(raw.get("metadata"))
     owners = owner_refs(meta)
@@ -403,8 +435,8 @@ def job_from_raw(raw: Mapping[str, Any]) -> JobView:
         finalizers=as_strings(meta.get("finalizers")),
         created_ns=as_time(meta.get("creationTimestamp")) or 0,
         deleted_ns=as_time(meta.get("deletionTimestamp")),
-        spec=job_spec_from_raw(as_map(raw.get("spec"))),
-        status=job_status_from_raw(as_map(raw.get("status"))),
+        spec=part(job_spec_from_raw, as_map(raw.get("spec"))),
+        status=part(job_status_from_raw, as_map(raw.get("status"))),
     )
 
 

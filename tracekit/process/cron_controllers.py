@@ -29,7 +29,7 @@ from tracekit.controllers.cronjob.worker import process_next_work_item
 from tracekit.cron.zones import Zone
 from tracekit.eras.cronjob import CronJobEra
 from tracekit.kube.cronjob_views import CronJobView
-from tracekit.kube.views import JobView, job_from_raw
+from tracekit.kube.views import JobView
 from tracekit.process.broadcaster import Broadcaster, Reference
 from tracekit.process.client import Calls
 from tracekit.process.context import ControllerContext
@@ -138,6 +138,7 @@ class PollingCronJobController:
     def __init__(self, context: ControllerContext, era: CronJobEra, zone: Zone) -> None:
         self._life = context.life
         self._server = context.server
+        self.views = context.server.views
         self._era = era
         self._period_ns = context.constants.cron_poll_period_ns
         self._client = context.client
@@ -183,7 +184,7 @@ class _Pass:
         self._calls = calls
 
     def list_jobs(self, page_size: int | None) -> Iterable[Sequence[JobView] | Answer]:
-        return self._controller.pages(self._calls, "jobs", job_from_raw, page_size)  # type: ignore[return-value]
+        return self._controller.pages(self._calls, "jobs", self._controller.views.job, page_size)  # type: ignore[return-value]
 
     def list_cron_jobs(self, page_size: int | None) -> Iterable[Sequence[CronJobView] | Answer]:
         return self._controller.pages(  # type: ignore[return-value]

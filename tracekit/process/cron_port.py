@@ -21,7 +21,7 @@ from tracekit.controllers.cronjob.actions import (
 )
 from tracekit.kube.cronjob_views import CronJobView
 from tracekit.kube.selectors import selector_matches
-from tracekit.kube.views import JobView, job_from_raw
+from tracekit.kube.views import JobView
 from tracekit.process.broadcaster import Broadcaster, Reference
 from tracekit.process.client import Calls
 
@@ -86,7 +86,7 @@ class CronPort:
     def get_job(self, namespace: str, name: str) -> JobView | Answer:
         """Live GET of a Job."""
         reply = self._calls.call(lambda: self._server.get("jobs", namespace, name))
-        return _answer(reply) if reply.obj is None else job_from_raw(reply.obj)
+        return _answer(reply) if reply.obj is None else self._server.views.job(reply.obj)
 
     def get_cron_job(self, namespace: str, name: str) -> CronJobView | Answer:
         """Live GET of a CronJob."""

@@ -85,7 +85,7 @@ class Informer(Generic[V]):
         """List, then watch; `synced` is called once the listing is in the cache."""
         listed = list(self._store.all(self._kind))
         revision = self._store.revision
-        self._stop = self._store.watch(self._see)
+        self._stop = self._store.watch(self._see, self._kind)
         self._last_ns = self._life.now_ns + self._draws.latency_ns()
 
         def load() -> None:
@@ -117,8 +117,6 @@ class Informer(Generic[V]):
         return self._by_namespace.get(namespace, {}).values()
 
     def _see(self, change: Change) -> None:
-        if change.kind != self._kind:
-            return
         lag_ns = self._draws.watch_lag_ns(self._kind)
         self._last_ns = max(self._last_ns, change.at_ns + lag_ns)
         self._life.at(self._last_ns, lambda: self._apply(change.type, change.obj, change.rv))

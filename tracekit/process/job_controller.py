@@ -26,7 +26,6 @@ from tracekit.kube.views import (
     JobStatus,
     JobView,
     PodView,
-    job_from_raw,
 )
 from tracekit.process.broadcaster import Broadcaster, Reference
 from tracekit.process.client import Calls
@@ -293,7 +292,7 @@ class _Port:
             return reply.outcome, job
         self._wrote(job.uid, jobs=_rv(reply))
         # The answer keeps whole seconds, as everything that was read from the server does.
-        return Outcome.OK, job_from_raw(reply.obj)
+        return Outcome.OK, self._server.views.job(reply.obj)
 
     def record_event(self, job: JobView, event_type: str, reason: str, message: str) -> None:
         """Hand an Event to the broadcaster."""

@@ -22,7 +22,7 @@ from tracekit.eras.job import JobRules
 from tracekit.kube.cronjob_views import CronJobView
 from tracekit.kube.leases import CONTROLLER_MANAGER_LEASE, CONTROLLER_MANAGER_LEASE_NAMESPACE
 from tracekit.kube.timestamps import NS_PER_S, format_rfc3339
-from tracekit.kube.views import JobView, job_from_raw
+from tracekit.kube.views import JobView
 from tracekit.process.client import Client
 from tracekit.process.context import ControllerContext
 from tracekit.process.cron_controllers import PollingCronJobController, QueuedCronJobController
@@ -103,8 +103,8 @@ class ControllerManager:
     def _lead(self, life: Life) -> None:
         self._acquire(life)
         draws, store = self._draws, self._server.store
-        jobs: Informer[JobView] = Informer(life, store, "jobs", job_from_raw, draws)
-        pods = PodInformer(life, store, draws)
+        jobs: Informer[JobView] = Informer(life, store, "jobs", self._server.views.job, draws)
+        pods = PodInformer(life, self._server, draws)
         cron_jobs: Informer[CronJobView] = Informer(
             life, store, "cronjobs", CronJobView.from_raw, draws
         )

@@ -7,32 +7,42 @@ job_controller.go:getPodsForJob.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
+from tracekit.cluster.api_server import ApiServer
 from tracekit.cluster.draws import Draws
-from tracekit.cluster.store import Store
 from tracekit.kube.selectors import selector_matches
-from tracekit.kube.views import JobView, PodView, pod_from_raw
+from tracekit.kube.views import JobView, PodView
 from tracekit.process.informer import Informer
 from tracekit.process.life import Life
+
+#: What the API server puts into the selectors that it generates, newer name first.
+_UID_LABELS: Final = ("batch.kubernetes.io/controller-uid", "controller-uid")
 
 
 class PodInformer(Informer[PodView]):
     """Pods by namespace, name, and owner; a PodLister (`controllers.job.orphans`)."""
 
-    def __init__(self, life: Life, store: Store, draws: Draws) -> None:
-        super().__init__(life, store, "pods", pod_from_raw, draws)
+    def __init__(self, life: Life, server: ApiServer, draws: Draws) -> None:
+        super().__init__(life, server.store, "pods", server.views.pod, draws)
         self._owned: dict[str, dict[tuple[str, str], PodView]] = {}
         self._orphans: dict[str, dict[str, PodView]] = {}
+        #: By namespace and the label that generated selectors ask for, then by name.
+        self._labelled: dict[tuple[str, str, str], dict[str, PodView]] = {}
 
     def indexed(self, new: PodView | None, old: PodView | None) -> None:
         """Keep the index by owner up to date."""
         if old is not None:
+            for place in _labels(old):
+                if new is None or place not in _labels(new):
+                    self._labelled[place].pop(old.name, None)
             if old.controller is not None:
                 self._owned.get(old.controller.uid, {}).pop((old.namespace, old.name), None)
             else:
                 self._orphans.get(old.namespace, {}).pop(old.name, None)
         if new is not None:
+            for place in _labels(new):
+                self._labelled.setdefault(place, {})[new.name] = new
             if new.controller is not None:
                 owned = self._owned.setdefault(new.controller.uid, {})
                 owned[new.namespace, new.name] = new
@@ -48,6 +58,16 @@ class PodInformer(Informer[PodView]):
 
     def select(self, namespace: str, selector: Mapping[str, Any] | None) -> Iterable[PodView]:
         """The pods of a namespace that a label selector matches."""
-        return [
-            pod for pod in self.in_namespace(namespace) if selector_matches(selector, pod.labels)
-        ]
+        pods = self.in_namespace(namespace)
+        wanted = selector.get("matchLabels", {}) if selector is not None else {}
+        for label in _UID_LABELS:
+            if label in wanted:
+                pods = self._labelled.get((namespace, label, wanted[label]), {}).values()
+                break
+        return [pod for pod in pods if selector_matches(selector, pod.labels)]
+
+
+def _labels(pod: PodView) -> list[tuple[str, str, str]]:
+    """Where it stands by its labels."""
+    labels = pod.labels
+    return [(pod.namespace, label, labels[label]) for label in _UID_LABELS if label in labels]

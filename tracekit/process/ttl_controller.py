@@ -15,7 +15,7 @@ from tracekit.controllers.ttl.controller import (
     process_next_work_item,
     update_job,
 )
-from tracekit.kube.views import JobView, job_from_raw
+from tracekit.kube.views import JobView
 from tracekit.process.client import Calls
 from tracekit.process.context import ControllerContext
 from tracekit.process.informer import Handlers, Informer
@@ -75,7 +75,7 @@ class _Port:
         reply = self._calls.call(lambda: self._server.get("jobs", namespace, name))
         if reply.obj is None:
             return Answer(reply.outcome, reply.message)
-        return job_from_raw(reply.obj)
+        return self._server.views.job(reply.obj)
 
     def delete_job(self, intent: DeleteExpiredJob) -> Answer:
         """DELETE a Job."""

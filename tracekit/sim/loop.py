@@ -56,7 +56,8 @@ class Loop:
     def at(self, at_ns: int, call: Callable[[], None]) -> None:
         """Call something at a time; a time that is past means now, after what is due now."""
         self._seq += 1
-        heapq.heappush(self._due, (max(at_ns, self.clock.now_ns), self._seq, call))
+        now_ns = self.clock.now_ns
+        heapq.heappush(self._due, (max(now_ns, at_ns), self._seq, call))
 
     def after(self, delay_ns: int, call: Callable[[], None]) -> None:
         """Call something once a delay has passed."""

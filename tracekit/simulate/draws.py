@@ -30,6 +30,17 @@ class Timing:
     answer: Span | None = None
 
 
+def _drawn(source: random.Random, span: Span) -> int:
+    """What `randint` draws, without what it asks on the way there: a run draws millions of them."""
+    least, most = span
+    width = most - least + 1
+    bits = width.bit_length()
+    drawn = source.getrandbits(bits)
+    while drawn >= width:
+        drawn = source.getrandbits(bits)
+    return least + drawn
+
+
 class SeededDraws:
     """`cluster.draws.Draws` out of one seed."""
 
@@ -43,36 +54,36 @@ class SeededDraws:
 
     def latency_ns(self) -> int:
         """How long a request takes."""
-        return self._delays.randint(*self._timing.latency)
+        return _drawn(self._delays, self._timing.latency)
 
     def answer_ns(self, latency_ns: int) -> int:
         """From a commit to the answer; no longer than the whole request."""
         answer = self._timing.answer
         if answer is None:
             return latency_ns // _ANSWER_PART
-        return min(latency_ns, self._delays.randint(*answer))
+        return min(latency_ns, _drawn(self._delays, answer))
 
     def watch_lag_ns(self, kind: str) -> int:
         """From a commit to the informer."""
         del kind
-        return self._delays.randint(*self._timing.watch_lag)
+        return _drawn(self._delays, self._timing.watch_lag)
 
     def handler_lag_ns(self) -> int:
         """From the informer's cache to its handlers."""
-        return self._delays.randint(*self._timing.handler_lag)
+        return _drawn(self._delays, self._timing.handler_lag)
 
     def collection_ns(self) -> int:
         """The garbage collector's delay."""
-        return self._delays.randint(*self._timing.collection)
+        return _drawn(self._delays, self._timing.collection)
 
     def record_lag_ns(self, kind: str) -> int:
         """From a commit to the recorder."""
         del kind
-        return self._records.randint(*self._timing.record_lag)
+        return _drawn(self._records, self._timing.record_lag)
 
     def sync_ns(self) -> int:
         """What a sync computes."""
-        return self._delays.randint(*self._timing.sync)
+        return _drawn(self._delays, self._timing.sync)
 
     def suffix(self) -> str:
         """Five characters of the API server's alphabet."""

@@ -6,7 +6,7 @@ Deterministic: the same world, era, flags and draws give the same rows.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -66,14 +66,29 @@ class Run:
     failed: list[Failed] = field(default_factory=list)
 
 
-def simulate(world: World, era: Era, flags: ManagerFlags, draws: Draws) -> Run:
-    """Run the world under the controllers of an era."""
-    return _Simulation(world, era, flags, draws).run()
+def simulate(
+    world: World,
+    era: Era,
+    flags: ManagerFlags,
+    draws: Draws,
+    *,
+    streams: Collection[str] = STREAMS,
+) -> Run:
+    """Run the world under the controllers of an era; the rows of these streams are kept."""
+    return _Simulation(world, era, flags, draws, streams).run()
 
 
 class _Simulation:
-    def __init__(self, world: World, era: Era, flags: ManagerFlags, draws: Draws) -> None:
+    def __init__(
+        self,
+        world: World,
+        era: Era,
+        flags: ManagerFlags,
+        draws: Draws,
+        streams: Collection[str],
+    ) -> None:
         self._world = world
+        self._streams = streams
         self._loop = Loop(VirtualClock(world.start_ns - _BEFORE_NS))
         self._store = Store(self._loop, _FIRST_REVISION)
         self._server = ApiServer(self._store, ApiRules.of(era), StatusValidation.of(era), draws)
@@ -102,7 +117,7 @@ class _Simulation:
             self._restore(there)
         self._manager.start()
         loop.run_until(world.start_ns)
-        self._store.watch(self._release)
+        self._store.watch(self._release, "jobs")
         self._begin_record()
         for restart in world.restarts:
             loop.at(restart.died_ns, self._manager.kill)
@@ -148,17 +163,16 @@ class _Simulation:
                 self._row(at_ns, stream, "LIST", {**obj, "kind": kind, "apiVersion": version})
             self._row(at_ns, stream, "LIST_END", head)
             self._told_ns[stream] = at_ns
-        self._store.watch(self._see)
+        self._store.watch(self._see, *STREAMS)
 
     def _see(self, change: Change) -> None:
-        if change.kind in self._told_ns:
-            lag_ns = self._draws.record_lag_ns(change.kind)
-            at_ns = max(self._told_ns[change.kind], change.at_ns + lag_ns)
-            self._told_ns[change.kind] = at_ns
-            self._row(at_ns, change.kind, change.type, change.obj)
+        lag_ns = self._draws.record_lag_ns(change.kind)
+        at_ns = max(self._told_ns[change.kind], change.at_ns + lag_ns)
+        self._told_ns[change.kind] = at_ns
+        self._row(at_ns, change.kind, change.type, change.obj)
 
     def _row(self, at_ns: int, stream: str, row_type: str, obj: Mapping[str, Any]) -> None:
-        if at_ns <= self._world.end_ns:
+        if stream in self._streams and at_ns <= self._world.end_ns:
             self._run.rows.append(Row(at_ns, stream, row_type, obj))
 
     # Users.
@@ -182,7 +196,7 @@ class _Simulation:
 
     def _release(self, change: Change) -> None:
         """Let a deletion go that waited for the end of this Job."""
-        if change.kind != "jobs" or not (self._until_end or self._until_gone):
+        if not (self._until_end or self._until_gone):
             return
         meta = change.obj["metadata"]
         key = (meta["namespace"], meta["name"])

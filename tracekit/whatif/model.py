@@ -11,7 +11,7 @@ from tracekit.cluster.draws import Draws
 from tracekit.eras.era import Era
 from tracekit.kube.merge_patch import merge_patched
 from tracekit.kube.timestamps import NS_PER_S
-from tracekit.kube.views import PodView, job_from_raw, pod_from_raw
+from tracekit.kube.views import job_from_raw, pod_from_raw
 from tracekit.process.manager import ManagerFlags
 from tracekit.simulate.run import Row, simulate
 from tracekit.simulate.world import (
@@ -38,6 +38,10 @@ _CUT_OFF_PART: Final = 20
 #: for a second. The pod is taken to go on as it was until then, but not by more than half of the
 #: time that it was seen.
 _NOTICED_NS: Final = 13 * NS_PER_S // 10
+
+
+#: What is looked at in a run.
+_STREAMS: Final = ("jobs", "pods")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +101,7 @@ def run_jobs(
         renews_lease=bool(restarts),
         pod_quota={w.job.namespace: w.pod_quota for w in worlds if w.pod_quota is not None},
     )
-    run = simulate(world, era, flags, draws)
+    run = simulate(world, era, flags, draws, streams=_STREAMS)
     seen = _by_job(run.rows, {world.job.uid for world in worlds})
     found = {world.job.uid: _modelled(seen[world.job.uid], lives) for world in worlds}
     if lanes:
@@ -231,8 +235,7 @@ def noticed_ns(given: Given) -> int:
 
 def _was_stopped(rows: Sequence[Row]) -> bool:
     """Whether the pod was deleted while it ran."""
-    views = [pod_from_raw(row.obj) for row in rows]
-    return any(pod.deleted_ns is not None and pod.phase == "Running" for pod in views)
+    return any(_deleted(row.obj) and _phase(row.obj) == "Running" for row in rows)
 
 
 def ran_ns(rows: Sequence[Row], until_ns: int | None = None) -> int:
@@ -240,11 +243,22 @@ def ran_ns(rows: Sequence[Row], until_ns: int | None = None) -> int:
 
     `until_ns` is the end of the run; without it, one that goes on well after the pod's start.
     """
-    views: list[tuple[int, PodView]] = [(row.recv_ns, pod_from_raw(row.obj)) for row in rows]
-    started = next((at for at, pod in views if pod.phase not in ("", "Pending")), None)
-    bound = next((at for at, pod in views if pod.node_name), None)
-    since = started or bound or views[0][0]
-    end = next((at for at, pod in views if pod.deleted_ns is not None or pod.terminal), None)
-    if end is None:
-        end = since + AFTER_THE_RECORD_NS if until_ns is None else max(until_ns, since)
-    return end - since
+    started = next((row for row in rows if _phase(row.obj) not in ("", "Pending")), None)
+    bound = next((row for row in rows if row.obj["spec"].get("nodeName")), None)
+    since = (started or bound or rows[0]).recv_ns
+    end = next((row for row in rows if _deleted(row.obj) or _phase(row.obj) in _ENDED), None)
+    if end is not None:
+        return end.recv_ns - since
+    return AFTER_THE_RECORD_NS if until_ns is None else max(until_ns - since, 0)
+
+
+_ENDED: Final = ("Succeeded", "Failed")
+
+
+def _phase(pod: Mapping[str, Any]) -> str:
+    phase: str = pod["status"].get("phase", "")
+    return phase
+
+
+def _deleted(pod: Mapping[str, Any]) -> bool:
+    return pod["metadata"].get("deletionTimestamp") is not None
