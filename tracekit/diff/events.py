@@ -21,6 +21,7 @@ COMPONENT = "job-controller"
 #: Streams are delivered side by side: an Event may arrive so long before its cause.
 EVENT_SLACK_NS = NS_PER_S // 2
 _Identity = tuple[str, str, str, str]
+_Kind = tuple[str, str, str]
 
 
 @dataclass(slots=True)
@@ -32,6 +33,8 @@ class _Supply:
 
     #: Receive times of the writes after which they were handed over.
     at_ns: dict[_Identity, list[int]] = field(default_factory=lambda: defaultdict(list))
+    #: The same by uid, type and reason, and never used up.
+    told_ns: dict[_Kind, list[int]] = field(default_factory=lambda: defaultdict(list))
 
     def add(self, sync: Explanation) -> None:
         """Take over what a sync handed out."""
@@ -43,6 +46,16 @@ class _Supply:
             # Before its first write a sync may tell as soon as it has begun.
             at_ns = times.get(event.after_rv, min(sync.due_ns, sync.writes[0].recv_ns))
             self.at_ns[uid, event.type, event.reason, event.message].append(at_ns)
+            self.told_ns[uid, event.type, event.reason].append(at_ns)
+
+    def has_told(self, row: EventRow) -> bool:
+        """Whether as many of its kind were handed out by then as a combined Event counts.
+
+        It is counted up by others that say something else, and of these the spam filter keeps some
+        from the server: a higher count says nothing about how often its own message was told.
+        """
+        told_ns = self.told_ns.get((row.involved_uid, row.event_type, row.reason), [])
+        return sum(at <= row.recv_ns + EVENT_SLACK_NS for at in told_ns) >= row.count
 
     def take(self, row: EventRow, key: _Identity, count: int) -> bool:
         """Use up `count` of them that were handed out by then."""
@@ -87,4 +100,8 @@ def explain_events(
             yield row, False
             continue
         objects[identity] = (row.uid, row.recv_ns)
-        yield row, supply.take(row, identity, repeated) or lone_event(row)
+        if row.message == message:
+            explained = supply.take(row, identity, repeated)
+        else:
+            explained = supply.has_told(row) and supply.take(row, identity, 1)
+        yield row, explained or lone_event(row)

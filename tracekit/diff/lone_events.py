@@ -30,6 +30,7 @@ class LoneEvents:
     def __init__(self, search: CutSearch, syncs: Sequence[Explanation]) -> None:
         self._search = search
         self._syncs = [sync for sync in syncs if sync.job is not None]
+        self._positions = {job.rv: job.position for job in search.history.jobs}
         #: By the number of the explained sync that came before, and whether syncs in a row were
         #: tried: what may have been told after it.
         self._told: dict[tuple[int, bool], set[tuple[str, str, str]]] = {}
@@ -41,15 +42,34 @@ class LoneEvents:
         wanted = {(row.event_type, row.reason, row.message.removeprefix(COMBINED))}
         if row.reason in _REFUSALS:
             wanted.add((row.event_type, row.reason, ""))
+        # The newest first: an Event is posted soon after it is told.
         numbers = [
             number
-            for number in range(len(self._syncs) + 1)
-            if not number
-            or self._syncs[number - 1].writes[0].recv_ns <= row.recv_ns + EVENT_SLACK_NS
+            for number in range(len(self._syncs), -1, -1)
+            if self._begun(number, row) and self._can_have_read(number, row)
         ]
-        last = numbers[: -_ROWS_AFTER - 1 : -1]
         return any(wanted & self._after(number) for number in numbers) or any(
-            wanted & self._after(number, in_a_row=True) for number in last
+            wanted & self._after(number, in_a_row=True) for number in numbers[:_ROWS_AFTER]
+        )
+
+    def _begun(self, number: int, row: EventRow) -> bool:
+        """Whether a sync after that many explained ones can have begun by then."""
+        return (
+            not number or self._syncs[number - 1].writes[0].recv_ns <= row.recv_ns + EVENT_SLACK_NS
+        )
+
+    def _can_have_read(self, number: int, row: EventRow) -> bool:
+        """Whether a sync after that many explained ones can have read the Job the Event names.
+
+        One that was counted up names the Job of its first time.
+        """
+        named = self._positions.get(row.involved_rv)
+        if named is None or row.count > 1:
+            return True
+        before = self._syncs[number - 1].job if number else None
+        following = self._syncs[number].job if number < len(self._syncs) else None
+        return (before is None or before.position <= named) and (
+            following is None or named <= following.position
         )
 
     def _after(self, number: int, *, in_a_row: bool = False) -> set[tuple[str, str, str]]:
