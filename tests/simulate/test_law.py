@@ -61,6 +61,7 @@ MENDED = {
     (184, "v1.15.12"): "a retry for a Job that is gone takes the deadline's timer away",
     (1071, "v1.30.14"): "uids whose finalizer is expected to go were read after the handlers",
     (7017, "v1.35.4"): "pods of an orphaned Job, collected when another already had its name",
+    (7042, "v1.31.0"): "an idle deletion of a collected pod, by a sync that left only its Event",
     (5078, "v1.19.16"): "a failed sync without a write, before the deadline was over",
 }
 

@@ -25,9 +25,8 @@ from tracekit.diff.odd_bodies import odd_bodies
 from tracekit.diff.owed import owed
 from tracekit.diff.why import describe, describe_cut, why_explained
 from tracekit.eras.job import JobRules
-from tracekit.replay.explanations import CutSearch
 from tracekit.replay.history import EventRow, History, Write, WriteKind
-from tracekit.replay.key_facts import CLOCK_SLACK_NS, INFORMER_LAG_NS, KeyFacts
+from tracekit.replay.key_facts import CLOCK_SLACK_NS, DELETED_POD, INFORMER_LAG_NS, KeyFacts
 from tracekit.replay.recorded_api import Problem
 from tracekit.replay.run_context import RunContext
 from tracekit.replay.search import KeyWalker
@@ -51,6 +50,7 @@ def judge_key(history: History, rules: JobRules, run_context: RunContext) -> Key
     facts = KeyFacts(history, rules, run_context)
     walker = KeyWalker(facts, lambda: foreign_writes(history, rules), named_writes(history.writes))
     replay = walker.run()
+    lone_events = LoneEvents(walker.search, replay.syncs)
     judgements = [
         *(
             judge_write(history, history.writes[index], Verdict.FOREIGN, why)
@@ -58,9 +58,9 @@ def judge_key(history: History, rules: JobRules, run_context: RunContext) -> Key
         ),
         *_syncs(facts, replay),
         *_orphan_removals(replay),
-        *_foreign_deletions(replay, events_recorded="events" not in run_context.not_recorded),
+        *_foreign_deletions(facts, lone_events, replay),
         *_unknowable(facts, replay),
-        *_events(facts, walker.search, replay),
+        *_events(facts, lone_events, replay),
     ]
     judgements.sort(key=lambda j: (j.time_ns, j.resource_version, j.action, j.subject))
     calls_ns = [write.called_ns for sync in replay.syncs for write in sync.writes]
@@ -222,10 +222,13 @@ def _orphan_removals(replay: KeyReplay) -> Iterator[Judgement]:
         yield judge_write(replay.history, write, Verdict.MATCH, why)
 
 
-def _foreign_deletions(replay: KeyReplay, *, events_recorded: bool) -> Iterator[Judgement]:
+def _foreign_deletions(
+    facts: KeyFacts, lone_events: LoneEvents, replay: KeyReplay
+) -> Iterator[Judgement]:
     """Deletions that no rule asks for: others', unless the controller's own by Event or log."""
     history = replay.history
-    told = {e.message for e in history.events if e.reason == "SuccessfulDelete"}
+    events_recorded = "events" not in facts.run_context.not_recorded
+    told = {e.message: e for e in history.events if e.reason == "SuccessfulDelete"}
     explained = {
         event.message
         for sync in replay.syncs
@@ -238,7 +241,11 @@ def _foreign_deletions(replay: KeyReplay, *, events_recorded: bool) -> Iterator[
         if actor is not None and actor.controller == JOB_CONTROLLER:
             why = f"no cut makes a sync delete the pod, and the audit log names {actor}"
             yield judge_write(history, write, Verdict.EXTRA, why)
-        elif f"Deleted pod: {write.pod.view.name}" in told - explained:
+        elif (
+            (row := told.get(message := f"{DELETED_POD}{write.pod.view.name}")) is not None
+            and message not in explained
+            and not (facts.collected(write) and lone_events.may_tell(row))
+        ):
             why = (
                 "the controller's Event SuccessfulDelete names the pod, and no cut makes a sync "
                 "delete it"
@@ -275,10 +282,10 @@ def _gap_before(facts: KeyFacts, write: Write) -> str:
 # Events.
 
 
-def _events(facts: KeyFacts, search: CutSearch, replay: KeyReplay) -> Iterator[Judgement]:
+def _events(facts: KeyFacts, lone_events: LoneEvents, replay: KeyReplay) -> Iterator[Judgement]:
     for row, explained in explain_events(
         replay,
-        LoneEvents(search, replay.syncs).may_tell,
+        lone_events.may_tell,
         restarted_ns=[blind.until_ns for blind in facts.run_context.restarts],
     ):
         reason = None

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from tracekit.diff.events import EVENT_SLACK_NS
 from tracekit.kube.events import COMBINED
 from tracekit.replay.explanations import CutSearch
-from tracekit.replay.history import EventRow
-from tracekit.replay.key_facts import KeyFacts
-from tracekit.replay.search_state import Apart, Explanation, KeyReplay
+from tracekit.replay.history import EventRow, WriteKind
+from tracekit.replay.key_facts import DELETED_POD, KeyFacts
+from tracekit.replay.search_state import Apart, Explanation, KeyReplay, SilentSync
 from tracekit.verdict import Reason
 
 #: Events about calls that were refused: their messages end in the server's words.
@@ -48,8 +48,10 @@ class LoneEvents:
             for number in range(len(self._syncs), -1, -1)
             if self._begun(number, row) and self._can_have_read(number, row)
         ]
-        return any(wanted & self._after(number) for number in numbers) or any(
-            wanted & self._after(number, in_a_row=True) for number in numbers[:_ROWS_AFTER]
+        return (
+            any(wanted & self._after(number) for number in numbers)
+            or any(wanted & self._after(number, in_a_row=True) for number in numbers[:_ROWS_AFTER])
+            or bool(wanted & self._of_a_second_deletion(row, numbers))
         )
 
     def _begun(self, number: int, row: EventRow) -> bool:
@@ -78,13 +80,47 @@ class LoneEvents:
             before = self._syncs[number - 1] if number else None
             following = self._syncs[number] if number < len(self._syncs) else None
             found = self._told[number, in_a_row] = set()
+            # What is gone by the next one may still be there.
+            last = [before.writes[-1]] if before is not None else []
             for silent in self._search.silent_between(
-                before, following, right_after=True, in_a_row=in_a_row
+                before,
+                following,
+                served=[(write.recv_ns, write.rv + 1) for write in last],
+                in_a_row=in_a_row,
             ):
-                found |= {(event.type, event.reason, event.message) for event in silent.events}
+                found |= _told_by(silent)
                 if silent.refused:
                     found.add(("Warning", "FailedCreate", ""))
         return found
+
+    def _of_a_second_deletion(
+        self, row: EventRow, numbers: Sequence[int]
+    ) -> set[tuple[str, str, str]]:
+        """What a sync may have told that deleted a pod which was being collected already."""
+        name = row.message.removeprefix(DELETED_POD)
+        write = next(
+            (
+                write
+                for write in self._search.history.writes
+                if write.kind is WriteKind.POD_DELETE and write.pod and write.pod.view.name == name
+            ),
+            None,
+        )
+        if write is None or not self._search.facts.collected(write):
+            return set()
+        number = sum(sync.writes[0].rv < write.rv for sync in self._syncs)
+        if row.reason != "SuccessfulDelete" or number not in numbers:
+            return set()
+        silent_syncs = self._search.silent_between(
+            self._syncs[number - 1] if number else None,
+            self._syncs[number] if number < len(self._syncs) else None,
+            served=[(row.recv_ns + EVENT_SLACK_NS, write.rv + 1)],
+        )
+        return set().union(*map(_told_by, silent_syncs))
+
+
+def _told_by(silent: SilentSync) -> set[tuple[str, str, str]]:
+    return {(event.type, event.reason, event.message) for event in silent.events}
 
 
 def why_unseen(facts: KeyFacts, replay: KeyReplay, row: EventRow) -> Reason | None:

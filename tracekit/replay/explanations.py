@@ -289,14 +289,14 @@ class CutSearch(Attempts):
         before: Explanation | None,
         sync: Explanation | None,
         *,
-        right_after: bool = False,
+        served: Sequence[tuple[int, int]] = (),
         in_a_row: bool = False,
     ) -> Iterator[SilentSync]:
         """Syncs without a write that there may have been between two that are explained.
 
-        None stands for the beginning of the key, and for the end of the record. With `right_after`
-        also those that met what was there when the first of the two had ended; `in_a_row` also
-        those that follow another one, which changed the memory.
+        None stands for the beginning of the key, and for the end of the record. Also those that met
+        the server as it was at the times and revisions that are `served`; `in_a_row` also those
+        that follow another one, which changed the memory.
         """
         history = self.history
         jobs, seen = history.jobs, len(history.pods)
@@ -310,10 +310,7 @@ class CutSearch(Attempts):
             at_ns = self.facts.run_context.end_ns
         assume = self._silent_assumptions(at_ns)
         moments = [(at_ns, assume)]
-        if right_after and before is not None:
-            # What is gone by the next one may still be there.
-            last = before.writes[-1]
-            moments.append((last.recv_ns, assume._replace(served_rv=last.rv + 1)))
+        moments += [(met_ns, assume._replace(served_rv=rv)) for met_ns, rv in served]
         met, ahead = {state.memory.identity}, [state]
         while ahead:
             start = ahead.pop(0)

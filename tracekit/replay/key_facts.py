@@ -20,6 +20,8 @@ CLOCK_SLACK_NS = NS_PER_S
 INFORMER_LAG_NS = 3 * NS_PER_S
 #: A lease is renewed every few seconds: the controller may have died so long before its last sign.
 CUT_OFF_NS = 10 * NS_PER_S
+#: What the Event of a deletion says before the name of the pod.
+DELETED_POD = "Deleted pod: "
 #: client-go's spam filter lets one more Event of an object pass in so long, after a burst of 25.
 SPAM_REFILL_NS = 300 * NS_PER_S
 #: How long an Event may wait for the tokens of a throttled client before it is posted.
@@ -82,7 +84,7 @@ class KeyFacts:
             *(gap.until_ns for gap in run_context.gaps if _lived_before(history, gap.until_ns)),
         ]
         self._deleted_by_event = {
-            event.message.removeprefix("Deleted pod: ")
+            event.message.removeprefix(DELETED_POD)
             for event in history.events
             if event.reason == "SuccessfulDelete"
         }
@@ -158,6 +160,15 @@ class KeyFacts:
         that had not seen the first; the judge looks for that sync.
         """
         return write.kind is WriteKind.POD_DELETE
+
+    def collected(self, write: Write) -> bool:
+        """Whether the garbage collector deletes this pod, whoever else may: its Job is gone."""
+        job = self.history.job_before(write.rv)
+        if job is None:
+            return False
+        owner = write.pod.view.controller if write.pod is not None else None
+        gone = job.type == "DELETED" or job.view.deleted_ns is not None
+        return gone or (owner is not None and owner.uid != job.view.uid)  # another has its name
 
     def owned_up(self, write: Write) -> bool:
         """Whether an Event of the controller, or the audit log, says that it deleted this pod."""

@@ -158,7 +158,8 @@ class KeyWalker(Backtracking[State, Entry]):
             return self._settled(replace(state, done=done), trail.entries)
         if self.facts.may_be_foreign(write):
             problems = found.problems if isinstance(found, Explanation) else ()
-            if not problems or any(problem.verdict != "early" for problem in problems):
+            early = problems and all(problem.verdict == "early" for problem in problems)
+            if not early or self.facts.collected(write):
                 found = WriteApart(Apart.FOREIGN, write)
         trail.entries.append(found)
         return self.after(found, state, trail.entries)
@@ -249,13 +250,8 @@ class KeyWalker(Backtracking[State, Entry]):
         if unseen is not None:
             return WriteApart(Apart.UNKNOWABLE, write, unseen[1], unseen[0])
         if write.kind is WriteKind.POD_DELETE:
-            job = self.history.job_before(write.rv)
-            gone = job is not None and (job.type == "DELETED" or job.view.deleted_ns is not None)
-            owner = write.pod.view.controller if write.pod is not None else None
-            if job is not None and owner is not None and owner.uid != job.view.uid:
-                gone = True  # another Job has its name by now
-            told = self.facts.owned_up(write)
-            return WriteApart(Apart.FOREIGN, write) if gone and not told else None
+            gone = self.facts.collected(write) and not self.facts.owned_up(write)
+            return WriteApart(Apart.FOREIGN, write) if gone else None
         if write.kind is not WriteKind.FINALIZER_REMOVAL:
             return None
         why = self.facts.orphan_reason(write)
