@@ -21,8 +21,8 @@ Raw = Mapping[str, Any]
 Struct = tuple[Any, ...]
 Structs = list[Struct]
 
-_INT64_MAX = 2**63 - 1
-_INT64_MIN = -(2**63)
+INT64_MAX = 2**63 - 1
+INT64_MIN = -(2**63)
 _EMPTY: Raw = {}
 #: States of a container; a malformed status with several counts as the first of these.
 _STATES = ("terminated", "running", "waiting")
@@ -91,7 +91,7 @@ def _text(value: Any) -> str | None:
 
 
 def _int(value: Any) -> int | None:
-    return value if type(value) is int and _INT64_MIN <= value <= _INT64_MAX else None
+    return value if type(value) is int and INT64_MIN <= value <= INT64_MAX else None
 
 
 def _map(value: Any) -> Raw:

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from tracekit.trace.format.extract import Row, extract
 from tracekit.trace.format.limits import NESTING_MAX, TOO_DEEP, is_nested_deeper
-from tracekit.trace.format.model import LOG_DIR, WIDE_VERSION, RowType
+from tracekit.trace.format.model import LOG_DIR, STATE_TYPES, WIDE_VERSION, RowType
 from tracekit.trace.format.opening import new_file
 from tracekit.trace.format.rows import MEMORY_SCHEMA, RowBuffer
 from tracekit.trace.format.schema import SCHEMA
@@ -32,6 +32,7 @@ from tracekit.trace.format.segments import (
     segment_name,
     temporary_path,
 )
+from tracekit.trace.format.typed import decoded
 
 PLAIN_KEY = b"tracekit.plain"
 #: At most this many rows in a plain segment: readers type one whole.
@@ -59,6 +60,8 @@ _METADATA = {
     PLAIN_KEY: b"1",
     SEAL_KEY: unsealed(groups=1),
 }
+_STANDING = ("seq", "stream_pos", "type", "recv_ns", "synthesized")
+_STATES = frozenset(kind.value for kind in STATE_TYPES)
 _UNTYPED = frozenset({RowType.GAP.value, RowType.UNPARSED.value})
 
 
@@ -189,6 +192,11 @@ def typed(table: pa.Table) -> pa.Table:
     for batch in table.to_batches(_TYPED_AT_ONCE):
         for row in batch.to_pylist():
             if row["type"] not in _UNTYPED and row["raw"] is not None:
+                found = decoded(row["stream"], row["raw"]) if row["type"] in _STATES else None
+                if found is not None and not is_nested_deeper(row["raw"], NESTING_MAX):
+                    stands = (row[name] for name in _STANDING)
+                    buffer.append_typed(row["stream"], (*stands, None, found), 0)
+                    continue
                 for name in _OTHER_NAMES:
                     del row[name]
                 _type_row(row)

@@ -12,7 +12,9 @@ from typing import Any
 import pyarrow as pa
 
 from tracekit.trace.format.extract import Row
-from tracekit.trace.format.schema import COLUMNS, SCHEMA
+from tracekit.trace.format.promised import Typed
+from tracekit.trace.format.schema import COLUMNS, STRUCTS
+from tracekit.trace.format.typed import Lists, columns_of
 
 _BATCH_ROWS = 2048
 _TEXT_TYPE = pa.dictionary(pa.int32(), pa.string())
@@ -21,11 +23,17 @@ _TEXT_TYPE = pa.dictionary(pa.int32(), pa.string())
 MEMORY_SCHEMA = pa.schema([pa.field(c.name, _TEXT_TYPE if c.text else c.type) for c in COLUMNS])
 
 
+#: A row whose object is typed: the columns of `_ENVELOPE`, and the object.
+TypedRow = tuple[int, int | None, str, int | None, bool, bytes | None, Typed]
+_ENVELOPE = ("seq", "stream_pos", "type", "recv_ns", "synthesized", "raw")
+
+
 class RowBuffer:
     """Rows that are not in a segment yet."""
 
     def __init__(self) -> None:
         self._rows: dict[str | None, list[Row]] = {}
+        self._typed: dict[str | None, list[TypedRow]] = {}
         self._unconverted = 0
         self._batches: list[pa.RecordBatch] = []
         self.rows = 0
@@ -44,6 +52,18 @@ class RowBuffer:
         if self._unconverted >= _BATCH_ROWS:
             self._convert()
 
+    def append_typed(self, stream: str | None, row: TypedRow, raw_bytes: int) -> None:
+        """Add one row whose object is typed, and that has nothing that its object does not tell."""
+        rows = self._typed.get(stream)
+        if rows is None:
+            rows = self._typed[stream] = []
+        rows.append(row)
+        self.rows += 1
+        self.raw_bytes += raw_bytes
+        self._unconverted += 1
+        if self._unconverted >= _BATCH_ROWS:
+            self._convert()
+
     def take(self) -> pa.Table:
         """All rows as a table, in no order; the buffer is empty afterwards."""
         self._convert()
@@ -54,39 +74,42 @@ class RowBuffer:
     def _convert(self) -> None:
         for rows in self._rows.values():
             filled = set().union(*rows)
-            arrays = [
-                _array([row.get(c.name) for row in rows], c.type, text=c.text)
-                if c.name in filled
-                else pa.nulls(len(rows), MEMORY_SCHEMA.field(c.name).type)
-                for c in COLUMNS
-            ]
-            self._batches.append(pa.RecordBatch.from_arrays(arrays, schema=MEMORY_SCHEMA))
-        self._rows = {}
+            self._batch(len(rows), {name: [row.get(name) for row in rows] for name in filled})
+        for stream, typed_rows in self._typed.items():
+            *envelope, objects = zip(*typed_rows, strict=True)
+            columns: dict[str, Any] = dict(zip(_ENVELOPE, envelope, strict=True))
+            columns["stream"] = [stream] * len(objects)
+            self._batch(len(objects), columns | columns_of(stream, objects))
+        self._rows, self._typed = {}, {}
         self._unconverted = 0
 
+    def _batch(self, rows: int, columns: dict[str, Any]) -> None:
+        arrays = [column_of(c.name, columns.get(c.name), rows) for c in COLUMNS]
+        self._batches.append(pa.RecordBatch.from_arrays(arrays, schema=MEMORY_SCHEMA))
 
-def column_of(name: str, values: list[Any] | None, rows: int) -> pa.Array:
+
+def column_of(name: str, values: Any, rows: int) -> pa.Array:
     """One column as `MEMORY_SCHEMA` has it, of the values of all rows; None: none has one."""
-    field = MEMORY_SCHEMA.field(name)
+    kind = _KINDS[name]
     if values is None:
-        return pa.nulls(rows, field.type)
-    return _array(values, SCHEMA.field(name).type, text=field.type == _TEXT_TYPE)
-
-
-def _array(values: list[Any], kind: pa.DataType, *, text: bool) -> pa.Array:
-    if text:
+        return pa.nulls(rows, kind)
+    if kind is _TEXT_TYPE:
         codes: dict[str, int] = {}
         indices = [None if v is None else codes.setdefault(v, len(codes)) for v in values]
         return pa.DictionaryArray.from_arrays(
             pa.array(indices, pa.int32()), pa.array(list(codes), pa.string())
         )
-    if pa.types.is_list(kind) and pa.types.is_struct(kind.value_type):
-        return _structs(values, kind)
+    if name in STRUCTS:
+        return _structs(values if type(values) is Lists else _lists(values, kind), kind)
     return pa.array(values, kind)
 
 
-def _structs(values: list[list[tuple[Any, ...]] | None], kind: pa.DataType) -> pa.Array:
-    """Lists of tuples, built column by column: many times faster than one struct at a time."""
+#: As in `MEMORY_SCHEMA`, which makes a new type at each question.
+_KINDS = {c.name: _TEXT_TYPE if c.text else c.type for c in COLUMNS}
+
+
+def _lists(values: list[list[tuple[Any, ...]] | None], kind: pa.DataType) -> Lists:
+    """Lists of tuples as their fields."""
     offsets: list[int | None] = []
     flat: list[tuple[Any, ...]] = []
     for value in values:
@@ -94,8 +117,15 @@ def _structs(values: list[list[tuple[Any, ...]] | None], kind: pa.DataType) -> p
         if value:
             flat += value
     offsets.append(len(flat))
+    columns = list(zip(*flat, strict=True)) if flat else ((),) * kind.value_type.num_fields
+    return Lists(offsets, columns)
+
+
+def _structs(lists: Lists, kind: pa.DataType) -> pa.Array:
+    """Lists of structs, built field by field: many times faster than one struct at a time."""
     fields = list(kind.value_type)
-    columns = zip(*flat, strict=True) if flat else ((),) * len(fields)
-    children = [pa.array(column, field.type) for field, column in zip(fields, columns, strict=True)]
+    children = [
+        pa.array(column, field.type) for field, column in zip(fields, lists.fields, strict=True)
+    ]
     structs = pa.StructArray.from_arrays(children, fields=fields)
-    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), structs, type=kind)
+    return pa.ListArray.from_arrays(pa.array(lists.offsets, pa.int32()), structs, type=kind)

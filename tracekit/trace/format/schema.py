@@ -247,6 +247,13 @@ SCHEMA: pa.Schema = pa.schema([pa.field(column.name, column.type) for column in 
 #: Columns of long, repeating text; `TraceReader` hands them out as dictionaries.
 TEXT_COLUMNS: tuple[str, ...] = tuple(column.name for column in COLUMNS if column.text)
 
+#: Columns of lists of structs.
+STRUCTS: frozenset[str] = frozenset(
+    column.name
+    for column in COLUMNS
+    if pa.types.is_list(column.type) and pa.types.is_struct(column.type.value_type)
+)
+
 #: All that a replay reads: everything but the raw text.
 TYPED_COLUMNS: tuple[str, ...] = tuple(n for n in NAMES if n not in {"raw", "raw_bytes"})
 

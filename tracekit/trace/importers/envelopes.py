@@ -9,14 +9,20 @@ from __future__ import annotations
 
 import json
 from json.decoder import JSONDecoder
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
+import msgspec
 import orjson
+
+from tracekit.trace.format.model import STATE_TYPES, RowType
+from tracekit.trace.format.promised import Typed
+from tracekit.trace.format.typed import decoded
 
 _OBJECT_KEY = b'"object":'
 #: How far into a line the object of a usual envelope begins.
 _ENVELOPE_BYTES_MAX = 512
 _SPACE = " \t\r\n"
+_STATES = {row_type.value: row_type for row_type in STATE_TYPES}
 
 
 class Frame(NamedTuple):
@@ -28,6 +34,48 @@ class Frame(NamedTuple):
     raw: bytes
     #: The same, parsed.
     obj: dict[str, Any]
+
+
+class _Envelope(msgspec.Struct):
+    """What a line says of its object, as a recorder writes it."""
+
+    resource: str
+    type: str
+    recv: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)] | None = None
+
+
+_envelope = msgspec.json.Decoder(_Envelope).decode
+
+
+class State(NamedTuple):
+    """A line with the state of an object that is as the API promises."""
+
+    stream: str
+    type: RowType
+    recv_ns: int | None
+    raw: bytes
+    obj: Typed
+
+
+def typed_state(line: bytes) -> State | None:
+    """What most lines are; None if this one is something else, which `split_frame` may read."""
+    line = line.strip()
+    start = line.find(_OBJECT_KEY, 0, _ENVELOPE_BYTES_MAX) + len(_OBJECT_KEY)
+    if start < len(_OBJECT_KEY) or not line.endswith(b"}"):
+        return None
+    try:
+        # As in `split_frame`, it parses only if the cut is the right one.
+        envelope = _envelope(line[:start] + b"null}")
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    row_type = _STATES.get(envelope.type)
+    if row_type is None:
+        return None
+    raw = line[start:-1].strip()
+    obj = decoded(envelope.resource, raw)
+    if obj is None or not obj.metadata.resource_version:
+        return None
+    return State(envelope.resource, row_type, envelope.recv, raw, obj)
 
 
 def split_frame(line: bytes) -> Frame | str:

@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from tracekit.errors import TraceFormatError
+from tracekit.trace.format.extract import number_of
 from tracekit.trace.format.model import WATCH_LOG_TYPES, Gap, RowType
-from tracekit.trace.importers.envelopes import Frame, split_frame
+from tracekit.trace.importers.envelopes import Frame, State, split_frame, typed_state
 from tracekit.trace.importers.relist import LiveObjects
 from tracekit.trace.importers.report import ImportResult
 from tracekit.trace.importers.source import LineSource
-from tracekit.trace.importers.watchdog import Place, Watchdog
+from tracekit.trace.importers.watchdog import Place, Seen, Watchdog, seen_of
 from tracekit.trace.writing.writer import TraceWriter
 
 _TYPES = {str(row_type): row_type for row_type in WATCH_LOG_TYPES}
@@ -63,21 +64,24 @@ class WatchImporter:
         held_bytes = 0
         recognised = False
         for number, line in enumerate(source.lines(), 1):
-            if not line.strip():
-                continue
-            frame = read_line(line)
-            if isinstance(frame, Frame):
-                if not recognised:
-                    recognised = True
-                    self._unparsed(held)
-                self._frame(frame, Place(source.name, number))
-            elif recognised:
-                self._unparsed([(line, frame)])
-            else:
-                held.append((line, frame))
+            found: State | Frame | str | None = typed_state(line)
+            if found is None:
+                if not line.strip():
+                    continue
+                found = read_line(line)
+            if isinstance(found, str):
+                if recognised:
+                    self._unparsed([(line, found)])
+                    continue
+                held.append((line, found))
                 held_bytes += len(line)
                 if len(held) >= _PROBE_LINES or held_bytes > _PROBE_BYTES:
                     raise not_a_watch_log(source, held)
+                continue
+            if not recognised:
+                recognised = True
+                self._unparsed(held)
+            self._row(found, Place(source.name, number))
         if not recognised:
             raise not_a_watch_log(source, held)
         if source.problem is not None:
@@ -93,26 +97,39 @@ class WatchImporter:
             self._writer = self._open_writer()
         return self._writer
 
-    def _frame(self, frame: Frame, at: Place) -> None:
-        envelope = frame.envelope
-        stream, row_type = envelope["resource"], _TYPES[envelope["type"]]
-        recv_ns = receive_time(envelope)
+    def _row(self, found: State | Frame, at: Place) -> None:
+        if isinstance(found, State):
+            stream, row_type, recv_ns, raw, obj = found
+            meta = obj.metadata
+            rv = number_of(meta.resource_version)
+            seen = Seen(stream, row_type, rv, meta.uid, meta.name, recv_ns)
+            self._before(seen, at)
+            seq = self._out().append_typed(stream, row_type, recv_ns, raw, obj)
+        else:
+            envelope = found.envelope
+            stream, row_type = envelope["resource"], _TYPES[envelope["type"]]
+            seen = seen_of(stream, row_type, found.obj, receive_time(envelope))
+            self._before(seen, at)
+            seq = self._out().append(stream, row_type, seen.recv_ns, found.raw, parsed=found.obj)
+        self._watchdog.seen(seen)
+        self._objects.seen(stream, row_type, seen.uid, seq)
+        self.result.streams[stream] += 1
+
+    def _before(self, seen: Seen, at: Place) -> None:
+        """Write what stands before a row: gaps, and objects that are gone."""
+        stream, recv_ns = seen.stream, seen.recv_ns
         watchdog = self._watchdog
-        view = watchdog.look(stream, row_type, frame.obj, recv_ns=recv_ns, at=at)
+        watchdog.look(seen, at)
         reason = self._interrupted.pop(stream, None) or watchdog.relisted
         if reason is not None:
-            self._gap(stream, reason, next_rv=view.rv, until_ns=recv_ns)
-        writer = self._out()
+            self._gap(stream, reason, next_rv=seen.rv, until_ns=recv_ns)
         if watchdog.relisted is not None:
-            self._objects.begin_list(stream, writer)
-        if row_type is RowType.LIST_END:
+            self._objects.begin_list(stream, self._out())
+        if seen.type is RowType.LIST_END:
+            writer = self._out()
             for raw in self._objects.end_list(stream, writer):
                 writer.append(stream, RowType.DELETED, recv_ns, raw, synthesized=True)
                 self.result.synthesized += 1
-        seq = writer.append(stream, row_type, recv_ns, frame.raw, parsed=frame.obj)
-        watchdog.seen(stream, row_type, view.rv, recv_ns=recv_ns)
-        self._objects.seen(stream, row_type, view.uid, seq)
-        self.result.streams[stream] += 1
 
     def _gap(self, stream: str, reason: str, *, next_rv: int | None, until_ns: int | None) -> None:
         state = self._watchdog.state(stream)

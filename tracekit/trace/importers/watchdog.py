@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from tracekit.errors import TraceFormatError
 from tracekit.trace.format.extract import number_of
-from tracekit.trace.format.model import STREAM_KINDS, RowType
+from tracekit.trace.format.model import STATE_TYPES, STREAM_KINDS, RowType
 
 #: Namespaces that no one can delete: their uid is the cluster's.
 _IMMORTAL = frozenset({"kube-system", "default", "kube-public"})
@@ -31,11 +31,26 @@ class Place(NamedTuple):
         return f"{self.file} line {self.line}"
 
 
-class Look(NamedTuple):
-    """What was read of a row in passing."""
+class Seen(NamedTuple):
+    """What of a row is looked at."""
 
+    stream: str
+    type: RowType
     rv: int | None
     uid: str | None
+    #: Whatever stands there: of an object that no server made it need not be text.
+    name: Any
+    recv_ns: int | None
+
+
+def seen_of(stream: str, row_type: RowType, obj: dict[str, Any], recv_ns: int | None) -> Seen:
+    """The same of an object of any shape."""
+    meta = obj.get("metadata")
+    meta = meta if isinstance(meta, dict) else {}
+    rv = number_of(meta.get("resourceVersion") or obj.get("resourceVersion"))
+    uid = meta.get("uid")
+    uid = uid if isinstance(uid, str) else None
+    return Seen(stream, row_type, rv, uid, meta.get("name"), recv_ns)
 
 
 @dataclass(slots=True)
@@ -89,32 +104,27 @@ class Watchdog:
             if state.broken is not None and state.broken_at < self._alive_at
         }
 
-    def look(
-        self, stream: str, row_type: RowType, obj: dict[str, Any], *, recv_ns: int | None, at: Place
-    ) -> Look:
+    def look(self, row: Seen, at: Place) -> None:
         """Check one row before it is written."""
+        stream, row_type, rv, uid, name, recv_ns = row
         state = self.state(stream)
-        meta = obj.get("metadata")
-        meta = meta if isinstance(meta, dict) else {}
-        rv = number_of(meta.get("resourceVersion") or obj.get("resourceVersion"))
         self._times(recv_ns)
         self.relisted = None
         if row_type is RowType.LIST_BEGIN:
             self._list(stream, state, rv)
         elif row_type in _WATCHED:
             self._watch(stream, row_type, state, rv)
-        if stream == "namespaces" and meta.get("name") in _IMMORTAL:
-            self._same_cluster(meta, at)
-        if row_type in (RowType.ADDED, RowType.MODIFIED, RowType.DELETED, RowType.LIST):
-            if not meta.get("name"):
+        if stream == "namespaces" and uid is not None and type(name) is str and name in _IMMORTAL:
+            self._same_cluster(name, uid, at)
+        if row_type in STATE_TYPES:
+            if not name:
                 self.problems["objects without a name in their metadata"] += 1
             if stream not in STREAM_KINDS:
                 self.problems[f"objects of the unknown kind {stream}, kept without columns"] += 1
-        uid = meta.get("uid")
-        return Look(rv, uid if isinstance(uid, str) else None)
 
-    def seen(self, stream: str, row_type: RowType, rv: int | None, *, recv_ns: int | None) -> None:
+    def seen(self, row: Seen) -> None:
         """Advance over a row that was written."""
+        stream, row_type, rv, _, _, recv_ns = row
         state = self.state(stream)
         if recv_ns is not None:
             state.last_ns = recv_ns
@@ -167,11 +177,7 @@ class Watchdog:
         elif rv < state.watch_rv:
             self.problems["observations out of order"] += 1
 
-    def _same_cluster(self, meta: dict[str, Any], at: Place) -> None:
-        uid = meta.get("uid")
-        if not isinstance(uid, str):
-            return
-        name = meta["name"]
+    def _same_cluster(self, name: str, uid: str, at: Place) -> None:
         known, where = self._cluster.setdefault(name, (uid, at))
         if known != uid:
             raise TraceFormatError(

@@ -24,6 +24,7 @@ from tracekit.trace.format.manifest import Manifest, read_manifest, write_manife
 from tracekit.trace.format.model import (
     HEADER_NAME,
     LOG_DIR,
+    STATE_TYPES,
     Call,
     Gap,
     Origin,
@@ -37,6 +38,7 @@ from tracekit.trace.format.plain import (
     PlainBuffer,
     write_plain_segment,
 )
+from tracekit.trace.format.promised import Typed
 from tracekit.trace.format.rows import RowBuffer
 from tracekit.trace.format.segments import (
     SEGMENT_RAW_BYTES,
@@ -46,6 +48,7 @@ from tracekit.trace.format.segments import (
     remove_temporaries,
     write_segment,
 )
+from tracekit.trace.format.typed import decoded
 from tracekit.trace.reading.files import SegmentFile
 from tracekit.trace.writing.compact import Compactor
 from tracekit.trace.writing.lock import TraceLock
@@ -167,6 +170,12 @@ class TraceWriter:
         parsing them again; `origin` says how the row is known when no watch told it. An object
         that cannot be parsed becomes an UNPARSED row.
         """
+        if not self._plain and parsed is None and origin is None and type(obj) is bytes:
+            found = decoded(stream, obj) if row_type in STATE_TYPES else None
+            if found is not None:
+                return self.append_typed(
+                    stream, RowType(row_type), recv_ns, obj, found, synthesized=synthesized
+                )
         raw, parsed = _raw_and_parsed(obj, parsed)
         if type(parsed) is not dict:
             return self.unparsed(raw, recv_ns, "it is not a JSON object", stream=stream)
@@ -180,6 +189,38 @@ class TraceWriter:
             row.update(_origin(origin))
         extract(stream, row_type, parsed, row)
         return self._add(row, len(raw))
+
+    def append_typed(
+        self,
+        stream: str | None,
+        row_type: RowType,
+        recv_ns: int | None,
+        raw: bytes,
+        obj: Typed,
+        *,
+        synthesized: bool = False,
+    ) -> int:
+        """Add one row of a state whose object `decoded` made of `raw`; return its position."""
+        buffer = self._buffer
+        if type(buffer) is not RowBuffer:
+            raise TypeError("the trace was opened as plain")
+        if is_nested_deeper(raw, NESTING_MAX):
+            return self.unparsed(raw, recv_ns, TOO_DEEP, stream=stream)
+        if recv_ns is None:
+            recv_ns = self._last_ns
+        else:
+            self._last_ns = recv_ns
+        position = None
+        if stream is not None:
+            position = self._stream_next.get(stream, 0)
+            self._stream_next[stream] = position + 1
+        seq = self._next_seq
+        row = (seq, position, row_type.value, recv_ns, synthesized, raw, obj)
+        buffer.append_typed(stream, row, len(raw))
+        self._next_seq = seq + 1
+        if buffer.rows >= self._segment_rows or buffer.raw_bytes >= self._segment_raw_bytes:
+            self.flush(level=self._level)
+        return seq
 
     def append_plain(
         self,
