@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import os
 
 import pytest
 
 from tests.support.traces import SHARED_VARIABLE
+
+#: Tests keep whole traces as objects: looking through them for cycles was a quarter of their time.
+gc.set_threshold(100_000)
 
 
 @pytest.fixture(scope="session", autouse=True)

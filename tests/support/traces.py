@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import orjson
 import zstandard
 from click.testing import CliRunner
 
@@ -39,8 +40,8 @@ def json_lines(path: Path) -> Iterator[dict[str, Any]]:
     """The objects of a compressed JSON-lines file."""
     with path.open("rb") as packed:
         reader = zstandard.ZstdDecompressor().stream_reader(packed)
-        for line in io.TextIOWrapper(reader, encoding="utf-8"):
-            yield json.loads(line)
+        for line in io.BufferedReader(reader, 1 << 20):
+            yield orjson.loads(line)
 
 
 @cache
