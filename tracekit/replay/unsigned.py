@@ -60,9 +60,12 @@ def _without_ties(pod: PodView) -> PodView:
 def _was_counted(history: History, revision: Revision[PodView]) -> bool:
     """Whether the controller counted the pod with or without the finalizer that it lost here.
 
-    Who adopts a pod gives it a new one: what is counted from then on was counted with that.
+    Who adopts a pod gives it a new one: what is counted from then on was counted with that. From a
+    pod that runs nothing makes a sync take it off, though it may count the pod as it deletes it.
     """
     uid = revision.view.uid
+    if revision.previous is not None and revision.previous.view.active:
+        return False
     given = (
         pod.rv
         for pod in history.pods[revision.position + 1 :]
