@@ -32,6 +32,9 @@ class Here:
     def __exit__(self, *_: object) -> None:
         pass
 
+    def begin(self, ready: Callable[[], object]) -> None:
+        ready()
+
     def run(
         self, work: Work[T, R], tasks: Sequence[T], divide: Callable[[T], Sequence[T]]
     ) -> Iterator[Outcome[T, R]]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import time
 from pathlib import Path
 
 import orjson
@@ -171,3 +174,16 @@ def test_a_killed_process_costs_a_retry_and_a_poison_task_itself(tmp_path: Path)
     lost = [outcome for outcome in found if isinstance(outcome, Lost)]
     assert [outcome.task for outcome in lost] == [(13,)]
     assert sum(o.result for o in found if isinstance(o, Done)) == sum(range(40)) - 13
+
+
+def _dies() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.parametrize("seconds", [0, 3])  # is it seen before the tasks are given out, or after?
+def test_a_process_that_dies_before_there_is_work_is_replaced(seconds: int) -> None:
+    with Processes(2) as crew:
+        crew.begin(_dies)
+        time.sleep(seconds)
+        found = list(crew.run(Sums(), [(1, 2), (3, 4)], halves))
+    assert sorted(o.result for o in found if isinstance(o, Done)) == [3, 7]

@@ -13,6 +13,10 @@ class Alone:
     size = 1
     shares_disk = True
 
+    def begin(self, ready: Callable[[], object]) -> None:
+        """This process is there."""
+        del ready
+
     def run(
         self,
         work: Work[T, R],

@@ -51,8 +51,13 @@ class Cluster:
         if address == LOCAL:
             import dask.config  # noqa: PLC0415 - as above
 
-            # A task whose worker died is divided at once, or tried again alone (`run`).
-            with dask.config.set({"distributed.scheduler.allowed-failures": 0}):
+            settings = {
+                # A task whose worker died is divided at once, or tried again alone (`run`).
+                "distributed.scheduler.allowed-failures": 0,
+                # A sampling profiler in each worker that nobody looks at.
+                "distributed.worker.profile.enabled": False,
+            }
+            with dask.config.set(settings):
                 self._cluster = distributed.LocalCluster(
                     n_workers=workers,
                     threads_per_worker=1,
@@ -106,6 +111,10 @@ class Cluster:
     def _end(self) -> None:
         if self._cluster is not None:
             self._cluster.close()
+
+    def begin(self, ready: Callable[[], object]) -> None:
+        """Have all workers import what their work needs."""
+        self._client.run(ready, wait=False, on_error="ignore")
 
     def run(
         self,

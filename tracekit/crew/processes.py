@@ -47,6 +47,13 @@ class Processes:
             self._pool.shutdown(wait=True, cancel_futures=True)
             self._pool = None
 
+    def begin(self, ready: Callable[[], object]) -> None:
+        """Start the processes: what they must import takes as long as planning their work."""
+        if self._pool is None:
+            self._pool = self._new_pool(self.size)
+            for _ in range(self.size):
+                self._pool.submit(ready)
+
     def run(
         self,
         work: Work[T, R],
@@ -56,8 +63,7 @@ class Processes:
         """What became of each task, as it is done."""
         waiting = list(tasks)
         while waiting:
-            pool = self._pool = self._pool or self._new_pool(self.size)
-            asked: dict[Future[R], T] = {pool.submit(work.do, task): task for task in waiting}
+            asked = self._submitted(work, waiting)
             try:
                 yield from _results(asked)
             except BrokenProcessPool:
@@ -67,6 +73,15 @@ class Processes:
             suspects, waiting = left[: self.size + 1], left[self.size + 1 :]
             for task in suspects:
                 yield from self._alone(work, task, divide)
+
+    def _submitted(self, work: Work[T, R], tasks: Sequence[T]) -> dict[Future[R], T]:
+        if self._pool is not None:
+            try:
+                return {self._pool.submit(work.do, task): task for task in tasks}
+            except BrokenProcessPool:  # a process died before it had work
+                self.close()
+        pool = self._pool = self._new_pool(self.size)
+        return {pool.submit(work.do, task): task for task in tasks}
 
     def _new_pool(self, size: int) -> ProcessPoolExecutor:
         return ProcessPoolExecutor(size, mp_context=self._context)

@@ -52,6 +52,10 @@ class Crew(Protocol):
         """Whether all of them see the files of this machine."""
         ...
 
+    def begin(self, ready: Callable[[], object], /) -> None:
+        """Have the workers get ready, without waiting for them: each calls this once."""
+        ...
+
     def run(
         self,
         work: Work[T, R],

@@ -24,7 +24,7 @@ from tracekit.eras.cronjob import CronJobEra
 from tracekit.eras.era import Era
 from tracekit.eras.job import JobRules
 from tracekit.judging.found import Failure
-from tracekit.judging.pieces import Pieces
+from tracekit.judging.pieces import Pieces, ready
 from tracekit.judging.run_context import run_context_of
 from tracekit.judging.sink import Kept, Sink
 from tracekit.replay.cron_runner import CronRunner
@@ -85,6 +85,7 @@ class Engine:
     def _pieces(self) -> Pieces | None:
         if self._crew is None:
             return None
+        self._crew.begin(ready)
         return Pieces(self._reader, self.era, self._whole_context, self._crew, self._place)
 
     @property

@@ -42,7 +42,7 @@ from tracekit.trace.stores.parts import Parts
 from tracekit.verdict import Judgement
 
 #: Units for each worker: the smaller the last ones, the less the others wait for it.
-_UNITS_EACH: Final = 6
+_UNITS_EACH: Final = 16
 #: Stretches of the trace for each worker to read.
 _STRETCHES_EACH: Final = 4
 #: Rows that a unit has whose part is kept: so many are lost at most when a run is cut.
@@ -168,6 +168,11 @@ class JudgeUnits:
         spent_ns = process_time_ns() - begun_ns
         found = Found(judged_jobs, kept, sweep.told(), told, failures, spent_ns)
         return encoded(found, rest)
+
+
+def ready() -> None:
+    """What a worker does before there is work: all that judging imports, this module among it."""
+    load_plugins()
 
 
 def part_name(unit: Unit) -> str:
