@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from tracekit.kube.timestamps import NS_PER_S
 from tracekit.process.manager import ManagerFlags
 from tracekit.simulate.draws import SeededDraws
 from tracekit.simulate.run import simulate
-from tracekit.simulate.world import CreateObject, PatchObject, World
+from tracekit.simulate.world import CreateObject, DeleteObject, PatchObject, World
 
 START_NS = 1_700_000_000 * NS_PER_S
 INDEX = "batch.kubernetes.io/job-completion-index"
@@ -70,3 +71,35 @@ def test_users_patches_leave_what_they_were_given_as_it_was() -> None:
         assert shown[-1] == {"b": "2", "c": "3"}
     assert pod == _pod({"a": "1", "b": "2"})
     assert patch == {"metadata": {"annotations": {"a": None, "c": "3"}}}
+
+
+@pytest.mark.parametrize(("early_ms", "code"), [(1, 0), (500, 137)])
+def test_what_was_under_way_when_a_pod_was_deleted_takes_effect(early_ms: int, code: int) -> None:
+    """The kubelet learns of a deletion as informers do; an end that comes before is the pod's own."""
+    life = PodLife()
+    assert life.bind_ns is not None
+    assert life.start_ns is not None
+    assert life.run_ns is not None
+    ends_ns = START_NS + life.bind_ns + life.start_ns + life.run_ns
+    world = _world(Noting(), _pod({}))
+    deletion = DeleteObject(ends_ns - early_ms * 1_000_000, "pods", "shop", "one")
+    world = replace(world, writes=[*world.writes, deletion])
+    run = simulate(world, Era.resolve("v1.36.3"), ManagerFlags(), SeededDraws(1))
+    rows = [row for row in run.rows if row.stream == "pods" and "metadata" in row.obj]
+    last = rows[-1]
+    assert last.type == "DELETED"
+    ended = last.obj["status"]["containerStatuses"][0]["state"]["terminated"]
+    assert ended["exitCode"] == code
+
+
+def test_a_pod_that_is_being_deleted_is_not_bound() -> None:
+    pod = _pod({})
+    pod["metadata"]["finalizers"] = ["example.com/held"]
+    world = _world(Noting(), pod)
+    assert PodLife().bind_ns is not None
+    deletion = DeleteObject(START_NS + (PodLife().bind_ns or 0) - 1_000, "pods", "shop", "one")
+    world = replace(world, writes=[*world.writes, deletion])
+    run = simulate(world, Era.resolve("v1.36.3"), ManagerFlags(), SeededDraws(1))
+    pods = [row.obj for row in run.rows if row.stream == "pods" and "spec" in row.obj]
+    assert len(pods) > 1
+    assert not any("nodeName" in pod["spec"] for pod in pods)

@@ -31,6 +31,10 @@ class Draws(Protocol):
         """From an informer's cache to its event handlers."""
         ...
 
+    def kubelet_lag_ns(self) -> int:
+        """From the commit of a pod's deletion until what the kubelet does no longer ignores it."""
+        ...
+
     def collection_ns(self) -> int:
         """From what the garbage collector sees to what it does."""
         ...
@@ -49,6 +53,10 @@ class Draws(Protocol):
 
     def uid(self) -> str:
         """The uid of a new object."""
+        ...
+
+    def pick(self, count: int) -> int:
+        """One of so many things that are alike, by its place."""
         ...
 
     def shuffled(self, items: Sequence[T]) -> list[T]:

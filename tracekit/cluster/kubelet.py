@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from tracekit.cluster.api_server import ApiServer
+from tracekit.cluster.draws import Draws
 from tracekit.cluster.pod_life import Lives, PodLife, Slot
 from tracekit.cluster.statuses import time_text
 from tracekit.cluster.store import Change, Raw
@@ -42,17 +43,23 @@ class _Pod:
     last_state: Raw = field(default_factory=dict)
     running: bool = False
     ended: bool = False
-    deleting: bool = False
+    deleted: bool = False  # in the store
+    deleting: bool = False  # and the kubelet knows it
     gone: bool = False
+
+
+def _stop(pod: _Pod) -> None:
+    pod.deleting = True
 
 
 class Kubelet:
     """Every node of the cluster, and the scheduler."""
 
-    def __init__(self, server: ApiServer, lives: Lives) -> None:
+    def __init__(self, server: ApiServer, lives: Lives, draws: Draws) -> None:
         self._server = server
         self._loop = server.store.loop
         self._lives = lives
+        self._draws = draws
         self._pods: dict[str, _Pod] = {}
         self._ordinals: dict[str, int] = defaultdict(int)
         self._attempts: dict[tuple[str, int | None], int] = defaultdict(int)
@@ -95,8 +102,10 @@ class Kubelet:
             if pod.life.deleted_ns is not None:
                 self._after(pod.life.deleted_ns, pod, self._delete)
         pod = self._pods[uid]
-        if meta.get("deletionTimestamp") is not None and not pod.deleting:
-            pod.deleting = True
+        if meta.get("deletionTimestamp") is not None and not pod.deleted:
+            pod.deleted = True
+            # Until the kubelet knows, and while its writes are under way, the life goes on.
+            self._after(self._draws.kubelet_lag_ns(), pod, _stop)
             # Grace 0 means that the server waits for finalizers only: no kubelet is asked.
             grace_s = meta.get("deletionGracePeriodSeconds", 0)
             if grace_s and change.obj["spec"].get("nodeName"):
@@ -154,6 +163,9 @@ class Kubelet:
     # Steps of a life.
 
     def _bind(self, pod: _Pod) -> None:
+        if pod.deleted:
+            return  # the API server refuses to bind it
+
         def bound(obj: Raw) -> None:
             obj["spec"]["nodeName"] = _NODE
             obj["status"]["conditions"] = [self._condition("PodScheduled", on=True)]
@@ -167,6 +179,8 @@ class Kubelet:
 
     def _delete(self, pod: _Pod) -> None:
         """What somebody else does to it."""
+        if pod.deleted:
+            return
         grace_s = pod.life.deleted_grace_s
         if not pod.ended:
             self.disrupt(pod.namespace, pod.name, pod.life.condition)
@@ -251,6 +265,7 @@ class Kubelet:
         self._status(pod, status)
 
     def _end_deleted(self, pod: _Pod) -> None:
+        pod.deleting = True
         if not pod.ended and not pod.life.silent:
             codes = dict.fromkeys(pod.containers, pod.life.term_exit_code)
             self._status(pod, self._ended(pod, codes))

@@ -40,7 +40,7 @@ from tracekit.whatif.cron_model import CronWorlds, ModelledCronJob
 from tracekit.whatif.episodes import episodes
 from tracekit.whatif.model import ModelledJob
 from tracekit.whatif.steps import Severity
-from tracekit.whatif.three_worlds import Baselines, Plan, ThreeWorlds, outdone
+from tracekit.whatif.three_worlds import Baselines, Plan, ThreeWorlds, outdone, with_lots
 from tracekit.worlds.cron_drawing import CronWorld, cron_worlds
 from tracekit.worlds.drawing import JobWorld, job_worlds
 from tracekit.worlds.pace import Pace
@@ -230,7 +230,10 @@ def _prove(
             found.jobs += jobs
             # Where the queue is the same, no run is asked about what is proved.
             served = running.target_flags is None and prover.same_queue
-            needed = needed or any(needs_model(job) or (job.proved and not served) for job in jobs)
+            raced = prover.overwrites_status and bool(prover.rows)
+            needed = needed or any(
+                needs_model(job) or (job.proved and (not served or raced)) for job in jobs
+            )
         drawn.pace.add(judged.replay.syncs, judged.timing.calls_ns)
         needed = needed or any(owner_of(r.view) is not None for r in history.jobs)
         if needed and len(drawn.worlds) < WORLDS_MAX:
@@ -343,14 +346,20 @@ def _run_model(
     others = [job for job in found.jobs if job.proved]
     # What the steps prove a run can contradict only where the queue is another.
     same = prover.same_queue and model.plan.flags == model.plan.target_flags
-    asked = forks if same else [*forks, *others]
+    # But how a race goes that decides counts, no step can prove; the record's own rules had theirs.
+    raced = {job.uid for job in others if prover.rows and model.raced(job.recorded)}
+    asked = [*forks, *(job for job in others if not same or job.uid in raced)]
     parts = [asked] if len(asked) <= MODELLED_MAX else episodes(asked, MODELLED_MAX)
     told: dict[str, JobAnswer] = {}
     for part in parts:
         told |= model.answer(part, len(asked))
     for place, job in enumerate(found.jobs):
         answer = told.get(job.job.uid)
-        if answer is None or (job.proved and not outdone(job, answer)):
+        if answer is None:
+            continue
+        if job.proved and not outdone(job, answer):
+            if job.uid in raced:
+                found.jobs[place] = with_lots(job, answer)
             continue
         if prover.causes and wanted(answer.job):
             answer = replace(answer, because=model.because(answer, prover.rows))

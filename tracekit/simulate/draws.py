@@ -49,6 +49,8 @@ class SeededDraws:
         self._delays = random.Random(f"delays {seed}")  # noqa: S311 - nothing secret
         self._names = random.Random(f"names {seed}")  # noqa: S311
         self._orders = random.Random(f"orders {seed}")  # noqa: S311
+        self._kubelets = random.Random(f"kubelets {seed}")  # noqa: S311
+        self._picks = random.Random(f"picks {seed}")  # noqa: S311
         self._records = random.Random(f"records {seed}")  # noqa: S311
         self._timing = timing or Timing()
 
@@ -72,6 +74,12 @@ class SeededDraws:
         """From the informer's cache to its handlers."""
         return _drawn(self._delays, self._timing.handler_lag)
 
+    def kubelet_lag_ns(self) -> int:
+        """The news takes as long as to an informer; what was under way still takes effect."""
+        return _drawn(self._kubelets, self._timing.watch_lag) + _drawn(
+            self._kubelets, self._timing.latency
+        )
+
     def collection_ns(self) -> int:
         """The garbage collector's delay."""
         return _drawn(self._delays, self._timing.collection)
@@ -93,6 +101,10 @@ class SeededDraws:
         """A random uid in the usual form."""
         text = f"{self._names.getrandbits(128):032x}"
         return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-a{text[17:20]}-{text[20:]}"
+
+    def pick(self, count: int) -> int:
+        """A place below the count."""
+        return _drawn(self._picks, (0, count - 1))
 
     def shuffled(self, items: Sequence[T]) -> list[T]:
         """The items in any order."""

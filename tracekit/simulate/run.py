@@ -94,7 +94,7 @@ class _Simulation:
         self._server = ApiServer(self._store, ApiRules.of(era), StatusValidation.of(era), draws)
         self._server.refusals = list(world.refusals)
         self._server.pod_quota = dict(world.pod_quota)
-        self._kubelet = Kubelet(self._server, world.lives)
+        self._kubelet = Kubelet(self._server, world.lives, draws)
         GarbageCollector(self._server, draws)
         NamespaceController(self._server, draws)
         self._manager = ControllerManager(

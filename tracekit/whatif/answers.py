@@ -206,6 +206,8 @@ class Prover:
             and ours.retries == theirs.retries
             and _counts_retries(ours) == _counts_retries(theirs)
         )
+        #: Whether by the other rules a race decides what is counted at a Job's end.
+        self.overwrites_status = theirs.overwrites_status
         self._rules: dict[frozenset[Row], JobRules] = {}
 
     @property

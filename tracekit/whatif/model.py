@@ -27,6 +27,7 @@ from tracekit.whatif.course import JobCourse
 from tracekit.whatif.lanes import PodLane, PodState, lanes_of
 from tracekit.worlds.drawing import JobWorld
 from tracekit.worlds.filling import BY_ROW, FilledLives, Given, template_text
+from tracekit.worlds.lives import scheduled_anew
 
 #: A run goes on so long after the record, so that what comes later in it can end.
 AFTER_THE_RECORD_NS: Final = 1800 * NS_PER_S
@@ -73,14 +74,17 @@ def run_jobs(
     restarts: Sequence[Restart] = (),
     settings: tuple[Setting, ...] = (),
     by_pod: bool = False,
+    anew: bool = False,
     lanes: bool = False,
 ) -> dict[str, ModelledJob]:
     """Run Jobs together in one process; how each went, by uid, with its pods' lanes if asked.
 
-    Pods that somebody deleted are deleted at that time, or with `by_pod` at that age.
+    Pods that somebody deleted are deleted at that time, or with `by_pod` at that age. With `anew`
+    the scheduler takes other times than in the record.
     """
+    seen = [life.with_deletion() if by_pod else life for world in worlds for life in world.lives]
     lives = FilledLives.of(
-        (life.with_deletion() if by_pod else life for world in worlds for life in world.lives),
+        scheduled_anew(seen, draws) if anew else seen,
         {world.job.uid: template_text(world.job.spec.template) for world in worlds},
     )
     change = with_user_settings(settings)
@@ -102,10 +106,10 @@ def run_jobs(
         pod_quota={w.job.namespace: w.pod_quota for w in worlds if w.pod_quota is not None},
     )
     run = simulate(world, era, flags, draws, streams=_STREAMS)
-    seen = _by_job(run.rows, {world.job.uid for world in worlds})
-    found = {world.job.uid: _modelled(seen[world.job.uid], lives) for world in worlds}
+    shown = _by_job(run.rows, {world.job.uid for world in worlds})
+    found = {world.job.uid: _modelled(shown[world.job.uid], lives) for world in worlds}
     if lanes:
-        return {uid: replace(one, lanes=_lanes(seen[uid], end_ns)) for uid, one in found.items()}
+        return {uid: replace(one, lanes=_lanes(shown[uid], end_ns)) for uid, one in found.items()}
     return found
 
 

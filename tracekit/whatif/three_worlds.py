@@ -159,6 +159,16 @@ class Worlds(Generic[A, M]):
         del uid
         return False
 
+    def raced(self, course: Any) -> bool:
+        """Whether by the new rules a race decides what is counted of a course, run by run."""
+        del course
+        return False
+
+    def other_luck(self, recorded: Any, baseline: Any) -> bool:
+        """Whether the model's course is the recorded one but for what a race decides."""
+        del recorded, baseline
+        return False
+
     def ways(self, courses: Sequence[Any]) -> dict[str, Any]:
         """What stands in an answer of how all runs went, by field."""
         del courses
@@ -220,16 +230,21 @@ class Worlds(Generic[A, M]):
         All run together first. Further seeds are tried for those that the first ones do not
         reproduce, since a record shows but one of the courses that a race can take: of few
         objects with all the others again, then among themselves. So are those run on whose runs
-        do not agree.
+        do not agree, or hang on a race. The luck that the record had is nobody's rule: once some
+        run reproduces it, those that had other luck count as well.
         """
         pairs: _Pairs[M] = {uid: [] for uid in uids}
+        unlucky: _Pairs[M] = {uid: [] for uid in uids}
 
         def run(together: tuple[str, ...], wanted: Sequence[str], seed: int) -> None:
             old = self.baseline(together, seed, by_pod=by_pod)
             for uid in wanted:
-                if not self.misfit(by_uid[uid].recorded, old[uid].course):
+                recorded = by_uid[uid].recorded
+                fits = not self.misfit(recorded, old[uid].course)
+                if fits or self.other_luck(recorded, old[uid].course):
                     new = self.target(together, seed, by_pod=by_pod)
-                    pairs[uid].append(Pair(old[uid], new[uid], together, seed))
+                    found = pairs if fits else unlucky
+                    found[uid].append(Pair(old[uid], new[uid], together, seed))
 
         draws = self.draws()
         more, crowded = _seeds(self._of)
@@ -242,15 +257,17 @@ class Worlds(Generic[A, M]):
             if left:
                 run(uids if seed < crowded else tuple(left), left, seed)
         if self._of <= FEW:
-            opened = {uid for uid in uids if self._is_open(pairs[uid])}
+            opened = [uid for uid in uids if self._is_open([*pairs[uid], *unlucky[uid]])]
             for seed in range(draws + more, draws + more + _OPEN_TRIES):
-                left = [u for u in uids if u in opened and len(pairs[u]) < OPEN_DRAWS]
+                left = [u for u in opened if len(pairs[u]) + len(unlucky[u]) < OPEN_DRAWS]
                 if left:
                     run(uids if len(uids) <= TOGETHER_MAX else tuple(left), left, seed)
-        return pairs
+        return {uid: [*found, *unlucky[uid]] if found else [] for uid, found in pairs.items()}
 
     def _is_open(self, pairs: Sequence[Pair[M]]) -> bool:
-        """Whether the runs do not agree on how an object goes."""
+        """Whether the runs do not agree on how an object goes, or hang on a race."""
+        if any(self.raced(pair.new.course) for pair in pairs):
+            return True
         ways = Counter(self.counted(pair.new.course) for pair in pairs if not pair.new.censored)
         return bool(ways) and max(ways.values()) < AGREED_PART * ways.total()
 
@@ -297,7 +314,7 @@ class Worlds(Generic[A, M]):
             verdict=severity.name.lower(),
             proved=False,
             extrapolated=any(pair.new.extrapolated for pair in alike),
-            baseline=shown.old.course,
+            baseline=every[0].old.course,
             target=shown.new.course,
             why="",
             reason="",
@@ -433,6 +450,8 @@ class ThreeWorlds(Worlds[JobAnswer, ModelledJob]):
             restarts=self.restarts,
             settings=self.plan.settings if settings else (),
             by_pod=by_pod,
+            # The first run has the very times of the record, the others draw theirs.
+            anew=seed > 0,
             lanes=self.plan.lanes,
         )
 
@@ -465,6 +484,18 @@ class ThreeWorlds(Worlds[JobAnswer, ModelledJob]):
         if raced and self._of <= FEW:
             return max(plan.draws, RACED_DRAWS)
         return plan.draws
+
+    def raced(self, course: JobCourse) -> bool:
+        """Whether a sync that has not seen the Job's end can write its counts over."""
+        return JobRules.of(self.plan.target).overwrites_status and course.ended == "Failed"
+
+    def other_luck(self, recorded: JobCourse, baseline: JobCourse) -> bool:
+        """Whether the counts alone differ, which such a sync has written over."""
+        old = JobRules.of(self.plan.recorded)
+        if not (old.overwrites_status and recorded.ended == "Failed"):
+            return False
+        lucky = replace(baseline, succeeded=recorded.succeeded, failed=recorded.failed)
+        return not misfit(recorded, lucky)
 
     def rows_of(self, answer: JobAnswer, rows: Sequence[Row]) -> Sequence[Row]:
         """Those that a Job with the fields of its spec can tell."""
@@ -507,6 +538,29 @@ def outdone(proved: JobAnswer, modelled: JobAnswer) -> bool:
         return modelled.reason == "censored"
     severity = severity_of(modelled.verdict)
     return severity >= Severity.TIMING and severity > severity_of(proved.verdict)
+
+
+def with_lots(proved: JobAnswer, modelled: JobAnswer) -> JobAnswer:
+    """What the steps prove, with the courses of the runs: which status is written last is chance.
+
+    The steps are those of one course, and another run of the very same rules may take another.
+    """
+    usual = modelled.target
+    if not modelled.courses or usual is None:
+        return proved
+    severity = max(severity_of(proved.verdict), difference_class(proved.recorded, usual))
+    if severity >= Severity.TIMING:
+        return proved
+    return replace(
+        proved,
+        verdict=severity.name.lower(),
+        proved=False,
+        why="which of its last statuses stays is chance, by both rules",
+        baseline=modelled.baseline,
+        target=usual,
+        drawn=modelled.drawn,
+        courses=modelled.courses,
+    )
 
 
 def misfit(recorded: JobCourse, baseline: JobCourse) -> str:

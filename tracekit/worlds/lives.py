@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from tracekit.cluster.draws import Draws
 from tracekit.cluster.pod_life import PodLife, Slot
 from tracekit.kube.views import PodView
 from tracekit.replay.history import Revision
@@ -89,6 +91,26 @@ def fared_alike(group: Sequence[SeenLife]) -> bool:
     ways = {succeeded(life) for life in group}
     runs = [life.life.run_ns or 0 for life in group]
     return len(jobs) > 1 and len(ways) == 1 and max(runs) <= _ALIKE * min(runs)
+
+
+def scheduled_anew(lives: Sequence[SeenLife], draws: Draws) -> list[SeenLife]:
+    """The lives with delays of the scheduler that are drawn from those that were seen.
+
+    How soon a pod is bound hangs on what the scheduler did just then, not on the pod. Only a delay
+    of about the same length takes the place of another: a pod that waited for a node waits again.
+    """
+    seen = sorted(life.life.bind_ns for life in lives if life.life.bind_ns is not None)
+
+    def anew(life: SeenLife) -> SeenLife:
+        own_ns = life.life.bind_ns
+        if own_ns is None:
+            return life
+        first = bisect_left(seen, own_ns // _ALIKE)
+        beyond = bisect_right(seen, own_ns * _ALIKE)
+        bind_ns = seen[first + draws.pick(beyond - first)]
+        return replace(life, life=replace(life.life, bind_ns=bind_ns))
+
+    return [anew(life) for life in lives]
 
 
 def deleted_by_others(seen: SeenLife, age_ns: int, grace_s: int | None) -> SeenLife:

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from tracekit.cluster.pod_life import PodLife, Slot
+from tracekit.simulate.draws import SeededDraws
 from tracekit.worlds.filling import FilledLives
-from tracekit.worlds.lives import SeenLife, deleted_by_others, goes_on_ns
+from tracekit.worlds.lives import SeenLife, deleted_by_others, goes_on_ns, scheduled_anew
 
 POD: dict[str, Any] = {"metadata": {"uid": "p1"}}
 
@@ -128,3 +129,20 @@ def test_a_deletion_by_others_can_be_bound_to_the_age_of_the_pod() -> None:
     assert life.life.deleted_ns is None
     bound = life.with_deletion().life
     assert (bound.deleted_ns, bound.deleted_grace_s) == (8, 30)
+
+
+def test_the_scheduler_takes_another_time_that_it_was_seen_to_take() -> None:
+    """A pod that was bound at once does not get the time of one that waited for a node."""
+    soon, late = (300, 310, 350, 400), (60_000, 90_000)
+    lives = [
+        SeenLife(slot("a", n), PodLife(bind_ns=bind_ns))
+        for n, bind_ns in enumerate((*soon, *late, None))
+    ]
+
+    def binds(seed: int) -> list[int | None]:
+        return [life.life.bind_ns for life in scheduled_anew(lives, SeededDraws(seed))]
+
+    drawn = [binds(seed) for seed in range(20)]
+    assert drawn[3] == binds(3)
+    for place, seen_ns in enumerate((soon, soon, soon, soon, late, late, (None,))):
+        assert {one[place] for one in drawn} == {*seen_ns}
