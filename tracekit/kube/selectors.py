@@ -16,12 +16,13 @@ def selector_matches(selector: Mapping[str, Any] | None, labels: Mapping[str, st
     """Whether the labels satisfy the selector; no selector matches nothing, an empty one all."""
     if selector is None:
         return False
-    for key, value in as_map(selector.get("matchLabels")).items():
+    wanted = selector.get("matchLabels")
+    for key, value in as_map(wanted).items() if wanted else ():
         if labels.get(key) != value:
             return False
-    return all(
-        _requirement_matches(requirement, labels)
-        for requirement in as_items(selector.get("matchExpressions"))
+    requirements = selector.get("matchExpressions")
+    return not requirements or all(
+        _requirement_matches(requirement, labels) for requirement in as_items(requirements)
     )
 
 

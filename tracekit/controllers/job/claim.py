@@ -32,10 +32,11 @@ def claim_pods(
     failed = False
     may_adopt: bool | None = None  # one uncached look at the Job per sync, and only if needed
     for pod in pods:
+        owner = pod.controller
+        if owner is not None and owner.uid != job.uid:
+            continue
         matches = selector_matches(job.spec.selector, pod.labels)
-        if pod.controller is not None:
-            if pod.controller.uid != job.uid:
-                continue
+        if owner is not None:
             if matches:
                 claimed.append(pod)
             elif job.deleted_ns is None:
