@@ -200,8 +200,9 @@ class Attempts(CacheCuts):
     ) -> Iterator[Assumption]:
         """What the explanation takes for granted, with the time and the evidence."""
         at_ns = self.history.writes[state.index].recv_ns
-        if api.refused > api.refused_writes and (found := self.facts.refusals(at_ns)):
-            yield found
+        refused = self.facts.refusals_within(state.index)
+        if api.refused > api.refused_writes and refused is not None:
+            yield refused
         if api.refused_writes and (found := self.facts.refused_writes(at_ns)):
             yield found
         hidden = self.facts.unseen_status if api.assume.unseen_status else self.facts.unseen_writes

@@ -81,7 +81,7 @@ class CutSearch(Attempts):
     def _assumptions(self, state: State, effort: Effort) -> Iterator[Assumptions]:
         """What may be taken for granted at the next write, the fewest things first."""
         at_ns = self.history.writes[state.index].recv_ns
-        refusals = (False, True) if self.facts.refusals(at_ns) is not None else (False,)
+        refusals = (False, True) if self.facts.refusals_within(state.index) else (False,)
         write = self.history.writes[state.index]
         others = self.facts.may_be_foreign(write) and not self.facts.owned_up(write)
         ends = self.facts.interrupted(at_ns) or (self.facts.last_syncs(state.index) and not others)
@@ -169,8 +169,7 @@ class CutSearch(Attempts):
             yield from self._failed_earlier(state, cut, found)
         if state.certain and state.backoff_known:
             return
-        at_ns = self.history.writes[state.index].recv_ns
-        if not assume.refusals and self.facts.refusals(at_ns) is not None:
+        if not assume.refusals and self.facts.refusals_within(state.index) is not None:
             return  # refusals that are told come before guesses
         for guessed in self._guesses(state, cut):
             found = self._at_its_time(state, guessed, assume)

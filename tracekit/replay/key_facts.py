@@ -198,8 +198,8 @@ class KeyFacts:
 
     # What was refused.
 
-    def refusals(self, at_ns: int) -> Assumption | None:
-        """Why creations may have been refused at that time; None if nothing tells so.
+    def refusals(self, at_ns: int, until_ns: int = 0) -> Assumption | None:
+        """Why creations may have been refused from then to `until_ns`; None if nothing says so.
 
         Each refusal hands out an Event FailedCreate. One may be posted late, and the spam filter
         drops all but one in 300 s; between two refusals lies at most the key's longest back-off.
@@ -207,9 +207,10 @@ class KeyFacts:
         if not self.run_context.events_recorded:
             end_ns = self.run_context.end_ns
             return Assumption("refused-creations", 0, end_ns, "Events were not recorded")
+        last_ns = max(at_ns, until_ns)
         after_ns = SPAM_REFILL_NS + self.rules.retries.backoff_ns_max
         for from_ns, told_ns in self._refused_ns:
-            if from_ns <= at_ns <= told_ns + after_ns:
+            if from_ns <= last_ns and at_ns <= told_ns + after_ns:
                 return Assumption(
                     "refused-creations",
                     from_ns,
@@ -217,9 +218,17 @@ class KeyFacts:
                     "creations told as refused",
                 )
         for lost in self.run_context.unposted:
-            if lost.from_ns <= at_ns <= lost.until_ns:
+            if lost.from_ns <= last_ns and at_ns <= lost.until_ns:
                 return Assumption("refused-creations", lost.from_ns, lost.until_ns, lost.why)
         return None
+
+    def refusals_within(self, index: int) -> Assumption | None:
+        """The same of a sync whose first write this is: its calls go on to its status write."""
+        writes, at_ns = self.history.writes, self.history.writes[index].recv_ns
+        position = bisect_left(self._status_indexes, index)
+        if position == len(self._status_indexes):
+            return self.refusals(at_ns)
+        return self.refusals(at_ns, writes[self._status_indexes[position]].recv_ns)
 
     def next_refusal_ns(self, after_ns: int) -> int | None:
         """When, after that, creations may have been refused again; None if never."""

@@ -20,7 +20,9 @@ _PODS_TRIED = 40
 def nearest(search: CutSearch, state: State) -> Explanation:
     """The attempt at the next write that leaves the least unexplained, told with its problems."""
     write = search.history.writes[state.index]
-    assume = Assumptions(refusals=search.facts.refusals(write.recv_ns) is not None, lenient=True)
+    assume = Assumptions(
+        refusals=search.facts.refusals_within(write.index) is not None, lenient=True
+    )
     best: tuple[tuple[int, int, int], Explanation] | None = None
     for job in islice(search.job_candidates(state, Effort.HANDLERS), _JOBS_TRIED):
         for cut in search.cuts(state, job, deepest=_PODS_TRIED):
