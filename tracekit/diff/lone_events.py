@@ -96,7 +96,7 @@ class LoneEvents:
     def _of_a_second_deletion(
         self, row: EventRow, numbers: Sequence[int]
     ) -> set[tuple[str, str, str]]:
-        """What a sync may have told that deleted a pod which was being collected already."""
+        """What a sync may have told that deleted a pod which was on its way out already."""
         name = row.message.removeprefix(DELETED_POD)
         write = next(
             (
@@ -106,10 +106,10 @@ class LoneEvents:
             ),
             None,
         )
-        if write is None or not self._search.facts.collected(write):
+        if write is None or row.reason != "SuccessfulDelete":
             return set()
         number = sum(sync.writes[0].rv < write.rv for sync in self._syncs)
-        if row.reason != "SuccessfulDelete" or number not in numbers:
+        if number not in numbers:
             return set()
         silent_syncs = self._search.silent_between(
             self._syncs[number - 1] if number else None,
