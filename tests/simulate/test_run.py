@@ -12,7 +12,7 @@ from tracekit.cluster.pod_life import PodLife, Slot
 from tracekit.eras.era import Era
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.process.manager import ManagerFlags
-from tracekit.simulate.draws import SeededDraws
+from tracekit.simulate.draws import SeededDraws, Timing
 from tracekit.simulate.run import simulate
 from tracekit.simulate.world import CreateObject, DeleteObject, PatchObject, World
 
@@ -76,6 +76,7 @@ def test_users_patches_leave_what_they_were_given_as_it_was() -> None:
 @pytest.mark.parametrize(("early_ms", "code"), [(1, 0), (500, 137)])
 def test_what_was_under_way_when_a_pod_was_deleted_takes_effect(early_ms: int, code: int) -> None:
     """The kubelet learns of a deletion as informers do; an end that comes before is the pod's own."""
+    draws = SeededDraws(1, Timing(late_kubelets=True))
     life = PodLife()
     assert life.bind_ns is not None
     assert life.start_ns is not None
@@ -84,7 +85,7 @@ def test_what_was_under_way_when_a_pod_was_deleted_takes_effect(early_ms: int, c
     world = _world(Noting(), _pod({}))
     deletion = DeleteObject(ends_ns - early_ms * 1_000_000, "pods", "shop", "one")
     world = replace(world, writes=[*world.writes, deletion])
-    run = simulate(world, Era.resolve("v1.36.3"), ManagerFlags(), SeededDraws(1))
+    run = simulate(world, Era.resolve("v1.36.3"), ManagerFlags(), draws)
     rows = [row for row in run.rows if row.stream == "pods" and "metadata" in row.obj]
     last = rows[-1]
     assert last.type == "DELETED"

@@ -105,7 +105,11 @@ class Kubelet:
         if meta.get("deletionTimestamp") is not None and not pod.deleted:
             pod.deleted = True
             # Until the kubelet knows, and while its writes are under way, the life goes on.
-            self._after(self._draws.kubelet_lag_ns(), pod, _stop)
+            lag_ns = self._draws.kubelet_lag_ns()
+            if lag_ns:
+                self._after(lag_ns, pod, _stop)
+            else:
+                _stop(pod)
             # Grace 0 means that the server waits for finalizers only: no kubelet is asked.
             grace_s = meta.get("deletionGracePeriodSeconds", 0)
             if grace_s and change.obj["spec"].get("nodeName"):

@@ -28,6 +28,8 @@ class Timing:
     sync: Span = (100_000, 1 * _MS)
     #: From a commit to its answer; None: a quarter of the request.
     answer: Span | None = None
+    #: Whether kubelets learn of deletions as late as informers do; else at once.
+    late_kubelets: bool = False
 
 
 def _drawn(source: random.Random, span: Span) -> int:
@@ -76,6 +78,8 @@ class SeededDraws:
 
     def kubelet_lag_ns(self) -> int:
         """The news takes as long as to an informer; what was under way still takes effect."""
+        if not self._timing.late_kubelets:
+            return 0
         return _drawn(self._kubelets, self._timing.watch_lag) + _drawn(
             self._kubelets, self._timing.latency
         )

@@ -236,9 +236,10 @@ def flags_of(workload: Workload) -> ManagerFlags:
 def timing_of(workload: Workload) -> Timing:
     """The delays of the control plane."""
     given = workload.timing
-    return Timing(
-        **{name: _span(getattr(given, name), f"timing.{name}") for name in given.__struct_fields__}
-    )
+    spans: dict[str, Any] = {
+        name: _span(getattr(given, name), f"timing.{name}") for name in given.__struct_fields__
+    }
+    return Timing(**spans)
 
 
 def nanoseconds(value: Duration, where: str) -> int:
