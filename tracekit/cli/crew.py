@@ -10,7 +10,6 @@ import click
 
 from tracekit.cli.damage import note_damage
 from tracekit.cli.talk import tell
-from tracekit.crew.processes import Processes, cores
 from tracekit.crew.tasks import Crew
 from tracekit.trace.stores.parts import Parts
 from tracekit.trace.stores.place import cache_folder
@@ -62,6 +61,8 @@ def crew_of(
     processes: int | None, scheduler: str | None, observations: int
 ) -> Iterator[Crew | None]:
     """Those who judge; None: this process alone does."""
+    from tracekit.crew.processes import Processes, cores  # noqa: PLC0415 - takes a while
+
     if scheduler is not None:
         from tracekit.crew.cluster import Cluster  # noqa: PLC0415 - an extra, and slow to import
 
