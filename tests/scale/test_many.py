@@ -304,7 +304,7 @@ def test_verdicts_in_sql_are_judged_by_a_crew_and_only_those_that_are_new(
         "answer",
         lambda self, word: asked.append(word.rpartition("/")[2]) or whole(self, word),
     )
-    monkeypatch.setattr("tracekit.cli.crew.cores", lambda: 1)
+    monkeypatch.setattr("tracekit.crew.processes.cores", lambda: 1)
     words = ("sql", "s3://verdicts/a/*", VERDICTS, "-o", "csv", "--processes", "1")
     kept = ("--parts", "s3://verdicts/parts")
     assert run(capsys, *words, *kept) == expected

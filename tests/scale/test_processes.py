@@ -148,7 +148,7 @@ def test_a_key_that_cannot_be_judged_is_named_and_the_rest_is_answered(
         return judge(history, rules, context)
 
     monkeypatch.setattr(pieces, "judge_as_known", poisoned)
-    monkeypatch.setattr("tracekit.cli.crew.Processes", Here)
+    monkeypatch.setattr("tracekit.crew.processes.Processes", Here)
     status, out, err = run(capsys, "replay", str(trace), "--diff", "--processes", "2", "-o", "json")
     assert status == 2
     assert f"{namespace}/{name} could not be judged (ZeroDivisionError: of no use)" in err

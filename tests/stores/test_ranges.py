@@ -113,8 +113,10 @@ def test_a_unit_costs_what_its_jobs_take_and_is_judged_alike(
     here, there = TraceReader(trace), TraceReader(url)
     era, context = resolve_era(here, None, None), run_context_of(here)
     unit = next(f for f in families(here) if f.jobs and f.jobs[0][0] == NAMESPACE)
-    expected = JudgeUnits(Pieces(here, era, context, Alone()).source, era, context, built=True)
-    source = Pieces(there, era, context, Alone()).source
+    expected = JudgeUnits(
+        Pieces(here, era, lambda: context, Alone()).source, era, context, built=True
+    )
+    source = Pieces(there, era, lambda: context, Alone()).source
     assert source.trace == url
     monkeypatch.setenv("TRACEKIT_CACHE_DIR", str(tmp_path / "of a worker"))
     pieces._reader.cache_clear()

@@ -86,7 +86,7 @@ class Engine:
         if self._crew is None:
             return None
         self._crew.begin(ready)
-        return Pieces(self._reader, self.era, self._whole_context, self._crew, self._place)
+        return Pieces(self._reader, self.era, lambda: self._whole_context, self._crew, self._place)
 
     @property
     def failures(self) -> list[Failure]:

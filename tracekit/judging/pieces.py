@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
@@ -196,13 +197,19 @@ class Pieces:
 
     reader: TraceReader
     era: Era
-    context: RunContext
+    #: What the trace as a whole tells: read by this process while the others read their parts.
+    context_of: Callable[[], RunContext]
     crew: Crew
     #: Where what is found of each unit is kept, and under which name; None: nowhere.
     kept: tuple[Parts, str] | None = None
     failures: list[Failure] = field(default_factory=list)
     sent_bytes: int = 0
     cpu_ns: int = 0  # of those who judged
+
+    @cached_property
+    def context(self) -> RunContext:
+        """What the trace as a whole tells."""
+        return self.context_of()
 
     @cached_property
     def _families(self) -> list[Unit]:
@@ -225,16 +232,17 @@ class Pieces:
     def judge_into(self, sink: Sink, as_recorded: Callable[[Judgement], Judgement]) -> None:
         """Judge all of the trace; the sink is told what one process would tell it."""
         sweep = Sweep()
-        others = Others(Scope(self.era, self.context, sweep))
-        for found, rest in self._found():
-            sweep.merge(found.told)
-            others.merge(found.others)
-            for job in found.jobs:
-                sink.job(job)
-            for judgement in found.judgements:
-                sink.take(as_recorded(judgement))
-            if rest.num_rows:
-                sink.take_rows(rest)
+        with self._tasks() as tasks:
+            others = Others(Scope(self.era, self.context, sweep))
+            for found, rest in self._run(tasks, built=False):
+                sweep.merge(found.told)
+                others.merge(found.others)
+                for job in found.jobs:
+                    sink.job(job)
+                for judgement in found.judgements:
+                    sink.take(as_recorded(judgement))
+                if rest.num_rows:
+                    sink.take_rows(rest)
         if self.failures:  # whose calls are missing: nothing follows from silence
             others.distrust_silence()
         whole = self.context.whole and not self.failures
@@ -247,8 +255,9 @@ class Pieces:
         for judgement in (*settled.missing, *others.report()):
             sink.take(as_recorded(judgement))
 
-    def _found(self) -> Iterator[tuple[Found, pa.Table]]:
-        """What each unit tells, as it is done; what could not be judged is in `failures`."""
+    @contextmanager
+    def _tasks(self) -> Iterator[list[Unit | Ready]]:
+        """The units to judge; a crew that sees this machine's disk finds their rows there."""
         if self.kept is None:
             pieces = max(self.crew.size * _UNITS_EACH, -(-self.reader.rows // _UNIT_ROWS))
         else:  # the same for any crew: another one may go on with it
@@ -260,7 +269,7 @@ class Pieces:
         new = [unit for unit in units if part_name(unit) not in there]
         with TemporaryDirectory(prefix="tracekit-") as folder:
             tasks = self._spread(new, folder) if new and self.crew.shares_disk else new
-            yield from self._run([*tasks, *known], built=False)
+            yield [*tasks, *known]
 
     def _spread(self, units: Sequence[Unit], folder: str) -> list[Unit | Ready]:
         """The units with their rows, which are read once for all of them."""
@@ -270,6 +279,7 @@ class Pieces:
         for outcome in self.crew.run(work, stretches(self.reader, each), lambda _: ()):
             if isinstance(outcome, Lost) or outcome.result is None:
                 return list(units)  # each reads its own
+            _ = self.context
             for portion in outcome.result:
                 portions[portion.wanter].append(portion)
         return [
