@@ -12,13 +12,12 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import Any
 
 import click
 
-from tracekit import __version__
+import tracekit
 from tracekit.cli.damage import damage_noted
 from tracekit.cli.talk import say, tell, tell_error
 from tracekit.cli.usage import LazyGroup, Unsaid, sentence
@@ -78,7 +77,7 @@ def _watching_the_pipe() -> Iterator[None]:
         raise
 
 
-class _Hider(MetaPathFinder):
+class _Hider:
     """Hides what pyarrow imports for its own use, which takes long: it does without the same way.
 
     pandas is hidden throughout: pyarrow asks of any list whether that is a series. numpy is hidden
@@ -125,8 +124,22 @@ class MainGroup(LazyGroup):
         return COULD_NOT_RUN if damage_noted(ctx) else status
 
 
+def _tell_version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
+    """As click's own option does it, which wants to know the version before anybody asks."""
+    if asked and not ctx.resilient_parsing:
+        click.echo(f"tracekit, version {tracekit.__version__}")
+        ctx.exit()
+
+
 @click.group(cls=MainGroup, verbs=VERBS, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="tracekit")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_tell_version,
+    help="Show the version and exit.",
+)
 @click.option(
     "--no-limits",
     is_flag=True,
