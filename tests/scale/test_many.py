@@ -137,7 +137,7 @@ WHATIF = WhatIfQuestion(
     concurrent_job_syncs=None, draws=1, from_version=None, from_feature_gates=None, namespace=None,
     selector=None, no_limits=False,
 )  # fmt: skip
-REPORT = ReportQuestion(None, (), None, ALWAYS, no_limits=False)
+REPORT = ReportQuestion(None, (), None, ALWAYS, None, no_limits=False)
 
 
 @pytest.mark.parametrize("question", [WHATIF, REPORT], ids=lambda question: str(question.run))
@@ -350,6 +350,13 @@ def test_traces_without_a_namespace_are_left_out_by_their_manifests(
     ):
         status, out, err = run(capsys, *words)
         assert (status, HOURS[0] in out, "lost" in err) == (0, True, False), err
+    reports = mine.parent / "reports"
+    status, _, err = run(
+        capsys, "report", str(mine), "-n", namespace, "-o", str(reports), "--processes", "1"
+    )
+    assert (status, "lost" in err) == (0, False), err
+    assert {page.stem for page in reports.iterdir()} <= set(HOURS[:2])
+    assert f"without namespace {namespace}: no page" in err
 
 
 def test_jobs_of_other_times_are_not_looked_for(

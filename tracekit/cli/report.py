@@ -13,9 +13,10 @@ from tracekit.cli.completion import complete_key, complete_trace
 from tracekit.cli.crew import many_options
 from tracekit.cli.many import ask_crew, of_that_time, tell_troubles
 from tracekit.cli.report_many import ReportQuestion, pages_of, write_pages
-from tracekit.cli.sql import tell_problems
-from tracekit.cli.talk import say
+from tracekit.cli.sql import check_namespace, tell_problems
+from tracekit.cli.talk import say, tell
 from tracekit.cli.trace_options import (
+    namespace_option,
     parse_feature_gates,
     parse_version,
     range_options,
@@ -41,6 +42,7 @@ from tracekit.trace.stores.stamps import named_traces
     help="File to write (-: stdout); of many traces the folder.  [default: report.html; reports]",
 )
 @click.option("--force", is_flag=True, help="Replace the file if it exists.")
+@namespace_option
 @range_options
 @rules_options
 @many_options
@@ -50,6 +52,7 @@ def report(
     output: str | None,
     *,
     force: bool,
+    namespace: str | None,
     kubernetes_version: str | None,
     process_zone: str | None,
     feature_gates: str | None,
@@ -62,11 +65,13 @@ def report(
 
     It needs no network and holds everything: what went wrong, a timeline of CronJobs, Jobs, pods
     and controller writes, the account of each Job, and what changed between its revisions. With
-    --since, --from or --to it shows the Jobs that lived then, and what went wrong then.
+    --since, --from or --to it shows the Jobs that lived then, and what went wrong then; with -n
+    those of one namespace.
 
     Of many traces (a folder of rotated ones, a pattern over directories or a bucket) each gets a
     page of its own, made on all cores or on the workers of --scheduler; of traces that a recorder
-    rotated those of another time than --from to --to are not read.
+    rotated those of another time than --from to --to are not read, nor are those without the
+    namespace of -n.
     """
     version, gates = parse_version(kubernetes_version), parse_feature_gates(feature_gates)
     traces = named_traces(trace)
@@ -77,10 +82,12 @@ def report(
         pages = pages_of(found, _folder(output))
         _check_free(pages.values(), force=force)
         rules = (version, tuple(sorted(gates.items())), process_zone)
-        question = ReportQuestion(*rules, within, are_lifted())
+        question = ReportQuestion(*rules, within, namespace, are_lifted())
         documents = ask_crew(found, question, processes=processes, scheduler=scheduler, parts=parts)
         count, size = write_pages(documents, pages)
         tell_troubles(documents)
+        if left_out := sum("left_out" in document for document in documents):
+            tell(f"{counted(left_out, 'trace')} without namespace {namespace}: no page")
         say(f"Wrote {counted(count, 'report')} to {_folder(output)}: {size:,} bytes")
         return
     if scheduler is not None:
@@ -92,7 +99,9 @@ def report(
         traces, kubernetes_version=version, feature_gates=gates, process_zone=process_zone
     )
     told = tell_problems(session, set())
-    page = report_page(report_data(session, key, range_within(session.end_ns, **times)))
+    check_namespace(session, traces, namespace)
+    within = range_within(session.end_ns, **times)
+    page = report_page(report_data(session, key, within, namespace))
     tell_problems(session, told)
     if output == "-":
         sys.stdout.write(page)

@@ -13,6 +13,7 @@ from tracekit.moments import TimeRange
 from tracekit.report.html.data import report_data
 from tracekit.report.html.page import report_page
 from tracekit.sql.session import Session
+from tracekit.trace.stores.namespaces import lacks_namespace
 from tracekit.trace.stores.place import is_url
 
 
@@ -26,10 +27,13 @@ class ReportQuestion:
     feature_gates: tuple[tuple[str, bool], ...]
     process_zone: str | None
     within: TimeRange
+    namespace: str | None
     no_limits: bool
 
     def answer(self, word: str) -> Document:
         """The page about one trace."""
+        if self.namespace is not None and lacks_namespace(word, self.namespace):
+            return {"left_out": f"it has no namespace {self.namespace}"}
         session = Session(
             [word],
             kubernetes_version=self.kubernetes_version,
@@ -37,7 +41,9 @@ class ReportQuestion:
             process_zone=self.process_zone,
         )
         try:
-            page = report_page(report_data(session, None, self.within))
+            if self.namespace is not None and self.namespace not in session.objects.namespaces:
+                return {"left_out": f"it has no namespace {self.namespace}"}
+            page = report_page(report_data(session, None, self.within, self.namespace))
             return {"problems": session.problems, "warnings": session.warnings, "page": page}
         finally:
             session.close()

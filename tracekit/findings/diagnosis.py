@@ -35,7 +35,7 @@ RULES: tuple[Rule, ...] = tuple(
     )
 )
 #: Kinds that are about the whole, whatever namespace is asked for.
-_WHOLE = ("Trace", "Lease", "Controller")
+OF_THE_WHOLE = ("Trace", "Lease", "Controller")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Wanted:
         """Whether a case is in that part; what is about the whole passes unless by time."""
         if not self.times.meets(case.from_ns, case.until_ns):
             return False
-        if case.target.kind in _WHOLE:
+        if case.target.kind in OF_THE_WHOLE:
             return True
         if self.namespace is not None and case.target.namespace != self.namespace:
             return False

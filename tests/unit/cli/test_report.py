@@ -66,6 +66,22 @@ def test_the_report_of_one_job_holds_only_that(session_of) -> None:  # noqa: F81
     assert any(path.startswith("status") for revision in history for path, _, _ in revision[4])
 
 
+def test_the_report_of_a_namespace_holds_only_that(session_of) -> None:  # noqa: F811
+    session = session_of(ALL[-1])
+    counted = session.rows("SELECT namespace, count(*) AS n FROM jobs GROUP BY 1 ORDER BY 2, 1")
+    namespace, jobs = counted[-1]["namespace"], counted[-1]["n"]
+    assert len(counted) > 1
+    whole, own = report_data(session), report_data(session, namespace=namespace)
+    assert [job["namespace"] for job in own["jobs"]] == [namespace] * jobs
+    wanted = {
+        job["job_uid"]: len(job["pods"]) for job in whole["jobs"] if job["namespace"] == namespace
+    }
+    assert {job["job_uid"]: len(job["pods"]) for job in own["jobs"]} == wanted
+    wanted = [lane["name"] for lane in whole["crons"] if lane["namespace"] == namespace]
+    assert [lane["name"] for lane in own["crons"]] == wanted
+    assert 0 < sum(own["judged"]["event"].values()) < sum(whole["judged"]["event"].values())
+
+
 def test_a_report_needs_no_network_and_forbids_it(session_of) -> None:  # noqa: F811
     page = report_page(report_data(session_of(NAME)))
     shell = DATA.sub("", page)

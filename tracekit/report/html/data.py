@@ -43,10 +43,13 @@ Row = dict[str, Any]
 
 
 def report_data(
-    session: Session, key: str | None = None, times: TimeRange | None = None
+    session: Session,
+    key: str | None = None,
+    times: TimeRange | None = None,
+    namespace: str | None = None,
 ) -> dict[str, Any]:
     """Everything that the page needs, of the objects and the time that are asked for."""
-    scope = scope_of(session, key, times or ALWAYS)
+    scope = scope_of(session, key, times or ALWAYS, namespace)
 
     def ask(query: str) -> list[Row]:
         return session.rows(query.replace("{where}", scope.where()), **scope.values)
@@ -59,7 +62,7 @@ def report_data(
     problems = list(session.problems)
     verdicts = _verdicts(session, scope, problems)
     facts = facts_from(session)
-    found = diagnose(facts, Wanted(times=scope.times))
+    found = diagnose(facts, Wanted(namespace=namespace, times=scope.times))
     found = [f for f in found if any(scope.holds(*target[:3]) for target in f.objects)]
     jobs = _jobs(ask, ms)
     _attach(jobs, "pods", _pods(ask, ms))

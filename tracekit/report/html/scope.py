@@ -1,10 +1,11 @@
-"""What a report is about: all of a trace, a time of it, one Job, or one CronJob with its Jobs."""
+"""What a report is about: all of a trace, a time or namespace of it, or one Job or CronJob."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
+from tracekit.findings.diagnosis import OF_THE_WHOLE
 from tracekit.moments import ALWAYS, TimeRange
 from tracekit.sql.session import Session
 
@@ -20,6 +21,7 @@ class Scope:
     #: Of the CronJobs; None: all.
     cronjobs: frozenset[Key] | None = None
     times: TimeRange = ALWAYS
+    namespace: str | None = None
 
     def where(self) -> str:
         """The condition of a query over rows of Jobs; the values are bound."""
@@ -34,12 +36,16 @@ class Scope:
 
     def holds(self, kind: str, namespace: str, name: str) -> bool:
         """Whether an object is a part of it; what is of the whole is a part of everything."""
+        if self.namespace not in (None, namespace) and kind not in OF_THE_WHOLE:
+            return False
         of_kind = {"Job": self.jobs, "CronJob": self.cronjobs}.get(kind)
         return of_kind is None or (namespace, name) in of_kind
 
 
-def scope_of(session: Session, key: str | None, times: TimeRange) -> Scope:
-    """The scope that a user names: a key as `explain` takes it, or None; and a time.
+def scope_of(
+    session: Session, key: str | None, times: TimeRange, namespace: str | None = None
+) -> Scope:
+    """The scope that a user names: a key as `explain` takes it, or None; a time, a namespace.
 
     Raises:
         UsageError: The trace has no such object.
@@ -51,11 +57,12 @@ def scope_of(session: Session, key: str | None, times: TimeRange) -> Scope:
     lived = {
         (r["namespace"], r["job"]): r["cronjob"]
         for r in rows
-        if times.meets(r["created_ns"] or 0, r["until_ns"])
+        if times.meets(r["created_ns"] or 0, r["until_ns"]) and namespace in (None, r["namespace"])
     }
     if key is None:
-        return Scope(frozenset(lived) if times else None, None, times)
-    found = session.objects.key(key)
+        some = times or namespace is not None
+        return Scope(frozenset(lived) if some else None, None, times, namespace)
+    found = session.objects.key(key, namespace)
     if found in session.objects.jobs:
         return Scope(frozenset([found]), frozenset(), times)
     own = (job for job, owner in lived.items() if (job[0], owner) == found)
