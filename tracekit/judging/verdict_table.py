@@ -202,6 +202,7 @@ class KeptVerdicts:
     def table(self) -> pa.Table:
         """All of them by time, as `verdict_table` has them."""
         table = self._file.read(VERDICT_SCHEMA.names, use_threads=False)
+        table = table.cast(VERDICT_SCHEMA).combine_chunks()
         return table.sort_by([(name, "ascending") for name in _ORDER])
 
     def judgements(
