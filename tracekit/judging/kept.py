@@ -15,6 +15,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -194,8 +195,6 @@ def code_digest() -> str:
             elif not entry.name.endswith((".pyc", ".pyo")):
                 content = entry.read_bytes()
                 digest.update(f"{path}\0{len(content)}\0".encode() + content)
-
-    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - takes a while
 
     for name in ("tracekit", *load_plugins()):
         add(files(name), "" if name == "tracekit" else name)

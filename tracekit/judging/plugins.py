@@ -7,6 +7,7 @@ judge; a trace brings none.
 from __future__ import annotations
 
 from functools import cache
+from importlib.metadata import entry_points
 
 from tracekit.errors import UsageError
 from tracekit.verdict import ACTIONS
@@ -21,8 +22,6 @@ def load_plugins() -> tuple[str, ...]:
     Raises:
         UsageError: An entry point cannot be loaded, or is no controller.
     """
-    from importlib.metadata import entry_points  # noqa: PLC0415 - takes a while
-
     entries = entry_points(group=GROUP)
     if not entries:
         return ()
