@@ -93,10 +93,8 @@ CAUSE = Cause("behavior", "pod_failure_delays_sync")
 OTHER = Cause("constant", next(row.name for row in ROWS if row.kind == "constant"))
 
 
-class TwoOrOnePods(ThreeWorlds):
-    """A model without a simulation: the old rules make one pod, the new ones two."""
-
-    eras: list[Era]
+class Unsimulated(ThreeWorlds):
+    """A model without a simulation: all Jobs of a run take one course."""
 
     def run(
         self,
@@ -108,10 +106,23 @@ class TwoOrOnePods(ThreeWorlds):
         settings: bool,
         by_pod: bool = False,
     ) -> dict[str, ModelledJob]:
-        del flags, seed, settings, by_pod
-        self.eras.append(era)
-        course = JobCourse(None, "", 1 if Behavior[CAUSE.name.upper()] in era else 2, 0, 0, None)
+        del flags, settings
+        course = self.course(era, seed, by_pod=by_pod)
         return {uid: ModelledJob(course, extrapolated=False, censored="") for uid in uids}
+
+    def course(self, era: Era, seed: int, *, by_pod: bool) -> JobCourse:
+        raise NotImplementedError
+
+
+class TwoOrOnePods(Unsimulated):
+    """The old rules make one pod, the new ones two."""
+
+    eras: list[Era]
+
+    def course(self, era: Era, seed: int, *, by_pod: bool) -> JobCourse:
+        del seed, by_pod
+        self.eras.append(era)
+        return JobCourse(None, "", 1 if Behavior[CAUSE.name.upper()] in era else 2, 0, 0, None)
 
 
 def causes(*proved: Cause) -> tuple[tuple[Cause, ...], int]:
@@ -150,26 +161,15 @@ def test_causes_that_the_steps_proved_stay_where_no_run_is_left(
 # Draws that do not agree, and the two readings of a deletion.
 
 
-class Racing(ThreeWorlds):
-    """A model in which some seeds make another pod."""
+class Racing(Unsimulated):
+    """Some seeds make another pod."""
 
     pods: tuple[int, ...] = ()
     by_age: int = 1
 
-    def run(
-        self,
-        uids: Sequence[str],
-        era: Era,
-        flags: ManagerFlags,
-        seed: int,
-        *,
-        settings: bool,
-        by_pod: bool = False,
-    ) -> dict[str, ModelledJob]:
-        del flags, settings
+    def course(self, era: Era, seed: int, *, by_pod: bool) -> JobCourse:
         made = 1 if era is OLD else self.by_age if by_pod else self.pods[seed % len(self.pods)]
-        course = JobCourse(None, "", made, 0, 0, None)
-        return {uid: ModelledJob(course, extrapolated=False, censored="") for uid in uids}
+        return JobCourse(None, "", made, 0, 0, None)
 
 
 def raced(pods: tuple[int, ...], target: Era, by_age: int | None = None) -> JobAnswer:
@@ -197,23 +197,13 @@ def test_where_a_race_decides_the_answer_says_in_how_many_runs() -> None:
     assert raced((2, 3), NEW).verdict == "pods"  # no such race there: one run is enough
 
 
-class WrittenOver(ThreeWorlds):
-    """A model in which each run draws anew whether a stale sync writes over what was counted."""
+class WrittenOver(Unsimulated):
+    """Each run draws anew whether a stale sync writes over what was counted."""
 
-    def run(
-        self,
-        uids: Sequence[str],
-        era: Era,
-        flags: ManagerFlags,
-        seed: int,
-        *,
-        settings: bool,
-        by_pod: bool = False,
-    ) -> dict[str, ModelledJob]:
-        del flags, settings, by_pod
+    def course(self, era: Era, seed: int, *, by_pod: bool) -> JobCourse:
+        del by_pod
         counted = 3 if (seed + (era is OLDEST)) % 3 else 0
-        course = JobCourse("Failed", "DeadlineExceeded", 3, 0, counted, 9.0)
-        return {uid: ModelledJob(course, extrapolated=False, censored="") for uid in uids}
+        return JobCourse("Failed", "DeadlineExceeded", 3, 0, counted, 9.0)
 
 
 OLDEST, OLDER = Era.resolve("v1.14.10"), Era.resolve("v1.20.15")
