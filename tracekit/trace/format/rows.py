@@ -7,6 +7,7 @@ the rows of one stream fill the same third of the columns; a segment is sorted a
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Any
 
 import pyarrow as pa
@@ -32,8 +33,8 @@ class RowBuffer:
     """Rows that are not in a segment yet."""
 
     def __init__(self) -> None:
-        self._rows: dict[str | None, list[Row]] = {}
-        self._typed: dict[str | None, list[TypedRow]] = {}
+        self._rows: defaultdict[str | None, list[Row]] = defaultdict(list)
+        self._typed: defaultdict[str | None, list[TypedRow]] = defaultdict(list)
         self._unconverted = 0
         self._batches: list[pa.RecordBatch] = []
         self.rows = 0
@@ -41,23 +42,15 @@ class RowBuffer:
 
     def append(self, row: Row, raw_bytes: int) -> None:
         """Add one row; its values have the types of the schema, absent ones are null."""
-        stream = row["stream"]
-        rows = self._rows.get(stream)
-        if rows is None:
-            rows = self._rows[stream] = []
-        rows.append(row)
-        self.rows += 1
-        self.raw_bytes += raw_bytes
-        self._unconverted += 1
-        if self._unconverted >= _BATCH_ROWS:
-            self._convert()
+        self._rows[row["stream"]].append(row)
+        self._added(raw_bytes)
 
     def append_typed(self, stream: str | None, row: TypedRow, raw_bytes: int) -> None:
         """Add one row whose object is typed, and that has nothing that its object does not tell."""
-        rows = self._typed.get(stream)
-        if rows is None:
-            rows = self._typed[stream] = []
-        rows.append(row)
+        self._typed[stream].append(row)
+        self._added(raw_bytes)
+
+    def _added(self, raw_bytes: int) -> None:
         self.rows += 1
         self.raw_bytes += raw_bytes
         self._unconverted += 1
@@ -80,7 +73,8 @@ class RowBuffer:
             columns: dict[str, Any] = dict(zip(_ENVELOPE, envelope, strict=True))
             columns["stream"] = [stream] * len(objects)
             self._batch(len(objects), columns | columns_of(stream, objects))
-        self._rows, self._typed = {}, {}
+        self._rows.clear()
+        self._typed.clear()
         self._unconverted = 0
 
     def _batch(self, rows: int, columns: dict[str, Any]) -> None:
@@ -100,25 +94,14 @@ def column_of(name: str, values: Any, rows: int) -> pa.Array:
             pa.array(indices, pa.int32()), pa.array(list(codes), pa.string())
         )
     if name in STRUCTS:
-        return _structs(values if type(values) is Lists else _lists(values, kind), kind)
+        if type(values) is not Lists:
+            values = Lists.of(values, kind.value_type.num_fields)
+        return _structs(values, kind)
     return pa.array(values, kind)
 
 
 #: As in `MEMORY_SCHEMA`, which makes a new type at each question.
 _KINDS = {c.name: _TEXT_TYPE if c.text else c.type for c in COLUMNS}
-
-
-def _lists(values: list[list[tuple[Any, ...]] | None], kind: pa.DataType) -> Lists:
-    """Lists of tuples as their fields."""
-    offsets: list[int | None] = []
-    flat: list[tuple[Any, ...]] = []
-    for value in values:
-        offsets.append(None if value is None else len(flat))  # a null offset is a null list
-        if value:
-            flat += value
-    offsets.append(len(flat))
-    columns = list(zip(*flat, strict=True)) if flat else ((),) * kind.value_type.num_fields
-    return Lists(offsets, columns)
 
 
 def _structs(lists: Lists, kind: pa.DataType) -> pa.Array:

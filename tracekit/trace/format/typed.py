@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import msgspec
 import orjson
@@ -38,7 +38,21 @@ class Lists(NamedTuple):
     """
 
     offsets: list[int | None]
-    fields: Sequence[Sequence[Any]]
+    fields: list[Sequence[Any]]
+
+    @classmethod
+    def of(
+        cls, values: Iterable[Sequence[Any] | None], width: int, row: Callable[[Any], Any] = tuple
+    ) -> Lists:
+        """The lists of some rows, whose structs have so many fields; `row` gives those of one."""
+        offsets: list[int | None] = []
+        flat: list[Any] = []
+        for value in values:
+            offsets.append(None if value is None else len(flat))  # a null offset is a null list
+            if value:
+                flat += value
+        offsets.append(len(flat))
+        return cls(offsets, list(zip(*map(row, flat), strict=True)) if flat else [()] * width)
 
 
 #### Texts and times that come again and again ####
@@ -208,26 +222,17 @@ _NO_LEASE_SPEC = _nothing(promised.LeaseSpec)
 _NO_DETAIL = _nothing(promised.Detail)
 
 
-def _lists(values: Iterable[list[Any] | None], shape: type[msgspec.Struct]) -> Lists | None:
+def _lists(values: Sequence[list[Any] | None], shape: type[msgspec.Struct]) -> Lists | None:
     """Lists of structs as their fields; None if all are null."""
-    offsets: list[int | None] = []
-    flat: list[Any] = []
-    for value in values:
-        offsets.append(None if value is None else len(flat))
-        if value:
-            flat += value
-    if not flat and offsets.count(None) == len(offsets):
+    if all(value is None for value in values):
         return None
-    offsets.append(len(flat))
-    fields = zip(*map(astuple, flat), strict=True) if flat else ((),) * len(_nothing(shape))
-    return Lists(offsets, list(fields))
+    return Lists.of(values, len(_nothing(shape)), astuple)
 
 
 def _with_times(lists: Lists | None, *places: int) -> Lists | None:
     if lists is not None:
-        fields = cast("list[Sequence[Any]]", lists.fields)
         for place in places:
-            fields[place] = _times(fields[place])
+            lists.fields[place] = _times(lists.fields[place])
     return lists
 
 
@@ -354,28 +359,29 @@ def _containers(
     init: Sequence[list[promised.Container] | None],
     columns: Columns,
 ) -> None:
-    offsets: list[int | None] = []
-    flat: list[tuple[Any, ...]] = []
+    containers: list[list[tuple[Any, ...]] | None] = []
     restarts: list[int | None] = []
     most: list[int | None] = []
     for some, others in zip(regular, init, strict=True):
         if some is None and others is None:
-            offsets.append(None)
+            containers.append(None)
             restarts.append(None)
             most.append(None)
             continue
-        offsets.append(len(flat))
         counts = [item.restart_count or 0 for item in some or ()]
         most.append(max(counts, default=None))
         total = sum(counts) + sum(item.restart_count or 0 for item in others or ())
         restarts.append(total if INT64_MIN <= total <= INT64_MAX else None)
-        flat += [_container(item, init=False) for item in some or ()]
-        flat += [_container(item, init=True) for item in others or ()]
-    if offsets.count(None) == len(offsets):
+        containers.append(
+            [
+                *(_container(item, init=False) for item in some or ()),
+                *(_container(item, init=True) for item in others or ()),
+            ]
+        )
+    if all(value is None for value in containers):
         return
-    offsets.append(len(flat))
-    fields = list(zip(*flat, strict=True)) if flat else [()] * 9
-    columns["containers"] = _with_times(Lists(offsets, fields), 7, 8)
+    width = 4 + len(_NO_DETAIL)
+    columns["containers"] = _with_times(Lists.of(containers, width), 7, 8)
     columns["restarts"], columns["restarts_max"] = restarts, most
 
 

@@ -14,6 +14,7 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 import orjson
 
+from tracekit.trace.format.extract import INT64_MAX
 from tracekit.trace.format.model import STATE_TYPES, RowType
 from tracekit.trace.format.promised import Typed
 from tracekit.trace.format.typed import decoded
@@ -41,7 +42,7 @@ class _Envelope(msgspec.Struct):
 
     resource: str
     type: str
-    recv: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)] | None = None
+    recv: Annotated[int, msgspec.Meta(ge=0, le=INT64_MAX)] | None = None
 
 
 _envelope = msgspec.json.Decoder(_Envelope).decode
@@ -59,36 +60,44 @@ class State(NamedTuple):
 
 def typed_state(line: bytes) -> State | None:
     """What most lines are; None if this one is something else, which `split_frame` may read."""
-    line = line.strip()
-    start = line.find(_OBJECT_KEY, 0, _ENVELOPE_BYTES_MAX) + len(_OBJECT_KEY)
-    if start < len(_OBJECT_KEY) or not line.endswith(b"}"):
+    parts = _cut(line.strip())
+    if parts is None:
         return None
     try:
-        # As in `split_frame`, it parses only if the cut is the right one.
-        envelope = _envelope(line[:start] + b"null}")
+        envelope = _envelope(parts[0])
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
     row_type = _STATES.get(envelope.type)
     if row_type is None:
         return None
-    raw = line[start:-1].strip()
+    raw = parts[1].strip()
     obj = decoded(envelope.resource, raw)
     if obj is None or not obj.metadata.resource_version:
         return None
     return State(envelope.resource, row_type, envelope.recv, raw, obj)
 
 
+def _cut(line: bytes) -> tuple[bytes, bytes] | None:
+    """The envelope with null for its object, and the object, where that seems to come last.
+
+    Both parse only if the cut is the right one: a key `object` further inside would leave the
+    envelope with an open brace.
+    """
+    start = line.find(_OBJECT_KEY, 0, _ENVELOPE_BYTES_MAX)
+    if start < 0 or not line.endswith(b"}"):
+        return None
+    start += len(_OBJECT_KEY)
+    return line[:start] + b"null}", line[start:-1]
+
+
 def split_frame(line: bytes) -> Frame | str:
     """The frame in a line, or the reason why it holds none."""
     line = line.strip()
-    start = line.find(_OBJECT_KEY, 0, _ENVELOPE_BYTES_MAX)
-    if start >= 0 and line.endswith(b"}"):
-        start += len(_OBJECT_KEY)
-        raw = line[start:-1].strip()
+    parts = _cut(line)
+    if parts is not None:
+        raw = parts[1].strip()
         try:
-            # Both parse only if the cut is the right one: a key `object` further inside would
-            # leave the envelope with an open brace.
-            envelope = orjson.loads(line[:start] + b"null}")
+            envelope = orjson.loads(parts[0])
             obj = orjson.loads(raw)
         except orjson.JSONDecodeError:
             pass

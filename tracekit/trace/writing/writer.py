@@ -206,21 +206,10 @@ class TraceWriter:
             raise TypeError("the trace was opened as plain")
         if is_nested_deeper(raw, NESTING_MAX):
             return self.unparsed(raw, recv_ns, TOO_DEEP, stream=stream)
-        if recv_ns is None:
-            recv_ns = self._last_ns
-        else:
-            self._last_ns = recv_ns
-        position = None
-        if stream is not None:
-            position = self._stream_next.get(stream, 0)
-            self._stream_next[stream] = position + 1
-        seq = self._next_seq
-        row = (seq, position, row_type.value, recv_ns, synthesized, raw, obj)
+        position, recv_ns = self._placed(stream, recv_ns)
+        row = (self._next_seq, position, row_type.value, recv_ns, synthesized, raw, obj)
         buffer.append_typed(stream, row, len(raw))
-        self._next_seq = seq + 1
-        if buffer.rows >= self._segment_rows or buffer.raw_bytes >= self._segment_raw_bytes:
-            self.flush(level=self._level)
-        return seq
+        return self._added()
 
     def append_plain(
         self,
@@ -293,22 +282,33 @@ class TraceWriter:
         *,
         synthesized: bool = False,
     ) -> Row:
+        position, recv_ns = self._placed(stream, recv_ns)
+        row: Row = {"seq": self._next_seq, "stream": stream, "type": row_type.value}
+        row["recv_ns"] = recv_ns
+        row["synthesized"] = synthesized
+        if position is not None:
+            row["stream_pos"] = position
+        return row
+
+    def _placed(self, stream: str | None, recv_ns: int | None) -> tuple[int | None, int | None]:
+        """The position of the next row in its stream, and its time: without one, the last row's."""
         if recv_ns is None:
             recv_ns = self._last_ns
         else:
             self._last_ns = recv_ns
-        row: Row = {"seq": self._next_seq, "stream": stream, "type": row_type.value}
-        row["recv_ns"] = recv_ns
-        row["synthesized"] = synthesized
-        if stream is not None:
-            position = self._stream_next.get(stream, 0)
-            row["stream_pos"] = position
-            self._stream_next[stream] = position + 1
-        return row
+        if stream is None:
+            return None, recv_ns
+        position = self._stream_next.get(stream, 0)
+        self._stream_next[stream] = position + 1
+        return position, recv_ns
 
     def _add(self, row: Row, raw_bytes: int) -> int:
-        seq = self._next_seq
         self._buffer.append(row, raw_bytes)
+        return self._added()
+
+    def _added(self) -> int:
+        """Count the row that is in the buffer now; its position."""
+        seq = self._next_seq
         self._next_seq = seq + 1
         buffer = self._buffer
         if buffer.rows >= self._segment_rows or buffer.raw_bytes >= self._segment_raw_bytes:
