@@ -8,6 +8,7 @@ sync that would have left no write is asked which Events it hands out.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 from tracekit.diff.events import EVENT_SLACK_NS
 from tracekit.kube.events import COMBINED
@@ -30,10 +31,21 @@ class LoneEvents:
     def __init__(self, search: CutSearch, syncs: Sequence[Explanation]) -> None:
         self._search = search
         self._syncs = [sync for sync in syncs if sync.job is not None]
-        self._positions = {job.rv: job.position for job in search.history.jobs}
         #: By the number of the explained sync that came before, and whether syncs in a row were
         #: tried: what may have been told after it.
         self._told: dict[tuple[int, bool], set[tuple[str, str, str]]] = {}
+
+    @cached_property
+    def _positions(self) -> dict[int, int]:
+        """Where each revision of the Job stands."""
+        return {job.rv: job.position for job in self._search.history.jobs}
+
+    def _around(self, number: int) -> tuple[Explanation | None, Explanation | None]:
+        """The explained syncs before and after, where so many came before."""
+        syncs = self._syncs
+        return syncs[number - 1] if number else None, (
+            syncs[number] if number < len(syncs) else None
+        )
 
     def may_tell(self, row: EventRow) -> bool:
         """Whether such a sync can have handed out this Event before it arrived."""
@@ -68,25 +80,21 @@ class LoneEvents:
         named = self._positions.get(row.involved_rv)
         if named is None or row.count > 1:
             return True
-        before = self._syncs[number - 1].job if number else None
-        following = self._syncs[number].job if number < len(self._syncs) else None
-        return (before is None or before.position <= named) and (
-            following is None or named <= following.position
+        before, following = self._around(number)
+        return (before is None or before.job is None or before.job.position <= named) and (
+            following is None or following.job is None or named <= following.job.position
         )
 
     def _after(self, number: int, *, in_a_row: bool = False) -> set[tuple[str, str, str]]:
         found = self._told.get((number, in_a_row))
         if found is None:
-            before = self._syncs[number - 1] if number else None
-            following = self._syncs[number] if number < len(self._syncs) else None
+            before, following = self._around(number)
             found = self._told[number, in_a_row] = set()
-            # What is gone by the next one may still be there.
-            last = [before.writes[-1]] if before is not None else []
+            served = []
+            if before is not None:  # what is gone by the next one may still be there
+                served.append((before.writes[-1].recv_ns, before.writes[-1].rv + 1))
             for silent in self._search.silent_between(
-                before,
-                following,
-                served=[(write.recv_ns, write.rv + 1) for write in last],
-                in_a_row=in_a_row,
+                before, following, served=served, in_a_row=in_a_row
             ):
                 found |= _told_by(silent)
                 if silent.refused:
@@ -97,6 +105,8 @@ class LoneEvents:
         self, row: EventRow, numbers: Sequence[int]
     ) -> set[tuple[str, str, str]]:
         """What a sync may have told that deleted a pod which was on its way out already."""
+        if row.reason != "SuccessfulDelete":
+            return set()
         name = row.message.removeprefix(DELETED_POD)
         write = next(
             (
@@ -106,15 +116,13 @@ class LoneEvents:
             ),
             None,
         )
-        if write is None or row.reason != "SuccessfulDelete":
+        if write is None:
             return set()
         number = sum(sync.writes[0].rv < write.rv for sync in self._syncs)
         if number not in numbers:
             return set()
         silent_syncs = self._search.silent_between(
-            self._syncs[number - 1] if number else None,
-            self._syncs[number] if number < len(self._syncs) else None,
-            served=[(row.recv_ns + EVENT_SLACK_NS, write.rv + 1)],
+            *self._around(number), served=[(row.recv_ns + EVENT_SLACK_NS, write.rv + 1)]
         )
         return set().union(*map(_told_by, silent_syncs))
 

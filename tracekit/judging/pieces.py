@@ -279,7 +279,7 @@ class Pieces:
         for outcome in self.crew.run(work, stretches(self.reader, each), lambda _: ()):
             if isinstance(outcome, Lost) or outcome.result is None:
                 return list(units)  # each reads its own
-            _ = self.context
+            _ = self.context  # read now: the others are busy
             for portion in outcome.result:
                 portions[portion.wanter].append(portion)
         return [
