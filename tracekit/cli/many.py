@@ -35,6 +35,11 @@ _TRIES: Final = 3
 Document = dict[str, Any]
 
 
+def without(namespace: str) -> Document:
+    """The document about a trace that has no such namespace."""
+    return {"left_out": f"it has no namespace {namespace}"}
+
+
 class Question(Protocol):
     """What is asked about each trace; its text tells it from every other question."""
 

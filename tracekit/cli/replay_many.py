@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final, Literal, TextIO
 
 import pyarrow as pa
 
-from tracekit.cli.many import Document
+from tracekit.cli.many import Document, without
 from tracekit.errors import UsageError
 from tracekit.judging.judged import Asked, Judge, resolve_era
 from tracekit.judging.kept import verdicts_key
@@ -41,7 +41,7 @@ class ReplayQuestion:
     def answer(self, word: str) -> Document:
         """The verdicts of a trace as one document."""
         if self.namespace is not None and lacks_namespace(word, self.namespace):
-            return {"left_out": f"it has no namespace {self.namespace}"}
+            return without(self.namespace)
         on_damage: Literal["raise", "skip"] = "skip" if self.around_damage else "raise"
         reader = TraceReader(word, on_damage=on_damage, controller_flags=self.controller_flags)
         rules = (self.kubernetes_version, self.feature_gates, self.process_zone)
@@ -49,7 +49,7 @@ class ReplayQuestion:
         judge = Judge(reader, era, kept_as=verdicts_key(reader.snapshot, *rules))
         controllers = None if self.controllers is None else list(self.controllers)
         if self.namespace is not None and self.namespace not in judge.objects.namespaces:
-            return {"left_out": f"it has no namespace {self.namespace}"}
+            return without(self.namespace)
         asked = Asked(self.namespace, None, controllers, self.within)
         try:
             found = judge.tally(asked)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from tracekit.cli.many import Document
+from tracekit.cli.many import Document, without
 from tracekit.errors import UsageError
 from tracekit.moments import TimeRange
 from tracekit.report.html.data import report_data
@@ -33,7 +33,7 @@ class ReportQuestion:
     def answer(self, word: str) -> Document:
         """The page about one trace."""
         if self.namespace is not None and lacks_namespace(word, self.namespace):
-            return {"left_out": f"it has no namespace {self.namespace}"}
+            return without(self.namespace)
         session = Session(
             [word],
             kubernetes_version=self.kubernetes_version,
@@ -42,7 +42,7 @@ class ReportQuestion:
         )
         try:
             if self.namespace is not None and self.namespace not in session.objects.namespaces:
-                return {"left_out": f"it has no namespace {self.namespace}"}
+                return without(self.namespace)
             page = report_page(report_data(session, None, self.within, self.namespace))
             return {"problems": session.problems, "warnings": session.warnings, "page": page}
         finally:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final, TextIO
 
 import pyarrow as pa
 
-from tracekit.cli.many import Document
+from tracekit.cli.many import Document, without
 from tracekit.eras.era import Era
 from tracekit.errors import UsageError
 from tracekit.judging.judged import resolve_era
@@ -79,7 +79,7 @@ class WhatIfQuestion:
     def answer(self, word: str) -> Document:
         """The answers about one trace as a document; none where it has no such Jobs."""
         if self.namespace is not None and lacks_namespace(word, self.namespace):
-            return {"left_out": f"it has no namespace {self.namespace}"}
+            return without(self.namespace)
         reader = TraceReader(word)
         warnings: list[str] = []
         try:
