@@ -18,6 +18,7 @@ from typing import Any
 import click
 
 import tracekit
+from tracekit.cli import imports
 from tracekit.cli.damage import damage_noted
 from tracekit.cli.talk import say, tell, tell_error
 from tracekit.cli.usage import LazyGroup, Unsaid, sentence
@@ -77,33 +78,6 @@ def _watching_the_pipe() -> Iterator[None]:
         raise
 
 
-class _Hider:
-    """Hides what pyarrow imports for its own use, which takes long: it does without the same way.
-
-    pandas is hidden throughout: pyarrow asks of any list whether that is a series. numpy is hidden
-    only while a verb and with it pyarrow are imported: a controller of another package may need it.
-    """
-
-    def __init__(self) -> None:
-        self.hidden = {"pandas"}
-
-    def find_spec(self, name: str, *_: object) -> None:
-        if name in self.hidden:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-
-    @contextmanager
-    def also(self, name: str) -> Iterator[None]:
-        """Hide another one for a while."""
-        self.hidden.add(name)
-        try:
-            yield
-        finally:
-            self.hidden.discard(name)
-
-
-_HIDER = _Hider()  # takes effect where this is the program
-
-
 class MainGroup(LazyGroup):
     """All verbs, with what holds for each of them."""
 
@@ -114,7 +88,7 @@ class MainGroup(LazyGroup):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import the verb."""
-        with _HIDER.also("numpy"):
+        with imports.FINDER.also(*imports.PYARROWS_OWN):
             return super().get_command(ctx, cmd_name)
 
     def invoke(self, ctx: click.Context) -> object:
@@ -161,7 +135,7 @@ def main(args: list[str] | None = None) -> None:
     the output went away (`| head`), as other tools say it that a broken pipe stops.
     """
     if args is None:  # the program, and nobody's notebook
-        sys.meta_path.insert(0, _HIDER)
+        imports.take_effect()
     if importlib.util.find_spec("fcntl") is None:
         tell("tracekit runs on Linux and macOS: on Windows run it under WSL")
         sys.exit(COULD_NOT_RUN)

@@ -10,7 +10,7 @@ that one trusts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 import pyarrow as pa
@@ -101,46 +101,52 @@ def check_group(
             repeating.append(column.path_in_schema)
         _check(decoded, packed)
     if repeating:
-        _check(decoded + _repeated_bytes(source, metadata, group, repeating), packed)
+        # Read as a dictionary a column takes no more than its pages, which are counted already.
+        file = pq.ParquetFile(source, metadata=metadata, read_dictionary=repeating)
+        texts = file.read_row_group(group, columns=repeating, use_threads=False)
+        if not _fits(decoded + _text_bytes(texts, _most), packed):
+            _check(decoded + _text_bytes(texts, _sum), packed)
+
+
+def _fits(decoded: int, packed: int) -> bool:
+    return decoded <= min(GROUP_BYTES_MAX, max(RATIO_FROM_BYTES, RATIO_MAX * packed))
 
 
 def _check(decoded: int, packed: int) -> None:
+    if _fits(decoded, packed):
+        return
     if decoded > GROUP_BYTES_MAX:
         raise TooMuchError(
             f"a row group of it would take more than {GROUP_BYTES_MAX >> 20} MiB of memory"
         )
-    if decoded > max(RATIO_FROM_BYTES, RATIO_MAX * packed):
-        raise TooMuchError(
-            f"a row group of it would be more than {RATIO_MAX:,} times as large as its bytes"
-        )
+    raise TooMuchError(
+        f"a row group of it would be more than {RATIO_MAX:,} times as large as its bytes"
+    )
 
 
-def _repeated_bytes(
-    source: pa.NativeFile, metadata: pq.FileMetaData, group: int, leaves: list[str]
-) -> int:
-    """What the texts of some columns come to when each row has its own.
-
-    Read as a dictionary a column takes no more than its pages, which are counted already.
-    """
-    file = pq.ParquetFile(source, metadata=metadata, read_dictionary=leaves)
-    table = file.read_row_group(group, columns=leaves, use_threads=False)
-    return sum(_text_bytes(column) for column in table.columns)
+def _text_bytes(table: pa.Table, of_texts: Callable[[pa.DictionaryArray], int]) -> int:
+    """What the texts of some columns come to when each row has its own."""
+    return sum(_array_bytes(chunk, of_texts) for column in table.columns for chunk in column.chunks)
 
 
-def _text_bytes(column: pa.ChunkedArray) -> int:
-    return sum(_array_bytes(chunk) for chunk in column.chunks)
-
-
-def _array_bytes(array: pa.Array) -> int:
+def _array_bytes(array: pa.Array, of_texts: Callable[[pa.DictionaryArray], int]) -> int:
     kind = array.type
     if pa.types.is_list(kind):
-        return _array_bytes(array.values)
+        return _array_bytes(array.values, of_texts)
     if pa.types.is_struct(kind):
-        return sum(_array_bytes(array.field(at)) for at in range(kind.num_fields))
-    if pa.types.is_dictionary(kind):
-        lengths = pc.binary_length(array.dictionary)
-        return int(pc.sum(lengths.take(array.indices)).as_py() or 0)
-    return int(array.nbytes)
+        return sum(_array_bytes(array.field(at), of_texts) for at in range(kind.num_fields))
+    return of_texts(array) if pa.types.is_dictionary(kind) else int(array.nbytes)
+
+
+def _most(array: pa.DictionaryArray) -> int:
+    """If all rows had the longest: quickly told, and mostly little enough."""
+    texts = array.dictionary.view(pa.binary()).to_pylist()
+    return len(array) * max((len(text) for text in texts), default=0)
+
+
+def _sum(array: pa.DictionaryArray) -> int:
+    lengths = pc.binary_length(array.dictionary)
+    return int(pc.sum(lengths.take(array.indices)).as_py() or 0)
 
 
 def check_texts(table: pa.Table) -> None:

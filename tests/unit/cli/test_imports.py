@@ -1,0 +1,76 @@
+"""Modules that are run late, or hidden from whoever does without."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from tests.support.traces import TRACES, import_log
+from tracekit.cli import imports
+
+
+@pytest.fixture
+def late_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    """A package `slowly` whose module `slowly.one` takes its time, and sees no numpy."""
+    package = tmp_path / "slowly"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "one.py").write_text(
+        "import time\n"
+        "first = 1\n"
+        "time.sleep(0.2)\n"
+        "try:\n    import numpy\nexcept ImportError:\n    numpy = None\n"
+        "last = 2\n"
+    )
+    finder = imports.Finder()
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(imports, "_LATE", ("slowly.one",))
+    monkeypatch.delitem(sys.modules, "numpy", raising=False)
+    sys.meta_path.insert(0, finder)
+    yield import_module("slowly.one")
+    sys.meta_path.remove(finder)
+    for name in ("slowly", "slowly.one"):
+        sys.modules.pop(name, None)
+
+
+def test_a_late_module_is_run_once_and_whole_for_each_thread(late_one: ModuleType) -> None:
+    assert type(late_one).__name__ == "_Late"
+    assert import_module("slowly.one") is late_one
+    assert type(late_one).__name__ == "_Late"  # to import it again does not run it
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(lambda _: late_one.last, range(4))) == [2] * 4
+    assert type(late_one).__name__ == "module"
+    assert late_one.numpy is None
+    assert not hasattr(late_one, "nothing")
+
+
+def test_others_find_what_was_hidden_for_a_while() -> None:
+    finder = imports.Finder()
+    with finder.also("numpy"), pytest.raises(ModuleNotFoundError, match="numpy"):
+        finder.find_spec("numpy")
+    assert finder.find_spec("numpy") is None
+    with pytest.raises(ModuleNotFoundError, match="pandas"):
+        finder.find_spec("pandas")
+
+
+def test_a_quick_question_runs_none_of_what_takes_long(tmp_path: Path) -> None:
+    """As the program, with everything that a user's question goes through."""
+    code = (
+        "import sys; from tracekit.cli.main import main\n"
+        "sys.argv[1:] = ['sql', sys.argv[1], 'SELECT 1']\n"
+        "try: main()\n"
+        "except SystemExit as left: assert not left.code\n"
+        "late = type(sys.modules['pyarrow.compute']).__name__\n"
+        "print(late, [n for n in ('numpy', 'pandas', 'cloudpickle') if n in sys.modules])"
+    )
+    import_log(TRACES / "v1.36.3-churn7" / "watch.jsonl.zst", tmp_path / "t", "v1.36.3-churn7")
+    words = [sys.executable, "-c", code, str(tmp_path / "t")]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "_Late []"
