@@ -411,10 +411,14 @@ class Staircase:
         self._seen = seen
         self._shown: dict[str, tuple[list[tuple[int, int]], list[int]]] = {}
 
-    def rv(self, stream: str, at_ns: int) -> int:
-        """The revision that a sync whose first call is at that time had seen at least."""
+    def rv(self, stream: str, at_ns: int, began_ns: int = 0) -> int:
+        """The revision that a sync had seen at least whose first call is at `at_ns`.
+
+        `began_ns`: it had not begun before, as what it saw itself shows.
+        """
         known, farthest = self._of(stream)
-        position = bisect_right(known, (self._process.began_ns(at_ns), _AFTER_ALL))
+        since_ns = max(began_ns, self._process.began_ns(at_ns))
+        position = bisect_right(known, (since_ns, _AFTER_ALL))
         return farthest[position - 1] if position else 0
 
     def contradicts(self, behind: Behind) -> str | None:

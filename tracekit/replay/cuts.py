@@ -198,6 +198,17 @@ class CacheCuts:
             return history.pods[cut.pods]
         return None
 
+    def contradicted(self, state: State, cut: Cut) -> bool:
+        """Whether other keys' syncs had seen more before one that saw this cut can have begun."""
+        if self.facts.run_context.shown is None:
+            return False
+        at_ns = self.history.writes[state.index].recv_ns
+        began_ns = max(cut.job.recv_ns, self.shown_ns(cut))
+        jobs = self.facts.process_shown("jobs", at_ns, began_ns)
+        return cut.job.position < jobs - 1 or cut.pods < self.facts.process_shown(
+            "pods", at_ns, began_ns
+        )
+
     def shown_ns(self, cut: Cut) -> int:
         """When the newest pod revision of a cut was there."""
         return self.history.pods[cut.pods - 1].recv_ns if cut.pods else 0

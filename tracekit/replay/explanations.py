@@ -221,7 +221,7 @@ class CutSearch(Attempts):
         """Try the latest time at which the sync can have run, and just before each timer."""
         same = (state.index, state.done, state.not_before_ns, cut.job.position, cut.pods,
                 cut.memory.identity, assume, cut.handled == cut.pods)  # fmt: skip
-        if same in self._failed:
+        if same in self._failed or self.contradicted(state, cut):
             return None
         earliest_ns = self.earliest_ns(state, cut)
         asked: set[int] = set()

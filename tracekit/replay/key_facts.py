@@ -186,15 +186,18 @@ class KeyFacts:
         """How many revisions of the Job the informer had certainly shown at that time."""
         return bisect_right(self.history.jobs_latest_ns, at_ns - INFORMER_LAG_NS)
 
-    def process_shown(self, stream: str, at_ns: int) -> int:
-        """The revision that other keys' syncs show to be in the cache, if it had come long ago."""
+    def process_shown(self, stream: str, at_ns: int, began_ns: int = 0) -> int:
+        """The revision that other keys' syncs show to be in the cache, if it had come long ago.
+
+        A sync that had not begun before `began_ns` had seen what they had by then.
+        """
         shown = self.run_context.shown
         if shown is None:
             return 0
         of_pods = stream == "pods"
         old = self.pods_shown(at_ns) if of_pods else self.jobs_shown(at_ns)
         rvs = self.history.pods_rv if of_pods else self.history.jobs_rv
-        return min(old, bisect_right(rvs, shown.rv(stream, at_ns)))
+        return min(old, bisect_right(rvs, shown.rv(stream, at_ns, began_ns)))
 
     # What was refused.
 

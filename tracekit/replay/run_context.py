@@ -21,8 +21,11 @@ class Outage(NamedTuple):
 class Shown(Protocol):
     """How far the informers of the process had certainly got, as its other syncs show."""
 
-    def rv(self, stream: str, at_ns: int) -> int:
-        """The revision that a sync whose first call is at that time had seen at least."""
+    def rv(self, stream: str, at_ns: int, began_ns: int = 0) -> int:
+        """The revision that a sync had seen at least whose first call is at `at_ns`.
+
+        `began_ns`: it had not begun before, as what it saw itself shows.
+        """
         ...
 
 
