@@ -218,12 +218,15 @@ def test_the_luck_of_the_record_is_not_taken_for_a_rule(recorded: int) -> None:
     flags = ManagerFlags()
     model = WrittenOver(Plan(OLDER, OLDEST, RunContext(0), flags, flags), {"u1": JobWorld(job)})
     assert model.raced(course)
-    told = with_lots(proved, model.answer([proved])["u1"])
+    modelled = model.answer([proved])["u1"]
+    told = with_lots(proved, modelled, OLDER)
     assert sorted((way.course.failed, way.times) for way in told.courses) == [(0, 6), (3, 14)]
     assert told.target is not None
     assert told.target.failed == 3
     assert told.verdict == ("same" if recorded == 3 else "fields")
     assert not told.proved
+    assert told.why.endswith("by both rules")
+    assert with_lots(proved, modelled, NEW).why.endswith("by the other rules")
 
 
 def test_another_ending_is_no_luck() -> None:

@@ -359,7 +359,7 @@ def _run_model(
             continue
         if job.proved and not outdone(job, answer):
             if job.uid in raced:
-                found.jobs[place] = with_lots(job, answer)
+                found.jobs[place] = with_lots(job, answer, model.plan.recorded)
             continue
         if prover.causes and wanted(answer.job):
             answer = replace(answer, because=model.because(answer, prover.rows))

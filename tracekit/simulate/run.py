@@ -31,6 +31,7 @@ from tracekit.simulate.world import (
     DeletePodOf,
     PatchObject,
     PatchPodOf,
+    SetPodQuota,
     UserWrite,
     World,
 )
@@ -178,6 +179,9 @@ class _Simulation:
     # Users.
 
     def _do(self, write: UserWrite) -> None:
+        if isinstance(write, SetPodQuota):
+            self._server.pod_quota[write.namespace] = write.pods
+            return
         if isinstance(write, DeleteObject) and write.after_end_ns is not None:
             job = self._store.get(write.kind, write.namespace, write.name)
             if job is not None and not _has_ended(job):

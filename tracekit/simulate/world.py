@@ -82,7 +82,15 @@ class Restart(NamedTuple):
     leads: bool = False
 
 
-UserWrite = CreateObject | PatchObject | DeleteObject | DeletePodOf | PatchPodOf
+class SetPodQuota(NamedTuple):
+    """So many pods may live in a namespace from then on."""
+
+    at_ns: int
+    namespace: str
+    pods: int
+
+
+UserWrite = CreateObject | PatchObject | DeleteObject | DeletePodOf | PatchPodOf | SetPodQuota
 
 
 class SameLife:

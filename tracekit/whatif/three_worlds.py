@@ -540,7 +540,7 @@ def outdone(proved: JobAnswer, modelled: JobAnswer) -> bool:
     return severity >= Severity.TIMING and severity > severity_of(proved.verdict)
 
 
-def with_lots(proved: JobAnswer, modelled: JobAnswer) -> JobAnswer:
+def with_lots(proved: JobAnswer, modelled: JobAnswer, recorded: Era) -> JobAnswer:
     """What the steps prove, with the courses of the runs: which status is written last is chance.
 
     The steps are those of one course, and another run of the very same rules may take another.
@@ -548,6 +548,7 @@ def with_lots(proved: JobAnswer, modelled: JobAnswer) -> JobAnswer:
     usual = modelled.target
     if not modelled.courses or usual is None:
         return proved
+    whose = "both" if JobRules.of(recorded).overwrites_status else "the other"
     severity = max(severity_of(proved.verdict), difference_class(proved.recorded, usual))
     if severity >= Severity.TIMING:
         return proved
@@ -555,7 +556,7 @@ def with_lots(proved: JobAnswer, modelled: JobAnswer) -> JobAnswer:
         proved,
         verdict=severity.name.lower(),
         proved=False,
-        why="which of its last statuses stays is chance, by both rules",
+        why=f"which of its last statuses stays is chance, by {whose} rules",
         baseline=modelled.baseline,
         target=usual,
         drawn=modelled.drawn,

@@ -27,6 +27,7 @@ from tracekit.simulate.world import (
     DeleteObject,
     DeletePodOf,
     PatchObject,
+    SetPodQuota,
     UserWrite,
 )
 from tracekit.worlds.drawing import JobWorld, job_body, merge_difference
@@ -76,7 +77,7 @@ def cron_worlds(replay: CronReplay, job_worlds: Mapping[str, JobWorld]) -> Itera
                 world.incomplete = "its Jobs are more than worlds are drawn of"
                 continue
             _job(world, jobs, known, started_by_hand=job_uid in by_hand)
-            hands = PatchObject | DeletePodOf
+            hands = PatchObject | DeletePodOf | SetPodQuota
             world.writes += [w for w in known.writes if isinstance(w, hands)]
             if job_uid in deleted and not _gone_with_it(revisions, jobs[-1]):
                 world.writes += [w for w in known.writes if isinstance(w, DeleteObject)]

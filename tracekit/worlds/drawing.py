@@ -33,6 +33,7 @@ from tracekit.simulate.world import (
     DeletePodOf,
     PatchObject,
     PatchPodOf,
+    SetPodQuota,
     UserWrite,
 )
 from tracekit.worlds.lives import SeenLife, deleted_by_others, disruption, seen_life
@@ -41,6 +42,7 @@ from tracekit.worlds.lives import SeenLife, deleted_by_others, disruption, seen_
 _REFUSED_BEFORE_NS: Final = NS_PER_S // 2
 #: The TTL controller comes so long after the time at the latest where a deletion is taken for its.
 _TTL_SLACK_NS: Final = 2 * NS_PER_S
+_FOR_EVER_NS: Final = 1 << 63
 
 
 @dataclass(slots=True)
@@ -51,7 +53,7 @@ class JobWorld:
     writes: list[UserWrite] = field(default_factory=list)
     lives: list[SeenLife] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
-    #: Pods that a quota of the namespace allows, as refused creations tell; None without any.
+    #: Pods that a quota of the namespace allows at first, as refused creations tell; or None.
     pod_quota: int | None = None
     #: Why the world of this Job is not all there; empty if it is.
     incomplete: str = ""
@@ -90,8 +92,11 @@ def job_worlds(replay: KeyReplay) -> Iterator[JobWorld]:
         for slot, pods in _strangers(history, uid):
             world.lives.append(seen_life(slot, pods))
             world.writes.append(_pod_creation(pods[0]))
-        world.pod_quota = _pod_quota(history)
-        if world.pod_quota is None:
+        quotas = _pod_quotas(history, uid)
+        if quotas:
+            world.pod_quota = quotas[0].pods
+            world.writes += quotas[1:]
+        else:
             world.refusals += _refusals(replay, uid)
         world.writes.sort(key=lambda write: write.at_ns)
         yield world
@@ -307,13 +312,44 @@ def _pod_creation(revision: Revision[PodView]) -> CreateObject:
     return CreateObject(revision.recv_ns, "pods", body, uid=pod.uid)
 
 
-def _pod_quota(history: History) -> int | None:
-    """The limit that the API server named when it refused pods."""
-    for event in history.events:
-        found = _QUOTA.search(event.message) if event.reason == "FailedCreate" else None
-        if found is not None:
-            return int(found[1])
-    return None
+def _pod_quotas(history: History, uid: str) -> list[SetPodQuota]:
+    """How many pods a quota let live, from when on: what refusals name, or as many as then lived.
+
+    More live where somebody has raised the quota, and where the quota controller's count, made from
+    a cache, took back what the API server had counted meanwhile.
+    """
+    named = [
+        (event.recv_ns, int(found[1]))
+        for event in history.events
+        if event.reason == "FailedCreate" and (found := _QUOTA.search(event.message)) is not None
+    ]
+    if not named:
+        return []
+    living = _living(history, uid)
+    quotas: list[SetPodQuota] = []
+    times = [(0, named[0][1]), *named]
+    for (from_ns, limit), (until_ns, _) in zip(times, [*named, (_FOR_EVER_NS, 0)], strict=True):
+        lived = max((n for at_ns, n in living if from_ns < at_ns <= until_ns), default=0)
+        allowed = max(limit, lived)
+        if not quotas or quotas[-1].pods != allowed:
+            quotas.append(SetPodQuota(from_ns, history.namespace, allowed))
+    return quotas
+
+
+def _living(history: History, uid: str) -> list[tuple[int, int]]:
+    """How many pods of a Job a quota counted, each time that one was created."""
+    living: set[str] = set()
+    found: list[tuple[int, int]] = []
+    for revision in history.pods:
+        pod = revision.view
+        if pod.controller is None or pod.controller.uid != uid:
+            continue
+        if revision.type == "DELETED" or pod.terminal:
+            living.discard(pod.uid)
+        elif pod.uid not in living:
+            living.add(pod.uid)
+            found.append((revision.recv_ns, len(living)))
+    return found
 
 
 #: How a quota's refusal names its limit.
