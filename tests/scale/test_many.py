@@ -135,7 +135,7 @@ def test_what_other_rules_would_have_done_is_asked_of_each_trace(
 WHATIF = WhatIfQuestion(
     versions=("v1.36.3",), feature_gates=None, settings=(), cron_settings=(), kube_api_qps=None,
     concurrent_job_syncs=None, draws=1, from_version=None, from_feature_gates=None, namespace=None,
-    selector=None, no_limits=False,
+    selector=None, within=ALWAYS, no_limits=False,
 )  # fmt: skip
 REPORT = ReportQuestion(None, (), None, ALWAYS, None, no_limits=False)
 
@@ -184,16 +184,18 @@ def test_pages_have_the_names_that_tell_traces_apart() -> None:
     ]
 
 
+@pytest.mark.parametrize("asked", [("replay", "--diff"), ("whatif", *TO)])
 def test_traces_of_other_times_are_not_opened(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], asked: tuple[str, ...]
 ) -> None:
     for hour in HOURS:
         shutil.copytree(folder / hour, tmp_path / hour)
     for hour in HOURS[:2]:
         (tmp_path / hour / "trace.json").write_text("no header")
-    asked = ("replay", str(tmp_path), "--diff", "--processes", "1", "-o", "json")
+    verb, *options = asked
+    words = (verb, str(tmp_path), *options, "--processes", "1", "-o", "json")
     times = ("--from", "2026-11-01T02:30Z", "--to", "2026-11-01T02:45Z")
-    status, out, err = run(capsys, *asked, *times)
+    status, out, err = run(capsys, *words, *times)
     (found,) = orjson.loads(out)["traces"]
     assert found["trace"].endswith(HOURS[2])
     assert "2 traces of other times: not read" in err

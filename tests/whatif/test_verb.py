@@ -8,12 +8,14 @@ from typing import Any
 import jsonschema
 import pytest
 
+import tracekit
 from tests.support.traces import ROOT
 from tests.whatif.conftest import Import, answers, ask
 from tracekit.errors import TracekitError
 
 SCHEMA: dict[str, Any] = json.loads((ROOT / "docs" / "whatif.schema.json").read_text())
 NAME = "v1.25.4-twins"
+TO = ("--kubernetes-version", "v1.36.3")
 
 
 def test_the_document_keeps_its_promise(imported: Import) -> None:
@@ -65,6 +67,20 @@ def test_a_part_is_answered_as_the_whole_is(imported: Import) -> None:
     assert [[j.get(n) for n in names] for j in part["jobs"]] == [
         [j.get(n) for n in names] for j in wanted
     ]
+
+
+def test_a_time_is_asked_about_the_jobs_that_were_there(imported: Import) -> None:
+    whole = answers(imported(NAME), *TO)["jobs"]
+    times = {row["job_uid"]: row for row in tracekit.open(imported(NAME)).jobs().to_pylist()}
+    ends = sorted(row["finished_at"] for row in times.values() if row["finished_at"] is not None)
+    moment = ends[len(ends) // 2]
+    early = answers(imported(NAME), *TO, "--to", moment.isoformat())["jobs"]
+    late = answers(imported(NAME), *TO, "--from", moment.isoformat())["jobs"]
+    assert early == [job for job in whole if times[job["uid"]]["created_at"] <= moment]
+    assert late == [job for job in whole if (times[job["uid"]]["finished_at"] or moment) >= moment]
+    assert 0 < len(late) < len(whole)
+    nothing = ask(imported(NAME), *TO, "--to", "2001-01-01")
+    assert "has no Job to 2001-01-01T00:00:00Z" in str(nothing.exception)
 
 
 def test_why_tells_both_courses_and_where_they_part(imported: Import) -> None:

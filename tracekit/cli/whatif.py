@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,11 +12,13 @@ import click
 
 from tracekit.cli.completion import complete_gates, complete_key, complete_trace, complete_version
 from tracekit.cli.crew import many_options
-from tracekit.cli.many import ask_crew, tell_troubles
+from tracekit.cli.many import ask_crew, of_that_time, tell_troubles
 from tracekit.cli.talk import say
-from tracekit.cli.trace_options import namespace_option, tell_warnings
+from tracekit.cli.trace_options import namespace_option, range_options, range_within, tell_warnings
 from tracekit.cli.whatif_many import OUTPUTS, WhatIfQuestion, fails_somewhere, write_many
 from tracekit.errors import UsageError
+from tracekit.judging.run_context import end_of
+from tracekit.moments import ALWAYS
 from tracekit.report.html.page import whatif_page
 from tracekit.report.html.whatif import whatif_data
 from tracekit.report.whatif import fails, render, render_cron_why, render_why
@@ -139,6 +142,7 @@ def _options(command: _Command) -> _Command:
     shell_complete=complete_version,
     help="The version that is asked about; several make a matrix.  [default: the record's]",
 )
+@range_options
 @_options
 @many_options
 def whatif(traces: tuple[str, ...], **options: Any) -> int:
@@ -147,6 +151,9 @@ def whatif(traces: tuple[str, ...], **options: Any) -> int:
     Each step that explains an observed write is taken once more by the other rules, in the same
     circumstances. A Job where no step moves other pods is decided by that, and proved. Where a step
     does, its consequence is told as far as it can be derived, and else called uncalibrated.
+
+    --since, --from and --to ask about the Jobs that were there then and had not ended before; the
+    others are run beside them.
 
     Several traces (a folder of rotated ones, a pattern over directories or a bucket) are asked one
     by one, on all cores or on the workers of --scheduler; those that cannot be read are named, and
@@ -187,10 +194,14 @@ def run(
     processes: int | None,
     scheduler: str | None,
     parts: str | None,
+    since: float | None = None,
+    from_text: str | None = None,
+    to_text: str | None = None,
     **asked: Any,
 ) -> int:
     """Answer and print; the exit status."""
-    question = WhatIfQuestion(**asked, no_limits=are_lifted())
+    times: dict[str, Any] = {"since": since, "from_text": from_text, "to_text": to_text}
+    question = WhatIfQuestion(**asked, within=ALWAYS, no_limits=are_lifted())
     question.check()
     target_file = _report_file(report, force=force)
     traces = [named for word in words for named in named_traces(word)]
@@ -202,6 +213,8 @@ def run(
             )
         if output not in OUTPUTS:
             raise UsageError(f"several traces are printed with -o {', '.join(OUTPUTS)}")
+        traces, within = of_that_time(traces, times)
+        question = replace(question, within=within)
         documents = ask_crew(
             traces, question, processes=processes, scheduler=scheduler, parts=parts
         )
@@ -213,6 +226,7 @@ def run(
     reader = TraceReader(traces[0])
     for problem in reader.problems:
         say(f"tracekit: {problem}")
+    question = replace(question, within=range_within(lambda: end_of(reader.streams()), **times))
     lanes = target_file is not None
     answers = question.answers(reader, tell_warnings, job=why or job, lanes=lanes)
     if why is not None:

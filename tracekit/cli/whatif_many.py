@@ -13,6 +13,7 @@ from tracekit.eras.era import Era
 from tracekit.errors import UsageError
 from tracekit.judging.judged import resolve_era
 from tracekit.judging.whatif import Running, Selected, Settings, Target, answer_all, target_era
+from tracekit.moments import TimeRange
 from tracekit.process.manager import ManagerFlags
 from tracekit.report.documents import write_document, write_lines
 from tracekit.report.rows import write_listing
@@ -43,6 +44,7 @@ class WhatIfQuestion:
     from_feature_gates: str | None
     namespace: str | None
     selector: str | None
+    within: TimeRange
     no_limits: bool
 
     def check(self) -> None:
@@ -72,7 +74,7 @@ class WhatIfQuestion:
             target = target_era(reader, recorded, Target(version, self.feature_gates))
             tell_warnings(target)
             targets.append(target)
-        selected = Selected(self.namespace, job, self.selector)
+        selected = self._selected(job)
         running = Running(target_flags=self._flags(), draws=self.draws, lanes=lanes)
         return answer_all(reader, recorded, targets, selected, self._changes(), running)
 
@@ -85,10 +87,13 @@ class WhatIfQuestion:
         try:
             found = self.answers(reader, lambda era: warnings.extend(era.warnings))
         except UsageError as error:
-            if not Selected(self.namespace, None, self.selector).part:
+            if not self._selected(None).part:
                 raise
             return {"left_out": str(error)}
         return {"problems": reader.problems, "warnings": warnings, **document(found)}
+
+    def _selected(self, job: str | None) -> Selected:
+        return Selected(self.namespace, job, self.selector, self.within)
 
     def _changes(self) -> Settings:
         return Settings(parse_settings(self.settings), parse_cron_settings(self.cron_settings))

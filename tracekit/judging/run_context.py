@@ -15,7 +15,7 @@ from tracekit.kube.events import COMBINED
 from tracekit.kube.leases import CONTROLLER_MANAGER_LEASE, CONTROLLER_MANAGER_LEASE_NAMESPACE
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.replay.run_context import Outage, RunContext
-from tracekit.trace.format.model import STATE_TYPES, RowType
+from tracekit.trace.format.model import STATE_TYPES, RowType, StreamSummary
 from tracekit.trace.reading.reader import TraceReader
 
 #: Renewals come every --leader-elect-retry-period (2 s); a longer pause may be a change of leader.
@@ -33,10 +33,14 @@ _BY_ADMISSION = ("admission webhook", "failed calling webhook", "ValidatingAdmis
 _PARTIAL = ("namespaces", "selector", "left_out")
 
 
+def end_of(streams: Iterable[StreamSummary]) -> int:
+    """When the last row of a trace was received, in ns; 0 without rows."""
+    return max((stream.last_ns for stream in streams if stream.last_ns is not None), default=0)
+
+
 def run_context_of(reader: TraceReader) -> RunContext:
     """Read the time bounds, the leases and the gaps of a trace."""
     streams = reader.streams()
-    last = [stream.last_ns for stream in streams if stream.last_ns is not None]
     gaps = tuple(
         Outage(
             gap.from_ns or 0,
@@ -46,7 +50,7 @@ def run_context_of(reader: TraceReader) -> RunContext:
         )
         for gap in reader.gaps()
     )
-    end_ns = max(last, default=0)
+    end_ns = end_of(streams)
     restarts = (*_restarts(reader, end_ns), *_successions(reader))
     told = Told()
     told.add(_told(reader))

@@ -18,6 +18,7 @@ from tracekit.errors import UsageError
 from tracekit.judging.judged import Judge, resolve_era
 from tracekit.kube.selectors import selector_from_text, selector_matches
 from tracekit.kube.views import JobView
+from tracekit.moments import ALWAYS, TimeRange
 from tracekit.process.manager import ManagerFlags
 from tracekit.replay.cron_history import CronHistory
 from tracekit.replay.cron_runner import CronRunner
@@ -53,6 +54,7 @@ class Selected:
     namespace: str | None = None
     job: str | None = None  # namespace/name
     selector: str | None = None
+    within: TimeRange = ALWAYS  # in which they were there
 
     @property
     def part(self) -> str:
@@ -61,6 +63,7 @@ class Selected:
             f"with labels {self.selector}" if self.selector else "",
             f"named {self.job}" if self.job else "",
             f"in namespace {self.namespace}" if self.namespace else "",
+            str(self.within),
         ]
         return " ".join(part for part in parts if part)
 
@@ -325,6 +328,8 @@ def _asked_about(
         f"{selected.namespace}/{selected.job}",
     ):
         return False
+    if not selected.within.meets(answer.cron_job.created_ns, answer.cron_job.deleted_ns):
+        return False
     if selected.selector is None:
         return True
     return any(owner_of(job.job) == answer.uid and wanted(job.job) for job in jobs)
@@ -387,9 +392,17 @@ def _wanted(judge: Judge, selected: Selected) -> Callable[[JobView], bool]:
             selected.namespace in (None, job.namespace)
             and (key is None or key in _names(job))
             and (selector is None or selector_matches(selector, job.labels))
+            and selected.within.meets(job.created_ns, _over_ns(job))
         )
 
     return wanted
+
+
+def _over_ns(job: JobView) -> int | None:
+    """When a Job had ended, or was deleted before that."""
+    finished = job.status.finished
+    ended_ns = finished.last_transition_ns if finished is not None else None
+    return job.deleted_ns if ended_ns is None else ended_ns
 
 
 def _names(job: JobView) -> tuple[tuple[str, str], ...]:
