@@ -36,7 +36,7 @@ def relabelled(scene: Scene) -> None:
     ends_at = time.monotonic() + min(scene.around.seconds, 200)
     cron(scene, "forbids", {"run": 100}, concurrencyPolicy="Forbid")
     cron(scene, "as-before", {"run": 100}, concurrencyPolicy="Forbid")
-    cron(scene, "every", {"run": 1}, schedule="@every 50s")
+    cron(scene, "every", {"run": 1}, schedule="@every 65s")  # each run in a minute of its own
     await_tick(scene, after_seconds=15)
     labels = {"cron": "forbids", "release": "2"}
     _edit(scene, "forbids", jobTemplate={"metadata": {"labels": labels}})

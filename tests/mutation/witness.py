@@ -29,6 +29,8 @@ from tracekit.replay.feed import COLUMNS, histories
 from tracekit.trace.reading.reader import TraceReader
 
 STORE = Path(__file__).with_name("witnesses.json")
+#: Both sides of each pair of traces/upgrades, asked where no larger trace is a witness.
+SIDES = sorted(str(p.parent.relative_to(TRACES)) for p in TRACES.glob("upgrades/*/*/about.json"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +99,8 @@ def search(wanted: list[str]) -> dict[str, Witness | None]:
     """A witness for each row, the first of the shipped traces that gives one."""
     found: dict[str, Witness | None] = dict.fromkeys(wanted)
     with tempfile.TemporaryDirectory() as scratch:
-        for name in sorted(ALL, key=_size):
-            trial = Trial(name, Path(scratch) / name)
+        for name in (*sorted(ALL, key=_size), *SIDES):
+            trial = Trial(name, Path(scratch) / name.replace("/", "_"))
             for row in (row for row in wanted if found[row] is None):
                 for mutant in mutants(trial.era, row):
                     at = trial.contradicts(mutant)

@@ -353,6 +353,8 @@ class Worlds(Generic[A, M]):
         together, seed = self._shown[uid].uids, self._shown[uid].seed
         if len(together) > TOGETHER_MAX:
             together = (uid,)
+            if self._looked >= RUNS_MAX:
+                return None
         base = self.baseline(together, seed)[uid].course
 
         def goes(back: Sequence[Row]) -> bool | None:
