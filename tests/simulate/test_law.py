@@ -7,7 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.random_worlds import VERSIONS, RandomWorld, random_world, with_slow_answers
+from tests.support.random_worlds import (
+    VERSIONS,
+    RandomWorld,
+    random_world,
+    with_late_kubelets,
+    with_slow_answers,
+)
 from tracekit.cli.main import main
 from tracekit.judging.judged import Judge, resolve_era
 from tracekit.simulate.draws import SeededDraws
@@ -62,6 +68,7 @@ MENDED = {
     (1071, "v1.30.14"): "uids whose finalizer is expected to go were read after the handlers",
     (7017, "v1.35.4"): "pods of an orphaned Job, collected when another already had its name",
     (7042, "v1.31.0"): "an idle deletion of a collected pod, by a sync that left only its Event",
+    (8118, "v1.27.16"): "news of a new process's writes that came before news of its lease",
     (5078, "v1.19.16"): "a failed sync without a write, before the deadline was over",
 }
 
@@ -78,6 +85,15 @@ def test_of_two_starts_the_first_takes_the_deadlines_timer(tmp_path: Path) -> No
     Two syncs set startTime where the answer to the first comes before the news of what it wrote.
     """
     made = with_slow_answers(random_world(9, "v1.20.15"))
+    assert not [j for j in judged(made, tmp_path / "t") if j.divergent]
+
+
+def test_handlers_that_were_behind_may_be_so_at_the_next_sync_too(tmp_path: Path) -> None:
+    """A sync that leaves no write finds a pod in its cache whose creation is still waited for.
+
+    Its failure is the retry that ends the Job; the sync before had found the same.
+    """
+    made = with_late_kubelets(random_world(6, "v1.17.17"))
     assert not [j for j in judged(made, tmp_path / "t") if j.divergent]
 
 

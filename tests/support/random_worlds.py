@@ -148,6 +148,11 @@ def with_slow_answers(made: RandomWorld) -> RandomWorld:
     return replace(made, timing=replace(made.timing, answer=made.timing.watch_lag))
 
 
+def with_late_kubelets(made: RandomWorld) -> RandomWorld:
+    """The same world, in which kubelets learn of a deletion as late as informers do."""
+    return replace(made, timing=replace(made.timing, late_kubelets=True))
+
+
 class _Made:
     """What is drawn for one world."""
 

@@ -163,6 +163,7 @@ def _restarts(reader: TraceReader, end_ns: int) -> tuple[Outage, ...]:
                     int(str(before["recv_ns"])),
                     row["recv_ns"],
                     f"the controller manager {before['holder']} was followed by {row['holder']}",
+                    until_rv=row["rv"] or 0,
                 )
             )
         before = row

@@ -81,8 +81,6 @@ class Attempts(CacheCuts):
         if (extra or consumed[0].index != state.index) and not assume.lenient:
             return None, clock.asked
         api.problems += extra
-        for revision in self.history.pods[cut.handled : cut.pods]:
-            self.facts.pod_handlers.tell(cut.memory, revision, cut.job.view.uid)
         if cut.guess:
             cut.memory.backoff = _without_guess(cut.memory.backoff, known, state.memory.backoff)
         return self._explanation(began, cut, api, consumed, result, rest), clock.asked
@@ -178,7 +176,7 @@ class Attempts(CacheCuts):
             cache=cut.cache.copy(),
             pod_floor=cut.pods,
             job_floor=cut.job.position,
-            handled=cut.pods,
+            handled=cut.handled,
             done=state.done | api.taken,
             not_before_ns=consumed[-1].recv_ns,
             restarts_seen=state.restarts_seen,

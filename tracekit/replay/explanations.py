@@ -272,9 +272,14 @@ class CutSearch(Attempts):
         assume = self._silent_assumptions(at_ns)
         for job in reversed(list(self.job_candidates(state, Effort.SILENT))):
             for cut in self.cuts_at(state, job, positions):
-                for found in self.silent_syncs(state, cut, at_ns, assume):
-                    if found.memory.identity != cut.memory.identity:
-                        yield found
+                cuts = [cut]
+                if state.handled < state.pod_floor and state.memory != cut.memory:
+                    # Handlers that were behind at the last sync may still be so.
+                    cuts.append(cut._replace(memory=state.memory, handled=state.handled))
+                for seen in cuts:
+                    for found in self.silent_syncs(state, seen, at_ns, assume):
+                        if found.memory.identity != seen.memory.identity:
+                            yield found
 
     def _silent_assumptions(self, at_ns: int) -> Assumptions:
         return Assumptions(

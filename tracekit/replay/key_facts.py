@@ -11,7 +11,7 @@ from tracekit.kube.timestamps import NS_PER_S
 from tracekit.replay.handlers import PodHandlers
 from tracekit.replay.history import History, Write, WriteKind
 from tracekit.replay.recorded_api import Assumptions, RecordedApi
-from tracekit.replay.run_context import RunContext
+from tracekit.replay.run_context import Outage, RunContext
 from tracekit.verdict import Assumption, Reason
 
 #: Clocks of the recorder and of the controller may differ by so much.
@@ -381,8 +381,9 @@ class KeyFacts:
         writes = self.history.writes
         found: dict[int, None] = {}
         for outage in self.run_context.interruptions:
-            if outage.from_ns - CUT_OFF_NS <= write.recv_ns <= outage.until_ns:
-                following = (w.index for w in writes[write.index :] if w.recv_ns > outage.until_ns)
+            if outage.from_ns - CUT_OFF_NS <= write.recv_ns and not self.follows(write, outage):
+                rest = writes[write.index :]
+                following = (later.index for later in rest if self.follows(later, outage))
                 found[next(following, len(writes))] = None
         found[len(writes)] = None
         yield from found
@@ -390,9 +391,21 @@ class KeyFacts:
     def died_between(self, last: Write, following: Write) -> bool:
         """Whether the controller may have died after one write and before another."""
         return any(
-            blind.from_ns - CUT_OFF_NS <= last.recv_ns <= blind.until_ns <= following.recv_ns
+            blind.from_ns - CUT_OFF_NS <= last.recv_ns
+            and not self.follows(last, blind)
+            and self.follows(following, blind)
             for blind in self.run_context.interruptions
         )
+
+    def follows(self, write: Write, outage: Outage) -> bool:
+        """Whether a write came after an interruption.
+
+        The stream of the leases may be before or behind the others: near a restart revisions tell.
+        """
+        apart_ns = write.recv_ns - outage.until_ns
+        if outage.until_rv and abs(apart_ns) <= INFORMER_LAG_NS:
+            return write.rv > outage.until_rv
+        return apart_ns >= 0
 
 
 def _lived_before(history: History, at_ns: int) -> bool:

@@ -16,6 +16,9 @@ class Outage(NamedTuple):
     until_ns: int
     why: str
     stream: str = ""  # of a gap: what was not seen
+    until_rv: int = (
+        0  # of a restart: the lease that names the next process; what that writes is newer
+    )
 
 
 class Shown(Protocol):

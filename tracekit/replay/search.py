@@ -218,12 +218,18 @@ class KeyWalker(Backtracking[State, Entry]):
         restarts, blind_until_ns = self.facts.run_context.restarts, self.facts.blind_until_ns
         if not restarts and not blind_until_ns:
             return state
-        at_ns = self.history.writes[state.index].recv_ns
-        passed = [restart.until_ns for restart in restarts if restart.until_ns <= at_ns]
+        write = self.history.writes[state.index]
+        at_ns = write.recv_ns
+        passed = [
+            min(restart.until_ns, at_ns)
+            for restart in restarts
+            if self.facts.follows(write, restart)
+        ]
         if len(passed) != state.restarts_seen:
             state = replace(
                 state,
                 memory=JobMemory(),
+                handled=state.pod_floor,
                 restarts_seen=len(passed),
                 own_pods=0,
                 backoff_known=True,
@@ -235,6 +241,7 @@ class KeyWalker(Backtracking[State, Entry]):
             state = replace(
                 state,
                 memory=JobMemory(),
+                handled=state.pod_floor,
                 listings_seen=listed,
                 certain=False,
                 backoff_known=known,

@@ -135,7 +135,6 @@ class KeyProof:
             view, sync.pod_cut, self.memory, self.rules, ours, start=began.state.index
         )
         self.now.steps += 1
-        self._tell(sync.pod_cut)
         written = [write.job for write in sync.writes if write.job is not None]
         place = written[-1].position if written else job.position
         self._compare(ours, theirs, sync.writes[0].recv_ns, str(sync.writes[0].rv))
