@@ -136,6 +136,8 @@ MISTAKES: Mapping[str, tuple[str, ...]] = {
         "tracekit export run",
         "tracekit export run --format perfeto -o out.bin",
         "tracekit export run --format csv -o notes.txt",
+        "tracekit import watch logs/watch.jsonl.zst -o s3://fleet/run",
+        "tracekit report run -o s3://fleet/page.html",
         "tracekit report run -o notes.txt",
         "tracekit report run -o no/such/folder/page.html",
         "tracekit redact run",

@@ -16,6 +16,7 @@ import pytest
 from tests.scale.conftest import HOURS
 from tests.scale.crews import environment, scheduler
 from tests.scale.test_processes import run
+from tests.support.s3 import s3_server, set_environment
 from tracekit.cli.replay_many import ReplayQuestion
 from tracekit.crew.cluster import Cluster
 from tracekit.errors import UsageError
@@ -59,6 +60,32 @@ def test_parts_that_cannot_be_kept_are_told_once_and_all_is_answered(
     status, out, err = run(capsys, *asked, "--parts", str(tmp_path / "file"))
     assert (status, out) == (2, expected[1])
     assert err.count("cannot be written to") == err.count("tracekit: ") == 1
+
+
+def test_a_bucket_that_lets_nobody_write_is_told_once_and_all_is_answered(
+    folder: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with s3_server() as server:
+        set_environment(monkeypatch, server, tmp_path / "cache")
+        for hour in HOURS:
+            server.put(folder / hour, f"fleet/a/{hour}")
+        capsys.readouterr()  # what the server says of itself
+        fleet, parts = "s3://fleet/a/*", ("--parts", "s3://fleet/parts")
+        query = "SELECT count(*) AS n FROM verdicts"
+        with server.read_only():
+            for asked in (
+                ("sql", fleet, query, "-o", "csv"),
+                ("replay", fleet, "--diff", "--processes", "1", "-o", "json"),
+            ):
+                expected = run(capsys, *asked)
+                status, out, err = run(capsys, *asked, *parts)
+                assert (status, out) == (2, expected[1])
+                assert err.count("s3://fleet/parts cannot be written to, access is refused") == 1
+                assert err.count("\n") == 1
+                assert "of somebody who may write there" in err
 
 
 def test_a_command_that_is_killed_goes_on_with_what_is_missing(

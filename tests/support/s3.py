@@ -78,6 +78,26 @@ class S3:
             web.app = answer
 
     @contextmanager
+    def read_only(self) -> Iterator[None]:
+        """Let nobody write, as a policy without s3:PutObject does."""
+        assert self._server is not None
+        web = self._server._server
+        answer = web.app
+
+        def strict(environ, start_response):
+            if environ["REQUEST_METHOD"] in ("GET", "HEAD"):
+                return answer(environ, start_response)
+            environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+            start_response("403 Forbidden", [("Content-Type", "application/xml")])
+            return [b"<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>"]
+
+        web.app = strict
+        try:
+            yield
+        finally:
+            web.app = answer
+
+    @contextmanager
     def watched(self) -> Iterator[list[Answer]]:
         """What is asked of the server, and the bytes of each answer."""
         assert self._server is not None

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from tracekit.cli.completion import complete_trace
+from tracekit.cli.units import HERE_AS_PATH
 from tracekit.errors import UsageError
 from tracekit.foreign import for_terminal
 from tracekit.judging.kept import keep_again, verdicts_key
@@ -19,9 +20,7 @@ from tracekit.trace.writing.whole import compact_copy, compact_in_place
 
 @click.command("compact")
 @click.argument("trace", metavar="TRACE", shell_complete=complete_trace)
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), metavar="OUT", help="New trace; TRACE stays."
-)
+@click.option("-o", "--output", type=HERE_AS_PATH, metavar="OUT", help="New trace; TRACE stays.")
 @click.option(
     "--wide", is_flag=True, help="Keep every column in the files, as format 1 does: quick to read."
 )

@@ -16,6 +16,7 @@ from typing import TextIO
 import click
 import zstandard
 
+from tracekit.cli.units import HERE
 from tracekit.diff.report import DiffReport
 from tracekit.errors import TracekitError, UsageError
 from tracekit.judging.judged import Judge, resolve_era
@@ -36,6 +37,7 @@ class DemoError(TracekitError):
 @click.option(
     "-o",
     "--output",
+    type=HERE,
     metavar="DIR",
     help="Keep the traces, as DIR/real and DIR/lie.  [default: remove them at the end]",
 )

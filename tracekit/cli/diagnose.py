@@ -23,6 +23,7 @@ from tracekit.cli.trace_options import (
     range_within,
     rules_options,
 )
+from tracekit.cli.units import HERE
 from tracekit.errors import UsageError
 from tracekit.findings.baseline import baseline_document
 from tracekit.findings.diagnosis import RULES, Wanted, wanted_selector
@@ -58,7 +59,7 @@ def _list_rules(ctx: click.Context, param: click.Parameter, value: bool) -> None
 )
 @baseline_option
 @click.option(
-    "--write-baseline", metavar="FILE", type=click.Path(), help="Accept all that is found: a file."
+    "--write-baseline", metavar="FILE", type=HERE, help="Accept all that is found: a file."
 )
 @rules_options
 @click.option("-v", "--verbose", is_flag=True, help="Evidence and advice for every finding.")

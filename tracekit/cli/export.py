@@ -13,6 +13,7 @@ from tracekit.cli.completion import complete_trace
 from tracekit.cli.sql import tell_problems
 from tracekit.cli.talk import say
 from tracekit.cli.trace_options import namespace_option, range_options, range_within
+from tracekit.cli.units import HERE
 from tracekit.errors import UsageError
 from tracekit.report.export.happenings import Happenings, happenings
 from tracekit.report.export.text import write_chrome, write_csv, write_jsonl, write_otlp
@@ -39,7 +40,12 @@ _TEXT: dict[str, Callable[[Happenings, TextIO], None]] = {
 @namespace_option
 @range_options
 @click.option(
-    "-o", "--output", default="-", metavar="FILE", help="File to write (default: stdout)."
+    "-o",
+    "--output",
+    type=HERE,
+    default="-",
+    metavar="FILE",
+    help="File to write (default: stdout).",
 )
 @click.option("--force", is_flag=True, help="Replace the file if it exists.")
 def export(

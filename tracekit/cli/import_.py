@@ -21,6 +21,7 @@ from rich.progress import (
 from tracekit.cli.completion import complete_file, complete_gates, complete_version
 from tracekit.cli.talk import say, tell
 from tracekit.cli.trace_options import parse_feature_gates, parse_flags, parse_version
+from tracekit.cli.units import HERE
 from tracekit.report.table import counted
 from tracekit.trace.format.model import TraceHeader
 from tracekit.trace.importers.kinds import KINDS
@@ -55,7 +56,9 @@ def import_() -> None:
 def _command(name: str, about: str, kind: str | None, *, hidden: bool = False) -> None:
     @import_.command(name, help=about, hidden=hidden)
     @click.argument("files", nargs=-1, required=True, metavar="FILE…", shell_complete=complete_file)
-    @click.option("-o", "--output", required=True, metavar="TRACE", help="Directory to write.")
+    @click.option(
+        "-o", "--output", type=HERE, required=True, metavar="TRACE", help="Directory to write."
+    )
     @click.option(
         "--with",
         "others",

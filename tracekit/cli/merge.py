@@ -8,6 +8,7 @@ import click
 
 from tracekit.cli.completion import complete_trace
 from tracekit.cli.talk import say, tell
+from tracekit.cli.units import HERE_AS_PATH
 from tracekit.errors import UsageError
 from tracekit.report.table import counted
 from tracekit.trace.importers.merge import Merged, merge, merged_header
@@ -21,7 +22,7 @@ _FEWEST = 2
 @click.command("merge")
 @click.argument("traces", metavar="TRACE…", nargs=-1, shell_complete=complete_trace)
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), metavar="OUT", required=True,
+    "-o", "--output", type=HERE_AS_PATH, metavar="OUT", required=True,
     help="New trace.",
 )  # fmt: skip
 def merge_command(*, traces: tuple[str, ...], output: Path) -> int:

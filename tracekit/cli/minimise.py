@@ -11,6 +11,7 @@ from tracekit.cli.completion import complete_key, complete_trace
 from tracekit.cli.redact import redacted_copy
 from tracekit.cli.talk import say, tell
 from tracekit.cli.trace_options import rules_options, tell_warnings
+from tracekit.cli.units import HERE_AS_PATH
 from tracekit.eras.era import Era
 from tracekit.errors import UsageError
 from tracekit.judging.judged import resolve_era
@@ -27,7 +28,7 @@ from tracekit.trace.writing.placing import placed
 @click.command("minimise")
 @click.argument("trace", metavar="TRACE", shell_complete=complete_trace)
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), metavar="OUT", required=True,
+    "-o", "--output", type=HERE_AS_PATH, metavar="OUT", required=True,
     help="New trace.",
 )  # fmt: skip
 @click.option(
@@ -38,9 +39,7 @@ from tracekit.trace.writing.placing import placed
 )
 @click.option("--finding", metavar="TK101", help="The first finding of this id.")
 @click.option("--redact", metavar="FIELDS", help="Hash env, args, … (see docs), all, or strict.")
-@click.option(
-    "--key-file", type=click.Path(path_type=Path), help="Key of --redact; random without it."
-)
+@click.option("--key-file", type=HERE_AS_PATH, help="Key of --redact; random without it.")
 @click.option(
     "--attempts",
     type=click.IntRange(min=1),

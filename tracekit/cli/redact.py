@@ -12,6 +12,7 @@ import click
 import orjson
 
 from tracekit.cli.completion import complete_trace
+from tracekit.cli.units import HERE_AS_PATH
 from tracekit.errors import UsageError
 from tracekit.foreign import for_terminal
 from tracekit.record.redaction.redact import FIELDS, STRICT, Redactor, parse_fields, read_key
@@ -28,13 +29,13 @@ _SHOWN_EXAMPLES = 3
 
 @click.command("redact")
 @click.argument("trace", metavar="TRACE", shell_complete=complete_trace)
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="OUT", help="New trace.")
+@click.option("-o", "--output", type=HERE_AS_PATH, metavar="OUT", help="New trace.")
 @click.option(
     "--fields", default=",".join(FIELDS), show_default=True, help="What to hash (comma-separated)."
 )
 @click.option(
     "--key-file",
-    type=click.Path(path_type=Path),
+    type=HERE_AS_PATH,
     help="Key of the hashes, to get equal ones in other traces; random without it.",
 )
 @click.option("--strict", is_flag=True, help="Keep nothing but what a replay needs.")

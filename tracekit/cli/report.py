@@ -23,6 +23,7 @@ from tracekit.cli.trace_options import (
     range_within,
     rules_options,
 )
+from tracekit.cli.units import HERE
 from tracekit.errors import UsageError
 from tracekit.report.html.data import report_data
 from tracekit.report.html.page import report_page
@@ -38,6 +39,7 @@ from tracekit.trace.stores.stamps import named_traces
 @click.option(
     "-o",
     "--output",
+    type=HERE,
     metavar="FILE",
     help="File to write (-: stdout); of many traces the folder.  [default: report.html; reports]",
 )

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from tracekit.cli.completion import complete_gates, complete_version
+from tracekit.cli.units import HERE
 from tracekit.eras.era import NEWEST, Era
 from tracekit.eras.texts import parse_feature_gates, parse_version
 from tracekit.eras.version import KubeVersion
@@ -33,7 +34,9 @@ _BYTES_MAX = 16 << 20
     required=True,
     help="What users do, how pods fare, what goes wrong (docs/simulate.md); - for standard input.",
 )
-@click.option("-o", "--output", metavar="TRACE", required=True, help="The trace to write.")
+@click.option(
+    "-o", "--output", type=HERE, metavar="TRACE", required=True, help="The trace to write."
+)
 @click.option(
     "--kubernetes-version",
     metavar="V",

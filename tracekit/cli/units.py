@@ -1,13 +1,15 @@
-"""Durations and sizes as people write them (10m, 7d; 512MiB), and text that is safe to print."""
+"""Durations, sizes and places as people write them, and text that is safe to print."""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tracekit.moments import duration_s
+from tracekit.trace.stores.place import is_url
 
 if TYPE_CHECKING:
     _Seconds = click.ParamType[float]
@@ -55,8 +57,25 @@ class Size(_Bytes):
         return int(float(match[1]) * base ** (_POWERS.index(unit[0]) + 1))
 
 
+class Here(click.Path):
+    """Where to write on this machine."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Refuse a URL: as a path it would name a folder `s3:`."""
+        if is_url(str(value)):
+            self.fail(
+                f"{value!r} is a URL, and only `record` writes to object storage: name a place on "
+                "this machine and copy it from there.",
+                param,
+                ctx,
+            )
+        return super().convert(value, param, ctx)
+
+
 DURATION = Duration()
 SIZE = Size()
+HERE = Here()
+HERE_AS_PATH = Here(path_type=Path)
 
 
 def format_bytes(count: float) -> str:

@@ -15,6 +15,7 @@ from tracekit.cli.crew import many_options
 from tracekit.cli.many import ask_crew, of_that_time, tell_troubles
 from tracekit.cli.talk import say
 from tracekit.cli.trace_options import namespace_option, range_options, range_within, tell_warnings
+from tracekit.cli.units import HERE
 from tracekit.cli.whatif_many import OUTPUTS, WhatIfQuestion, fails_somewhere, write_many
 from tracekit.errors import UsageError
 from tracekit.judging.run_context import end_of
@@ -113,6 +114,7 @@ _OTHERS = (
     ),
     click.option(
         "--report",
+        type=HERE,
         metavar="FILE",
         help="Write the answer as one HTML file, too: causes, and both courses of each Job.",
     ),

@@ -6,14 +6,16 @@ import importlib.util
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 
 from tests.sql.conftest import trace_path  # noqa: F401 - a fixture
 from tests.support.traces import ROOT
 from tests.unit.cli.test_sql import run  # noqa: F401 - a fixture
-from tracekit.cli.main import READER_GONE
+from tracekit.cli.main import READER_GONE, VERBS, cli
 
 NAME = "v1.36.3-restart"
 #: Longer than any path may be, and than any name in a directory.
@@ -95,6 +97,42 @@ def test_a_name_that_no_file_can_have_is_one_sentence(
     assert (code, out) == (2, "")
     assert err.startswith("tracekit: ")
     assert "Traceback" not in err
+
+
+def options() -> Iterator[tuple[str, click.Option]]:
+    """Every option of every command, with the words of its command."""
+    commands = [((verb,), cli.get_command(click.Context(cli), verb)) for verb in VERBS]
+    while commands:
+        words, command = commands.pop()
+        if isinstance(command, click.Group):
+            commands += [((*words, name), own) for name, own in command.commands.items()]
+        elif command is not None:
+            found = [p for p in command.params if isinstance(p, click.Option)]
+            yield from ((" ".join(words), option) for option in found)
+
+
+WRITTEN = [
+    pytest.param(option, id=f"{words} {option.opts[-1]}")
+    for words, option in options()
+    if option.opts[-1] in ("--output", "--report", "--write-baseline")
+    and not isinstance(option.type, click.Choice)
+    and words != "record"  # which does write there
+]
+
+
+@pytest.mark.parametrize("option", WRITTEN)
+def test_what_is_written_lies_on_this_machine(option: click.Option) -> None:
+    """As a path, a URL would name a folder `s3:`."""
+    with pytest.raises(click.BadParameter, match="copy it from there"):
+        option.type.convert("s3://fleet/run", option, None)
+    assert str(option.type.convert("fleet/run", option, None)) == "fleet/run"
+
+
+def test_all_verbs_that_write_are_among_them() -> None:
+    assert {str(param.id).split()[0] for param in WRITTEN} == {
+        "compact", "demo", "diagnose", "export", "import", "merge", "minimise", "redact",
+        "report", "simulate", "upgrade", "whatif",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("length", [200, 245, 260, 4096, 100_000])

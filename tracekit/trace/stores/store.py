@@ -42,9 +42,10 @@ _REFUSED = re.compile(
     r"MISSING_AUTHENTICATION|PERMISSION_DENIED|UNAUTHENTICATED|\b40[13]\b|credential",
     re.IGNORECASE,
 )
+#: Which of many requests it was, before what was said to it.
+_REQUEST = re.compile(r"^When [^:]*: (?=AWS Error)")
 _LOGIN = {
-    "s3": "set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, of somebody who may "
-    "list and read it",
+    "s3": "set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
     "gs": "set GOOGLE_APPLICATION_CREDENTIALS, or run `gcloud auth application-default login`",
     "abfs": "set AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY, or run `az login`",
 }
@@ -140,7 +141,10 @@ def _sentence(address: Address, error: Exception, done: str) -> str:
         )
     if _REFUSED.search(said):
         login = _LOGIN.get(address.scheme, "give credentials for it in the environment")
-        return f"{url} cannot be {done}, access is refused ({said}): {login}"
+        may = "list and read it" if done == "read" else "write there"
+        said = _REQUEST.sub("", said)  # the same for every part
+        why = f"access is refused ({said})"
+        return f"{url} cannot be {done}, {why}: {login}, of somebody who may {may}"
     if _NO_ROOM.search(said):
         return (
             f"{url} cannot be copied here ({said}): name a directory with more room in "
