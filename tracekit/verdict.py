@@ -96,7 +96,7 @@ class Judgement:
     reason: Reason | None = None
     #: Whether this is the only explanation; None where nobody counted the others.
     forced: bool | None = None
-    #: Whether somebody else may have done it just as well.
+    #: Whether somebody else, or a mistake, may have led to it just as well.
     ambiguous: bool = False
     #: Syncs without a visible write that the explanation needs.
     silent_syncs: int = 0

@@ -1,12 +1,21 @@
-"""A deletion that nobody owns up to may have been another's, at the moment the rules wanted it."""
+"""A deletion that nobody owns up to may have been another's, at the moment the rules wanted it.
+
+And a pod for a Job that has ended may follow from a cache that does not show the end yet.
+"""
 
 from __future__ import annotations
 
+from random import Random
+from zlib import crc32
+
+from tests.lies import plant
 from tests.support.judged_rows import judge_of
 from tests.support.traces import TRACES, json_lines
 from tracekit.verdict import Verdict
 
 TRACE = "v1.28.15-all"
+#: Plants at a Job of which the record shows no more after its end.
+SEED = crc32(b"pod-extra-after-finish/v1.28.15-all/7711")
 
 
 def deletions(rows) -> dict[str, tuple[Verdict, bool]]:
@@ -44,3 +53,20 @@ def test_without_events_no_deletion_is_certainly_the_controllers() -> None:
     told = deletions([row for row in rows if row["resource"] != "events"])
     assert told
     assert all(ambiguous for _, ambiguous in told.values())
+
+
+def test_a_pod_for_a_job_that_had_ended_is_told_to_need_an_old_cache() -> None:
+    """Up to 1.33 a sync on a Job that does not show its own end yet creates again."""
+    rows = list(json_lines(TRACES / TRACE / "watch.jsonl.zst"))
+    planted = plant("pod-extra-after-finish", rows, Random(SEED))
+    assert planted is not None
+    lied, lie = planted
+    pod = lie.description.split()[1]
+    with judge_of(lied, TRACE) as judge:
+        made = judge.report().judgements
+    found = [j for j in made if f"{j.object.namespace}/{j.object.name}" == lie.key]
+    assert not any(j.divergent for j in found)
+    [created] = [j for j in found if j.action == "pod-create" and j.subject == pod]
+    assert created.ambiguous
+    assert [assumption.kind for assumption in created.assumptions] == ["stale-cache"]
+    assert not any(j.ambiguous for j in found if j is not created)

@@ -33,6 +33,7 @@ from tracekit.replay.search import KeyWalker
 from tracekit.replay.search_state import Apart, Explanation, KeyReplay
 from tracekit.verdict import Judgement, Reason, Verdict
 
+_END_UNSEEN = "the Job had ended: only a cache that had not shown it yet leads to this"
 _NOBODY_TOLD = "no Event and no audit log tells who asked for it: another may have, just then"
 
 
@@ -168,13 +169,13 @@ def _syncs(facts: KeyFacts, replay: KeyReplay) -> Iterator[Judgement]:
             else:
                 if write.kind not in whys:
                     whys[write.kind] = why_explained(sync, write.kind)
-                ambiguous = _ambiguous(facts, write)
+                doubt = _ambiguous(facts, sync, write)
                 yield judge_write(
                     history,
                     write,
                     Verdict.MATCH_LAGGED if sync.pods_unseen else Verdict.MATCH,
-                    whys[write.kind] + (f"; {_NOBODY_TOLD}" if ambiguous else ""),
-                    ambiguous=ambiguous,
+                    whys[write.kind] + (f"; {doubt}" if doubt else ""),
+                    ambiguous=bool(doubt),
                     lag_observations=sync.pods_unseen,
                     lag_ns=sync.lag_ns,
                     silent_syncs=len(sync.silent),
@@ -185,11 +186,19 @@ def _syncs(facts: KeyFacts, replay: KeyReplay) -> Iterator[Judgement]:
                 yield _divergence(history, sync, problem)
 
 
-def _ambiguous(facts: KeyFacts, write: Write) -> bool:
-    """Whether a user may have asked for it at the moment at which the controller had to."""
+def _ambiguous(facts: KeyFacts, sync: Explanation, write: Write) -> str:
+    """Why the record cannot tell it from what the rules do not ask for; empty where it can.
+
+    A user may have asked for a deletion at the moment at which the controller had to. And a pod for
+    a Job that had ended is the controller's mistake, or follows from a cache that lagged.
+    """
+    if write.kind is WriteKind.POD_CREATE and sync.job is not None:
+        job = facts.history.job_before(write.rv)
+        ended = job is not None and job.view.status.finished is not None
+        return _END_UNSEEN if ended and sync.job.view.status.finished is None else ""
     if write.kind is not WriteKind.POD_DELETE or write.actor is not None:
-        return False
-    return not facts.owned_up(write)
+        return ""
+    return "" if facts.owned_up(write) else _NOBODY_TOLD
 
 
 def _divergence(history: History, sync: Explanation, problem: Problem) -> Judgement:

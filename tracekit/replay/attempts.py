@@ -214,6 +214,10 @@ class Attempts(CacheCuts):
         if stale is not None:
             text = f"nothing else explains it than caches without resourceVersion {stale.rv}"
             yield Assumption("stale-cache", stale.recv_ns, at_ns, text)
+        own = state.own_status
+        if own is not None and cut.job.position < own.position and not self.rules.overwrites_status:
+            text = f"only a cache without its own status of resourceVersion {own.rv} explains it"
+            yield Assumption("stale-cache", own.recv_ns, max(own.recv_ns, at_ns), text)
         for sync in state.silent:
             seen_ns = max(sync.job.recv_ns, state.not_before_ns)
             what = "failed" if sync.error else "had nothing to write"
