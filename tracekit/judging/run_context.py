@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import pyarrow as pa
@@ -24,9 +26,12 @@ _RETRY_NS = 3 * NS_PER_S
 _SUSPECT_NS = 10 * NS_PER_S
 _REFUSED = 400
 _COMPONENT = "job-controller"
+#: So many Events wait at most to be posted; client-go drops what comes while so many do.
+MAX_QUEUED_EVENTS = 1000
 #: What of an Event is looked at.
 TOLD = ("recv_ns", "last_ns", "count", "reason", "message", "namespace")
 _REFUSALS = ("FailedCreate", "FailedDelete")
+_FULL = f"{MAX_QUEUED_EVENTS:,} Events waited to be posted: those that came then were dropped"
 #: How the API server says that a webhook or an admission policy refused, or could not be asked.
 _BY_ADMISSION = ("admission webhook", "failed calling webhook", "ValidatingAdmissionPolicy")
 #: What a header says where not all keys of the controllers were recorded.
@@ -191,6 +196,7 @@ class Told:
         #: Namespaces in which admission refuses writes, with the words of one Event.
         self.refusing: dict[str, str] = {}
         self._recv_ns, self._last_ns = array("q"), array("q")
+        self._others_ns = array("q")  # when those were received that do not tell when handed over
 
     def add(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Take in Events of the Job controller, with the columns of `TOLD`."""
@@ -203,6 +209,8 @@ class Told:
             if posted and row["last_ns"] is not None:
                 self._recv_ns.append(row["recv_ns"])
                 self._last_ns.append(row["last_ns"])
+            else:
+                self._others_ns.append(row["recv_ns"])
 
     def forget(self, before_ns: int) -> None:
         """Let go of what was received before; of it only the latest Event is remembered."""
@@ -211,6 +219,7 @@ class Told:
         kept = [*([old] if old else []), *(pair for pair in pairs if pair[0] >= before_ns)]
         self._recv_ns = array("q", (at_ns for at_ns, _ in kept))
         self._last_ns = array("q", (last_ns for _, last_ns in kept))
+        self._others_ns = array("q", (at_ns for at_ns in self._others_ns if at_ns >= before_ns))
 
     def unposted(self, restarts: Collection[Outage], end_ns: int) -> tuple[Outage, ...]:
         """Times from the last Event that a process of the controller posted to its end.
@@ -234,7 +243,43 @@ class Told:
             )
             found.append(Outage(max(given, default=begun_ns), at_ns, why))
             begun_ns = at_ns
-        return tuple(found)
+        return (*found, *self._full())
+
+    def _full(self) -> Iterator[Outage]:
+        """Times in which so many Events waited to be posted that others were dropped.
+
+        Events are posted in the order in which they were handed over. One that does not tell when
+        that was came after the one posted before it; one that is older than what had been posted
+        was posted long before, and is only listed again. Those that the spam filter drops are not
+        in a record, and not counted here.
+        """
+        posted = sorted(
+            [
+                *zip(self._recv_ns, self._last_ns, strict=True),
+                *((at_ns, None) for at_ns in self._others_ns),
+            ],
+            key=itemgetter(0),
+        )
+        changes: list[tuple[int, int]] = []
+        known_ns = 0
+        for recv_ns, batch in groupby(posted, key=itemgetter(0)):
+            given = [known_ns if last_ns is None else last_ns for _, last_ns in batch]
+            for given_ns in given:
+                if given_ns >= known_ns - NS_PER_S:  # they count in whole seconds
+                    changes += ((given_ns, 1), (recv_ns, -1))
+            known_ns = max(known_ns, *given)
+        waiting, since_ns, until_ns = 0, None, 0
+        for at_ns, change in sorted(changes):
+            if waiting >= MAX_QUEUED_EVENTS:
+                until_ns = at_ns
+            elif since_ns is not None and at_ns > until_ns + NS_PER_S:
+                yield Outage(since_ns, until_ns, _FULL)
+                since_ns = None
+            waiting += change
+            if waiting >= MAX_QUEUED_EVENTS and since_ns is None:
+                since_ns = at_ns
+        if since_ns is not None:
+            yield Outage(since_ns, until_ns, _FULL)
 
 
 def _second(pair: tuple[int, int]) -> int:
