@@ -80,13 +80,16 @@ def _was_counted(history: History, revision: Revision[PodView]) -> bool:
 
 
 def _status(revision: Revision[JobView], *, alone: bool) -> str | None:
-    """A status that only lost fields, with no managedFields entry of that time."""
+    """A status that only lost fields, with no managedFields entry of that time.
+
+    An entry of which every field went is gone with them.
+    """
     before = revision.previous
     if before is None or not _only_lost(before.view.status, revision.view.status):
         return None
     entries = revision.evidence.managers()
     latest_ns = max((entry.time_ns or 0 for entry in entries), default=0)
-    if not entries or entries != before.evidence.managers():
+    if not entries or not {*entries} <= {*before.evidence.managers()}:
         return None
     if not alone and revision.recv_ns - latest_ns <= _SIGNED_WITHIN_NS:
         return None
