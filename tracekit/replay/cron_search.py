@@ -205,7 +205,7 @@ class CronWalker(Backtracking[CronState, CronEntry]):
         if index < len(self.history.writes):
             at_ns = self.history.writes[index].recv_ns
             listed = sum(1 for until_ns in self.blind_until_ns if until_ns <= at_ns)
-            if listed != state.listings_seen:
+            if listed > state.listings_seen:
                 state = replace(state, listings_seen=listed, certain=False)
         return state
 
@@ -414,7 +414,8 @@ class CronWalker(Backtracking[CronState, CronEntry]):
     # What cannot be told.
 
     def _unseen(self, write: Write) -> WriteApart:
-        at_ns = max(at for at in self.blind_until_ns if at <= write.recv_ns)
+        passed = [at for at in self.blind_until_ns if at <= write.recv_ns]
+        at_ns = max(passed, default=self.blind_until_ns[0])
         for gap in self.context.gaps:
             if gap.from_ns <= at_ns <= gap.until_ns + CLOCK_SLACK_NS:
                 why = f"no cut explains it, but its sync may have begun in a {gap.why}"

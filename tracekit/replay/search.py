@@ -225,7 +225,7 @@ class KeyWalker(Backtracking[State, Entry]):
             for restart in restarts
             if self.facts.follows(write, restart)
         ]
-        if len(passed) != state.restarts_seen:
+        if len(passed) > state.restarts_seen:
             state = replace(
                 state,
                 memory=JobMemory(),
@@ -236,7 +236,7 @@ class KeyWalker(Backtracking[State, Entry]):
                 not_before_ns=max([state.not_before_ns, *passed]),
             )
         listed = sum(1 for until_ns in blind_until_ns if until_ns <= at_ns)
-        if listed != state.listings_seen:
+        if listed > state.listings_seen:
             known = not self.facts.may_have_failed(at_ns)
             state = replace(
                 state,
