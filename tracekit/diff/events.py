@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from tracekit.kube.events import COMBINED
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.replay.history import EventRow
+from tracekit.replay.key_facts import COMPONENT
 from tracekit.replay.search_state import Explanation, KeyReplay
 
-COMPONENT = "job-controller"
 #: Streams are delivered side by side: an Event may arrive so long before its cause.
 EVENT_SLACK_NS = NS_PER_S // 2
 _Identity = tuple[str, str, str, str]

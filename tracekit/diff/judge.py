@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tracekit.controllers.job.context import Note
-from tracekit.diff.events import COMPONENT, explain_events
+from tracekit.diff.events import explain_events
 from tracekit.diff.foreign import (
     JOB_CONTROLLER,
     deletion_evidence,
@@ -26,7 +26,13 @@ from tracekit.diff.owed import owed
 from tracekit.diff.why import describe, describe_cut, why_explained
 from tracekit.eras.job import JobRules
 from tracekit.replay.history import EventRow, History, Write, WriteKind
-from tracekit.replay.key_facts import CLOCK_SLACK_NS, DELETED_POD, INFORMER_LAG_NS, KeyFacts
+from tracekit.replay.key_facts import (
+    CLOCK_SLACK_NS,
+    COMPONENT,
+    DELETED_POD,
+    INFORMER_LAG_NS,
+    KeyFacts,
+)
 from tracekit.replay.recorded_api import Problem
 from tracekit.replay.run_context import RunContext
 from tracekit.replay.search import KeyWalker

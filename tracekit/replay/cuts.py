@@ -61,7 +61,7 @@ class CacheCuts:
         if effort is not Effort.STALE:
             floor = max(floor, self.facts.jobs_shown(state.not_before_ns) - 1)
         at_ns = self.history.writes[state.index].recv_ns
-        floor = max(floor, self.facts.process_shown("jobs", at_ns) - 1)
+        floor = max(floor, self.facts.process_shown("jobs", at_ns) - 1, self.facts.job_told(at_ns))
         for position in range(newest.position, floor - 1, -1):
             revision = self.history.jobs[position]
             if revision.type != "DELETED":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from itertools import accumulate
 
 from tracekit.controllers.job.context import Choices, SyncClock
 from tracekit.eras.job import JobRules
@@ -14,6 +15,8 @@ from tracekit.replay.recorded_api import Assumptions, RecordedApi
 from tracekit.replay.run_context import Outage, RunContext
 from tracekit.verdict import Assumption, Reason
 
+#: What the controller's Events, and an audit log, call it.
+COMPONENT = "job-controller"
 #: Clocks of the recorder and of the controller may differ by so much.
 CLOCK_SLACK_NS = NS_PER_S
 #: The longest that an informer of the controller is taken to be behind the API server.
@@ -90,6 +93,7 @@ class KeyFacts:
         }
         #: Whether any deletion has an Event of the controller.
         self.any_owned_up = bool(self._deleted_by_event)
+        self._told_jobs = _told_jobs(history)
         self._messages = frozenset(
             condition.message
             for revision in history.jobs
@@ -173,7 +177,7 @@ class KeyFacts:
     def owned_up(self, write: Write) -> bool:
         """Whether an Event of the controller, or the audit log, says that it deleted this pod."""
         if write.actor is not None and write.actor.controller is not None:
-            return write.actor.controller == "job-controller"
+            return write.actor.controller == COMPONENT
         return write.pod is not None and write.pod.view.name in self._deleted_by_event
 
     # How far the informers must have got.
@@ -185,6 +189,12 @@ class KeyFacts:
     def jobs_shown(self, at_ns: int) -> int:
         """How many revisions of the Job the informer had certainly shown at that time."""
         return bisect_right(self.history.jobs_latest_ns, at_ns - INFORMER_LAG_NS)
+
+    def job_told(self, at_ns: int) -> int:
+        """The position of the Job's revision that an earlier sync had held, as its Event tells."""
+        known, farthest = self._told_jobs
+        told = bisect_right(known, at_ns - INFORMER_LAG_NS)
+        return farthest[told - 1] if told else 0
 
     def process_shown(self, stream: str, at_ns: int, began_ns: int = 0) -> int:
         """The revision that other keys' syncs show to be in the cache, if it had come long ago.
@@ -414,6 +424,22 @@ class KeyFacts:
         if outage.until_rv and abs(apart_ns) <= INFORMER_LAG_NS:
             return write.rv > outage.until_rv
         return apart_ns >= 0
+
+
+def _told_jobs(history: History) -> tuple[list[int], list[int]]:
+    """When the controller's Events came, and how far in the Job's revisions they had got by then.
+
+    An Event names the revision that its sync held: the one in its cache, or the one that its own
+    status write had made of that.
+    """
+    written = {write.rv for write in history.writes if write.kind is WriteKind.STATUS_UPDATE}
+    positions = {job.rv: max(0, job.position - (job.rv in written)) for job in history.jobs}
+    told = sorted(
+        (event.recv_ns, positions[event.involved_rv])
+        for event in history.events
+        if event.component == COMPONENT and event.involved_rv in positions
+    )
+    return [at_ns for at_ns, _ in told], list(accumulate((place for _, place in told), max))
 
 
 def _lived_before(history: History, at_ns: int) -> bool:
