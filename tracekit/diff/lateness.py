@@ -60,6 +60,7 @@ class Owed:
     judgement: Judgement
     timed: bool = False
     until_ns: int | None = None  # when it was no longer to be done; None: the end of the record
+    rest: bool = False  # of a sync that is explained as one that the end of the record cut off
 
 
 class Seen(NamedTuple):

@@ -102,6 +102,8 @@ def _rest(facts: KeyFacts, replay: KeyReplay) -> Iterator[Owed]:
     last = sync.writes[-1]
     if any(o.from_ns <= last.recv_ns + CUT_OFF_NS for o in facts.run_context.interruptions):
         return
+    if facts.refusals(last.recv_ns) is not None:
+        return
     why = f"expected {sync.rest.what}: the sync that made the writes before has to go on with it"
     judgement = judge_missing(
         facts.history,
@@ -112,7 +114,11 @@ def _rest(facts: KeyFacts, replay: KeyReplay) -> Iterator[Owed]:
         rv=last.rv,
         time_ns=facts.run_context.end_ns,
     )
-    yield Owed(last.recv_ns, judgement)
+    # What came later than a refusal, or the process's death, nobody knows whether it was tried.
+    ends = [facts.next_refusal_ns(last.recv_ns)]
+    ends += [restart.from_ns for restart in facts.run_context.restarts]
+    until_ns = min((at_ns for at_ns in ends if at_ns is not None), default=None)
+    yield Owed(last.recv_ns, judgement, until_ns=until_ns, rest=True)
 
 
 def _last_input_ns(facts: KeyFacts, last: Revision[JobView], before: Explanation | None) -> int:

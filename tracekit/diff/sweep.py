@@ -52,6 +52,8 @@ class Settled:
     #: How far the informers had got, and the Jobs that were explained by older caches than that.
     shown: Staircase
     contradicted: frozenset[tuple[str, str]]
+    #: The Jobs whose last sync cannot have been cut off by the record's end, with what it left.
+    went_on: Mapping[tuple[str, str], Judgement]
 
     @property
     def keys(self) -> frozenset[tuple[str, str]]:
@@ -78,7 +80,20 @@ class Settled:
                 del untimely[first]
             elif found.verdict is Verdict.EXTRA and key in lacking:
                 untimely[first] = found._replace(lacks=lacking[key])
-        return replace(self, untimely=untimely, contradicted=self.contradicted - frozenset(cleared))
+        missing = []
+        for judgement in self.missing:
+            left_by = self._left_by(judgement)
+            if left_by is not None and left_by in lacking:
+                missing.append(unknowable(judgement, lacking[left_by]))
+            elif left_by not in cleared:
+                missing.append(judgement)
+        contradicted = self.contradicted - frozenset(cleared)
+        return replace(self, untimely=untimely, missing=missing, contradicted=contradicted)
+
+    def _left_by(self, judgement: Judgement) -> tuple[str, str] | None:
+        """The Job whose last sync left this, if it is what one left that went on."""
+        key = judgement.object.namespace, judgement.object.name
+        return key if self.went_on.get(key) is judgement else None
 
     def of(self, judgement: Judgement) -> Judgement:
         """The judgement, a divergence if it is of the first write of an untimely sync."""
@@ -215,14 +230,18 @@ class Sweep:
             if why is not None:
                 untimely[behind.first] = Untimely(Verdict.EXTRA, why)
                 contradicted.add(_pair(behind.first.key))
-        missing = []
+        missing, went_on = [], {}
         for owed in sorted(self._owed, key=_object):  # keys may have come in any order
             end_ns = run_context.end_ns
             until_ns = end_ns if owed.until_ns is None else min(end_ns, owed.until_ns)
             proof = process.proof(owed.certain_ns, until_ns, timed=owed.timed)
             if proof is not None:
                 missing.append(replace(owed.judgement, why=f"{owed.judgement.why}; {proof}"))
-        return Settled(untimely, missing, shown, frozenset(contradicted))
+                if owed.rest:
+                    where = owed.judgement.object
+                    went_on[where.namespace, where.name] = missing[-1]
+        contradicted |= went_on.keys()
+        return Settled(untimely, missing, shown, frozenset(contradicted), went_on)
 
 
 def _pair(key: str) -> tuple[str, str]:

@@ -52,11 +52,12 @@ def upheld(
     """What was found, but for what contradicts Jobs that newer caches explain as well.
 
     A Job is searched alone, and the first explanation counts. Where the others had seen more by
-    then, it is searched once more with that as a floor; `groups` gives the rows a second time.
+    then, it is searched once more with that as a floor; where the process had the time to go on
+    with a sync, as one that no end of the record cut off. `groups` gives the rows a second time.
     """
     if not found.contradicted:
         return found
-    known = replace(run_context, shown=found.shown)
+    known = replace(run_context, shown=found.shown, went_on=frozenset(found.went_on))
     cleared, lacking = set(), {}
     for judged in judge_groups(groups(), rules, known, found.contradicted):
         history = judged.replay.history

@@ -378,7 +378,9 @@ class KeyFacts:
         return reason, f"the Job was first listed at resourceVersion {first.rv}, after this write"
 
     def last_syncs(self, index: int) -> bool:
-        """Whether the writes from `index` on may all be of one sync, the last of the record."""
+        """Whether the writes from `index` on may be of one sync, which the record's end cut off."""
+        if (self.history.namespace, self.history.name) in self.run_context.went_on:
+            return False
         left = len(self._status_indexes) - bisect_left(self._status_indexes, index)
         return left <= STATUS_WRITES_PER_SYNC
 

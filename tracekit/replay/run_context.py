@@ -62,6 +62,8 @@ class RunContext:
     seen_rv: Mapping[str, int] = field(default_factory=dict)
     #: Known once all keys were searched: a key that contradicts it is searched again.
     shown: Shown | None = None
+    #: By namespace and name, those whose last sync had the time to go on before the record ended.
+    went_on: frozenset[tuple[str, str]] = frozenset()
 
     def watching(self, *streams: str) -> RunContext:
         """The same for a controller that watches these streams: no other's gap concerns it."""
