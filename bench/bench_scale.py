@@ -30,6 +30,7 @@ _RUN = """
 import hashlib, sys, time
 from tracekit.crew.processes import Processes
 from tracekit.judging.judged import Judge, resolve_era
+from tracekit.judging.pieces import ready
 from tracekit.trace.reading.reader import TraceReader
 
 def crew_of(name, size):
@@ -45,6 +46,8 @@ def main():
     crew = crew_of(name, size)
     began, begun = time.perf_counter(), time.process_time()
     reader = TraceReader(trace)
+    if crew is not None:
+        crew.begin(ready)
     judge = Judge(reader, resolve_era(reader, None, None), crew=crew)
     report = judge.tally()
     wall, parent = time.perf_counter() - began, time.process_time() - begun

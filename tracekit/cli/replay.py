@@ -26,6 +26,7 @@ from tracekit.cli.trace_options import (
 from tracekit.errors import UsageError
 from tracekit.judging.judged import Asked, Judge, check_controllers, resolve_era
 from tracekit.judging.kept import verdicts_key
+from tracekit.judging.verdict_table import load_verdicts
 from tracekit.report.ci import CI_FORMATS, write_ci
 from tracekit.report.replay import render_actions, render_diff
 from tracekit.trace.format.limits import are_lifted
@@ -141,13 +142,17 @@ def _one(trace: str, options: _Options) -> int:
     for problem in reader.problems:
         click.echo(f"tracekit: {problem}", err=True)
     asked_rules = (options.kubernetes_version, options.feature_gates, options.process_zone)
-    era = resolve_era(reader, *asked_rules)
-    tell_warnings(era)
     rules = (parse_version(options.kubernetes_version), *asked_rules[1:])
     key = verdicts_key(reader.snapshot, *rules)
     tells = tell_judging if options.job or options.namespace else None
     place = parts_of(options.parts, options.scheduler)
     with crew_of(options.processes, options.scheduler, reader.rows) as crew:
+        if crew is not None and load_verdicts(key) is None:
+            from tracekit.judging.pieces import ready  # noqa: PLC0415 - slow to import
+
+            crew.begin(ready)  # it takes longer than to see by which rules to judge
+        era = resolve_era(reader, *asked_rules)
+        tell_warnings(era)
         judge = Judge(reader, era, kept_as=key, before_judging=tells, crew=crew, parts=place)
         within = range_within(lambda: judge.run_context.end_ns, **options.times)
         names = options.named_controllers

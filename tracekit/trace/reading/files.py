@@ -49,6 +49,8 @@ if TYPE_CHECKING:
     from tracekit.trace.stores.origin import Origin
 
 #: What pyarrow raises at bytes that are not what they should be.
+#: Columns of few values, by which rows are chosen.
+_FEW_VALUES = frozenset({"stream", "type"})
 _READ_ERRORS = (pa.ArrowException, OSError, ValueError, LookupError, OverflowError, MemoryError)
 
 
@@ -98,6 +100,8 @@ class SegmentFile:
         self._verified: set[int] = set()
         self._positions: list[pa.ChunkedArray] | None = None
         self._within_limits: set[tuple[int, int]] = set()
+        #: The values of some columns of row groups that were read: (row group, column) -> values.
+        self._held: dict[tuple[int, str], frozenset[str | None]] = {}
         if metadata.num_rows != segment.rows:
             raise DamageError(f"it has {metadata.num_rows} rows, its name says {segment.rows}")
         self._check_types()
@@ -227,8 +231,11 @@ class SegmentFile:
         return rows
 
     def may_match(self, group: int, selection: Selection) -> bool:
-        """False only if the statistics rule out that the row group holds a wanted row."""
+        """False only if it is known, without reading it, that the row group holds no wanted row."""
         for name, values in selection.equals():
+            held = self._held.get((group, name))
+            if held is not None and held.isdisjoint(values):
+                return False
             low, high, _ = self._bounds(group, name)
             if low is not None and not any(low <= value <= high for value in values):
                 return False
@@ -278,7 +285,15 @@ class SegmentFile:
             table.validate(full=True)
             check_texts(table)
             self._check_positions(table)
+        self._note(group, table)
         return table
+
+    def _note(self, group: int, table: pa.Table) -> None:
+        """Remember which streams and types a row group has: most have no gap, and no call."""
+        if table.num_rows == self.rows_in(group):
+            for name in _FEW_VALUES.intersection(table.schema.names):
+                if (group, name) not in self._held:
+                    self._held[group, name] = frozenset(pc.unique(table[name]).to_pylist())
 
     def _check_limits(self, group: int, columns: Collection[str]) -> None:
         """Refuse to decode what would take more than a trace may (`limits.py`)."""
