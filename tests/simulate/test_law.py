@@ -68,6 +68,9 @@ MENDED = {
     (1071, "v1.30.14"): "uids whose finalizer is expected to go were read after the handlers",
     (7017, "v1.35.4"): "pods of an orphaned Job, collected when another already had its name",
     (7042, "v1.31.0"): "an idle deletion of a collected pod, by a sync that left only its Event",
+    (7110, "v1.11.10"): "retries that ended a Job, of syncs that failed again on an old one",
+    (7170, "v1.11.10"): "many syncs in a row that had seen the same old Job",
+    (7177, "v1.18.20"): "retries that ended a Job, which syncs on older ones had counted",
     (8118, "v1.27.16"): "news of a new process's writes that came before news of its lease",
     (5078, "v1.19.16"): "a failed sync without a write, before the deadline was over",
 }

@@ -134,19 +134,43 @@ class Backtracking(Generic[S, E]):
         """What may become of the next write instead of what was doubted."""
         return self.options(state, effort)
 
+    def hunches(self, trail: Trail[S, E], dead: S) -> Sequence[Choice[S, E]]:
+        """Choices to begin at with the options of a hunch: the dead end tells what is missing."""
+        del trail, dead
+        return ()
+
+    def by_hunch(self, state: S) -> Iterator[E]:
+        """What may become of the next write, first what leads to what was missing."""
+        return self.options(state, self.efforts[0])
+
+    def _on_a_hunch(self, trail: Trail[S, E], dead: S) -> S | None:
+        """Past the dead end by what it tells itself; the trail is left where that went."""
+        entries = trail.entries
+        for choice in self.hunches(trail, dead):
+            trail.entries, trail.choices = list(entries), [choice]
+            allowed = self.attempts_made() + self.allowance() // 2
+            found = self._descend(trail, self.by_hunch, dead.index, allowed)
+            if found is not None:
+                return found
+        trail.entries = entries
+        return None
+
     def _turn_back(self, trail: Trail[S, E], dead: S) -> S | None:
         """From a dead end to another way past it; None, with the trail as it was, if none is."""
         entries = list(trail.entries)
         states = [(choice.state, choice.length) for choice in trail.choices]
-        allowed = self.attempts_made() + self.allowance()
         doubted = self.doubted(trail)
+        guessed = self._on_a_hunch(trail, dead)
+        if guessed is not None:
+            return guessed
+        allowed = self.attempts_made() + self.allowance()
         if doubted is not None:
             for effort in self.efforts:
                 trail.entries = list(entries)
                 options = self.otherwise(doubted.state, effort)
                 trail.choices = [Choice(doubted.state, options, doubted.length)]
                 half = (allowed + self.attempts_made()) // 2
-                found = self._descend(trail, effort, dead.index, half)
+                found = self._descend(trail, self._options(effort), dead.index, half)
                 if found is not None:
                     return found
         # None may use up what the others need: the first goes on with what they left.
@@ -160,7 +184,7 @@ class Backtracking(Generic[S, E]):
             ]
             trail.choices.append(Choice(dead, self.options(dead, effort), len(entries)))
             limit = began + (allowed - began) * share // len(shares)
-            found = self._descend(trail, effort, dead.index, limit)
+            found = self._descend(trail, self._options(effort), dead.index, limit)
             if found is not None:
                 return found
             if self.learned():
@@ -169,7 +193,12 @@ class Backtracking(Generic[S, E]):
         trail.choices = []
         return None
 
-    def _descend(self, trail: Trail[S, E], effort: int, goal: int, allowed: int) -> S | None:
+    def _options(self, effort: int) -> Callable[[S], Iterator[E]]:
+        return lambda state: self.options(state, effort)
+
+    def _descend(
+        self, trail: Trail[S, E], options: Callable[[S], Iterator[E]], goal: int, allowed: int
+    ) -> S | None:
         """Depth first, until the write at `goal` is explained; at most `allowed` attempts."""
         entered: set[object] = set()
         while trail.choices and self.attempts_made() < allowed:
@@ -183,6 +212,5 @@ class Backtracking(Generic[S, E]):
                 return state
             if state.identity not in entered:
                 entered.add(state.identity)
-                options = self.options(state, effort)
-                trail.choices.append(Choice(state, options, len(trail.entries)))
+                trail.choices.append(Choice(state, options(state), len(trail.entries)))
         return None

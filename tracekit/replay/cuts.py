@@ -62,7 +62,10 @@ class CacheCuts:
             floor = max(floor, self.facts.jobs_shown(state.not_before_ns) - 1)
         at_ns = self.history.writes[state.index].recv_ns
         floor = max(floor, self.facts.process_shown("jobs", at_ns) - 1, self.facts.job_told(at_ns))
-        for position in range(newest.position, floor - 1, -1):
+        last = newest.position
+        if state.sees_until is not None and state.index <= state.sees_until[1]:
+            last = min(last, state.sees_until[0])
+        for position in range(last, floor - 1, -1):
             revision = self.history.jobs[position]
             if revision.type != "DELETED":
                 yield revision

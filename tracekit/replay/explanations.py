@@ -242,6 +242,55 @@ class CutSearch(Attempts):
         self._failed.add(same)
         return None
 
+    # What a dead end tells.
+
+    def older_job(self, state: State) -> Revision[JobView] | None:
+        """The Job that explains the next write, if it is older than those that syncs had seen.
+
+        Where a status is put over whatever the server holds (up to 1.17), many syncs in a row may
+        have seen the same old Job: each of their statuses fits newer ones as well, but for this.
+        """
+        if not self.rules.overwrites_status or not state.job_floor:
+            return None
+        floor, newest = self.window(state, Effort.CUTS)
+        if (newest - floor + 1) * (state.job_floor + 1) > self.allowance():
+            return None  # that would take more than turning back may cost
+        for effort in (Effort.CUTS, Effort.HANDLERS):
+            for found in self.explanations(replace(state, job_floor=0), effort):
+                older = found.job is not None and found.job.position < state.job_floor
+                return found.job if older else None
+        return None
+
+    def ended_by_retries(self, ended: Revision[JobView]) -> bool:
+        """Whether so many retries in the queue's count ended the Job with this status.
+
+        Up to 1.19 that is what backoffLimit is compared with, and a sync that finds a new failure
+        fails on purpose, on an old cache again and again.
+        """
+        counting, before = self.rules.counting, ended.previous
+        by_count = (
+            counting.backoff_limit_ignores_active_pods or counting.backoff_limit_counts_failed_pods
+        )
+        if by_count or before is None or before.view.status.finished is not None:
+            return False
+        limited = any(c.reason == "BackoffLimitExceeded" for c in ended.view.status.conditions)
+        return limited and ended.view.spec.restart_policy != "OnFailure"
+
+    def failed_again(self, state: State) -> Iterator[State]:
+        """The states after the last sync was made again on the same caches, and failed again."""
+        at_ns = self.history.writes[state.index].recv_ns
+        assume = self._silent_assumptions(at_ns)
+        if not self.history.jobs or self.history.jobs[state.job_floor].type == "DELETED":
+            return
+        for _ in range(SILENT_ROW):
+            counted = state.memory.requeues
+            for cut in self.cuts_at(state, self.history.jobs[state.job_floor], [state.pod_floor]):
+                found = self.silent_syncs(state, cut, at_ns, assume)
+                state = next((s for s in found if s.memory.requeues > counted), state)
+            if state.memory.requeues == counted:
+                return
+            yield state
+
     # Syncs that left no write.
 
     def silent_states(self, state: State) -> Iterator[State]:

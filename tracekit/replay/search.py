@@ -15,6 +15,7 @@ a divergence; the nearest attempt is then taken as what happened, so that one li
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 
 from msgspec.structs import replace
 
@@ -46,6 +47,10 @@ REACH_AT: dict[int, int] = {
     Effort.SILENT: 8,
     Effort.STALE: 8,
 }
+
+
+#: So many earlier syncs are asked for more retries where the count of these ended the Job.
+HUNCH_REACH = (8, 16)
 
 
 class KeyWalker(Backtracking[State, Entry]):
@@ -138,6 +143,35 @@ class KeyWalker(Backtracking[State, Entry]):
                 break
             first = choice
         return first
+
+    def hunches(self, trail: Trail[State, Entry], dead: State) -> list[Choice[State, Entry]]:
+        """Where earlier syncs had seen an older Job, or counted more retries."""
+        syncs = [
+            (choice, found)
+            for choice in trail.choices
+            if isinstance(found := trail.entries[choice.length], Explanation)
+        ]
+        write = self.history.writes[dead.index]
+        if write.job is not None and self.search.ended_by_retries(write.job):
+            some = [choice for reach in HUNCH_REACH for choice, _ in syncs[-reach:][:1]]
+            begun = [(replace(choice.state, sees_until=None), choice.length) for choice in some]
+        elif (seen := self.search.older_job(dead)) is not None:
+            newer = (c for c, found in syncs if found.job and found.job.position > seen.position)
+            until = (seen.position, dead.index)
+            begun = [(replace(c.state, sees_until=until), c.length) for c in islice(newer, 1)]
+        else:
+            return []
+        return [Choice(state, self.by_hunch(state), length) for state, length in begun]
+
+    def by_hunch(self, state: State) -> Iterator[Entry]:
+        """The ways that count the most retries first, also those of a sync that failed again."""
+        if state.sees_until is not None and state.index <= state.sees_until[1]:
+            yield from self.options(state, Effort.HANDLERS)
+            return
+        found = [*self.options(state, Effort.CUTS)]
+        for again in self.search.failed_again(state):
+            found += self.search.explanations(again, Effort.CUTS)
+        yield from sorted(found, key=_retries, reverse=True)
 
     def otherwise(self, state: State, effort: int) -> Iterator[Entry]:
         """The deletion as the controller's own."""
@@ -263,3 +297,7 @@ class KeyWalker(Backtracking[State, Entry]):
             return None
         why = self.facts.orphan_reason(write)
         return None if why is None else WriteApart(Apart.ORPHAN_WORKER, write, why)
+
+
+def _retries(entry: Entry) -> int:
+    return entry.state.memory.requeues if isinstance(entry, Explanation) else -1

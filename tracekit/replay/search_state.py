@@ -43,6 +43,8 @@ class State(msgspec.Struct, frozen=True):
     #: False from such a time until a pod succeeds: failures of before may hold new pods back.
     backoff_known: bool = True
     silent: tuple[SilentSync, ...] = ()  # since the last sync that wrote
+    #: A hunch: up to the second, a write, no sync sees a newer revision of the Job than the first.
+    sees_until: tuple[int, int] | None = None
 
     @property
     def identity(self) -> tuple[object, ...]:
