@@ -141,10 +141,8 @@ def _going_on(found: SeenLife, other: SeenLife) -> PodLife:
     cut_off_ns = found.cut_off_ns or 0
     if life.start_ns is None:  # it was still waiting
         if life.bind_ns is None:
-            life = replace(life, bind_ns=max(rest.bind_ns or 0, cut_off_ns))
-            cut_off_ns = 0
-        start_ns = max(rest.start_ns or 0, cut_off_ns)
-        life = replace(life, start_ns=start_ns, ready_ns=rest.ready_ns)
+            life = replace(life, bind_ns=rest.bind_ns)
+        life = replace(life, start_ns=rest.start_ns, ready_ns=rest.ready_ns)
         cut_off_ns = 0
     later = tuple(at_ns for at_ns in rest.restarts_at_ns if at_ns > cut_off_ns)
     return replace(

@@ -57,9 +57,7 @@ def goes_on_ns(found: SeenLife) -> int | None:
 def lasted_longer(other: SeenLife, found: SeenLife) -> bool:
     """Whether a life that was seen to its end shows how one that was cut off may go on.
 
-    Of a pod whose containers had failed by then, only one tells whose had failed as often. How
-    long one waits hangs on the cluster: one that waited at most twice as long as another did is
-    taken to start next.
+    Of a pod whose containers had failed by then, only one tells whose had failed as often.
     """
     cut_off_ns = found.cut_off_ns or 0
     if found.life.start_ns is not None:
@@ -69,8 +67,9 @@ def lasted_longer(other: SeenLife, found: SeenLife) -> bool:
         return alike and (other.life.run_ns or 0) > cut_off_ns
     if other.life.start_ns is None:
         return False
-    waited_ns = other.life.start_ns if found.life.bind_ns is not None else other.life.bind_ns
-    return _ALIKE * (waited_ns or 0) >= cut_off_ns
+    if found.life.bind_ns is not None:
+        return other.life.start_ns > cut_off_ns
+    return (other.life.bind_ns or 0) > cut_off_ns
 
 
 def succeeded(seen: SeenLife) -> bool:

@@ -85,18 +85,6 @@ def test_a_pod_that_waited_when_it_was_cut_off_starts_as_its_like() -> None:
     assert (found.bind_ns, found.start_ns, found.run_ns) == (2, 7, 4)
 
 
-@pytest.mark.parametrize(("waited_ns", "beyond"), [(6, "same Job"), (7, "")])
-def test_how_long_a_pod_waits_hangs_on_the_cluster(waited_ns: int, beyond: str) -> None:
-    """One that waited at most twice as long as another starts next; one that waited on may wait on."""
-    prompt = SeenLife(slot("a", 0), PodLife(bind_ns=3, start_ns=1, run_ns=4))
-    waiting = SeenLife(slot("a", 1), PodLife(bind_ns=None, start_ns=None, run_ns=None), waited_ns)
-    lives = FilledLives.of([prompt, waiting], {})
-    found = lives.life_of(slot("a", 1), POD)
-    assert lives.given["p1"].beyond == beyond
-    if beyond:
-        assert (found.bind_ns, found.start_ns, found.run_ns) == (waited_ns, 1, 4)
-
-
 def test_restarts_go_on_with_those_of_the_longer_life() -> None:
     longer = SeenLife(slot("a", 0), PodLife(run_ns=9, restarts_at_ns=(2, 6)))
     found = FilledLives.of([longer, cut_off(5, slot("a", 1), 3)], {}).life_of(slot("a", 1), POD)
