@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from tests.whatif.conftest import Import, answers, by_name
+from tracekit.cli.main import cli
 from tracekit.eras.behaviors import Behavior
 from tracekit.eras.era import Era
 from tracekit.eras.rows import differing_rows
@@ -227,6 +230,28 @@ def test_the_luck_of_the_record_is_not_taken_for_a_rule(recorded: int) -> None:
     assert not told.proved
     assert told.why.endswith("by both rules")
     assert with_lots(proved, modelled, NEW).why.endswith("by the other rules")
+
+
+def test_a_job_that_waits_when_the_record_ends_is_held_against_it_as_it_stood_then(
+    tmp_path: Path,
+) -> None:
+    """In its back-off nothing of it runs: the model goes on, and the record shows what came before."""
+    workload = tmp_path / "waits.yaml"
+    workload.write_text(
+        "{duration: 70s, kubernetesVersion: v1.22.2, jobs: [{name: waits, namespace: shop, at: 1s,"
+        " spec: {backoffLimit: 4}, pods: {run: 1s, exit: 1}}]}"
+    )
+    trace = tmp_path / "trace"
+    asked = ["simulate", "--workload", str(workload), "-o", str(trace)]
+    made = CliRunner().invoke(cli, asked, standalone_mode=False)
+    assert made.exception is None, made.exception
+    job = by_name(answers(trace, "--kubernetes-version", "v1.30.14"))["shop/waits"]
+    assert job["recorded"]["ended"] is None
+    assert 1 < job["recorded"]["failed"] < 5
+    assert job["verdict"] not in ("uncalibrated", "unknowable"), job["why"]
+    assert not job["proved"]
+    for side in ("baseline", "target"):
+        assert (job[side]["ended"], job[side]["pods"], job[side]["failed"]) == ("Failed", 5, 5)
 
 
 def test_another_ending_is_no_luck() -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -53,6 +54,8 @@ class ModelledJob:
     extrapolated: bool  # lives were made up out of others
     censored: str  # why the run says nothing; empty if it does
     lanes: tuple[PodLane, ...] = ()  # where they are asked for
+    #: How it stood when the record ended, if the run then went on with it.
+    then: JobCourse | None = None
 
 
 @dataclass(slots=True)
@@ -62,6 +65,8 @@ class _Seen:
     job: Mapping[str, Any] | None = None
     deleted: bool = False
     pods: dict[str, list[Row]] = field(default_factory=dict)
+    #: The Job when the record ended, and how many pods it had had by then.
+    then: tuple[Mapping[str, Any] | None, int] = (None, 0)
 
 
 def run_jobs(
@@ -106,7 +111,7 @@ def run_jobs(
         pod_quota={w.job.namespace: w.pod_quota for w in worlds if w.pod_quota is not None},
     )
     run = simulate(world, era, flags, draws, streams=_STREAMS)
-    shown = _by_job(run.rows, {world.job.uid for world in worlds})
+    shown = _by_job(run.rows, {world.job.uid for world in worlds}, end_ns)
     found = {world.job.uid: _modelled(shown[world.job.uid], lives) for world in worlds}
     if lanes:
         return {uid: replace(one, lanes=_lanes(shown[uid], end_ns)) for uid, one in found.items()}
@@ -172,20 +177,30 @@ def _lanes(seen: _Seen, end_ns: int) -> tuple[PodLane, ...]:
     )
 
 
-def _by_job(rows: Iterable[Row], uids: set[str]) -> dict[str, _Seen]:
+def _by_job(rows: Sequence[Row], uids: set[str], end_ns: int) -> dict[str, _Seen]:
+    """What was seen of each Job; `end_ns` is the end of the record, after which the run goes on."""
     found = {uid: _Seen() for uid in uids}
-    for row in rows:
-        if row.type in ("LIST_BEGIN", "LIST_END"):
-            continue
-        meta = row.obj.get("metadata", {})
-        if row.stream == "jobs" and meta.get("uid") in found:
-            seen = found[meta["uid"]]
-            seen.job, seen.deleted = row.obj, row.type == "DELETED"
-        elif row.stream == "pods":
-            for ref in meta.get("ownerReferences", ()):
-                if ref.get("controller") and ref["uid"] in found:
-                    found[ref["uid"]].pods.setdefault(meta["uid"], []).append(row)
+    ended = bisect_right(rows, end_ns, key=lambda row: row.recv_ns)
+    for row in rows[:ended]:
+        _take(row, found)
+    for seen in found.values():
+        seen.then = seen.job, len(seen.pods)
+    for row in rows[ended:]:
+        _take(row, found)
     return found
+
+
+def _take(row: Row, found: Mapping[str, _Seen]) -> None:
+    if row.type in ("LIST_BEGIN", "LIST_END"):
+        return
+    meta = row.obj.get("metadata", {})
+    if row.stream == "jobs" and meta.get("uid") in found:
+        seen = found[meta["uid"]]
+        seen.job, seen.deleted = row.obj, row.type == "DELETED"
+    elif row.stream == "pods":
+        for ref in meta.get("ownerReferences", ()):
+            if ref.get("controller") and ref["uid"] in found:
+                found[ref["uid"]].pods.setdefault(meta["uid"], []).append(row)
 
 
 def _modelled(seen: _Seen, lives: FilledLives) -> ModelledJob:
@@ -222,7 +237,16 @@ def _modelled(seen: _Seen, lives: FilledLives) -> ModelledJob:
                 else "it makes a pod of which nothing like it was seen to its end"
             )
     course = JobCourse.of(job.status, job.created_ns, len(seen.pods))
-    return ModelledJob(course, extrapolated, censored)
+    return ModelledJob(course, extrapolated, censored, then=_then(seen))
+
+
+def _then(seen: _Seen) -> JobCourse | None:
+    """How the Job stood when the record ended; None if it was as it is now, or not there yet."""
+    obj, pods = seen.then
+    if obj is None or (obj is seen.job and pods == len(seen.pods)):
+        return None
+    job = job_from_raw(obj)
+    return JobCourse.of(job.status, job.created_ns, pods)
 
 
 def usable_ns(cut_off_ns: int) -> int:

@@ -174,6 +174,11 @@ class Worlds(Generic[A, M]):
         del courses
         return {}
 
+    def held(self, recorded: Any, found: M) -> Any:
+        """The course of a run that is held against the recorded one."""
+        del recorded
+        return found.course
+
     def shape(self, answer: A) -> Shape | None:
         """Objects of one shape differ for the same reason; None: no other is like it."""
         del answer
@@ -240,8 +245,9 @@ class Worlds(Generic[A, M]):
             old = self.baseline(together, seed, by_pod=by_pod)
             for uid in wanted:
                 recorded = by_uid[uid].recorded
-                fits = not self.misfit(recorded, old[uid].course)
-                if fits or self.other_luck(recorded, old[uid].course):
+                held = self.held(recorded, old[uid])
+                fits = not self.misfit(recorded, held)
+                if fits or self.other_luck(recorded, held):
                     new = self.target(together, seed, by_pod=by_pod)
                     found = pairs if fits else unlucky
                     found[uid].append(Pair(old[uid], new[uid], together, seed))
@@ -274,7 +280,7 @@ class Worlds(Generic[A, M]):
     def _judged(self, answer: A, first: M, readings: Sequence[Sequence[Pair[M]]]) -> A:
         """The answer of the runs; each reading is as likely as the other."""
         if not readings:
-            why = self.misfit(answer.recorded, first.course)
+            why = self.misfit(answer.recorded, self.held(answer.recorded, first))
             return replace(
                 answer,
                 verdict="uncalibrated",
@@ -498,6 +504,10 @@ class ThreeWorlds(Worlds[JobAnswer, ModelledJob]):
             return False
         lucky = replace(baseline, succeeded=recorded.succeeded, failed=recorded.failed)
         return not misfit(recorded, lucky)
+
+    def held(self, recorded: JobCourse, found: ModelledJob) -> JobCourse:
+        """A run goes on after the record: of a Job that had not ended, how it stood then."""
+        return found.course if recorded.ended or found.then is None else found.then
 
     def rows_of(self, answer: JobAnswer, rows: Sequence[Row]) -> Sequence[Row]:
         """Those that a Job with the fields of its spec can tell."""
