@@ -70,3 +70,19 @@ def test_a_pod_for_a_job_that_had_ended_is_told_to_need_an_old_cache() -> None:
     assert created.ambiguous
     assert [assumption.kind for assumption in created.assumptions] == ["stale-cache"]
     assert not any(j.ambiguous for j in found if j is not created)
+
+
+def test_a_deadline_that_was_kept_late_without_a_proof_says_so() -> None:
+    """The deadline is written three seconds sooner: a busy controller acts as late as this one."""
+    name, kind = "v1.23.17-all", "spec-deadline-sooner"
+    rows = list(json_lines(TRACES / name / "watch.jsonl.zst"))
+    planted = plant(kind, rows, Random(crc32(f"{kind}/{name}/7711".encode())))
+    assert planted is not None
+    lied, lie = planted
+    for judged, ambiguous in ((rows, []), (lied, ["pod-delete"])):
+        with judge_of(judged, name) as judge:
+            made = judge.report().judgements
+        found = [j for j in made if f"{j.object.namespace}/{j.object.name}" == lie.key]
+        assert not any(j.divergent for j in found)
+        assert [j.action for j in found if j.ambiguous] == ambiguous
+        assert all("3.0 s after its timer" in j.why for j in found if j.ambiguous)

@@ -19,12 +19,13 @@ from tracekit.diff.foreign import (
 )
 from tracekit.diff.job_verdicts import CONTROLLER, judge_missing, judge_write, object_of
 from tracekit.diff.key_queue import deadline_lost, due, first_write, hurried_syncs
-from tracekit.diff.lateness import Behind, KeyTiming, Seen, Service
+from tracekit.diff.lateness import CALL_LATENCY_NS, Behind, KeyTiming, Seen, Service
 from tracekit.diff.lone_events import LoneEvents, why_unseen
 from tracekit.diff.odd_bodies import odd_bodies
 from tracekit.diff.owed import owed
 from tracekit.diff.why import describe, describe_cut, why_explained
 from tracekit.eras.job import JobRules
+from tracekit.kube.timestamps import NS_PER_S
 from tracekit.replay.history import EventRow, History, Write, WriteKind
 from tracekit.replay.key_facts import (
     CLOCK_SLACK_NS,
@@ -162,7 +163,9 @@ def _behind(facts: KeyFacts, replay: KeyReplay) -> Iterator[Behind]:
 def _syncs(facts: KeyFacts, replay: KeyReplay) -> Iterator[Judgement]:
     history = facts.history
     odd = odd_bodies(replay.syncs)
+    before: Explanation | None = None
     for sync in replay.syncs:
+        waited, before = _waited(facts, before, sync), sync
         problems = {p.write.index: p for p in sync.problems if p.write is not None}
         whys: dict[WriteKind, str] = {}
         for write in sync.writes:
@@ -176,6 +179,8 @@ def _syncs(facts: KeyFacts, replay: KeyReplay) -> Iterator[Judgement]:
                 if write.kind not in whys:
                     whys[write.kind] = why_explained(sync, write.kind)
                 doubt = _ambiguous(facts, sync, write)
+                if waited and write is sync.writes[0]:
+                    doubt = f"{doubt}; {waited}" if doubt else waited
                 yield judge_write(
                     history,
                     write,
@@ -190,6 +195,21 @@ def _syncs(facts: KeyFacts, replay: KeyReplay) -> Iterator[Judgement]:
         for problem in sync.problems:
             if problem.write is None or problem.write.index in problems:
                 yield _divergence(history, sync, problem)
+
+
+def _waited(facts: KeyFacts, before: Explanation | None, sync: Explanation) -> str:
+    """That a sync came so long after its timer as only a busy process does; empty if it did not.
+
+    Whether the process can be proved to have had the time, all keys together tell (`lateness`).
+    """
+    if before is None or sync.job is None or not sync.timed:
+        return ""
+    at_ns = sync.writes[0].called_ns
+    waited_ns = at_ns - max(sync.due_ns, before.writes[-1].recv_ns)
+    held = sync.silent or before.refused or facts.refusals(at_ns) is not None
+    if held or waited_ns <= CLOCK_SLACK_NS + CALL_LATENCY_NS:
+        return ""
+    return f"{waited_ns / NS_PER_S:.1f} s after its timer: a busy process, or it was late"
 
 
 def _ambiguous(facts: KeyFacts, sync: Explanation, write: Write) -> str:
