@@ -22,6 +22,7 @@ from .record import (
 
 ACTIONS = ("pod-create", "pod-delete", "status-update", "finalizer-removal", "event")
 Spec = dict[str, Any]
+_ENDINGS = ("FailureTarget", "Failed", "SuccessCriteriaMet", "Complete")
 
 
 def _in_spec(
@@ -50,7 +51,7 @@ def _in_spec(
 
 def ended(*reasons: str) -> Callable[[JobLife], bool]:
     def where(job: JobLife) -> bool:
-        for kind in ("FailureTarget", "Failed", "SuccessCriteriaMet", "Complete"):
+        for kind in _ENDINGS:
             for p in job.writes():
                 condition = job.condition(p, kind)
                 if condition and condition.get("reason", "") in reasons:
@@ -81,8 +82,11 @@ def _fixed(job: JobLife) -> bool:
 
 
 def _wide(job: JobLife) -> bool:
-    """Room for one more pod at the start, and no other reason for fewer."""
+    """Room for one more pod at the start, and no other reason for fewer: not a quota, either."""
     spec = job.spec
+    rows = job.record.rows
+    if any(rows[i]["object"].get("reason") == "FailedCreate" for i in job.events()):
+        return False
     completions = spec.get("completions")
     return (
         not spec.get("suspend")
@@ -109,14 +113,26 @@ def _lived_at_its_limit(job: JobLife) -> bool:
 
     Where one sync finds the last two, a lower limit would have ended it just then as well.
     """
-    limit = job.spec.get("backoffLimit") or 0
+    return (job.spec.get("backoffLimit") or 0) in _counts_lived_with(job, "failed")
+
+
+def _succeeded_before(job: JobLife) -> bool:
+    """Whether it had lived with one success less than ended it: another was needed for that."""
+    rules = (job.spec.get("successPolicy") or {}).get("rules") or []
+    counts = [rule["succeededCount"] for rule in rules if rule.get("succeededCount")]
+    lived = _counts_lived_with(job, "succeeded")
+    return ended("SuccessPolicy")(job) and any(count - 1 in lived for count in counts)
+
+
+def _counts_lived_with(job: JobLife, which: str) -> set[int]:
+    """How many pods had succeeded, or failed, by its status while nothing had ended it."""
+    found = set()
     for p in job.writes():
         status = job.status(p)
-        uncounted = (status.get("uncountedTerminatedPods") or {}).get("failed") or ()
-        alive = not any(job.condition(p, kind) for kind in ("FailureTarget", "Failed"))
-        if alive and status.get("failed", 0) + len(uncounted) == limit:
-            return True
-    return False
+        uncounted = (status.get("uncountedTerminatedPods") or {}).get(which) or ()
+        if not any(job.condition(p, kind) for kind in _ENDINGS):
+            found.add(status.get(which, 0) + len(uncounted))
+    return found
 
 
 def _failed_some(job: JobLife) -> bool:
@@ -445,7 +461,7 @@ KINDS = {
         "spec-success-count-more", "succeededCount +1", _success_count(1), _just_met
     ),
     "spec-success-count-less": _in_spec(
-        "spec-success-count-less", "succeededCount -1", _success_count(-1), ended("SuccessPolicy")
+        "spec-success-count-less", "succeededCount -1", _success_count(-1), _succeeded_before
     ),
     "spec-success-index": _in_spec(
         "spec-success-index",
