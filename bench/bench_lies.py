@@ -20,7 +20,7 @@ from functools import cache
 from zlib import crc32
 
 from tests.lies import KINDS, plant
-from tests.replay.test_planted_lies import OLD_PLACES, PLACES, UNDETECTABLE, record
+from tests.replay.test_planted_lies import NEWER, OLD_PLACES, PLACES, UNDETECTABLE, record
 from tests.support.judged_rows import judge_of
 from tracekit.verdict import Judgement, Verdict
 
@@ -51,6 +51,8 @@ def _untouched(name: str) -> Counter[tuple[str, str, str]]:
 
 def fate(kind: str, name: str, salt: int) -> tuple[str, str]:
     """What came of a lie, and what to say of it."""
+    if name in OLD_PLACES and kind.startswith(NEWER):
+        return NO_PLACE, ""  # about what that version does not know
     rng = random.Random(crc32(f"{kind}/{name}/{salt}".encode()))  # noqa: S311
     answer = plant(kind, record(name), rng)
     if answer is None:
