@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.support.judged_rows import judge_of
-from tests.support.traces import json_lines
+from tests.support.traces import TRACES, import_log, json_lines
 from tracekit.diff.judge import judge_key
 from tracekit.eras.job import JobRules
+from tracekit.judging.judged import Judge, resolve_era
 from tracekit.replay.history import History
 from tracekit.replay.run_context import RunContext
 
@@ -41,3 +42,16 @@ def test_no_sync_is_taken_to_be_one_as_long_as_others_explain_all(job) -> None:
     history.writes = [write for write in history.writes if write.rv < 3800]
     judged = judge_key(history, rules, context)
     assert not any(sync.handlers_behind for sync in judged.replay.syncs)
+
+
+def test_handlers_are_not_behind_for_ever(tmp_path: Path) -> None:
+    """1.36.3 counts active pods while the back-off holds creations back, 1.36.0 told none.
+
+    Handlers that never ran would explain each of these statuses: a sync that waits for a creation
+    counts, too.
+    """
+    name = "v1.36.3-all"
+    reader = import_log(TRACES / name / "watch.jsonl.zst", tmp_path / name, name)
+    report = Judge(reader, resolve_era(reader, "v1.36.0", None)).report()
+    told = {(j.object.namespace, j.object.name) for j in report.divergences}
+    assert ("t-pod-replacement-policy", "replace-terminating") in told

@@ -44,7 +44,12 @@ def describe(notes: Iterable[Note], kind: WriteKind | None = None) -> list[str]:
 def describe_cut(sync: Explanation) -> str:
     """How much the controller had seen."""
     job = f"Job at resourceVersion {sync.job.rv}" if sync.job is not None else "no Job seen"
-    behind = ", the informer's handlers one revision behind its cache" * sync.handlers_behind
+    behind = ""
+    if sync.handlers_behind:
+        revisions = (
+            "one revision" if sync.handlers_behind == 1 else f"{sync.handlers_behind} revisions"
+        )
+        behind = f", the informer's handlers {revisions} behind its cache"
     if not sync.pods_unseen:
         return f"{job}, every pod revision seen{behind}"
     return (

@@ -158,7 +158,8 @@ class CacheCuts:
             left, last = MEMORIES_BEHIND, memories[-1]
             if kept:
                 yield cut._replace(memory=last)
-            for handled in range(cut.pods - 1, state.handled - 1, -1):
+            first = max(state.handled, self.told(state, cut))
+            for handled in range(cut.pods - 1, first - 1, -1):
                 memory = memories[handled - state.handled]
                 if memory is not last:
                     last = memory
@@ -211,6 +212,10 @@ class CacheCuts:
         return cut.job.position < jobs - 1 or cut.pods < self.facts.process_shown(
             "pods", at_ns, began_ns
         )
+
+    def told(self, state: State, cut: Cut) -> int:
+        """So many pod revisions the handlers had told by then, as an informer does in time."""
+        return self.facts.pods_shown(self.earliest_ns(state, cut))
 
     def shown_ns(self, cut: Cut) -> int:
         """When the newest pod revision of a cut was there."""

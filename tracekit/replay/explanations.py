@@ -322,7 +322,8 @@ class CutSearch(Attempts):
         for job in reversed(list(self.job_candidates(state, Effort.SILENT))):
             for cut in self.cuts_at(state, job, positions):
                 cuts = [cut]
-                if state.handled < state.pod_floor and state.memory != cut.memory:
+                behind = self.told(state, cut) <= state.handled < state.pod_floor
+                if behind and state.memory != cut.memory:
                     # Handlers that were behind at the last sync may still be so.
                     cuts.append(cut._replace(memory=state.memory, handled=state.handled))
                 for seen in cuts:
