@@ -183,10 +183,10 @@ def _restarts(reader: TraceReader, end_ns: int) -> tuple[Outage, ...]:
     return tuple(found)
 
 
-def _told(reader: TraceReader) -> list[dict[str, Any]]:
+def _told(reader: TraceReader) -> pa.Table:
     """What the Job controller's Events say, with when."""
-    rows: list[dict[str, Any]] = reader.table((*TOLD, "component"), streams=["events"]).to_pylist()
-    return [row for row in rows if row["component"] == _COMPONENT]
+    events = reader.table((*TOLD, "component"), streams=["events"])
+    return events.filter(pc.equal(events["component"], _COMPONENT))
 
 
 class Told:
@@ -198,19 +198,24 @@ class Told:
         self._recv_ns, self._last_ns = array("q"), array("q")
         self._others_ns = array("q")  # when those were received that do not tell when handed over
 
-    def add(self, rows: Iterable[Mapping[str, Any]]) -> None:
+    def add(self, events: pa.Table) -> None:
         """Take in Events of the Job controller, with the columns of `TOLD`."""
-        for row in rows:
-            message = row["message"] or ""
-            if row["reason"] in _REFUSALS and any(part in message for part in _BY_ADMISSION):
+        messages = pc.fill_null(events["message"].cast(pa.string()), "")
+        refused = pc.is_in(events["reason"], value_set=pa.array(_REFUSALS, pa.string()))
+        for namespace, message in zip(
+            events["namespace"].filter(refused).to_pylist(),
+            messages.filter(refused).to_pylist(),
+            strict=True,
+        ):
+            if any(part in message for part in _BY_ADMISSION):
                 why = f"admission refuses writes here ({message[:120]})"
-                self.refusing.setdefault(row["namespace"], why)
-            posted = row["count"] == 1 and not message.startswith(COMBINED)
-            if posted and row["last_ns"] is not None:
-                self._recv_ns.append(row["recv_ns"])
-                self._last_ns.append(row["last_ns"])
-            else:
-                self._others_ns.append(row["recv_ns"])
+                self.refusing.setdefault(namespace, why)
+        once = pc.fill_null(pc.equal(events["count"], 1), fill_value=False)
+        whole = pc.invert(pc.starts_with(messages, COMBINED))
+        posted = pc.and_(pc.and_(once, whole), pc.is_valid(events["last_ns"]))
+        self._recv_ns.extend(events["recv_ns"].filter(posted).to_pylist())
+        self._last_ns.extend(events["last_ns"].filter(posted).to_pylist())
+        self._others_ns.extend(events["recv_ns"].filter(pc.invert(posted)).to_pylist())
 
     def forget(self, before_ns: int) -> None:
         """Let go of what was received before; of it only the latest Event is remembered."""
@@ -296,7 +301,7 @@ class GrowingContext:
     def feed(self, rows: pa.Table) -> None:
         """Take in rows with all columns, in order of arrival; each only once."""
         told = rows.filter(pc.equal(rows["component"], _COMPONENT))
-        self._told.add(told.select(TOLD).to_pylist())
+        self._told.add(told)
         latest = rows.group_by("stream").aggregate([("rv", "max")])
         for row in latest.to_pylist():
             rv = max(row["rv_max"] or 0, self._seen_rv.get(row["stream"] or "", 0))

@@ -98,7 +98,7 @@ def _seen(reader: TraceReader) -> _Seen:
     rows: dict[Key, int] = defaultdict(int)
     cron_jobs: set[Key] = set()
     started: set[Key] = set()  # Jobs that some CronJob owns
-    for table in reader.batches(("namespace", "job", "stream", "name", "owner_kind")):
+    for table in reader.batches(("namespace", "job", "stream", "owner_kind")):
         for namespace, job, count in _counted(table, ("namespace", "job")):
             if namespace is not None and job is not None:
                 rows[namespace, job] += count
@@ -107,8 +107,8 @@ def _seen(reader: TraceReader) -> _Seen:
         )
         for namespace, job, _ in _counted(table.filter(of_jobs), ("namespace", "job")):
             started.add((namespace, job))
-        of_cron_jobs = table.filter(pc.equal(table["stream"], "cronjobs"))
-        for namespace, name, _ in _counted(of_cron_jobs, ("namespace", "name")):
+    for table in reader.batches(("namespace", "name"), streams=["cronjobs"]):
+        for namespace, name, _ in _counted(table, ("namespace", "name")):
             if namespace is not None:
                 cron_jobs.add((namespace, name or ""))
     owned = _owners(reader, started & rows.keys()) if cron_jobs else frozenset()
