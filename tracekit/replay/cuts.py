@@ -6,6 +6,7 @@ with the memory that the handlers had by then. Neither goes back from one sync t
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from typing import NamedTuple
@@ -14,7 +15,7 @@ from tracekit.cache.pods import PodCache
 from tracekit.controllers.job.memory import JobMemory
 from tracekit.kube.views import JobView, PodView
 from tracekit.replay.history import Revision
-from tracekit.replay.key_facts import INFORMER_LAG_NS, KeyFacts
+from tracekit.replay.key_facts import CLOCK_SLACK_NS, INFORMER_LAG_NS, KeyFacts
 from tracekit.replay.likely_cuts import PodCounts
 from tracekit.replay.search_state import State
 
@@ -158,7 +159,7 @@ class CacheCuts:
             left, last = MEMORIES_BEHIND, memories[-1]
             if kept:
                 yield cut._replace(memory=last)
-            first = max(state.handled, self.told(state, cut))
+            first = state.handled if self.still_behind(state, cut) else state.pod_floor
             for handled in range(cut.pods - 1, first - 1, -1):
                 memory = memories[handled - state.handled]
                 if memory is not last:
@@ -213,9 +214,15 @@ class CacheCuts:
             "pods", at_ns, began_ns
         )
 
-    def told(self, state: State, cut: Cut) -> int:
-        """So many pod revisions the handlers had told by then, as an informer does in time."""
-        return self.facts.pods_shown(self.earliest_ns(state, cut))
+    def still_behind(self, state: State, cut: Cut) -> bool:
+        """Whether handlers that were behind at the last sync may be so at the next one.
+
+        They run as soon as the cache has changed, which is known to within the clocks' difference.
+        """
+        since_ns = self.earliest_ns(state, cut) - CLOCK_SLACK_NS
+        return (
+            bisect_right(self.history.pods_latest_ns, since_ns) <= state.handled < state.pod_floor
+        )
 
     def shown_ns(self, cut: Cut) -> int:
         """When the newest pod revision of a cut was there."""

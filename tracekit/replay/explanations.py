@@ -322,9 +322,7 @@ class CutSearch(Attempts):
         for job in reversed(list(self.job_candidates(state, Effort.SILENT))):
             for cut in self.cuts_at(state, job, positions):
                 cuts = [cut]
-                behind = self.told(state, cut) <= state.handled < state.pod_floor
-                if behind and state.memory != cut.memory:
-                    # Handlers that were behind at the last sync may still be so.
+                if state.memory != cut.memory and self.still_behind(state, cut):
                     cuts.append(cut._replace(memory=state.memory, handled=state.handled))
                 for seen in cuts:
                     for found in self.silent_syncs(state, seen, at_ns, assume):
