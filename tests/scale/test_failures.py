@@ -71,9 +71,9 @@ def test_a_bucket_that_lets_nobody_write_is_told_once_and_all_is_answered(
     with s3_server() as server:
         set_environment(monkeypatch, server, tmp_path / "cache")
         for hour in HOURS:
-            server.put(folder / hour, f"fleet/a/{hour}")
+            server.put(folder / hour, f"lent/a/{hour}")
         capsys.readouterr()  # what the server says of itself
-        fleet, parts = "s3://fleet/a/*", ("--parts", "s3://fleet/parts")
+        fleet, parts = "s3://lent/a/*", ("--parts", "s3://lent/parts")
         query = "SELECT count(*) AS n FROM verdicts"
         with server.read_only():
             for asked in (
@@ -83,7 +83,7 @@ def test_a_bucket_that_lets_nobody_write_is_told_once_and_all_is_answered(
                 expected = run(capsys, *asked)
                 status, out, err = run(capsys, *asked, *parts)
                 assert (status, out) == (2, expected[1])
-                assert err.count("s3://fleet/parts cannot be written to, access is refused") == 1
+                assert err.count("s3://lent/parts cannot be written to, access is refused") == 1
                 assert err.count("\n") == 1
                 assert "of somebody who may write there" in err
 

@@ -82,8 +82,9 @@ def test_with_the_record(name, tmp_path):
     report = judged(imported(name, tmp_path / "both", alone=False))
     assert report.divergences == []
     for judgement in report.judgements:
-        # Who did it, the log tells; which caches a sync had, nothing does.
-        assert not judgement.ambiguous or "the Job had ended" in judgement.why
+        # Who did it, the log tells; which caches a sync had, or how busy its process was, nothing.
+        known = ("the Job had ended", "a busy process, or it was late")
+        assert not judgement.ambiguous or any(why in judgement.why for why in known)
         if judgement.verdict is Verdict.FOREIGN:
             assert "the audit log names " in judgement.why
 
