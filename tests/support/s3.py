@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -58,61 +59,56 @@ class S3:
     @contextmanager
     def failing(self, every: int) -> Iterator[None]:
         """Refuse one request in so many, as a busy store does."""
-        assert self._server is not None
-        web = self._server._server
-        answer = web.app
 
-        def busy(environ, start_response):
+        def busy(answer, environ, start_response):
             self.requests += 1
             if self.requests % every:
                 return answer(environ, start_response)
             self.failed += 1
-            environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
-            start_response("503 Slow Down", [("Content-Type", "application/xml")])
-            return [b"<Error><Code>SlowDown</Code><Message>Reduce your rate.</Message></Error>"]
+            return _refused(
+                environ, start_response, "503 Slow Down", "SlowDown", "Reduce your rate."
+            )
 
-        web.app = busy
-        try:
+        with self._answering(busy):
             yield
-        finally:
-            web.app = answer
 
     @contextmanager
     def read_only(self) -> Iterator[None]:
         """Let nobody write, as a policy without s3:PutObject does."""
-        assert self._server is not None
-        web = self._server._server
-        answer = web.app
 
-        def strict(environ, start_response):
+        def strict(answer, environ, start_response):
             if environ["REQUEST_METHOD"] in ("GET", "HEAD"):
                 return answer(environ, start_response)
-            environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
-            start_response("403 Forbidden", [("Content-Type", "application/xml")])
-            return [b"<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>"]
+            return _refused(
+                environ, start_response, "403 Forbidden", "AccessDenied", "Access Denied"
+            )
 
-        web.app = strict
-        try:
+        with self._answering(strict):
             yield
-        finally:
-            web.app = answer
 
     @contextmanager
     def watched(self) -> Iterator[list[Answer]]:
         """What is asked of the server, and the bytes of each answer."""
-        assert self._server is not None
-        web = self._server._server
-        answer, found = web.app, list[Answer]()
+        found: list[Answer] = []
 
-        def noted(environ, start_response):
+        def noted(answer, environ, start_response):
             parts = list(answer(environ, start_response))
             path = environ["PATH_INFO"].lstrip("/")
             found.append(Answer(environ["REQUEST_METHOD"], path, sum(map(len, parts))))
             return parts
 
-        web.app = noted
-        try:
+        with self._answering(noted):
             yield found
+
+    @contextmanager
+    def _answering(self, instead: Callable[..., list[bytes]]) -> Iterator[None]:
+        """Let `instead` answer requests; it is given who else would, and what WSGI gives."""
+        assert self._server is not None
+        web = self._server._server
+        answer = web.app
+        web.app = partial(instead, answer)
+        try:
+            yield
         finally:
             web.app = answer
 
@@ -132,6 +128,12 @@ class S3:
             method="POST",
         )
         urllib.request.urlopen(request, timeout=10).close()  # noqa: S310
+
+
+def _refused(environ, start_response, status: str, code: str, message: str) -> list[bytes]:
+    environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+    start_response(status, [("Content-Type", "application/xml")])
+    return [f"<Error><Code>{code}</Code><Message>{message}</Message></Error>".encode()]
 
 
 @contextmanager

@@ -39,7 +39,9 @@ from tracekit.trace.writing.placing import placed
 )
 @click.option("--finding", metavar="TK101", help="The first finding of this id.")
 @click.option("--redact", metavar="FIELDS", help="Hash env, args, … (see docs), all, or strict.")
-@click.option("--key-file", type=HERE_AS_PATH, help="Key of --redact; random without it.")
+@click.option(
+    "--key-file", type=click.Path(path_type=Path), help="Key of --redact; random without it."
+)
 @click.option(
     "--attempts",
     type=click.IntRange(min=1),

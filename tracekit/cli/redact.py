@@ -35,7 +35,7 @@ _SHOWN_EXAMPLES = 3
 )
 @click.option(
     "--key-file",
-    type=HERE_AS_PATH,
+    type=click.Path(path_type=Path),
     help="Key of the hashes, to get equal ones in other traces; random without it.",
 )
 @click.option("--strict", is_flag=True, help="Keep nothing but what a replay needs.")

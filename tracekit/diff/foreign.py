@@ -20,11 +20,10 @@ from tracekit.replay.history import (
     Write,
     WriteKind,
 )
+from tracekit.replay.key_facts import COMPONENT
 
-JOB_CONTROLLER = "job-controller"
 
-
-def named_writes(writes: Iterable[Write], own: str = JOB_CONTROLLER) -> dict[int, str]:
+def named_writes(writes: Iterable[Write], own: str = COMPONENT) -> dict[int, str]:
     """Indexes of the writes that the record says somebody else than `own` made, with who."""
     found: dict[int, str] = {}
     for write in writes:
@@ -42,7 +41,7 @@ def foreign_writes(
     found: dict[int, str] = {}
     for write in history.writes:
         actor = write.actor
-        if write.hidden or (actor is not None and actor.controller == JOB_CONTROLLER):
+        if write.hidden or (actor is not None and actor.controller == COMPONENT):
             continue
         evidence = _managed_elsewhere(history, write, rules) or _evidence(history, write, managers)
         if evidence is not None:

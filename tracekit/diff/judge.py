@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from tracekit.controllers.job.context import Note
 from tracekit.diff.events import explain_events
 from tracekit.diff.foreign import (
-    JOB_CONTROLLER,
     deletion_evidence,
     foreign_writes,
     named_writes,
@@ -273,7 +272,7 @@ def _foreign_deletions(
     for _, write, *_ in replay.of(Apart.FOREIGN):
         assert write.pod is not None  # noqa: S101 - pod writes have one
         actor = write.actor
-        if actor is not None and actor.controller == JOB_CONTROLLER:
+        if actor is not None and actor.controller == COMPONENT:
             why = f"no cut makes a sync delete the pod, and the audit log names {actor}"
             yield judge_write(history, write, Verdict.EXTRA, why)
         elif (

@@ -16,6 +16,7 @@ from tracekit.eras.throttle import throttle_of
 from tracekit.kube.events import COMBINED
 from tracekit.kube.leases import CONTROLLER_MANAGER_LEASE, CONTROLLER_MANAGER_LEASE_NAMESPACE
 from tracekit.kube.timestamps import NS_PER_S
+from tracekit.replay.key_facts import COMPONENT
 from tracekit.replay.run_context import Outage, RunContext
 from tracekit.trace.format.model import STATE_TYPES, RowType, StreamSummary
 from tracekit.trace.reading.reader import TraceReader
@@ -25,8 +26,8 @@ _RETRY_NS = 3 * NS_PER_S
 #: After so many renewals that did not come nobody may hold it any more.
 _SUSPECT_NS = 10 * NS_PER_S
 _REFUSED = 400
-_COMPONENT = "job-controller"
-#: So many Events wait at most to be posted; client-go drops what comes while so many do.
+#: So many Events wait at most to be posted; what comes while so many do is dropped (client-go,
+#: tools/record/event.go: maxQueuedEvents, DropIfChannelFull).
 MAX_QUEUED_EVENTS = 1000
 #: What of an Event is looked at.
 TOLD = ("recv_ns", "last_ns", "count", "reason", "message", "namespace")
@@ -186,7 +187,7 @@ def _restarts(reader: TraceReader, end_ns: int) -> tuple[Outage, ...]:
 def _told(reader: TraceReader) -> pa.Table:
     """What the Job controller's Events say, with when."""
     events = reader.table((*TOLD, "component"), streams=["events"])
-    return events.filter(pc.equal(events["component"], _COMPONENT))
+    return events.filter(pc.equal(events["component"], COMPONENT))
 
 
 class Told:
@@ -300,7 +301,7 @@ class GrowingContext:
 
     def feed(self, rows: pa.Table) -> None:
         """Take in rows with all columns, in order of arrival; each only once."""
-        told = rows.filter(pc.equal(rows["component"], _COMPONENT))
+        told = rows.filter(pc.equal(rows["component"], COMPONENT))
         self._told.add(told)
         latest = rows.group_by("stream").aggregate([("rv", "max")])
         for row in latest.to_pylist():

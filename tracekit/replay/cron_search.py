@@ -38,6 +38,7 @@ from tracekit.replay.key_facts import (
     INFORMER_LAG_NS,
     SPAM_REFILL_NS,
     STATUS_WRITES_PER_SYNC,
+    blind_until,
     cut_off,
     record_ends,
 )
@@ -414,8 +415,7 @@ class CronWalker(Backtracking[CronState, CronEntry]):
     # What cannot be told.
 
     def _unseen(self, write: Write) -> WriteApart:
-        passed = [at for at in self.blind_until_ns if at <= write.recv_ns]
-        at_ns = max(passed, default=self.blind_until_ns[0])
+        at_ns = blind_until(self.blind_until_ns, write.recv_ns)
         for gap in self.context.gaps:
             if gap.from_ns <= at_ns <= gap.until_ns + CLOCK_SLACK_NS:
                 why = f"no cut explains it, but its sync may have begun in a {gap.why}"

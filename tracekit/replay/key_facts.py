@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
 from tracekit.controllers.job.context import Choices, SyncClock
@@ -306,17 +306,9 @@ class KeyFacts:
         near = self.run_context.gap_near(at_ns, CUT_OFF_NS, "pods")
         return self._pods_rv if near is None else 0
 
-    def _blind_until(self, at_ns: int) -> int:
-        """When the last blind time before a write of then ended, to which it belongs.
-
-        One stream may have shown a write before another listed those that it follows.
-        """
-        passed = [at for at in self.blind_until_ns if at <= at_ns]
-        return max(passed) if passed else min(self.blind_until_ns)
-
     def pods_listed(self, at_ns: int) -> int:
         """How many pod revisions precede the end of the last blind time."""
-        end_ns = self._blind_until(at_ns)
+        end_ns = blind_until(self.blind_until_ns, at_ns)
         return sum(1 for revision in self.history.pods if revision.recv_ns <= end_ns)
 
     def may_have_failed(self, at_ns: int) -> bool:
@@ -331,7 +323,7 @@ class KeyFacts:
 
     def why_uncertain(self, write: Write) -> tuple[Reason, str]:
         """Why the controller's memory at this write is not known."""
-        at_ns = self._blind_until(write.recv_ns)
+        at_ns = blind_until(self.blind_until_ns, write.recv_ns)
         for gap in self.run_context.gaps:
             if gap.from_ns <= at_ns and gap.until_ns >= at_ns - CLOCK_SLACK_NS:
                 return Reason.GAP, f"the first sync after a {gap.why} may have begun in it"
@@ -346,7 +338,7 @@ class KeyFacts:
         Such a sync is about a Job that was there by the end of that time, and writes a status a few
         times at most.
         """
-        end_ns = self._blind_until(write.recv_ns)
+        end_ns = blind_until(self.blind_until_ns, write.recv_ns)
         job = self.history.job_before(write.rv)
         if job is not None and all(
             known.recv_ns > end_ns for known in self.history.jobs if known.view.uid == job.view.uid
@@ -426,6 +418,14 @@ class KeyFacts:
         if outage.until_rv and abs(apart_ns) <= INFORMER_LAG_NS:
             return write.rv > outage.until_rv
         return apart_ns >= 0
+
+
+def blind_until(ends_ns: Sequence[int], at_ns: int) -> int:
+    """When the last blind time before a write of then ended, to which it belongs.
+
+    One stream may have shown a write before another listed those that it follows.
+    """
+    return max((at for at in ends_ns if at <= at_ns), default=min(ends_ns))
 
 
 def _told_jobs(history: History) -> tuple[list[int], list[int]]:

@@ -16,9 +16,8 @@ class Outage(NamedTuple):
     until_ns: int
     why: str
     stream: str = ""  # of a gap: what was not seen
-    until_rv: int = (
-        0  # of a restart: the lease that names the next process; what that writes is newer
-    )
+    #: Of a restart: the lease that names the next process; what that writes is newer.
+    until_rv: int = 0
 
 
 class Shown(Protocol):

@@ -48,9 +48,9 @@ if TYPE_CHECKING:
     from tracekit.trace.format.segments import Segment
     from tracekit.trace.stores.origin import Origin
 
-#: What pyarrow raises at bytes that are not what they should be.
 #: Columns of few values, by which rows are chosen.
 _FEW_VALUES = frozenset({"stream", "type"})
+#: What pyarrow raises at bytes that are not what they should be.
 _READ_ERRORS = (pa.ArrowException, OSError, ValueError, LookupError, OverflowError, MemoryError)
 
 
