@@ -186,7 +186,7 @@ class Attempts(CacheCuts):
             certain=state.certain
             or (wrote_status and cut.pods >= self.facts.pods_listed(first.recv_ns)),
             backoff_known=state.backoff_known or succeeded,
-            sees_until=state.sees_until,
+            hunch=state.hunch,
         )
 
     def _assumed(

@@ -12,7 +12,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from tracekit.cache.pods import PodCache
-from tracekit.controllers.job.memory import JobMemory
+from tracekit.controllers.job.memory import JobMemory, PodExpectations
 from tracekit.kube.views import JobView, PodView
 from tracekit.replay.history import Revision
 from tracekit.replay.key_facts import CLOCK_SLACK_NS, INFORMER_LAG_NS, KeyFacts
@@ -64,8 +64,9 @@ class CacheCuts:
         at_ns = self.history.writes[state.index].recv_ns
         floor = max(floor, self.facts.process_shown("jobs", at_ns) - 1, self.facts.job_told(at_ns))
         last = newest.position
-        if state.sees_until is not None and state.index <= state.sees_until[1]:
-            last = min(last, state.sees_until[0])
+        hunch = state.hunch
+        if hunch is not None and hunch.seen is not None and state.index <= hunch.until:
+            last = min(last, hunch.seen)
         for position in range(last, floor - 1, -1):
             revision = self.history.jobs[position]
             if revision.type != "DELETED":
@@ -162,7 +163,7 @@ class CacheCuts:
             first = state.handled if self.still_behind(state, cut) else state.pod_floor
             for handled in range(cut.pods - 1, first - 1, -1):
                 memory = memories[handled - state.handled]
-                if memory is not last:
+                if memory is not last and _awaited(memory) != _awaited(last):
                     last = memory
                     yield cut._replace(memory=memory, handled=handled)
                     left -= 1
@@ -227,3 +228,11 @@ class CacheCuts:
     def shown_ns(self, cut: Cut) -> int:
         """When the newest pod revision of a cut was there."""
         return self.history.pods[cut.pods - 1].recv_ns if cut.pods else 0
+
+
+def _awaited(memory: JobMemory) -> tuple[object, ...]:
+    """All by which a sync can tell memories apart: below zero, nobody waits for deletions."""
+    row = memory.expectations
+    if row is not None and row.deletions < 0:
+        row = PodExpectations(row.creations, 0, row.set_at_ns)
+    return row, *memory.identity[1:]

@@ -376,6 +376,10 @@ class KeyFacts:
         left = len(self._status_indexes) - bisect_left(self._status_indexes, index)
         return left <= STATUS_WRITES_PER_SYNC
 
+    def status_writes(self, first: int, until: int) -> int:
+        """How many writes of a status there are from one index on and before another."""
+        return bisect_left(self._status_indexes, until) - bisect_left(self._status_indexes, first)
+
     def ending(self, at_ns: int) -> Assumption:
         """What may have ended a sync after a write at `at_ns`."""
         return cut_off(self.run_context, at_ns) or record_ends(self.run_context, at_ns)

@@ -33,6 +33,7 @@ from tracekit.replay.search_state import (
     Apart,
     Entry,
     Explanation,
+    Hunch,
     KeyReplay,
     State,
     WriteApart,
@@ -153,25 +154,43 @@ class KeyWalker(Backtracking[State, Entry]):
         ]
         write = self.history.writes[dead.index]
         if write.job is not None and self.search.ended_by_retries(write.job):
-            some = [choice for reach in HUNCH_REACH for choice, _ in syncs[-reach:][:1]]
-            begun = [(replace(choice.state, sees_until=None), choice.length) for choice in some]
+            hunch = Hunch(dead.index, retries=write.job.view.spec.backoff_limit)
+            begun = [choice for reach in HUNCH_REACH for choice, _ in syncs[-reach:][:1]]
         elif (seen := self.search.older_job(dead)) is not None:
+            hunch = Hunch(dead.index, seen=seen.position)
             newer = (c for c, found in syncs if found.job and found.job.position > seen.position)
-            until = (seen.position, dead.index)
-            begun = [(replace(c.state, sees_until=until), c.length) for c in islice(newer, 1)]
+            begun = [*islice(newer, 1)]
         else:
             return []
-        return [Choice(state, self.by_hunch(state), length) for state, length in begun]
+        states = [(replace(choice.state, hunch=hunch), choice.length) for choice in begun]
+        return [Choice(state, self.by_hunch(state), length) for state, length in states]
 
     def by_hunch(self, state: State) -> Iterator[Entry]:
-        """The ways that count the most retries first, also those of a sync that failed again."""
-        if state.sees_until is not None and state.index <= state.sees_until[1]:
+        """The ways on an old Job; or those that count retries, also in a sync that failed again."""
+        hunch = state.hunch
+        assert hunch is not None  # noqa: S101 - `hunches` gave it one
+        if hunch.seen is not None:
             yield from self.options(state, Effort.HANDLERS)
             return
-        found = [*self.options(state, Effort.CUTS)]
-        for again in self.search.failed_again(state):
-            found += self.search.explanations(again, Effort.CUTS)
-        yield from sorted(found, key=_retries, reverse=True)
+        for effort in (Effort.CUTS, Effort.HANDLERS):
+            found = [*self.options(state, effort)]
+            for again in self.search.failed_again(state):
+                found += self.search.explanations(again, effort)
+            if found:
+                break
+        yield from sorted(found, key=lambda entry: self._miscounted(entry, hunch))
+
+    def _miscounted(self, entry: Entry, hunch: Hunch) -> tuple[int, int]:
+        """How little a way fits the count of retries that ended the Job.
+
+        Each sync from here to the end that writes may count one, and none of them was the end.
+        """
+        if not isinstance(entry, Explanation):
+            return 2, 0
+        counted = entry.state.memory.requeues
+        counts = self.facts.status_writes(entry.writes[-1].index + 1, hunch.until)
+        missing = hunch.retries - counts - counted
+        return (0, missing) if missing >= 0 else (1, -missing)
 
     def otherwise(self, state: State, effort: int) -> Iterator[Entry]:
         """The deletion as the controller's own."""
@@ -297,7 +316,3 @@ class KeyWalker(Backtracking[State, Entry]):
             return None
         why = self.facts.orphan_reason(write)
         return None if why is None else WriteApart(Apart.ORPHAN_WORKER, write, why)
-
-
-def _retries(entry: Entry) -> int:
-    return entry.state.memory.requeues if isinstance(entry, Explanation) else -1

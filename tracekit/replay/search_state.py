@@ -22,6 +22,14 @@ from tracekit.verdict import Assumption, Reason
 REACH = 64
 
 
+class Hunch(NamedTuple):
+    """What a dead end tells of the syncs that led to it."""
+
+    until: int  # the write without an explanation
+    seen: int | None = None  # up to there no sync sees a newer revision of the Job than this
+    retries: int = 0  # so many the queue had counted by then, and not before
+
+
 class State(msgspec.Struct, frozen=True):
     """What the controller may have known of one key after some syncs."""
 
@@ -43,8 +51,7 @@ class State(msgspec.Struct, frozen=True):
     #: False from such a time until a pod succeeds: failures of before may hold new pods back.
     backoff_known: bool = True
     silent: tuple[SilentSync, ...] = ()  # since the last sync that wrote
-    #: A hunch: up to the second, a write, no sync sees a newer revision of the Job than the first.
-    sees_until: tuple[int, int] | None = None
+    hunch: Hunch | None = None
 
     @property
     def identity(self) -> tuple[object, ...]:
