@@ -38,7 +38,7 @@ LIES = (
     "pod-extra-silent",
     "body-image",
     "status-failed-high-once",
-    "finalizer-early",
+    "finalizer-kept",
     "deletion-claimed",
     "deletion-missing-backoff",
     "event-wrong-message",
