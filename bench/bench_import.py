@@ -1,17 +1,18 @@
-"""Importing audit logs: lines a second of CPU beside `orjson.loads`, and memory as the log grows.
+"""Importing logs: lines a second of CPU beside `orjson.loads`, and memory as an audit log grows.
 
-    python -m bench import [--repeat N …]
+    python -m bench import [--repeat N …] [--copies N]
 
 The log comes through a pipe, made while it is read: one of any length needs no disk.
 
-The log is the shipped one of v1.36.3-churn7, repeated as if N clusters-in-time had written it one
-after the other (names, uids, revisions and times moved on), so that nothing is the same twice.
+The audit log is the shipped one of v1.36.3-churn7, repeated as if N clusters-in-time had written it
+one after the other (names, uids, revisions and times moved on), so that nothing is the same twice.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import subprocess
 import sys
@@ -23,8 +24,13 @@ from typing import BinaryIO
 import orjson
 import zstandard
 
+from bench.measured import run
+from bench.multiply import write_multiplied
+from tracekit.crew.processes import cores
+
 REPOSITORY = Path(__file__).resolve().parent.parent
 LOG = REPOSITORY / "traces" / "v1.36.3-churn7" / "audit.jsonl.zst"
+WATCH_LOG = LOG.with_name("watch.jsonl.zst")
 _REVISION = re.compile(rb'"resourceVersion":"(\d+)"')
 _AUDIT_ID = re.compile(rb'"auditID":"([0-9a-f]{8})')
 _UID = re.compile(rb'"(uid|controller-uid|batch.kubernetes.io/controller-uid)":"([0-9a-f]{8})')
@@ -86,12 +92,40 @@ print(json.dumps({"seconds": time.process_time() - begin, "rows": result.rows,
 """
 
 
+def watch(copies: int) -> None:
+    """Import a watch log; print a line for each number of processes."""
+    with TemporaryDirectory() as folder:
+        log = Path(folder) / "watch.jsonl.zst"
+        lines = write_multiplied(WATCH_LOG, log, copies)
+        with log.open("rb") as file:
+            texts = zstandard.ZstdDecompressor().stream_reader(file).read().splitlines()
+        print("  watch log, processes    orjson.loads   import, of CPU   import, of time   memory")
+        for processes in sorted({1, cores()}):
+            begin = time.process_time()
+            for text in texts:
+                orjson.loads(text)
+            floor = lines / (time.process_time() - begin)
+            place = str(Path(folder) / f"trace-{processes}")
+            ran, took = run(["import", "watch", str(log), "-o", place, f"--processes={processes}"])
+            if took is None:
+                sys.exit(ran.stderr)
+            print(
+                f"{lines:11,} {processes:11} {floor:13,.0f}/s {lines / took.cpu_s:14,.0f}/s "
+                f"{lines / took.wall_s:15,.0f}/s {took.rss_mib:4} MiB",
+                flush=True,
+            )
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Print one line for each size."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeat", type=int, nargs="*", default=[1, 5, 20])
+    parser.add_argument("--copies", type=int, default=40)
     options = parser.parse_args(arguments)
-    print("  log        lines   orjson.loads        import           rows   peak memory")
+    print(f"load before: {os.getloadavg()[0]:.1f}")
+    if options.copies:
+        watch(options.copies)
+    print("  audit log       lines   orjson.loads        import           rows   peak memory")
     for times in options.repeat:
         with TemporaryDirectory() as folder:
             command = [sys.executable, "-c", _CHILD, str(Path(folder) / "trace")]

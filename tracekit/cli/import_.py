@@ -22,11 +22,14 @@ from tracekit.cli.completion import complete_file, complete_gates, complete_vers
 from tracekit.cli.talk import say, tell
 from tracekit.cli.trace_options import parse_feature_gates, parse_flags, parse_version
 from tracekit.cli.units import HERE
+from tracekit.crew.ahead import Ahead
+from tracekit.crew.processes import cores
 from tracekit.report.table import counted
 from tracekit.trace.format.model import TraceHeader
 from tracekit.trace.importers.kinds import KINDS
 from tracekit.trace.importers.report import ImportResult
 from tracekit.trace.importers.run import ImportRequest, check_output, import_files
+from tracekit.trace.importers.watch import Mapped
 
 _PROBLEMS_SHOWN = 20
 _AUTO = "any"
@@ -80,6 +83,13 @@ def _command(name: str, about: str, kind: str | None, *, hidden: bool = False) -
     )
     @click.option("--controller-flags", metavar="FLAGS", help="The controller manager's flags.")
     @click.option("--force", is_flag=True, help="Replace the trace if it exists.")
+    @click.option(
+        "--processes",
+        metavar="N",
+        type=click.IntRange(min=1),
+        help="Use so many processes for large watch logs; the trace is the same.  [default: the "
+        "cores]",
+    )
     def run(
         *,
         files: tuple[str, ...],
@@ -89,6 +99,7 @@ def _command(name: str, about: str, kind: str | None, *, hidden: bool = False) -
         feature_gates: str | None,
         controller_flags: str | None,
         force: bool,
+        processes: int | None,
     ) -> None:
         header = TraceHeader(
             kubernetes_version=parse_version(kubernetes_version),
@@ -97,8 +108,10 @@ def _command(name: str, about: str, kind: str | None, *, hidden: bool = False) -
         )
         target = Path(output)
         check_output(target, force=force)
-        with _progress((*files, *others)) as advance:
-            results = import_files(ImportRequest(files, target, header, kind, others, advance))
+        with _progress((*files, *others)) as advance, _mapped(processes or cores()) as mapped:
+            results = import_files(
+                ImportRequest(files, target, header, kind, others, advance, mapped)
+            )
         report(results, target, recognised=kind is None)
 
 
@@ -119,6 +132,16 @@ for _kind in KINDS:
         _WATCH_HELP if _kind.name == "watch" else f"Import {_kind.about}.",
         _kind.name,
     )
+
+
+@contextmanager
+def _mapped(processes: int) -> Iterator[Mapped]:
+    """What `map` does, in so many processes with this one."""
+    if processes == 1:
+        yield map
+        return
+    with Ahead(processes - 1) as ahead:
+        yield ahead.map
 
 
 @contextmanager

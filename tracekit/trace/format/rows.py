@@ -8,7 +8,7 @@ the rows of one stream fill the same third of the columns; a segment is sorted a
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -17,7 +17,9 @@ from tracekit.trace.format.promised import Typed
 from tracekit.trace.format.schema import COLUMNS, STRUCTS
 from tracekit.trace.format.typed import Lists, columns_of
 
-_BATCH_ROWS = 2048
+#: Rows are turned into Arrow when there are so many, or so much raw text of them.
+_BATCH_ROWS = 8192
+_BATCH_RAW_BYTES = 16 * 1024 * 1024
 _TEXT_TYPE = pa.dictionary(pa.int32(), pa.string())
 
 #: The table in memory: as the schema, with repeating text as dictionaries.
@@ -29,6 +31,16 @@ TypedRow = tuple[int, int | None, str, int | None, bool, bytes | None, Typed]
 _ENVELOPE = ("seq", "stream_pos", "type", "recv_ns", "synthesized", "raw")
 
 
+class States(NamedTuple):
+    """States of one stream in columns: those of `MEMORY_SCHEMA` but for what the writer gives."""
+
+    stream: str
+    batch: pa.RecordBatch
+    #: Where each stands after the position of the next row.
+    places: pa.Array
+    raw_bytes: int
+
+
 class RowBuffer:
     """Rows that are not in a segment yet."""
 
@@ -36,6 +48,7 @@ class RowBuffer:
         self._rows: defaultdict[str | None, list[Row]] = defaultdict(list)
         self._typed: defaultdict[str | None, list[TypedRow]] = defaultdict(list)
         self._unconverted = 0
+        self._unconverted_bytes = 0
         self._batches: list[pa.RecordBatch] = []
         self.rows = 0
         self.raw_bytes = 0
@@ -50,11 +63,23 @@ class RowBuffer:
         self._typed[stream].append(row)
         self._added(raw_bytes)
 
+    def append_states(
+        self, batch: pa.RecordBatch, seqs: pa.Array, position: int, raw_bytes: int
+    ) -> None:
+        """Add states of one stream that are in columns already, from a position in it on."""
+        rows = batch.num_rows
+        told = {"seq": seqs, "stream_pos": pa.array(range(position, position + rows), pa.int64())}
+        arrays = [told[c.name] if c.name in told else batch.column(c.name) for c in COLUMNS]
+        self._batches.append(pa.RecordBatch.from_arrays(arrays, schema=MEMORY_SCHEMA))
+        self.rows += rows
+        self.raw_bytes += raw_bytes
+
     def _added(self, raw_bytes: int) -> None:
         self.rows += 1
         self.raw_bytes += raw_bytes
         self._unconverted += 1
-        if self._unconverted >= _BATCH_ROWS:
+        self._unconverted_bytes += raw_bytes
+        if self._unconverted >= _BATCH_ROWS or self._unconverted_bytes >= _BATCH_RAW_BYTES:
             self._convert()
 
     def take(self) -> pa.Table:
@@ -75,7 +100,7 @@ class RowBuffer:
             self._batch(len(objects), columns | columns_of(stream, objects))
         self._rows.clear()
         self._typed.clear()
-        self._unconverted = 0
+        self._unconverted = self._unconverted_bytes = 0
 
     def _batch(self, rows: int, columns: dict[str, Any]) -> None:
         arrays = [column_of(c.name, columns.get(c.name), rows) for c in COLUMNS]

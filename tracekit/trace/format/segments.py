@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import os
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from tracekit.trace.format.model import LOG_DIR, SEGMENT_SUFFIX, SEQ_DIGITS, WID
 from tracekit.trace.format.opening import names_inside, new_file
 from tracekit.trace.format.schema import COLUMNS, FILE_ORDER, SCHEMA, SORT_KEYS, STRING, Storage
 from tracekit.trace.format.seal import SEAL_KEY, seal_file, unsealed
+from tracekit.trace.format.texts import texts_of
 
 #: A row group is what a reader that wants one job must at least decode; it ends at either.
 ROW_GROUP_ROWS = 16_384
@@ -208,12 +210,14 @@ def write_segment(
     order = sorted_order(table, FILE_ORDER)
     group_rows = rows_a_group(len(raw), raw.nbytes)
     starts = range(0, table.num_rows, group_rows)
+    raw_texts = _Texts(raw)
     with _open_writer(temporary, table.schema, level, groups=len(starts)) as writer:
         for start in starts:
-            part = own_dictionaries(table.take(order.slice(start, group_rows)))
+            rows = order.slice(start, group_rows)
+            part = own_dictionaries(table.take(rows))
             texts = [
-                _gather(raw, order.slice(start + at, min(_ROWS_AT_ONCE, part.num_rows - at)))
-                for at in range(0, part.num_rows, _ROWS_AT_ONCE)
+                raw_texts.at(rows.slice(at, _ROWS_AT_ONCE).to_pylist())
+                for at in range(0, len(rows), _ROWS_AT_ONCE)
             ]
             part = part.set_column(raw_at, "raw", pa.chunked_array(texts, STRING))
             writer.write_table(part, row_group_size=group_rows)
@@ -228,20 +232,35 @@ def rows_a_group(rows: int, raw_bytes: int) -> int:
     return -(-rows // groups)
 
 
-def _gather(chunks: pa.ChunkedArray, rows: pa.Array) -> pa.Array:
-    """Some rows of a column; Arrow's own `take` would first make one array of all chunks."""
-    found = []
-    places = []
-    first = 0
-    for chunk in chunks.chunks:
-        here = pc.and_(
-            pc.greater_equal(rows, pa.scalar(first, rows.type)),
-            pc.less(rows, pa.scalar(first + len(chunk), rows.type)),
-        )
-        found.append(chunk.take(pc.subtract(rows.filter(here), pa.scalar(first, rows.type))))
-        places.append(pc.indices_nonzero(here))
-        first += len(chunk)
-    return pa.concat_arrays(found).take(pc.sort_indices(pa.concat_arrays(places)))
+class _Texts:
+    """The texts of a column in many chunks, by row.
+
+    Arrow's own `take` would first make one array of all chunks.
+    """
+
+    def __init__(self, column: pa.ChunkedArray) -> None:
+        self._firsts: list[int] = []
+        self._chunks: list[tuple[memoryview, memoryview, list[bool] | None]] = []
+        rows = 0
+        for chunk in column.chunks:
+            _, offsets, texts = chunk.buffers()
+            valid = chunk.is_valid().to_pylist() if chunk.null_count else None
+            places = memoryview(offsets or bytes(4)).cast("i")[chunk.offset :]
+            self._firsts.append(rows)
+            self._chunks.append((places, memoryview(texts or b""), valid))
+            rows += len(chunk)
+
+    def at(self, rows: Sequence[int]) -> pa.Array:
+        """The texts of some rows."""
+        found = []
+        valid = []
+        for row in rows:
+            number = bisect_right(self._firsts, row) - 1
+            places, texts, are_valid = self._chunks[number]
+            at = row - self._firsts[number]
+            found.append(texts[places[at] : places[at + 1]])
+            valid.append(are_valid is None or are_valid[at])
+        return texts_of(found, valid)
 
 
 def own_dictionaries(table: pa.Table) -> pa.Table:

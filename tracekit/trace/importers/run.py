@@ -26,7 +26,7 @@ from tracekit.trace.importers.kinds import (
 from tracekit.trace.importers.remote import is_remote_trace, remote_files
 from tracekit.trace.importers.report import ImportResult
 from tracekit.trace.importers.source import LineSource
-from tracekit.trace.importers.watch import WatchImporter
+from tracekit.trace.importers.watch import Mapped, Source, WatchImporter
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.stores.place import is_url
 from tracekit.trace.writing.placing import placed
@@ -48,6 +48,8 @@ class ImportRequest:
     others: Sequence[str] = ()
     #: Told of bytes that were read.
     advance: Advance = lambda _: None
+    #: What `map` does, for who has other processes to do it in.
+    mapped: Mapped = map
 
 
 @dataclass(slots=True)
@@ -84,7 +86,7 @@ def _import(request: ImportRequest, partial: Path) -> list[ImportResult]:
             continue
         assert part.kind is not None  # noqa: S101 - a part is files of a kind, or a trace
         place = partial / ("trace" if alone else f"part-{number}")
-        result = _one(part, place, partial / "scratch", request.header, alone=alone)
+        result = _one(part, place, partial / "scratch", request, alone=alone)
         if skipped:
             result.remarks.append(_skipped(skipped))
             skipped = []
@@ -187,15 +189,15 @@ def _files(name: str) -> Iterator[str]:
 
 
 def _one(
-    part: _Part, place: Path, scratch: Path, header: TraceHeader, *, alone: bool
+    part: _Part, place: Path, scratch: Path, request: ImportRequest, *, alone: bool
 ) -> ImportResult:
     """Import the files of one kind."""
-    kind = part.kind
+    kind, header = part.kind, request.header
     assert kind is not None  # noqa: S101 - the caller looked
     session = {"source": f"import {kind.name}"}
     result = ImportResult(kind.name, beside=not alone)
     if kind.reader is None:
-        _watch(part, place, header, result)
+        _watch(part, place, request, result)
         return result
     reader = kind.reader(scratch, result)
     for source in part.sources:
@@ -221,16 +223,18 @@ def _one(
     return result
 
 
-def _watch(part: _Part, place: Path, header: TraceHeader, result: ImportResult) -> None:
+def _watch(part: _Part, place: Path, request: ImportRequest, result: ImportResult) -> None:
     """Import a watch log, or what can be made into one."""
-    kind = part.kind
+    kind, header = part.kind, request.header
     assert kind is not None  # noqa: S101 - the caller looked
     session = {"source": f"import {kind.name}"}
     maker = kind.lines(result) if kind.lines is not None else None
-    sources: list[Any] = list(part.sources)
+    sources: list[Source] = list(part.sources)
     if maker is not None:
         sources = [_Made(source, maker, kind) for source in part.sources]
-    importer = WatchImporter(lambda: TraceWriter(place, header, session=session), result)
+    importer = WatchImporter(
+        lambda: TraceWriter(place, header, session=session), result, request.mapped
+    )
     try:
         importer.run(sources)
     finally:
@@ -262,12 +266,20 @@ class _Made:
         """How the file ended too early, if it did."""
         return self._source.problem
 
-    def lines(self) -> Iterator[bytes]:
-        """The lines; an error if there are none."""
+    def blocks(self, size: int) -> Iterator[bytes]:
+        """The lines, some at a time; an error if there are none."""
         nothing = True
+        held: list[bytes] = []
+        held_bytes = 0
         for line in self._maker.lines(self._source):
             nothing = False
-            yield line
+            held.append(line)
+            held_bytes += len(line)
+            if held_bytes >= size:
+                yield b"\n".join(held)
+                held, held_bytes = [], 0
+        if held:
+            yield b"\n".join(held)
         if nothing:
             raise wrong_kind(self._source, self._kind)
 

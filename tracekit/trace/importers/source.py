@@ -18,6 +18,9 @@ import zstandard
 from tracekit.errors import TraceFormatError
 
 _CHUNK_BYTES = 256 * 1024
+#: Compressed bytes that are taken apart at a time: what they become, a hundred times as much at
+#: worst, should fit into a processor's cache.
+_PACKED_BYTES = 16 * 1024
 _GZIP_MAGIC = b"\x1f\x8b"
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _BZIP2_MAGIC = b"BZh"
@@ -76,7 +79,40 @@ class LineSource:
 
     def lines(self) -> Iterator[bytes]:
         """Every whole line, without its line break."""
-        yield from self._split()
+        for block in self.blocks(0):
+            yield from block.split(b"\n")
+
+    def blocks(self, size: int) -> Iterator[bytes]:
+        """All whole lines, some at a time: at least so many bytes of them, if there are."""
+        rest: list[bytes] = []
+        held = line_bytes = 0
+        for chunk in self.chunks():
+            end = chunk.rfind(b"\n")
+            if end < 0:
+                rest.append(chunk)
+                line_bytes += len(chunk)
+            else:
+                if held + line_bytes + end < size:
+                    rest.append(chunk)
+                    held += line_bytes + end
+                else:
+                    yield b"".join((*rest, chunk[:end]))
+                    rest, held = [chunk[end + 1 :]], 0
+                line_bytes = len(chunk) - end - 1
+            if line_bytes > _LINE_BYTES_MAX:
+                raise TraceFormatError(
+                    f"{self.name} is not a watch log: it has a line of more than "
+                    f"{_LINE_BYTES_MAX >> 20} MiB; a watch log has one JSON object a line"
+                )
+        whole, broken, last = b"".join(rest).rpartition(b"\n")
+        if broken:
+            yield whole
+        if last.strip():
+            if self.problem is None and last.rstrip().endswith(b"}"):
+                yield last  # no line break at the end of the file, but whole
+                return
+            self.fragment = last
+            self.problem = self.problem or "it ends in the middle of a line"
 
     def _rest(self) -> Iterator[bytes]:
         if self._begun is None:
@@ -99,30 +135,6 @@ class LineSource:
             raise TraceFormatError(f"{self.name} is a directory: name the files in it") from None
         except OSError as error:
             raise TraceFormatError(f"{self.name} cannot be read: {error.strerror}") from error
-
-    def _split(self) -> Iterator[bytes]:
-        rest: list[bytes] = []
-        size = 0
-        for chunk in self.chunks():
-            head, *lines = chunk.split(b"\n")
-            rest.append(head)
-            size += len(head)
-            if lines:
-                yield b"".join(rest)
-                yield from lines[:-1]
-                rest, size = [lines[-1]], len(lines[-1])
-            if size > _LINE_BYTES_MAX:
-                raise TraceFormatError(
-                    f"{self.name} is not a watch log: it has a line of more than "
-                    f"{_LINE_BYTES_MAX >> 20} MiB; a watch log has one JSON object a line"
-                )
-        last = b"".join(rest)
-        if last.strip():
-            if self.problem is None and last.rstrip().endswith(b"}"):
-                yield last  # no line break at the end of the file, but whole
-                return
-            self.fragment = last
-            self.problem = self.problem or "it ends in the middle of a line"
 
     def _chunks(self, file: BinaryIO) -> Iterator[bytes]:
         chunk = file.read(_CHUNK_BYTES)
@@ -149,17 +161,21 @@ class LineSource:
         decompressor = make()
         while chunk:
             self._advance(len(chunk))
-            while chunk:
+            start = 0
+            while start < len(chunk):
                 if decompressor.eof:
-                    if not chunk.strip(b"\0"):
+                    if not chunk[start:].strip(b"\0"):
                         break  # padding
                     decompressor = make()
+                piece = chunk[start : start + _PACKED_BYTES]
+                start += len(piece)
                 try:
-                    yield decompressor.decompress(chunk)
+                    yield decompressor.decompress(piece)
                 except (zlib.error, zstandard.ZstdError, OSError, EOFError) as error:
                     self.problem = f"its compressed data is damaged ({error})"
                     return
-                chunk = decompressor.unused_data if decompressor.eof else b""
+                if decompressor.eof:
+                    start -= len(decompressor.unused_data)
             chunk = file.read(_CHUNK_BYTES)
         if not decompressor.eof:
             self.problem = "its compressed data ends too early"

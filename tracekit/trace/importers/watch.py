@@ -1,22 +1,24 @@
 """`tracekit import watch`: JSON lines of list and watch results become a trace.
 
-One line is `{"recv": ns, "resource": plural, "type": T, "object": {…}}`. Lines are taken one at a
-time, so memory does not grow with the file. Nothing is dropped: a line that cannot be read is kept
-as it is, a cut is marked by gap rows, and everything that looks wrong is counted and said.
+One line is `{"recv": ns, "resource": plural, "type": T, "object": {…}}`. Lines are taken a block at
+a time, so memory does not grow with the file; what a block's states are is found beside this
+(`blocks.py`), what they mean in their order here. Nothing is dropped: a line that cannot be read is
+kept as it is, a cut is marked by gap rows, and everything that looks wrong is counted and said.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Protocol
 
 from tracekit.errors import TraceFormatError
 from tracekit.trace.format.extract import number_of
 from tracekit.trace.format.model import WATCH_LOG_TYPES, Gap, RowType
+from tracekit.trace.importers.blocks import BLOCK_BYTES, Block, parse_block
 from tracekit.trace.importers.envelopes import Frame, State, split_frame, typed_state
 from tracekit.trace.importers.relist import LiveObjects
 from tracekit.trace.importers.report import ImportResult
-from tracekit.trace.importers.source import LineSource
 from tracekit.trace.importers.watchdog import Place, Seen, Watchdog, seen_of
 from tracekit.trace.writing.writer import TraceWriter
 
@@ -25,13 +27,34 @@ _TYPES = {str(row_type): row_type for row_type in WATCH_LOG_TYPES}
 _PROBE_LINES = 1000
 _PROBE_BYTES = 8 * 1024 * 1024
 
+Mapped = Callable[[Callable[[bytes], bytes], Iterable[bytes]], Iterator[bytes]]
+
+
+class Source(Protocol):
+    """Where lines come from."""
+
+    name: str
+    #: The part of a line that a cut left.
+    fragment: bytes
+
+    @property
+    def problem(self) -> str | None:
+        """How it ended too early, once it has ended."""
+
+    def blocks(self, size: int, /) -> Iterator[bytes]:
+        """All whole lines, some at a time."""
+
 
 class WatchImporter:
     """Feeds the lines of several files, in their order, to one writer."""
 
     def __init__(
-        self, open_writer: Callable[[], TraceWriter], result: ImportResult | None = None
+        self,
+        open_writer: Callable[[], TraceWriter],
+        result: ImportResult | None = None,
+        mapped: Mapped = map,
     ) -> None:
+        """`mapped` does what `map` does, maybe with the help of other processes."""
         self._open_writer = open_writer
         self._writer: TraceWriter | None = None
         self._watchdog = Watchdog()
@@ -39,8 +62,13 @@ class WatchImporter:
         self.result = result or ImportResult()
         #: Streams that a cut interrupted -> why; the gap row is due when they come back.
         self._interrupted: dict[str, str] = {}
+        self._mapped = mapped
+        #: Whether the file that is read is known to be a watch log, and its lines before that.
+        self._recognised = False
+        self._held: list[tuple[bytes, str]] = []
+        self._held_bytes = 0
 
-    def run(self, sources: Sequence[LineSource]) -> ImportResult:
+    def run(self, sources: Sequence[Source]) -> ImportResult:
         """Import the sources; the writer is opened only when there is something to write."""
         for source in sources:
             self._file(source)
@@ -59,33 +87,76 @@ class WatchImporter:
         if self._writer is not None:
             self._writer.abandon()
 
-    def _file(self, source: LineSource) -> None:
-        held: list[tuple[bytes, str]] = []
-        held_bytes = 0
-        recognised = False
-        for number, line in enumerate(source.lines(), 1):
-            found: State | Frame | str | None = typed_state(line)
-            if found is None:
-                if not line.strip():
-                    continue
-                found = read_line(line)
-            if isinstance(found, str):
-                if recognised:
-                    self._unparsed([(line, found)])
-                    continue
-                held.append((line, found))
-                held_bytes += len(line)
-                if len(held) >= _PROBE_LINES or held_bytes > _PROBE_BYTES:
-                    raise not_a_watch_log(source, held)
-                continue
-            if not recognised:
-                recognised = True
-                self._unparsed(held)
-            self._row(found, Place(source.name, number))
-        if not recognised:
-            raise not_a_watch_log(source, held)
+    def _file(self, source: Source) -> None:
+        self._recognised, self._held, self._held_bytes = False, [], 0
+        before = 0
+        for block in self._blocks(source):
+            self._block(block, source, before)
+            before += block.lines
+        if not self._recognised:
+            raise not_a_watch_log(source, self._held)
         if source.problem is not None:
             self._cut(source)
+
+    def _blocks(self, source: Source) -> Iterator[Block]:
+        taken: deque[bytes] = deque()
+
+        def blocks() -> Iterator[bytes]:
+            for block in source.blocks(BLOCK_BYTES):
+                taken.append(block)
+                yield block
+
+        for parsed in self._mapped(parse_block, blocks()):
+            yield Block(taken.popleft(), parsed)
+
+    def _block(self, block: Block, source: Source, before: int) -> None:
+        """Take the lines of a block in; so many were before it."""
+        watchdog, objects, streams = self._watchdog, self._objects, self.result.streams
+        first = 0  # of the states that are looked at and not written yet
+        seq = self._writer.next_seq if self._writer is not None else 0  # of line 0, were all states
+        for at, seen in enumerate(block.seen):
+            place = Place(source.name, before + at + 1)
+            if seen is None or not self._recognised or seen.stream in self._interrupted:
+                self._states(block, first, at)
+                first = at + 1
+                self._line(block.texts[at], source, place)
+                seq = self._writer.next_seq - first if self._writer is not None else 0
+                continue
+            watchdog.look(seen, place)
+            watchdog.seen(seen)
+            objects.seen(seen.stream, seen.type, seen.uid, seq + at)
+            streams[seen.stream] += 1
+        self._states(block, first, block.lines)
+
+    def _states(self, block: Block, first: int, last: int) -> None:
+        """Write the states in some lines, before which nothing else stands."""
+        writer = self._out() if first < last else None
+        while writer is not None and first < last:
+            end = block.fitting(first, last, *writer.room())
+            writer.append_states(*block.states(first, end))
+            first = end
+
+    def _line(self, line: bytes, source: Source, place: Place) -> None:
+        """Take one line in, whatever it is."""
+        found: State | Frame | str | None = typed_state(line)
+        if found is None:
+            if not line.strip():
+                return
+            found = read_line(line)
+        if not isinstance(found, str):
+            if not self._recognised:
+                self._recognised = True
+                self._unparsed(self._held)
+                self._held = []
+            self._row(found, place)
+            return
+        if self._recognised:
+            self._unparsed([(line, found)])
+            return
+        self._held.append((line, found))
+        self._held_bytes += len(line)
+        if len(self._held) >= _PROBE_LINES or self._held_bytes > _PROBE_BYTES:
+            raise not_a_watch_log(source, self._held)
 
     def _unparsed(self, lines: Iterable[tuple[bytes, str]]) -> None:
         for line, reason in lines:
@@ -144,7 +215,7 @@ class WatchImporter:
         self._out().gap(gap)
         self.result.gaps += 1
 
-    def _cut(self, source: LineSource) -> None:
+    def _cut(self, source: Source) -> None:
         if source.fragment:
             self._unparsed([(source.fragment, "the file ends within this line")])
         self.result.problems[f"{source.name} is cut off: {source.problem}"] += 1
@@ -173,7 +244,7 @@ def receive_time(envelope: dict[str, Any]) -> int | None:
     return recv if type(recv) is int and 0 <= recv < 2**63 else None
 
 
-def not_a_watch_log(source: LineSource, held: Sequence[tuple[bytes, str]]) -> TraceFormatError:
+def not_a_watch_log(source: Source, held: Sequence[tuple[bytes, str]]) -> TraceFormatError:
     """The sentence for a file that is something else."""
     if not held:
         if source.problem is not None:

@@ -8,12 +8,13 @@ can be lost by a kill or a power cut, and what was not flushed is at most a temp
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
 import orjson
+import pyarrow.compute as pc
 
 from tracekit import __version__
 from tracekit.errors import TraceFormatError
@@ -39,7 +40,7 @@ from tracekit.trace.format.plain import (
     write_plain_segment,
 )
 from tracekit.trace.format.promised import Typed
-from tracekit.trace.format.rows import RowBuffer
+from tracekit.trace.format.rows import RowBuffer, States
 from tracekit.trace.format.segments import (
     SEGMENT_RAW_BYTES,
     SEGMENT_ROWS,
@@ -50,6 +51,7 @@ from tracekit.trace.format.segments import (
 )
 from tracekit.trace.format.typed import decoded
 from tracekit.trace.reading.files import SegmentFile
+from tracekit.trace.writing.beside import Beside
 from tracekit.trace.writing.compact import Compactor
 from tracekit.trace.writing.lock import TraceLock
 from tracekit.trace.writing.tail import stream_positions
@@ -91,6 +93,7 @@ class TraceWriter:
         self._compactor = Compactor(
             path, rows_max=segment_rows, raw_bytes_max=segment_raw_bytes, level=level
         )
+        self._beside = Beside()
         self._last_ns: int | None = None
         exists = (path / HEADER_NAME).exists()
         if path.exists() and not (append and exists) and (not path.is_dir() or any(path.iterdir())):
@@ -211,6 +214,27 @@ class TraceWriter:
         buffer.append_typed(stream, row, len(raw))
         return self._added()
 
+    def room(self) -> tuple[int, int]:
+        """How many rows the open segment still takes, and how much raw text."""
+        buffer = self._buffer
+        return self._segment_rows - buffer.rows, self._segment_raw_bytes - buffer.raw_bytes
+
+    def append_states(self, parts: Sequence[States], last_ns: int) -> None:
+        """Add states that are in columns already, no more than there is `room` for.
+
+        `last_ns` is the time of the last of them.
+        """
+        buffer = self._buffer
+        if type(buffer) is not RowBuffer:
+            raise TypeError("the trace was opened as plain")
+        self._last_ns = last_ns
+        for stream, batch, places, raw_bytes in parts:
+            position = self._stream_next.get(stream, 0)
+            self._stream_next[stream] = position + batch.num_rows
+            buffer.append_states(batch, pc.add(places, self._next_seq), position, raw_bytes)
+        self._next_seq += sum(part.batch.num_rows for part in parts)
+        self._flush_if_full()
+
     def append_plain(
         self,
         stream: str,
@@ -310,36 +334,50 @@ class TraceWriter:
         """Count the row that is in the buffer now; its position."""
         seq = self._next_seq
         self._next_seq = seq + 1
-        buffer = self._buffer
-        if buffer.rows >= self._segment_rows or buffer.raw_bytes >= self._segment_raw_bytes:
-            self.flush(level=self._level)
+        self._flush_if_full()
         return seq
 
+    def _flush_if_full(self) -> None:
+        buffer = self._buffer
+        if buffer.rows >= self._segment_rows or buffer.raw_bytes >= self._segment_raw_bytes:
+            self._beside.begin(self._taken(self._level))
+
     def flush(self, *, level: int = FLUSH_LEVEL) -> Segment | None:
-        """Make all rows so far durable as one segment; None if there is nothing new."""
-        rows = self._buffer.rows
-        if rows == 0:
-            return None
+        """Make all rows so far durable; the segment of the last, None if all of them were."""
+        write = self._taken(level) if self._buffer.rows else None
+        self._beside.wait()
+        return None if write is None else write()
+
+    def _taken(self, level: int) -> Callable[[], Segment]:
+        """Take the rows out of the buffer: what is to be done for them to be durable.
+
+        It is called once, and after what was taken before is durable.
+        """
+        held = [self._buffer.take()]
         last = self._next_seq - 1
-        first, identity = last - rows + 1, self._identity
-        if self._plain:
-            table = self._buffer.take()
-            segment = write_plain_segment(
-                self.path, table, first=first, last=last, identity=identity
-            )
-        else:
-            segment = write_segment(
-                # Not held in a variable here: `write_segment` frees it as soon as it can.
-                self.path,
-                self._buffer.take(),
-                first=first,
-                last=last,
-                level=level,
-                identity=identity,
-            )
-        self._identity = identity or SegmentFile(segment).identity
-        write_manifest(self.path, Manifest(last + 1, self._identity))
-        return segment
+        first = last - held[0].num_rows + 1
+
+        def write() -> Segment:
+            identity = self._identity
+            if self._plain:
+                segment = write_plain_segment(
+                    self.path, held.pop(), first=first, last=last, identity=identity
+                )
+            else:
+                segment = write_segment(
+                    # Held by no variable: `write_segment` frees it as soon as it can.
+                    self.path,
+                    held.pop(),
+                    first=first,
+                    last=last,
+                    level=level,
+                    identity=identity,
+                )
+            self._identity = identity or SegmentFile(segment).identity
+            write_manifest(self.path, Manifest(last + 1, self._identity))
+            return segment
+
+        return write
 
     def compact(self) -> bool:
         """Merge some small segments of the flushes so far; whether there was something to merge.
@@ -361,6 +399,7 @@ class TraceWriter:
 
     def abandon(self) -> None:
         """Give the trace free without flushing what is left."""
+        self._beside.end()
         self._lock.release()
 
     def __enter__(self) -> Self:

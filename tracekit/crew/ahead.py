@@ -1,0 +1,93 @@
+"""Working ahead: the results of one task after the other, made by processes of this machine.
+
+The work is a function of the task alone, so that who does it shows nowhere in the results.
+"""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import signal
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from typing import Final, Self, TypeVar
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+#: Tasks that are done here first: for a few no process is worth its beginning.
+_FEW: Final = 2
+
+
+class Ahead:
+    """A number of processes, begun with the third task; `close` ends them, as `with` does."""
+
+    def __init__(self, processes: int) -> None:
+        self._processes = processes
+        self._pool: ProcessPoolExecutor | None = None
+        self._ready: list[Future[None]] = []
+        self._few = _FEW
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+            self._pool = None
+
+    def map(self, work: Callable[[A], B], tasks: Iterable[A]) -> Iterator[B]:
+        """The results in the order of the tasks, of which no more are taken than are needed.
+
+        What a process was doing when it died is done here, and so is all that comes after it.
+        """
+        asked: deque[tuple[A, Future[B]]] = deque()
+        for task in tasks:
+            if self._has_begun(work):
+                asked.append((task, self._submitted(work, task)))
+                if len(asked) > self._processes + 1:
+                    yield _result(work, *asked.popleft())
+            else:
+                yield work(task)
+        while asked:
+            yield _result(work, *asked.popleft())
+
+    def _has_begun(self, work: Callable[[A], B]) -> bool:
+        """Whether a process is there; the first are begun when there is enough to do."""
+        if self._few:
+            self._few -= 1
+            return False
+        if self._pool is None:
+            context = multiprocessing.get_context("spawn")
+            self._pool = ProcessPoolExecutor(self._processes, context, _leave_to_the_parent)
+            self._ready = [self._pool.submit(_import, work) for _ in range(self._processes)]
+        return any(future.done() for future in self._ready)
+
+    def _submitted(self, work: Callable[[A], B], task: A) -> Future[B]:
+        assert self._pool is not None  # noqa: S101 - it has begun
+        try:
+            return self._pool.submit(work, task)
+        except BrokenProcessPool as error:
+            broken: Future[B] = Future()
+            broken.set_exception(error)
+            return broken
+
+
+def _leave_to_the_parent() -> None:
+    """An interrupt ends the parent, which ends these."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _import(work: Callable[[A], B]) -> None:
+    """Whoever is given the work has imported what it needs, and keeps it."""
+    del work
+    gc.freeze()
+
+
+def _result(work: Callable[[A], B], task: A, future: Future[B]) -> B:
+    try:
+        return future.result()
+    except BrokenProcessPool:
+        return work(task)
