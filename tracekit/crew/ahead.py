@@ -18,11 +18,11 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 #: Tasks that are done here first: for a few no process is worth its beginning.
-_FEW: Final = 2
+_FEW: Final = 6
 
 
 class Ahead:
-    """A number of processes, begun with the third task; `close` ends them, as `with` does."""
+    """A number of processes, begun when a few tasks are done; they end with the `with`."""
 
     def __init__(self, processes: int) -> None:
         self._processes = processes
