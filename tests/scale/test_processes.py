@@ -92,11 +92,13 @@ def test_what_belongs_together_is_in_one_unit_and_all_is_in_some(reader: TraceRe
     objects = Judge(reader, resolve_era(reader, None, None)).objects
     assert set(objects.jobs) <= {job for family in found for job in family.jobs}
     assert sorted(key for f in found for key in f.cron_jobs) == sorted(objects.cronjobs)
-    units = cut(found, 5)
-    assert sorted(o for u in units for o in u.objects) == sorted(
-        o for f in found for o in f.objects
-    )
-    assert [u.rows for u in units] == sorted((u.rows for u in units), reverse=True)
+    for small_last in (False, True):
+        units = cut(found, 5, small_last=small_last)
+        assert sorted(o for u in units for o in u.objects) == sorted(
+            o for f in found for o in f.objects
+        )
+        assert [u.rows for u in units] == sorted((u.rows for u in units), reverse=True)
+    assert len(units) > len(cut(found, 5))
 
 
 @pytest.fixture(scope="module")

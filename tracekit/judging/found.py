@@ -55,7 +55,7 @@ def encoded(found: Found, others: Sequence[Judgement]) -> bytes:
     """As it is sent and kept: a Parquet file of the other judgements, with the rest beside it."""
     told = {name: _plain_told(one) for name, one in found.others.items()}
     plain = replace(found, judgements=_plain(found.judgements), others=told)
-    beside = {_BESIDE: base64.b85encode(zlib.compress(msgspec.msgpack.encode(plain), 1))}
+    beside = {_BESIDE: base64.b64encode(zlib.compress(msgspec.msgpack.encode(plain), 1))}
     rows = kept_table(others).replace_schema_metadata(beside)
     sink = pa.BufferOutputStream()
     pq.write_table(rows, sink, compression="zstd")
@@ -71,7 +71,7 @@ def decoded(content: bytes) -> tuple[Found, pa.Table]:
     try:
         rows = pq.read_table(pa.BufferReader(content), use_threads=False)
         beside = (rows.schema.metadata or {})[_BESIDE]
-        packed = zlib.decompress(base64.b85decode(beside))
+        packed = zlib.decompress(base64.b64decode(beside))
         found = msgspec.msgpack.decode(packed, type=Found)
         types = told_types()
         found.others = {

@@ -263,7 +263,8 @@ class Pieces:
         else:  # the same for any crew: another one may go on with it
             pieces = -(-self.reader.rows // _PART_ROWS)
         lost = {(failure.namespace, failure.name) for failure in self.failures}
-        units = cut([f for f in self._families if not lost.intersection(f.objects)], pieces)
+        left = [f for f in self._families if not lost.intersection(f.objects)]
+        units = cut(left, pieces, small_last=self.kept is None)
         there = self.kept[0].names(self.kept[1]) if self.kept is not None else frozenset()
         known = [unit for unit in units if part_name(unit) in there]
         new = [unit for unit in units if part_name(unit) not in there]

@@ -23,6 +23,9 @@ from tracekit.trace.reading.selection import Keys, Selection
 Key = tuple[str, str]
 #: What a Job costs besides its rows, as so many rows.
 _JOB_ROWS: Final = 8
+#: Which share of the rows is cut smaller, one in so many, and into how many times as many units.
+_LAST: Final = 8
+_SMALLER: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,23 +136,30 @@ def _counted(table: pa.Table, names: Sequence[str]) -> Iterator[tuple[Any, ...]]
     yield from zip(*(counts[name].to_pylist() for name in (*names, "count_all")), strict=True)
 
 
-def cut(found: Sequence[Unit], pieces: int) -> list[Unit]:
-    """Families in about so many units of equal size, the largest first."""
-    each = max(1, -(-sum(unit.rows for unit in found) // max(1, pieces)))
+def cut(found: Sequence[Unit], pieces: int, *, small_last: bool = False) -> list[Unit]:
+    """Families in about so many units of equal size, the largest first.
+
+    `small_last`: a share of them in smaller ones: when one process is done, the others soon are.
+    """
+    rows = sum(unit.rows for unit in found)
+    each = max(1, -(-rows // max(1, pieces)))
     units = [unit for unit in found if unit.rows >= each]
-    units += _packed((unit for unit in found if unit.rows < each), each)
+    small = [unit for unit in found if unit.rows < each]
+    units += _packed(small, each, sum(unit.rows for unit in small) // _LAST if small_last else 0)
     return sorted(units, key=lambda unit: -unit.rows)
 
 
-def _packed(found: Iterable[Unit], each: int) -> Iterator[Unit]:
+def _packed(found: Iterable[Unit], each: int, last_rows: int) -> Iterator[Unit]:
+    """Small families together; `last_rows` of them in smaller units, which come last."""
     held: list[Unit] = []
-    rows = 0
+    rows = done = 0
     for unit in found:
-        if held and rows + unit.rows > each:
+        if held and rows + unit.rows > (each if done >= last_rows else each // _SMALLER):
             yield _joined(held)
             held, rows = [], 0
         held.append(unit)
         rows += unit.rows
+        done += unit.rows
     if held:
         yield _joined(held)
 

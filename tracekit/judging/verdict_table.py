@@ -11,6 +11,8 @@ import base64
 import zlib
 from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
+from itertools import repeat
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Self
 
 import orjson
@@ -20,7 +22,15 @@ import pyarrow.parquet as pq
 
 from tracekit.compare.fields import FieldDifference
 from tracekit.judging.kept import KeptWriter, open_kept
-from tracekit.verdict import Assumption, Judgement, ObjectRef, Reason, Verdict, in_order
+from tracekit.verdict import (
+    DIVERGENT,
+    Assumption,
+    Judgement,
+    ObjectRef,
+    Reason,
+    Verdict,
+    in_order,
+)
 
 if TYPE_CHECKING:
     from tracekit.diff.report import DiffReport
@@ -72,30 +82,36 @@ _PLAIN = ("action", "time_ns", "resource_version", "subject", "why", "lag_observ
           "forced", "ambiguous", "silent_syncs")  # fmt: skip
 _WHERE = ("kind", "namespace", "name", "uid")
 _ORDER = ("time_ns", "namespace", "name", "resource_version", "action", "subject")
+#: What is taken of a judgement as it is, all at once: there are many.
+_NAMES = ("controller", "verdict", "reason", "fields", "assumptions", *_PLAIN, *_WHERE)
+_ENTRIES = attrgetter(*(f"object.{name}" if name in _WHERE else name for name in _NAMES))
+_VERDICTS = {verdict: verdict.value for verdict in Verdict}
 _READ = ("controller", "verdict", "reason", "told", *_WHERE, *_PLAIN)
 
 
 def verdict_table(judgements: Sequence[Judgement]) -> pa.Table:
     """Judgements as a table; the column `trace` is empty."""
-    columns: dict[str, list[Any]] = {
+    entries = zip(*map(_ENTRIES, judgements), strict=True) if judgements else repeat(())
+    columns: dict[str, Sequence[Any]] = dict(zip(_NAMES, entries, strict=False))
+    columns |= {
         "trace": [""] * len(judgements),
-        "controller": [j.controller for j in judgements],
-        "verdict": [j.verdict.value for j in judgements],
-        "divergent": [j.divergent for j in judgements],
-        "reason": [j.reason.value if j.reason is not None else None for j in judgements],
-        "fields": [
-            [
-                {"path": f.path, "expected": _json(f.expected), "observed": _json(f.observed)}
-                for f in j.fields
-            ]
-            for j in judgements
+        "verdict": [_VERDICTS[verdict] for verdict in columns["verdict"]],
+        "divergent": [verdict in DIVERGENT for verdict in columns["verdict"]],
+        "reason": [reason and reason.value for reason in columns["reason"]],
+        "fields": [_differing(found) if found else () for found in columns["fields"]],
+        "assumptions": [
+            [held._asdict() for held in found] if found else () for found in columns["assumptions"]
         ],
-        "assumptions": [[a._asdict() for a in j.assumptions] for j in judgements],
     }
-    columns |= {name: [getattr(j, name) for j in judgements] for name in _PLAIN}
-    columns |= {name: [getattr(j.object, name) for j in judgements] for name in _WHERE}
     arrays = [pa.array(columns[field.name], field.type) for field in VERDICT_SCHEMA]
     return pa.table(arrays, schema=VERDICT_SCHEMA)
+
+
+def _differing(found: Sequence[FieldDifference]) -> list[dict[str, str]]:
+    return [
+        {"path": f.path, "expected": _json(f.expected), "observed": _json(f.observed)}
+        for f in found
+    ]
 
 
 def kept_table(judgements: Sequence[Judgement]) -> pa.Table:
@@ -179,7 +195,7 @@ def _told(judgement: Judgement) -> str | None:
 
 
 def _packed(jobs: list[tuple[str, str]]) -> str:
-    return base64.b85encode(zlib.compress(orjson.dumps(jobs))).decode()
+    return base64.b64encode(zlib.compress(orjson.dumps(jobs))).decode()
 
 
 class KeptVerdicts:
@@ -196,7 +212,7 @@ class KeptVerdicts:
         packed = (self._file.metadata.metadata or {})[_JOBS_KEY.encode()]
         return [
             (namespace, name)
-            for namespace, name in orjson.loads(zlib.decompress(base64.b85decode(packed)))
+            for namespace, name in orjson.loads(zlib.decompress(base64.b64decode(packed)))
         ]
 
     def table(self) -> pa.Table:

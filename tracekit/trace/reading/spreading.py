@@ -8,6 +8,7 @@ processes share the reading of a trace, in whatever order its rows lie.
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +22,9 @@ from tracekit.trace.format.segments import own_dictionaries
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.reading.selection import Keys, joined_keys
 
+#: Rows that lie beside each other in a segment are cut out of it; where runs are shorter than this,
+#: on average, the rows are sorted first.
+_RUN_ROWS = 16
 _PACKED = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
@@ -75,19 +79,23 @@ class Wanters:
         """What each of them wants of some rows; the rows of no Job may be wanted by several."""
         jobs, owners = self._own
         whose = owners.take(pc.index_in(joined_keys(table).combine_chunks(), value_set=jobs))
-        order = pc.sort_indices(whose)  # those of nobody come last
-        counts = {row["values"]: row["counts"] for row in whose.value_counts().to_pylist()}
-        loose = table.filter(pc.is_null(table["job"]))
+        runs = pc.run_end_encode(whose)
+        if len(runs.values) * _RUN_ROWS > table.num_rows:
+            order = pc.sort_indices(whose)
+            table, runs = table.take(order), pc.run_end_encode(whose.take(order))
+        own: dict[int, list[pa.Table]] = defaultdict(list)
         start = 0
+        for number, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
+            if number is not None:
+                own[number].append(table.slice(start, end - start))
+            start = end
+        loose = table.filter(pc.is_null(table["job"]))
         for number, keys in enumerate(self.keys):
-            count = counts.get(number, 0)
-            own = table.take(order.slice(start, count))
-            start += count
-            beside = loose.filter(
-                pc.is_in(loose["namespace"], value_set=pa.array(keys.namespaces, pa.string()))
-            )
-            if own.num_rows or beside.num_rows:
-                yield number, pa.concat_tables([own, beside]).unify_dictionaries()
+            if loose.num_rows and keys.namespaces:
+                wanted = pa.array(keys.namespaces, pa.string())
+                own[number].append(loose.filter(pc.is_in(loose["namespace"], value_set=wanted)))
+            if own[number] and (found := pa.concat_tables(own[number])).num_rows:
+                yield number, found.combine_chunks()
 
     def write(
         self, reader: TraceReader, stretch: Stretch, columns: Sequence[str], folder: Path
@@ -97,14 +105,14 @@ class Wanters:
         tables = list(reader.stretch(stretch.first, stretch.end, names))
         if not any(table.num_rows for table in tables):
             return []
-        whole = pa.concat_tables(tables).unify_dictionaries().combine_chunks()
+        whole = pa.concat_tables(tables).unify_dictionaries()
         path = folder / f"rows-{stretch.first}.arrow"
         temporary = path.with_name(f"{path.name}.{os.getpid()}")
         found: list[Portion] = []
         with temporary.open("wb") as out:
             for number, table in self.portions(whole):
                 sink = pa.BufferOutputStream()
-                held = own_dictionaries(table.combine_chunks())
+                held = own_dictionaries(table)
                 with pa.ipc.new_stream(sink, held.schema, options=_PACKED) as writer:
                     writer.write_table(held)
                 content = sink.getvalue()
