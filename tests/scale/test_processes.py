@@ -19,7 +19,7 @@ from tracekit.crew.tasks import Done, Lost
 from tracekit.diff.report import DiffReport
 from tracekit.judging import pieces
 from tracekit.judging.judged import Asked, Judge, resolve_era
-from tracekit.judging.units import cut, families
+from tracekit.judging.units import Unit, cut, families
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.writing.whole import compact_in_place
 
@@ -98,7 +98,14 @@ def test_what_belongs_together_is_in_one_unit_and_all_is_in_some(reader: TraceRe
             o for f in found for o in f.objects
         )
         assert [u.rows for u in units] == sorted((u.rows for u in units), reverse=True)
-    assert len(units) > len(cut(found, 5))
+
+
+def test_the_last_units_are_smaller() -> None:
+    found = [Unit((("ns", f"job-{number:03}"),), (), 10) for number in range(160)]
+    sizes = [unit.rows for unit in cut(found, 16, small_last=True)]
+    assert sizes[:14] == [100] * 14
+    assert set(sizes[14:]) == {20}
+    assert sum(sizes) == 1600
 
 
 @pytest.fixture(scope="module")

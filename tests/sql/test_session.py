@@ -14,9 +14,11 @@ import pytest
 
 import tracekit
 from tracekit.errors import TraceFormatError, TracekitError, UsageError
+from tracekit.judging import verdict_table
 from tracekit.judging.judged import Judge
 from tracekit.report.html.data import report_data
 from tracekit.sql import computed
+from tracekit.sql.chosen import Chosen
 from tracekit.sql.messages import QueryError
 from tracekit.sql.session import Session
 from tracekit.trace.format.model import TraceHeader
@@ -402,3 +404,39 @@ def test_a_process_zone_that_is_none_is_one_sentence(trace_path) -> None:
         Session([trace_path("v1.34.4-all")], process_zone="Mars/Olympus").table(
             "SELECT * FROM cron_ticks"
         )
+
+
+def test_many_verdicts_answer_where_they_are_kept_as_few_do_in_memory(
+    trace_path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACEKIT_CACHE_DIR", str(tmp_path / "cache"))
+    paths = [trace_path("v1.36.3-churn7"), trace_path("v1.36.3-restart")]
+    queries = ("SELECT * FROM verdicts ORDER BY ALL", "SELECT * FROM controller_lag ORDER BY ALL")
+    held = Session(paths)
+    expected = [held.table(query) for query in queries]
+    lasting = held.rows("SELECT count(*) AS n FROM internal._verdicts")
+    monkeypatch.setattr(verdict_table, "_SORTED_ROWS", 1_000)  # one is over it, one is not
+    session = Session(paths)
+    assert [session.table(query) for query in queries] == expected
+    assert session.rows("SELECT count(*) AS n FROM internal._verdicts") == lasting
+    assert session.connection.execute(
+        "SELECT count(*) FROM internal._verdicts_held"
+    ).fetchall() not in ([(0,)], [(lasting[0]["n"],)])
+    chosen = Chosen(namespace=expected[0]["namespace"][0].as_py())
+    of_it = Session(paths, chosen=chosen).table("SELECT count(*) AS n FROM verdicts").to_pylist()
+    assert of_it == session.rows(
+        "SELECT count(*) AS n FROM verdicts WHERE namespace = $namespace",
+        namespace=chosen.namespace,
+    )
+
+
+def test_a_query_that_needs_more_memory_than_it_may_says_what_to_do(
+    trace_path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACEKIT_SQL_MEMORY", "30MiB")
+    session = Session([trace_path("v1.36.3-churn7")])
+    with pytest.raises(QueryError, match="set TRACEKIT_SQL_MEMORY=4GiB, or ask about less"):
+        session.table("SELECT list(a.raw || b.raw) FROM observations a, observations b")
+    monkeypatch.setenv("TRACEKIT_SQL_MEMORY", "plenty")
+    with pytest.raises(UsageError, match="TRACEKIT_SQL_MEMORY=plenty is no amount of memory"):
+        Session([trace_path("v1.36.3-churn7")])

@@ -38,7 +38,9 @@ class VerdictsQuestion:
         era = resolve_era(reader, *rules)
         judge = Judge(reader, era, kept_as=verdicts_key(reader.snapshot, *rules))
         sink = pa.BufferOutputStream()
-        pq.write_table(judge.verdict_table(), sink, compression="zstd")
+        with pq.ParquetWriter(sink, VERDICT_SCHEMA, compression="zstd") as writer:
+            for table in judge.verdict_tables():
+                writer.write_table(table)
         table = base64.b64encode(sink.getvalue()).decode()
         return {"problems": reader.problems, "warnings": list(era.warnings), "table": table}
 

@@ -6,7 +6,7 @@ all judge through here, so that the same trace has the same verdicts everywhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -246,7 +246,7 @@ class Judge:
         if asked.times:  # which Jobs are of a time is seen by their judgements
             return self.report(asked)
         controllers, key = self._checked(asked)
-        report, known = DiffReport(self._reader.rows), self._known
+        report, known = DiffReport(self._reader.rows), self.kept
         counts = _Counts(report, _Part(asked, key), controllers)
         if known is None:
             self._engine.judge_into(counts)
@@ -262,7 +262,7 @@ class Judge:
         return _enough(report, asked)
 
     @cached_property
-    def _known(self) -> KeptVerdicts | None:
+    def kept(self) -> KeptVerdicts | None:
         """All verdicts, as this machine keeps them; None if it has no place, or the trace is lossy.
 
         Verdicts are kept under the checksums of the trace, so that its bytes must still fit these.
@@ -284,11 +284,12 @@ class Judge:
             known = load_verdicts(self._kept_as)
         return known
 
-    def verdict_table(self) -> pa.Table:
-        """All judgements, with the columns of the view `verdicts`."""
-        if self._known is not None:
-            return self._known.table()
-        return verdict_table(self.report().judgements)
+    def verdict_tables(self) -> Iterator[pa.Table]:
+        """All judgements, with the columns of the view `verdicts`, so many at a time."""
+        if self.kept is not None:
+            yield from self.kept.tables()
+        else:
+            yield verdict_table(self.report().judgements)
 
     def _checked(self, asked: Asked) -> tuple[tuple[str, ...], tuple[str, str] | None]:
         """The controllers and the object that are asked for, if they are there."""
@@ -313,7 +314,7 @@ class Judge:
 
         It costs no more than to judge the trace, and little once that is done.
         """
-        kept = self._engine.job(namespace, name, alone=self._known is not None)
+        kept = self._engine.job(namespace, name, alone=self.kept is not None)
         if kept is None:
             return None
         mine = tuple(j for j in self.about("Job", namespace, name) if j.controller == "job")
@@ -327,7 +328,7 @@ class Judge:
         self, controllers: Sequence[str], namespace: str | None, name: str | None
     ) -> DiffReport:
         """What was found of some controllers; at least all of a namespace, and about a name."""
-        report, known = DiffReport(self._reader.rows), self._known
+        report, known = DiffReport(self._reader.rows), self.kept
         if known is not None:
             report.judgements = known.judgements(controllers, namespace, name)
             report.jobs += known.jobs if "job" in controllers else ()

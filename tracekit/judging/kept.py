@@ -41,14 +41,14 @@ _BYTES_MAX = 4 << 30
 _DATA_PACKAGES = ("tzdata",)
 
 
-def open_kept(key: str) -> pq.ParquetFile | None:
-    """What was kept under the key; None if there is nothing that can be believed."""
+def open_kept(key: str) -> tuple[Path, pq.ParquetFile] | None:
+    """What was kept under the key, and where; None if there is nothing that can be believed."""
     with suppress(OSError, RuntimeError, pa.ArrowException):
         for path in (cache_folder() / _FOLDER).glob(f"{key}.*{_SUFFIX}"):
             file = path.open("rb")
             if path.name == _name(key, _digest(file)):
                 os.utime(path)  # used just now
-                return pq.ParquetFile(pa.PythonFile(file, mode="r"))
+                return path, pq.ParquetFile(pa.PythonFile(file, mode="r"))
             file.close()
     return None
 

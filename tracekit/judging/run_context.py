@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
+from heapq import merge
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -29,8 +30,10 @@ _REFUSED = 400
 #: So many Events wait at most to be posted; what comes while so many do is dropped (client-go,
 #: tools/record/event.go: maxQueuedEvents, DropIfChannelFull).
 MAX_QUEUED_EVENTS = 1000
+#: Events that are Python objects at a time.
+_AT_A_TIME = 10_000
 #: What of an Event is looked at.
-TOLD = ("recv_ns", "last_ns", "count", "reason", "message", "namespace")
+TOLD = ("seq", "recv_ns", "last_ns", "count", "reason", "message", "namespace")
 _REFUSALS = ("FailedCreate", "FailedDelete")
 _FULL = f"{MAX_QUEUED_EVENTS:,} Events waited to be posted: those that came then were dropped"
 #: How the API server says that a webhook or an admission policy refused, or could not be asked.
@@ -59,7 +62,8 @@ def run_context_of(reader: TraceReader) -> RunContext:
     end_ns = end_of(streams)
     restarts = (*_restarts(reader, end_ns), *_successions(reader))
     told = Told()
-    told.add(_told(reader))
+    for events in reader.batches((*TOLD, "component"), streams=["events"]):
+        told.add(events.filter(pc.equal(events["component"], COMPONENT)))
     missing = _not_recorded(reader, {stream.stream for stream in streams})
     partial = any(reader.header.scope.get(part) for part in _PARTIAL)
     return RunContext(
@@ -153,13 +157,12 @@ def _renewed_ns(reader: TraceReader) -> int | None:
 def _restarts(reader: TraceReader, end_ns: int) -> tuple[Outage, ...]:
     """Times in which the lease of the controller manager changed hands, or ran out at the end."""
     columns = ("recv_ns", "name", "holder", "rv", "lease_duration_s")
-    rows = reader.table(
-        columns, streams=["leases"], namespace=CONTROLLER_MANAGER_LEASE_NAMESPACE
-    ).to_pylist()
+    leases = reader.table(columns, streams=["leases"], namespace=CONTROLLER_MANAGER_LEASE_NAMESPACE)
+    rows = leases.filter(pc.equal(leases["name"], CONTROLLER_MANAGER_LEASE)).to_pylist()
     found: list[Outage] = []
     before: dict[str, object] | None = None
     for row in rows:
-        if row["name"] != CONTROLLER_MANAGER_LEASE or not row["holder"] or row["recv_ns"] is None:
+        if not row["holder"] or row["recv_ns"] is None:
             continue
         if before is not None and before["rv"] == row["rv"]:
             continue  # listed again, not renewed
@@ -184,18 +187,26 @@ def _restarts(reader: TraceReader, end_ns: int) -> tuple[Outage, ...]:
     return tuple(found)
 
 
-def _told(reader: TraceReader) -> pa.Table:
-    """What the Job controller's Events say, with when."""
-    events = reader.table((*TOLD, "component"), streams=["events"])
-    return events.filter(pc.equal(events["component"], COMPONENT))
+def _renewals(reader: TraceReader) -> Iterator[dict[str, Any]]:
+    """The revisions of the controller manager's lease, in order of arrival."""
+    columns = ("seq", "recv_ns", "name", "holder", "rv", "lease_duration_s")
+    own = [
+        leases.filter(pc.equal(leases["name"], CONTROLLER_MANAGER_LEASE))
+        for leases in reader.batches(
+            columns, streams=["leases"], namespace=CONTROLLER_MANAGER_LEASE_NAMESPACE
+        )
+    ]
+    if own:
+        for some in pa.concat_tables(own).sort_by("seq").to_batches(_AT_A_TIME):
+            yield from some.to_pylist()
 
 
 class Told:
     """What the Job controller's Events tell of the time, in few bytes for each."""
 
     def __init__(self) -> None:
-        #: Namespaces in which admission refuses writes, with the words of one Event.
-        self.refusing: dict[str, str] = {}
+        #: Namespaces in which admission refuses writes: where the first such Event is, its words.
+        self._refusing: dict[str, tuple[int, str]] = {}
         self._recv_ns, self._last_ns = array("q"), array("q")
         self._others_ns = array("q")  # when those were received that do not tell when handed over
 
@@ -203,20 +214,26 @@ class Told:
         """Take in Events of the Job controller, with the columns of `TOLD`."""
         messages = pc.fill_null(events["message"].cast(pa.string()), "")
         refused = pc.is_in(events["reason"], value_set=pa.array(_REFUSALS, pa.string()))
-        for namespace, message in zip(
+        for namespace, seq, message in zip(
             events["namespace"].filter(refused).to_pylist(),
+            events["seq"].filter(refused).to_pylist(),
             messages.filter(refused).to_pylist(),
             strict=True,
         ):
             if any(part in message for part in _BY_ADMISSION):
-                why = f"admission refuses writes here ({message[:120]})"
-                self.refusing.setdefault(namespace, why)
+                told = (seq, f"admission refuses writes here ({message[:120]})")
+                self._refusing[namespace] = min(told, self._refusing.get(namespace, told))
         once = pc.fill_null(pc.equal(events["count"], 1), fill_value=False)
         whole = pc.invert(pc.starts_with(messages, COMBINED))
         posted = pc.and_(pc.and_(once, whole), pc.is_valid(events["last_ns"]))
         self._recv_ns.extend(events["recv_ns"].filter(posted).to_pylist())
         self._last_ns.extend(events["last_ns"].filter(posted).to_pylist())
         self._others_ns.extend(events["recv_ns"].filter(pc.invert(posted)).to_pylist())
+
+    @property
+    def refusing(self) -> dict[str, str]:
+        """Namespaces in which admission refuses writes, with the words of the first Event."""
+        return {namespace: why for namespace, (_, why) in self._refusing.items()}
 
     def forget(self, before_ns: int) -> None:
         """Let go of what was received before; of it only the latest Event is remembered."""
@@ -259,23 +276,20 @@ class Told:
         was posted long before, and is only listed again. Those that the spam filter drops are not
         in a record, and not counted here.
         """
-        posted = sorted(
-            [
-                *zip(self._recv_ns, self._last_ns, strict=True),
-                *((at_ns, None) for at_ns in self._others_ns),
-            ],
-            key=itemgetter(0),
-        )
-        changes: list[tuple[int, int]] = []
+        given, gone = array("q"), array("q")  # when Events were handed over, and posted
         known_ns = 0
-        for recv_ns, batch in groupby(posted, key=itemgetter(0)):
-            given = [known_ns if last_ns is None else last_ns for _, last_ns in batch]
-            for given_ns in given:
+        for recv_ns, batch in groupby(self._by_arrival(), key=itemgetter(0)):
+            handed = [known_ns if last_ns is None else last_ns for _, last_ns in batch]
+            for given_ns in handed:
                 if given_ns >= known_ns - NS_PER_S:  # they count in whole seconds
-                    changes += ((given_ns, 1), (recv_ns, -1))
-            known_ns = max(known_ns, *given)
+                    given.append(given_ns)
+                    gone.append(recv_ns)
+            known_ns = max(known_ns, *handed)
+        changes = merge(
+            ((at_ns, 1) for at_ns in _in_order(given)), ((at_ns, -1) for at_ns in _in_order(gone))
+        )
         waiting, since_ns, until_ns = 0, None, 0
-        for at_ns, change in sorted(changes):
+        for at_ns, change in changes:
             if waiting >= MAX_QUEUED_EVENTS:
                 until_ns = at_ns
             elif since_ns is not None and at_ns > until_ns + NS_PER_S:
@@ -286,6 +300,29 @@ class Told:
                 since_ns = at_ns
         if since_ns is not None:
             yield Outage(since_ns, until_ns, _FULL)
+
+    def _by_arrival(self) -> Iterator[tuple[int, int | None]]:
+        """When each Event was received, in order, and when it was handed over, if it tells."""
+        recv_ns = pa.concat_arrays([_numbers(self._recv_ns), _numbers(self._others_ns)])
+        unknown = pa.nulls(len(self._others_ns), pa.int64())
+        last_ns = pa.concat_arrays([_numbers(self._last_ns), unknown])
+        order = pc.sort_indices(recv_ns)
+        for start in range(0, len(order), _AT_A_TIME):
+            some = order.slice(start, _AT_A_TIME)
+            yield from zip(
+                recv_ns.take(some).to_pylist(), last_ns.take(some).to_pylist(), strict=True
+            )
+
+
+def _numbers(values: array[int]) -> pa.Array:
+    return pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(values)])
+
+
+def _in_order(values: array[int]) -> Iterator[int]:
+    numbers = _numbers(values)
+    order = pc.sort_indices(numbers)
+    for start in range(0, len(order), _AT_A_TIME):
+        yield from numbers.take(order.slice(start, _AT_A_TIME)).to_pylist()
 
 
 def _second(pair: tuple[int, int]) -> int:

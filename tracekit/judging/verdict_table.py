@@ -33,6 +33,10 @@ from tracekit.verdict import (
 )
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyarrow.dataset import Dataset
+
     from tracekit.diff.report import DiffReport
 
 _FIELDS = pa.list_(
@@ -78,6 +82,8 @@ KEPT_SCHEMA = VERDICT_SCHEMA.append(pa.field("told", pa.string()))
 _JOBS_KEY = "tracekit.jobs"
 #: Judgements that are written at a time.
 _GROUP_ROWS = 20_000
+#: Verdicts that are sorted in memory, about 100 MiB of them.
+_SORTED_ROWS = 200_000
 _PLAIN = ("action", "time_ns", "resource_version", "subject", "why", "lag_observations", "lag_ns",
           "forced", "ambiguous", "silent_syncs")  # fmt: skip
 _WHERE = ("kind", "namespace", "name", "uid")
@@ -201,7 +207,8 @@ def _packed(jobs: list[tuple[str, str]]) -> str:
 class KeptVerdicts:
     """All judgements of a trace, as they were kept: any part of them without the others."""
 
-    def __init__(self, file: pq.ParquetFile) -> None:
+    def __init__(self, path: Path, file: pq.ParquetFile) -> None:
+        self._path = path
         self._file = file
         schema = file.metadata.schema
         self._leaves = {schema.column(i).path: i for i in range(file.metadata.num_columns)}
@@ -215,11 +222,27 @@ class KeptVerdicts:
             for namespace, name in orjson.loads(zlib.decompress(base64.b64decode(packed)))
         ]
 
-    def table(self) -> pa.Table:
-        """All of them by time, as `verdict_table` has them."""
-        table = self._file.read(VERDICT_SCHEMA.names, use_threads=False)
-        table = table.cast(VERDICT_SCHEMA).combine_chunks()
-        return table.sort_by([(name, "ascending") for name in _ORDER])
+    @property
+    def are_many(self) -> bool:
+        """Whether they should be asked where they lie: in memory they take much."""
+        return bool(self._file.metadata.num_rows > _SORTED_ROWS)
+
+    def tables(self) -> Iterator[pa.Table]:
+        """All of them, as `verdict_table` has them: few by time, many as they were judged."""
+        if not self.are_many:
+            table = self._file.read(VERDICT_SCHEMA.names, use_threads=False)
+            table = table.cast(VERDICT_SCHEMA).combine_chunks()
+            yield table.sort_by([(name, "ascending") for name in _ORDER])
+            return
+        for group in range(self._file.num_row_groups):
+            table = self._file.read_row_group(group, VERDICT_SCHEMA.names, use_threads=False)
+            yield table.cast(VERDICT_SCHEMA)
+
+    def dataset(self) -> Dataset:
+        """All of them, of which a query reads the columns and row groups that it needs."""
+        from pyarrow import dataset  # noqa: PLC0415 - slow to import
+
+        return dataset.dataset(self._path, format="parquet")
 
     def judgements(
         self,
@@ -313,5 +336,5 @@ def built(table: pa.Table) -> Iterator[Judgement]:
 
 def load_verdicts(key: str) -> KeptVerdicts | None:
     """What was kept under a key; None if there is nothing that can be believed."""
-    file = open_kept(key)
-    return KeptVerdicts(file) if file is not None else None
+    found = open_kept(key)
+    return KeptVerdicts(*found) if found is not None else None

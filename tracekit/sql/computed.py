@@ -14,7 +14,12 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from tracekit.judging.kept import verdicts_key
-from tracekit.judging.verdict_table import VERDICT_SCHEMA, load_verdicts
+from tracekit.judging.verdict_table import (
+    VERDICT_SCHEMA,
+    KeptVerdicts,
+    load_verdicts,
+    verdict_table,
+)
 from tracekit.sql.catalog import COMPUTED, definition, parts_for
 from tracekit.sql.sources import Source
 
@@ -95,18 +100,17 @@ def verdicts(
     source: Source,
     options: ReplayOptions,
     before_judging: Callable[[int], None] | None = None,
-) -> pa.Table:
+) -> KeptVerdicts | pa.Table | None:
     """Every judgement of the trace, from the cache if it was judged before.
 
     None where a part of the trace cannot be believed: what it held would count as never done.
     """
     snapshot = source.snapshot
     if source.is_damaged:
-        return _none(source)
-    if snapshot is None:
-        return VERDICT_SCHEMA.empty_table()  # nothing of it is wanted
-    if not source.files:
-        return VERDICT_SCHEMA.empty_table()
+        _note_damage(source)
+        return None
+    if snapshot is None or not source.files:
+        return None  # nothing of it is wanted
     from tracekit.trace.reading.reader import TraceReader  # noqa: PLC0415 - with the engine
 
     reader = TraceReader(snapshot)
@@ -117,18 +121,17 @@ def verdicts(
     )
     known = load_verdicts(key)
     if known is not None:
-        return named(known.table(), source.name)
+        return known
     from tracekit.judging.judged import Judge  # noqa: PLC0415 - the engine is slow to import
 
-    table = Judge(reader, era, kept_as=key, before_judging=before_judging).verdict_table()
-    return named(table, source.name)
+    judge = Judge(reader, era, kept_as=key, before_judging=before_judging)
+    return judge.kept or verdict_table(judge.report().judgements)
 
 
-def _none(source: Source) -> pa.Table:
+def _note_damage(source: Source) -> None:
     note = f"{source.path} gets no verdicts: what it has lost would count as never done"
     if note not in source.notes:
         source.notes.append(note)
-    return VERDICT_SCHEMA.empty_table()
 
 
 def named(table: pa.Table, name: str) -> pa.Table:

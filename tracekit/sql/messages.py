@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from tracekit.errors import TracekitError
+from tracekit.sql.memory import VARIABLE
 from tracekit.suggest import closest
 
 _MISSING = (
@@ -27,6 +28,11 @@ class QueryError(TracekitError):
 def explain_error(error: Exception, names: Mapping[str, Iterable[str]]) -> QueryError:
     """DuckDB's error as one for users, with names that were meant, out of `names` by kind."""
     text = str(error).strip()
+    if text.startswith("Out of Memory Error"):
+        return QueryError(
+            f"the query takes more memory than it may: set {VARIABLE}=4GiB, or ask about less "
+            "(--from, --to, -n)"
+        )
     head, _, place = text.partition("\nLINE ")
     lines = [line for line in head.splitlines() if line.strip()]
     sentence = re.sub(r"^\w+( \w+)? Error: ", "", lines[0]) if lines else "the query failed"

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pyarrow as pa
@@ -30,6 +30,7 @@ from tracekit.sql.catalog import (
 from tracekit.sql.chosen import EVERYTHING, Chosen, ChosenRows, DamagedFileError, newest_ns
 from tracekit.sql.guard import check_read_only
 from tracekit.sql.handles import Handles
+from tracekit.sql.memory import bound_memory
 from tracekit.sql.messages import QueryError, explain_error
 from tracekit.sql.sources import Source, drop_unreadable, find_sources
 from tracekit.sql.values import check_values
@@ -40,6 +41,9 @@ from tracekit.trace.reading.files import SegmentFile
 from tracekit.trace.reading.losses import lost_files
 from tracekit.trace.reading.objects import Objects
 from tracekit.trace.reading.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from pyarrow.dataset import Dataset
 
 #: Gives the verdicts of some traces, of each a table.
 JudgedBy = Callable[[Sequence[Source], computed.ReplayOptions], list[pa.Table]]
@@ -89,11 +93,14 @@ class Session:
             kubernetes_version, dict(feature_gates or {}), process_zone
         )
         self._computed: set[str] = set()
+        #: Verdicts that are not held in memory, by their traces.
+        self._kept: dict[str, Dataset] = {}
         self._made: set[str] = set()
         self.connection = duckdb.connect(config={} if write else dict(_CONFIG))
         if self._held:
             self.connection.execute("SET threads = 1")  # for so few rows none need be begun
         self.connection.execute("SET TimeZone = 'UTC'")
+        bound_memory(self.connection)
         # Segments never change once in place; their footers need no second reading.
         self.connection.execute("SET parquet_metadata_cache = true")
         #: The files that DuckDB reads in the place of narrow ones.
@@ -183,6 +190,7 @@ class Session:
         """The rows of one of our own queries, with its parameters bound."""
         self._make_parts(query)
         cursor = self.connection.cursor()
+        self._register_kept(cursor)
         cursor.execute(query, values)
         names = [column[0] for column in cursor.description or ()]
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
@@ -231,23 +239,56 @@ class Session:
 
     def _fill(self, table: str) -> None:
         self._make_parts(computed.READ[table])
-        # All or nothing: what cannot be computed is asked for again, and fails again.
         if table == "_verdicts" and self._judged_by is not None:
-            arriving = self._judged_by(self.sources, self._replay)
+            arriving = iter(self._judged_by(self.sources, self._replay))
         else:
-            arriving = [self._rows_of(table, source) for source in self.sources]
-        for rows in arriving:
-            if table == "_verdicts":
-                rows = self._chosen.of_verdicts(rows)  # noqa: PLW2901
-            self.connection.register("_arriving", rows)
-            self.connection.execute(f"INSERT INTO internal.{table} SELECT * FROM _arriving")  # noqa: S608
-            self.connection.unregister("_arriving")
+            arriving = (rows for source in self.sources for rows in self._rows_of(table, source))
+        # All or nothing: what cannot be computed is asked for again, and fails again.
+        self.connection.begin()
+        try:
+            for rows in arriving:
+                if table == "_verdicts":
+                    rows = self._chosen.of_verdicts(rows)  # noqa: PLW2901
+                self.connection.register("_arriving", rows)
+                self.connection.execute(f"INSERT INTO internal.{table} SELECT * FROM _arriving")  # noqa: S608
+                self.connection.unregister("_arriving")
+        except BaseException:
+            self.connection.rollback()
+            self._kept.clear()
+            raise
+        if self._kept and table == "_verdicts":
+            self._ask_where_kept()
+        self.connection.commit()
 
-    def _rows_of(self, table: str, source: Source) -> pa.Table:
-        if table == "_verdicts":
-            return computed.verdicts(source, self._replay, self._before_judging)
-        compute = computed.cron_ticks if table == "_cron_ticks" else computed.schedule_notes
-        return compute(self.connection, source, self._replay)
+    def _rows_of(self, table: str, source: Source) -> Iterator[pa.Table]:
+        if table != "_verdicts":
+            compute = computed.cron_ticks if table == "_cron_ticks" else computed.schedule_notes
+            yield compute(self.connection, source, self._replay)
+            return
+        found = computed.verdicts(source, self._replay, self._before_judging)
+        if isinstance(found, pa.Table):
+            yield computed.named(found, source.name)
+        elif found is not None and found.are_many and not self._chosen.is_part:
+            self._kept[source.name] = found.dataset()
+        elif found is not None:
+            yield from (computed.named(rows, source.name) for rows in found.tables())
+
+    def _ask_where_kept(self) -> None:
+        """Let verdicts that are many be read from where they are kept, beside the others."""
+        columns = ", ".join(f'"{name}"' for name in computed.SCHEMAS["_verdicts"].names[1:])
+        parts = ["SELECT * FROM internal._verdicts_held"]
+        for number, name in enumerate(self._kept):
+            parts.append(f"SELECT {_text(name)} AS trace, {columns} FROM _kept_{number}")  # noqa: S608
+        self._register_kept(self.connection)
+        self.connection.execute(
+            "CREATE TABLE internal._verdicts_held AS FROM internal._verdicts;"
+            "DROP TABLE internal._verdicts;"
+            f"CREATE VIEW internal._verdicts AS {' UNION ALL '.join(parts)}"
+        )
+
+    def _register_kept(self, connection: duckdb.DuckDBPyConnection) -> None:
+        for number, verdicts in enumerate(self._kept.values()):
+            connection.register(f"_kept_{number}", verdicts)
 
     def _repair(self) -> bool:
         """Leave out the files that turn out to be broken; whether there were any."""

@@ -8,10 +8,13 @@ every error of Parquet, Arrow and the compression is a `DamageError` all the sam
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections import deque
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
+from weakref import ref
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -54,6 +57,11 @@ _FEW_VALUES = frozenset({"stream", "type"})
 _READ_ERRORS = (pa.ArrowException, OSError, ValueError, LookupError, OverflowError, MemoryError)
 
 
+#: Footers that are kept parsed: about half a MiB each, a millisecond to parse again.
+_PARSED_FOOTERS = 16
+_parsed: deque[ref[SegmentFile]] = deque()
+
+
 @dataclass(frozen=True, slots=True)
 class Vouched:
     """What header and manifest say that the segments of a trace must show."""
@@ -76,38 +84,53 @@ class SegmentFile:
         """`origin`: where the row groups come from that are not in the file yet."""
         self.segment = segment
         self._origin = origin
+        self._parsed: pq.ParquetFile | None = None
         trace = segment.path.parent.parent
         with _damage():
             self._file = open_inside(trace, LOG_DIR, segment.path.name, change=origin is not None)
             self._footer = read_footer(self.fileno())
             self._require(vouched or Vouched())
             self._source = pa.PythonFile(self._file, mode="r")
-            metadata = footer_metadata(self._footer)
-            present = set(metadata.schema.names)
-            self._parquet = pq.ParquetFile(
-                self._source,
-                metadata=metadata,
-                # A plain segment has none of them, and Arrow refuses what is not there.
-                read_dictionary=[n for n in (*TEXT_COLUMNS, "template") if n in present],
-            )
+            metadata = self._parquet.metadata
             self.row_groups: int = metadata.num_row_groups
+            self._rows: list[int] = [metadata.row_group(n).num_rows for n in range(self.row_groups)]
             schema = metadata.schema
-            self._leaves = {schema.column(i).path: i for i in range(metadata.num_columns)}
-            self._names = set(self._parquet.schema_arrow.names)
+            paths = tuple(schema.column(n).path for n in range(metadata.num_columns))
+            self._leaves, self._names = _columns_of(paths)
             self._check_version()
             self.is_plain = PLAIN_KEY in (metadata.metadata or {})
             self._about: About | None = about_rows(metadata.metadata or {})
         self._verified: set[int] = set()
         self._positions: list[pa.ChunkedArray] | None = None
-        self._within_limits: set[tuple[int, int]] = set()
+        self._within_limits: list[set[int]] = [set() for _ in range(self.row_groups)]
         #: The values of some columns of row groups that were read: (row group, column) -> values.
         self._held: dict[tuple[int, str], frozenset[str | None]] = {}
+        self._known_bounds: dict[tuple[int, str], Bounds] = {}
         if metadata.num_rows != segment.rows:
             raise DamageError(f"it has {metadata.num_rows} rows, its name says {segment.rows}")
         self._check_types()
         seal = self._footer.seal
         if seal is not None and len(seal.groups) != self.row_groups:
             raise DamageError("its checksums are those of another file")
+
+    @property
+    def _parquet(self) -> pq.ParquetFile:
+        """The file by its parsed footer, which takes ten times the memory of its bytes."""
+        if self._parsed is None:
+            metadata = footer_metadata(self._footer)
+            present = set(metadata.schema.names)
+            self._parsed = pq.ParquetFile(
+                self._source,
+                metadata=metadata,
+                # A plain segment has none of them, and Arrow refuses what is not there.
+                read_dictionary=[n for n in (*TEXT_COLUMNS, "template") if n in present],
+            )
+            _let_go_of_others(self)
+        return self._parsed
+
+    def let_go(self) -> None:
+        """Give free the memory of what can be parsed again."""
+        self._parsed = None
 
     def _check_types(self) -> None:
         for field in self._parquet.schema_arrow:
@@ -227,8 +250,7 @@ class SegmentFile:
 
     def rows_in(self, group: int) -> int:
         """Rows of one row group."""
-        rows: int = self._parquet.metadata.row_group(group).num_rows
-        return rows
+        return self._rows[group]
 
     def may_match(self, group: int, selection: Selection) -> bool:
         """False only if it is known, without reading it, that the row group holds no wanted row."""
@@ -262,6 +284,12 @@ class SegmentFile:
         return max((at for each in times if (at := pc.max(each).as_py()) is not None), default=None)
 
     def _bounds(self, group: int, name: str) -> Bounds:
+        known = self._known_bounds.get((group, name))
+        if known is None:
+            known = self._known_bounds[group, name] = self._told_bounds(group, name)
+        return known
+
+    def _told_bounds(self, group: int, name: str) -> Bounds:
         leaf = self._leaves.get(name, self._leaves.get(ARRIVAL + name))
         if leaf is None:
             return Bounds()
@@ -297,15 +325,11 @@ class SegmentFile:
 
     def _check_limits(self, group: int, columns: Collection[str]) -> None:
         """Refuse to decode what would take more than a trace may (`limits.py`)."""
-        wanted = {
-            (group, number)
-            for path, number in self._leaves.items()
-            if path.partition(".")[0] in columns
-        }
-        new = sorted(number for _, number in wanted - self._within_limits)
+        wanted = {n for path, n in self._leaves.items() if path.partition(".")[0] in columns}
+        new = sorted(wanted - self._within_limits[group])
         if new:
             check_group(self._source, self.fileno(), self._parquet.metadata, group, new)
-            self._within_limits |= wanted
+            self._within_limits[group] |= wanted
 
     def _check_positions(self, table: pa.Table) -> None:
         if "seq" not in table.schema.names or not table.num_rows:
@@ -334,7 +358,7 @@ class SegmentFile:
     def _widened(
         self, group: int, columns: Sequence[str], about: About, selection: Selection | None
     ) -> pa.Table:
-        stored = self._stored(group, stored_names(columns, frozenset(self._names)))
+        stored = self._stored(group, stored_names(columns, self._names))
         stored.validate(full=True)
         found = found_columns(stored)
         if "stream_pos" in columns and "stream_pos" not in self._names:
@@ -377,6 +401,24 @@ class SegmentFile:
     def close(self) -> None:
         """Give the file back; it cannot be read any more."""
         self._file.close()
+
+
+@lru_cache(maxsize=16)
+def _columns_of(paths: tuple[str, ...]) -> tuple[Mapping[str, int], frozenset[str]]:
+    """The leaves of a file by their number, and its columns: one for all files that have them."""
+    return (
+        {path: number for number, path in enumerate(paths)},
+        frozenset(path.partition(".")[0] for path in paths),
+    )
+
+
+def _let_go_of_others(newest: SegmentFile) -> None:
+    """Keep so many footers parsed, those that were parsed last."""
+    _parsed.append(ref(newest))
+    while len(_parsed) > _PARSED_FOOTERS:
+        oldest = _parsed.popleft()()
+        if oldest is not None and oldest is not newest:
+            oldest.let_go()
 
 
 @contextmanager
