@@ -258,11 +258,11 @@ def test_another_ending_is_no_luck() -> None:
     flags = ManagerFlags()
     model = WrittenOver(Plan(OLDER, NEW, RunContext(0), flags, flags), {})
     failed = JobCourse("Failed", "DeadlineExceeded", 3, 0, 3, 9.0)
-    assert model.other_luck(failed, replace(failed, failed=0))
-    assert not model.other_luck(failed, replace(failed, failed=0, pods=4))
+    assert model.other_luck("u1", failed, replace(failed, failed=0))
+    assert not model.other_luck("u1", failed, replace(failed, failed=0, pods=4))
     assert not model.raced(failed)  # the new rules write over nothing
     done = replace(failed, ended="Complete", reason="")
-    assert not model.other_luck(done, replace(done, failed=0))
+    assert not model.other_luck("u1", done, replace(done, failed=0))
 
 
 @pytest.mark.parametrize(("by_age", "ways"), [(2, []), (3, [2, 3])])

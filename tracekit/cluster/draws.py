@@ -43,6 +43,10 @@ class Draws(Protocol):
         """From a commit to the recorder."""
         ...
 
+    def turn_ns(self) -> int:
+        """From when a key is ready until a worker that slept takes it."""
+        ...
+
     def sync_ns(self) -> int:
         """What a sync computes before its first request."""
         ...

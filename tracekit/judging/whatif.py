@@ -38,10 +38,19 @@ from tracekit.whatif.cron_answers import (
 )
 from tracekit.whatif.cron_changes import CronSetting
 from tracekit.whatif.cron_model import CronWorlds, ModelledCronJob
+from tracekit.whatif.edges import margins
 from tracekit.whatif.episodes import episodes
 from tracekit.whatif.model import ModelledJob
 from tracekit.whatif.steps import Severity
-from tracekit.whatif.three_worlds import Baselines, Plan, ThreeWorlds, outdone, with_lots
+from tracekit.whatif.three_worlds import (
+    FEW,
+    Baselines,
+    Plan,
+    ThreeWorlds,
+    on_time,
+    outdone,
+    with_lots,
+)
 from tracekit.worlds.cron_drawing import CronWorld, cron_worlds
 from tracekit.worlds.drawing import JobWorld, job_worlds
 from tracekit.worlds.pace import Pace
@@ -139,6 +148,14 @@ class _Drawn:
 
     worlds: dict[str, JobWorld] = field(default_factory=dict)
     pace: Pace = field(default_factory=Pace)
+    #: For each target: how little later or earlier each Job's syncs would have decided otherwise.
+    margins: list[dict[str, int]] = field(default_factory=list)
+    jobs: int = 0
+
+    @property
+    def few(self) -> bool:
+        """Whether all Jobs of the record can be run, and often."""
+        return self.jobs <= FEW
 
 
 @collecting_rarely()
@@ -176,8 +193,15 @@ def answer_all(
     timing = drawn.pace.timing()
     baselines: Baselines[ModelledJob] = {}
     cron_baselines: Baselines[ModelledCronJob] = {}
-    for prover, found in zip(provers, answers, strict=True):
+    turn_ns = drawn.pace.turn_ns() if drawn.few else 0
+    company = tuple(
+        uid
+        for uid, world in drawn.worlds.items()
+        if drawn.few and drawn.pace.throttled() and not (world.driven_by or world.incomplete)
+    )
+    for prover, found, least in zip(provers, answers, drawn.margins, strict=True):
         found.draws = running.draws
+        on_edge = frozenset(uid for uid, margin_ns in least.items() if margin_ns < turn_ns)
         plan = Plan(
             recorded,
             found.target,
@@ -187,10 +211,13 @@ def answer_all(
             settings.jobs,
             running.draws,
             timing,
-            settings.cron_jobs,
-            running.lanes,
+            turn_ns,
+            company,
+            cron_settings=settings.cron_jobs,
+            lanes=running.lanes,
         )
-        _run_model(found, ThreeWorlds(plan, drawn.worlds, baselines), prover, wanted)
+        model = ThreeWorlds(plan, drawn.worlds, baselines, on_edge)
+        _run_model(found, model, prover, wanted)
         cron_plan = replace(plan, run_context=cron_jobs.context)
         _answer_cron_jobs(found, cron_plan, cron_jobs.found, drawn.worlds, cron_baselines, causes)
         _leave_out_jobs(found)
@@ -221,7 +248,7 @@ def _prove(
     wanted: Callable[[JobView], bool],
 ) -> _Drawn:
     """Go through the record once: the proofs of all Jobs, and what the model needs."""
-    drawn = _Drawn()
+    drawn = _Drawn(margins=[{} for _ in provers])
     rules = JobRules.of(judge.era)
     for judged in judge_groups(cron_jobs.passing(reader.groups(COLUMNS)), rules, judge.run_context):
         needed = False
@@ -238,8 +265,12 @@ def _prove(
                 needs_model(job) or (job.proved and (not served or raced)) for job in jobs
             )
         drawn.pace.add(judged.replay.syncs, judged.timing.calls_ns)
+        drawn.jobs += len({r.view.uid for r in history.jobs})
+        if drawn.few:
+            for prover, least in zip(provers, drawn.margins, strict=True):
+                least.update(margins(rerunner, judged.replay, JobRules.of(prover.target)))
         needed = needed or any(owner_of(r.view) is not None for r in history.jobs)
-        if needed and len(drawn.worlds) < WORLDS_MAX:
+        if (needed or drawn.few) and len(drawn.worlds) < WORLDS_MAX:
             drawn.worlds |= {world.job.uid: world for world in job_worlds(judged.replay)}
     return drawn
 
@@ -353,7 +384,8 @@ def _run_model(
     same = prover.same_queue and model.plan.flags == model.plan.target_flags
     # But how a race goes that decides counts, no step can prove; the record's own rules had theirs.
     raced = {job.uid for job in others if prover.rows and model.raced(job.recorded)}
-    asked = [*forks, *(job for job in others if not same or job.uid in raced)]
+    edged = model.on_edge & {job.uid for job in others} if len(forks) <= FEW else frozenset()
+    asked = [*forks, *(job for job in others if not same or job.uid in raced | edged)]
     parts = [asked] if len(asked) <= MODELLED_MAX else episodes(asked, MODELLED_MAX)
     told: dict[str, JobAnswer] = {}
     for part in parts:
@@ -362,9 +394,13 @@ def _run_model(
         answer = told.get(job.job.uid)
         if answer is None:
             continue
-        if job.proved and not outdone(job, answer):
+        if job.proved and ((same and job.uid in edged) or not outdone(job, answer)):
+            told_of_it = job
             if job.uid in raced:
-                found.jobs[place] = with_lots(job, answer, model.plan.recorded)
+                told_of_it = with_lots(job, answer, model.plan.recorded)
+            if job.uid in edged and told_of_it is job:
+                told_of_it = on_time(job, answer)
+            found.jobs[place] = told_of_it
             continue
         if prover.causes and wanted(answer.job):
             answer = replace(answer, because=model.because(answer, prover.rows))

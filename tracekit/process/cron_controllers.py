@@ -69,6 +69,7 @@ class QueuedCronJobController:
             self.queue,
             context.workers,
             lambda: process_next_work_item(self.queue, self._sync),
+            context.draws,
         )
         find = cron_jobs.get
         cron_jobs.handle(

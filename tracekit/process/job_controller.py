@@ -89,12 +89,14 @@ class JobController:
             self.queue,
             context.workers,
             lambda: process_next_work_item(self.queue, self._sync, rules.retries),
+            context.draws,
         )
         self._orphan_worker = Workers(
             life,
             self.orphan_queue,
             1,
             lambda: process_next_orphan_pod(self.orphan_queue, self._sync_orphan),
+            context.draws,
         )
         self._subscribe()
 

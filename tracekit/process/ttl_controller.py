@@ -39,6 +39,7 @@ class TtlController:
             self.queue,
             context.workers,
             lambda: process_next_work_item(self.queue, self._process_job),
+            context.draws,
         )
         jobs.handle(
             Handlers(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic
 
+from tracekit.cluster.draws import Draws
 from tracekit.process.life import Life
 from tracekit.workqueue.queue import K
 from tracekit.workqueue.rate_limiting import RateLimitingQueue
@@ -20,7 +21,7 @@ class Workers(Generic[K]):
     with the queue, and says False where nothing waits.
     """
 
-    __slots__ = ("_armed_ns", "_free", "_life", "_process_next", "_queue", "_started")
+    __slots__ = ("_armed_ns", "_draws", "_free", "_life", "_process_next", "_queue", "_started")
 
     def __init__(
         self,
@@ -28,11 +29,13 @@ class Workers(Generic[K]):
         queue: RateLimitingQueue[K],
         count: int,
         process_next: Callable[[], bool],
+        draws: Draws,
     ) -> None:
         self._life = life
         self._queue = queue
         self._free = count
         self._process_next = process_next
+        self._draws = draws
         self._armed_ns: int | None = None
         self._started = False
 
@@ -58,6 +61,10 @@ class Workers(Generic[K]):
         self.wake()
 
     def _run(self) -> None:
+        # A busy machine wakes a worker late, and the keys wait; one that is at work goes on.
+        wait_ns = self._draws.turn_ns()
+        if wait_ns:
+            self._life.loop.sleep_until(self._life.now_ns + wait_ns)
         while self._process_next():
             self.wake()  # what was added meanwhile, or a timer that was armed
         self._free += 1

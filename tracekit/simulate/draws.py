@@ -26,6 +26,8 @@ class Timing:
     collection: Span = (5 * _MS, 120 * _MS)
     record_lag: Span = (1 * _MS, 15 * _MS)
     sync: Span = (100_000, 1 * _MS)
+    #: From when a key is ready until a worker that slept takes it.
+    turn: Span = (0, 0)
     #: From a commit to its answer; None: a quarter of the request.
     answer: Span | None = None
     #: Whether kubelets learn of deletions as late as informers do; else at once.
@@ -53,6 +55,7 @@ class SeededDraws:
         self._orders = random.Random(f"orders {seed}")  # noqa: S311
         self._kubelets = random.Random(f"kubelets {seed}")  # noqa: S311
         self._picks = random.Random(f"picks {seed}")  # noqa: S311
+        self._turns = random.Random(f"turns {seed}")  # noqa: S311
         self._records = random.Random(f"records {seed}")  # noqa: S311
         self._timing = timing or Timing()
 
@@ -92,6 +95,10 @@ class SeededDraws:
         """From a commit to the recorder."""
         del kind
         return _drawn(self._records, self._timing.record_lag)
+
+    def turn_ns(self) -> int:
+        """What a busy machine takes until a worker runs."""
+        return _drawn(self._turns, self._timing.turn) if self._timing.turn[1] else 0
 
     def sync_ns(self) -> int:
         """What a sync computes."""

@@ -26,6 +26,7 @@ from tracekit.replay.history import Revision
 from tracekit.replay.recorded_api import Assumptions
 from tracekit.replay.rerun import Course, Rerunner
 from tracekit.replay.search_state import Apart, Explanation, KeyReplay
+from tracekit.whatif.queue_delays import held_back, job_delay
 from tracekit.whatif.steps import (
     Difference,
     Proof,
@@ -243,13 +244,13 @@ class KeyProof:
         assert sync.job is not None  # noqa: S101 - run() saw to it
         start = before.job.position + 1 if before is not None and before.job is not None else 0
         for job in self.history.jobs[start : sync.job.position + 1]:
-            left, right = (_job_delay(job, rules) for rules in (self.facts.rules, self.rules))
+            left, right = (job_delay(job, rules) for rules in (self.facts.rules, self.rules))
             yield job.recv_ns, left, right
 
     def _pod_delays(self, pod: Revision[PodView]) -> tuple[int | None, int | None]:
         """The delays; None where they are the key's back-off and these differ."""
         mine, other = self.facts.rules, self.rules
-        held = [_held_back(pod, rules) for rules in (mine, other)]
+        held = [held_back(pod, rules) for rules in (mine, other)]
         if held[0] != held[1] or (held[0] and mine.retries != other.retries):
             return None, None
         return mine.handlers.batch_ns, other.handlers.batch_ns
@@ -383,22 +384,3 @@ def _endings(left: JobStatus, right: JobStatus, differing: list[str]) -> str:
     if said(left) != said(right):
         return f"{said(left)} by the record's rules, {said(right)} by the others"
     return f"status: {', '.join(differing)} differ at the end"
-
-
-def _job_delay(job: Revision[JobView], rules: JobRules) -> int:
-    batched = (
-        rules.handlers.job_status_updates_batched
-        and job.type == "MODIFIED"
-        and job.previous is not None
-        and job.previous.view.generation == job.view.generation
-    )
-    return rules.handlers.batch_ns if batched else 0
-
-
-def _held_back(pod: Revision[PodView], rules: JobRules) -> bool:
-    """Whether the pod's failure holds its Job up in the work queue (up to 1.27)."""
-    handlers = rules.handlers
-    if not handlers.pod_failure_delays_sync or pod.view.phase != "Failed":
-        return False
-    first = pod.previous is None or pod.previous.view.phase != "Failed"
-    return first or not handlers.only_first_pod_failure_delays_sync

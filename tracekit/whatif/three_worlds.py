@@ -59,6 +59,8 @@ RACED_DRAWS: Final = 5
 #: A Job for which fewer than nine in ten runs agree is run so often in all.
 AGREED_PART: Final = 0.9
 OPEN_DRAWS: Final = 20
+#: Multiples of it, without their whole part, lie evenly between 0 and 1 however few there are.
+_SPREAD: Final = 0.618
 #: In so many tries: not every run reproduces the record.
 _OPEN_TRIES: Final = 40
 
@@ -75,8 +77,17 @@ class Plan:
     settings: tuple[Setting, ...] = ()
     draws: int = 1
     timing: Timing = field(default_factory=Timing)
+    #: How long a key may wait for a worker in runs of another pace than the record's.
+    turn_ns: int = 0
+    #: Whose calls those of the Jobs that are asked about had to wait for: they run, too.
+    company: tuple[str, ...] = ()
     cron_settings: tuple[CronSetting, ...] = ()
     lanes: bool = False  # whether the pods' lanes are wanted, to be drawn
+
+    def timing_of(self, seed: int) -> Timing:
+        """The first run is as prompt as the rules are; each other has a pace of its own."""
+        most_ns = int(self.turn_ns * (seed * _SPREAD % 1))
+        return replace(self.timing, turn=(0, most_ns)) if most_ns else self.timing
 
 
 A = TypeVar("A", bound=Any)  # a JobAnswer, or a CronAnswer
@@ -145,8 +156,9 @@ class Worlds(Generic[A, M]):
         """What two courses have in common that went alike."""
         raise NotImplementedError
 
-    def draws(self) -> int:
-        """How many runs stand behind each answer."""
+    def draws(self, uid: str) -> int:
+        """How many runs stand behind an answer."""
+        del uid
         return self.plan.draws
 
     def rows_of(self, answer: A, rows: Sequence[Row]) -> Sequence[Row]:
@@ -164,9 +176,9 @@ class Worlds(Generic[A, M]):
         del course
         return False
 
-    def other_luck(self, recorded: Any, baseline: Any) -> bool:
+    def other_luck(self, uid: str, recorded: Any, baseline: Any) -> bool:
         """Whether the model's course is the recorded one but for what a race decides."""
-        del recorded, baseline
+        del uid, recorded, baseline
         return False
 
     def ways(self, courses: Sequence[Any]) -> dict[str, Any]:
@@ -247,27 +259,32 @@ class Worlds(Generic[A, M]):
                 recorded = by_uid[uid].recorded
                 held = self.held(recorded, old[uid])
                 fits = not self.misfit(recorded, held)
-                if fits or self.other_luck(recorded, held):
+                if fits or self.other_luck(uid, recorded, held):
                     new = self.target(together, seed, by_pod=by_pod)
                     found = pairs if fits else unlucky
                     found[uid].append(Pair(old[uid], new[uid], together, seed))
 
-        draws = self.draws()
+        often = {uid: self.draws(uid) for uid in uids}
+        draws = max(often.values(), default=0)
         more, crowded = _seeds(self._of)
         crowded += draws
         for seed in range(draws + more):
-            left = [uid for uid in uids if seed < draws or not pairs[uid]]
+            left = [uid for uid in uids if seed < often[uid] or not pairs[uid]]
             if seed >= crowded:
                 # What is proved stands without a run that reproduces it.
                 left = [uid for uid in left if not by_uid[uid].proved]
             if left:
                 run(uids if seed < crowded else tuple(left), left, seed)
-        if self._of <= FEW:
-            opened = [uid for uid in uids if self._is_open([*pairs[uid], *unlucky[uid]])]
-            for seed in range(draws + more, draws + more + _OPEN_TRIES):
-                left = [u for u in opened if len(pairs[u]) + len(unlucky[u]) < OPEN_DRAWS]
-                if left:
-                    run(uids if len(uids) <= TOGETHER_MAX else tuple(left), left, seed)
+        opened = [u for u in uids if self._of <= FEW and self._is_open([*pairs[u], *unlucky[u]])]
+        together = uids if len(uids) <= TOGETHER_MAX else ()
+        for seed in range(draws + more, draws + more + _OPEN_TRIES):
+            left = [u for u in opened if len(pairs[u]) + len(unlucky[u]) < OPEN_DRAWS]
+            if left:  # a run of all tells of all of them
+                run(
+                    together or tuple(left),
+                    [u for u in together if pairs[u] or unlucky[u]] or left,
+                    seed,
+                )
         return {uid: [*found, *unlucky[uid]] if found else [] for uid, found in pairs.items()}
 
     def _is_open(self, pairs: Sequence[Pair[M]]) -> bool:
@@ -434,9 +451,12 @@ class ThreeWorlds(Worlds[JobAnswer, ModelledJob]):
         plan: Plan,
         worlds: Mapping[str, JobWorld],
         baselines: Baselines[ModelledJob] | None = None,
+        on_edge: frozenset[str] = frozenset(),
     ) -> None:
         super().__init__(plan, baselines)
         self.worlds = worlds
+        #: Jobs of which the record shows that they hang on when they are served.
+        self.on_edge = on_edge
 
     def run(
         self,
@@ -449,11 +469,12 @@ class ThreeWorlds(Worlds[JobAnswer, ModelledJob]):
         by_pod: bool = False,
     ) -> dict[str, ModelledJob]:
         """Run Jobs together."""
+        together = dict.fromkeys((*uids, *self.plan.company))
         return run_jobs(
-            [self.worlds[uid] for uid in uids],
+            [self.worlds[uid] for uid in together],
             era,
             flags,
-            SeededDraws(seed, self.plan.timing),
+            SeededDraws(seed, self.plan.timing_of(seed)),
             end_ns=self.plan.run_context.end_ns,
             restarts=self.restarts,
             settings=self.plan.settings if settings else (),
@@ -484,11 +505,13 @@ class ThreeWorlds(Worlds[JobAnswer, ModelledJob]):
         """As `counted`."""
         return counted(course)
 
-    def draws(self) -> int:
-        """How many runs stand behind each answer."""
+    def draws(self, uid: str) -> int:
+        """How many runs stand behind an answer."""
         plan = self.plan
         rules = JobRules.of(plan.target)
         raced = rules.overwrites_status or rules.handlers.pod_failure_delays_sync
+        if plan.turn_ns:
+            raced = raced or uid in self.on_edge or bool(plan.company)
         if raced and self._of <= FEW:
             return max(plan.draws, RACED_DRAWS)
         return plan.draws
@@ -497,8 +520,10 @@ class ThreeWorlds(Worlds[JobAnswer, ModelledJob]):
         """Whether a sync that has not seen the Job's end can write its counts over."""
         return JobRules.of(self.plan.target).overwrites_status and course.ended == "Failed"
 
-    def other_luck(self, recorded: JobCourse, baseline: JobCourse) -> bool:
-        """Whether the counts alone differ, which such a sync has written over."""
+    def other_luck(self, uid: str, recorded: JobCourse, baseline: JobCourse) -> bool:
+        """Whether it was served at other times, or counts alone differ, which were written over."""
+        if uid in self.on_edge:
+            return True
         old = JobRules.of(self.plan.recorded)
         if not (old.overwrites_status and recorded.ended == "Failed"):
             return False
@@ -572,6 +597,25 @@ def with_lots(proved: JobAnswer, modelled: JobAnswer, recorded: Era) -> JobAnswe
         baseline=modelled.baseline,
         target=usual,
         drawn=modelled.drawn,
+        courses=modelled.courses,
+    )
+
+
+def on_time(proved: JobAnswer, modelled: JobAnswer) -> JobAnswer:
+    """What the steps prove of a Job, with the courses of runs in which it is served at other times.
+
+    The rules do the same, so its class stays; what both come to is the course that most runs take.
+    """
+    if not modelled.courses:
+        return proved
+    first = modelled.courses[0]
+    return replace(
+        proved,
+        proved=False,
+        why="how it goes hangs on when it is served, by the same rules",
+        baseline=modelled.baseline,
+        target=first.course,
+        drawn=Drawn(first.times, sum(way.times for way in modelled.courses)),
         courses=modelled.courses,
     )
 

@@ -6,7 +6,7 @@ record's cluster did not have, and hide those that it had.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Final
@@ -26,6 +26,8 @@ _LONGEST_LAG_NS: Final = 20 * _NS_PER_MS
 _THROTTLES: Final = ((20, 30), (50, 100), (100, 200), (500, 1000), (10_000, 20_000))
 #: So many calls may reach the recorder closer together than the client made them.
 _JITTER_CALLS: Final = 10
+#: Of a client that is throttled at least one call in so many finds its bucket empty.
+_WAITED_PART: Final = 10
 #: Of fewer measurements nothing is concluded.
 _ENOUGH: Final = 20
 
@@ -37,6 +39,8 @@ class Pace:
     calls_ns: list[int] = field(default_factory=list)
     lags_ns: list[int] = field(default_factory=list)
     requests_ns: list[int] = field(default_factory=list)  # when calls of the controller came
+    #: From when a new Job was there until its first sync wrote something.
+    waits_ns: list[int] = field(default_factory=list)
 
     def add(self, syncs: Iterable[Explanation], requests_ns: Iterable[int]) -> None:
         """Take in the syncs of one key, and when the controller's calls about it came."""
@@ -46,6 +50,8 @@ class Pace:
                 continue
             self.lags_ns.append(min(sync.lag_ns, _LONGEST_LAG_NS))
             times = [write.recv_ns for write in sync.writes]
+            if sync.job.type == "ADDED":
+                self.waits_ns.append(max(0, times[0] - sync.job.recv_ns))
             self.calls_ns += [
                 right - left
                 for left, right in pairwise(times)
@@ -56,6 +62,23 @@ class Pace:
         """Requests a second and burst of the client: the least usual ones that the record fits."""
         requests = sorted(self.requests_ns)
         return next((pair for pair in _THROTTLES if _fits(requests, *pair)), _THROTTLES[-1])
+
+    def turn_ns(self) -> int:
+        """How long a key may wait although nothing that the model knows holds it up.
+
+        Half of the new Jobs, which no batch period holds back, waited longer for their first write;
+        a call is taken off, which runs draw themselves. Not known where little was measured.
+        """
+        if len(self.waits_ns) < _ENOUGH:
+            return 0
+        usual = sorted(self.waits_ns)[len(self.waits_ns) // 2]
+        calls = sorted(self.calls_ns)
+        return max(0, usual - (calls[len(calls) // 2] if calls else 0))
+
+    def throttled(self) -> bool:
+        """Whether calls of the record waited for tokens of the client, and not just one or two."""
+        waits = list(_token_waits(sorted(self.requests_ns), *self.throttle()))
+        return sum(1 for wait_ns in waits if wait_ns) * _WAITED_PART > len(waits)
 
     def timing(self) -> Timing:
         """The delays to draw from; the model's own where too little was measured.
@@ -82,10 +105,15 @@ class Pace:
 
 def _fits(requests: Sequence[int], qps: int, burst: int) -> bool:
     """Whether a client with this bucket can have made the requests at these times."""
+    return all(
+        wait_ns * qps <= _JITTER_CALLS * NS_PER_S for wait_ns in _token_waits(requests, qps, burst)
+    )
+
+
+def _token_waits(requests: Sequence[int], qps: int, burst: int) -> Iterator[int]:
+    """How long each request would have waited for its token."""
     clock = VirtualClock(requests[0] if requests else 0)
     bucket = BucketRateLimiter(clock, qps=qps, burst=burst)
     for at_ns in requests:
         clock.advance_to(at_ns)
-        if bucket.when_ns("") * qps > _JITTER_CALLS * NS_PER_S:
-            return False
-    return True
+        yield bucket.when_ns("")

@@ -1,0 +1,159 @@
+"""Jobs that hang on when they are served: the steps are the same, and the answer is not certain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from tracekit.cli.main import cli
+from tracekit.diff.trace import judge_groups
+from tracekit.eras.era import Era
+from tracekit.eras.job import JobRules
+from tracekit.judging.judged import Judge
+from tracekit.kube.views import job_from_raw
+from tracekit.process.manager import ManagerFlags
+from tracekit.replay.feed import COLUMNS
+from tracekit.replay.key_facts import KeyFacts
+from tracekit.replay.rerun import Rerunner
+from tracekit.replay.run_context import RunContext
+from tracekit.trace.reading.reader import TraceReader
+from tracekit.whatif.answers import Drawn, JobAnswer
+from tracekit.whatif.course import JobCourse
+from tracekit.whatif.edges import margins
+from tracekit.whatif.model import ModelledJob
+from tracekit.whatif.three_worlds import Plan, ThreeWorlds, on_time
+from tracekit.worlds.drawing import JobWorld
+from tracekit.worlds.pace import Pace
+
+_MS = 1_000_000
+_ERA = Era.resolve("v1.34.4")
+#: A container fails once, runs again for as long, and ends well; its Job allows for no failure.
+_WORKLOAD = """
+duration: 30s
+kubernetesVersion: v1.34.4
+jobs:
+- name: edge
+  namespace: shop
+  at: 1s
+  spec: {{backoffLimit: 0, template: {{spec: {{restartPolicy: OnFailure}}}}}}
+  pods: {{start: 500ms, run: {run}, restarts: 1}}
+"""
+
+
+def least_margin(folder: Path, run: str) -> int:
+    """By how much a sync of the Job would have had to come at another time to decide otherwise."""
+    workload, trace = folder / f"{run}.yaml", folder / run
+    workload.write_text(_WORKLOAD.format(run=run))
+    arguments = ["simulate", "--workload", str(workload), "-o", str(trace)]
+    made = CliRunner().invoke(cli, arguments, standalone_mode=False)
+    assert made.exception is None, made.exception
+    reader = TraceReader(trace)
+    judge, rules = Judge(reader, _ERA), JobRules.of(_ERA)
+    (judged,) = judge_groups(reader.groups(COLUMNS), rules, judge.run_context)
+    rerunner = Rerunner(KeyFacts(judged.replay.history, rules, judge.run_context))
+    (margin_ns,) = margins(rerunner, judged.replay, rules).values()
+    return margin_ns
+
+
+def test_a_restart_beside_the_edge_of_a_batch_has_a_small_margin(tmp_path: Path) -> None:
+    """A batch that ends before the container is started again finds nothing; one after it fails."""
+    near, far = (least_margin(tmp_path, run) for run in ("900ms", "2s"))
+    assert 0 <= near < 60 * _MS
+    assert far > 200 * _MS
+
+
+# What is made of it.
+
+
+class Served(ThreeWorlds):
+    """By the same rules, one run in three ends well."""
+
+    seeds: list[int]
+
+    def run(
+        self,
+        uids: Sequence[str],
+        era: Era,
+        flags: ManagerFlags,
+        seed: int,
+        *,
+        settings: bool,
+        by_pod: bool = False,
+    ) -> dict[str, ModelledJob]:
+        del era, flags, settings, by_pod
+        self.seeds.append(seed)
+        course = COMPLETE if seed % 3 == 1 else FAILED
+        return {uid: ModelledJob(course, extrapolated=False, censored="") for uid in uids}
+
+
+FAILED = JobCourse("Failed", "BackoffLimitExceeded", 1, 0, 1, 3.0)
+COMPLETE = JobCourse("Complete", "CompletionsReached", 1, 1, 0, 3.0)
+
+
+def told(recorded: JobCourse, turn_ns: int, *, edge: bool) -> JobAnswer:
+    """What is said of a Job whose steps are proved the same."""
+    job = job_from_raw({"metadata": {"name": "one", "namespace": "shop", "uid": "u1"}})
+    proved = JobAnswer(job, recorded, "same", proved=True, target=recorded)
+    flags = ManagerFlags()
+    plan = Plan(_ERA, _ERA, RunContext(0), flags, flags, turn_ns=turn_ns)
+    on_edge = frozenset({"u1"} if edge else ())
+    model = Served(plan, {"u1": JobWorld(job)}, on_edge=on_edge)
+    model.seeds = []
+    return on_time(proved, model.answer([proved])["u1"])
+
+
+def test_what_hangs_on_the_time_of_a_sync_is_told_in_draws_with_the_class_of_the_proof() -> None:
+    for recorded in (FAILED, COMPLETE):
+        answer = told(recorded, 50 * _MS, edge=True)
+        assert (answer.verdict, answer.proved, answer.drawn) == ("same", False, Drawn(13, 20))
+        assert [(way.course, way.times) for way in answer.courses] == [(FAILED, 13), (COMPLETE, 7)]
+        assert answer.target == FAILED
+        assert "when it is served" in answer.why
+
+
+def test_runs_of_another_course_than_the_record_s_count_only_on_an_edge() -> None:
+    answer = told(FAILED, 50 * _MS, edge=False)
+    assert (answer.proved, answer.courses) == (True, ())
+
+
+def test_one_run_is_enough_where_no_pace_was_measured() -> None:
+    assert told(FAILED, 0, edge=True).courses == ()
+
+
+# The pace of other control planes.
+
+
+def test_each_run_but_the_first_has_a_pace_of_its_own() -> None:
+    flags = ManagerFlags()
+    plan = Plan(_ERA, _ERA, RunContext(0), flags, flags, turn_ns=100 * _MS)
+    most = [plan.timing_of(seed).turn[1] for seed in range(6)]
+    assert most[0] == 0
+    assert len(set(most)) == 6
+    assert min(most[1:]) > 0
+    assert max(most) < 100 * _MS
+    prompt = replace(plan, turn_ns=0)
+    assert {prompt.timing_of(seed).turn for seed in range(6)} == {(0, 0)}
+
+
+def paced(waits_ms: Iterable[int], calls_ms: Iterable[int] = ()) -> int:
+    """What is concluded of so many measurements."""
+    waits, calls = [n * _MS for n in waits_ms], [n * _MS for n in calls_ms]
+    return Pace(calls, [], [], waits).turn_ns()
+
+
+def test_a_key_may_wait_as_long_as_half_of_the_new_jobs_did() -> None:
+    assert paced([5] * 10 + [80] * 11, [6] * 30) == 74 * _MS
+    assert paced([80] * 19) == 0  # too few
+    assert paced([4] * 30, [6] * 30) == 0
+
+
+def test_a_client_is_throttled_where_calls_found_its_bucket_empty() -> None:
+    second = 1000 * _MS
+    assert not Pace(requests_ns=[n * second // 10 for n in range(100)]).throttled()
+    # Thirty at once, and then as fast as the default lets pass, received a little closer together.
+    at_once = [0] * 30 + [n * second // 20 - second // 100 for n in range(1, 40)]
+    assert Pace(requests_ns=at_once).throttled()
+    assert not Pace(requests_ns=at_once[:33]).throttled()

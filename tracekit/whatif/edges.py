@@ -1,0 +1,149 @@
+"""What hangs on when a Job was served: syncs that decide otherwise a moment earlier or later.
+
+A record shows one of the times at which its Jobs could be served. Where a container ends a few
+milliseconds after the Job's key is ready in the queue, a sync that begins at once does not see it,
+and one that begins a little later does. If they decide otherwise, which of them another control
+plane makes, with the very same rules, is chance: how far the two moments lie apart is the *margin*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from tracekit.controllers.job.memory import JobMemory
+from tracekit.eras.job import JobRules
+from tracekit.kube.timestamps import NS_PER_S
+from tracekit.kube.views import JobView, PodView
+from tracekit.replay.history import Revision
+from tracekit.replay.rerun import Course, Rerunner
+from tracekit.replay.search_state import Explanation, KeyReplay
+from tracekit.whatif.queue_delays import held_back, job_delay
+
+#: A batch period: what comes later than that after a key was ready meets the next sync.
+_HORIZON_NS: Final = NS_PER_S
+#: So many pod events after a moment at which the key was ready are looked at.
+_EVENTS: Final = 16
+#: What ends a Job, or says that it will.
+_ENDINGS: Final = ("Complete", "Failed", "FailureTarget", "SuccessCriteriaMet")
+
+_Decision = tuple[object, ...]
+
+
+def margins(rerunner: Rerunner, replay: KeyReplay, other: JobRules) -> dict[str, int]:
+    """The least margin of each Job of a key, by uid, by the record's rules or the others."""
+    found: dict[str, int] = {}
+    before: Explanation | None = None
+    for sync in replay.syncs:
+        if sync.job is None or sync.began is None or sync.problems:
+            before = None
+            continue
+        uid = sync.job.view.uid
+        if before is not None and before.job is not None and before.job.view.uid != uid:
+            before = None
+        ours = rerunner.explained(sync) if before is not None else None
+        if before is not None and ours is not None:
+            sides = {rerunner.facts.rules: None, other: None}
+            for margin_ns in _margins(rerunner, list(sides), before, sync, ours):
+                found[uid] = min(margin_ns, found.get(uid, margin_ns))
+        before = sync
+    return found
+
+
+def _margins(
+    rerunner: Rerunner,
+    sides: Sequence[JobRules],
+    before: Explanation,
+    sync: Explanation,
+    ours: Course,
+) -> Iterator[int]:
+    """How long after a moment at which the key was ready came what would have been decisive."""
+    assert sync.began is not None  # noqa: S101 - callers saw to it
+    pods = rerunner.facts.history.pods
+    memory, start = sync.began.memory, sync.began.state.index
+    tried: dict[tuple[int, int], _Decision] = {}
+
+    def decision(side: int, cut: int) -> _Decision:
+        if (side, cut) not in tried:
+            tried[side, cut] = _decided(rerunner, sides[side], sync, cut, memory, start, ours)
+        return tried[side, cut]
+
+    for ready_ns in _ready(rerunner, before, sync):
+        for place in _events(pods, before, sync, ready_ns):
+            if any(
+                decision(side, place) != decision(side, place + 1) for side in range(len(sides))
+            ):
+                yield pods[place].recv_ns - ready_ns
+                break
+
+
+def _decided(
+    rerunner: Rerunner,
+    rules: JobRules,
+    sync: Explanation,
+    cut: int,
+    memory: JobMemory,
+    start: int,
+    ours: Course,
+) -> _Decision:
+    """What a sync does to pods, and whether it ends the Job."""
+    assert sync.job is not None  # noqa: S101 - callers saw to it
+    course = rerunner.by_other_rules(sync.job.view, cut, memory.copy(), rules, ours, start=start)
+    job = course.job
+    ends = () if job is None else tuple(c for c in _ENDINGS if _holds(job, c))
+    return ends, len(course.of("create")), len(course.of("delete"))
+
+
+def _holds(job: JobView, condition: str) -> bool:
+    found = job.status.condition(condition)
+    return found is not None and found.status == "True"
+
+
+def _events(
+    pods: Sequence[Revision[PodView]], before: Explanation, sync: Explanation, ready_ns: int
+) -> Iterator[int]:
+    """The places of what kubelets told after a moment, up to what the sync itself has made."""
+    looked = 0
+    for place in range(before.pod_cut, len(pods)):
+        pod = pods[place]
+        if pod.rv >= sync.writes[0].rv and not _of_kubelet(pod):
+            return
+        since_ns = pod.recv_ns - ready_ns
+        if since_ns > _HORIZON_NS or looked >= _EVENTS:
+            return
+        if since_ns >= 0 and _of_kubelet(pod):
+            looked += 1
+            yield place
+
+
+def _of_kubelet(pod: Revision[PodView]) -> bool:
+    last = pod.previous
+    if last is None or pod.type != "MODIFIED":
+        return False
+    return (last.view.phase, last.view.restarts) != (pod.view.phase, pod.view.restarts)
+
+
+def _ready(rerunner: Rerunner, before: Explanation, sync: Explanation) -> list[int]:
+    """When the queue had the key ready between two syncs: a delay runs from the first of events."""
+    facts = rerunner.facts
+    history, rules = facts.history, facts.rules
+    assert sync.job is not None and before.job is not None  # noqa: S101, PT018 - callers saw to it
+    since_ns, until_ns = before.writes[0].recv_ns, sync.writes[0].recv_ns
+    wakes = [
+        (pod.recv_ns, 0 if held_back(pod, rules) else rules.handlers.batch_ns)
+        for pod in history.pods
+        if since_ns - _HORIZON_NS <= pod.recv_ns <= until_ns
+    ]
+    wakes += [
+        (job.recv_ns, job_delay(job, rules))
+        for job in history.jobs[before.job.position + 1 : sync.job.position + 1]
+    ]
+    found = [sync.due_ns] if sync.timed else []
+    waiting_ns: int | None = None
+    for at_ns, delay_ns in sorted(wakes):
+        if waiting_ns is not None and waiting_ns <= at_ns:
+            waiting_ns = None
+        if waiting_ns is None or at_ns + delay_ns < waiting_ns:
+            waiting_ns = at_ns + delay_ns
+            found.append(waiting_ns)
+    return sorted({at_ns for at_ns in found if since_ns <= at_ns <= until_ns})
