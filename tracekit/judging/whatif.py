@@ -157,6 +157,19 @@ class _Drawn:
         """Whether all Jobs of the record can be run, and often."""
         return self.jobs <= FEW
 
+    @property
+    def turn_ns(self) -> int:
+        """How long a key may wait for a worker, in runs of another pace."""
+        return self.pace.turn_ns() if self.few else 0
+
+    @property
+    def company(self) -> tuple[str, ...]:
+        """The Jobs whose calls others had to wait for: all, where the client was throttled."""
+        if not (self.few and self.pace.throttled()):
+            return ()
+        worlds = self.worlds.items()
+        return tuple(uid for uid, w in worlds if not (w.driven_by or w.incomplete))
+
 
 @collecting_rarely()
 def answer_all(
@@ -193,12 +206,7 @@ def answer_all(
     timing = drawn.pace.timing()
     baselines: Baselines[ModelledJob] = {}
     cron_baselines: Baselines[ModelledCronJob] = {}
-    turn_ns = drawn.pace.turn_ns() if drawn.few else 0
-    company = tuple(
-        uid
-        for uid, world in drawn.worlds.items()
-        if drawn.few and drawn.pace.throttled() and not (world.driven_by or world.incomplete)
-    )
+    turn_ns, company = drawn.turn_ns, drawn.company
     for prover, found, least in zip(provers, answers, drawn.margins, strict=True):
         found.draws = running.draws
         on_edge = frozenset(uid for uid, margin_ns in least.items() if margin_ns < turn_ns)
