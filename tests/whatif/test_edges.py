@@ -21,10 +21,11 @@ from tracekit.replay.rerun import Rerunner
 from tracekit.replay.run_context import RunContext
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.whatif.answers import Drawn, JobAnswer
+from tracekit.whatif.beside_proof import on_time
 from tracekit.whatif.course import JobCourse
 from tracekit.whatif.edges import margins
 from tracekit.whatif.model import ModelledJob
-from tracekit.whatif.three_worlds import Plan, ThreeWorlds, on_time
+from tracekit.whatif.three_worlds import Plan, ThreeWorlds
 from tracekit.worlds.drawing import JobWorld
 from tracekit.worlds.pace import Pace
 

@@ -20,9 +20,10 @@ from tracekit.replay.run_context import RunContext
 from tracekit.simulate.world import DeletePodOf
 from tracekit.whatif import three_worlds
 from tracekit.whatif.answers import Cause, Drawn, JobAnswer
+from tracekit.whatif.beside_proof import with_lots
 from tracekit.whatif.course import JobCourse
 from tracekit.whatif.model import ModelledJob
-from tracekit.whatif.three_worlds import Plan, ThreeWorlds, with_lots
+from tracekit.whatif.three_worlds import Plan, ThreeWorlds
 from tracekit.worlds.drawing import JobWorld, merge_difference
 
 

@@ -28,6 +28,7 @@ from tracekit.replay.rerun import Rerunner
 from tracekit.replay.run_context import RunContext
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.whatif.answers import Answers, JobAnswer, Prover, needs_model, severity_of
+from tracekit.whatif.beside_proof import on_time, outdone, with_lots
 from tracekit.whatif.changes import Setting
 from tracekit.whatif.cron_answers import (
     CronAnswer,
@@ -42,15 +43,7 @@ from tracekit.whatif.edges import margins
 from tracekit.whatif.episodes import episodes
 from tracekit.whatif.model import ModelledJob
 from tracekit.whatif.steps import Severity
-from tracekit.whatif.three_worlds import (
-    FEW,
-    Baselines,
-    Plan,
-    ThreeWorlds,
-    on_time,
-    outdone,
-    with_lots,
-)
+from tracekit.whatif.three_worlds import FEW, Baselines, Plan, ThreeWorlds
 from tracekit.worlds.cron_drawing import CronWorld, cron_worlds
 from tracekit.worlds.drawing import JobWorld, job_worlds
 from tracekit.worlds.pace import Pace
@@ -162,6 +155,10 @@ class _Drawn:
         """How long a key may wait for a worker, in runs of another pace."""
         return self.pace.turn_ns() if self.few else 0
 
+    def on_edge(self, least: Mapping[str, int]) -> frozenset[str]:
+        """The Jobs that hang on when they are served, by their least margins."""
+        return frozenset(uid for uid, margin_ns in least.items() if margin_ns < self.turn_ns)
+
     @property
     def company(self) -> tuple[str, ...]:
         """The Jobs whose calls others had to wait for: all, where the client was throttled."""
@@ -206,10 +203,8 @@ def answer_all(
     timing = drawn.pace.timing()
     baselines: Baselines[ModelledJob] = {}
     cron_baselines: Baselines[ModelledCronJob] = {}
-    turn_ns, company = drawn.turn_ns, drawn.company
     for prover, found, least in zip(provers, answers, drawn.margins, strict=True):
         found.draws = running.draws
-        on_edge = frozenset(uid for uid, margin_ns in least.items() if margin_ns < turn_ns)
         plan = Plan(
             recorded,
             found.target,
@@ -219,12 +214,12 @@ def answer_all(
             settings.jobs,
             running.draws,
             timing,
-            turn_ns,
-            company,
+            drawn.turn_ns,
+            drawn.company,
             cron_settings=settings.cron_jobs,
             lanes=running.lanes,
         )
-        model = ThreeWorlds(plan, drawn.worlds, baselines, on_edge)
+        model = ThreeWorlds(plan, drawn.worlds, baselines, drawn.on_edge(least))
         _run_model(found, model, prover, wanted)
         cron_plan = replace(plan, run_context=cron_jobs.context)
         _answer_cron_jobs(found, cron_plan, cron_jobs.found, drawn.worlds, cron_baselines, causes)

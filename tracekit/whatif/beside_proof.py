@@ -1,0 +1,65 @@
+"""A proof and the runs of the model beside it: which of them is told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tracekit.eras.era import Era
+from tracekit.eras.job import JobRules
+from tracekit.whatif.answers import Drawn, JobAnswer, difference_class, severity_of
+from tracekit.whatif.steps import Severity
+
+
+def outdone(proved: JobAnswer, modelled: JobAnswer) -> bool:
+    """Whether a run of the model says more than the steps prove.
+
+    Steps are taken at the times of the record. Where the other rules' queue serves a Job at other
+    times, the model that reproduces the record may find what no step shows.
+    """
+    if modelled.verdict == "unknowable":
+        return modelled.reason == "censored"
+    severity = severity_of(modelled.verdict)
+    return severity >= Severity.TIMING and severity > severity_of(proved.verdict)
+
+
+def with_lots(proved: JobAnswer, modelled: JobAnswer, recorded: Era) -> JobAnswer:
+    """What the steps prove, with the courses of the runs: which status is written last is chance.
+
+    The steps are those of one course, and another run of the very same rules may take another.
+    """
+    usual = modelled.target
+    if not modelled.courses or usual is None:
+        return proved
+    whose = "both" if JobRules.of(recorded).overwrites_status else "the other"
+    severity = max(severity_of(proved.verdict), difference_class(proved.recorded, usual))
+    if severity >= Severity.TIMING:
+        return proved
+    return replace(
+        proved,
+        verdict=severity.name.lower(),
+        proved=False,
+        why=f"which of its last statuses stays is chance, by {whose} rules",
+        baseline=modelled.baseline,
+        target=usual,
+        drawn=modelled.drawn,
+        courses=modelled.courses,
+    )
+
+
+def on_time(proved: JobAnswer, modelled: JobAnswer) -> JobAnswer:
+    """What the steps prove of a Job, with the courses of runs in which it is served at other times.
+
+    The rules do the same, so its class stays; what both come to is the course that most runs take.
+    """
+    if not modelled.courses:
+        return proved
+    first = modelled.courses[0]
+    return replace(
+        proved,
+        proved=False,
+        why="how it goes hangs on when it is served, by the same rules",
+        baseline=modelled.baseline,
+        target=first.course,
+        drawn=Drawn(first.times, sum(way.times for way in modelled.courses)),
+        courses=modelled.courses,
+    )
