@@ -83,17 +83,28 @@ class Plan:
     cron_settings: tuple[CronSetting, ...] = ()
     lanes: bool = False  # whether the pods' lanes are wanted, to be drawn
 
+    @property
+    def raced(self) -> bool:
+        """Whether by the new rules chance decides what Jobs come to, at any pace."""
+        rules = JobRules.of(self.target)
+        return rules.overwrites_status or rules.handlers.pod_failure_delays_sync
+
+    @property
+    def spread_ns(self) -> int:
+        """By how much runs differ in their pace; races are lost as often as at the record's."""
+        return 0 if self.raced else self.turn_ns
+
     def timing_of(self, seed: int) -> Timing:
         """The first run is as prompt as the rules are; each other has a pace of its own."""
-        most_ns = int(self.turn_ns * (seed * _SPREAD % 1))
+        most_ns = int(self.spread_ns * (seed * _SPREAD % 1))
         return replace(self.timing, turn=(0, most_ns)) if most_ns else self.timing
 
 
 A = TypeVar("A", bound=Any)  # a JobAnswer, or a CronAnswer
 M = TypeVar("M", bound=Any)  # how one of them went in a run
 
-#: Runs of the old rules by seed, reading and uids: they are the same for each target.
-Baselines = dict[tuple[int, bool, tuple[str, ...]], dict[str, M]]
+#: Runs of the old rules by seed, reading, uids and spread of paces: they are the same for each target.
+Baselines = dict[tuple[int, bool, tuple[str, ...], int], dict[str, M]]
 
 
 class Pair(NamedTuple, Generic[M]):
@@ -202,7 +213,7 @@ class Worlds(Generic[A, M]):
 
     def baseline(self, uids: Sequence[str], seed: int, *, by_pod: bool = False) -> dict[str, M]:
         """The old rules in the model."""
-        key = (seed, by_pod, tuple(uids))
+        key = (seed, by_pod, tuple(uids), self.plan.spread_ns)
         if key not in self._baselines:
             plan = self.plan
             self._baselines[key] = self.run(
@@ -455,7 +466,7 @@ class ThreeWorlds(Worlds[JobAnswer, ModelledJob]):
         super().__init__(plan, baselines)
         self.worlds = worlds
         #: Jobs of which the record shows that they hang on when they are served.
-        self.on_edge = on_edge
+        self.on_edge = on_edge if plan.spread_ns else frozenset()
 
     def run(
         self,
@@ -507,10 +518,7 @@ class ThreeWorlds(Worlds[JobAnswer, ModelledJob]):
     def draws(self, uid: str) -> int:
         """How many runs stand behind an answer."""
         plan = self.plan
-        rules = JobRules.of(plan.target)
-        raced = rules.overwrites_status or rules.handlers.pod_failure_delays_sync
-        if plan.turn_ns:
-            raced = raced or uid in self.on_edge or bool(plan.company)
+        raced = plan.raced or uid in self.on_edge or bool(plan.turn_ns and plan.company)
         if raced and self._of <= FEW:
             return max(plan.draws, RACED_DRAWS)
         return plan.draws
