@@ -103,7 +103,7 @@ class Plan:
 A = TypeVar("A", bound=Any)  # a JobAnswer, or a CronAnswer
 M = TypeVar("M", bound=Any)  # how one of them went in a run
 
-#: Runs of the old rules by seed, reading, uids and spread of paces: they are the same for each target.
+#: Runs of the old rules by seed, reading, uids and spread: they are the same for each target.
 Baselines = dict[tuple[int, bool, tuple[str, ...], int], dict[str, M]]
 
 
