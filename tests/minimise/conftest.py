@@ -28,6 +28,7 @@ CHURN = {
     "TK108": "deletion-extra-active",
     "TK109": "spec-deadline-later",
     "TK112": "finalizer-kept",
+    "TK113": "finalizer-early",
     "TK126": "status-ready-high",
     "TK128": "status-after-finish",
     "TK129": "deadline-early",

@@ -38,7 +38,7 @@ LIES = (
     "pod-extra-silent",
     "body-image",
     "status-failed-high-once",
-    "finalizer-kept",
+    "finalizer-early",
     "deletion-claimed",
     "deletion-missing-backoff",
     "event-wrong-message",

@@ -9,9 +9,8 @@ from zlib import crc32
 import pytest
 
 from tests.lies import KINDS, Lie, Record, plant
-from tests.support.judged_rows import divergences_of, judge_of
+from tests.support.judged_rows import divergences_of
 from tests.support.traces import TRACES, json_lines
-from tracekit.verdict import Reason
 
 PLACES = ("v1.36.3-all", "v1.28.15-all", "v1.34.4-all")
 OLD_PLACES = ("v1.23.17-all", "v1.21.14-all", "v1.17.17-all")
@@ -31,7 +30,6 @@ UNDETECTABLE = {
     "body-toleration-exists": "as body-container-security",
     "body-toleration-gone": "as body-container-security",
     "body-toleration-seconds": "as body-container-security",
-    "finalizer-early": "a watch does not tell who takes a finalizer off: an audit log tells",
     "finalizer-orphan-kept": "told only where the record goes on for a while after the end",
     "ttl-early": "a user may have deleted the Job in the foreground: an audit log tells",
     "ttl-longer": "as ttl-early",
@@ -104,18 +102,3 @@ def test_a_lie_is_found_on_its_own_object_and_nowhere_else(kind: str) -> None:
 @pytest.mark.parametrize("kind", [kind for kind in FOUND + CRON if not kind.startswith(NEWER)])
 def test_a_lie_about_an_old_controller_is_found(kind: str) -> None:
     check(kind, OLD_PLACES)
-
-
-@pytest.mark.parametrize("name", PLACES)
-def test_a_finalizer_that_went_too_soon_is_told_as_not_decidable(name: str) -> None:
-    """Anybody may have taken it off; `tests/lies/test_audit_lies.py` finds the lie in a log."""
-    kind = "finalizer-early"
-    answer = plant(kind, record(name), random.Random(crc32(f"{kind}/{name}/0".encode())))
-    assert answer is not None
-    rows, lie = answer
-    with judge_of(rows, name) as judge:
-        told = [j for j in judge.report().judgements if lie.key.endswith(f"/{j.object.name}")]
-    assert not [j.why for j in told if j.divergent]
-    assert [j.reason for j in told if j.action == "finalizer-removal" and j.reason] == [
-        Reason.NOT_RECORDED
-    ]

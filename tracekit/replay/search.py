@@ -228,7 +228,7 @@ class KeyWalker(Backtracking[State, Entry]):
         loose = [
             WriteApart(Apart.UNKNOWABLE, write, why, Reason.NOT_RECORDED)
             for write in (first, *asked)
-            if (why := unsigned(write, alone=alone)) is not None
+            if (why := unsigned(self.history, write, alone=alone)) is not None
         ]
         if problems and all(problem.verdict == "extra" for problem in problems):
             return loose if {apart.write for apart in loose} >= {*asked} else []

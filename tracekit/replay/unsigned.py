@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.kube.views import JobStatus, JobView, PodView
-from tracekit.replay.history import Revision, Write, WriteKind
+from tracekit.replay.history import History, Revision, Write, WriteKind
 
 #: What of a pod ties it to its Job: a patch of these alone changes nothing else.
 _TIES = {
@@ -22,7 +22,7 @@ _TIES = {
 _SIGNED_WITHIN_NS = 2 * NS_PER_S
 
 
-def unsigned(write: Write, *, alone: bool = False) -> str | None:
+def unsigned(history: History, write: Write, *, alone: bool = False) -> str | None:
     """Why a write that no sync explains may be anybody's; None if it must be the controller's.
 
     `alone`: no sync can have been there, be it one that writes something else. What its absence
@@ -34,6 +34,8 @@ def unsigned(write: Write, *, alone: bool = False) -> str | None:
         return _status(write.job, alone=alone)
     what = _TIES.get(write.kind)
     if what is None or write.pod is None or not _loses_a_tie(write.pod):
+        return None
+    if write.kind is WriteKind.FINALIZER_REMOVAL and _was_counted(history, write.pod):
         return None
     return (
         f"no cut makes a sync do this, and a watch does not show who takes {what} off: an audit "
@@ -52,6 +54,28 @@ def _loses_a_tie(revision: Revision[PodView]) -> bool:
 def _without_ties(pod: PodView) -> PodView:
     return replace(
         pod, rv=0, controller=None, owners=(), finalizers=(), has_tracking_finalizer=False
+    )
+
+
+def _was_counted(history: History, revision: Revision[PodView]) -> bool:
+    """Whether the controller counted the pod with or without the finalizer that it lost here.
+
+    Who adopts a pod gives it a new one: what is counted from then on was counted with that. From a
+    pod that runs nothing makes a sync take it off, though it may count the pod as it deletes it.
+    """
+    uid = revision.view.uid
+    if revision.previous is not None and revision.previous.view.active:
+        return False
+    given = (
+        pod.rv
+        for pod in history.pods[revision.position + 1 :]
+        if pod.view.uid == uid and pod.view.has_tracking_finalizer
+    )
+    until_rv = next(given, None)
+    return any(
+        uid in (*job.view.status.uncounted_succeeded, *job.view.status.uncounted_failed)
+        for job in history.jobs
+        if until_rv is None or job.rv < until_rv
     )
 
 
