@@ -104,6 +104,8 @@ tracekit sql 's3://bucket/night-*' "SELECT trace, count(*) FROM jobs GROUP BY AL
   `$XDG_CACHE_HOME/tracekit`, else `~/.cache/tracekit`), 500 of them, the ones used longest ago go
   first; never in the trace. Beside them lie wide copies of what `tracekit compact` made narrow,
   which DuckDB cannot read as it is: up to 4 GiB, by the same rule. All of it may be deleted.
+- A query takes 500 MiB at most (`TRACEKIT_SQL_MEMORY=4GiB` gives it more), besides what it takes to
+  know the trace; what does not fit lies under `TMPDIR` meanwhile. One that needs more says so.
 - DuckDB's own words work as well: `SHOW TABLES`, `DESCRIBE jobs`, `SUMMARIZE attempts`.
 """
 
