@@ -60,6 +60,8 @@ class Cluster:
                 "distributed.admin.tick.interval": "1s",
                 "distributed.admin.system-monitor.interval": "10s",
                 "distributed.worker.memory.monitor-interval": "1s",
+                # Dask has its workers give each freed block back; they take it again at once.
+                "distributed.nanny.pre-spawn-environ": {"OMP_NUM_THREADS": 1},
             }
             with dask.config.set(settings):
                 self._cluster = distributed.LocalCluster(
