@@ -415,7 +415,7 @@ def test_many_verdicts_answer_where_they_are_kept_as_few_do_in_memory(
     held = Session(paths)
     expected = [held.table(query) for query in queries]
     lasting = held.rows("SELECT count(*) AS n FROM internal._verdicts")
-    monkeypatch.setattr(verdict_table, "_SORTED_ROWS", 1_000)  # one is over it, one is not
+    monkeypatch.setattr(verdict_table, "_HELD_ROWS", 1_000)  # one is over it, one is not
     session = Session(paths)
     assert [session.table(query) for query in queries] == expected
     assert session.rows("SELECT count(*) AS n FROM internal._verdicts") == lasting

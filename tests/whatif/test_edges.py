@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 from click.testing import CliRunner
 
+from tests.whatif.unsimulated import Unsimulated
 from tracekit.cli.main import cli
 from tracekit.diff.trace import judge_groups
 from tracekit.eras.era import Era
@@ -24,8 +25,7 @@ from tracekit.whatif.answers import Drawn, JobAnswer
 from tracekit.whatif.beside_proof import on_time
 from tracekit.whatif.course import JobCourse
 from tracekit.whatif.edges import margins
-from tracekit.whatif.model import ModelledJob
-from tracekit.whatif.three_worlds import Plan, ThreeWorlds
+from tracekit.whatif.three_worlds import Plan
 from tracekit.worlds.drawing import JobWorld
 from tracekit.worlds.pace import Pace
 
@@ -69,25 +69,12 @@ def test_a_restart_beside_the_edge_of_a_batch_has_a_small_margin(tmp_path: Path)
 # What is made of it.
 
 
-class Served(ThreeWorlds):
+class Served(Unsimulated):
     """By the same rules, one run in three ends well."""
 
-    seeds: list[int]
-
-    def run(
-        self,
-        uids: Sequence[str],
-        era: Era,
-        flags: ManagerFlags,
-        seed: int,
-        *,
-        settings: bool,
-        by_pod: bool = False,
-    ) -> dict[str, ModelledJob]:
-        del era, flags, settings, by_pod
-        self.seeds.append(seed)
-        course = COMPLETE if seed % 3 == 1 else FAILED
-        return {uid: ModelledJob(course, extrapolated=False, censored="") for uid in uids}
+    def course(self, era: Era, seed: int, *, by_pod: bool) -> JobCourse:
+        del era, by_pod
+        return COMPLETE if seed % 3 == 1 else FAILED
 
 
 FAILED = JobCourse("Failed", "BackoffLimitExceeded", 1, 0, 1, 3.0)
@@ -102,7 +89,6 @@ def told(recorded: JobCourse, turn_ns: int, *, edge: bool) -> JobAnswer:
     plan = Plan(_ERA, _ERA, RunContext(0), flags, flags, turn_ns=turn_ns)
     on_edge = frozenset({"u1"} if edge else ())
     model = Served(plan, {"u1": JobWorld(job)}, on_edge=on_edge)
-    model.seeds = []
     return on_time(proved, model.answer([proved])["u1"])
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.whatif.conftest import Import, answers, by_name
+from tests.whatif.unsimulated import Unsimulated
 from tracekit.cli.main import cli
 from tracekit.eras.behaviors import Behavior
 from tracekit.eras.era import Era
@@ -22,8 +22,7 @@ from tracekit.whatif import three_worlds
 from tracekit.whatif.answers import Cause, Drawn, JobAnswer
 from tracekit.whatif.beside_proof import with_lots
 from tracekit.whatif.course import JobCourse
-from tracekit.whatif.model import ModelledJob
-from tracekit.whatif.three_worlds import Plan, ThreeWorlds
+from tracekit.whatif.three_worlds import Plan
 from tracekit.worlds.drawing import JobWorld, merge_difference
 
 
@@ -95,27 +94,6 @@ ROWS = differing_rows(OLD, NEW)
 #: The one row on which the number of pods hangs here.
 CAUSE = Cause("behavior", "pod_failure_delays_sync")
 OTHER = Cause("constant", next(row.name for row in ROWS if row.kind == "constant"))
-
-
-class Unsimulated(ThreeWorlds):
-    """A model without a simulation: all Jobs of a run take one course."""
-
-    def run(
-        self,
-        uids: Sequence[str],
-        era: Era,
-        flags: ManagerFlags,
-        seed: int,
-        *,
-        settings: bool,
-        by_pod: bool = False,
-    ) -> dict[str, ModelledJob]:
-        del flags, settings
-        course = self.course(era, seed, by_pod=by_pod)
-        return {uid: ModelledJob(course, extrapolated=False, censored="") for uid in uids}
-
-    def course(self, era: Era, seed: int, *, by_pod: bool) -> JobCourse:
-        raise NotImplementedError
 
 
 class TwoOrOnePods(Unsimulated):

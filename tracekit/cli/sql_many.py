@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from tracekit.cli.many import Document, ask_crew
 from tracekit.judging.judged import Judge, resolve_era
 from tracekit.judging.kept import verdicts_key
-from tracekit.judging.verdict_table import VERDICT_SCHEMA
+from tracekit.judging.verdict_table import VERDICT_SCHEMA, tables_of
 from tracekit.sql.computed import ReplayOptions, named
 from tracekit.sql.sources import Source
 from tracekit.trace.format.limits import are_lifted
@@ -39,7 +39,7 @@ class VerdictsQuestion:
         judge = Judge(reader, era, kept_as=verdicts_key(reader.snapshot, *rules))
         sink = pa.BufferOutputStream()
         with pq.ParquetWriter(sink, VERDICT_SCHEMA, compression="zstd") as writer:
-            for table in judge.verdict_tables():
+            for table in tables_of(judge.verdicts()):
                 writer.write_table(table)
         table = base64.b64encode(sink.getvalue()).decode()
         return {"problems": reader.problems, "warnings": list(era.warnings), "table": table}

@@ -6,7 +6,7 @@ all judge through here, so that the same trace has the same verdicts everywhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -284,12 +284,9 @@ class Judge:
             known = load_verdicts(self._kept_as)
         return known
 
-    def verdict_tables(self) -> Iterator[pa.Table]:
-        """All judgements, with the columns of the view `verdicts`, so many at a time."""
-        if self.kept is not None:
-            yield from self.kept.tables()
-        else:
-            yield verdict_table(self.report().judgements)
+    def verdicts(self) -> KeptVerdicts | pa.Table:
+        """All judgements, with the columns of the view `verdicts`: where they are kept, or here."""
+        return self.kept or verdict_table(self.report().judgements)
 
     def _checked(self, asked: Asked) -> tuple[tuple[str, ...], tuple[str, str] | None]:
         """The controllers and the object that are asked for, if they are there."""

@@ -30,7 +30,7 @@ _REFUSED = 400
 #: So many Events wait at most to be posted; what comes while so many do is dropped (client-go,
 #: tools/record/event.go: maxQueuedEvents, DropIfChannelFull).
 MAX_QUEUED_EVENTS = 1000
-#: Events that are Python objects at a time.
+#: Rows that are Python objects at a time.
 _AT_A_TIME = 10_000
 #: What of an Event is looked at.
 TOLD = ("seq", "recv_ns", "last_ns", "count", "reason", "message", "namespace")
@@ -286,7 +286,7 @@ class Told:
                     gone.append(recv_ns)
             known_ns = max(known_ns, *handed)
         changes = merge(
-            ((at_ns, 1) for at_ns in _in_order(given)), ((at_ns, -1) for at_ns in _in_order(gone))
+            ((at_ns, 1) for (at_ns,) in _in_order(_numbers(given))), ((at_ns, -1) for at_ns in gone)
         )
         waiting, since_ns, until_ns = 0, None, 0
         for at_ns, change in changes:
@@ -303,26 +303,22 @@ class Told:
 
     def _by_arrival(self) -> Iterator[tuple[int, int | None]]:
         """When each Event was received, in order, and when it was handed over, if it tells."""
-        recv_ns = pa.concat_arrays([_numbers(self._recv_ns), _numbers(self._others_ns)])
         unknown = pa.nulls(len(self._others_ns), pa.int64())
-        last_ns = pa.concat_arrays([_numbers(self._last_ns), unknown])
-        order = pc.sort_indices(recv_ns)
-        for start in range(0, len(order), _AT_A_TIME):
-            some = order.slice(start, _AT_A_TIME)
-            yield from zip(
-                recv_ns.take(some).to_pylist(), last_ns.take(some).to_pylist(), strict=True
-            )
+        return _in_order(
+            pa.concat_arrays([_numbers(self._recv_ns), _numbers(self._others_ns)]),
+            pa.concat_arrays([_numbers(self._last_ns), unknown]),
+        )
 
 
 def _numbers(values: array[int]) -> pa.Array:
     return pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(values)])
 
 
-def _in_order(values: array[int]) -> Iterator[int]:
-    numbers = _numbers(values)
-    order = pc.sort_indices(numbers)
-    for start in range(0, len(order), _AT_A_TIME):
-        yield from numbers.take(order.slice(start, _AT_A_TIME)).to_pylist()
+def _in_order(*columns: pa.Array) -> Iterator[tuple[Any, ...]]:
+    """The rows of some columns by the first, of which so many are Python objects at a time."""
+    names = [str(number) for number in range(len(columns))]
+    for some in pa.table([*columns], names=names).sort_by("0").to_batches(_AT_A_TIME):
+        yield from zip(*(column.to_pylist() for column in some.columns), strict=True)
 
 
 def _second(pair: tuple[int, int]) -> int:

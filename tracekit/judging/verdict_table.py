@@ -82,8 +82,8 @@ KEPT_SCHEMA = VERDICT_SCHEMA.append(pa.field("told", pa.string()))
 _JOBS_KEY = "tracekit.jobs"
 #: Judgements that are written at a time.
 _GROUP_ROWS = 20_000
-#: Verdicts that are sorted in memory, about 100 MiB of them.
-_SORTED_ROWS = 200_000
+#: Verdicts that are held in memory, about 100 MiB of them.
+_HELD_ROWS = 200_000
 _PLAIN = ("action", "time_ns", "resource_version", "subject", "why", "lag_observations", "lag_ns",
           "forced", "ambiguous", "silent_syncs")  # fmt: skip
 _WHERE = ("kind", "namespace", "name", "uid")
@@ -225,7 +225,7 @@ class KeptVerdicts:
     @property
     def are_many(self) -> bool:
         """Whether they should be asked where they lie: in memory they take much."""
-        return bool(self._file.metadata.num_rows > _SORTED_ROWS)
+        return bool(self._file.metadata.num_rows > _HELD_ROWS)
 
     def tables(self) -> Iterator[pa.Table]:
         """All of them, as `verdict_table` has them: few by time, many as they were judged."""
@@ -295,6 +295,11 @@ class KeptVerdicts:
             return True
         low, high = statistics.min, statistics.max
         return bool(low <= value <= high)
+
+
+def tables_of(found: KeptVerdicts | pa.Table) -> Iterator[pa.Table]:
+    """All verdicts of a trace, some at a time, wherever they are."""
+    return iter([found]) if isinstance(found, pa.Table) else found.tables()
 
 
 def count_rows(report: DiffReport, rows: pa.Table) -> None:

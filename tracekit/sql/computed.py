@@ -14,12 +14,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from tracekit.judging.kept import verdicts_key
-from tracekit.judging.verdict_table import (
-    VERDICT_SCHEMA,
-    KeptVerdicts,
-    load_verdicts,
-    verdict_table,
-)
+from tracekit.judging.verdict_table import VERDICT_SCHEMA, KeptVerdicts, load_verdicts
 from tracekit.sql.catalog import COMPUTED, definition, parts_for
 from tracekit.sql.sources import Source
 
@@ -124,8 +119,7 @@ def verdicts(
         return known
     from tracekit.judging.judged import Judge  # noqa: PLC0415 - the engine is slow to import
 
-    judge = Judge(reader, era, kept_as=key, before_judging=before_judging)
-    return judge.kept or verdict_table(judge.report().judgements)
+    return Judge(reader, era, kept_as=key, before_judging=before_judging).verdicts()
 
 
 def _note_damage(source: Source) -> None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pyarrow as pa
 
+from tracekit.judging.verdict_table import KeptVerdicts, tables_of
 from tracekit.sql import computed
 from tracekit.sql.catalog import (
     COMPUTED,
@@ -239,16 +240,11 @@ class Session:
 
     def _fill(self, table: str) -> None:
         self._make_parts(computed.READ[table])
-        if table == "_verdicts" and self._judged_by is not None:
-            arriving = iter(self._judged_by(self.sources, self._replay))
-        else:
-            arriving = (rows for source in self.sources for rows in self._rows_of(table, source))
+        arriving = self._verdicts() if table == "_verdicts" else self._rows_of(table)
         # All or nothing: what cannot be computed is asked for again, and fails again.
         self.connection.begin()
         try:
             for rows in arriving:
-                if table == "_verdicts":
-                    rows = self._chosen.of_verdicts(rows)  # noqa: PLW2901
                 self.connection.register("_arriving", rows)
                 self.connection.execute(f"INSERT INTO internal.{table} SELECT * FROM _arriving")  # noqa: S608
                 self.connection.unregister("_arriving")
@@ -256,22 +252,30 @@ class Session:
             self.connection.rollback()
             self._kept.clear()
             raise
-        if self._kept and table == "_verdicts":
-            self._ask_where_kept()
         self.connection.commit()
 
-    def _rows_of(self, table: str, source: Source) -> Iterator[pa.Table]:
-        if table != "_verdicts":
-            compute = computed.cron_ticks if table == "_cron_ticks" else computed.schedule_notes
+    def _rows_of(self, table: str) -> Iterator[pa.Table]:
+        compute = computed.cron_ticks if table == "_cron_ticks" else computed.schedule_notes
+        for source in self.sources:
             yield compute(self.connection, source, self._replay)
+
+    def _verdicts(self) -> Iterator[pa.Table]:
+        """The verdicts to hold in memory; those that are many are asked where they are kept."""
+        if self._judged_by is not None:
+            for rows in self._judged_by(self.sources, self._replay):
+                yield self._chosen.of_verdicts(rows)
             return
-        found = computed.verdicts(source, self._replay, self._before_judging)
-        if isinstance(found, pa.Table):
-            yield computed.named(found, source.name)
-        elif found is not None and found.are_many and not self._chosen.is_part:
-            self._kept[source.name] = found.dataset()
-        elif found is not None:
-            yield from (computed.named(rows, source.name) for rows in found.tables())
+        for source in self.sources:
+            found = computed.verdicts(source, self._replay, self._before_judging)
+            if found is None:
+                continue
+            if isinstance(found, KeptVerdicts) and found.are_many and not self._chosen.is_part:
+                self._kept[source.name] = found.dataset()
+                continue
+            for rows in tables_of(found):
+                yield self._chosen.of_verdicts(computed.named(rows, source.name))
+        if self._kept:
+            self._ask_where_kept()
 
     def _ask_where_kept(self) -> None:
         """Let verdicts that are many be read from where they are kept, beside the others."""

@@ -24,7 +24,7 @@ from tracekit.trace.format.model import RowType
 from tracekit.trace.format.rows import MEMORY_SCHEMA, States, column_of
 from tracekit.trace.format.texts import texts_of
 from tracekit.trace.format.typed import columns_of
-from tracekit.trace.importers.envelopes import OBJECT_KEY, State, typed_state
+from tracekit.trace.importers.envelopes import State, typed_state
 from tracekit.trace.importers.watchdog import Seen
 
 #: Large enough that columns are worth it, small enough that some fit into memory.
@@ -58,10 +58,9 @@ def _parsed(block: bytes) -> bytes:
     for number, line in enumerate(lines):
         state = typed_state(line)
         if state is not None and state.recv_ns is not None:
-            at = line.find(OBJECT_KEY)
             raw = state.raw
             if not is_nested_deeper(raw, NESTING_MAX):
-                start = line.index(b"{", at) + begin
+                start = begin + line.rindex(raw)
                 found[state.stream].append((number, start, start + len(raw), state))
         begin += len(line) + 1
     sink = pa.BufferOutputStream()

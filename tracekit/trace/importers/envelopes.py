@@ -19,8 +19,7 @@ from tracekit.trace.format.model import STATE_TYPES, RowType
 from tracekit.trace.format.promised import Typed
 from tracekit.trace.format.typed import decoded
 
-#: What stands before the object in a line.
-OBJECT_KEY = b'"object":'
+_OBJECT_KEY = b'"object":'
 #: How far into a line the object of a usual envelope begins.
 _ENVELOPE_BYTES_MAX = 512
 _SPACE = " \t\r\n"
@@ -84,10 +83,10 @@ def _cut(line: bytes) -> tuple[bytes, bytes] | None:
     Both parse only if the cut is the right one: a key `object` further inside would leave the
     envelope with an open brace.
     """
-    start = line.find(OBJECT_KEY, 0, _ENVELOPE_BYTES_MAX)
+    start = line.find(_OBJECT_KEY, 0, _ENVELOPE_BYTES_MAX)
     if start < 0 or not line.endswith(b"}"):
         return None
-    start += len(OBJECT_KEY)
+    start += len(_OBJECT_KEY)
     return line[:start] + b"null}", line[start:-1]
 
 

@@ -1,0 +1,32 @@
+"""A model without a simulation, for tests of what is made of its runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tracekit.eras.era import Era
+from tracekit.process.manager import ManagerFlags
+from tracekit.whatif.course import JobCourse
+from tracekit.whatif.model import ModelledJob
+from tracekit.whatif.three_worlds import ThreeWorlds
+
+
+class Unsimulated(ThreeWorlds):
+    """All Jobs of a run take one course."""
+
+    def run(
+        self,
+        uids: Sequence[str],
+        era: Era,
+        flags: ManagerFlags,
+        seed: int,
+        *,
+        settings: bool,
+        by_pod: bool = False,
+    ) -> dict[str, ModelledJob]:
+        del flags, settings
+        course = self.course(era, seed, by_pod=by_pod)
+        return {uid: ModelledJob(course, extrapolated=False, censored="") for uid in uids}
+
+    def course(self, era: Era, seed: int, *, by_pod: bool) -> JobCourse:
+        raise NotImplementedError
