@@ -408,6 +408,15 @@ def _run_model(
         if prover.causes and wanted(answer.job):
             answer = replace(answer, because=model.because(answer, prover.rows))
         found.jobs[place] = answer
+    _ask_at_any_pace(found, model)
+
+
+def _ask_at_any_pace(found: Answers, model: ThreeWorlds) -> None:
+    """Tell what hangs on the pace, of proved Jobs, where races have kept runs at the record's."""
+    edged = [job for job in found.jobs if job.proved and job.uid in model.at_edges]
+    if model.plan.raced and edged:
+        told = model.at_any_pace().answer(edged)
+        found.jobs = [on_time(job, told[job.uid]) if job in edged else job for job in found.jobs]
 
 
 def _wanted(judge: Judge, selected: Selected) -> Callable[[JobView], bool]:

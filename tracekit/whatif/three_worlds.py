@@ -82,6 +82,8 @@ class Plan:
     company: tuple[str, ...] = ()
     cron_settings: tuple[CronSetting, ...] = ()
     lanes: bool = False  # whether the pods' lanes are wanted, to be drawn
+    #: Whether runs differ in their pace though the new rules have races, which slower runs win.
+    at_any_pace: bool = False
 
     @property
     def raced(self) -> bool:
@@ -92,7 +94,7 @@ class Plan:
     @property
     def spread_ns(self) -> int:
         """By how much runs differ in their pace; races are lost as often as at the record's."""
-        return 0 if self.raced else self.turn_ns
+        return self.turn_ns if self.at_any_pace or not self.raced else 0
 
     def timing_of(self, seed: int) -> Timing:
         """The first run is as prompt as the rules are; each other has a pace of its own."""
@@ -124,7 +126,7 @@ class Worlds(Generic[A, M]):
 
     def __init__(self, plan: Plan, baselines: Baselines[M] | None = None) -> None:
         self.plan = plan
-        self._baselines: Baselines[M] = {} if baselines is None else baselines
+        self.baselines: Baselines[M] = {} if baselines is None else baselines
         self._tried: dict[tuple[tuple[str, ...], frozenset[Row], int, bool], dict[str, M]] = {}
         self._of = 0  # how many are asked about in all
         self._looked = 0  # runs for causes
@@ -214,12 +216,12 @@ class Worlds(Generic[A, M]):
     def baseline(self, uids: Sequence[str], seed: int, *, by_pod: bool = False) -> dict[str, M]:
         """The old rules in the model."""
         key = (seed, by_pod, tuple(uids), self.plan.spread_ns)
-        if key not in self._baselines:
+        if key not in self.baselines:
             plan = self.plan
-            self._baselines[key] = self.run(
+            self.baselines[key] = self.run(
                 uids, plan.recorded, plan.flags, seed, settings=False, by_pod=by_pod
             )
-        return self._baselines[key]
+        return self.baselines[key]
 
     def target(self, uids: Sequence[str], seed: int, *, by_pod: bool = False) -> dict[str, M]:
         """The new rules in the model."""
@@ -466,7 +468,14 @@ class ThreeWorlds(Worlds[JobAnswer, ModelledJob]):
         super().__init__(plan, baselines)
         self.worlds = worlds
         #: Jobs of which the record shows that they hang on when they are served.
+        self.at_edges = on_edge
+        #: Those of them that the runs of this plan tell of.
         self.on_edge = on_edge if plan.spread_ns else frozenset()
+
+    def at_any_pace(self) -> ThreeWorlds:
+        """The same question, of what hangs on the pace."""
+        plan = replace(self.plan, at_any_pace=True)
+        return type(self)(plan, self.worlds, self.baselines, self.at_edges)
 
     def run(
         self,

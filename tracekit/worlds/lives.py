@@ -57,13 +57,17 @@ def goes_on_ns(found: SeenLife) -> int | None:
 def lasted_longer(other: SeenLife, found: SeenLife) -> bool:
     """Whether a life that was seen to its end shows how one that was cut off may go on.
 
-    Of a pod whose containers had failed by then, only one tells whose had failed as often.
+    Of a pod whose containers had failed by then, only one tells whose had failed as often, each
+    time after about as long.
     """
     cut_off_ns = found.cut_off_ns or 0
     if found.life.start_ns is not None:
-        failed = sum(1 for at_ns in other.life.restarts_at_ns if at_ns <= cut_off_ns)
-        before = len(found.life.restarts_at_ns)
-        alike = failed >= before if before else not failed
+        failed = [at_ns for at_ns in other.life.restarts_at_ns if at_ns <= cut_off_ns]
+        before = found.life.restarts_at_ns
+        alike = len(failed) == len(before) and all(
+            abs(left - right) <= right // _ALIKE_PART
+            for left, right in zip(failed, before, strict=True)
+        )
         return alike and (other.life.run_ns or 0) > cut_off_ns
     if other.life.start_ns is None:
         return False

@@ -86,9 +86,18 @@ def test_a_pod_that_waited_when_it_was_cut_off_starts_as_its_like() -> None:
 
 
 def test_restarts_go_on_with_those_of_the_longer_life() -> None:
-    longer = SeenLife(slot("a", 0), PodLife(run_ns=9, restarts_at_ns=(2, 6)))
-    found = FilledLives.of([longer, cut_off(5, slot("a", 1), 3)], {}).life_of(slot("a", 1), POD)
-    assert found.restarts_at_ns == (3, 6)
+    longer = SeenLife(slot("a", 0), PodLife(run_ns=90, restarts_at_ns=(25, 60)))
+    found = FilledLives.of([longer, cut_off(50, slot("a", 1), 30)], {}).life_of(slot("a", 1), POD)
+    assert found.restarts_at_ns == (30, 60)
+
+
+@pytest.mark.parametrize("restarts", [(), (15,), (25, 45)])
+def test_containers_that_failed_at_other_times_tell_nothing(restarts: tuple[int, ...]) -> None:
+    """A container that was started again once may end well where another failed a second time."""
+    longer = SeenLife(slot("a", 0), PodLife(run_ns=90, restarts_at_ns=restarts))
+    lives = FilledLives.of([longer, cut_off(50, slot("a", 1), 30)], {})
+    assert lives.life_of(slot("a", 1), POD).run_ns is None
+    assert not lives.given["p1"].beyond
 
 
 def test_how_a_pod_stops_is_known_of_its_like() -> None:
