@@ -459,10 +459,10 @@ class CronKeyJudge:
                 *(("cronjobs", revision) for revision in crons[position : position + 1]),
             ]
             for stream, revision in lacking:
-                if revision.recv_ns <= first.recv_ns - INFORMER_LAG_NS:
+                if revision.shown_ns <= first.recv_ns - INFORMER_LAG_NS:
                     key = first_write(self.history.key, first)
                     yield Behind(
-                        key, began_ns, first.recv_ns, stream, revision.rv, revision.recv_ns
+                        key, began_ns, first.recv_ns, stream, revision.rv, revision.shown_ns
                     )
 
     # Judgements.

@@ -44,7 +44,7 @@ def judge_write(
         object_of(history, uid),
         write.kind.value,
         verdict,
-        write.recv_ns,
+        write.shown_ns,
         str(write.rv),
         subject,
         why,

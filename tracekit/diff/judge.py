@@ -151,7 +151,7 @@ def _behind(facts: KeyFacts, replay: KeyReplay) -> Iterator[Behind]:
         )
         for stream, following in lacking:
             for revision in following:
-                if revision.recv_ns <= at_ns - INFORMER_LAG_NS:
+                if revision.shown_ns <= at_ns - INFORMER_LAG_NS:
                     first = first_write(facts.history.key, sync.writes[0])
                     yield Behind(first, began_ns, at_ns, stream, revision.rv)
 

@@ -189,17 +189,17 @@ def _wakes(
     first = bisect_left(history.jobs_latest_ns, handled_ns - rules.sync_batch_ns)
     for job in history.jobs[first : history.jobs_below(before_rv)]:
         delay_ns = rules.sync_batch_ns if _batched(job, rules) else 0
-        if job.recv_ns + delay_ns >= handled_ns:
-            yield job.recv_ns, delay_ns, delay_ns
+        if job.shown_ns + delay_ns >= handled_ns:
+            yield job.recv_ns, delay_ns, delay_ns + job.late_ns
     any_pod, failed_pod = _pod_waits(rules, before.state.memory.requeues)
     longest_ns = max(any_pod[1], failed_pod[1])
     first = bisect_left(history.pods_latest_ns, handled_ns - longest_ns)
     for pod in history.pods[first : history.pods_below(before_rv)]:
         failed = pod.view.phase == "Failed"
         deleted = pod.type == "DELETED" or pod.view.deleted_ns is not None
-        waits = failed_pod if failed and not deleted else any_pod
-        if pod.recv_ns + waits[1] >= handled_ns:
-            yield pod.recv_ns, *waits
+        least_ns, most_ns = failed_pod if failed and not deleted else any_pod
+        if pod.shown_ns + most_ns >= handled_ns:
+            yield pod.recv_ns, least_ns, most_ns + pod.late_ns
 
 
 def _pod_waits(rules: JobRules, retries: int) -> tuple[tuple[int, int], tuple[int, int]]:
@@ -238,7 +238,7 @@ def due(facts: KeyFacts, before: Explanation | None, sync: Explanation) -> Due:
     """Since when a sync that is explained was due."""
     first = sync.writes[0]
     held_until_ns = before.writes[-1].recv_ns if before is not None else 0
-    certain_ns = max(sync.due_ns, held_until_ns)
+    certain_ns = max(sync.due_ns, held_until_ns, facts.inputs_shown_ns(sync.job, sync.pod_cut))
     wait_ns = 0
     refused = before is not None and before.refused
     refused = refused or facts.refusals(sync.due_ns) is not None

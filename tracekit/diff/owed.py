@@ -123,7 +123,7 @@ def _rest(facts: KeyFacts, replay: KeyReplay) -> Iterator[Owed]:
 
 def _last_input_ns(facts: KeyFacts, last: Revision[JobView], before: Explanation | None) -> int:
     """When the last thing came that the key may have been waiting for."""
-    times = [last.recv_ns, *(revision.recv_ns for revision in facts.history.pods)]
+    times = [last.shown_ns, *(revision.shown_ns for revision in facts.history.pods)]
     times += [restart.until_ns for restart in facts.run_context.restarts]
     times += [gap.until_ns for gap in facts.run_context.gaps]
     if before is not None:
@@ -151,10 +151,10 @@ def _owed_by_the_orphan_worker(
     over = job.type == "DELETED" or job.view.status.finished is not None
     if not over or not rules.batches_job_updates or rules.managed_elsewhere(job.view):
         return
-    quiet_ns = [job.recv_ns, *(blind.until_ns for blind in run_context.restarts)]
+    quiet_ns = [job.shown_ns, *(blind.until_ns for blind in run_context.restarts)]
     cache = PodCache()
     cache.move_to(history.pods, len(history.pods))
-    changed_ns = {revision.view.uid: revision.recv_ns for revision in history.pods}
+    changed_ns = {revision.view.uid: revision.shown_ns for revision in history.pods}
     known = {revision.view.uid for revision in history.pods[:pods_seen]}
     uids = {revision.view.uid for revision in history.jobs}
     once_owned = {
@@ -197,6 +197,6 @@ def _handed_over(history: History, job: Revision[JobView], uid: str) -> bool:
     before = [pod for pod in revisions if pod.rv < job.rv]
     states = [*before[-1:], *revisions[len(before) :]]
     return all(selector_matches(job.view.spec.selector, pod.view.labels) for pod in states) or any(
-        pod.view.deleted_ns is not None and pod.recv_ns > job.recv_ns + INFORMER_LAG_NS
+        pod.view.deleted_ns is not None and pod.recv_ns > job.shown_ns + INFORMER_LAG_NS
         for pod in states
     )

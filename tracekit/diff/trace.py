@@ -88,5 +88,5 @@ def judge_groups(
     only: Collection[tuple[str, str]] | None = None,
 ) -> Iterator[KeyJudgement]:
     """Judge key by key, in the order of the groups; `only` some Jobs, by (namespace, name)."""
-    for history in histories(groups, only):
+    for history in histories(groups, only, run_context.written_ns):
         yield judge_as_known(history, rules, run_context)

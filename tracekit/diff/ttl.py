@@ -237,12 +237,12 @@ class _KeyJudge:
         worker = _Worker()
         for index, state in enumerate(states[:end]):
             following = states[index + 1] if index + 1 < len(states) else None
-            until_ns = self.context.end_ns if following is None else following.recv_ns
-            worker.shown(state.view, state.recv_ns, until_ns)
+            until_ns = self.context.end_ns if following is None else following.shown_ns
+            worker.shown(state.view, state.shown_ns, until_ns)
         services: list[Service] = []
         gone = states[end] if end < len(states) else None
         if gone is not None:
-            worker.gone(gone.recv_ns)
+            worker.gone(gone.shown_ns)
         observed = gone if end and gone is not None and not _unseen(gone) else None
         if observed is not None:
             services = list(self._deletion(states[end - 1], observed, worker.due))

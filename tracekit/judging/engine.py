@@ -231,6 +231,7 @@ def judge_cron_jobs(reader: TraceReader, era: Era, run_context: RunContext) -> l
     """The CronJob controller's part alone, of a record that grows, as the context knows it."""
     runner = CronRunner(CronJobEra.of(era), load_zone(era.process_zone))
     judge = CronJobJudge(runner, run_context.watching("jobs", "cronjobs"))
-    for history in histories(judge.passing(reader.groups(COLUMNS))):
+    groups = judge.passing(reader.groups(COLUMNS))
+    for history in histories(groups, None, run_context.written_ns):
         judge.job(history)
     return judge.report()

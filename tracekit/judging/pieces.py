@@ -150,7 +150,8 @@ class JudgeUnits:
         sweep, failures = Sweep(), list[Failure]()
         judged_jobs, judgements = list[Key](), list[Judgement]()
         others = Others(Scope(self.era, self.context, sweep, frozenset(unit.cron_jobs)))
-        for history in histories(others.passing(groups), frozenset(unit.jobs)):
+        written_ns = jobs.written_ns
+        for history in histories(others.passing(groups), frozenset(unit.jobs), written_ns):
             key = (history.namespace, history.name)
             try:
                 judged = judge_as_known(history, rules, jobs)

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tracekit.eras.throttle import throttle_of
+from tracekit.judging.stream_lag import StreamLag, written_ns_of
 from tracekit.kube.events import COMBINED
 from tracekit.kube.leases import CONTROLLER_MANAGER_LEASE, CONTROLLER_MANAGER_LEASE_NAMESPACE
 from tracekit.kube.timestamps import NS_PER_S
@@ -81,6 +82,7 @@ def run_context_of(reader: TraceReader) -> RunContext:
         quiet=_quiet(reader.header.scope.get("quiet")),
         throttle=throttle_of(reader.header.controller_flags),
         seen_rv={stream.stream: stream.last_rv or 0 for stream in streams},
+        written_ns={} if reader.header.scope.get("times") else written_ns_of(reader),
     )
 
 
@@ -331,11 +333,13 @@ class GrowingContext:
     def __init__(self) -> None:
         self._told = Told()
         self._seen_rv: dict[str, int] = {}
+        self._lag = StreamLag()
 
     def feed(self, rows: pa.Table) -> None:
         """Take in rows with all columns, in order of arrival; each only once."""
         told = rows.filter(pc.equal(rows["component"], COMPONENT))
         self._told.add(told)
+        self._lag.feed(rows)
         latest = rows.group_by("stream").aggregate([("rv", "max")])
         for row in latest.to_pylist():
             rv = max(row["rv_max"] or 0, self._seen_rv.get(row["stream"] or "", 0))
@@ -344,6 +348,7 @@ class GrowingContext:
     def forget(self, before_ns: int) -> None:
         """Let go of what was before that time and tells nothing of the present."""
         self._told.forget(before_ns)
+        self._lag.forget(before_ns)
 
     def of(self, reader: TraceReader, end_ns: int) -> RunContext:
         """The context, with the rows of a reader that concern the record as a whole.
@@ -365,6 +370,7 @@ class GrowingContext:
             refusing=self._told.refusing,
             unposted=self._told.unposted(restarts, end_ns),
             seen_rv=dict(self._seen_rv),
+            written_ns=dict(self._lag.written_ns),
         )
 
 

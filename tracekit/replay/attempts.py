@@ -198,7 +198,11 @@ class Attempts(CacheCuts):
         stale: Revision[JobView] | Revision[PodView] | None,
     ) -> Iterator[Assumption]:
         """What the explanation takes for granted, with the time and the evidence."""
-        at_ns = self.history.writes[state.index].recv_ns
+        first = self.history.writes[state.index]
+        at_ns = first.recv_ns
+        if first.shown_ns > at_ns:
+            text = "newer revisions of another stream had come before this one showed it"
+            yield Assumption("late-stream", at_ns, first.shown_ns, text)
         refused = self.facts.refusals_within(state.index)
         if api.refused > api.refused_writes and refused is not None:
             yield refused

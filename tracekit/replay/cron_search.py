@@ -226,7 +226,7 @@ class CronWalker(Backtracking[CronState, CronEntry]):
         for index in range(newest, state.cron_floor - 1, -1):
             revision = history.cron_jobs[index]
             following = history.cron_jobs[index + 1] if index < newest else None
-            if effort == CronEffort.CUTS and following and following.recv_ns < shown_ns:
+            if effort == CronEffort.CUTS and following and following.shown_ns < shown_ns:
                 return
             if revision.type == "DELETED":
                 continue
@@ -248,7 +248,7 @@ class CronWalker(Backtracking[CronState, CronEntry]):
         newest = self.history.jobs_below(write.rv)
         last: tuple[object, ...] | None = None
         for cut in range(newest, state.jobs_floor - 1, -1):
-            if effort == CronEffort.CUTS and cut < newest and jobs[cut].recv_ns < shown_ns:
+            if effort == CronEffort.CUTS and cut < newest and jobs[cut].shown_ns < shown_ns:
                 return
             signature = tuple(job_signature(job) for job in self.history.jobs_at(cut))
             if signature != last:

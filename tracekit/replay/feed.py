@@ -16,6 +16,7 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 
 import msgspec
 import orjson
+from msgspec.structs import replace as copied
 
 from tracekit.kube.decode import EMPTY, as_string_map
 from tracekit.kube.selectors import selector_matches
@@ -267,7 +268,9 @@ class _Window:
 
 
 def histories(
-    groups: Iterable[RowGroup], only: Collection[tuple[str, str]] | None = None
+    groups: Iterable[RowGroup],
+    only: Collection[tuple[str, str]] | None = None,
+    written_ns: Mapping[int, int] | None = None,
 ) -> Iterator[History]:
     """The history of every Job of the groups, which come sorted by namespace and Job.
 
@@ -293,7 +296,7 @@ def histories(
         jobs = window.jobs.of(group)
         for uid, revisions in orphans.items():
             if uid in pods or _selected(jobs, revisions):
-                pods.setdefault(uid, []).extend(_copy(revision) for revision in revisions)
+                pods.setdefault(uid, []).extend(copied(pod, previous=None) for pod in revisions)
         yield build_history(
             group.namespace,
             group.job,
@@ -301,6 +304,7 @@ def histories(
             (revision for revisions in pods.values() for revision in revisions),
             (event for event in window.events.of(group) if event is not None),
             (call for call in window.refused.of(group) if call is not None),
+            written_ns,
         )
 
 
@@ -317,23 +321,6 @@ def _by_uid(revisions: Iterable[Revision[PodView]]) -> dict[str, list[Revision[P
     for revision in revisions:
         result.setdefault(revision.view.uid, []).append(revision)
     return result
-
-
-def _copy(revision: Revision[PodView]) -> Revision[PodView]:
-    """A revision of its own for each history: histories link their revisions."""
-    return Revision(
-        revision.rv,
-        revision.recv_ns,
-        revision.seq,
-        revision.type,
-        revision.view,
-        revision.evidence,
-        revision.synthesized,
-        revision.actor,
-        revision.rv_after,
-        revision.rv_before,
-        revision.came_ns,
-    )
 
 
 def scalars(table: Any, rows: list[int], names: Iterable[str]) -> Iterator[tuple[Any, ...]]:

@@ -100,6 +100,9 @@ class Revision(msgspec.Struct, Generic[V], eq=False):
     rv_before: int | None = None
     #: When the request for it came, where the source tells (an audit log).
     came_ns: int | None = None
+    #: So much later than it had been written its stream showed it, as the others tell: `recv_ns` is
+    #: without it.
+    late_ns: int = 0
     previous: Revision[V] | None = None
     position: int = 0  # in its list of the history
 
@@ -108,6 +111,11 @@ class Revision(msgspec.Struct, Generic[V], eq=False):
         """When the write was asked for, as far as is known; of what was listed nobody knows."""
         came_ns = self.came_ns if self.type != "LIST" else None
         return self.recv_ns if came_ns is None else min(came_ns, self.recv_ns)
+
+    @property
+    def shown_ns(self) -> int:
+        """When its stream showed it: the controller's may have been as late."""
+        return self.recv_ns + self.late_ns
 
 
 class EventRow(NamedTuple):
@@ -168,6 +176,12 @@ class Write(msgspec.Struct, eq=False):
         return self.recv_ns if revision is None else min(revision.called_ns, self.recv_ns)
 
     @property
+    def shown_ns(self) -> int:
+        """When its stream showed it."""
+        revision = self.pod or self.job or self.cron_job
+        return self.recv_ns if revision is None else revision.shown_ns
+
+    @property
     def subject(self) -> str:
         """What was written, for people: an object's name, or `status`."""
         if self.pod is not None:
@@ -189,7 +203,7 @@ class History:
     refused: list[RefusedCall] = field(default_factory=list)
     jobs_rv: list[int] = field(default_factory=list)
     pods_rv: list[int] = field(default_factory=list)
-    #: When the latest of the revisions up to each one came.
+    #: When the latest of the revisions up to each one was shown.
     jobs_latest_ns: list[int] = field(default_factory=list)
     pods_latest_ns: list[int] = field(default_factory=list)
 
@@ -223,17 +237,23 @@ def build_history(
     pods: Iterable[Revision[PodView]],
     events: Iterable[EventRow],
     refused: Iterable[RefusedCall] = (),
+    written_ns: Mapping[int, int] | None = None,
 ) -> History:
-    """Order the revisions, link each to the one before it, and derive the writes."""
+    """Order the revisions, link each to the one before it, and derive the writes.
+
+    `written_ns`: by resourceVersion, when that was written which its stream showed late.
+    """
     history = History(namespace, name)
     job_list, pod_list = list(jobs), list(pods)
     place_synthesized([*job_list, *pod_list])
+    if written_ns:
+        written_in_time([*job_list, *pod_list], written_ns)
     history.jobs = linked(job_list)
     history.pods = linked(pod_list)
     history.jobs_rv = [revision.rv for revision in history.jobs]
     history.pods_rv = [revision.rv for revision in history.pods]
-    history.jobs_latest_ns = list(accumulate((job.recv_ns for job in history.jobs), max))
-    history.pods_latest_ns = list(accumulate((pod.recv_ns for pod in history.pods), max))
+    history.jobs_latest_ns = list(accumulate((job.shown_ns for job in history.jobs), max))
+    history.pods_latest_ns = list(accumulate((pod.shown_ns for pod in history.pods), max))
     history.events = as_arrived(events)
     history.refused = sorted(refused)
     uids = {revision.view.uid for revision in history.jobs}
@@ -267,7 +287,15 @@ def place_synthesized(revisions: Sequence[Revision[Any]]) -> None:
     """
     for revision in revisions:
         if revision.synthesized:
-            revision.rv = max(r.rv for r in revisions if r.recv_ns <= revision.recv_ns)
+            revision.rv = max(r.rv for r in revisions if r.shown_ns <= revision.recv_ns)
+
+
+def written_in_time(revisions: Iterable[Revision[Any]], written_ns: Mapping[int, int]) -> None:
+    """Give what its stream showed late the time by which it had been written."""
+    for revision in revisions:
+        at_ns = None if revision.synthesized else written_ns.get(revision.rv)
+        if at_ns is not None and revision.type != "LIST":
+            revision.recv_ns, revision.late_ns = at_ns, revision.shown_ns - at_ns
 
 
 def linked(revisions: Iterable[Revision[V]]) -> list[Revision[V]]:

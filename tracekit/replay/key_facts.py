@@ -9,8 +9,9 @@ from itertools import accumulate
 from tracekit.controllers.job.context import Choices, SyncClock
 from tracekit.eras.job import JobRules
 from tracekit.kube.timestamps import NS_PER_S
+from tracekit.kube.views import JobView
 from tracekit.replay.handlers import PodHandlers
-from tracekit.replay.history import History, Write, WriteKind
+from tracekit.replay.history import History, Revision, Write, WriteKind
 from tracekit.replay.recorded_api import Assumptions, RecordedApi
 from tracekit.replay.run_context import Outage, RunContext
 from tracekit.verdict import Assumption, Reason
@@ -189,6 +190,11 @@ class KeyFacts:
     def jobs_shown(self, at_ns: int) -> int:
         """How many revisions of the Job the informer had certainly shown at that time."""
         return bisect_right(self.history.jobs_latest_ns, at_ns - INFORMER_LAG_NS)
+
+    def inputs_shown_ns(self, job: Revision[JobView] | None, pods: int) -> int:
+        """When the newest that a sync had seen was shown: not before was it in every cache."""
+        pod_ns = self.history.pods[pods - 1].shown_ns if pods else 0
+        return max(pod_ns, job.shown_ns if job is not None else 0)
 
     def job_told(self, at_ns: int) -> int:
         """The position of the Job's revision that an earlier sync had held, as its Event tells."""

@@ -59,6 +59,8 @@ class RunContext:
     throttle: Throttle = DEFAULT_THROTTLE
     #: The newest revision of each stream.
     seen_rv: Mapping[str, int] = field(default_factory=dict)
+    #: By resourceVersion, when that was written which its stream showed late.
+    written_ns: Mapping[int, int] = field(default_factory=dict)
     #: Known once all keys were searched: a key that contradicts it is searched again.
     shown: Shown | None = None
     #: By namespace and name, those whose last sync had the time to go on before the record ended.
