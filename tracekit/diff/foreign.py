@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable
 from tracekit.eras.job import JobRules
 from tracekit.kube.cronjob_views import CronJobView
 from tracekit.kube.field_managers import CONTROLLER_MANAGERS
+from tracekit.kube.timestamps import format_rfc3339
 from tracekit.kube.views import JobView, PodView
 from tracekit.replay.history import (
     History,
@@ -21,6 +22,7 @@ from tracekit.replay.history import (
     WriteKind,
 )
 from tracekit.replay.key_facts import COMPONENT
+from tracekit.replay.unsigned import only_lost
 
 
 def named_writes(writes: Iterable[Write], own: str = COMPONENT) -> dict[int, str]:
@@ -60,7 +62,9 @@ def _evidence(history: History, write: Write, managers: Collection[str]) -> str 
     match write.kind:
         case WriteKind.STATUS_UPDATE:
             assert write.job is not None  # noqa: S101 - status writes have one
-            return other_manager(write.job, managers, subresource="status")
+            return other_manager(write.job, managers, subresource="status") or _signed_before(
+                write.job, managers
+            )
         case WriteKind.POD_CREATE:
             assert write.pod is not None  # noqa: S101 - pod writes have one
             return other_manager(write.pod, managers, subresource="")
@@ -109,6 +113,27 @@ def other_manager(
         return None
     names = ", ".join(sorted({entry.manager for entry in relevant}))
     return f"managedFields name {names} as the writer of this revision"
+
+
+def _signed_before(revision: Revision[JobView], managers: Collection[str]) -> str | None:
+    """Who set something in a status if no entry shows it: one that had written in that very second.
+
+    Who sets a field gives its entry the time, in whole seconds. Where no entry changed, the
+    writer's had that time already: it is the latest of all, and no manager's with an earlier one.
+    """
+    before = revision.previous
+    if before is None or only_lost(before.view.status, revision.view.status):
+        return None
+    entries = revision.evidence.managers()
+    if not {*entries} <= {*before.evidence.managers()}:
+        return None
+    signed = [entry for entry in entries if entry.subresource == "status"]
+    latest_ns = max((entry.time_ns or 0 for entry in signed), default=0)
+    latest = [entry for entry in signed if entry.time_ns == latest_ns]
+    if not latest or any(entry.manager in managers for entry in latest):
+        return None
+    names = ", ".join(sorted({entry.manager for entry in latest}))
+    return f"managedFields show nobody but {names} to have written at {format_rfc3339(latest_ns)}"
 
 
 def _not_among(entry: Manager, entries: Collection[Manager]) -> bool:

@@ -363,7 +363,8 @@ class CutSearch(Attempts):
         assume = self._silent_assumptions(at_ns)
         moments = [(at_ns, assume)]
         moments += [(met_ns, assume._replace(served_rv=rv)) for met_ns, rv in served]
-        met, ahead = {state.memory.identity}, [state]
+        ahead = [state, *self._begun_anew(state, before, at_ns)]
+        met = {start.memory.identity for start in ahead}
         while ahead:
             start = ahead.pop(0)
             for found in self._silent_at(start, jobs[oldest:], seen, moments):
@@ -372,6 +373,20 @@ class CutSearch(Attempts):
                 if more and found.memory.identity not in met:
                     met.add(found.memory.identity)
                     ahead.append(found)
+
+    def _begun_anew(
+        self, state: State, before: Explanation | None, until_ns: int
+    ) -> Iterator[State]:
+        """The state with the empty memory of a process that began between a sync and then."""
+        if before is None:
+            return
+        began = [
+            restart.until_ns
+            for restart in self.facts.run_context.restarts
+            if restart.until_ns <= until_ns and not self.facts.follows(before.writes[-1], restart)
+        ]
+        if began:
+            yield state.in_a_new_process(max(began))
 
     def _silent_at(
         self,

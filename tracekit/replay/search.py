@@ -279,15 +279,7 @@ class KeyWalker(Backtracking[State, Entry]):
             if self.facts.follows(write, restart)
         ]
         if len(passed) > state.restarts_seen:
-            state = replace(
-                state,
-                memory=JobMemory(),
-                handled=state.pod_floor,
-                restarts_seen=len(passed),
-                own_pods=0,
-                backoff_known=True,
-                not_before_ns=max([state.not_before_ns, *passed]),
-            )
+            state = state.in_a_new_process(max(passed), len(passed))
         listed = sum(1 for until_ns in blind_until_ns if until_ns <= at_ns)
         if listed > state.listings_seen:
             known = not self.facts.may_have_failed(at_ns)

@@ -85,7 +85,7 @@ def _status(revision: Revision[JobView], *, alone: bool) -> str | None:
     An entry of which every field went is gone with them.
     """
     before = revision.previous
-    if before is None or not _only_lost(before.view.status, revision.view.status):
+    if before is None or not only_lost(before.view.status, revision.view.status):
         return None
     entries = revision.evidence.managers()
     latest_ns = max((entry.time_ns or 0 for entry in entries), default=0)
@@ -99,7 +99,8 @@ def _status(revision: Revision[JobView], *, alone: bool) -> str | None:
     )
 
 
-def _only_lost(old: JobStatus, new: JobStatus) -> bool:
+def only_lost(old: JobStatus, new: JobStatus) -> bool:
+    """Whether nothing was set that was not so before."""
     return not any(
         getattr(new, name) and getattr(old, name) != getattr(new, name)
         for name in JobStatus.__struct_fields__
