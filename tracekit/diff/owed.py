@@ -8,6 +8,7 @@ from tracekit.cache.pods import PodCache
 from tracekit.diff.job_verdicts import judge_missing
 from tracekit.diff.key_queue import deadline_lost, queue_wait_ns
 from tracekit.diff.lateness import Owed
+from tracekit.eras.job_handlers import HandlerRules
 from tracekit.kube.selectors import selector_matches
 from tracekit.kube.timestamps import format_rfc3339
 from tracekit.kube.views import JobView
@@ -48,7 +49,8 @@ def owed(facts: KeyFacts, search: CutSearch, replay: KeyReplay) -> Iterator[Owed
     if facts.refusals(min(certain_ns, end_ns)) is not None:
         return
     woken = _seen_when_woken(facts, replay, last, timers) if api.problems else seen
-    if any(not _at_the_end(search, state, last, n, end_ns).problems for n in range(woken, seen)):
+    seen_less = (_at_the_end(search, state, last, n, end_ns) for n in range(woken, seen))
+    if not all(less.problems for less in seen_less) or _awaits_pods_of_another(facts, syncs, last):
         return
     for problem in api.problems:
         why = (
@@ -79,6 +81,29 @@ def _at_the_end(
     memory = search.memories(state, pods, job.view.uid)[-1].copy()
     return search.after_the_record(
         Cut(job, pods, cache, memory, pods), end_ns, Assumptions(lenient=True)
+    )
+
+
+def _awaits_pods_of_another(
+    facts: KeyFacts, syncs: Sequence[Explanation], job: Revision[JobView]
+) -> bool:
+    """Whether the key may still wait for pods that an earlier Job of its name created.
+
+    What is awaited is kept under the name. A pod that the informer shows when its Job is gone
+    fulfils nothing, and only a sync that finds no Job forgets it: the next Job may come before.
+    """
+    history, uid = facts.history, job.view.uid
+    earlier = [sync for sync in syncs if sync.job is not None and sync.job.view.uid != uid]
+    own = (write for sync in syncs[len(earlier) :] for write in sync.writes)
+    if not earlier or earlier != list(syncs[: len(earlier)]) or any(w.pod for w in own):
+        return False
+    last, awaited = earlier[-1].job, earlier[-1].state.memory.expectations
+    gone = [r for r in history.jobs if last and r.view.uid == last.view.uid and r.type == "DELETED"]
+    if not gone or awaited is None or awaited.satisfied(facts.run_context.end_ns):
+        return False
+    return any(
+        write.pod is not None and write.pod.shown_ns + INFORMER_LAG_NS >= gone[0].recv_ns
+        for write in earlier[-1].writes
     )
 
 
@@ -169,7 +194,7 @@ def _owed_by_the_orphan_worker(
             continue
         if job.type != "DELETED" and pod.uid not in known:
             continue
-        if owned and not _handed_over(history, job, pod.uid):
+        if owned and not _handed_over(history, job, pod.uid, rules.handlers):
             continue
         why = (
             f"expected the tracking finalizer of pod {pod.name} to go: its Job is over "
@@ -187,16 +212,21 @@ def _owed_by_the_orphan_worker(
         yield Owed(max([changed_ns[pod.uid], *quiet_ns]), judgement)
 
 
-def _handed_over(history: History, job: Revision[JobView], uid: str) -> bool:
+def _handed_over(
+    history: History, job: Revision[JobView], uid: str, handlers: HandlerRules
+) -> bool:
     """Whether the orphan worker was certainly told of a pod that the Job still owned at its end.
 
-    The handler of the Job's end looks for its pods by the selector, which one that lost the labels
-    no longer matches; that of a pod tells of one that is being deleted, once the Job is over.
+    The handler of the Job's end (before 1.29 only that of its deletion) looks for its pods by the
+    selector, which one that lost the labels no longer matches; that of a pod tells of one that is
+    being deleted, once the Job is over.
     """
     revisions = [pod for pod in history.pods if pod.view.uid == uid]
     before = [pod for pod in revisions if pod.rv < job.rv]
     states = [*before[-1:], *revisions[len(before) :]]
-    return all(selector_matches(job.view.spec.selector, pod.view.labels) for pod in states) or any(
+    looked_for = job.type == "DELETED" or handlers.finished_job_releases_its_pods
+    matches = all(selector_matches(job.view.spec.selector, pod.view.labels) for pod in states)
+    return (looked_for and matches) or any(
         pod.view.deleted_ns is not None and pod.recv_ns > job.shown_ns + INFORMER_LAG_NS
         for pod in states
     )
