@@ -74,6 +74,7 @@ MENDED = {
     (8118, "v1.27.16"): "news of a new process's writes that came before news of its lease",
     (5078, "v1.19.16"): "a failed sync without a write, before the deadline was over",
     (7174, "v1.15.12"): "retries that ended a Job, one of them by a sync with handlers behind",
+    (9070, "v1.21.14"): "a retry takes the place of the timer, and `@every` counts from then",
 }
 
 

@@ -30,6 +30,7 @@ from tracekit.replay.cron_history import CronHistory
 from tracekit.replay.cron_runner import CronRunner
 from tracekit.replay.cron_search import RETRY_NS_MAX, job_signature
 from tracekit.replay.history import WriteKind
+from tracekit.replay.key_facts import INFORMER_LAG_NS
 
 #: So many slots are looked at while nothing changes: what was missed first is told by then.
 TRIGGERS_MAX = 2_000
@@ -85,6 +86,7 @@ class WantedCheck:
     #: When the timer goes off that an earlier state has armed: the queue keeps the earliest of a
     #: key, be it armed for another CronJob of that name.
     _timer_ns: int | None = None
+    _changed_ns: int = 0  # the last change
 
     def run(self) -> list[Wanted]:
         """All that was wanted, in order of time."""
@@ -102,6 +104,11 @@ class WantedCheck:
         """Look at each time at which the controller is woken while the state rests."""
         at_ns = rest.from_ns
         armed = True
+        if at_ns - self._changed_ns <= INFORMER_LAG_NS and self.runner.drifts(rest.cron_job):
+            # A sync on a cache without the change before fails, and its retry takes the place of
+            # the timer in the queue: the next that succeeds counts from then.
+            self._timer_ns = None
+        self._changed_ns = at_ns
         if not (rest.opens_with_list or (rest.schedule_changed and not self.runner.polls)):
             armed = self._look(rest, at_ns, timed=False)
         else:

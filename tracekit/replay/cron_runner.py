@@ -79,6 +79,10 @@ class CronRunner:
         wait_ns = requeue_after_ns(cron_job, schedule, at_ns, self.era, self.process_zone)
         return max(slot_ns, at_ns + wait_ns)
 
+    def drifts(self, cron_job: CronJobView) -> bool:
+        """Whether the next timer of a sync that comes later goes off later."""
+        return not self.polls and isinstance(self.schedule(cron_job), EverySchedule)
+
     def slots_ns(self, cron_job: CronJobView, after_ns: int, until_ns: int) -> list[int]:
         """The last few slots of a time, the newest first."""
         first_ns = self.next_slot_ns(cron_job, until_ns)
