@@ -76,6 +76,23 @@ def test_a_deletion_waits_for_the_end_and_a_namesake_for_the_deletion() -> None:
     assert 1.9 <= created[1] - gone < 2.5
 
 
+def test_a_namesake_waits_for_a_deletion_that_is_about_to_be_made() -> None:
+    """The Job has ended, its user has not deleted it yet, and the namesake's time has come."""
+    life = PodLife(run_ns=8 * NS_PER_S)
+    [ended] = [
+        (row.recv_ns - START_NS) / NS_PER_S
+        for row in run([job()], life)
+        if row.stream == "jobs" and row.obj.get("status", {}).get("completionTime")
+    ]
+    delete = DeleteObject(at(3), "jobs", "shop", "import", after_end_ns=4 * NS_PER_S)
+    rows = run([job(), delete, job(ended + 2)], life)
+    [gone] = times(rows, "jobs", "DELETED")
+    assert gone > ended + 3.9
+    first, second = times(rows, "jobs", "ADDED")
+    assert first < gone
+    assert second - gone > ended + 2 - 3 - 0.1
+
+
 def test_a_deletion_that_came_later_than_the_end_keeps_its_time() -> None:
     delete = DeleteObject(at(20), "jobs", "shop", "import", after_end_ns=NS_PER_S)
     [gone] = times(run([job(), delete], PodLife()), "jobs", "DELETED")

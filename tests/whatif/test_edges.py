@@ -25,7 +25,7 @@ from tracekit.whatif.answers import Drawn, JobAnswer
 from tracekit.whatif.beside_proof import on_time
 from tracekit.whatif.course import JobCourse
 from tracekit.whatif.edges import margins
-from tracekit.whatif.three_worlds import Plan
+from tracekit.whatif.plan import Plan
 from tracekit.worlds.drawing import JobWorld
 from tracekit.worlds.pace import Pace
 
@@ -81,12 +81,12 @@ FAILED = JobCourse("Failed", "BackoffLimitExceeded", 1, 0, 1, 3.0)
 COMPLETE = JobCourse("Complete", "CompletionsReached", 1, 1, 0, 3.0)
 
 
-def asked(turn_ns: int, *, edge: bool, target: Era = _ERA) -> Served:
+def asked(turn_ns: int, *, edge: bool, target: Era = _ERA, model: type[Served] = Served) -> Served:
     """The model that is asked about a Job."""
     flags = ManagerFlags()
     plan = Plan(_ERA, target, RunContext(0), flags, flags, turn_ns=turn_ns)
     on_edge = frozenset({"u1"} if edge else ())
-    return Served(plan, {"u1": JobWorld(_JOB)}, on_edge=on_edge)
+    return model(plan, {"u1": JobWorld(_JOB)}, on_edge=on_edge)
 
 
 _JOB = job_from_raw({"metadata": {"name": "one", "namespace": "shop", "uid": "u1"}})
@@ -97,10 +97,12 @@ def proved(recorded: JobCourse) -> JobAnswer:
     return JobAnswer(_JOB, recorded, "same", proved=True, target=recorded)
 
 
-def told(recorded: JobCourse, turn_ns: int, *, edge: bool) -> JobAnswer:
+def told(
+    recorded: JobCourse, turn_ns: int, *, edge: bool, model: type[Served] = Served
+) -> JobAnswer:
     """What is said of a Job whose steps are proved the same."""
     answer = proved(recorded)
-    return on_time(answer, asked(turn_ns, edge=edge).answer([answer])["u1"])
+    return on_time(answer, asked(turn_ns, edge=edge, model=model).answer([answer])["u1"])
 
 
 def test_what_hangs_on_the_time_of_a_sync_is_told_in_draws_with_the_class_of_the_proof() -> None:
@@ -110,6 +112,19 @@ def test_what_hangs_on_the_time_of_a_sync_is_told_in_draws_with_the_class_of_the
         assert [(way.course, way.times) for way in answer.courses] == [(FAILED, 13), (COMPLETE, 7)]
         assert answer.target == FAILED
         assert "when it is served" in answer.why
+
+
+class Seldom(Served):
+    """By the same rules, one run in twenty ends well."""
+
+    def course(self, era: Era, seed: int, *, by_pod: bool) -> JobCourse:
+        del era, by_pod
+        return COMPLETE if seed == 20 else FAILED
+
+
+def test_five_runs_that_agree_are_not_enough_on_an_edge() -> None:
+    answer = told(FAILED, 50 * _MS, edge=True, model=Seldom)
+    assert [(way.course, way.times) for way in answer.courses] == [(FAILED, 19), (COMPLETE, 1)]
 
 
 def test_runs_of_another_course_than_the_record_s_count_only_on_an_edge() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,7 +23,8 @@ from tracekit.whatif import three_worlds
 from tracekit.whatif.answers import Cause, Drawn, JobAnswer
 from tracekit.whatif.beside_proof import with_lots
 from tracekit.whatif.course import JobCourse
-from tracekit.whatif.three_worlds import Plan
+from tracekit.whatif.model import ModelledJob
+from tracekit.whatif.plan import Plan
 from tracekit.worlds.drawing import JobWorld, merge_difference
 
 
@@ -251,3 +253,38 @@ def test_a_deletion_is_read_as_bound_to_its_time_and_to_the_age_of_the_pod(
     answer = raced((2,), NEW, by_age)
     assert (answer.verdict, answer.drawn) == ("pods", Drawn(1 if ways else 2, 2))
     assert [way.course.pods for way in answer.courses] == ways
+
+
+class Unseen(Unsimulated):
+    """By the new rules most runs need what nobody saw."""
+
+    known: tuple[int, ...] = ()
+
+    def run(
+        self,
+        uids: Sequence[str],
+        era: Era,
+        flags: ManagerFlags,
+        seed: int,
+        *,
+        settings: bool,
+        by_pod: bool = False,
+    ) -> dict[str, ModelledJob]:
+        del flags, settings, by_pod
+        censored = "" if era is OLD or seed in self.known else "nobody saw it"
+        course = JobCourse(None, "", 1 if era is OLD else 2, 0, 0, None)
+        return {uid: ModelledJob(course, extrapolated=False, censored=censored) for uid in uids}
+
+
+@pytest.mark.parametrize(
+    ("known", "verdict"), [((0,), "unknowable"), ((0, 1, 2, 3), "unknowable"), (range(5), "pods")]
+)
+def test_few_runs_that_need_nothing_unseen_are_not_all(known: Sequence[int], verdict: str) -> None:
+    """Which runs these are hangs on what nobody saw: their course is not that of the others."""
+    job = job_from_raw({"metadata": {"name": "one", "namespace": "shop", "uid": "u1"}})
+    fork = JobAnswer(job, JobCourse(None, "", 1, 0, 0, None), "uncalibrated", reason="fork")
+    flags = ManagerFlags()
+    model = Unseen(Plan(OLD, NEW, RunContext(0), flags, flags, draws=5), {"u1": JobWorld(job)})
+    model.known = tuple(known)
+    answer = model.answer([fork])["u1"]
+    assert (answer.verdict, answer.why) == (verdict, "" if verdict == "pods" else "nobody saw it")

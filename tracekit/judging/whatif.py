@@ -42,8 +42,9 @@ from tracekit.whatif.cron_model import CronWorlds, ModelledCronJob
 from tracekit.whatif.edges import margins
 from tracekit.whatif.episodes import episodes
 from tracekit.whatif.model import ModelledJob
+from tracekit.whatif.plan import Plan
 from tracekit.whatif.steps import Severity
-from tracekit.whatif.three_worlds import FEW, Baselines, Plan, ThreeWorlds
+from tracekit.whatif.three_worlds import FEW, Baselines, ThreeWorlds
 from tracekit.worlds.cron_drawing import CronWorld, cron_worlds
 from tracekit.worlds.drawing import JobWorld, job_worlds
 from tracekit.worlds.pace import Pace

@@ -106,6 +106,8 @@ class _Simulation:
         self._told_ns = dict.fromkeys(STREAMS, 0)
         #: Deletions that wait until their Job has ended.
         self._until_end: dict[tuple[str, str], DeleteObject] = {}
+        #: Those whose Job has ended, until it is gone.
+        self._leaving: dict[tuple[str, str], DeleteObject] = {}
         #: Creations of a namesake that wait for these deletions, and for how long after them.
         self._until_gone: dict[tuple[str, str], tuple[CreateObject, int]] = {}
 
@@ -190,7 +192,7 @@ class _Simulation:
         if isinstance(write, CreateObject) and write.kind == "jobs":
             meta = write.body["metadata"]
             key = (meta.get("namespace", ""), meta["name"])
-            deletion = self._until_end.get(key)
+            deletion = self._until_end.get(key) or self._leaving.get(key)
             if deletion is not None:
                 self._until_gone[key] = (write, write.at_ns - deletion.at_ns)
                 return
@@ -200,17 +202,20 @@ class _Simulation:
 
     def _release(self, change: Change) -> None:
         """Let a deletion go that waited for the end of this Job."""
-        if not (self._until_end or self._until_gone):
+        if not (self._until_end or self._leaving):
             return
         meta = change.obj["metadata"]
         key = (meta["namespace"], meta["name"])
         if change.type == "DELETED":
+            self._until_end.pop(key, None)
+            self._leaving.pop(key, None)
             waits = self._until_gone.pop(key, None)
             if waits is not None:
                 self._loop.after(waits[1], lambda: self._do(waits[0]))
         elif _has_ended(change.obj):
             write = self._until_end.pop(key, None)
             if write is not None:
+                self._leaving[key] = write
                 self._loop.after(write.after_end_ns or 0, lambda: self._do(write))
 
     def _replies(self, write: UserWrite) -> Iterator[Reply]:

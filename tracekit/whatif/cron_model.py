@@ -22,8 +22,9 @@ from tracekit.whatif.cron_answers import CronAnswer, cron_difference, cron_misfi
 from tracekit.whatif.cron_changes import raw_settings
 from tracekit.whatif.cron_course import CronCourse, SeenJob, course_of, started_jobs
 from tracekit.whatif.model import noticed_ns, ran_ns, with_user_settings
+from tracekit.whatif.plan import Plan
 from tracekit.whatif.steps import Severity
-from tracekit.whatif.three_worlds import Baselines, Plan, Worlds
+from tracekit.whatif.three_worlds import Baselines, Worlds
 from tracekit.worlds.cron_drawing import CronLives, CronWorld
 
 #: A start of the model may lie so far from the recorded one; a pass of the polling controller

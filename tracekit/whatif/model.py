@@ -28,7 +28,7 @@ from tracekit.whatif.course import JobCourse
 from tracekit.whatif.lanes import PodLane, PodState, lanes_of
 from tracekit.worlds.drawing import JobWorld
 from tracekit.worlds.filling import BY_ROW, FilledLives, Given, template_text
-from tracekit.worlds.lives import scheduled_anew
+from tracekit.worlds.lives import ran_anew, scheduled_anew
 
 #: A run goes on so long after the record, so that what comes later in it can end.
 AFTER_THE_RECORD_NS: Final = 1800 * NS_PER_S
@@ -85,11 +85,11 @@ def run_jobs(
     """Run Jobs together in one process; how each went, by uid, with its pods' lanes if asked.
 
     Pods that somebody deleted are deleted at that time, or with `by_pod` at that age. With `anew`
-    the scheduler takes other times than in the record.
+    the scheduler, and containers that run again, take other times than in the record.
     """
     seen = [life.with_deletion() if by_pod else life for world in worlds for life in world.lives]
     lives = FilledLives.of(
-        scheduled_anew(seen, draws) if anew else seen,
+        ran_anew(scheduled_anew(seen, draws), draws) if anew else seen,
         {world.job.uid: template_text(world.job.spec.template) for world in worlds},
     )
     change = with_user_settings(settings)

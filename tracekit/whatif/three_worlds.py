@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import cycle, islice
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
@@ -17,8 +17,7 @@ from tracekit.eras.job import JobRules
 from tracekit.eras.rows import Row, with_rows
 from tracekit.eras.table import KINDS
 from tracekit.process.manager import ManagerFlags
-from tracekit.replay.run_context import RunContext
-from tracekit.simulate.draws import SeededDraws, Timing
+from tracekit.simulate.draws import SeededDraws
 from tracekit.simulate.world import Restart
 from tracekit.whatif.answers import (
     Cause,
@@ -29,10 +28,9 @@ from tracekit.whatif.answers import (
     smallest,
 )
 from tracekit.whatif.causes import rows_for
-from tracekit.whatif.changes import Setting
 from tracekit.whatif.course import JobCourse
-from tracekit.whatif.cron_changes import CronSetting
 from tracekit.whatif.model import ModelledJob, run_jobs
+from tracekit.whatif.plan import Plan
 from tracekit.whatif.shapes import Shape, shape
 from tracekit.whatif.steps import Severity
 from tracekit.worlds.drawing import JobWorld
@@ -58,48 +56,8 @@ RACED_DRAWS: Final = 5
 #: A Job for which fewer than nine in ten runs agree is run so often in all.
 AGREED_PART: Final = 0.9
 OPEN_DRAWS: Final = 20
-#: Multiples of it, without their whole part, lie evenly between 0 and 1 however few there are.
-_SPREAD: Final = 0.618
 #: In so many tries: not every run reproduces the record.
 _OPEN_TRIES: Final = 40
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What the runs of one question have in common."""
-
-    recorded: Era
-    target: Era
-    run_context: RunContext
-    flags: ManagerFlags
-    target_flags: ManagerFlags
-    settings: tuple[Setting, ...] = ()
-    draws: int = 1
-    timing: Timing = field(default_factory=Timing)
-    #: How long a key may wait for a worker in runs of another pace than the record's.
-    turn_ns: int = 0
-    #: Whose calls those of the Jobs that are asked about had to wait for: they run, too.
-    company: tuple[str, ...] = ()
-    cron_settings: tuple[CronSetting, ...] = ()
-    lanes: bool = False  # whether the pods' lanes are wanted, to be drawn
-    #: Whether runs differ in their pace though the new rules have races, which slower runs win.
-    at_any_pace: bool = False
-
-    @property
-    def raced(self) -> bool:
-        """Whether by the new rules chance decides what Jobs come to, at any pace."""
-        rules = JobRules.of(self.target)
-        return rules.overwrites_status or rules.handlers.pod_failure_delays_sync
-
-    @property
-    def spread_ns(self) -> int:
-        """By how much runs differ in their pace; races are lost as often as at the record's."""
-        return self.turn_ns if self.at_any_pace or not self.raced else 0
-
-    def timing_of(self, seed: int) -> Timing:
-        """The first run is as prompt as the rules are; each other has a pace of its own."""
-        most_ns = int(self.spread_ns * (seed * _SPREAD % 1))
-        return replace(self.timing, turn=(0, most_ns)) if most_ns else self.timing
 
 
 A = TypeVar("A", bound=Any)  # a JobAnswer, or a CronAnswer
@@ -186,6 +144,11 @@ class Worlds(Generic[A, M]):
     def raced(self, course: Any) -> bool:
         """Whether by the new rules a race decides what is counted of a course, run by run."""
         del course
+        return False
+
+    def hangs(self, uid: str) -> bool:
+        """Whether few runs that agree say little of it, for the record shows how close it was."""
+        del uid
         return False
 
     def other_luck(self, uid: str, recorded: Any, baseline: Any) -> bool:
@@ -287,7 +250,11 @@ class Worlds(Generic[A, M]):
                 left = [uid for uid in left if not by_uid[uid].proved]
             if left:
                 run(uids if seed < crowded else tuple(left), left, seed)
-        opened = [u for u in uids if self._of <= FEW and self._is_open([*pairs[u], *unlucky[u]])]
+        opened = [
+            u
+            for u in uids
+            if self._of <= FEW and (self.hangs(u) or self._is_open([*pairs[u], *unlucky[u]]))
+        ]
         together = uids if len(uids) <= TOGETHER_MAX else ()
         for seed in range(draws + more, draws + more + _OPEN_TRIES):
             left = [u for u in opened if len(pairs[u]) + len(unlucky[u]) < OPEN_DRAWS]
@@ -320,9 +287,17 @@ class Worlds(Generic[A, M]):
                 **self.told(first, None),
             )
         known = [[pair for pair in pairs if not pair.new.censored] for pairs in readings]
-        unseen = next((place for place, pairs in enumerate(known) if not pairs), None)
+        # A course that only runs without an unseen life take is not the course of all.
+        unseen = next(
+            (
+                place
+                for place, (pairs, every) in enumerate(zip(known, readings, strict=True))
+                if len(pairs) < AGREED_PART * len(every)
+            ),
+            None,
+        )
         if unseen is not None:
-            old, new, *_ = readings[unseen][0]
+            old, new, *_ = next(pair for pair in readings[unseen] if pair.new.censored)
             return replace(
                 answer,
                 verdict="unknowable",
@@ -535,6 +510,10 @@ class ThreeWorlds(Worlds[JobAnswer, ModelledJob]):
     def raced(self, course: JobCourse) -> bool:
         """Whether a sync that has not seen the Job's end can write its counts over."""
         return JobRules.of(self.plan.target).overwrites_status and course.ended == "Failed"
+
+    def hangs(self, uid: str) -> bool:
+        """Whether it is on an edge."""
+        return uid in self.on_edge
 
     def other_luck(self, uid: str, recorded: JobCourse, baseline: JobCourse) -> bool:
         """Whether it was served at other times, or counts alone differ, which were written over."""

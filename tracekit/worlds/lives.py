@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Final
 
 from tracekit.cluster.draws import Draws
@@ -115,6 +116,28 @@ def scheduled_anew(lives: Sequence[SeenLife], draws: Draws) -> list[SeenLife]:
         return replace(life, life=replace(life.life, bind_ns=bind_ns))
 
     return [anew(life) for life in lives]
+
+
+def ran_anew(lives: Sequence[SeenLife], draws: Draws) -> list[SeenLife]:
+    """The lives with runs of their containers that are as long as other runs of the same pod's.
+
+    A container that does the same again takes a few milliseconds more or less, and kubelets tell of
+    its end sooner or later. Runs that differ by more, or a back-off lies between, are of their own.
+    """
+    return [_ran_anew(life, draws) for life in lives]
+
+
+def _ran_anew(seen: SeenLife, draws: Draws) -> SeenLife:
+    restarts, end_ns = seen.life.restarts_at_ns, seen.life.run_ns
+    if not restarts or end_ns is None:
+        return seen
+    runs = [right - left for left, right in pairwise((0, *restarts, end_ns))]
+    ends: list[int] = []
+    for own_ns in runs:
+        alike = [ns for ns in runs if abs(ns - own_ns) <= own_ns // _ALIKE_PART]
+        ends.append((ends[-1] if ends else 0) + alike[draws.pick(len(alike))])
+    life = replace(seen.life, restarts_at_ns=tuple(ends[:-1]), run_ns=ends[-1])
+    return replace(seen, life=life)
 
 
 def deleted_by_others(seen: SeenLife, age_ns: int, grace_s: int | None) -> SeenLife:

@@ -9,7 +9,13 @@ import pytest
 from tracekit.cluster.pod_life import PodLife, Slot
 from tracekit.simulate.draws import SeededDraws
 from tracekit.worlds.filling import FilledLives
-from tracekit.worlds.lives import SeenLife, deleted_by_others, goes_on_ns, scheduled_anew
+from tracekit.worlds.lives import (
+    SeenLife,
+    deleted_by_others,
+    goes_on_ns,
+    ran_anew,
+    scheduled_anew,
+)
 
 POD: dict[str, Any] = {"metadata": {"uid": "p1"}}
 
@@ -155,3 +161,13 @@ def test_the_scheduler_takes_another_time_that_it_was_seen_to_take() -> None:
     assert drawn[3] == binds(3)
     for place, seen_ns in enumerate((soon, soon, soon, soon, late, late, (None,))):
         assert {one[place] for one in drawn} == {*seen_ns}
+
+
+def test_a_container_that_runs_again_takes_as_long_as_it_was_seen_to_take() -> None:
+    """A back-off is no run, and a life that was cut off keeps its times."""
+    life = SeenLife(slot("a", 0), PodLife(run_ns=1400, restarts_at_ns=(100, 210)))
+    whole = [ran_anew([life], SeededDraws(seed))[0].life for seed in range(40)]
+    assert {one.restarts_at_ns for one in whole} == {(100, 200), (100, 210), (110, 210), (110, 220)}
+    assert {(one.run_ns or 0) - one.restarts_at_ns[-1] for one in whole} == {1190}
+    still = [seen(9, slot("a", 0)), cut_off(50, slot("a", 1), 30)]
+    assert ran_anew(still, SeededDraws(1)) == still
