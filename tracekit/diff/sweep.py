@@ -232,7 +232,7 @@ class Sweep:
                 contradicted.add(_pair(behind.first.key))
         missing, went_on = [], {}
         for owed in sorted(self._owed, key=_object):  # keys may have come in any order
-            end_ns = run_context.end_ns
+            end_ns = run_context.seen_until_ns(_stream(owed.judgement))
             until_ns = end_ns if owed.until_ns is None else min(end_ns, owed.until_ns)
             proof = process.proof(owed.certain_ns, until_ns, timed=owed.timed)
             if proof is not None:
@@ -242,6 +242,12 @@ class Sweep:
                     went_on[where.namespace, where.name] = missing[-1]
         contradicted |= went_on.keys()
         return Settled(untimely, missing, shown, frozenset(contradicted), went_on)
+
+
+def _stream(judgement: Judgement) -> str:
+    """The stream that shows a write."""
+    of_pods = judgement.controller == "job" and judgement.action != "status-update"
+    return "pods" if of_pods else "jobs"
 
 
 def _pair(key: str) -> tuple[str, str]:

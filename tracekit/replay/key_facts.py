@@ -290,8 +290,8 @@ class KeyFacts:
         gap = self.run_context.gap_near(at_ns, CUT_OFF_NS, "pods")
         if gap is not None:
             return Assumption("unseen-writes", gap.from_ns, gap.until_ns, gap.why)
-        end_ns = self.run_context.end_ns
-        if at_ns < end_ns - INFORMER_LAG_NS or self._newest_rv <= self._pods_rv:
+        end_ns, seen_ns = self.run_context.end_ns, self.run_context.seen_until_ns("pods")
+        if at_ns < seen_ns - INFORMER_LAG_NS or self._newest_rv <= self._pods_rv:
             return None
         why = f"the record ends with resourceVersion {self._pods_rv} of the pods"
         return Assumption("unseen-writes", at_ns, end_ns, why)
@@ -302,10 +302,19 @@ class KeyFacts:
         if gap is not None:
             return Assumption("unseen-writes", gap.from_ns, gap.until_ns, gap.why)
         end_ns, pods_rv = self.run_context.end_ns, self.history.pods_rv
-        if at_ns < end_ns - INFORMER_LAG_NS or not pods_rv or pods_rv[-1] <= self._jobs_rv:
+        seen_ns = self.run_context.seen_until_ns("jobs")
+        if at_ns < seen_ns - INFORMER_LAG_NS or not pods_rv or pods_rv[-1] <= self._jobs_rv:
             return None
         why = f"the record ends with resourceVersion {self._jobs_rv} of the Jobs"
         return Assumption("unseen-writes", at_ns, end_ns, why)
+
+    def unseen_inputs(self, write: Write) -> str | None:
+        """Why a sync may have seen what the record does not show: it ends with a late stream."""
+        for stream, last_rv in (("pods", self._pods_rv), ("jobs", self._jobs_rv)):
+            late = self.run_context.seen_until_ns(stream) < self.run_context.end_ns
+            if late and write.rv > last_rv:
+                return f"the record ends with resourceVersion {last_rv} of the {stream}, shown late"
+        return None
 
     def unseen_after(self, at_ns: int) -> int:
         """The revision beyond which writes to pods may not have been seen at such a time."""
@@ -365,7 +374,7 @@ class KeyFacts:
         first = next((job for job in self.history.jobs if job.view.uid == owner.uid), None)
         if first is None:
             behind = self._jobs_rv < write.rv
-            near = write.recv_ns >= self.run_context.end_ns - INFORMER_LAG_NS
+            near = write.recv_ns >= self.run_context.seen_until_ns("jobs") - INFORMER_LAG_NS
             why = (
                 f"the record ends with resourceVersion {self._jobs_rv} of the Jobs, before its Job"
             )

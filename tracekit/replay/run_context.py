@@ -80,6 +80,10 @@ class RunContext:
         """Restarts and gaps alike: a sync may have been cut off in them."""
         return (*self.restarts, *self.gaps)
 
+    def seen_until_ns(self, stream: str) -> int:
+        """Until when a stream was seen: one that is late has not shown what was written since."""
+        return min(self.end_ns, self.written_ns.get(self.seen_rv.get(stream, 0), self.end_ns))
+
     def gap_near(self, at_ns: int, before_ns: int, stream: str | None = None) -> Outage | None:
         """A gap, of any stream or of that one, that a time lies in or at most so long before."""
         for gap in self.gaps:

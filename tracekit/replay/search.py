@@ -203,6 +203,11 @@ class KeyWalker(Backtracking[State, Entry]):
     def _without_explanation(self, trail: Trail[State, Entry], state: State) -> State:
         """Past a write that nothing explains."""
         write = self.history.writes[state.index]
+        unseen = self.facts.unseen_inputs(write)
+        if unseen is not None:
+            apart = WriteApart(Apart.UNKNOWABLE, write, unseen, Reason.CENSORED)
+            trail.entries.append(apart)
+            return self.after(apart, replace(state, certain=False), trail.entries)
         found: Entry = nearest(self.search, state)
         loose = self._unsigned(found, write)
         if loose:

@@ -18,6 +18,7 @@ from tracekit.trace.reading.reader import TraceReader
 
 S = 10**9
 RECORD = Path(__file__).parents[2] / "data" / "replay" / "pods-shown-late"
+LATE_NS = 1795408090 * S  # pods come late from then on
 Told = tuple[float, int | None, str, str]
 
 
@@ -110,6 +111,17 @@ def test_a_lie_among_what_came_late_is_found(tmp_path: Path) -> None:
     reader = import_log(log, tmp_path / "trace", RECORD)
     report = Judge(reader, resolve_era(reader, None, None)).report()
     assert {j.object.name for j in report.divergences} == {"c0157-mixed"}
+
+
+def test_what_a_late_stream_has_not_shown_at_the_end_is_no_divergence(tmp_path: Path) -> None:
+    """A record that ends while pods come late: a status may count what they would have shown."""
+    ends_ns = LATE_NS + 9 * S
+    rows = [r for r in json_lines(RECORD / "watch.jsonl.zst") if r["recv"] <= ends_ns]
+    log = tmp_path / "watch.jsonl"
+    log.write_bytes(b"".join(_line(row) for row in rows))
+    reader = import_log(log, tmp_path / "trace", RECORD)
+    report = Judge(reader, resolve_era(reader, None, None)).report()
+    assert report.divergences == []
 
 
 def _name(row: dict[str, Any]) -> str:
