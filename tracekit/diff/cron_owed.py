@@ -87,6 +87,9 @@ class WantedCheck:
     #: key, be it armed for another CronJob of that name.
     _timer_ns: int | None = None
     _changed_ns: int = 0  # the last change
+    _rearmed_ns: int = (
+        0  # when that timer goes off if a retry took its place, and it was armed anew
+    )
 
     def run(self) -> list[Wanted]:
         """All that was wanted, in order of time."""
@@ -105,9 +108,9 @@ class WantedCheck:
         at_ns = rest.from_ns
         armed = True
         if at_ns - self._changed_ns <= INFORMER_LAG_NS and self.runner.drifts(rest.cron_job):
-            # A sync on a cache without the change before fails, and its retry takes the place of
-            # the timer in the queue: the next that succeeds counts from then.
-            self._timer_ns = None
+            # A sync on a cache without the change before fails, and its retry may take the place
+            # of the timer in the queue: the next that succeeds counts from then.
+            self._rearmed_ns = self.runner.timer_ns(rest.cron_job, at_ns) or 0
         self._changed_ns = at_ns
         if not (rest.opens_with_list or (rest.schedule_changed and not self.runner.polls)):
             armed = self._look(rest, at_ns, timed=False)
@@ -156,6 +159,8 @@ class WantedCheck:
         for key, intent in wanted.items():
             if key not in self._open:
                 kind, certain_ns = _KINDS[type(intent)], at_ns + retry_ns
+                if timed:
+                    certain_ns = max(certain_ns, self._rearmed_ns)
                 slot_ns = result.due_ns if kind is WriteKind.JOB_CREATE else None
                 new = Wanted(
                     kind, intent, at_ns, certain_ns, timed, slot_ns, rest.cron_job, rest.rv
