@@ -60,8 +60,10 @@ def _parsed(block: bytes) -> bytes:
         if state is not None and state.recv_ns is not None:
             raw = state.raw
             if not is_nested_deeper(raw, NESTING_MAX):
-                start = begin + line.rindex(raw)
-                found[state.stream].append((number, start, start + len(raw), state))
+                at = len(line) - len(raw) - 1  # nothing but the line's own brace comes after it
+                if not line.startswith(raw, at):
+                    at = line.rindex(raw)  # or space, as no recorder writes
+                found[state.stream].append((number, begin + at, begin + at + len(raw), state))
         begin += len(line) + 1
     sink = pa.BufferOutputStream()
     schema = _SCHEMA.with_metadata({_LINES: str(len(lines)).encode()})
