@@ -504,14 +504,6 @@ def test_the_end_of_the_trace_is_its_last_receipt(session_of) -> None:
 #### Closed sets of values ####
 
 
-@on_all
-@pytest.mark.parametrize("view", [v for v in views() if v.values], ids=lambda v: v.name)
-def test_closed_columns_hold_nothing_else(name: str, session_of: SessionOf, view) -> None:
-    for column, values in view.values.items():
-        found = rows(session_of(name), f"FROM {view.name} SELECT DISTINCT {column} AS value")
-        assert {row["value"] for row in found} <= {*values, None}, column
-
-
 @pytest.mark.parametrize("view", [v for v in views() if v.values], ids=lambda v: v.name)
 def test_closed_columns_compare_without_regard_to_case(session_of, view) -> None:
     session = session_of("v1.36.3-all")

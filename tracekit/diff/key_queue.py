@@ -11,7 +11,7 @@ informer may be behind by `INFORMER_LAG_NS` and not more.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
@@ -79,11 +79,12 @@ def hurried_syncs(search: CutSearch, syncs: Sequence[Explanation]) -> Iterator[H
             continue
         at_ns = sync.writes[0].recv_ns + DELIVERY_JITTER_NS
         if before is not None and not _excused(facts, before, sync):
-            wakes = [w for w in _open_wakes(facts, before, sync, timers) if w.earliest_ns <= at_ns]
+            wakes = _all_old(_open_wakes(facts, before, sync, timers), at_ns)
             if (
-                _all_old(wakes, at_ns)
+                wakes is not None
                 and not any(_woke(facts, s, at_ns) for s in search.silent_between(before, sync))
-                and _all_old(retries := _silent_retries(search, syncs[:number], at_ns), at_ns)
+                and (retries := _all_old(_silent_retries(search, syncs[:number], at_ns), at_ns))
+                is not None
             ):
                 yield Hurried(
                     first_write(facts.history.key, sync.writes[0]),
@@ -94,9 +95,18 @@ def hurried_syncs(search: CutSearch, syncs: Sequence[Explanation]) -> Iterator[H
         before = sync
 
 
-def _all_old(wakes: Sequence[Wake], at_ns: int) -> bool:
-    """Whether each had made the key ready so long before that a sync must have used it up."""
-    return all(wake.certain_ns + INFORMER_LAG_NS < at_ns for wake in wakes)
+def _all_old(wakes: Iterable[Wake], at_ns: int) -> list[Wake] | None:
+    """Those that had made the key ready so long before that a sync must have used them up.
+
+    None if one had not: nearly always the first that is looked at.
+    """
+    old: list[Wake] = []
+    for wake in wakes:
+        if wake.earliest_ns <= at_ns:
+            if wake.certain_ns + INFORMER_LAG_NS >= at_ns:
+                return None
+            old.append(wake)
+    return old
 
 
 def _silent_retries(search: CutSearch, syncs: Sequence[Explanation], at_ns: int) -> list[Wake]:
@@ -182,24 +192,25 @@ def _wakes(
 ) -> Iterator[tuple[int, int, int]]:
     """The changes that may wake the key from then on: when they came, the least and longest wait.
 
-    Each sync asks, so that those of long ago are passed over, not looked at one by one.
+    Each sync asks, so that those of long ago are passed over, not looked at one by one; the newest
+    come first, since who asks for any is then done.
     """
     history, rules = facts.history, facts.rules
     handled_ns = since_ns - INFORMER_LAG_NS
-    first = bisect_left(history.jobs_latest_ns, handled_ns - rules.sync_batch_ns)
-    for job in history.jobs[first : history.jobs_below(before_rv)]:
-        delay_ns = rules.sync_batch_ns if _batched(job, rules) else 0
-        if job.shown_ns + delay_ns >= handled_ns:
-            yield job.recv_ns, delay_ns, delay_ns + job.late_ns
     any_pod, failed_pod = _pod_waits(rules, before.state.memory.requeues)
     longest_ns = max(any_pod[1], failed_pod[1])
     first = bisect_left(history.pods_latest_ns, handled_ns - longest_ns)
-    for pod in history.pods[first : history.pods_below(before_rv)]:
+    for pod in reversed(history.pods[first : history.pods_below(before_rv)]):
         failed = pod.view.phase == "Failed"
         deleted = pod.type == "DELETED" or pod.view.deleted_ns is not None
         least_ns, most_ns = failed_pod if failed and not deleted else any_pod
         if pod.shown_ns + most_ns >= handled_ns:
             yield pod.recv_ns, least_ns, most_ns + pod.late_ns
+    first = bisect_left(history.jobs_latest_ns, handled_ns - rules.sync_batch_ns)
+    for job in reversed(history.jobs[first : history.jobs_below(before_rv)]):
+        delay_ns = rules.sync_batch_ns if _batched(job, rules) else 0
+        if job.shown_ns + delay_ns >= handled_ns:
+            yield job.recv_ns, delay_ns, delay_ns + job.late_ns
 
 
 def _pod_waits(rules: JobRules, retries: int) -> tuple[tuple[int, int], tuple[int, int]]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tracekit.compare.fields import FieldDifference
 from tracekit.compare.pod_body import body_additions
 from tracekit.kube.decode import as_map
-from tracekit.replay.history import WriteKind
+from tracekit.kube.views import PodView
+from tracekit.replay.history import Revision, WriteKind
 from tracekit.replay.search_state import Explanation
 
 #: So many pods of one template tell which of them is the odd one.
@@ -21,20 +22,21 @@ def odd_bodies(syncs: Iterable[Explanation]) -> dict[int, list[FieldDifference]]
     One pod that stands alone among three and more is told; a change that stays is an
     administrator's.
     """
-    by_template: dict[int, list[tuple[int, dict[str, Any]]]] = {}
+    by_template: dict[int, tuple[Mapping[str, Any], list[tuple[int, Revision[PodView]]]]] = {}
     for sync in syncs:
         if sync.job is None:
             continue
         template = sync.job.view.spec.template
-        spec = as_map(template.get("spec"))
         for write in sync.writes:
             if write.kind is WriteKind.POD_CREATE and write.pod is not None:
-                added = body_additions(spec, write.pod.evidence.pod_spec())
-                by_template.setdefault(id(template), []).append((write.index, added))
+                _, made = by_template.setdefault(id(template), (template, []))
+                made.append((write.index, write.pod))
     odd: dict[int, list[FieldDifference]] = {}
-    for pods in by_template.values():
-        if len(pods) < _FEWEST_ALIKE:
+    for template, made in by_template.values():
+        if len(made) < _FEWEST_ALIKE:
             continue
+        spec = as_map(template.get("spec"))
+        pods = [(index, body_additions(spec, pod.evidence.pod_spec())) for index, pod in made]
         usual = pods[0][1] if pods[0][1] in (pods[1][1], pods[2][1]) else pods[1][1]
         different = [(index, added) for index, added in pods if added != usual]
         if len(different) == 1:
