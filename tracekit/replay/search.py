@@ -290,7 +290,8 @@ class KeyWalker(Backtracking[State, Entry]):
             known = not self.facts.may_have_failed(at_ns)
             state = replace(
                 state,
-                memory=JobMemory(),
+                # What was sent and not seen before is waited for until the list shows it.
+                memory=JobMemory(finalizers=state.memory.finalizers),
                 handled=state.pod_floor,
                 listings_seen=listed,
                 certain=False,
