@@ -75,6 +75,7 @@ MENDED = {
     (5078, "v1.19.16"): "a failed sync without a write, before the deadline was over",
     (7174, "v1.15.12"): "retries that ended a Job, one of them by a sync with handlers behind",
     (9070, "v1.21.14"): "a retry takes the place of the timer, and `@every` counts from then",
+    (20150, "v1.29.15"): "the orphan worker's removals beside a sync that a slow client holds up",
 }
 
 

@@ -238,6 +238,8 @@ class Attempts(CacheCuts):
         for write in self.history.writes[last.index + 1 :]:
             if write.index in taken or write.index in state.done:
                 continue
+            if write.kind is WriteKind.FINALIZER_REMOVAL and self.facts.orphan_reason(write):
+                continue  # the orphan worker's, beside whatever the sync does
             if not self.facts.may_be_foreign(write):
                 return not self.facts.died_between(last, write)
         return False
