@@ -102,3 +102,18 @@ def test_a_lie_is_found_on_its_own_object_and_nowhere_else(kind: str) -> None:
 @pytest.mark.parametrize("kind", [kind for kind in FOUND + CRON if not kind.startswith(NEWER)])
 def test_a_lie_about_an_old_controller_is_found(kind: str) -> None:
     check(kind, OLD_PLACES)
+
+
+def test_an_event_of_a_refused_call_is_a_warning() -> None:
+    """Where a sync met a refusal its Event was explained, whatever its type."""
+    rows = record("v1.34.4-all").rows
+    at = next(
+        i
+        for i, row in enumerate(rows)
+        if row["type"] == "ADDED"
+        and row["object"].get("reason") == "FailedCreate"
+        and row["object"]["involvedObject"]["name"] == "squeezed"
+    )
+    event = {**rows[at]["object"], "type": "Normal"}
+    lied = [*rows[:at], {**rows[at], "object": event}, *rows[at + 1 :]]
+    assert told_of(lied, "v1.34.4-all") == {"t-quota/squeezed": ["event extra"]}

@@ -20,6 +20,7 @@ from tracekit.verdict import Reason
 
 #: Events about calls that were refused: their messages end in the server's words.
 _REFUSALS = ("FailedCreate", "FailedDelete")
+_WARNING = "Warning"
 
 #: After so many of the last explained syncs are rows of syncs without a write looked for.
 _ROWS_AFTER = 4
@@ -49,6 +50,8 @@ class LoneEvents:
 
     def may_tell(self, row: EventRow) -> bool:
         """Whether such a sync can have handed out this Event before it arrived."""
+        if row.reason in _REFUSALS and row.event_type != _WARNING:
+            return False
         if row.reason in _REFUSALS and any(sync.refused for sync in self._syncs):
             return True
         wanted = {(row.event_type, row.reason, row.message.removeprefix(COMBINED))}
@@ -98,7 +101,7 @@ class LoneEvents:
             ):
                 found |= _told_by(silent)
                 if silent.refused:
-                    found.add(("Warning", "FailedCreate", ""))
+                    found.add((_WARNING, "FailedCreate", ""))
         return found
 
     def _of_a_second_deletion(
