@@ -23,7 +23,6 @@ from tracekit.whatif import three_worlds
 from tracekit.whatif.answers import Cause, Drawn, JobAnswer
 from tracekit.whatif.beside_proof import with_lots
 from tracekit.whatif.course import JobCourse
-from tracekit.whatif.model import ModelledJob
 from tracekit.whatif.plan import Plan
 from tracekit.worlds.drawing import JobWorld, merge_difference
 
@@ -260,20 +259,12 @@ class Unseen(Unsimulated):
 
     known: tuple[int, ...] = ()
 
-    def run(
-        self,
-        uids: Sequence[str],
-        era: Era,
-        flags: ManagerFlags,
-        seed: int,
-        *,
-        settings: bool,
-        by_pod: bool = False,
-    ) -> dict[str, ModelledJob]:
-        del flags, settings, by_pod
-        censored = "" if era is OLD or seed in self.known else "nobody saw it"
-        course = JobCourse(None, "", 1 if era is OLD else 2, 0, 0, None)
-        return {uid: ModelledJob(course, extrapolated=False, censored=censored) for uid in uids}
+    def course(self, era: Era, seed: int, *, by_pod: bool) -> JobCourse:
+        del seed, by_pod
+        return JobCourse(None, "", 1 if era is OLD else 2, 0, 0, None)
+
+    def censored(self, era: Era, seed: int) -> str:
+        return "" if era is OLD or seed in self.known else "nobody saw it"
 
 
 @pytest.mark.parametrize(

@@ -25,8 +25,13 @@ class Unsimulated(ThreeWorlds):
         by_pod: bool = False,
     ) -> dict[str, ModelledJob]:
         del flags, settings
-        course = self.course(era, seed, by_pod=by_pod)
-        return {uid: ModelledJob(course, extrapolated=False, censored="") for uid in uids}
+        course, censored = self.course(era, seed, by_pod=by_pod), self.censored(era, seed)
+        return {uid: ModelledJob(course, extrapolated=False, censored=censored) for uid in uids}
 
     def course(self, era: Era, seed: int, *, by_pod: bool) -> JobCourse:
         raise NotImplementedError
+
+    def censored(self, era: Era, seed: int) -> str:
+        """What a run needs that nobody saw; nothing."""
+        del era, seed
+        return ""

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import orjson
 import pyarrow as pa
 import pytest
 
+from tests.support.erasures import early_end
+from tests.support.judged_rows import divergences_of
 from tests.support.traces import import_log, json_lines
-from tracekit.judging.judged import Judge, resolve_era
 from tracekit.judging.run_context import run_context_of
 from tracekit.judging.stream_lag import StreamLag, written_ns_of
 from tracekit.trace.reading.reader import TraceReader
@@ -102,31 +102,19 @@ def _late(reader: TraceReader, written_ns: dict[int, int]) -> list[int]:
     return [r["recv_ns"] - written_ns[r["rv"]] for r in rows if r["rv"] in written_ns]
 
 
-def test_a_lie_among_what_came_late_is_found(tmp_path: Path) -> None:
+def test_a_lie_among_what_came_late_is_found() -> None:
     """A pod that is taken out of the record, as if it had never been."""
     name = "c0157-mixed-hpngq"
     rows = [r for r in json_lines(RECORD / "watch.jsonl.zst") if _name(r) != name]
-    log = tmp_path / "watch.jsonl"
-    log.write_bytes(b"".join(_line(row) for row in rows))
-    reader = import_log(log, tmp_path / "trace", RECORD)
-    report = Judge(reader, resolve_era(reader, None, None)).report()
-    assert {j.object.name for j in report.divergences} == {"c0157-mixed"}
+    assert {j.object.name for j in divergences_of(rows, RECORD)} == {"c0157-mixed"}
 
 
-def test_what_a_late_stream_has_not_shown_at_the_end_is_no_divergence(tmp_path: Path) -> None:
+def test_what_a_late_stream_has_not_shown_at_the_end_is_no_divergence() -> None:
     """A record that ends while pods come late: a status may count what they would have shown."""
     ends_ns = LATE_NS + 9 * S
-    rows = [r for r in json_lines(RECORD / "watch.jsonl.zst") if r["recv"] <= ends_ns]
-    log = tmp_path / "watch.jsonl"
-    log.write_bytes(b"".join(_line(row) for row in rows))
-    reader = import_log(log, tmp_path / "trace", RECORD)
-    report = Judge(reader, resolve_era(reader, None, None)).report()
-    assert report.divergences == []
+    rows = early_end(json_lines(RECORD / "watch.jsonl.zst"), ends_ns)
+    assert divergences_of(rows, RECORD) == []
 
 
 def _name(row: dict[str, Any]) -> str:
     return str(((row.get("object") or {}).get("metadata") or {}).get("name"))
-
-
-def _line(row: dict[str, Any]) -> bytes:
-    return orjson.dumps(row) + b"\n"
