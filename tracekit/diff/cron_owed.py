@@ -87,9 +87,8 @@ class WantedCheck:
     #: key, be it armed for another CronJob of that name.
     _timer_ns: int | None = None
     _changed_ns: int = 0  # the last change
-    _rearmed_ns: int = (
-        0  # when that timer goes off if a retry took its place, and it was armed anew
-    )
+    #: When that timer goes off if a retry took its place, and it was armed anew.
+    _rearmed_ns: int = 0
 
     def run(self) -> list[Wanted]:
         """All that was wanted, in order of time."""

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tracekit.eras.throttle import throttle_of
-from tracekit.judging.stream_lag import StreamLag, written_ns_of
+from tracekit.judging.stream_lag import AT_A_TIME, StreamLag, written_ns_of
 from tracekit.kube.events import COMBINED
 from tracekit.kube.leases import CONTROLLER_MANAGER_LEASE, CONTROLLER_MANAGER_LEASE_NAMESPACE
 from tracekit.kube.timestamps import NS_PER_S
@@ -31,8 +31,6 @@ _REFUSED = 400
 #: So many Events wait at most to be posted; what comes while so many do is dropped (client-go,
 #: tools/record/event.go: maxQueuedEvents, DropIfChannelFull).
 MAX_QUEUED_EVENTS = 1000
-#: Rows that are Python objects at a time.
-_AT_A_TIME = 10_000
 #: What of an Event is looked at.
 TOLD = ("seq", "recv_ns", "last_ns", "count", "reason", "message", "namespace")
 _REFUSALS = ("FailedCreate", "FailedDelete")
@@ -199,7 +197,7 @@ def _renewals(reader: TraceReader) -> Iterator[dict[str, Any]]:
         )
     ]
     if own:
-        for some in pa.concat_tables(own).sort_by("seq").to_batches(_AT_A_TIME):
+        for some in pa.concat_tables(own).sort_by("seq").to_batches(AT_A_TIME):
             yield from some.to_pylist()
 
 
@@ -319,7 +317,7 @@ def _numbers(values: array[int]) -> pa.Array:
 def _in_order(*columns: pa.Array) -> Iterator[tuple[Any, ...]]:
     """The rows of some columns by the first, of which so many are Python objects at a time."""
     names = [str(number) for number in range(len(columns))]
-    for some in pa.table([*columns], names=names).sort_by("0").to_batches(_AT_A_TIME):
+    for some in pa.table([*columns], names=names).sort_by("0").to_batches(AT_A_TIME):
         yield from zip(*(column.to_pylist() for column in some.columns), strict=True)
 
 

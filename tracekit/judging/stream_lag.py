@@ -31,8 +31,8 @@ _TICK_NS: Final = LATE_NS // _TICKS
 STREAMS: Final = ("jobs", "pods", "cronjobs")
 #: What of a row is looked at.
 COLUMNS: Final = ("seq", "recv_ns", "rv", "stream", "type", "not_before_ns", "gap_until_ns")
-#: Rows that are Python objects at a time.
-_AT_A_TIME = 10_000
+#: Rows that are Python objects at a time, whatever is read of a record as a whole.
+AT_A_TIME: Final = 10_000
 
 
 class StreamLag:
@@ -53,7 +53,7 @@ class StreamLag:
             _is_in(rows["stream"], STREAMS), _is_in(rows["type"], [*STATE_TYPES, RowType.GAP])
         )
         kept = rows.select(list(COLUMNS)).filter(wanted).sort_by("seq")
-        for some in kept.to_batches(_AT_A_TIME):
+        for some in kept.to_batches(AT_A_TIME):
             columns = (some.column(name).to_pylist() for name in COLUMNS[1:])
             for recv_ns, rv, stream, kind, told_ns, gap_until_ns in zip(*columns, strict=True):
                 if kind == RowType.GAP:

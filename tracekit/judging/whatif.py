@@ -414,10 +414,11 @@ def _run_model(
 
 def _ask_at_any_pace(found: Answers, model: ThreeWorlds) -> None:
     """Tell what hangs on the pace, of proved Jobs, where races have kept runs at the record's."""
-    edged = [job for job in found.jobs if job.proved and job.uid in model.at_edges]
+    edged = {n: job for n, job in enumerate(found.jobs) if job.proved and job.uid in model.at_edges}
     if model.plan.raced and edged:
-        told = model.at_any_pace().answer(edged)
-        found.jobs = [on_time(job, told[job.uid]) if job in edged else job for job in found.jobs]
+        told = model.at_any_pace().answer([*edged.values()])
+        for place, job in edged.items():
+            found.jobs[place] = on_time(job, told[job.uid])
 
 
 def _wanted(judge: Judge, selected: Selected) -> Callable[[JobView], bool]:

@@ -386,7 +386,7 @@ class CutSearch(Attempts):
             if restart.until_ns <= until_ns and not self.facts.follows(before.writes[-1], restart)
         ]
         if began:
-            yield state.in_a_new_process(max(began))
+            yield state.in_a_new_process(max(began), state.restarts_seen + 1)
 
     def _silent_at(
         self,

@@ -53,13 +53,13 @@ class State(msgspec.Struct, frozen=True):
     silent: tuple[SilentSync, ...] = ()  # since the last sync that wrote
     hunch: Hunch | None = None
 
-    def in_a_new_process(self, began_ns: int, restarts: int | None = None) -> State:
-        """The same for a process that began then, with an empty memory; the so-many-th restart."""
+    def in_a_new_process(self, began_ns: int, restarts: int) -> State:
+        """The same for a process that began then, with an empty memory; with so many restarts."""
         return msgspec.structs.replace(
             self,
             memory=JobMemory(),
             handled=self.pod_floor,
-            restarts_seen=self.restarts_seen + 1 if restarts is None else restarts,
+            restarts_seen=restarts,
             own_pods=0,
             backoff_known=True,
             not_before_ns=max(self.not_before_ns, began_ns),
