@@ -183,6 +183,7 @@ class Attempts(CacheCuts):
             listings_seen=state.listings_seen,
             own_status=own_status[0] if own_status else state.own_status,
             own_pods=max(own_pods, default=state.own_pods),
+            written=consumed[-1].index + 1,
             certain=state.certain
             or (wrote_status and cut.pods >= self.facts.pods_listed(first.recv_ns)),
             backoff_known=state.backoff_known or succeeded,

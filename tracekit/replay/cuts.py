@@ -189,6 +189,17 @@ class CacheCuts:
             counts = self._counts[uid] = PodCounts.of(self.history.pods, job.view)
         return [counts.odds(position, following) for position in range(floor, newest + 1)]
 
+    def overlaps(self, state: State) -> bool:
+        """Whether the next write lies in the midst of the last sync's: no later sync made it.
+
+        One key is served by one worker. Only what a process had sent when it died may come between
+        the writes of the next one.
+        """
+        if state.index >= state.written:
+            return False
+        last = self.history.writes[state.written - 1]
+        return not self.facts.interrupted(last.recv_ns)
+
     def earliest_ns(self, state: State, cut: Cut) -> int:
         """When a sync that had seen so much can have begun at the earliest."""
         latest_ns = self.history.writes[state.index].recv_ns

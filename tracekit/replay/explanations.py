@@ -45,6 +45,8 @@ class CutSearch(Attempts):
 
     def explanations(self, state: State, effort: Effort) -> Iterator[Explanation]:
         """Every cut that explains the next write, the likeliest first."""
+        if self.overlaps(state):
+            return
         yield from self._plainly(state, effort)
         if effort is Effort.CUTS:
             return

@@ -45,6 +45,8 @@ class State(msgspec.Struct, frozen=True):
     listings_seen: int = 0
     own_status: Revision[JobView] | None = None  # the revision that its last status write made
     own_pods: int = 0  # so many pod revisions reach up to its own last creation or patch
+    #: Past the last write of the last sync: one worker serves a key, so the next one writes later.
+    written: int = 0
     #: False after the record could not see this key, until a sync is explained again: the memory of
     #: the controller, and what it was in the midst of, are not known.
     certain: bool = True
@@ -61,6 +63,7 @@ class State(msgspec.Struct, frozen=True):
             handled=self.pod_floor,
             restarts_seen=restarts,
             own_pods=0,
+            written=0,
             backoff_known=True,
             not_before_ns=max(self.not_before_ns, began_ns),
         )
@@ -76,6 +79,7 @@ class State(msgspec.Struct, frozen=True):
             self.handled,
             self.own_status.position if self.own_status is not None else -1,
             self.own_pods,
+            max(0, self.written - self.index),
             self.not_before_ns,
             self.certain,
             self.backoff_known,
