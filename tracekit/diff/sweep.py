@@ -246,8 +246,10 @@ class Sweep:
 
 def _stream(judgement: Judgement) -> str:
     """The stream that shows a write."""
-    of_pods = judgement.controller == "job" and judgement.action != "status-update"
-    return "pods" if of_pods else "jobs"
+    of_status = judgement.action == "status-update"
+    if judgement.controller == "job":
+        return "jobs" if of_status else "pods"
+    return "cronjobs" if of_status else "jobs"
 
 
 def _pair(key: str) -> tuple[str, str]:
