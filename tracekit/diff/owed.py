@@ -39,7 +39,8 @@ def owed(facts: KeyFacts, search: CutSearch, replay: KeyReplay) -> Iterator[Owed
     syncs = [sync for sync in replay.syncs if sync.job is not None]
     before = syncs[-1] if syncs else None
     end_ns, seen = run_context.end_ns, len(history.pods)
-    api = _at_the_end(search, state, last, seen, end_ns)
+    assume = Assumptions(lenient=True)
+    api = _at_the_end(search, state, last, seen, assume)
     inputs_ns = _last_input_ns(facts, last, before)
     timers = [at_ns for at_ns in api.clock.asked if inputs_ns < at_ns <= end_ns]
     deadlines = {note.numbers["deadline_ns"] for note in api.clock.notes if note.rule == "deadline"}
@@ -47,9 +48,13 @@ def owed(facts: KeyFacts, search: CutSearch, replay: KeyReplay) -> Iterator[Owed
         return
     certain_ns = max([inputs_ns, *timers]) + _wait_ns(facts, before, seen, timed=bool(timers))
     if facts.refusals(min(certain_ns, end_ns)) is not None:
-        return
+        if not _refused_alone(facts, min(certain_ns, end_ns)):
+            return
+        # The sync goes on when a creation is refused: what it has to do besides is owed.
+        assume = assume._replace(refusals=True)
+        api = _at_the_end(search, state, last, seen, assume)
     woken = _seen_when_woken(facts, replay, last, timers) if api.problems else seen
-    seen_less = (_at_the_end(search, state, last, n, end_ns) for n in range(woken, seen))
+    seen_less = (_at_the_end(search, state, last, n, assume) for n in range(woken, seen))
     if not all(less.problems for less in seen_less) or _awaits_pods_of_another(facts, syncs, last):
         return
     for problem in api.problems:
@@ -67,21 +72,25 @@ def owed(facts: KeyFacts, search: CutSearch, replay: KeyReplay) -> Iterator[Owed
             time_ns=end_ns,
         )
         # From the next refusal on nobody knows whether it was tried.
-        until_ns = facts.next_refusal_ns(certain_ns)
+        until_ns = None if assume.refusals else facts.next_refusal_ns(certain_ns)
         yield Owed(certain_ns, judgement, timed=bool(timers), until_ns=until_ns)
 
 
+def _refused_alone(facts: KeyFacts, at_ns: int) -> bool:
+    """Whether it is told that creations were refused then, and nothing else may have been."""
+    told = facts.refusals_told(at_ns, at_ns) is not None
+    return told and facts.refused_writes(at_ns) is None and facts.run_context.events_recorded
+
+
 def _at_the_end(
-    search: CutSearch, state: State, job: Revision[JobView], pods: int, end_ns: int
+    search: CutSearch, state: State, job: Revision[JobView], pods: int, assume: Assumptions
 ) -> RecordedApi:
     """A sync at the end of the record that has seen so many pod revisions."""
-    history = search.history
+    history, end_ns = search.history, search.facts.run_context.end_ns
     cache = state.cache.copy()
     cache.move_to(history.pods, pods)
     memory = search.memories(state, pods, job.view.uid)[-1].copy()
-    return search.after_the_record(
-        Cut(job, pods, cache, memory, pods), end_ns, Assumptions(lenient=True)
-    )
+    return search.after_the_record(Cut(job, pods, cache, memory, pods), end_ns, assume)
 
 
 def _awaits_pods_of_another(

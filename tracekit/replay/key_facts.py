@@ -227,18 +227,21 @@ class KeyFacts:
             end_ns = self.run_context.end_ns
             return Assumption("refused-creations", 0, end_ns, "Events were not recorded")
         last_ns = max(at_ns, until_ns)
-        after_ns = SPAM_REFILL_NS + self.rules.retries.backoff_ns_max
-        for from_ns, told_ns in self._refused_ns:
-            if from_ns <= last_ns and at_ns <= told_ns + after_ns:
-                return Assumption(
-                    "refused-creations",
-                    from_ns,
-                    told_ns + after_ns,
-                    "creations told as refused",
-                )
+        told = self.refusals_told(at_ns, last_ns)
+        if told is not None:
+            return told
         for lost in self.run_context.unposted:
             if lost.from_ns <= last_ns and at_ns <= lost.until_ns:
                 return Assumption("refused-creations", lost.from_ns, lost.until_ns, lost.why)
+        return None
+
+    def refusals_told(self, at_ns: int, until_ns: int) -> Assumption | None:
+        """The same where an Event of the Job, or the audit log, tells of refused creations."""
+        after_ns = SPAM_REFILL_NS + self.rules.retries.backoff_ns_max
+        for from_ns, told_ns in self._refused_ns:
+            if from_ns <= until_ns and at_ns <= told_ns + after_ns:
+                why = "creations told as refused"
+                return Assumption("refused-creations", from_ns, told_ns + after_ns, why)
         return None
 
     def refusals_within(self, index: int) -> Assumption | None:
