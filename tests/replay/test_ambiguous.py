@@ -86,3 +86,24 @@ def test_a_deadline_that_was_kept_late_without_a_proof_says_so() -> None:
         assert not any(j.divergent for j in found)
         assert [j.action for j in found if j.ambiguous] == ambiguous
         assert all("3.0 s after its timer" in j.why for j in found if j.ambiguous)
+
+
+def test_what_the_last_sync_had_still_to_do_is_not_simply_granted() -> None:
+    """A deletion beyond the history limit is left out, four seconds before the record ends."""
+    name, kind = "v1.21.14-all", "cron-history-missing"
+    rows = list(json_lines(TRACES / name / "watch.jsonl.zst"))
+    planted = plant(kind, rows, Random(crc32(f"{kind}/{name}/9401".encode())))
+    assert planted is not None
+    lied, lie = planted
+    told = {}
+    for place, log in (("real", rows), ("lied", lied)):
+        with judge_of(log, name) as judge:
+            told[place] = [
+                j
+                for j in judge.report().judgements
+                if j.ambiguous and lie.key.startswith(f"{j.object.namespace}/{j.object.name}")
+            ]
+    assert told["real"] == []
+    [last] = told["lied"]
+    assert (last.object.kind, last.action) == ("CronJob", "status-update")
+    assert "the record ends without the job-delete of suspended-29920673" in last.why

@@ -29,7 +29,17 @@ from tracekit.diff.cron_why import (
 )
 from tracekit.diff.foreign import named_writes, other_manager
 from tracekit.diff.key_queue import first_write
-from tracekit.diff.lateness import QUEUED, Behind, KeyTiming, Owed, Pace, Seen, Service
+from tracekit.diff.lateness import (
+    QUEUED,
+    Behind,
+    KeyTiming,
+    Owed,
+    Pace,
+    Seen,
+    Service,
+    left_open,
+    shown_in,
+)
 from tracekit.diff.sweep import Sweep, Told
 from tracekit.diff.ttl import FOREGROUND
 from tracekit.eras.constants import CRON_POLL_PERIOD_NS
@@ -209,6 +219,18 @@ class CronKeyJudge:
             fields = self._body_differences(intent, write.job)
             verdict = Verdict.DIFFERENT if fields else verdict
         self._add(write, verdict, reason_of(write, intent, sync), fields, sync)
+        if sync.rest is not None and write.index == max(w.index for w in sync.writes):
+            self._open_end(write, sync.rest)
+
+    def _open_end(self, last: Write, rest: CronProblem) -> None:
+        """Say so where a sync that the record's end cut off may have left something out."""
+        if cut_off(self.context, last.recv_ns) is not None:
+            return
+        what = f"the {rest.kind.value} of {subject_of(rest.intent)}"
+        doubt = left_open(self.context, last.recv_ns, shown_in(CONTROLLER, rest.kind.value), what)
+        if doubt:
+            judged = self.found[-1]
+            self.found[-1] = replace(judged, why=f"{judged.why}; {doubt}", ambiguous=True)
 
     def _body_differences(
         self, intent: CreateJob, job: Revision[JobView]

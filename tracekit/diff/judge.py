@@ -18,7 +18,15 @@ from tracekit.diff.foreign import (
 )
 from tracekit.diff.job_verdicts import CONTROLLER, judge_missing, judge_write, object_of
 from tracekit.diff.key_queue import deadline_lost, due, first_write, hurried_syncs
-from tracekit.diff.lateness import CALL_LATENCY_NS, Behind, KeyTiming, Seen, Service
+from tracekit.diff.lateness import (
+    CALL_LATENCY_NS,
+    Behind,
+    KeyTiming,
+    Seen,
+    Service,
+    left_open,
+    shown_in,
+)
 from tracekit.diff.lone_events import LoneEvents, why_unseen
 from tracekit.diff.odd_bodies import odd_bodies
 from tracekit.diff.owed import owed
@@ -177,9 +185,12 @@ def _syncs(facts: KeyFacts, replay: KeyReplay) -> Iterator[Judgement]:
             else:
                 if write.kind not in whys:
                     whys[write.kind] = why_explained(sync, write.kind)
-                doubt = _ambiguous(facts, sync, write)
-                if waited and write is sync.writes[0]:
-                    doubt = f"{doubt}; {waited}" if doubt else waited
+                doubts = [_ambiguous(facts, sync, write)]
+                if write is sync.writes[0]:
+                    doubts.append(waited)
+                if write is sync.writes[-1]:
+                    doubts.append(_open_end(facts, sync))
+                doubt = "; ".join(filter(None, doubts))
                 yield judge_write(
                     history,
                     write,
@@ -209,6 +220,15 @@ def _waited(facts: KeyFacts, before: Explanation | None, sync: Explanation) -> s
     if held or waited_ns <= CLOCK_SLACK_NS + CALL_LATENCY_NS:
         return ""
     return f"{waited_ns / NS_PER_S:.1f} s after its timer: a busy process, or it was late"
+
+
+def _open_end(facts: KeyFacts, sync: Explanation) -> str:
+    """That the record's end cut a sync off which may have left something out; empty if not."""
+    last = sync.writes[-1]
+    if sync.rest is None or facts.interrupted(last.recv_ns):
+        return ""
+    stream = shown_in(CONTROLLER, sync.rest.kind.value)
+    return left_open(facts.run_context, last.recv_ns, stream, sync.rest.what)
 
 
 def _ambiguous(facts: KeyFacts, sync: Explanation, write: Write) -> str:

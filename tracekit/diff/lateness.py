@@ -24,7 +24,9 @@ from typing import NamedTuple
 from tracekit.diff.key_queue import FirstWrite, Hurried
 from tracekit.eras.throttle import DEFAULT_THROTTLE, Throttle
 from tracekit.kube.timestamps import NS_PER_S, format_rfc3339
+from tracekit.replay.history import WriteKind
 from tracekit.replay.key_facts import CLOCK_SLACK_NS, INFORMER_LAG_NS
+from tracekit.replay.run_context import RunContext
 from tracekit.verdict import Judgement
 
 #: A call that has its token shows in the record by then; with a slow client what a sync asked
@@ -398,6 +400,28 @@ def early(process: Process, hurried: Hurried) -> str | None:
         "nothing can have made the Job ready for a sync by then: changes wait for the batch period "
         "and failures for their back-off, and what had come before was served before"
     )
+
+
+def left_open(context: RunContext, wrote_ns: int, stream: str, what: str) -> str:
+    """That a sync had not gone on when the record ended, longer than a call takes; else empty.
+
+    So long only a busy process takes. Whether it had the time for it, all keys together tell.
+    """
+    waited_ns = context.seen_until_ns(stream) - wrote_ns
+    if waited_ns <= CLOCK_SLACK_NS + context.throttle.wait_ns(_LATENCY_TOKENS, CALL_LATENCY_NS):
+        return ""
+    return (
+        f"{waited_ns / NS_PER_S:.1f} s after it the record ends without {what}: "
+        "a busy process, or it was left out"
+    )
+
+
+def shown_in(controller: str, action: str) -> str:
+    """The stream that shows a write."""
+    of_status = action == WriteKind.STATUS_UPDATE.value
+    if controller == "job":
+        return "jobs" if of_status else "pods"
+    return "cronjobs" if of_status else "jobs"
 
 
 class Staircase:

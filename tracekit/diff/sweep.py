@@ -27,6 +27,7 @@ from tracekit.diff.lateness import (
     Staircase,
     early,
     late,
+    shown_in,
 )
 from tracekit.diff.unrecorded import unknowable
 from tracekit.replay.run_context import RunContext
@@ -232,7 +233,9 @@ class Sweep:
                 contradicted.add(_pair(behind.first.key))
         missing, went_on = [], {}
         for owed in sorted(self._owed, key=_object):  # keys may have come in any order
-            end_ns = run_context.seen_until_ns(_stream(owed.judgement))
+            end_ns = run_context.seen_until_ns(
+                shown_in(owed.judgement.controller, owed.judgement.action)
+            )
             until_ns = end_ns if owed.until_ns is None else min(end_ns, owed.until_ns)
             proof = process.proof(owed.certain_ns, until_ns, timed=owed.timed)
             if proof is not None:
@@ -242,14 +245,6 @@ class Sweep:
                     went_on[where.namespace, where.name] = missing[-1]
         contradicted |= went_on.keys()
         return Settled(untimely, missing, shown, frozenset(contradicted), went_on)
-
-
-def _stream(judgement: Judgement) -> str:
-    """The stream that shows a write."""
-    of_status = judgement.action == "status-update"
-    if judgement.controller == "job":
-        return "jobs" if of_status else "pods"
-    return "cronjobs" if of_status else "jobs"
 
 
 def _pair(key: str) -> tuple[str, str]:

@@ -33,8 +33,6 @@ def missing(controller: str, action: str, late: str) -> list[Judgement]:
 
 @pytest.mark.parametrize(("controller", "action"), SHOWN_IN)
 @pytest.mark.parametrize("late", ["pods", "jobs", "cronjobs"])
-def test_only_the_stream_that_would_show_it_counts(
-    controller: str, action: str, late: str
-) -> None:
+def test_only_the_stream_that_would_show_it_counts(controller: str, action: str, late: str) -> None:
     found = missing(controller, action, late)
     assert [j.action for j in found] == ([] if SHOWN_IN[controller, action] == late else [action])
