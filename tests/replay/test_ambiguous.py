@@ -11,7 +11,7 @@ from zlib import crc32
 from tests.lies import plant
 from tests.support.judged_rows import judge_of
 from tests.support.traces import TRACES, json_lines
-from tracekit.verdict import Verdict
+from tracekit.verdict import Reason, Verdict
 
 TRACE = "v1.28.15-all"
 #: Plants at a Job of which the record shows no more after its end.
@@ -107,3 +107,19 @@ def test_what_the_last_sync_had_still_to_do_is_not_simply_granted() -> None:
     [last] = told["lied"]
     assert (last.object.kind, last.action) == ("CronJob", "status-update")
     assert "the record ends without the job-delete of suspended-29920673" in last.why
+
+
+def test_an_event_that_begins_with_two_is_not_simply_explained() -> None:
+    """It takes a post that was lost besides a sync that left nothing else."""
+    name, kind = "v1.36.3-all", "event-count"
+    rows = list(json_lines(TRACES / name / "watch.jsonl.zst"))
+    planted = plant(kind, rows, Random(crc32(f"{kind}/{name}/9401".encode())))
+    assert planted is not None
+    lied, lie = planted
+    with judge_of(lied, name) as judge:
+        made = judge.report().judgements
+    found = [j for j in made if f"{j.object.namespace}/{j.object.name}" == lie.key]
+    [told] = [j for j in found if j.verdict is Verdict.UNKNOWABLE]
+    assert (told.action, told.reason) == ("event", Reason.NOT_RECORDED)
+    assert "its first row counts 2: a post of it was lost" in told.why
+    assert not any(j.divergent for j in made)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 
 from tracekit.kube.events import COMBINED
 from tracekit.kube.timestamps import NS_PER_S
@@ -18,10 +19,24 @@ from tracekit.replay.history import EventRow
 from tracekit.replay.key_facts import COMPONENT
 from tracekit.replay.search_state import Explanation, KeyReplay
 
+#: Events about calls that were refused: their messages end in the server's words.
+REFUSALS = ("FailedCreate", "FailedDelete")
 #: Streams are delivered side by side: an Event may arrive so long before its cause.
 EVENT_SLACK_NS = NS_PER_S // 2
+#: So many Events of one object pass client-go's spam filter at once; what it keeps back is counted.
+SPAM_BURST = 25
 _Identity = tuple[str, str, str, str]
 _Kind = tuple[str, str, str]
+
+
+class Told(Enum):
+    """Who hands out an Event."""
+
+    BY_A_SYNC = "a sync that is explained, or one without a write between two that are"
+    #: Its first row counts more than syncs that are explained hand out: as only a sync without a
+    #: write together with a post that was lost leads to.
+    UNPOSTED = "a sync without a write, and an Event before it that was never posted"
+    BY_NOBODY = "nobody"
 
 
 @dataclass(slots=True)
@@ -57,6 +72,11 @@ class _Supply:
         told_ns = self.told_ns.get((row.involved_uid, row.event_type, row.reason), [])
         return sum(at <= row.recv_ns + EVENT_SLACK_NS for at in told_ns) >= row.count
 
+    def may_be_held_back(self, row: EventRow) -> bool:
+        """Whether the spam filter may have kept Events of this Job from the server by then."""
+        told = (at_ns for (uid, *_), at_ns in self.told_ns.items() if uid == row.involved_uid)
+        return sum(map(len, told)) >= SPAM_BURST
+
     def take(self, row: EventRow, key: _Identity, count: int) -> bool:
         """Use up `count` of them that were handed out by then."""
         times = self.at_ns.get(key, [])
@@ -73,8 +93,8 @@ def explain_events(
     lone_event: Callable[[EventRow], bool],
     *,
     restarted_ns: Sequence[int] = (),
-) -> Iterable[tuple[EventRow, bool]]:
-    """Every Event row of the controller about this key, and whether it is explained.
+) -> Iterable[tuple[EventRow, Told]]:
+    """Every Event row of the controller about this key, and who hands it out.
 
     `lone_event` tells for an Event of a sync without any other trace whether the controller could
     have emitted it.
@@ -97,11 +117,21 @@ def explain_events(
         name, seen_ns = objects.setdefault(identity, (row.uid, row.recv_ns))
         if name != row.uid and not any(seen_ns < at_ns <= row.recv_ns for at_ns in restarted_ns):
             # One process counts a repeated Event up; a second object is not its work.
-            yield row, False
+            yield row, Told.BY_NOBODY
             continue
         objects[identity] = (row.uid, row.recv_ns)
         if row.message == message:
             explained = supply.take(row, identity, repeated)
         else:
             explained = supply.has_told(row) and supply.take(row, identity, 1)
-        yield row, explained or lone_event(row)
+        told = Told.BY_A_SYNC if explained or lone_event(row) else Told.BY_NOBODY
+        if told is Told.BY_A_SYNC and not explained and _first_post_lost(row, message):
+            # What is refused again and again is told so often that the filter keeps most of it.
+            refused = row.reason in REFUSALS
+            told = told if refused or supply.may_be_held_back(row) else Told.UNPOSTED
+        yield row, told
+
+
+def _first_post_lost(row: EventRow, message: str) -> bool:
+    """Whether the post of the first that this Event counts never came through."""
+    return row.type == "ADDED" and row.count > 1 and row.message == message

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tracekit.controllers.job.context import Note
-from tracekit.diff.events import explain_events
+from tracekit.diff.events import Told, explain_events
 from tracekit.diff.foreign import (
     deletion_evidence,
     foreign_writes,
@@ -337,14 +337,20 @@ def _gap_before(facts: KeyFacts, write: Write) -> str:
 
 
 def _events(facts: KeyFacts, lone_events: LoneEvents, replay: KeyReplay) -> Iterator[Judgement]:
-    for row, explained in explain_events(
+    for row, told in explain_events(
         replay,
         lone_events.may_tell,
         restarted_ns=[blind.until_ns for blind in facts.run_context.restarts],
     ):
         reason = None
-        if explained:
+        if told is Told.BY_A_SYNC:
             verdict, why = Verdict.MATCH, "a sync that is explained hands out this Event"
+        elif told is Told.UNPOSTED:
+            verdict, reason = Verdict.UNKNOWABLE, Reason.NOT_RECORDED
+            why = (
+                f"its first row counts {row.count}: a post of it was lost, and a sync that left "
+                "nothing else handed it out again, or its count is wrong"
+            )
         elif (reason := why_unseen(facts, replay, row)) is not None:
             verdict = Verdict.UNKNOWABLE
             why = (

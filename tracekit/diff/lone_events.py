@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
-from tracekit.diff.events import EVENT_SLACK_NS
+from tracekit.diff.events import EVENT_SLACK_NS, REFUSALS
 from tracekit.kube.events import COMBINED
 from tracekit.replay.explanations import CutSearch
 from tracekit.replay.history import EventRow, WriteKind
@@ -18,8 +18,6 @@ from tracekit.replay.key_facts import DELETED_POD, KeyFacts
 from tracekit.replay.search_state import Apart, Explanation, KeyReplay, SilentSync
 from tracekit.verdict import Reason
 
-#: Events about calls that were refused: their messages end in the server's words.
-_REFUSALS = ("FailedCreate", "FailedDelete")
 _WARNING = "Warning"
 
 #: After so many of the last explained syncs are rows of syncs without a write looked for.
@@ -50,12 +48,12 @@ class LoneEvents:
 
     def may_tell(self, row: EventRow) -> bool:
         """Whether such a sync can have handed out this Event before it arrived."""
-        if row.reason in _REFUSALS and row.event_type != _WARNING:
+        if row.reason in REFUSALS and row.event_type != _WARNING:
             return False
-        if row.reason in _REFUSALS and any(sync.refused for sync in self._syncs):
+        if row.reason in REFUSALS and any(sync.refused for sync in self._syncs):
             return True
         wanted = {(row.event_type, row.reason, row.message.removeprefix(COMBINED))}
-        if row.reason in _REFUSALS:
+        if row.reason in REFUSALS:
             wanted.add((row.event_type, row.reason, ""))
         # The newest first: an Event is posted soon after it is told.
         numbers = [
