@@ -90,7 +90,7 @@ def test_with_the_record(name, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("incident", "restarted"), [("counted-twice", 2), ("finalizer-left", 4), ("missed-start", 0)]
+    ("incident", "restarted"), [("counted-twice", 2), ("finalizer-left", 5), ("missed-start", 0)]
 )
 def test_what_only_a_restart_explains_is_unknowable_without_leases(incident, restarted, tmp_path):
     report = judged(imported(f"incidents/{incident}", tmp_path / "alone"))
