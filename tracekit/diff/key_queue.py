@@ -18,11 +18,11 @@ from typing import NamedTuple
 
 from tracekit.eras.job import JobRules
 from tracekit.kube.timestamps import NS_PER_S
-from tracekit.kube.views import JobView
+from tracekit.kube.views import JobView, PodView
 from tracekit.replay.explanations import CutSearch
 from tracekit.replay.history import History, Revision, Write
 from tracekit.replay.key_facts import CLOCK_SLACK_NS, INFORMER_LAG_NS, KeyFacts
-from tracekit.replay.search_state import Explanation, SilentSync
+from tracekit.replay.search_state import Explanation, Retries, SilentSync
 
 #: Among so many syncs before one that looks early those are looked for that left no write.
 SILENT_REACH = 8
@@ -147,8 +147,12 @@ def _timers(facts: KeyFacts, sync: Explanation) -> Iterator[Wake]:
         yield Wake(at_ns - CLOCK_SLACK_NS, at_ns + CLOCK_SLACK_NS, timed=True)
     if sync.error:
         retries, ended_ns = facts.rules.retries, sync.writes[-1].recv_ns
-        retry_ns = retries.backoff_ns(max(1, sync.state.memory.requeues)) - CLOCK_SLACK_NS
-        yield Wake(ended_ns + retry_ns, ended_ns + retries.backoff_ns_max)
+        least, longest_ns = sync.state.memory.requeues, retries.backoff_ns_max
+        counted = _counted(facts, sync)
+        if counted is not None:
+            least, longest_ns = counted.least, retries.backoff_ns(counted.most + 1)
+        retry_ns = retries.backoff_ns(max(1, least)) - CLOCK_SLACK_NS
+        yield Wake(ended_ns + retry_ns, ended_ns + longest_ns + CLOCK_SLACK_NS)
 
 
 def _excused(facts: KeyFacts, before: Explanation, sync: Explanation) -> bool:
@@ -197,13 +201,11 @@ def _wakes(
     """
     history, rules = facts.history, facts.rules
     handled_ns = since_ns - INFORMER_LAG_NS
-    any_pod, failed_pod = _pod_waits(rules, before.state.memory.requeues)
-    longest_ns = max(any_pod[1], failed_pod[1])
-    first = bisect_left(history.pods_latest_ns, handled_ns - longest_ns)
+    any_pod = (rules.sync_batch_ns,) * 2 if rules.batches_pod_events else (0, 0)
+    failure_waits = _FailureWaits(facts, before, any_pod)
+    first = bisect_left(history.pods_latest_ns, handled_ns - failure_waits.longest_ns)
     for pod in reversed(history.pods[first : history.pods_below(before_rv)]):
-        failed = pod.view.phase == "Failed"
-        deleted = pod.type == "DELETED" or pod.view.deleted_ns is not None
-        least_ns, most_ns = failed_pod if failed and not deleted else any_pod
+        least_ns, most_ns = failure_waits.of(pod) if _held_back(rules, pod) else any_pod
         if pod.shown_ns + most_ns >= handled_ns:
             yield pod.recv_ns, least_ns, most_ns + pod.late_ns
     first = bisect_left(history.jobs_latest_ns, handled_ns - rules.sync_batch_ns)
@@ -213,18 +215,61 @@ def _wakes(
             yield job.recv_ns, delay_ns, delay_ns + job.late_ns
 
 
-def _pod_waits(rules: JobRules, retries: int) -> tuple[tuple[int, int], tuple[int, int]]:
-    """How long a change of a pod waits in the queue at least and at most: of any, of a failed."""
-    delay_ns = longest_ns = rules.sync_batch_ns if rules.batches_pod_events else 0
-    any_pod = (delay_ns, longest_ns)
-    if rules.queue_delays_failures:
-        if rules.tracking_by_annotation:
-            # Tracked Jobs clear their retries in ways that leave no trace.
-            longest_ns = rules.retries.backoff_ns_max
-        else:
-            delay_ns = max(delay_ns, rules.retries.backoff_ns(retries) - CLOCK_SLACK_NS)
-            longest_ns = max(longest_ns, rules.retries.backoff_ns(retries + 1))
-    return any_pod, (delay_ns, longest_ns)
+def _held_back(rules: JobRules, pod: Revision[PodView]) -> bool:
+    """Whether a change of a pod may wait for the back-off of its key: a failure."""
+    if pod.view.phase != "Failed" or pod.type == "DELETED" or pod.view.deleted_ns is not None:
+        return False
+    failed_before = pod.previous is not None and pod.previous.view.phase == "Failed"
+    return not (failed_before and rules.handlers.only_first_pod_failure_delays_sync)
+
+
+def _counted(facts: KeyFacts, sync: Explanation) -> Retries | None:
+    """The retries that the queue counts after a sync of a tracked Job; None where not known.
+
+    Only where nothing but a success or a suspension clears them, which leaves a write, and where
+    no refusal hides more failures than one.
+    """
+    rules, retries = facts.rules, sync.state.retries
+    if not rules.queue_delays_failures or not rules.retries.status_write_keeps_retries:
+        return None
+    if sync.job is None or not rules.tracks(sync.job.view):
+        return None
+    ended_ns = sync.writes[-1].recv_ns
+    told = facts.refusals(ended_ns) is not None or facts.refused_writes(ended_ns) is not None
+    return None if told else retries
+
+
+class _FailureWaits:
+    """How long a pod's failure holds its key back at least and at most (up to 1.27)."""
+
+    def __init__(self, facts: KeyFacts, before: Explanation, any_pod: tuple[int, int]) -> None:
+        rules = facts.rules
+        self._retries, self._before = rules.retries, before
+        self._unknown = any_pod
+        self._counted = _counted(facts, before)
+        tracked = before.job is not None and rules.tracks(before.job.view)
+        if rules.queue_delays_failures and tracked:
+            # In most versions tracked Jobs clear their retries in ways that leave no trace.
+            self._unknown = any_pod[0], rules.retries.backoff_ns_max
+        elif rules.queue_delays_failures:
+            requeues = before.state.memory.requeues
+            self._unknown = (
+                max(any_pod[0], rules.retries.backoff_ns(requeues) - CLOCK_SLACK_NS),
+                max(any_pod[1], rules.retries.backoff_ns(requeues + 1)),
+            )
+        self.longest_ns = max(self._unknown)
+
+    def of(self, pod: Revision[PodView]) -> tuple[int, int]:
+        """The handler asks for the count when it learns of the failure."""
+        after, began = self._counted, self._before.began
+        if after is None or began is None or began.state.retries is None:
+            return self._unknown
+        least_ns, first, last = self._unknown[0], self._before.writes[0], self._before.writes[-1]
+        if pod.rv > last.rv and pod.recv_ns > last.recv_ns + DELIVERY_JITTER_NS:
+            least_ns = max(least_ns, self._retries.backoff_ns(after.least) - CLOCK_SLACK_NS)
+        earlier = pod.shown_ns + INFORMER_LAG_NS < first.recv_ns
+        most = began.state.retries.most if earlier else after.most
+        return least_ns, max(least_ns, self._retries.backoff_ns(most + 1))
 
 
 def _batched(job: Revision[JobView], rules: JobRules) -> bool:

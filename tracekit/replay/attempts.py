@@ -24,7 +24,7 @@ from tracekit.replay.recorded_api import (
     RecordedApi,
     RecordEnds,
 )
-from tracekit.replay.search_state import Began, Explanation, SilentSync, State
+from tracekit.replay.search_state import Began, Explanation, Retries, SilentSync, State
 from tracekit.verdict import Assumption
 
 #: How many attempts a key may cost: so many, and so many more for each of its writes. Counted, not
@@ -147,7 +147,7 @@ class Attempts(CacheCuts):
             notes=tuple(clock.notes),
             error=result is None or result.error,
             wake_after_ns=result.wake_after_ns if result is not None else None,
-            state=self._state_after(state, cut, api, consumed),
+            state=self._state_after(state, cut, api, consumed, result),
             handlers_behind=cut.pods - cut.handled,
             silent=state.silent,
             assumptions=tuple(self._assumed(state, cut, api, rest, stale)),
@@ -156,7 +156,12 @@ class Attempts(CacheCuts):
         )
 
     def _state_after(
-        self, state: State, cut: Cut, api: RecordedApi, consumed: list[Write]
+        self,
+        state: State,
+        cut: Cut,
+        api: RecordedApi,
+        consumed: list[Write],
+        result: SyncResult | None,
     ) -> State:
         first = self.history.writes[state.index]
         wrote_status = consumed[-1].kind is WriteKind.STATUS_UPDATE
@@ -187,6 +192,7 @@ class Attempts(CacheCuts):
             certain=state.certain
             or (wrote_status and cut.pods >= self.facts.pods_listed(first.recv_ns)),
             backoff_known=state.backoff_known or succeeded,
+            retries=None if api.problems else _retries_after(state.retries, result),
             hunch=state.hunch,
         )
 
@@ -287,6 +293,9 @@ class Attempts(CacheCuts):
         except Mismatch:
             return None
         wake_ns = result.wake_after_ns
+        retries = memory.requeues
+        if self.rules.tracks(cut.job.view) and state.retries is not None:
+            retries = state.retries.least + result.error
         sync = SilentSync(
             cut.job,
             cut.pods,
@@ -295,7 +304,7 @@ class Attempts(CacheCuts):
             tuple(api.events),
             api.refused,
             earliest_ns,
-            memory.requeues,
+            retries,
         )
         return replace(
             state,
@@ -306,6 +315,14 @@ class Attempts(CacheCuts):
             handled=cut.handled,
             silent=(*state.silent, sync),
         )
+
+
+def _retries_after(before: Retries | None, result: SyncResult | None) -> Retries | None:
+    """What the queue counts after a sync; unknown after one that was cut off."""
+    if before is None or result is None:
+        return None
+    failed = result.error and result.retried
+    return before.after(failed=failed, cleared=not result.error and result.forget)
 
 
 def _without_guess(

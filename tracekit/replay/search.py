@@ -35,6 +35,7 @@ from tracekit.replay.search_state import (
     Explanation,
     Hunch,
     KeyReplay,
+    Retries,
     State,
     WriteApart,
 )
@@ -90,7 +91,8 @@ class KeyWalker(Backtracking[State, Entry]):
         hidden = {write.index for write in writes if write.hidden}
         done = frozenset(self.foreign) | hidden
         trail: Trail[State, Entry] = Trail()
-        state = self._settled(State(0, JobMemory(), PodCache(), 0, 0, done=done), trail.entries)
+        first = State(0, JobMemory(), PodCache(), 0, 0, done=done, retries=Retries())
+        state = self._settled(first, trail.entries)
         while state.index < len(writes):
             known = len(self.foreign)
             try:
@@ -108,11 +110,12 @@ class KeyWalker(Backtracking[State, Entry]):
         """The state that an entry leads to, at the next write that needs a sync."""
         if isinstance(found, Explanation):
             return self._settled(found.state, entries)
-        known = state.backoff_known
+        known, retries = state.backoff_known, state.retries
         if found.reason is Apart.UNKNOWABLE:
             known = known and not self.facts.may_have_failed(found.write.recv_ns)
-        done = state.done | {found.write.index}
-        return self._settled(replace(state, done=done, backoff_known=known), entries)
+            retries = None
+        state = replace(state, done=state.done | {found.write.index}, retries=retries)
+        return self._settled(replace(state, backoff_known=known), entries)
 
     # What turning back asks.
 
@@ -296,6 +299,7 @@ class KeyWalker(Backtracking[State, Entry]):
                 listings_seen=listed,
                 certain=False,
                 backoff_known=known,
+                retries=None,
             )
         return state
 

@@ -30,6 +30,19 @@ class Hunch(NamedTuple):
     retries: int = 0  # so many the queue had counted by then, and not before
 
 
+class Retries(NamedTuple):
+    """How many retries of a key its queue counts, as the syncs that are explained tell."""
+
+    least: int = 0  # since what clears the count left a write
+    most: int = 0  # since the process began; one more by a sync that left no write
+
+    def after(self, *, failed: bool, cleared: bool) -> Retries:
+        """After a sync that failed, or one that cleared the count."""
+        if failed:
+            return Retries(self.least + 1, self.most + 1)
+        return Retries(0, self.most) if cleared else self
+
+
 class State(msgspec.Struct, frozen=True):
     """What the controller may have known of one key after some syncs."""
 
@@ -53,6 +66,8 @@ class State(msgspec.Struct, frozen=True):
     #: False from such a time until a pod succeeds: failures of before may hold new pods back.
     backoff_known: bool = True
     silent: tuple[SilentSync, ...] = ()  # since the last sync that wrote
+    #: Of a Job tracked with finalizers (up to 1.27): no sync asks for them, they tell times only.
+    retries: Retries | None = None
     hunch: Hunch | None = None
 
     def in_a_new_process(self, began_ns: int, restarts: int) -> State:
@@ -64,6 +79,7 @@ class State(msgspec.Struct, frozen=True):
             restarts_seen=restarts,
             own_pods=0,
             written=0,
+            retries=Retries(),
             backoff_known=True,
             not_before_ns=max(self.not_before_ns, began_ns),
         )
