@@ -144,10 +144,13 @@ def _not_among(entry: Manager, entries: Collection[Manager]) -> bool:
     )
 
 
-def deletion_evidence(history: History, write: Write, *, events_recorded: bool) -> str | None:
+def deletion_evidence(
+    history: History, write: Write, *, events_recorded: bool, told_again: bool
+) -> str | None:
     """Who may have deleted a pod that no sync of the Job controller deletes; None if unknown.
 
-    Where Events are recorded, the lack of one that owns up is evidence.
+    Where Events are recorded, the lack of one that owns up is evidence; and so is one that tells
+    of a second deletion, which a sync makes that is explained.
     """
     assert write.pod is not None  # noqa: S101 - pod writes have one
     pod: PodView = write.pod.view
@@ -161,9 +164,13 @@ def deletion_evidence(history: History, write: Write, *, events_recorded: bool) 
         return "its Job is being deleted: the garbage collector deletes the pod"
     if job.view.status.finished is not None:
         return "its Job has finished: the Job controller deletes nothing any more"
-    if not events_recorded:
-        return None
-    return (
+    if told_again:
+        return (
+            "the Event SuccessfulDelete that names the pod is of a sync that deleted it once more; "
+            "no rule of the Job controller asks for the first deletion: a user's or another's"
+        )
+    unnamed = (
         "no Event SuccessfulDelete of the Job controller names the pod, and none of its rules asks "
         "for the deletion: a user's or another controller's"
     )
+    return unnamed if events_recorded else None

@@ -291,14 +291,16 @@ def _foreign_deletions(
     }
     for _, write, *_ in replay.of(Apart.FOREIGN):
         assert write.pod is not None  # noqa: S101 - pod writes have one
-        actor = write.actor
+        actor, message = write.actor, f"{DELETED_POD}{write.pod.view.name}"
         if actor is not None and actor.controller == COMPONENT:
             why = f"no cut makes a sync delete the pod, and the audit log names {actor}"
             yield judge_write(history, write, Verdict.EXTRA, why)
         elif (
-            (row := told.get(message := f"{DELETED_POD}{write.pod.view.name}")) is not None
+            (row := told.get(message)) is not None
             and message not in explained
-            and not (facts.collected(write) and lone_events.may_tell(row))
+            and not (
+                (facts.collected(write) or facts.deleted_again(write)) and lone_events.may_tell(row)
+            )
         ):
             why = (
                 "the controller's Event SuccessfulDelete names the pod, and no cut makes a sync "
@@ -306,7 +308,9 @@ def _foreign_deletions(
             )
             yield judge_write(history, write, Verdict.EXTRA, why)
         else:
-            found = deletion_evidence(history, write, events_recorded=events_recorded)
+            found = deletion_evidence(
+                history, write, events_recorded=events_recorded, told_again=message in told
+            )
             unknown = "no rule asks for the deletion, and the Events that would tell whether the "
             unknown += "controller made it are not in the record"
             verdict = Verdict.FOREIGN if found is not None else Verdict.UNKNOWABLE

@@ -56,8 +56,8 @@ COLUMNS: Final = (
     "failed", "terminating", "completion_ns", "completed_indexes", "failed_indexes",
     "uncounted_succeeded", "uncounted_failed", "node_name", "pod_ready", "pod_ready_since_ns",
     "containers", "restarts", "restarts_max", "involved_kind", "involved_uid", "involved_rv",
-    "event_type", "count", "component", "synthesized", "derived_from", "rv_after", "rv_before",
-    "not_before_ns", "actor", "actor_agent", "verb", "code", "cronjob", "cron_active",
+    "event_type", "count", "component", "first_ns", "synthesized", "derived_from", "rv_after",
+    "rv_before", "not_before_ns", "actor", "actor_agent", "verb", "code", "cronjob", "cron_active",
     "last_schedule_ns", "last_successful_ns",
 )  # fmt: skip
 
@@ -364,7 +364,7 @@ _POD: Final = (
 )  # fmt: skip
 _EVENT: Final = (
     "seq", "recv_ns", "type", "name", "uid", "rv", "involved_kind", "involved_uid", "involved_rv",
-    "event_type", "reason", "message", "count", "component",
+    "event_type", "reason", "message", "count", "component", "first_ns",
 )  # fmt: skip
 
 
@@ -563,7 +563,7 @@ def event_rows(table: Any, rows: list[int], about: str = "Job") -> Iterator[Even
         return
     for (
         seq, recv_ns, kind, name, uid, rv, involved_kind, involved_uid, involved_rv,
-        event_type, reason, message, count, component,
+        event_type, reason, message, count, component, first_ns,
     ) in scalars(table, rows, _EVENT):  # fmt: skip
         if involved_kind != about or kind == "DELETED":
             yield None
@@ -582,4 +582,5 @@ def event_rows(table: Any, rows: list[int], about: str = "Job") -> Iterator[Even
             message or "",
             count or 1,
             component or "",
+            first_ns,
         )

@@ -134,6 +134,7 @@ class EventRow(NamedTuple):
     message: str
     count: int  # type: ignore[assignment] # hides tuple.count, which nobody calls here
     component: str
+    first_ns: int | None = None  # when the controller told it first, by its own clock
 
 
 class WriteKind(Enum):

@@ -87,8 +87,9 @@ class KeyFacts:
             *(revision.recv_ns for revision in history.listings()),
             *(gap.until_ns for gap in run_context.gaps if _lived_before(history, gap.until_ns)),
         ]
+        #: By pod, when the controller's own Event of its deletion was told first.
         self._deleted_by_event = {
-            event.message.removeprefix(DELETED_POD)
+            event.message.removeprefix(DELETED_POD): event.first_ns
             for event in history.events
             if event.reason == "SuccessfulDelete"
         }
@@ -180,6 +181,19 @@ class KeyFacts:
         if write.actor is not None and write.actor.controller is not None:
             return write.actor.controller == COMPONENT
         return write.pod is not None and write.pod.view.name in self._deleted_by_event
+
+    def deleted_again(self, write: Write) -> bool:
+        """Whether the controller's Event is of so much later that it tells of a second DELETE.
+
+        It is made when the answer to the first is there, by another clock; both count in seconds.
+        """
+        assert write.pod is not None  # noqa: S101 - pod writes have one
+        pod = write.pod.view
+        told_ns = self._deleted_by_event.get(pod.name)
+        if told_ns is None or pod.deleted_ns is None:
+            return False
+        asked_ns = pod.deleted_ns - pod.deletion_grace_s * NS_PER_S
+        return told_ns - asked_ns > CLOCK_SLACK_NS + NS_PER_S
 
     # How far the informers must have got.
 

@@ -220,7 +220,7 @@ class KeyWalker(Backtracking[State, Entry]):
         if self.facts.may_be_foreign(write):
             problems = found.problems if isinstance(found, Explanation) else ()
             early = problems and all(problem.verdict == "early" for problem in problems)
-            if not early or self.facts.collected(write):
+            if not early or self.facts.collected(write) or self.facts.deleted_again(write):
                 found = WriteApart(Apart.FOREIGN, write)
         trail.entries.append(found)
         return self.after(found, state, trail.entries)
