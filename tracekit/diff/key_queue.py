@@ -239,6 +239,18 @@ def _counted(facts: KeyFacts, sync: Explanation) -> Retries | None:
     return None if told else retries
 
 
+def _conflicts(facts: KeyFacts, before: Explanation) -> int:
+    """So many retries more may be counted of an untracked Job, by syncs that left no write.
+
+    Where a status write clears nothing, each may have made one sync conflict that had not seen it.
+    """
+    retries = facts.rules.retries
+    counts = retries.status_write_keeps_retries and retries.conflict_is_retried
+    if not counts or before.job is None or facts.rules.tracks(before.job.view):
+        return 0
+    return facts.status_writes(0, before.writes[-1].index + 1)
+
+
 class _FailureWaits:
     """How long a pod's failure holds its key back at least and at most (up to 1.27)."""
 
@@ -255,7 +267,7 @@ class _FailureWaits:
             requeues = before.state.memory.requeues
             self._unknown = (
                 max(any_pod[0], rules.retries.backoff_ns(requeues) - CLOCK_SLACK_NS),
-                max(any_pod[1], rules.retries.backoff_ns(requeues + 1)),
+                max(any_pod[1], rules.retries.backoff_ns(requeues + 1 + _conflicts(facts, before))),
             )
         self.longest_ns = max(self._unknown)
 
@@ -390,6 +402,8 @@ def queue_wait_ns(facts: KeyFacts, before: Explanation | None, pod_cut: int) -> 
     first = before.pod_cut if before is not None else 0
     failed = any(pod.view.phase == "Failed" for pod in history.pods[first:pod_cut])
     held_by = 0 if rules.overwrites_status else retries + 1
+    if failed and before is not None:
+        retries += _conflicts(facts, before)
     if failed:
         uids = {pod.view.uid for pod in history.pods[:first] if pod.view.phase == "Failed"}
         held_by = max(retries, len(uids)) + 1
