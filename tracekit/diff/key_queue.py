@@ -227,16 +227,15 @@ def _counted(facts: KeyFacts, sync: Explanation) -> Retries | None:
     """The retries that the queue counts after a sync of a tracked Job; None where not known.
 
     Only where nothing but a success or a suspension clears them, which leaves a write, and where
-    no refusal hides more failures than one.
+    no refusals can have failed more syncs than one.
     """
     rules, retries = facts.rules, sync.state.retries
     if not rules.queue_delays_failures or not rules.retries.status_write_keeps_retries:
         return None
     if sync.job is None or not rules.tracks(sync.job.view):
         return None
-    ended_ns = sync.writes[-1].recv_ns
-    told = facts.refusals(ended_ns) is not None or facts.refused_writes(ended_ns) is not None
-    return None if told else retries
+    refused = facts.last_refusal_ns(sync.writes[-1].recv_ns) is not None
+    return None if refused else retries
 
 
 def _conflicts(facts: KeyFacts, before: Explanation) -> int:
@@ -393,7 +392,8 @@ def queue_wait_ns(facts: KeyFacts, before: Explanation | None, pod_cut: int) -> 
     """The longest that the work queue may have held the key back (up to 1.27).
 
     Failed pods wake their Job after the key's back-off; when its retries are forgotten leaves no
-    trace, so each failure seen before may still count, and one retry by a sync that left no write.
+    trace, so each failure seen before may still count, and one retry by a sync that left no write;
+    after refusals, any number.
     """
     rules, history = facts.rules, facts.history
     if not rules.queue_delays_failures:
@@ -404,6 +404,8 @@ def queue_wait_ns(facts: KeyFacts, before: Explanation | None, pod_cut: int) -> 
     held_by = 0 if rules.overwrites_status else retries + 1
     if failed and before is not None:
         retries += _conflicts(facts, before)
+    if failed and facts.last_refusal_ns(history.pods[pod_cut - 1].recv_ns) is not None:
+        return rules.retries.backoff_ns_max
     if failed:
         uids = {pod.view.uid for pod in history.pods[:first] if pod.view.phase == "Failed"}
         held_by = max(retries, len(uids)) + 1
