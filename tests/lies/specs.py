@@ -84,8 +84,7 @@ def _fixed(job: JobLife) -> bool:
 def _wide(job: JobLife) -> bool:
     """Room for one more pod at the start, and no other reason for fewer: not a quota, either."""
     spec = job.spec
-    rows = job.record.rows
-    if any(rows[i]["object"].get("reason") == "FailedCreate" for i in job.events()):
+    if _refused(job):
         return False
     completions = spec.get("completions")
     return (
@@ -96,8 +95,16 @@ def _wide(job: JobLife) -> bool:
 
 
 def _narrow(job: JobLife) -> bool:
+    """So many pods that one less would have been told: not what a quota lets through."""
     spec = job.spec
-    return not spec.get("suspend") and spec.get("parallelism", 1) > 1 and len(job.pods()) > 1
+    several = spec.get("parallelism", 1) > 1 and len(job.pods()) > 1
+    return not spec.get("suspend") and several and not _refused(job)
+
+
+def _refused(job: JobLife) -> bool:
+    """Whether creations of its pods were refused."""
+    rows = job.record.rows
+    return any(rows[i]["object"].get("reason") == "FailedCreate" for i in job.events())
 
 
 def _one_limit_less(spec: Spec, rng: random.Random) -> bool:
