@@ -109,6 +109,7 @@ ONCE_MISSED = [
     ("status-failed-low-once", "v1.21.14-all", 9401),  # two syncs of one key beside each other
     ("silent-midway", "v1.34.4-all", 9401),  # a refused creation excuses nothing else
     ("retry-early", "v1.23.17-all", 9401),  # a tracked Job's retries in the work queue
+    ("retry-early", "v1.23.17-all", 20231),  # each count has a wait of its own, and none between
 ]
 
 

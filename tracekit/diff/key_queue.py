@@ -205,9 +205,10 @@ def _wakes(
     failure_waits = _FailureWaits(facts, before, any_pod)
     first = bisect_left(history.pods_latest_ns, handled_ns - failure_waits.longest_ns)
     for pod in reversed(history.pods[first : history.pods_below(before_rv)]):
-        least_ns, most_ns = failure_waits.of(pod) if _held_back(rules, pod) else any_pod
-        if pod.shown_ns + most_ns >= handled_ns:
-            yield pod.recv_ns, least_ns, most_ns + pod.late_ns
+        waits = failure_waits.of(pod) if _held_back(rules, pod) else (any_pod,)
+        for least_ns, most_ns in waits:
+            if pod.shown_ns + most_ns >= handled_ns:
+                yield pod.recv_ns, least_ns, most_ns + pod.late_ns
     first = bisect_left(history.jobs_latest_ns, handled_ns - rules.sync_batch_ns)
     for job in reversed(history.jobs[first : history.jobs_below(before_rv)]):
         delay_ns = rules.sync_batch_ns if _batched(job, rules) else 0
@@ -256,7 +257,7 @@ class _FailureWaits:
     def __init__(self, facts: KeyFacts, before: Explanation, any_pod: tuple[int, int]) -> None:
         rules = facts.rules
         self._retries, self._before = rules.retries, before
-        self._unknown = any_pod
+        self._any_pod = self._unknown = any_pod
         self._counted = _counted(facts, before)
         tracked = before.job is not None and rules.tracks(before.job.view)
         if rules.queue_delays_failures and tracked:
@@ -270,17 +271,21 @@ class _FailureWaits:
             )
         self.longest_ns = max(self._unknown)
 
-    def of(self, pod: Revision[PodView]) -> tuple[int, int]:
-        """The handler asks for the count when it learns of the failure."""
+    def of(self, pod: Revision[PodView]) -> Iterator[tuple[int, int]]:
+        """The handler asks for the count when it learns of the failure: one wait for each count."""
         after, began = self._counted, self._before.began
         if after is None or began is None or began.state.retries is None:
-            return self._unknown
-        least_ns, first, last = self._unknown[0], self._before.writes[0], self._before.writes[-1]
+            yield self._unknown
+            return
+        least, first, last = 0, self._before.writes[0], self._before.writes[-1]
         if pod.rv > last.rv and pod.recv_ns > last.recv_ns + DELIVERY_JITTER_NS:
-            least_ns = max(least_ns, self._retries.backoff_ns(after.least) - CLOCK_SLACK_NS)
+            least = after.least
         earlier = pod.shown_ns + INFORMER_LAG_NS < first.recv_ns
         most = began.state.retries.most if earlier else after.most
-        return least_ns, max(least_ns, self._retries.backoff_ns(most + 1))
+        for retries in range(least, most + 2):
+            wait_ns = self._retries.backoff_ns(retries)
+            least_ns = max(self._any_pod[0], wait_ns - CLOCK_SLACK_NS)
+            yield least_ns, max(self._any_pod[1], wait_ns)
 
 
 def _batched(job: Revision[JobView], rules: JobRules) -> bool:
