@@ -75,6 +75,16 @@ MENDED = {
     (5078, "v1.19.16"): "a failed sync without a write, before the deadline was over",
     (7174, "v1.15.12"): "retries that ended a Job, one of them by a sync with handlers behind",
     (9070, "v1.21.14"): "a retry takes the place of the timer, and `@every` counts from then",
+    (20077, "v1.18.20"): "a DELETE that met a pod on its way out, gone by the sync's status",
+    (20164, "v1.15.12"): "retries that ended a Job, whose pods were deleted first",
+    (20248, "v1.36.3"): "the orphan worker, whose calls queue for tokens one by one",
+    (20563, "v1.23.17"): "deletions by a sync in conflict before the one that they are put down to",
+    (20691, "v1.30.14"): "a slow client's deletion of a pod that was no longer the Job's",
+    (20766, "v1.17.17"): "retries that a sync on an old end of the Job made the queue forget",
+    (21107, "v1.27.4"): "a restart that cut a sync off which had begun long before",
+    (21347, "v1.27.4"): "syncs in conflict, of which the next status says nothing",
+    (21457, "v1.18.20"): "a refusal before the namespace ended, by a sync without a write",
+    (21842, "v1.13.12"): "retries that ended a Job, of syncs with handlers behind",
     (20150, "v1.29.15"): "the orphan worker's removals beside a sync that a slow client holds up",
 }
 

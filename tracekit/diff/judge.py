@@ -225,7 +225,7 @@ def _waited(facts: KeyFacts, before: Explanation | None, sync: Explanation) -> s
 def _open_end(facts: KeyFacts, sync: Explanation) -> str:
     """That the record's end cut a sync off which may have left something out; empty if not."""
     last = sync.writes[-1]
-    if sync.rest is None or facts.interrupted(last.recv_ns):
+    if sync.rest is None or facts.interrupted(last):
         return ""
     stream = shown_in(CONTROLLER, sync.rest.kind.value)
     return left_open(facts.run_context, last.recv_ns, stream, sync.rest.what)

@@ -63,6 +63,7 @@ class Owed:
     timed: bool = False
     until_ns: int | None = None  # when it was no longer to be done; None: the end of the record
     rest: bool = False  # of a sync that is explained as one that the end of the record cut off
+    apart: bool = False  # it waits in a queue of its own, for one worker that makes one call a time
 
 
 class Seen(NamedTuple):
@@ -280,12 +281,19 @@ class Process:
             if self._is_idle(since_ns, next_ns)
         ]
 
-    def proof(self, certain_ns: int, until_ns: int, *, timed: bool) -> str | None:
-        """Why a key that was ready at `certain_ns` must have been served before `until_ns`."""
+    def proof(
+        self, certain_ns: int, until_ns: int, *, timed: bool, apart: bool = False
+    ) -> str | None:
+        """Why a key that was ready at `certain_ns` must have been served before `until_ns`.
+
+        Of what waits `apart` another key tells only where the client had tokens when it was served:
+        each call of that worker queues for one anew.
+        """
         ready_ns = certain_ns + (CLOCK_SLACK_NS if timed else INFORMER_LAG_NS)
         if until_ns - ready_ns <= self._latency_ns:
             return None
-        return self._overtaken(ready_ns, until_ns) or self._silent(ready_ns, until_ns)
+        overtaken = self._overtaken(ready_ns, until_ns, with_tokens=apart)
+        return overtaken or self._silent(ready_ns, until_ns)
 
     def began_ns(self, at_ns: int) -> int:
         """When a sync whose first call is at `at_ns` began at the earliest, for want of tokens."""
@@ -301,7 +309,7 @@ class Process:
         position = bisect_right(self._served_ns, at_ns - self._latency_ns)
         return self._latest[position - 1] if position else None
 
-    def _overtaken(self, ready_ns: int, until_ns: int) -> str | None:
+    def _overtaken(self, ready_ns: int, until_ns: int, *, with_tokens: bool) -> str | None:
         number = self._latest_by(until_ns)
         if number is not None and self._pace.passes:
             # A pass comes to every key. One that a key was not ready for before another sync was
@@ -310,6 +318,8 @@ class Process:
         if number is None or self.services.earliest_ns[number] <= ready_ns:
             return None
         other = self.services[number]
+        if with_tokens and self.began_ns(other.served_ns) <= ready_ns:
+            return None
         return (
             f"{other.first.key}, which cannot have been ready before "
             f"{format_rfc3339(other.earliest_ns)}, was served at {format_rfc3339(other.served_ns)}"

@@ -13,7 +13,7 @@ from functools import cached_property
 from tracekit.diff.events import EVENT_SLACK_NS, REFUSALS
 from tracekit.kube.events import COMBINED
 from tracekit.replay.explanations import CutSearch
-from tracekit.replay.history import EventRow, WriteKind
+from tracekit.replay.history import EventRow
 from tracekit.replay.key_facts import DELETED_POD, KeyFacts
 from tracekit.replay.search_state import Apart, Explanation, KeyReplay, SilentSync
 from tracekit.verdict import Reason
@@ -94,6 +94,10 @@ class LoneEvents:
             served = []
             if before is not None:  # what is gone by the next one may still be there
                 served.append((before.writes[-1].recv_ns, before.writes[-1].rv + 1))
+            facts = self._search.facts
+            ending_rv = facts.run_context.namespaces_ending.get(facts.history.namespace)
+            if ending_rv is not None:  # until then creations were answered otherwise
+                served.append((facts.run_context.end_ns, ending_rv - 1))
             for silent in self._search.silent_between(
                 before, following, served=served, in_a_row=in_a_row
             ):
@@ -105,27 +109,34 @@ class LoneEvents:
     def _of_a_second_deletion(
         self, row: EventRow, numbers: Sequence[int]
     ) -> set[tuple[str, str, str]]:
-        """What a sync may have told that deleted a pod which was on its way out already."""
+        """What a sync may have told that deleted a pod which was on its way out already.
+
+        Or one that was no longer the Job's: what a slow client asks for, a cache said long before.
+        """
         if row.reason != "SuccessfulDelete":
             return set()
         name = row.message.removeprefix(DELETED_POD)
-        write = next(
+        ending = next(
             (
-                write
-                for write in self._search.history.writes
-                if write.kind is WriteKind.POD_DELETE and write.pod and write.pod.view.name == name
+                pod
+                for pod in self._search.history.pods
+                if pod.view.name == name and pod.view.deleted_ns is not None
             ),
             None,
         )
-        if write is None:
+        if ending is None:
             return set()
-        number = sum(sync.writes[0].rv < write.rv for sync in self._syncs)
-        if number not in numbers:
-            return set()
-        silent_syncs = self._search.silent_between(
-            *self._around(number), served=[(row.recv_ns + EVENT_SLACK_NS, write.rv + 1)]
-        )
-        return set().union(*map(_told_by, silent_syncs))
+        # The sync that it is put down to may have found it done: one that failed came before.
+        begun = sum(sync.writes[0].rv < ending.rv for sync in self._syncs)
+        over = sum(sync.writes[-1].rv < ending.rv for sync in self._syncs)
+        served = [(row.recv_ns + EVENT_SLACK_NS, ending.rv + 1)]
+        return {
+            told
+            for number in sorted({begun, over})
+            if number in numbers
+            for silent in self._search.silent_between(*self._around(number), served=served)
+            for told in _told_by(silent)
+        }
 
 
 def _told_by(silent: SilentSync) -> set[tuple[str, str, str]]:

@@ -218,7 +218,7 @@ def _owed_by_the_orphan_worker(
             rv=pod.rv,
             time_ns=run_context.end_ns,
         )
-        yield Owed(max([changed_ns[pod.uid], *quiet_ns]), judgement)
+        yield Owed(max([changed_ns[pod.uid], *quiet_ns]), judgement, apart=True)
 
 
 def _handed_over(

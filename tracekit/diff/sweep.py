@@ -237,7 +237,7 @@ class Sweep:
                 shown_in(owed.judgement.controller, owed.judgement.action)
             )
             until_ns = end_ns if owed.until_ns is None else min(end_ns, owed.until_ns)
-            proof = process.proof(owed.certain_ns, until_ns, timed=owed.timed)
+            proof = process.proof(owed.certain_ns, until_ns, timed=owed.timed, apart=owed.apart)
             if proof is not None:
                 missing.append(replace(owed.judgement, why=f"{owed.judgement.why}; {proof}"))
                 if owed.rest:

@@ -9,7 +9,7 @@ k8s.io/controller-manager/pkg/clientbuilder.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from tracekit.cluster.draws import Draws
@@ -70,11 +70,23 @@ class Calls:
         The requests of one batch come one call after the other, and `join` (or the next `call`)
         waits for the last answer.
         """
-        loop = self._client.loop
+        return self._side_by_side(do, self._sent_ns())
+
+    def fan_all(self, requests: Sequence[Callable[[], T]]) -> list[T]:
+        """All requests of a batch: their goroutines queue for tokens at once, before any other."""
+        sent_ns = [self._sent_ns() for _ in requests]
+        return [self._side_by_side(do, at) for do, at in zip(requests, sent_ns, strict=True)]
+
+    def _sent_ns(self) -> int:
+        """When the next request of the batch has its token."""
+        now_ns = self._client.loop.now_ns
         if self._fan_from_ns is None:
-            self._fan_from_ns = self._fan_until_ns = loop.now_ns
+            self._fan_from_ns = self._fan_until_ns = now_ns
         wait_ns = self._client.token_ns()
-        sent_ns = loop.now_ns + wait_ns if wait_ns else self._fan_from_ns
+        return now_ns + wait_ns if wait_ns else self._fan_from_ns
+
+    def _side_by_side(self, do: Callable[[], T], sent_ns: int) -> T:
+        loop = self._client.loop
         latency_ns, answer_ns = self._client.times()
         committed_ns = sent_ns + latency_ns - answer_ns
         loop.sleep_until(max(loop.now_ns, committed_ns))

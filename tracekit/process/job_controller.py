@@ -7,6 +7,7 @@ pkg/controller/controller_utils.go:RealPodControl.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Final
 
 from tracekit.cluster.api_server import Reply
@@ -196,23 +197,21 @@ class _Port:
 
     def create_pods(self, job: JobView, intents: list[CreatePod]) -> list[Created]:
         """One slow-start batch: its requests are under way at the same time."""
-        answers = []
-        for intent in intents:
-            body = _pod_body(job, intent)
-            reply = self._calls.fan_out(
-                lambda body=body: self._server.create("pods", body)  # type: ignore[misc]
-            )
-            name = ""
-            if reply.ok and reply.obj is not None:
-                name = reply.obj["metadata"]["name"]
-                self._wrote(job.uid, pods=_rv(reply))
-                self.record_event(job, "Normal", "SuccessfulCreate", f"Created pod: {name}")
-            elif reply.outcome is not Outcome.NAMESPACE_TERMINATING:
-                text = f"Error creating: {reply.message}"
-                self.record_event(job, "Warning", "FailedCreate", text)
-            answers.append(Created(reply.outcome, name))
+        answers = self._calls.fan_all([partial(self._create, job, intent) for intent in intents])
         self._calls.join()
         return answers
+
+    def _create(self, job: JobView, intent: CreatePod) -> Created:
+        reply = self._server.create("pods", _pod_body(job, intent))
+        name = ""
+        if reply.ok and reply.obj is not None:
+            name = reply.obj["metadata"]["name"]
+            self._wrote(job.uid, pods=_rv(reply))
+            self.record_event(job, "Normal", "SuccessfulCreate", f"Created pod: {name}")
+        elif reply.outcome is not Outcome.NAMESPACE_TERMINATING:
+            text = f"Error creating: {reply.message}"
+            self.record_event(job, "Warning", "FailedCreate", text)
+        return Created(reply.outcome, name)
 
     def delete_pod(self, job: JobView, pod: PodView) -> Outcome:
         """DELETE of a pod; the pods of a batch go side by side."""

@@ -219,7 +219,7 @@ class Attempts(CacheCuts):
         if api.unseen and (found := hidden(at_ns)):
             yield found
         if rest is not None:
-            yield self.facts.ending(at_ns)
+            yield self.facts.ending(api.consumed[-1].recv_ns)
         if cut.guess:
             since_ns = max((t for t in self.facts.blind_until_ns if t <= at_ns), default=at_ns)
             yield Assumption("unknown-memory", since_ns, at_ns, cut.guess)

@@ -198,7 +198,7 @@ class CacheCuts:
         if state.index >= state.written:
             return False
         last = self.history.writes[state.written - 1]
-        return not self.facts.interrupted(last.recv_ns)
+        return not self.facts.interrupted(last)
 
     def earliest_ns(self, state: State, cut: Cut) -> int:
         """When a sync that had seen so much can have begun at the earliest."""

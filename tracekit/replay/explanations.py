@@ -7,7 +7,7 @@ asks about. An attempt that failed once is not made again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -86,7 +86,7 @@ class CutSearch(Attempts):
         refusals = (False, True) if self.facts.refusals_within(state.index) else (False,)
         write = self.history.writes[state.index]
         others = self.facts.may_be_foreign(write) and not self.facts.owned_up(write)
-        ends = self.facts.interrupted(at_ns) or (self.facts.last_syncs(state.index) and not others)
+        ends = self.facts.interrupted(write) or (self.facts.last_syncs(state.index) and not others)
         idle = effort is Effort.SILENT and self.facts.any_owned_up
         for second_deletes in (False, True) if idle else (False,):
             for refused in refusals:
@@ -154,7 +154,8 @@ class CutSearch(Attempts):
             explained = False
             for cut in self.cuts_at(state, job, positions):
                 for found in self._with_guesses(state, cut, assume, effort):
-                    explained = True
+                    # The status that follows says nothing of a sync that met a conflict.
+                    explained = explained or any(write.job is not None for write in found.writes)
                     yield found
             if explained:
                 return
@@ -269,29 +270,89 @@ class CutSearch(Attempts):
         Up to 1.19 that is what backoffLimit is compared with, and a sync that finds a new failure
         fails on purpose, on an old cache again and again.
         """
-        counting, before = self.rules.counting, ended.previous
+        before = ended.previous
+        if before is None or before.view.status.finished is not None:
+            return False
+        limited = any(c.reason == "BackoffLimitExceeded" for c in ended.view.status.conditions)
+        return limited and self._counts_retries(ended.view)
+
+    def _counts_retries(self, job: JobView) -> bool:
+        """Whether it is the queue's count of retries that backoffLimit is compared with."""
+        counting = self.rules.counting
         by_count = (
             counting.backoff_limit_ignores_active_pods or counting.backoff_limit_counts_failed_pods
         )
-        if by_count or before is None or before.view.status.finished is not None:
-            return False
-        limited = any(c.reason == "BackoffLimitExceeded" for c in ended.view.status.conditions)
-        return limited and ended.view.spec.restart_policy != "OnFailure"
+        return not by_count and job.spec.restart_policy != "OnFailure"
 
-    def failed_again(self, state: State) -> Iterator[State]:
-        """The states after the last sync was made again on the same caches, and failed again."""
-        at_ns = self.history.writes[state.index].recv_ns
-        assume = self._silent_assumptions(at_ns)
+    def beyond_retries(self, state: State) -> bool:
+        """Whether the queue's count would end the Job, and it goes on.
+
+        Then a sync without a write had made the queue forget: it saw an old end of the Job, or
+        nothing new.
+        """
+        if not self.history.jobs:
+            return False
+        job = self.history.jobs[state.job_floor].view
+        limit = job.spec.backoff_limit
+        return (
+            limit is not None and 0 < limit <= state.memory.requeues and self._counts_retries(job)
+        )
+
+    def forgotten(self, state: State) -> Iterator[State]:
+        """The states after a sync without a write that made the queue forget its retries.
+
+        Of equal memories the one that the oldest caches lead to leaves the most open.
+        """
+        met = set()
+        for after in self._silently(state):
+            if not after.memory.requeues and after.memory.identity not in met:
+                met.add(after.memory.identity)
+                yield after
+
+    def failed_again(self, state: State, retries: int) -> Iterator[State]:
+        """The states after more syncs failed without a write, each of them once more than before.
+
+        The last sync again on the same caches, else any that they may have held: so many retries
+        are looked for.
+        """
+        while state.memory.requeues < retries:
+            failed = next(self._failing(state), None)
+            if failed is None:
+                return
+            state = failed
+            yield state
+
+    def alike(self, state: State, found: Iterable[Explanation]) -> Iterator[Explanation]:
+        """The explanations of the next write by caches that explained it with fewer retries.
+
+        A sync asks for their count only to compare it with the limit: no other caches will do.
+        """
+        floor, _ = self.window(state, Effort.SILENT)
+        for known in found:
+            job, began = known.job, known.began
+            if job is None or began is None or job.position < state.job_floor:
+                continue
+            if known.pod_cut < floor or began.handled < state.handled:
+                continue
+            memory = self.memories(state, began.handled, job.view.uid)[-1]
+            for cut in self.cuts_at(state, job, [known.pod_cut]):
+                seen = cut._replace(memory=memory, handled=began.handled)
+                again = self._at_its_time(state, seen, began.assume)
+                if again is not None:
+                    yield again
+
+    def _failing(self, state: State) -> Iterator[State]:
+        """The state after each sync that fails and leaves no write."""
         if not self.history.jobs or self.history.jobs[state.job_floor].type == "DELETED":
             return
-        for _ in range(SILENT_ROW):
-            counted = state.memory.requeues
-            for cut in self.cuts_at(state, self.history.jobs[state.job_floor], [state.pod_floor]):
-                found = self.silent_syncs(state, cut, at_ns, assume)
-                state = next((s for s in found if s.memory.requeues > counted), state)
-            if state.memory.requeues == counted:
-                return
-            yield state
+        at_ns = self.history.writes[state.index].recv_ns
+        assume = self._silent_assumptions(at_ns)
+        for cut in self.cuts_at(state, self.history.jobs[state.job_floor], [state.pod_floor]):
+            yield from self._counting(self.silent_syncs(state, cut, at_ns, assume), state)
+        yield from self._counting(self._silently(state), state)
+
+    def _counting(self, found: Iterator[State], state: State) -> Iterator[State]:
+        return (after for after in found if after.memory.requeues > state.memory.requeues)
 
     # Syncs that left no write.
 

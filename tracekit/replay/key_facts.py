@@ -416,9 +416,26 @@ class KeyFacts:
         """What may have ended a sync after a write at `at_ns`."""
         return cut_off(self.run_context, at_ns) or record_ends(self.run_context, at_ns)
 
-    def interrupted(self, at_ns: int) -> bool:
-        """Whether the watch or the controller may have ended right after a write at `at_ns`."""
-        return cut_off(self.run_context, at_ns) is not None
+    def interrupted(self, write: Write) -> bool:
+        """Whether the watch or the controller may have ended within the sync that wrote this."""
+        return any(self._cuts(outage, write) for outage in self.run_context.interruptions)
+
+    def _cuts(self, outage: Outage, write: Write) -> bool:
+        """Whether an interruption may have ended the sync whose first write this is.
+
+        With few tokens a sync makes its calls for long; its last one before the end is near that.
+        """
+        if self.follows(write, outage):
+            return False
+        writes = self.history.writes
+        position = bisect_left(self._status_indexes, write.index)
+        until = [*self._status_indexes[position : position + 1], len(writes)][0]
+        last = write
+        for later in writes[write.index : until]:
+            if self.follows(later, outage):
+                break
+            last = later
+        return outage.from_ns - CUT_OFF_NS <= last.recv_ns
 
     def ends_within(self, write: Write) -> Iterator[int]:
         """Indexes before which what the record shows of a sync must have ended, if it was cut off.
@@ -429,7 +446,7 @@ class KeyFacts:
         writes = self.history.writes
         found: dict[int, None] = {}
         for outage in self.run_context.interruptions:
-            if outage.from_ns - CUT_OFF_NS <= write.recv_ns and not self.follows(write, outage):
+            if self._cuts(outage, write):
                 rest = writes[write.index :]
                 following = (later.index for later in rest if self.follows(later, outage))
                 found[next(following, len(writes))] = None

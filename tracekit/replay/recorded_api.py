@@ -157,7 +157,7 @@ class RecordedApi(msgspec.Struct):
         """DELETE of a pod."""
         self._goes_on(WriteKind.POD_DELETE)
         outcome = self._pod_write(WriteKind.POD_DELETE, pod, f"pod {pod.name} to be deleted")
-        if outcome is Outcome.OK:
+        if outcome is Outcome.OK or self._was_going(pod.uid):
             self._event(job, "Normal", "SuccessfulDelete", f"Deleted pod: {pod.name}")
         elif outcome is Outcome.REFUSED:
             self._event(job, "Warning", "FailedDelete", "")
@@ -361,7 +361,7 @@ class RecordedApi(msgspec.Struct):
         writes = self.history.writes
         limit_rv = writes[until].rv if until < len(writes) else None
         for revision in self.history.pods:
-            if revision.view.uid != uid or revision.rv <= self._now_rv():
+            if revision.view.uid != uid or revision.rv < self._now_rv():
                 continue
             if limit_rv is not None and revision.rv >= limit_rv:
                 break
@@ -370,6 +370,18 @@ class RecordedApi(msgspec.Struct):
             if _already_so(kind, revision.view):
                 return Outcome.OK
         return None
+
+    def _was_going(self, uid: str) -> bool:
+        """Whether a DELETE of this sync may have met a pod, gone by then, on its way out."""
+        if self.assume.silent:
+            return False
+        end = self._pod_at(uid, self._now_rv())
+        return (
+            end is not None
+            and end.type == "DELETED"
+            and end.view.deleted_ns is not None
+            and end.recv_ns > self.earliest_ns
+        )
 
     def _pod_at(self, uid: str, rv: int) -> Revision[PodView] | None:
         """The last state of the pod below `rv`; its first one if it came later."""

@@ -14,18 +14,19 @@ a divergence; the nearest attempt is then taken as what happened, so that one li
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from msgspec.structs import replace
 
 from tracekit.cache.pods import PodCache
 from tracekit.controllers.job.memory import JobMemory
+from tracekit.kube.views import JobView
 from tracekit.replay.attempts import Exhausted
 from tracekit.replay.backtracking import Backtracking, Choice, Trail, next_open
 from tracekit.replay.cuts import Effort
 from tracekit.replay.explanations import CutSearch
-from tracekit.replay.history import Write, WriteKind
+from tracekit.replay.history import Revision, Write, WriteKind
 from tracekit.replay.key_facts import KeyFacts
 from tracekit.replay.nearest import nearest
 from tracekit.replay.search_state import (
@@ -52,7 +53,9 @@ REACH_AT: dict[int, int] = {
 
 
 #: So many earlier syncs are asked for more retries where the count of these ended the Job.
-HUNCH_REACH = (8, 16)
+HUNCH_REACH = (2, 4, 8, 16)
+#: So many earlier syncs are asked for one before them that forgot the retries.
+FORGOT_REACH = 8
 
 
 class KeyWalker(Backtracking[State, Entry]):
@@ -149,24 +152,37 @@ class KeyWalker(Backtracking[State, Entry]):
         return first
 
     def hunches(self, trail: Trail[State, Entry], dead: State) -> list[Choice[State, Entry]]:
-        """Where earlier syncs had seen an older Job, or counted more retries."""
+        """Where earlier syncs had seen an older Job, or counted more retries or fewer."""
         syncs = [
             (choice, found)
             for choice in trail.choices
             if isinstance(found := trail.entries[choice.length], Explanation)
         ]
-        write = self.history.writes[dead.index]
-        if write.job is not None and self.search.ended_by_retries(write.job):
-            hunch = Hunch(dead.index, retries=write.job.view.spec.backoff_limit)
-            begun = [choice for reach in HUNCH_REACH for choice, _ in syncs[-reach:][:1]]
+        begun: list[tuple[Choice[State, Entry], Hunch]] = []
+        ended = self._ended_with(self.history.writes[dead.index])
+        # The nearest first: a sync without a write is supposed as late as can be.
+        last = Choice(dead, self.options(dead, Effort.CUTS), len(trail.entries))
+        if ended is not None and self.search.ended_by_retries(ended):
+            hunch = Hunch(dead.index, retries=ended.view.spec.backoff_limit)
+            near = [last, *(choice for reach in HUNCH_REACH for choice, _ in syncs[-reach:][:1])]
+            begun = [(choice, hunch) for choice in near]
+        elif self.search.beyond_retries(dead):
+            near = [last, *(c for c, _ in reversed(syncs) if c.state.memory.requeues)]
+            near = near[:FORGOT_REACH]
+            begun = [(c, Hunch(dead.index, forgot_at=c.state.index)) for c in near]
         elif (seen := self.search.older_job(dead)) is not None:
             hunch = Hunch(dead.index, seen=seen.position)
             newer = (c for c, found in syncs if found.job and found.job.position > seen.position)
-            begun = [*islice(newer, 1)]
-        else:
-            return []
-        states = [(replace(choice.state, hunch=hunch), choice.length) for choice in begun]
+            begun = [(choice, hunch) for choice in islice(newer, 1)]
+        states = [(replace(choice.state, hunch=hunch), choice.length) for choice, hunch in begun]
         return [Choice(state, self.by_hunch(state), length) for state, length in states]
+
+    def _ended_with(self, write: Write) -> Revision[JobView] | None:
+        """The status that a sync wrote with this write: what ends a Job deletes its pods first."""
+        if write.kind is WriteKind.POD_DELETE and self.facts.owned_up(write):
+            later = self.history.writes[write.index :]
+            return next((w.job for w in later if w.kind is not WriteKind.POD_DELETE), None)
+        return write.job
 
     def by_hunch(self, state: State) -> Iterator[Entry]:
         """The ways on an old Job; or those that count retries, also in a sync that failed again."""
@@ -175,13 +191,22 @@ class KeyWalker(Backtracking[State, Entry]):
         if hunch.seen is not None:
             yield from self.options(state, Effort.HANDLERS)
             return
+        if hunch.forgot_at is not None:
+            forgotten = state.index == hunch.forgot_at
+            for start in self.search.forgotten(state) if forgotten else (state,):
+                yield from self.options(start, Effort.CUTS)
+            return
         for effort in (Effort.CUTS, Effort.HANDLERS):
             found = [*self.options(state, effort)]
-            for again in self.search.failed_again(state):
-                found += self.search.explanations(again, effort)
+            syncs = [entry for entry in found if isinstance(entry, Explanation)]
+            for again in self.search.failed_again(state, hunch.retries):
+                if state.index < hunch.until:
+                    found += self.search.alike(again, syncs)
+                elif again.memory.requeues >= hunch.retries:
+                    found += self.search.explanations(again, effort)
             if found:
                 break
-        yield from sorted(found, key=lambda entry: self._miscounted(entry, hunch))
+        yield from _outermost(sorted(found, key=lambda entry: self._miscounted(entry, hunch)))
 
     def _miscounted(self, entry: Entry, hunch: Hunch) -> tuple[int, int]:
         """How little a way fits the count of retries that ended the Job.
@@ -318,3 +343,18 @@ class KeyWalker(Backtracking[State, Entry]):
             return None
         why = self.facts.orphan_reason(write)
         return None if why is None else WriteApart(Apart.ORPHAN_WORKER, write, why)
+
+
+def _outermost(entries: Sequence[Entry]) -> Iterator[Entry]:
+    """Of the ways that leave the same memory those on the newest caches and on the oldest.
+
+    The oldest leave the most open; those in between lead nowhere that these two do not.
+    """
+    alike: dict[object, list[Entry]] = {}
+    for entry in entries:
+        same: object = id(entry)
+        if isinstance(entry, Explanation):
+            same = entry.state.memory.identity, entry.state.done, entry.state.index
+        alike.setdefault(same, []).append(entry)
+    for group in alike.values():
+        yield from {id(entry): entry for entry in (group[0], group[-1])}.values()
