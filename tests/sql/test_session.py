@@ -22,7 +22,7 @@ from tracekit.sql.chosen import Chosen
 from tracekit.sql.messages import QueryError
 from tracekit.sql.session import Session
 from tracekit.trace.format.model import TraceHeader
-from tracekit.trace.format.segments import live_segments
+from tracekit.trace.format.segments import live_segments, write_segment
 from tracekit.trace.writing.writer import TraceWriter
 
 NAME = "v1.36.3-restart"
@@ -37,6 +37,7 @@ def job(name: str, rv: int, *, namespace: str = "ns", **status: object) -> dict[
             "namespace": namespace,
             "uid": f"uid-{name}",
             "resourceVersion": str(rv),
+            "generation": 7,
             "creationTimestamp": "2026-11-21T05:00:00Z",
         },
         "spec": {"parallelism": 1},
@@ -203,6 +204,22 @@ def test_a_session_survives_compaction(tmp_path: Path) -> None:
         file.unlink()
     assert session.table("SELECT count(*) AS n FROM jobs").to_pylist() == [{"n": 4}]
     assert session.problems == []
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_a_column_that_some_files_lack_is_empty_there(tmp_path: Path, number: int) -> None:
+    """As files of an older tracekit beside those of this one: whichever stands first."""
+    path = write_jobs(tmp_path / "t", "job-0", "job-1", "job-2", rows=1)
+    there = live_segments(path)[number]
+    rows = pq.read_table(there.path, partitioning=None).drop_columns(["generation"])
+    trace = json.loads((path / "manifest.json").read_bytes())["trace"]
+    there.path.unlink()
+    write_segment(path, rows, first=there.first, last=there.last, level=1, identity=trace)
+    session = Session([path])
+    told = session.table("SELECT name, generation FROM observations ORDER BY name").to_pylist()
+    assert session.problems == []
+    assert [row["name"] for row in told] == ["job-0", "job-1", "job-2"]
+    assert [row["generation"] for row in told] == [None if n == number else 7 for n in range(3)]
 
 
 def test_verdicts_are_kept_outside_the_trace_and_made_again_when_it_grows(

@@ -49,7 +49,7 @@ _STRETCHES_EACH: Final = 4
 #: Rows that a unit has whose part is kept: so many are lost at most when a run is cut.
 _PART_ROWS: Final = 50_000
 #: Rows that are held in memory at a time, but for a family that has more.
-_UNIT_ROWS: Final = 131_072
+_UNIT_ROWS: Final = 65_536
 #: Into how many parts a unit is divided that killed its worker.
 _PARTS: Final = 8
 

@@ -411,12 +411,15 @@ class Session:
         for source in self.sources:
             select = f"SELECT {_text(source.name)} AS trace, {columns} FROM"
             typed = []
+            column_sets = set()
             part = self._parts.get(source.name)
             if part is not None:
                 typed.append(_text(self._handles.name(part)))
             for file in source.files if part is None else ():
                 if not file.is_plain:
-                    typed.append(_text(self._handles.name(self._wide.get(file, file))))
+                    wide = self._wide.get(file, file)
+                    typed.append(_text(self._handles.name(wide)))
+                    column_sets.add(wide.columns)
                     continue
                 # What a recorder has stored and not typed yet (`tracekit.trace.format.plain`).
                 rows = file.unsorted().cast(SCHEMA)
@@ -426,10 +429,12 @@ class Session:
                     rows = self._chosen.of(lost.read(0, NAMES)).cast(SCHEMA)
                     parts.append(f"{select} internal.{self._stored(rows, len(parts))}")
             if typed:
-                # A trace of an older tracekit lacks columns: they are there, and empty.
+                # A trace of an older tracekit lacks columns: they are there, and empty. Only where
+                # files differ need all be opened for each view that is bound.
+                differ = str(len(column_sets) > 1).lower()
                 parts.append(
                     f"{select} (FROM internal._no_rows UNION ALL BY NAME FROM "
-                    f"read_parquet([{', '.join(typed)}], union_by_name = true))"
+                    f"read_parquet([{', '.join(typed)}], union_by_name = {differ}))"
                 )
         for name, table in self._held.items():
             stored = self._stored(table.cast(SCHEMA), len(parts))

@@ -227,6 +227,11 @@ class SegmentFile:
             )
 
     @property
+    def columns(self) -> frozenset[str]:
+        """The columns that it has, each of the type that the format says."""
+        return self._names
+
+    @property
     def is_narrow(self) -> bool:
         """Whether typed columns and texts are put together as they are read."""
         return self._about is not None

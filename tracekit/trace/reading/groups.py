@@ -25,8 +25,8 @@ from tracekit.trace.reading.selection import Selection
 
 #: Rows that are handed out at a time (a larger group is handed out whole).
 _WINDOW_ROWS = 16_384
-#: Rows that are sorted in memory at a time, about 100 MiB of them.
-_SORTED_ROWS = 131_072
+#: Rows that are sorted in memory at a time, about 50 MiB of them.
+_SORTED_ROWS = 65_536
 #: Of so many rows one is looked at to find where to cut.
 _SAMPLED = 256
 _SPILLED = pa.ipc.IpcWriteOptions(compression="lz4")
@@ -98,6 +98,8 @@ def iterate_groups(
     with _Spill(parts, only) as spill:
         spill.take_in(names)
         for number in range(spill.ranges):
+            # Arrow's pool keeps what is given back to it, and Python's objects find no room there.
+            pa.default_memory_pool().release_unused()
             yield from groups_of(spill.tables(number), columns)
 
 
