@@ -15,10 +15,11 @@ from tracekit.cli.main import cli
 from tracekit.eras.behaviors import Behavior
 from tracekit.eras.era import Era
 from tracekit.eras.rows import differing_rows
+from tracekit.kube.timestamps import NS_PER_S
 from tracekit.kube.views import job_from_raw
 from tracekit.process.manager import ManagerFlags
 from tracekit.replay.run_context import RunContext
-from tracekit.simulate.world import DeletePodOf
+from tracekit.simulate.world import CreateObject, DeleteObject, DeletePodOf, UserWrite
 from tracekit.whatif import three_worlds
 from tracekit.whatif.answers import Cause, Drawn, JobAnswer
 from tracekit.whatif.beside_proof import with_lots
@@ -155,10 +156,15 @@ class Racing(Unsimulated):
         return JobCourse(None, "", made, 0, 0, None)
 
 
-def raced(pods: tuple[int, ...], target: Era, by_age: int | None = None) -> JobAnswer:
+def raced(
+    pods: tuple[int, ...],
+    target: Era,
+    by_age: int | None = None,
+    writes: Sequence[UserWrite] = (),
+) -> JobAnswer:
     """The answer about one Job that the target's runs end with so many pods."""
     job = job_from_raw({"metadata": {"name": "one", "namespace": "shop", "uid": "u1"}})
-    world = JobWorld(job)
+    world = JobWorld(job, [*writes])
     if by_age is not None:
         world.writes.append(DeletePodOf(0, "shop", "one", ordinal=0))
     fork = JobAnswer(job, JobCourse(None, "", 1, 0, 0, None), "uncalibrated", reason="fork")
@@ -178,6 +184,20 @@ def test_where_a_race_decides_the_answer_says_in_how_many_runs() -> None:
     assert raced((2, 2), older).courses == ()
     assert raced((2, 2), older).verdict == "pods"
     assert raced((2, 3), NEW).verdict == "pods"  # no such race there: one run is enough
+
+
+@pytest.mark.parametrize(("deleted_s", "drawn"), [(0.5, Drawn(12, 20)), (1.5, Drawn(5, 5))])
+def test_a_deletion_just_after_the_creation_races_with_the_first_sync(
+    deleted_s: float, drawn: Drawn
+) -> None:
+    """That the first five runs agree is chance then."""
+    writes = (
+        CreateObject(0, "Job", {}, "u1"),
+        DeleteObject(int(deleted_s * NS_PER_S), "Job", "shop", "one"),
+    )
+    answer = raced((2, 2, 2, 2, 2, 2, 3, 3, 3, 3), Era.resolve("v1.14.10"), writes=writes)
+    assert answer.drawn == drawn
+    assert [way.times for way in answer.courses] == ([12, 8] if drawn.of == 20 else [])
 
 
 class WrittenOver(Unsimulated):

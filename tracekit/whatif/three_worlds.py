@@ -16,6 +16,7 @@ from tracekit.eras.era import Era
 from tracekit.eras.job import JobRules
 from tracekit.eras.rows import Row, with_rows
 from tracekit.eras.table import KINDS
+from tracekit.kube.timestamps import NS_PER_S
 from tracekit.process.manager import ManagerFlags
 from tracekit.simulate.draws import SeededDraws
 from tracekit.simulate.world import Restart
@@ -56,6 +57,8 @@ RACED_DRAWS: Final = 5
 #: A Job for which fewer than nine in ten runs agree is run so often in all.
 AGREED_PART: Final = 0.9
 OPEN_DRAWS: Final = 20
+#: A busy controller comes to a new Job within that time: a deletion before may come first.
+_FIRST_SYNC_NS: Final = NS_PER_S
 #: In so many tries: not every run reproduces the record.
 _OPEN_TRIES: Final = 40
 
@@ -512,8 +515,9 @@ class ThreeWorlds(Worlds[JobAnswer, ModelledJob]):
         return JobRules.of(self.plan.target).overwrites_status and course.ended == "Failed"
 
     def hangs(self, uid: str) -> bool:
-        """Whether it is on an edge."""
-        return uid in self.on_edge
+        """Whether it is on an edge, or a user's deletion races with its first sync."""
+        young = self.plan.raced and self.worlds[uid].deleted_within(_FIRST_SYNC_NS)
+        return young or uid in self.on_edge
 
     def other_luck(self, uid: str, recorded: JobCourse, baseline: JobCourse) -> bool:
         """Whether it was served at other times, or counts alone differ, which were written over."""

@@ -65,6 +65,15 @@ class JobWorld:
         """Whether somebody deleted pods of it: that may be bound to the time or to the pod."""
         return any(isinstance(write, DeletePodOf) for write in self.writes)
 
+    def deleted_within(self, span_ns: int) -> bool:
+        """Whether a user deleted it so soon after its creation, and did not wait for its end."""
+        made = [write.at_ns for write in self.writes if isinstance(write, CreateObject)]
+        return any(
+            write.at_ns - made[0] <= span_ns
+            for write in self.writes
+            if made and isinstance(write, DeleteObject) and write.after_end_ns is None
+        )
+
 
 def job_worlds(replay: KeyReplay) -> Iterator[JobWorld]:
     """The worlds of the Jobs of one key."""
