@@ -12,14 +12,12 @@ from __future__ import annotations
 
 import argparse
 import os
-import random
 import sys
 from collections import Counter, defaultdict
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache
-from zlib import crc32
 
-from tests.lies import KINDS, plant
+from tests.lies import KINDS, draws_of, plant
 from tests.replay.test_planted_lies import NEWER, OLD_PLACES, PLACES, UNDETECTABLE, record
 from tests.support.judged_rows import judge_of
 from tracekit.verdict import Judgement, Verdict
@@ -53,8 +51,7 @@ def fate(kind: str, name: str, salt: int) -> tuple[str, str]:
     """What came of a lie, and what to say of it."""
     if name in OLD_PLACES and kind.startswith(NEWER):
         return NO_PLACE, ""  # about what that version does not know
-    rng = random.Random(crc32(f"{kind}/{name}/{salt}".encode()))  # noqa: S311
-    answer = plant(kind, record(name), rng)
+    answer = plant(kind, record(name), draws_of(kind, name, salt))
     if answer is None:
         return NO_PLACE, ""
     rows, lie = answer

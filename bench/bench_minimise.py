@@ -11,18 +11,16 @@ show what it was made for.
 from __future__ import annotations
 
 import argparse
-import random
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from zlib import crc32
 
 import orjson
 
-from tests.lies import KINDS, plant
+from tests.lies import KINDS, draws_of, plant
 from tests.support.traces import TRACES, import_log, json_lines
 from tracekit.findings.divergences import RULES
 from tracekit.judging.judged import Judge, resolve_era
@@ -48,8 +46,7 @@ def lied(name: str, salt: int) -> Iterator[Lied]:
     """A record with each kind of lie that has a place in it, and the rules that it leads to."""
     rows = list(json_lines(TRACES / name / "watch.jsonl.zst"))
     for kind in sorted(KINDS):
-        rng = random.Random(crc32(f"{kind}/{name}/{salt}".encode()))  # noqa: S311
-        planted = plant(kind, rows, rng)
+        planted = plant(kind, rows, draws_of(kind, name, salt))
         if planted is None:
             continue
         with tempfile.TemporaryDirectory() as temporary:

@@ -6,11 +6,15 @@ import gc
 import os
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.support.traces import SHARED_VARIABLE
 
 #: Tests keep whole traces as objects: looking through them for cycles was a quarter of their time.
 gc.set_threshold(100_000)
+# A machine may be busy: an example that takes long is no failure.
+settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("busy")
 
 
 @pytest.fixture(scope="session", autouse=True)

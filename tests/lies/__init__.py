@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from zlib import crc32
 
 from . import (
     bodies,
@@ -62,4 +63,9 @@ def plant(kind: str, rows: list[Row] | Record, rng: random.Random) -> tuple[list
     return edit.rows(), lie
 
 
-__all__ = ["KINDS", "Lie", "Record", "plant"]
+def draws_of(kind: str, name: str, salt: object = 0) -> random.Random:
+    """What draws the place of a lie of a kind in a trace: the same place for the same salt."""
+    return random.Random(crc32(f"{kind}/{name}/{salt}".encode()))
+
+
+__all__ = ["KINDS", "Lie", "Record", "draws_of", "plant"]

@@ -8,7 +8,6 @@ the actor, so nothing that the controller did can pass as somebody else's. All k
 
 from __future__ import annotations
 
-import random
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -19,7 +18,7 @@ from zlib import crc32
 import orjson
 import pytest
 
-from tests.lies import KINDS, Lie, Record, plant
+from tests.lies import KINDS, Lie, Record, draws_of, plant
 from tests.replay.test_planted_lies import FOUND, PLACES
 from tests.unit.trace.importers.audit_logs import TRACES, header_of
 from tracekit.judging.judged import Judge, resolve_era
@@ -98,8 +97,7 @@ def accused(rows: list[Row], header: TraceHeader) -> set[str]:
 
 
 def planted(kind: str, name: str, record: Record) -> tuple[list, Lie] | None:
-    rng = random.Random(crc32(f"{kind}/{name}/0".encode()))
-    return plant(kind, record, rng)
+    return plant(kind, record, draws_of(kind, name))
 
 
 def is_found(

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import random
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
-from zlib import crc32
 
 import orjson
 
-from tests.lies import plant
+from tests.lies import draws_of, plant
 from tests.support.traces import TRACES, import_log, json_lines
 from tracekit.eras.era import Era
 from tracekit.judging.judged import resolve_era
@@ -63,8 +61,7 @@ def lied(name: str) -> Lied:
     taken: set[str] = set()
     for kind in LIES[name].values():
         for attempt in range(20):
-            seed = crc32(f"{kind}/{name}/{attempt}".encode())
-            planted = plant(kind, rows, random.Random(seed))
+            planted = plant(kind, rows, draws_of(kind, name, attempt))
             if planted is not None and planted[1].key not in taken:
                 rows, lie = planted
                 taken.add(lie.key)

@@ -49,7 +49,7 @@ def received(data: bytes, cuts: list[int]) -> tuple[list[bytes], Exception | Non
 EXPECTED = [line.removesuffix(b"\n") for line in LINES]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     st.lists(st.integers(0, 70_200), max_size=6),
     st.lists(st.integers(1, 70_100), max_size=4),

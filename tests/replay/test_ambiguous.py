@@ -5,27 +5,39 @@ And a pod for a Job that has ended may follow from a cache that does not show th
 
 from __future__ import annotations
 
-from random import Random
-from zlib import crc32
-
-from tests.lies import plant
+from tests.lies import Lie, draws_of, plant
 from tests.support.judged_rows import judge_of
 from tests.support.traces import TRACES, json_lines
-from tracekit.verdict import Reason, Verdict
+from tracekit.verdict import Judgement, Reason, Verdict
 
 TRACE = "v1.28.15-all"
-#: Plants at a Job of which the record shows no more after its end.
-SEED = crc32(b"pod-extra-after-finish/v1.28.15-all/7711")
+
+
+def lied(kind: str, name: str, salt: int) -> tuple[list, list, Lie]:
+    """The rows of a record, the same with a lie, and the lie."""
+    rows = list(json_lines(TRACES / name / "watch.jsonl.zst"))
+    planted = plant(kind, rows, draws_of(kind, name, salt))
+    assert planted is not None
+    return rows, *planted
+
+
+def made_of(rows: list, name: str) -> list[Judgement]:
+    with judge_of(rows, name) as judge:
+        return judge.report().judgements
+
+
+def told_of(lie: Lie, made: list[Judgement]) -> list[Judgement]:
+    """What is said of the Job that lies."""
+    return [j for j in made if f"{j.object.namespace}/{j.object.name}" == lie.key]
 
 
 def deletions(rows) -> dict[str, tuple[Verdict, bool]]:
     """What is said of each pod's deletion, and whether it is ambiguous."""
-    with judge_of(rows, TRACE) as judge:
-        return {
-            f"{j.object.namespace}/{j.subject}": (j.verdict, j.ambiguous)
-            for j in judge.report().judgements
-            if j.action == "pod-delete" and j.verdict in (Verdict.MATCH, Verdict.MATCH_LAGGED)
-        }
+    return {
+        f"{j.object.namespace}/{j.subject}": (j.verdict, j.ambiguous)
+        for j in made_of(rows, TRACE)
+        if j.action == "pod-delete" and j.verdict in (Verdict.MATCH, Verdict.MATCH_LAGGED)
+    }
 
 
 def names_a_pod(row) -> bool:
@@ -57,14 +69,10 @@ def test_without_events_no_deletion_is_certainly_the_controllers() -> None:
 
 def test_a_pod_for_a_job_that_had_ended_is_told_to_need_an_old_cache() -> None:
     """Up to 1.33 a sync on a Job that does not show its own end yet creates again."""
-    rows = list(json_lines(TRACES / TRACE / "watch.jsonl.zst"))
-    planted = plant("pod-extra-after-finish", rows, Random(SEED))
-    assert planted is not None
-    lied, lie = planted
+    # The salt plants at a Job of which the record shows no more after its end.
+    _, rows, lie = lied("pod-extra-after-finish", TRACE, 7711)
     pod = lie.description.split()[1]
-    with judge_of(lied, TRACE) as judge:
-        made = judge.report().judgements
-    found = [j for j in made if f"{j.object.namespace}/{j.object.name}" == lie.key]
+    found = told_of(lie, made_of(rows, TRACE))
     assert not any(j.divergent for j in found)
     [created] = [j for j in found if j.action == "pod-create" and j.subject == pod]
     assert created.ambiguous
@@ -74,15 +82,10 @@ def test_a_pod_for_a_job_that_had_ended_is_told_to_need_an_old_cache() -> None:
 
 def test_a_deadline_that_was_kept_late_without_a_proof_says_so() -> None:
     """The deadline is written three seconds sooner: a busy controller acts as late as this one."""
-    name, kind = "v1.23.17-all", "spec-deadline-sooner"
-    rows = list(json_lines(TRACES / name / "watch.jsonl.zst"))
-    planted = plant(kind, rows, Random(crc32(f"{kind}/{name}/7711".encode())))
-    assert planted is not None
-    lied, lie = planted
-    for judged, ambiguous in ((rows, []), (lied, ["pod-delete"])):
-        with judge_of(judged, name) as judge:
-            made = judge.report().judgements
-        found = [j for j in made if f"{j.object.namespace}/{j.object.name}" == lie.key]
+    name = "v1.23.17-all"
+    real, late, lie = lied("spec-deadline-sooner", name, 7711)
+    for rows, ambiguous in ((real, []), (late, ["pod-delete"])):
+        found = told_of(lie, made_of(rows, name))
         assert not any(j.divergent for j in found)
         assert [j.action for j in found if j.ambiguous] == ambiguous
         assert all("3.0 s after its timer" in j.why for j in found if j.ambiguous)
@@ -90,36 +93,28 @@ def test_a_deadline_that_was_kept_late_without_a_proof_says_so() -> None:
 
 def test_what_the_last_sync_had_still_to_do_is_not_simply_granted() -> None:
     """A deletion beyond the history limit is left out, four seconds before the record ends."""
-    name, kind = "v1.21.14-all", "cron-history-missing"
-    rows = list(json_lines(TRACES / name / "watch.jsonl.zst"))
-    planted = plant(kind, rows, Random(crc32(f"{kind}/{name}/9401".encode())))
-    assert planted is not None
-    lied, lie = planted
-    told = {}
-    for place, log in (("real", rows), ("lied", lied)):
-        with judge_of(log, name) as judge:
-            told[place] = [
-                j
-                for j in judge.report().judgements
-                if j.ambiguous and lie.key.startswith(f"{j.object.namespace}/{j.object.name}")
-            ]
-    assert told["real"] == []
-    [last] = told["lied"]
+    name = "v1.21.14-all"
+    *logs, lie = lied("cron-history-missing", name, 9401)
+    before, after = (
+        [
+            j
+            for j in made_of(rows, name)
+            if j.ambiguous and lie.key.startswith(f"{j.object.namespace}/{j.object.name}")
+        ]
+        for rows in logs
+    )
+    assert before == []
+    [last] = after
     assert (last.object.kind, last.action) == ("CronJob", "status-update")
     assert "the record ends without the job-delete of suspended-29920673" in last.why
 
 
 def test_an_event_that_begins_with_two_is_not_simply_explained() -> None:
     """It takes a post that was lost besides a sync that left nothing else."""
-    name, kind = "v1.36.3-all", "event-count"
-    rows = list(json_lines(TRACES / name / "watch.jsonl.zst"))
-    planted = plant(kind, rows, Random(crc32(f"{kind}/{name}/9401".encode())))
-    assert planted is not None
-    lied, lie = planted
-    with judge_of(lied, name) as judge:
-        made = judge.report().judgements
-    found = [j for j in made if f"{j.object.namespace}/{j.object.name}" == lie.key]
-    [told] = [j for j in found if j.verdict is Verdict.UNKNOWABLE]
+    name = "v1.36.3-all"
+    _, rows, lie = lied("event-count", name, 9401)
+    made = made_of(rows, name)
+    [told] = [j for j in told_of(lie, made) if j.verdict is Verdict.UNKNOWABLE]
     assert (told.action, told.reason) == ("event", Reason.NOT_RECORDED)
     assert "its first row counts 2: a post of it was lost" in told.why
     assert not any(j.divergent for j in made)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import random
 from functools import cache
 from zlib import crc32
 
 import pytest
 
-from tests.lies import KINDS, Lie, Record, plant
+from tests.lies import KINDS, Lie, Record, draws_of, plant
 from tests.support.judged_rows import divergences_of
 from tests.support.traces import TRACES, json_lines
 
@@ -72,7 +71,7 @@ def told_of(rows: list, name: str) -> dict[str, list[str]]:
 def planted(kind: str, places: tuple[str, ...] = PLACES) -> tuple[str, list, Lie] | None:
     start = crc32(kind.encode()) % len(places)
     for name in (*places[start:], *places[:start]):
-        answer = plant(kind, record(name), random.Random(crc32(f"{kind}/{name}/0".encode())))
+        answer = plant(kind, record(name), draws_of(kind, name))
         if answer is not None:
             return name, *answer
     return None
@@ -115,7 +114,7 @@ ONCE_MISSED = [
 
 @pytest.mark.parametrize(("kind", "name", "salt"), ONCE_MISSED)
 def test_a_lie_that_was_missed_is_found(kind: str, name: str, salt: int) -> None:
-    answer = plant(kind, record(name), random.Random(crc32(f"{kind}/{name}/{salt}".encode())))
+    answer = plant(kind, record(name), draws_of(kind, name, salt))
     assert answer is not None
     rows, lie = answer
     told = told_of(rows, name)

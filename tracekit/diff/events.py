@@ -13,18 +13,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
-from tracekit.kube.events import COMBINED
+from tracekit.kube.events import COMBINED, REFUSED_CALLS, SPAM_BURST
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.replay.history import EventRow
 from tracekit.replay.key_facts import COMPONENT
 from tracekit.replay.search_state import Explanation, KeyReplay
 
-#: Events about calls that were refused: their messages end in the server's words.
-REFUSALS = ("FailedCreate", "FailedDelete")
 #: Streams are delivered side by side: an Event may arrive so long before its cause.
 EVENT_SLACK_NS = NS_PER_S // 2
-#: So many Events of one object pass client-go's spam filter at once; what it keeps back is counted.
-SPAM_BURST = 25
 _Identity = tuple[str, str, str, str]
 _Kind = tuple[str, str, str]
 
@@ -127,7 +123,7 @@ def explain_events(
         told = Told.BY_A_SYNC if explained or lone_event(row) else Told.BY_NOBODY
         if told is Told.BY_A_SYNC and not explained and _first_post_lost(row, message):
             # What is refused again and again is told so often that the filter keeps most of it.
-            refused = row.reason in REFUSALS
+            refused = row.reason in REFUSED_CALLS
             told = told if refused or supply.may_be_held_back(row) else Told.UNPOSTED
         yield row, told
 

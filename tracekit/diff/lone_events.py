@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
-from tracekit.diff.events import EVENT_SLACK_NS, REFUSALS
-from tracekit.kube.events import COMBINED
+from tracekit.diff.events import EVENT_SLACK_NS
+from tracekit.kube.events import COMBINED, REFUSED_CALLS
 from tracekit.replay.explanations import CutSearch
 from tracekit.replay.history import EventRow
 from tracekit.replay.key_facts import DELETED_POD, KeyFacts
@@ -48,12 +48,12 @@ class LoneEvents:
 
     def may_tell(self, row: EventRow) -> bool:
         """Whether such a sync can have handed out this Event before it arrived."""
-        if row.reason in REFUSALS and row.event_type != _WARNING:
+        if row.reason in REFUSED_CALLS and row.event_type != _WARNING:
             return False
-        if row.reason in REFUSALS and any(sync.refused for sync in self._syncs):
+        if row.reason in REFUSED_CALLS and any(sync.refused for sync in self._syncs):
             return True
         wanted = {(row.event_type, row.reason, row.message.removeprefix(COMBINED))}
-        if row.reason in REFUSALS:
+        if row.reason in REFUSED_CALLS:
             wanted.add((row.event_type, row.reason, ""))
         # The newest first: an Event is posted soon after it is told.
         numbers = [

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from tracekit.eras.throttle import throttle_of
 from tracekit.judging.stream_lag import AT_A_TIME, StreamLag, written_ns_of
-from tracekit.kube.events import COMBINED
+from tracekit.kube.events import COMBINED, MAX_QUEUED, REFUSED_CALLS
 from tracekit.kube.leases import CONTROLLER_MANAGER_LEASE, CONTROLLER_MANAGER_LEASE_NAMESPACE
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.replay.key_facts import COMPONENT
@@ -28,13 +28,9 @@ _RETRY_NS = 3 * NS_PER_S
 #: After so many renewals that did not come nobody may hold it any more.
 _SUSPECT_NS = 10 * NS_PER_S
 _REFUSED = 400
-#: So many Events wait at most to be posted; what comes while so many do is dropped (client-go,
-#: tools/record/event.go: maxQueuedEvents, DropIfChannelFull).
-MAX_QUEUED_EVENTS = 1000
 #: What of an Event is looked at.
 TOLD = ("seq", "recv_ns", "last_ns", "count", "reason", "message", "namespace")
-_REFUSALS = ("FailedCreate", "FailedDelete")
-_FULL = f"{MAX_QUEUED_EVENTS:,} Events waited to be posted: those that came then were dropped"
+_FULL = f"{MAX_QUEUED:,} Events waited to be posted: those that came then were dropped"
 #: How the API server says that a webhook or an admission policy refused, or could not be asked.
 _BY_ADMISSION = ("admission webhook", "failed calling webhook", "ValidatingAdmissionPolicy")
 #: What a header says where not all keys of the controllers were recorded.
@@ -213,7 +209,7 @@ class Told:
     def add(self, events: pa.Table) -> None:
         """Take in Events of the Job controller, with the columns of `TOLD`."""
         messages = pc.fill_null(events["message"].cast(pa.string()), "")
-        refused = pc.is_in(events["reason"], value_set=pa.array(_REFUSALS, pa.string()))
+        refused = pc.is_in(events["reason"], value_set=pa.array(REFUSED_CALLS, pa.string()))
         for namespace, seq, message in zip(
             events["namespace"].filter(refused).to_pylist(),
             events["seq"].filter(refused).to_pylist(),
@@ -290,13 +286,13 @@ class Told:
         )
         waiting, since_ns, until_ns = 0, None, 0
         for at_ns, change in changes:
-            if waiting >= MAX_QUEUED_EVENTS:
+            if waiting >= MAX_QUEUED:
                 until_ns = at_ns
             elif since_ns is not None and at_ns > until_ns + NS_PER_S:
                 yield Outage(since_ns, until_ns, _FULL)
                 since_ns = None
             waiting += change
-            if waiting >= MAX_QUEUED_EVENTS and since_ns is None:
+            if waiting >= MAX_QUEUED and since_ns is None:
                 since_ns = at_ns
         if since_ns is not None:
             yield Outage(since_ns, until_ns, _FULL)

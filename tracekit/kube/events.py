@@ -1,11 +1,23 @@
-"""Words that client-go writes into Events.
+"""What client-go's Event broadcaster does, and the words and reasons it posts Events with.
 
-Upstream: client-go tools/record/events_cache.go:EventAggregatorByReasonMessageFunc.
+Upstream: client-go tools/record/events_cache.go (EventAggregatorByReasonMessageFunc,
+defaultSpamBurst, defaultSpamQPS) and event.go (maxQueuedEvents, DropIfChannelFull).
 """
 
 from __future__ import annotations
 
 from typing import Final
 
+from tracekit.kube.timestamps import NS_PER_S
+
 #: Begins the message of an Event that stands for several which differ in their message only.
 COMBINED: Final = "(combined from similar events): "
+#: So many Events wait at most to be posted; what comes while so many do is dropped.
+MAX_QUEUED: Final = 1000
+#: So many Events of one object pass the spam filter at once; what it keeps back is counted.
+SPAM_BURST: Final = 25
+#: The spam filter lets one more Event of an object pass in so long, after a burst.
+SPAM_REFILL_NS: Final = 300 * NS_PER_S
+#: Events about calls that were refused: their messages end in the server's words (Upstream:
+#: pkg/controller/controller_utils.go).
+REFUSED_CALLS: Final = ("FailedCreate", "FailedDelete")

@@ -17,15 +17,12 @@ from tracekit.cluster.api_server import ApiServer
 from tracekit.cluster.statuses import time_text
 from tracekit.cluster.store import Raw
 from tracekit.kube.cronjob_views import CronJobView
-from tracekit.kube.events import COMBINED
+from tracekit.kube.events import COMBINED, MAX_QUEUED, SPAM_BURST, SPAM_REFILL_NS
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.kube.views import JobView
 from tracekit.process.client import Calls, Client
 from tracekit.process.life import Life
 
-_BUFFER: Final = 1000
-_SPAM_BURST: Final = 25
-_SPAM_NS: Final = 300 * NS_PER_S  # one token in that time
 _AGGREGATE_MAX: Final = 10
 _AGGREGATE_NS: Final = 600 * NS_PER_S
 
@@ -92,7 +89,7 @@ class Broadcaster:
         """Take an Event; nobody waits for it."""
         # A name is made of the time: no two Events of a process have the same nanosecond.
         self._last_ns = max(self._last_ns + 1, self._life.now_ns)
-        if len(self._buffer) >= _BUFFER:
+        if len(self._buffer) >= MAX_QUEUED:
             return
         self._buffer.append(_Told(about, event_type, reason, message, self._last_ns))
         if not self._posting:
@@ -140,12 +137,12 @@ class Broadcaster:
         about = told.about
         key = (about.kind, about.namespace, about.name, about.uid)
         now_ns = self._life.now_ns
-        spam = self._spam.setdefault(key, _Spam(_SPAM_BURST * _SPAM_NS, now_ns))
-        spam.tokens_ns = min(spam.tokens_ns + now_ns - spam.at_ns, _SPAM_BURST * _SPAM_NS)
+        spam = self._spam.setdefault(key, _Spam(SPAM_BURST * SPAM_REFILL_NS, now_ns))
+        spam.tokens_ns = min(spam.tokens_ns + now_ns - spam.at_ns, SPAM_BURST * SPAM_REFILL_NS)
         spam.at_ns = now_ns
-        if spam.tokens_ns < _SPAM_NS:
+        if spam.tokens_ns < SPAM_REFILL_NS:
             return True
-        spam.tokens_ns -= _SPAM_NS
+        spam.tokens_ns -= SPAM_REFILL_NS
         return False
 
     def _create(self, told: _Told, message: str, known: _Known) -> bool:

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from tracekit.controllers.cronjob.actions import Intent, RecordEvent, SyncResult
 from tracekit.eras.constants import Constants
 from tracekit.kube.cronjob_views import CronJobView
+from tracekit.kube.events import SPAM_REFILL_NS
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.kube.views import JobView
 from tracekit.replay.attempts import (
@@ -36,7 +37,6 @@ from tracekit.replay.key_facts import (
     CLOCK_SLACK_NS,
     EVENT_LAG_NS,
     INFORMER_LAG_NS,
-    SPAM_REFILL_NS,
     STATUS_WRITES_PER_SYNC,
     blind_until,
     cut_off,

@@ -8,6 +8,7 @@ from itertools import accumulate
 
 from tracekit.controllers.job.context import Choices, SyncClock
 from tracekit.eras.job import JobRules
+from tracekit.kube.events import SPAM_REFILL_NS
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.kube.views import JobView
 from tracekit.replay.handlers import PodHandlers
@@ -26,8 +27,6 @@ INFORMER_LAG_NS = 3 * NS_PER_S
 CUT_OFF_NS = 10 * NS_PER_S
 #: What the Event of a deletion says before the name of the pod.
 DELETED_POD = "Deleted pod: "
-#: client-go's spam filter lets one more Event of an object pass in so long, after a burst of 25.
-SPAM_REFILL_NS = 300 * NS_PER_S
 #: How long an Event may wait for the tokens of a throttled client before it is posted.
 EVENT_LAG_NS = 300 * NS_PER_S
 #: Not found, and conflict: the record shows why a call was answered so.
@@ -429,7 +428,7 @@ class KeyFacts:
             return False
         writes = self.history.writes
         position = bisect_left(self._status_indexes, write.index)
-        until = [*self._status_indexes[position : position + 1], len(writes)][0]
+        until = next(iter(self._status_indexes[position : position + 1]), len(writes))
         last = write
         for later in writes[write.index : until]:
             if self.follows(later, outage):

@@ -89,7 +89,7 @@ specs = st.one_of(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(specs, generations, st.sampled_from(ZONES), instants_ns)
 @example("0 0 5 * *", Generation.GEN3, "Pacific/Apia", 1_325_030_400 * NS_PER_S)
 @example("@every 9223372036.854775807s", Generation.GEN1, "UTC", 0)
@@ -105,7 +105,7 @@ def test_every_text_is_answered(spec: str, generation: Generation, zone: str, at
     assert all(next_ns > at_ns - NS_PER_S and next_ns % NS_PER_S == 0 for next_ns in found)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(ordinary, st.integers(0, 4_000_000_000))
 def test_ordinary_schedules_agree_with_croniter(spec: str, start_s: int) -> None:
     ours = parse(spec).next_ns(start_s * NS_PER_S)
@@ -119,7 +119,7 @@ def test_ordinary_schedules_agree_with_croniter(spec: str, start_s: int) -> None
     assert ours == int(theirs.get_next(float)) * NS_PER_S
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(ordinary, st.integers(0, 4_000_000_000))
 def test_the_generations_agree_in_utc_where_no_star_has_a_step(spec: str, start_s: int) -> None:
     at_ns = start_s * NS_PER_S

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.watchlog import job, pod
@@ -189,7 +189,6 @@ OBJECT = st.dictionaries(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(st.lists(st.tuples(st.sampled_from([*STREAM_KINDS, "widgets"]), OBJECT), max_size=4))
 def test_any_object_becomes_a_row_that_arrow_takes(objects):
     buffer = RowBuffer()

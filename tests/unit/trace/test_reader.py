@@ -97,7 +97,6 @@ def test_groups_come_sorted_with_their_rows_in_order_of_revision(tmp_path, segme
 
 @settings(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
-    deadline=None,
     max_examples=15,
 )
 @given(

@@ -198,7 +198,6 @@ VALUE = st.recursive(
 
 @settings(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
-    deadline=None,
     max_examples=15,
 )
 @given(st.lists(st.dictionaries(st.text(max_size=4), VALUE, max_size=4), min_size=1, max_size=5))
