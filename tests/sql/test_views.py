@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+
+import duckdb
 import pyarrow.compute as pc
 import pytest
 
@@ -65,3 +68,13 @@ def test_there_are_at_least_twenty_examples_and_three_macros() -> None:
 )
 def test_a_query_makes_the_views_that_it_names(query: str, all_of_them: bool) -> None:
     assert (len(parts_for(query)) > 20) == all_of_them
+
+
+@pytest.mark.parametrize("view", views(), ids=lambda v: v.name)
+def test_a_view_takes_what_is_made_for_it(view: View) -> None:
+    """Where none of the others was asked for before."""
+    select = view.sql.partition(" AS\n")[2].rstrip("; \n")
+    row = duckdb.execute("SELECT json_serialize_sql(?)", [select]).fetchone()
+    tables = set(re.findall(r'"table_name":"(\w+)"', row[0]))
+    assert tables & {v.name for v in views()} <= set(parts_for(f"FROM {view.name}")) - {view.name}
+    assert tables

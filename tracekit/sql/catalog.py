@@ -26,6 +26,9 @@ VIEWS = (
     "costs", "outliving_pods", "last_success",
 )  # fmt: skip
 
+#: Views that others are made of, some of them several times over.
+SHARED = frozenset({"_states", "_pods", "_deletions", "attempts", "jobs"})
+
 #: Views whose rows are computed by tracekit when a query asks for them, or that read such a view.
 COMPUTED = {
     "cronjobs": "_schedule_notes",
@@ -41,6 +44,8 @@ _MACRO_DOC = re.compile(r"^--- (?P<call>(?P<name>\w+)\([^)]*\)): (?P<text>.*)$",
 
 _MACRO = re.compile(r"^CREATE MACRO (?P<name>\w+)\(", re.MULTILINE)
 _NAMED = re.compile(r"\w+")
+#: What one of ours takes; others write as they like.
+_TAKEN = re.compile(r"\b(?:FROM|JOIN) (?:internal\.)?(\w+)")
 #: A query with one of these may ask for what there is; DESC does only where a query can begin.
 _CATALOG_WORDS = re.compile(
     r"\b(show|describe|summarize|pragma\w*|information_schema|duckdb_\w+|sqlite_master)\b"
@@ -120,7 +125,7 @@ def parts_for(query: str) -> tuple[str, ...]:
         name = ahead.pop().lower()
         if name in _definitions() and name not in wanted:
             wanted.add(name)
-            ahead += _NAMED.findall(_definitions()[name])
+            ahead += _TAKEN.findall(_definitions()[name])
     return tuple(name for name in _definitions() if name in wanted)
 
 

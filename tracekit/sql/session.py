@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ from tracekit.judging.verdict_table import KeptVerdicts, tables_of
 from tracekit.sql import computed
 from tracekit.sql.catalog import (
     COMPUTED,
+    SHARED,
     definition,
     macro_scripts,
     macros,
@@ -50,6 +51,8 @@ if TYPE_CHECKING:
 JudgedBy = Callable[[Sequence[Source], computed.ReplayOptions], list[pa.Table]]
 
 _COMPUTED_NAMES = re.compile(r"\b(" + "|".join(COMPUTED) + r")\b", re.IGNORECASE)
+#: Up to so many a shared view costs as much to compute as to bind twice or thrice.
+_FEW_ROWS = 10_000
 _CONFIG = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
@@ -97,6 +100,8 @@ class Session:
         #: Verdicts that are not held in memory, by their traces.
         self._kept: dict[str, Dataset] = {}
         self._made: set[str] = set()
+        #: What of it lies in memory.
+        self._tables: list[str] = []
         self.connection = duckdb.connect(config={} if write else dict(_CONFIG))
         if self._held:
             self.connection.execute("SET threads = 1")  # for so few rows none need be begun
@@ -300,6 +305,10 @@ class Session:
         if not any(dropped):
             return False
         self._make_rows()
+        tables, self._tables = self._tables, []
+        for part in tables:
+            self.connection.execute(f"DROP TABLE {'internal.' * part.startswith('_')}{part}")
+            self._make_part(part)
         return True
 
     @contextmanager
@@ -400,10 +409,25 @@ class Session:
         """Make the views and macros that the query takes, if they are not there yet."""
         for part in parts_for(query):
             if part not in self._made:
-                # Of few rows each is made once, and not bound anew in every one above it.
-                made = "CREATE TABLE" if self._held and not self.sources else "CREATE VIEW"
-                self.connection.execute(definition(part).replace("CREATE VIEW", made, 1))
-                self._made.add(part)
+                self._make_part(part)
+
+    def _make_part(self, part: str) -> None:
+        self._made.add(part)
+        as_view = definition(part)
+        # Of few rows each is made once, and not bound anew in every one above it.
+        if (self._held and not self.sources) or (part in SHARED and self._has_few_rows):
+            as_table = as_view.replace("CREATE VIEW", "CREATE TABLE", 1)
+            with suppress(duckdb.Error):  # whoever reads the view is told of it
+                self.connection.execute(as_table)
+                self._tables.append(part)
+                return
+        self.connection.execute(as_view)
+
+    @cached_property
+    def _has_few_rows(self) -> bool:
+        files = (file for source in self.sources for file in source.files)
+        rows = sum(file.rows_in(group) for file in files for group in range(file.row_groups))
+        return rows <= _FEW_ROWS and not self._write
 
     def _make_rows(self) -> None:
         columns = ", ".join(f'"{name}"' for name in NAMES)
