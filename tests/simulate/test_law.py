@@ -85,6 +85,11 @@ MENDED = {
     (21347, "v1.27.4"): "syncs in conflict, of which the next status says nothing",
     (21457, "v1.18.20"): "a refusal before the namespace ended, by a sync without a write",
     (21842, "v1.13.12"): "retries that ended a Job, of syncs with handlers behind",
+    (20844, "v1.32.2"): "creations that were refused when the Job had spent its 25 Events",
+    (43303, "v1.23.17"): "the same, by one sync in conflict after the other",
+    (21193, "v1.23.17"): "a slot just ahead, for which `@every` armed no timer",
+    (21255, "v1.25.4"): "creations that waited for tokens until their namespace was ending",
+    (23100, "v1.11.10"): "an Event of a sync on an older Job than the one before needed",
     (20150, "v1.29.15"): "the orphan worker's removals beside a sync that a slow client holds up",
 }
 

@@ -146,7 +146,8 @@ class WantedCheck:
 
     def _look(self, rest: Rest, at_ns: int, *, timed: bool) -> bool:
         """Run the port once; whether the controller is sure to come back at the next slot."""
-        left, result = self._left_to_do(rest, at_ns + NS_PER_S)
+        # A slot just ahead is the timer's to find, which need not go off there.
+        left, result = self._left_to_do(rest, at_ns + timed * NS_PER_S)
         retry_ns = self._retry_ns(rest, at_ns)
         if result.forgets and not retry_ns:  # else nobody knows whether it has looked
             self._failing_since_ns = None

@@ -38,6 +38,7 @@ from tracekit.replay.key_facts import (
     CLOCK_SLACK_NS,
     COMPONENT,
     DELETED_POD,
+    EVENTS_SPENT,
     INFORMER_LAG_NS,
     KeyFacts,
 )
@@ -189,7 +190,7 @@ def _syncs(facts: KeyFacts, replay: KeyReplay) -> Iterator[Judgement]:
                 if write is sync.writes[0]:
                     doubts.append(waited)
                 if write is sync.writes[-1]:
-                    doubts.append(_open_end(facts, sync))
+                    doubts += [_open_end(facts, sync), _untold(sync)]
                 doubt = "; ".join(filter(None, doubts))
                 yield judge_write(
                     history,
@@ -220,6 +221,12 @@ def _waited(facts: KeyFacts, before: Explanation | None, sync: Explanation) -> s
     if held or waited_ns <= CLOCK_SLACK_NS + CALL_LATENCY_NS:
         return ""
     return f"{waited_ns / NS_PER_S:.1f} s after its timer: a busy process, or it was late"
+
+
+def _untold(sync: Explanation) -> str:
+    """That only refusals which no Event tells excuse what a sync did not create; empty if not."""
+    why = next((a.evidence for a in sync.assumptions if a.evidence == EVENTS_SPENT), "")
+    return f"creations were refused without an Event, or left out: {why}" if why else ""
 
 
 def _open_end(facts: KeyFacts, sync: Explanation) -> str:

@@ -65,6 +65,7 @@ class LoneEvents:
             any(wanted & self._after(number) for number in numbers)
             or any(wanted & self._after(number, in_a_row=True) for number in numbers[:_ROWS_AFTER])
             or bool(wanted & self._of_a_second_deletion(row, numbers))
+            or bool(wanted & self._on_an_older_job(row))
         )
 
     def _begun(self, number: int, row: EventRow) -> bool:
@@ -85,6 +86,29 @@ class LoneEvents:
         return (before is None or before.job is None or before.job.position <= named) and (
             following is None or following.job is None or named <= following.job.position
         )
+
+    def _on_an_older_job(self, row: EventRow) -> set[tuple[str, str, str]]:
+        """What may have been told after a sync that fits the older Job which the Event names, too.
+
+        Where a status is put over whatever the server holds (up to 1.17) nothing else tells them
+        apart.
+        """
+        named = self._positions.get(row.involved_rv)
+        found: set[tuple[str, str, str]] = set()
+        if named is None or row.count > 1 or not self._search.rules.overwrites_status:
+            return found
+        for number in range(len(self._syncs), 0, -1):
+            before, following = self._around(number)
+            assert before is not None and before.job is not None  # noqa: S101, PT018
+            if not self._begun(number, row) or before.job.position <= named:
+                continue
+            older = self._search.on_job(before, named)
+            if older is None:
+                break  # no sync before it had seen more
+            served = [(older.writes[-1].recv_ns, older.writes[-1].rv + 1)]
+            for silent in self._search.silent_between(older, following, served=served):
+                found |= _told_by(silent)
+        return found
 
     def _after(self, number: int, *, in_a_row: bool = False) -> set[tuple[str, str, str]]:
         found = self._told.get((number, in_a_row))

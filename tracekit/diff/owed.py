@@ -151,6 +151,12 @@ def _rest(facts: KeyFacts, replay: KeyReplay) -> Iterator[Owed]:
     # What came later than a refusal, or the process's death, nobody knows whether it was tried.
     ends = [facts.next_refusal_ns(last.recv_ns)]
     ends += [restart.from_ns for restart in facts.run_context.restarts]
+    ending_rv = facts.run_context.namespaces_ending.get(facts.history.namespace)
+    if ending_rv is not None and sync.rest.kind is WriteKind.POD_CREATE:
+        # An ending namespace takes no pods; until the last revision before that it was not ending.
+        open_ns = [job.recv_ns for job in facts.history.jobs if job.rv < ending_rv]
+        open_ns += [pod.recv_ns for pod in facts.history.pods if pod.rv < ending_rv]
+        ends.append(max(open_ns, default=0))
     until_ns = min((at_ns for at_ns in ends if at_ns is not None), default=None)
     yield Owed(last.recv_ns, judgement, until_ns=until_ns, rest=True)
 

@@ -227,7 +227,7 @@ class Attempts(CacheCuts):
             text = f"nothing else explains it than caches without resourceVersion {stale.rv}"
             yield Assumption("stale-cache", stale.recv_ns, at_ns, text)
         own = state.own_status
-        if own is not None and cut.job.position < own.position and not self.rules.overwrites_status:
+        if own is not None and self.lacks_own_status(state, cut.job):
             text = f"only a cache without its own status of resourceVersion {own.rv} explains it"
             yield Assumption("stale-cache", own.recv_ns, max(own.recv_ns, at_ns), text)
         for sync in state.silent:

@@ -90,6 +90,11 @@ class CacheCuts:
             return 0
         return written.position
 
+    def lacks_own_status(self, state: State, job: Revision[JobView]) -> bool:
+        """Whether a Job is older than the key's last status write, which a PUT would not take."""
+        own = state.own_status
+        return own is not None and job.position < own.position and not self.rules.overwrites_status
+
     def window(self, state: State, effort: Effort) -> tuple[int, int]:
         """The positions of the pod stream that the cache can have had at the next write."""
         newest = self.history.pods_below(self.history.writes[state.index].rv)

@@ -166,6 +166,9 @@ class CutSearch(Attempts):
         """With the memory that is known, then with what it may have been where it is not."""
         if effort is not Effort.STALE and self.stale(state, cut) is not None:
             return
+        untold = assume.refusals and self.lacks_own_status(state, cut.job)
+        if untold and self.facts.untold_within(state.index) is not None:
+            return  # one excuse that leaves no trace is enough
         found = self._at_its_time(state, cut, assume)
         if found is not None:
             yield found
@@ -243,6 +246,17 @@ class CutSearch(Attempts):
                     asked.add(timer)
                     queue.append(timer - 1)
         self._failed.add(same)
+        return None
+
+    def on_job(self, sync: Explanation, position: int) -> Explanation | None:
+        """The same sync on another revision of the Job, if that explains its writes as well."""
+        began, job = sync.began, self.history.jobs[position]
+        if began is None or position < began.state.job_floor or job.type == "DELETED":
+            return None
+        for cut in self.cuts_at(began.state, job, [sync.pod_cut]):
+            seen = cut._replace(memory=began.memory, handled=began.handled)
+            found = self._at_its_time(began.state, seen, began.assume)
+            return found if found is not None and found.writes == sync.writes else None
         return None
 
     # What a dead end tells.
@@ -394,7 +408,7 @@ class CutSearch(Attempts):
 
     def _silent_assumptions(self, at_ns: int) -> Assumptions:
         return Assumptions(
-            refusals=self.facts.refusals(at_ns) is not None,
+            refusals=(self.facts.refusals(at_ns) or self.facts.spent(at_ns, at_ns)) is not None,
             refused_writes=self.facts.refused_writes(at_ns) is not None,
             silent=True,
         )

@@ -8,7 +8,7 @@ from itertools import accumulate
 
 from tracekit.controllers.job.context import Choices, SyncClock
 from tracekit.eras.job import JobRules
-from tracekit.kube.events import SPAM_REFILL_NS
+from tracekit.kube.events import SPAM_BURST, SPAM_REFILL_NS
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.kube.views import JobView
 from tracekit.replay.handlers import PodHandlers
@@ -27,6 +27,8 @@ INFORMER_LAG_NS = 3 * NS_PER_S
 CUT_OFF_NS = 10 * NS_PER_S
 #: What the Event of a deletion says before the name of the pod.
 DELETED_POD = "Deleted pod: "
+#: Why an Event of a refusal may be missing that was handed out and not lost.
+EVENTS_SPENT = f"the Job had spent the {SPAM_BURST} Events that it may have at once"
 #: How long an Event may wait for the tokens of a throttled client before it is posted.
 EVENT_LAG_NS = 300 * NS_PER_S
 #: Not found, and conflict: the record shows why a call was answered so.
@@ -73,6 +75,7 @@ class KeyFacts:
             for call in history.refused
             if call.stream == "pods" and call.verb == "create"
         ]
+        self._spent_ns = list(_events_spent(history))
         self._refused_writes_ns = [
             (call.recv_ns - INFORMER_LAG_NS, call.recv_ns)
             for call in history.refused
@@ -259,11 +262,29 @@ class KeyFacts:
 
     def refusals_within(self, index: int) -> Assumption | None:
         """The same of a sync whose first write this is: its calls go on to its status write."""
+        return self.refusals(*self._within(index)) or self.untold_within(index)
+
+    def untold_within(self, index: int) -> Assumption | None:
+        """Why creations of that sync may have been refused without an Event, if nothing told more.
+
+        The spam filter drops what a Job has to tell once it has told so much. Times need no such
+        excuse: a sync that creates too little shows it.
+        """
+        at_ns, until_ns = self._within(index)
+        return None if self.refusals(at_ns, until_ns) else self.spent(at_ns, until_ns)
+
+    def spent(self, at_ns: int, until_ns: int) -> Assumption | None:
+        """When the spam filter may have dropped Events of the key's Jobs in that time."""
+        for from_ns, end_ns in self._spent_ns:
+            if from_ns <= until_ns and at_ns <= end_ns:
+                return Assumption("refused-creations", from_ns, end_ns, EVENTS_SPENT)
+        return None
+
+    def _within(self, index: int) -> tuple[int, int]:
         writes, at_ns = self.history.writes, self.history.writes[index].recv_ns
         position = bisect_left(self._status_indexes, index)
-        if position == len(self._status_indexes):
-            return self.refusals(at_ns)
-        return self.refusals(at_ns, writes[self._status_indexes[position]].recv_ns)
+        status = self._status_indexes[position : position + 1]
+        return at_ns, max([at_ns, *(writes[index].recv_ns for index in status)])
 
     def next_refusal_ns(self, after_ns: int) -> int | None:
         """When, after that, creations may have been refused again; None if never."""
@@ -494,6 +515,22 @@ def _told_jobs(history: History) -> tuple[list[int], list[int]]:
         if event.component == COMPONENT and event.involved_rv in positions
     )
     return [at_ns for at_ns, _ in told], list(accumulate((place for _, place in told), max))
+
+
+def _events_spent(history: History) -> Iterator[tuple[int, int]]:
+    """From when to when the spam filter may have dropped Events of the key's Jobs."""
+    left: dict[str, tuple[float, int]] = {}
+    counts: dict[str, int] = {}
+    for event in history.events:
+        if event.component != COMPONENT:
+            continue
+        tokens, last_ns = left.get(event.involved_uid, (SPAM_BURST, event.recv_ns))
+        tokens = min(tokens + (event.recv_ns - last_ns) / SPAM_REFILL_NS, SPAM_BURST)
+        tokens = max(0, tokens - max(0, event.count - counts.get(event.name, 0)))
+        counts[event.name] = event.count
+        left[event.involved_uid] = tokens, event.recv_ns
+        if tokens < 1:
+            yield event.recv_ns - EVENT_LAG_NS, event.recv_ns + SPAM_REFILL_NS
 
 
 def _lived_before(history: History, at_ns: int) -> bool:
