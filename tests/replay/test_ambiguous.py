@@ -5,6 +5,8 @@ And a pod for a Job that has ended may follow from a cache that does not show th
 
 from __future__ import annotations
 
+import pytest
+
 from tests.lies import Lie, draws_of, plant
 from tests.support.judged_rows import judge_of
 from tests.support.traces import TRACES, json_lines
@@ -109,12 +111,24 @@ def test_what_the_last_sync_had_still_to_do_is_not_simply_granted() -> None:
     assert "the record ends without the job-delete of suspended-29920673" in last.why
 
 
-def test_an_event_that_begins_with_two_is_not_simply_explained() -> None:
-    """It takes a post that was lost besides a sync that left nothing else."""
-    name = "v1.36.3-all"
-    _, rows, lie = lied("event-count", name, 9401)
+@pytest.mark.parametrize(("name", "salt"), [("v1.36.3-all", 9401), (TRACE, 774411)])
+def test_an_event_that_begins_with_two_is_not_simply_explained(name: str, salt: int) -> None:
+    """It takes a post that was lost, besides a sync that left nothing else or of a combined one."""
+    _, rows, lie = lied("event-count", name, salt)
     made = made_of(rows, name)
     [told] = [j for j in told_of(lie, made) if j.verdict is Verdict.UNKNOWABLE]
     assert (told.action, told.reason) == ("event", Reason.NOT_RECORDED)
     assert "its first row counts 2: a post of it was lost" in told.why
     assert not any(j.divergent for j in made)
+
+
+def test_what_a_job_did_not_create_may_have_been_refused_when_its_events_were_spent() -> None:
+    """25 pods of 26 that the spec wants: none of the Events that tell of a refusal would pass."""
+    name = "v1.36.3-all"
+    _, rows, lie = lied("spec-parallelism-more", name, 774411)
+    found = told_of(lie, made_of(rows, name))
+    assert not any(j.divergent for j in found)
+    doubted = [j for j in found if j.ambiguous]
+    assert doubted
+    assert all("the Job had spent the 25 Events" in j.why for j in doubted)
+    assert all(a.kind == "refused-creations" for j in doubted for a in j.assumptions)

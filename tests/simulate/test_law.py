@@ -90,6 +90,10 @@ MENDED = {
     (21193, "v1.23.17"): "a slot just ahead, for which `@every` armed no timer",
     (21255, "v1.25.4"): "creations that waited for tokens until their namespace was ending",
     (23100, "v1.11.10"): "an Event of a sync on an older Job than the one before needed",
+    (51039, "v1.20.15"): "pods that the namespace controller deleted, when a deadline was over",
+    (52315, "v1.33.9"): "refusals of a slow sync whose Job was gone by then",
+    (52347, "v1.35.4"): "a slow client's deletion of an ended pod that was no longer the Job's",
+    (52996, "v1.26.13"): "26 deletions of pods on their way out, each of which waited for a token",
     (20150, "v1.29.15"): "the orphan worker's removals beside a sync that a slow client holds up",
 }
 

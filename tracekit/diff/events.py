@@ -70,8 +70,9 @@ class _Supply:
 
     def may_be_held_back(self, row: EventRow) -> bool:
         """Whether the spam filter may have kept Events of this Job from the server by then."""
+        until_ns = row.recv_ns + EVENT_SLACK_NS
         told = (at_ns for (uid, *_), at_ns in self.told_ns.items() if uid == row.involved_uid)
-        return sum(map(len, told)) >= SPAM_BURST
+        return sum(at <= until_ns for times in told for at in times) >= SPAM_BURST
 
     def take(self, row: EventRow, key: _Identity, count: int) -> bool:
         """Use up `count` of them that were handed out by then."""
@@ -121,13 +122,14 @@ def explain_events(
         else:
             explained = supply.has_told(row) and supply.take(row, identity, 1)
         told = Told.BY_A_SYNC if explained or lone_event(row) else Told.BY_NOBODY
-        if told is Told.BY_A_SYNC and not explained and _first_post_lost(row, message):
+        whole = explained and row.message == message  # one of a combined Event may be any of many
+        if told is Told.BY_A_SYNC and not whole and _first_post_lost(row):
             # What is refused again and again is told so often that the filter keeps most of it.
             refused = row.reason in REFUSED_CALLS
             told = told if refused or supply.may_be_held_back(row) else Told.UNPOSTED
         yield row, told
 
 
-def _first_post_lost(row: EventRow, message: str) -> bool:
+def _first_post_lost(row: EventRow) -> bool:
     """Whether the post of the first that this Event counts never came through."""
-    return row.type == "ADDED" and row.count > 1 and row.message == message
+    return row.type == "ADDED" and row.count > 1

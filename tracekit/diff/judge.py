@@ -162,7 +162,7 @@ def _behind(facts: KeyFacts, replay: KeyReplay) -> Iterator[Behind]:
             for revision in following:
                 if revision.shown_ns <= at_ns - INFORMER_LAG_NS:
                     first = first_write(facts.history.key, sync.writes[0])
-                    yield Behind(first, began_ns, at_ns, stream, revision.rv)
+                    yield Behind(first, began_ns, at_ns, stream, revision.rv, idle=sync.idle)
 
 
 # Writes of the key's syncs.
@@ -318,6 +318,8 @@ def _foreign_deletions(
             found = deletion_evidence(
                 history, write, events_recorded=events_recorded, told_again=message in told
             )
+            if facts.namespace_ends(write):
+                found = "its namespace terminates: the namespace controller deletes the pod"
             unknown = "no rule asks for the deletion, and the Events that would tell whether the "
             unknown += "controller made it are not in the record"
             verdict = Verdict.FOREIGN if found is not None else Verdict.UNKNOWABLE

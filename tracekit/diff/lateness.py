@@ -84,6 +84,7 @@ class Behind(NamedTuple):
     lacking_rv: int
     #: When what it lacks came, if that alone refutes it: no informer is taken to be so far behind.
     lacking_ns: int | None = None
+    idle: int = 0  # calls that it had made by then, and that changed nothing
 
 
 class Pace(NamedTuple):
@@ -295,14 +296,18 @@ class Process:
         overtaken = self._overtaken(ready_ns, until_ns, with_tokens=apart)
         return overtaken or self._silent(ready_ns, until_ns)
 
-    def began_ns(self, at_ns: int) -> int:
-        """When a sync whose first call is at `at_ns` began at the earliest, for want of tokens."""
+    def began_ns(self, at_ns: int, idle: int = 0) -> int:
+        """When a sync whose first call is at `at_ns` began at the earliest, for want of tokens.
+
+        Each of its `idle` calls before that asked for one, as did the Event that tells of it.
+        """
         qps = self._throttle.qps
         since_ns = at_ns - self._throttle.wait_ns(_RATE_TOKENS, _RATE_NS)
         calls = bisect_right(self._calls_ns, at_ns) - bisect_left(self._calls_ns, since_ns)
         if qps > 0 and calls > max(_LATENCY_TOKENS, qps):
             return 0
-        return at_ns - self._latency_ns - self._pace.pass_ns
+        idle_ns = self._throttle.wait_ns(2 * idle, 0)
+        return at_ns - idle_ns - self._latency_ns - self._pace.pass_ns
 
     def _latest_by(self, at_ns: int) -> int | None:
         """Of the syncs until then, the one whose key was ready last."""
@@ -460,7 +465,7 @@ class Staircase:
         """Why the caches that a sync needs are older than those that an earlier one has shown."""
         known, farthest = self._of(behind.stream)
         position = bisect_left(farthest, behind.lacking_rv)
-        began_ns = max(behind.began_ns, self._process.began_ns(behind.at_ns))
+        began_ns = max(behind.began_ns, self._process.began_ns(behind.at_ns, behind.idle))
         lacking = f"only caches without resourceVersion {behind.lacking_rv} explain it, "
         if behind.lacking_ns is not None and behind.lacking_ns + INFORMER_LAG_NS < began_ns:
             return f"{lacking}which had come at {format_rfc3339(behind.lacking_ns)}"

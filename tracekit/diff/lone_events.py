@@ -144,7 +144,8 @@ class LoneEvents:
             (
                 pod
                 for pod in self._search.history.pods
-                if pod.view.name == name and pod.view.deleted_ns is not None
+                if pod.view.name == name
+                and (pod.view.deleted_ns is not None or pod.type == "DELETED")
             ),
             None,
         )
@@ -153,7 +154,9 @@ class LoneEvents:
         # The sync that it is put down to may have found it done: one that failed came before.
         begun = sum(sync.writes[0].rv < ending.rv for sync in self._syncs)
         over = sum(sync.writes[-1].rv < ending.rv for sync in self._syncs)
-        served = [(row.recv_ns + EVENT_SLACK_NS, ending.rv + 1)]
+        # One that had ended is gone at once: by this very call, where nobody else's is known.
+        met_rv = ending.rv + (ending.view.deleted_ns is not None)
+        served = [(row.recv_ns + EVENT_SLACK_NS, met_rv)]
         return {
             told
             for number in sorted({begun, over})

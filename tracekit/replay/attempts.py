@@ -143,6 +143,7 @@ class Attempts(CacheCuts):
             events=tuple(api.events),
             problems=tuple(api.problems),
             refused=api.refused,
+            idle=api.idle,
             rest=rest,
             notes=tuple(clock.notes),
             error=result is None or result.error,

@@ -89,15 +89,11 @@ class CutSearch(Attempts):
         ends = self.facts.interrupted(write) or (self.facts.last_syncs(state.index) and not others)
         idle = effort is Effort.SILENT and self.facts.any_owned_up
         for second_deletes in (False, True) if idle else (False,):
-            for refused in refusals:
-                yield Assumptions(refused, second_deletes=second_deletes)
-                for until_index in self.facts.ends_within(write) if ends else ():
-                    yield Assumptions(
-                        refused,
-                        cuts_off=True,
-                        second_deletes=second_deletes,
-                        until_index=until_index,
-                    )
+            taken = [Assumptions(refused, second_deletes=second_deletes) for refused in refusals]
+            yield from taken  # what else was refused, nobody has still to write
+            for assume in taken if ends else ():
+                for until_index in self.facts.ends_within(write):
+                    yield assume._replace(cuts_off=True, until_index=until_index)
         if refusals[-1] and effort is not Effort.CUTS:
             yield from self._refused_midway(state.index)
         for unseen in self._unseen(at_ns):

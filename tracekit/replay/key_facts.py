@@ -169,8 +169,15 @@ class KeyFacts:
         """
         return write.kind is WriteKind.POD_DELETE
 
+    def namespace_ends(self, write: Write) -> bool:
+        """Whether the namespace controller deletes what there is: its namespace was ending."""
+        ending_rv = self.run_context.namespaces_ending.get(self.history.namespace)
+        return ending_rv is not None and ending_rv <= write.rv
+
     def collected(self, write: Write) -> bool:
-        """Whether the garbage collector deletes this pod, whoever else may: its Job is gone."""
+        """Whether this pod is deleted whoever else may do so: its Job is gone, or its namespace."""
+        if self.namespace_ends(write):
+            return True
         job = self.history.job_before(write.rv)
         if job is None:
             return False

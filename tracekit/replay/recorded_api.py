@@ -98,6 +98,7 @@ class RecordedApi(msgspec.Struct):
     problems: list[Problem] = []
     refused: int = 0  # calls that were
     refused_writes: int = 0  # those of them that were no creations
+    idle: int = 0  # calls before its first write that changed nothing
     unseen: int = 0  # calls that were made where the record could not see them
     #: What of a batch of calls side by side the record does not have: it ends within the batch.
     rest: Problem | None = None
@@ -334,6 +335,7 @@ class RecordedApi(msgspec.Struct):
                     continue
                 self._take(write)
                 return Outcome.OK
+        self.idle += not self.consumed
         state = self._pod_at(pod.uid, self._now_rv())
         if state is None or state.type == "DELETED":
             return Outcome.NOT_FOUND
@@ -366,7 +368,9 @@ class RecordedApi(msgspec.Struct):
             if limit_rv is not None and revision.rv >= limit_rv:
                 break
             if revision.type == "DELETED":
-                return Outcome.NOT_FOUND
+                # Or by this very call, if it is no write of the Job's any more.
+                own = revision.rv == self.assume.served_rv and revision.view.controller is None
+                return Outcome.OK if own else Outcome.NOT_FOUND
             if _already_so(kind, revision.view):
                 return Outcome.OK
         return None

@@ -146,6 +146,7 @@ class Explanation(msgspec.Struct, frozen=True):
     error: bool  # the key was retried, rate limited
     wake_after_ns: int | None  # the timer that it armed, from its end
     state: State  # after the sync
+    idle: int = 0  # calls before its first write that changed nothing
     handlers_behind: int = 0  # pod revisions in the cache that its memory did not know yet
     silent: tuple[SilentSync, ...] = ()  # syncs without a write that came before it
     assumptions: tuple[Assumption, ...] = ()
