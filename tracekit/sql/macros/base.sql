@@ -46,21 +46,26 @@ CREATE MACRO init_requests(spec, resource) AS (
 -- and staying containers together, or an init container with those that stay before it, whichever
 -- is more; and the overhead of its runtime class. NULL: nothing is requested.
 CREATE MACRO requested(spec, resource) AS (
-  nullif(coalesce(
-    quantity(spec->>('$.resources.requests."' || resource || '"')),
-    greatest(
-      coalesce(list_sum(list_transform(
+  -- One element, so that what is needed several times stands once: DuckDB plans each anew.
+  list_transform(
+    [{'whole': quantity(spec->>('$.resources.requests."' || resource || '"')),
+      'regular': list_sum(list_transform(
         json_extract(spec, '$.containers[*]'),
-        lambda c: quantity(c->>('$.resources.requests."' || resource || '"')))), 0)
-      + coalesce(list_sum(list_transform(
-          list_filter(init_requests(spec, resource), lambda c: c.stays), lambda c: c.amount)), 0),
-      coalesce(list_max(list_transform(
-        init_requests(spec, resource),
-        lambda c, i: c.amount + coalesce(list_sum(list_transform(
-          list_filter(init_requests(spec, resource)[1:i - 1], lambda b: b.stays),
-          lambda b: b.amount)), 0))), 0)
-    )
-  ) + coalesce(quantity(spec->>('$.overhead."' || resource || '"')), 0), 0)
+        lambda c: quantity(c->>('$.resources.requests."' || resource || '"')))),
+      'init': init_requests(spec, resource),
+      'overhead': quantity(spec->>('$.overhead."' || resource || '"'))}],
+    lambda r: nullif(coalesce(
+      r.whole,
+      greatest(
+        coalesce(r.regular, 0) + coalesce(list_sum(list_transform(
+          list_filter(r.init, lambda c: c.stays), lambda c: c.amount)), 0),
+        coalesce(list_max(list_transform(
+          r.init,
+          lambda c, i: c.amount + coalesce(list_sum(list_transform(
+            list_filter(r.init[1:i - 1], lambda b: b.stays), lambda b: b.amount)), 0))), 0)
+      )
+    ) + coalesce(r.overhead, 0), 0)
+  )[1]
 );
 
 -- Of the terminated regular containers: the greatest exit code with its signal and reason.
