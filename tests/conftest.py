@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -12,6 +13,17 @@ from tests.support.traces import SHARED_VARIABLE
 
 #: Tests keep whole traces as objects: looking through them for cycles was a quarter of their time.
 gc.set_threshold(100_000)
+
+#: Else each process of a test run compiles the package and the tests anew, at 4 s each.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
+
+def pytest_collection_finish() -> None:
+    """What is there before the first test stays until the last: nothing of it is looked through."""
+    gc.freeze()
+
+
 # A machine may be busy: an example that takes long is no failure.
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy")
@@ -27,7 +39,4 @@ def cache_of_the_tests(tmp_path_factory: pytest.TempPathFactory):
         for variable, folder in (("TRACEKIT_CACHE_DIR", "cache"), (SHARED_VARIABLE, "imported")):
             (place / folder).mkdir(exist_ok=True)
             patch.setenv(variable, str(place / folder))
-        if os.environ.get("PYTHONDONTWRITEBYTECODE"):  # else each process compiles the package anew
-            patch.delenv("PYTHONDONTWRITEBYTECODE")
-            patch.setenv("PYTHONPYCACHEPREFIX", str(place / "bytecode"))
         yield

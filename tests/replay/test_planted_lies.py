@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 from zlib import crc32
 
+import orjson
 import pytest
 
 from tests.lies import KINDS, Lie, Record, draws_of, plant
-from tests.support.judged_rows import divergences_of
-from tests.support.traces import TRACES, json_lines
+from tests.support.judged_rows import divergences_of, judge_of
+from tests.support.traces import TRACES, import_log, json_lines
+from tracekit.judging.judged import Judge, resolve_era
 
 PLACES = ("v1.36.3-all", "v1.28.15-all", "v1.34.4-all")
 OLD_PLACES = ("v1.23.17-all", "v1.21.14-all", "v1.17.17-all")
@@ -119,6 +122,19 @@ def test_a_lie_that_was_missed_is_found(kind: str, name: str, salt: int) -> None
     rows, lie = answer
     told = told_of(rows, name)
     assert [key for key in told if lie.key.startswith(key)] == list(told) != []
+
+
+@pytest.mark.parametrize("kind", (FOUND + CRON)[::40])
+def test_a_lie_in_a_trace_on_disk_is_judged_alike(kind: str, tmp_path: Path) -> None:
+    lied = planted(kind)
+    assert lied is not None
+    name, rows, _ = lied
+    log = tmp_path / "watch.jsonl"
+    log.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
+    reader = import_log(log, tmp_path / "trace", name)
+    on_disk = Judge(reader, resolve_era(reader, None, None)).report()
+    with judge_of(rows, name) as judge:
+        assert judge.report().judgements == on_disk.judgements
 
 
 def test_an_event_of_a_refused_call_is_a_warning() -> None:
