@@ -17,6 +17,7 @@ from datetime import date, datetime, time, timedelta
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import NoneType
 from typing import IO, TYPE_CHECKING, Any, TextIO
 
 import pyarrow as pa
@@ -207,8 +208,13 @@ def _documents(rows: pa.Table) -> Iterator[Mapping[str, Any]]:
         yield {name: plain(value) for name, value in zip(names, row, strict=True)}
 
 
+_AS_THEY_ARE = frozenset({str, bool, NoneType})
+
+
 def plain(value: Any) -> Any:  # noqa: C901, PLR0911 - one return per type
     """The value as JSON has it."""
+    if type(value) in _AS_THEY_ARE:
+        return value
     if isinstance(value, datetime):
         return value.isoformat().removesuffix("+00:00") + "Z"
     if isinstance(value, date | time):
@@ -227,7 +233,7 @@ def plain(value: Any) -> Any:  # noqa: C901, PLR0911 - one return per type
         return [plain(item) for item in value]
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
-    if value is None or isinstance(value, str | int | bool):
+    if isinstance(value, str | int):
         return value
     return str(value)
 
