@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
-from tests.support.traces import ALL, TRACES, about
+from tests.support.traces import ALL, TRACES, about, json_lines
 from tracekit.cli.import_ import import_
 from tracekit.eras.version import KubeVersion
+from tracekit.judging import detected
 from tracekit.judging.detected import detected_gates, detected_version
 from tracekit.judging.judged import resolve_era
+from tracekit.trace.format.model import TraceHeader
 from tracekit.trace.reading.reader import TraceReader
+from tracekit.trace.writing.writer import TraceWriter
 
 
 @pytest.fixture(scope="module", params=ALL)
@@ -53,3 +57,30 @@ def test_replay_says_what_it_took_from_the_objects(nameless: tuple[str, TraceRea
     era = resolve_era(reader, None, None)
     assert "does not say which Kubernetes version" in " ".join(era.warnings)
     assert era.version == detected_version(reader).best
+
+
+def test_the_objects_of_a_trace_are_read_once_as_long_as_there_are_no_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[Path] = []
+    facts = detected._facts
+
+    def noted(reader: TraceReader, *rest: Any) -> Any:
+        read.append(reader.path)
+        return facts(reader, *rest)
+
+    monkeypatch.setattr(detected, "_facts", noted)
+    path, header = tmp_path / "trace", TraceHeader(kubernetes_version="v1.36.3")
+    for version in ("v1.36.3", "v1.24.17"):
+        jobs = [
+            line["object"]
+            for line in json_lines(TRACES / f"{version}-all" / "watch.jsonl.zst")
+            if (line["resource"], line["type"]) == ("jobs", "MODIFIED")
+        ]
+        with TraceWriter(path, header, append=path.exists()) as writer:
+            for job in jobs:
+                writer.append("jobs", "MODIFIED", 1, job)
+        era = resolve_era(TraceReader(path), None, None)
+        assert resolve_era(TraceReader(path), None, None) == era
+        assert resolve_era(TraceReader(path), "v1.30.1", None) != era
+    assert len(read) == 2

@@ -19,7 +19,9 @@ from tracekit.eras.inferred_gates import GATE_KINDS, ShownGate, shown_gates
 from tracekit.eras.version_markers import Sign
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.trace.format.model import STATE_TYPES, RowType
+from tracekit.trace.reading.files import SegmentFile
 from tracekit.trace.reading.reader import TraceReader
+from tracekit.trace.reading.snapshot import Snapshot
 
 #: Signs show early: more rows than these are not looked at.
 ROWS_MAX = 100_000
@@ -27,18 +29,47 @@ GATE_ROWS_MAX = 4_000
 CLOCK_SLACK_NS = 5 * NS_PER_S
 _STREAMS = ("jobs", "pods", "cronjobs", "events", "namespaces")
 _COLUMNS = ("kind", "type", "created_ns", "raw")
+#: Of the traces asked about last, by their content.
+_KNOWN: dict[tuple[tuple[str, ...], tuple[RowType, ...]], tuple[Fact, ...]] = {}
+_KNOWN_MAX = 8
 _WRITTEN = frozenset({str(RowType.ADDED), str(RowType.MODIFIED)})
 
 
 def detected_version(reader: TraceReader) -> Detection:
     """The range of versions that the objects of a trace fit."""
-    return detect(_facts(reader, sorted(STATE_TYPES), ROWS_MAX))
+    return detect(_known_facts(reader, tuple(sorted(STATE_TYPES)), ROWS_MAX))
 
 
 def detected_gates(reader: TraceReader, era: Era) -> tuple[ShownGate, ...]:
     """The gates that the trace shows to be set other than they are in an era."""
     written = (RowType.ADDED, RowType.MODIFIED)
-    return shown_gates(_facts(reader, written, GATE_ROWS_MAX, GATE_KINDS), era)
+    return shown_gates(_known_facts(reader, written, GATE_ROWS_MAX, GATE_KINDS), era)
+
+
+def _known_facts(
+    reader: TraceReader,
+    types: tuple[RowType, ...],
+    most: int,
+    kinds: Collection[str] | None = None,
+) -> tuple[Fact, ...]:
+    """The facts of so many rows; a verb that asks several times has these read once."""
+    content = _content(reader.snapshot)
+    found = _KNOWN.get((content, types)) if content is not None else None
+    if found is None:
+        found = tuple(_facts(reader, types, most, kinds))
+    if content is not None:
+        if len(_KNOWN) >= _KNOWN_MAX:
+            _KNOWN.clear()
+        _KNOWN[content, types] = found
+    return found
+
+
+def _content(snapshot: Snapshot) -> tuple[str, ...] | None:
+    """What tells the rows of a trace from any others; None where no checksums do."""
+    files = snapshot.files
+    if snapshot.losses or not all(isinstance(f, SegmentFile) and f.is_sealed for f in files):
+        return None
+    return tuple(file.content_digest for file in files)
 
 
 def _facts(
