@@ -14,7 +14,7 @@ from tracekit.cli.cron_options import (
 )
 from tracekit.cli.talk import say
 from tracekit.cli.trace_options import output_option
-from tracekit.cli.usage import LazyGroup
+from tracekit.cli.usage import LazyGroup, Verb
 from tracekit.cron import CronSpecError, Zone, load_zone, next_activations_ns
 from tracekit.cron.gotime import rfc3339
 from tracekit.cron.parser import DESCRIPTORS
@@ -33,7 +33,16 @@ _WRITE = "write five fields like '0 2 * * 1-5', or one of @hourly, @daily, @ever
 
 @click.group(
     cls=LazyGroup,
-    verbs={"lint": "tracekit.cli.cron_lint:lint", "next": "tracekit.cli.cron:next_command"},
+    verbs={
+        "lint": Verb(
+            "tracekit.cli.cron_lint:lint",
+            "Say where Kubernetes reads schedules differently from crontab and Airflow (croniter).",
+        ),
+        "next": Verb(
+            "tracekit.cli.cron:next_command",
+            "Say when SPEC fires next, clock changes and impossible dates included.",
+        ),
+    },
 )
 def cron() -> None:
     """Cron schedules as the CronJob controller of a Kubernetes release reads them."""

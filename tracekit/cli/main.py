@@ -1,7 +1,8 @@
 """Entry point of `tracekit` and `kubectl tracekit`.
 
-Verbs register themselves in `VERBS` by module path and are imported only when they are used, so
-that `tracekit --help` stays quick. Errors become one sentence on stderr and exit status 2.
+Verbs register themselves in `VERBS` by module path and are imported only when they are used;
+`tracekit --help` and the completion of a verb import none. Errors become one sentence on stderr and
+exit status 2.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import tracekit
 from tracekit.cli import imports
 from tracekit.cli.damage import damage_noted
 from tracekit.cli.talk import say, tell, tell_error
-from tracekit.cli.usage import LazyGroup, Unsaid, sentence
+from tracekit.cli.usage import LazyGroup, Unsaid, Verb, sentence
 from tracekit.errors import TracekitError
 
 COULD_NOT_RUN = 2
@@ -29,31 +30,90 @@ INTERRUPTED = 130
 #: 128 + SIGPIPE: the output was cut off, so it is neither "no divergence" nor "a divergence".
 READER_GONE = 141
 
-#: verb -> "module:attribute" of its click command.
-VERBS: dict[str, str] = {
-    "demo": "tracekit.cli.demo:demo",
-    "diagnose": "tracekit.cli.diagnose:diagnose",
-    "watch": "tracekit.cli.watch:watch",
-    "replay": "tracekit.cli.replay:replay",
-    "simulate": "tracekit.cli.simulate:simulate_command",
-    "record": "tracekit.cli.record:record",
-    "redact": "tracekit.cli.redact:redact",
-    "merge": "tracekit.cli.merge:merge_command",
-    "minimise": "tracekit.cli.minimise:minimise_command",
-    "compact": "tracekit.cli.compact:compact",
-    "manifests": "tracekit.cli.manifests:manifests_command",
-    "sql": "tracekit.cli.sql:sql",
-    "jobs": "tracekit.cli.jobs:jobs",
-    "explain": "tracekit.cli.explain:explain",
-    "report": "tracekit.cli.report:report",
-    "export": "tracekit.cli.export:export",
-    "completion": "tracekit.cli.completion:completion",
-    "import": "tracekit.cli.import_:import_",
-    "versions": "tracekit.cli.versions:versions",
-    "whatif": "tracekit.cli.whatif:whatif",
-    "upgrade": "tracekit.cli.whatif:upgrade",
-    "cron": "tracekit.cli.cron:cron",
-    "info": "tracekit.cli.info:info",
+VERBS: dict[str, Verb] = {
+    "demo": Verb(
+        "tracekit.cli.demo:demo",
+        "Replay a real trace that comes with tracekit, then a copy of it with one lie planted.",
+    ),
+    "diagnose": Verb(
+        "tracekit.cli.diagnose:diagnose",
+        "Say what went wrong in TRACE, worst first.",
+    ),
+    "watch": Verb(
+        "tracekit.cli.watch:watch",
+        "Judge TRACE while `tracekit record` writes it, and tell what comes up.",
+    ),
+    "replay": Verb("tracekit.cli.replay:replay", "Feed TRACE through the ported controllers."),
+    "simulate": Verb(
+        "tracekit.cli.simulate:simulate_command",
+        "Run the controllers of a version in a model of a cluster, without a cluster.",
+    ),
+    "record": Verb(
+        "tracekit.cli.record:record",
+        "Record jobs, cronjobs, pods, events and what else their controllers go by.",
+    ),
+    "redact": Verb(
+        "tracekit.cli.redact:redact",
+        "Hash what may be secret: environment, arguments, annotations, volumes, messages.",
+    ),
+    "merge": Verb(
+        "tracekit.cli.merge:merge_command",
+        "Merge what several recorders of one cluster saw, so that each fills the others' gaps.",
+    ),
+    "minimise": Verb(
+        "tracekit.cli.minimise:minimise_command",
+        "Make the smallest trace that still shows what is wrong: for a bug report.",
+    ),
+    "compact": Verb(
+        "tracekit.cli.compact:compact",
+        "Make a trace small: few files, in which nothing stands that follows from the rest.",
+    ),
+    "manifests": Verb(
+        "tracekit.cli.manifests:manifests_command",
+        "Print Role or ClusterRole, ServiceAccount, volume and Deployment of a recorder as YAML.",
+    ),
+    "sql": Verb("tracekit.cli.sql:sql", "Ask one or several traces questions in SQL."),
+    "jobs": Verb(
+        "tracekit.cli.jobs:jobs",
+        "List the Jobs of a trace: outcome, reason, pods, retries.",
+    ),
+    "explain": Verb(
+        "tracekit.cli.explain:explain",
+        "Tell what happened to one Job or CronJob, step by step.",
+    ),
+    "report": Verb(
+        "tracekit.cli.report:report",
+        "Write a report on a trace, or on one Job or CronJob of it, as one HTML file.",
+    ),
+    "export": Verb("tracekit.cli.export:export", "Write a trace in the format of another tool."),
+    "completion": Verb(
+        "tracekit.cli.completion:completion",
+        "Print the completion script for a shell.",
+    ),
+    "import": Verb(
+        "tracekit.cli.import_:import_",
+        "Make a trace from what others wrote: logs, snapshots, dumps.",
+    ),
+    "versions": Verb(
+        "tracekit.cli.versions:versions",
+        "Show what changed in which Kubernetes version.",
+    ),
+    "whatif": Verb(
+        "tracekit.cli.whatif:whatif",
+        "Say what other rules would have done with the Jobs of TRACE.",
+    ),
+    "upgrade": Verb(
+        "tracekit.cli.whatif:upgrade",
+        "Say what an upgrade would have done to the Jobs of TRACE: `whatif` with --to.",
+    ),
+    "cron": Verb(
+        "tracekit.cli.cron:cron",
+        "Cron schedules as the CronJob controller of a Kubernetes release reads them.",
+    ),
+    "info": Verb(
+        "tracekit.cli.info:info",
+        "Say what a trace holds: versions, streams, gaps, jobs by outcome, leaders.",
+    ),
 }
 
 

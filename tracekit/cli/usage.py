@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple
 
 import click
+from click.shell_completion import CompletionItem
 
 from tracekit.suggest import closest
 
@@ -40,12 +42,20 @@ class VerbGroup(click.Group):
         return super().resolve_command(ctx, args)
 
 
-class LazyGroup(VerbGroup):
-    """A group whose verbs are imported on first use: `verbs` has "module:attribute" for each."""
+class Verb(NamedTuple):
+    """Where a verb lies, as "module:attribute", and the first paragraph of its help."""
 
-    def __init__(self, *args: Any, verbs: Mapping[str, str], **attributes: Any) -> None:
+    place: str
+    about: str
+
+
+class LazyGroup(VerbGroup):
+    """A group whose verbs are imported on first use, and not to be listed."""
+
+    def __init__(self, *args: Any, verbs: Mapping[str, Verb], **attributes: Any) -> None:
         super().__init__(*args, **attributes)
         self.verbs = verbs
+        self._listing = False
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Name every verb, in the order of the table."""
@@ -55,12 +65,32 @@ class LazyGroup(VerbGroup):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import the module that holds the verb."""
         del ctx
-        target = self.verbs.get(cmd_name)
-        if target is None:
+        verb = self.verbs.get(cmd_name)
+        if verb is None:
             return None
-        module_name, attribute = target.split(":")
+        if self._listing:
+            return click.Command(cmd_name, help=verb.about)
+        module_name, attribute = verb.place.split(":")
         command: click.Command = getattr(importlib.import_module(module_name), attribute)
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the verbs."""
+        with self._only_listed():
+            super().format_commands(ctx, formatter)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The verbs that begin so."""
+        with self._only_listed():
+            return super().shell_complete(ctx, incomplete)
+
+    @contextmanager
+    def _only_listed(self) -> Iterator[None]:
+        self._listing = True
+        try:
+            yield
+        finally:
+            self._listing = False
 
 
 def no_verb(name: str, verbs: list[str], context: click.Context) -> click.UsageError:

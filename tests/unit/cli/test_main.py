@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import os
 import subprocess
 import sys
@@ -15,7 +16,9 @@ import pytest
 from tests.sql.conftest import trace_path  # noqa: F401 - a fixture
 from tests.support.traces import ROOT
 from tests.unit.cli.test_sql import run  # noqa: F401 - a fixture
+from tracekit.cli.cron import cron
 from tracekit.cli.main import READER_GONE, VERBS, cli
+from tracekit.cli.usage import LazyGroup
 
 NAME = "v1.36.3-restart"
 #: Longer than any path may be, and than any name in a directory.
@@ -158,3 +161,25 @@ def test_without_posix_one_sentence_says_where_to_run_it(run, monkeypatch) -> No
 def test_the_program_is_named_as_it_was_called(run, monkeypatch) -> None:  # noqa: F811
     monkeypatch.setattr("sys.argv", ["/usr/local/bin/kubectl-tracekit"])
     assert "kubectl tracekit has no verb 'reply'" in run("reply")[2]
+
+
+@pytest.mark.parametrize("group", [cli, cron])
+def test_a_verb_is_listed_by_how_its_help_begins(group: LazyGroup) -> None:
+    for name, verb in group.verbs.items():
+        command = group.get_command(click.Context(group), name)
+        assert command is not None
+        first = inspect.cleandoc(command.help or "").split("\n\n")[0]
+        assert verb.about == " ".join(first.split()), name
+
+
+@pytest.mark.parametrize(
+    "asked", ["cli.main(['--help'])", "cli.shell_complete(Context(cli), 're')"]
+)
+def test_to_list_the_verbs_none_is_imported(asked: str) -> None:
+    code = (
+        "import atexit, sys; from click import Context; from tracekit.cli.main import cli\n"
+        "atexit.register(lambda: print(*sys.modules, file=sys.stderr))\n" + asked
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {verb.place.split(":")[0] for verb in cli.verbs.values()} & {*done.stderr.split()}
+    assert "tracekit.cli.main" in done.stderr.split()
