@@ -7,7 +7,7 @@ import io
 import json
 import os
 import shutil
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -100,9 +100,14 @@ def audited_writes(name: str | Path, user: str) -> Counter[str]:
     `name` is that of a shipped trace, or the folder of another run.
     A PUT or PATCH that changed nothing is invisible in a watch and is left out.
     """
-    counts: Counter[str] = Counter()
+    return Counter(_writes_by_user(name)[user])
+
+
+@cache
+def _writes_by_user(name: str | Path) -> Mapping[str, Counter[str]]:
+    writes: defaultdict[str, Counter[str]] = defaultdict(Counter)
     known: dict[str, tuple[Any, Any]] = {}
-    ended: set[str] = set()
+    deleted: defaultdict[str, set[str]] = defaultdict(set)
     for entry in json_lines(TRACES / name / "audit.jsonl.zst"):
         target = entry.get("objectRef", {})
         body = entry.get("responseObject") or {}
@@ -116,8 +121,10 @@ def audited_writes(name: str | Path, user: str) -> Counter[str]:
             changed = before != state
             off = before is not None and not before[1]
             known[meta["uid"]] = state
-        if entry["user"]["username"] != user or entry["responseStatus"]["code"] not in _SUCCESS:
+        if entry["responseStatus"]["code"] not in _SUCCESS:
             continue
+        user = entry["user"]["username"]
+        counts, ended = writes[user], deleted[user]
         what = (entry["verb"], target.get("resource"), target.get("subresource"))
         match what:
             case ("create", "pods", None):
@@ -139,7 +146,7 @@ def audited_writes(name: str | Path, user: str) -> Counter[str]:
                 counts["job-delete"] += 1
             case ("create" | "patch", "events", None):
                 counts["event"] += 1
-    return counts
+    return writes
 
 
 def _takes_off(entry: Mapping[str, Any]) -> bool:
