@@ -103,7 +103,7 @@ class Session:
         #: What of it lies in memory.
         self._tables: list[str] = []
         self.connection = duckdb.connect(config={} if write else dict(_CONFIG))
-        if self._held:
+        if self._held or self._has_few_rows:
             self.connection.execute("SET threads = 1")  # for so few rows none need be begun
         self.connection.execute("SET TimeZone = 'UTC'")
         bound_memory(self.connection)
@@ -427,7 +427,7 @@ class Session:
     def _has_few_rows(self) -> bool:
         files = (file for source in self.sources for file in source.files)
         rows = sum(file.rows_in(group) for file in files for group in range(file.row_groups))
-        return rows <= _FEW_ROWS and not self._write
+        return rows <= _FEW_ROWS and self._with_rows and not self._write
 
     def _make_rows(self) -> None:
         columns = ", ".join(f'"{name}"' for name in NAMES)
