@@ -113,6 +113,12 @@ def test_of_two_starts_the_first_takes_the_deadlines_timer(tmp_path: Path) -> No
     assert not [j for j in judged(made, tmp_path / "t") if j.divergent]
 
 
+def test_a_deadline_that_ends_the_job_again_when_it_is_gone(tmp_path: Path) -> None:
+    """A sync that deletes what is on its way out comes to its status after the Job's own end."""
+    made = with_late_kubelets(with_slow_answers(random_world(61020, "v1.21.14")))
+    assert not [j for j in judged(made, tmp_path / "t") if j.divergent]
+
+
 def test_handlers_that_were_behind_may_be_so_at_the_next_sync_too(tmp_path: Path) -> None:
     """A sync that leaves no write finds a pod in its cache whose creation is still waited for.
 

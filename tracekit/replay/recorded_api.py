@@ -196,6 +196,8 @@ class RecordedApi(msgspec.Struct):
     def update_status(self, job: JobView, status: JobStatus) -> tuple[Outcome, JobView]:
         """PUT of the status, based on the Job that the sync holds."""
         self._goes_on()
+        if self._is_gone_by_now(job):
+            return Outcome.NOT_FOUND, job
         if self.rules.overwrites_status:
             return self._overwrite_status(job, status)
         if status == job.status:
@@ -446,6 +448,15 @@ class RecordedApi(msgspec.Struct):
         self.floor = write.index
         self.last_rv = write.rv
         return Outcome.OK, replace(job, status=status)
+
+    def _is_gone_by_now(self, job: JobView) -> bool:
+        """Whether a sync that met the server at a known time comes to its status after the Job."""
+        if self.assume.served_rv is None:
+            return False
+        writes = self.history.writes
+        until_rv = writes[self.start].rv if self.start < len(writes) else _AFTER_ALL
+        ends = (r.rv for r in self.history.jobs if r.type == "DELETED" and r.view.uid == job.uid)
+        return any(self.assume.served_rv < rv < until_rv for rv in ends)
 
     def _held(self) -> Revision[JobView] | None:
         """The Job that the server holds while this sync runs, of which no status write is left."""
