@@ -90,6 +90,8 @@ MENDED = {
     (21193, "v1.23.17"): "a slot just ahead, for which `@every` armed no timer",
     (21255, "v1.25.4"): "creations that waited for tokens until their namespace was ending",
     (23100, "v1.11.10"): "an Event of a sync on an older Job than the one before needed",
+    (5071, "v1.12.10"): "statuses put over others, which fit many caches",
+    (53108, "v1.19.16"): "the same, where the count of retries ended the Job",
     (51039, "v1.20.15"): "pods that the namespace controller deleted, when a deadline was over",
     (52315, "v1.33.9"): "refusals of a slow sync whose Job was gone by then",
     (52347, "v1.35.4"): "a slow client's deletion of an ended pod that was no longer the Job's",

@@ -90,7 +90,7 @@ class LoneEvents:
     def _on_an_older_job(self, row: EventRow) -> set[tuple[str, str, str]]:
         """What may have been told after a sync that fits the older Job which the Event names, too.
 
-        Where a status is put over whatever the server holds (up to 1.17) nothing else tells them
+        Where a status is put over whatever the server holds (up to 1.22) nothing else tells them
         apart.
         """
         named = self._positions.get(row.involved_rv)

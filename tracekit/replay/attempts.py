@@ -37,6 +37,9 @@ ATTEMPTS_PER_WRITE = 60
 ATTEMPTS_AT_A_DEAD_END = 4_000
 ATTEMPTS_AT_LEAST = 150
 PODS_VISITED = 300_000
+#: So many times as much of each where a status is put over whatever the server holds (up to 1.22):
+#: it fits more caches than one that the server takes only on the revision before it.
+WHERE_OVERWRITTEN = 4
 
 
 class Exhausted(Exception):  # noqa: N818 - a signal of the search, not an error
@@ -49,7 +52,8 @@ class Attempts(CacheCuts):
     def __init__(self, facts: KeyFacts) -> None:
         super().__init__(facts)
         self.attempts = 0
-        self._budget = ATTEMPTS + ATTEMPTS_PER_WRITE * len(self.history.writes)
+        self._times = WHERE_OVERWRITTEN if self.rules.overwrites_status else 1
+        self._budget = self._times * (ATTEMPTS + ATTEMPTS_PER_WRITE * len(self.history.writes))
 
     def attempt(
         self, state: State, cut: Cut, now_ns: int, assume: Assumptions
@@ -89,7 +93,7 @@ class Attempts(CacheCuts):
         """How many attempts turning back from one write may cost."""
         uids = len({revision.view.uid for revision in self.history.pods})
         fair = max(ATTEMPTS_AT_LEAST, PODS_VISITED // (uids + 1))
-        return min(ATTEMPTS_AT_A_DEAD_END, fair)
+        return self._times * min(ATTEMPTS_AT_A_DEAD_END, fair)
 
     def after_the_record(self, cut: Cut, now_ns: int, assume: Assumptions) -> RecordedApi:
         """Run a sync for which no write is left: what it would do are the problems of the port."""
