@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from tracekit.api import Account, Diagnosis, Finding, Judgement, Replay, Trace
@@ -42,11 +43,13 @@ __all__ = [
 ]
 
 
-def open(path: str | Path) -> Trace:  # noqa: A001 - `tracekit.open` reads as it is meant
+def open(  # noqa: A001 - `tracekit.open` reads as it is meant
+    path: str | Path, *, controller_flags: Sequence[str] | None = None
+) -> Trace:
     """Open a trace: see `tracekit.api.Trace`."""
     from tracekit.api import Trace  # noqa: PLC0415 - the command line starts without it
 
-    return Trace(path)
+    return Trace(path, controller_flags=controller_flags)
 
 
 def __getattr__(name: str) -> Any:

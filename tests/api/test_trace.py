@@ -139,7 +139,7 @@ def test_a_closed_trace_answers_again(trace_path) -> None:
 
 
 def test_what_came_of_a_job_follows_from_its_own_rows(trace) -> None:
-    whole = job_conclusions(trace._session)
+    whole = job_conclusions(trace._session())
     assert len(whole) > 60
     for (namespace, name), said in list(whole.items())[::6]:
         opening = trace.explain(f"{namespace}/{name}").opening

@@ -14,6 +14,7 @@ from tracekit.api import Trace
 from tracekit.cli.compact import compact
 from tracekit.cli.demo import demo
 from tracekit.cli.sql_many import VerdictsQuestion
+from tracekit.eras.asked import AskedRules
 from tracekit.errors import TracekitError
 from tracekit.judging import engine
 from tracekit.judging.judged import Asked, Judge, resolve_era
@@ -43,7 +44,7 @@ def spare_judging(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_bytes_of_an_answer_do_not_tell_that_it_was_kept(
     lie: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    question = VerdictsQuestion(None, None, None, no_limits=False)
+    question = VerdictsQuestion(AskedRules(), no_limits=False)
     monkeypatch.setenv("TRACEKIT_CACHE_DIR", str(tmp_path))
     kept = question.answer(str(lie))
     monkeypatch.setenv("TRACEKIT_CACHE_DIR", "/dev/null/nowhere")

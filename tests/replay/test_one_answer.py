@@ -25,6 +25,7 @@ from tests.support.traces import ALL, TRACES, import_log, json_lines
 from tracekit.api import Trace
 from tracekit.cli import main as entry
 from tracekit.cli.explain import account_document
+from tracekit.eras.asked import AskedRules
 from tracekit.errors import UsageError
 from tracekit.report.html.data import report_data
 from tracekit.report.replay import judgement_document
@@ -203,6 +204,57 @@ def test_a_job_is_late_in_every_view_although_its_neighbours_are_not_shown(
     account = tracekit.open(path).explain(key)
     assert "late" in {step.verdict for step in account.steps}
     assert "1 divergence from the rules" in account.closing
+
+
+def test_the_flags_of_the_controller_manager_count_for_every_verb(
+    place: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """Who has one token in a hundred seconds is late for want of them."""
+    path = place("sync-late")
+    (key,) = {f"{f[5]}/{f[6]}" for f in replayed(path) if f[2] == "late"}
+    flags = ("--controller-flags", "--kube-api-qps=0.01")
+    assert replayed(path, *flags) == Counter()
+    assert tracekit.open(path, controller_flags=flags[1:]).replay().divergences == []
+
+    def output(*words: str) -> str:
+        result = CliRunner().invoke(entry.cli, [*words, *flags], catch_exceptions=False)
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    for crew in ((), ("--processes", "1")):
+        query = "SELECT count(*) AS n FROM divergences"
+        assert json.loads(output("sql", str(path), query, "-o", "json", *crew)) == [{"n": 0}]
+    assert "nothing contradicts the rules" in output("explain", str(path), key)
+    found = json.loads(output("diagnose", str(path), "-o", "json"))["findings"]
+    assert not [finding for finding in found if finding["id"].startswith("TK1")]
+    output("report", str(path), "-o", str(tmp_path / "page.html"))
+    assert '"divergences":[]' in (tmp_path / "page.html").read_text()
+    assert '"TK1' not in output("watch", str(path), "--once", "-o", "jsonl", "--fail-on", "error")
+    # There is something else to say of this Job, and that is what is shown.
+    assert "late" not in output("minimise", str(path), "-o", str(tmp_path / "small"), "--job", key)
+
+
+def test_the_zone_of_the_process_counts_for_every_verb(tmp_path: Path) -> None:
+    """At a quarter to six in Greenwich it is half past eleven in Kathmandu."""
+    path, zone = tmp_path / "trace", "Asia/Kathmandu"
+    log = tmp_path / "watch.jsonl"
+    every_minute = b'"schedule":"* * * * *"'
+    with log.open("wb") as file:
+        for row in json_lines(TRACES / PLACE / "watch.jsonl.zst"):
+            file.write(orjson.dumps(row).replace(every_minute, b'"schedule":"* 11 * * *"') + b"\n")
+    import_log(log, path, PLACE)
+    trace = tracekit.open(path)
+
+    def ticks(zone: str | None) -> int:
+        account = trace.explain("t-cronjobs/allow", process_zone=zone)
+        query = "SELECT count(*) FROM cron_ticks WHERE cronjob = 'allow'"
+        (due,) = Session([path], rules=AskedRules(process_zone=zone)).sql(query).fetchall()[0]
+        assert due == account.text().count("  tick ")
+        assert account.opening.startswith(f"{due} due time")
+        return due
+
+    assert ticks(zone) > ticks(None)
+    assert trace.diagnose(process_zone=zone) != trace.diagnose()
 
 
 #### A part that is not there ####

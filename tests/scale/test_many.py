@@ -24,6 +24,7 @@ from tracekit.cli.sql_many import VerdictsQuestion
 from tracekit.cli.whatif_many import WhatIfQuestion
 from tracekit.crew.alone import Alone
 from tracekit.crew.cluster import Cluster
+from tracekit.eras.asked import AskedRules
 from tracekit.moments import ALWAYS
 from tracekit.trace.format.manifest import parse_manifest, write_manifest
 from tracekit.trace.reading.reader import TraceReader
@@ -137,7 +138,7 @@ WHATIF = WhatIfQuestion(
     concurrent_job_syncs=None, draws=1, from_version=None, from_feature_gates=None, namespace=None,
     selector=None, within=ALWAYS, no_limits=False,
 )  # fmt: skip
-REPORT = ReportQuestion(None, (), None, ALWAYS, None, no_limits=False)
+REPORT = ReportQuestion(AskedRules(), ALWAYS, None, no_limits=False)
 
 
 @pytest.mark.parametrize("question", [WHATIF, REPORT], ids=lambda question: str(question.run))
@@ -332,7 +333,7 @@ def test_verdicts_in_sql_are_judged_by_a_crew_and_only_those_that_are_new(
 def test_a_query_for_verdicts_by_dask_workers_is_answered_alike(
     cluster: Cluster, folder: Path
 ) -> None:
-    question = VerdictsQuestion(None, None, None, no_limits=False)
+    question = VerdictsQuestion(AskedRules(), no_limits=False)
     traces = [str(folder / hour) for hour in HOURS]
     assert ask(traces, question, cluster, None) == ask(traces, question, Alone(), None)
 

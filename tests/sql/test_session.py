@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tracekit
+from tracekit.eras.asked import AskedRules
 from tracekit.errors import TraceFormatError, TracekitError, UsageError
 from tracekit.judging import verdict_table
 from tracekit.judging.judged import Judge
@@ -254,7 +255,7 @@ def test_verdicts_are_kept_outside_the_trace_and_made_again_when_it_grows(
 def test_other_rules_are_not_served_from_the_cache(trace: Path) -> None:
     count = "SELECT count(*) AS n FROM divergences"
     as_recorded = Session([trace]).table(count).to_pylist()[0]["n"]
-    as_old = Session([trace], kubernetes_version="v1.28.15").table(count).to_pylist()[0]["n"]
+    as_old = Session([trace], rules=AskedRules("v1.28.15")).table(count).to_pylist()[0]["n"]
     assert as_recorded == 0
     assert as_old > 0
     assert Session([trace]).table(count).to_pylist()[0]["n"] == 0
@@ -411,7 +412,7 @@ def test_ticks_follow_the_version_that_is_asked_for(trace_path) -> None:
     """The polling controller ends a Job's name in seconds: no Job of minutes stands in its way."""
     query = "SELECT count(*) AS n FROM cron_ticks WHERE policy = 'name-taken'"
     counts = [
-        Session([trace_path("v1.34.4-all")], kubernetes_version=version)
+        Session([trace_path("v1.34.4-all")], rules=AskedRules(version))
         .table(query)
         .to_pylist()[0]["n"]
         for version in (None, "v1.34.4", "v1.20.15")
@@ -422,7 +423,7 @@ def test_ticks_follow_the_version_that_is_asked_for(trace_path) -> None:
 
 def test_a_process_zone_that_is_none_is_one_sentence(trace_path) -> None:
     with pytest.raises(UsageError, match="--process-zone"):
-        Session([trace_path("v1.34.4-all")], process_zone="Mars/Olympus").table(
+        Session([trace_path("v1.34.4-all")], rules=AskedRules(process_zone="Mars/Olympus")).table(
             "SELECT * FROM cron_ticks"
         )
 

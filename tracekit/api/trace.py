@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -13,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tracekit.api.results import Diagnosis, Replay, html_table
+from tracekit.eras.asked import AskedRules
 from tracekit.errors import TraceFormatError, UsageError
 from tracekit.findings.diagnosis import Wanted, wanted_selector
 from tracekit.judging.judged import Asked, Judge, resolve_era
@@ -22,7 +22,6 @@ from tracekit.report.account import Account, account_of_job
 from tracekit.report.account_logs import add_last_words
 from tracekit.report.account_others import account_of_cronjob, add_judgements, add_restarts
 from tracekit.report.conclusion import conclusion
-from tracekit.sql.computed import ReplayOptions
 from tracekit.sql.diagnosed import findings_of
 from tracekit.sql.session import Session
 from tracekit.trace.format.model import TraceHeader
@@ -44,18 +43,25 @@ class Trace:
     """
 
     def __init__(
-        self, path: str | Path, *, before_judging: Callable[[int], None] | None = None
+        self,
+        path: str | Path,
+        *,
+        controller_flags: Sequence[str] | None = None,
+        before_judging: Callable[[int], None] | None = None,
     ) -> None:
-        """`before_judging` is called with the number of observations when all are judged.
+        """`controller_flags` stand in for those of the header: "--kube-api-qps=100".
 
-        That is done once: verdicts are kept on this machine, so that the next answer takes no time.
+        `before_judging` is called with the number of observations when all are judged. That is done
+        once: verdicts are kept on this machine, so that the next answer takes no time.
         """
         self._name = str(path)
         self._before_judging = before_judging
         #: Its directory; of a URL, that of the copy on this machine.
         self.path = local_trace(path)
-        self._reader = TraceReader(self.path, on_damage="skip")
-        self._judges: dict[tuple[str | None, str | None, str | None], Judge] = {}
+        self._flags = None if controller_flags is None else tuple(controller_flags)
+        self._reader = TraceReader(self.path, on_damage="skip", controller_flags=self._flags)
+        self._judges: dict[AskedRules, Judge] = {}
+        self._sessions: dict[AskedRules, Session] = {}
 
     def __repr__(self) -> str:
         return f"tracekit.open({self._name!r})"
@@ -74,9 +80,8 @@ class Trace:
 
     def close(self) -> None:
         """Give files and memory free; what was fetched stays."""
-        session = self.__dict__.pop("_session", None)
-        if session is not None:
-            session.close()
+        while self._sessions:
+            self._sessions.popitem()[1].close()
 
     @property
     def header(self) -> TraceHeader:
@@ -86,8 +91,8 @@ class Trace:
     @property
     def problems(self) -> list[str]:
         """Sentences about what of the trace cannot be read."""
-        session = self.__dict__.get("_session")  # it has more to say only if it was asked
-        asked = [] if session is None else session.problems
+        # A session has more to say only if it was asked.
+        asked = [text for session in self._sessions.values() for text in session.problems]
         return list(dict.fromkeys([*self._reader.problems, *asked]))
 
     @property
@@ -95,19 +100,28 @@ class Trace:
         """Sentences about the rules that it was judged by, once it was."""
         eras = [judge.era for judge in self._judges.values()]
         told = [text for era in eras for text in era.warnings]
-        session = self.__dict__.get("_session")  # it judges only if it was asked
-        asked = [] if session is None else session.warnings
+        asked = [text for session in self._sessions.values() for text in session.warnings]
         return list(dict.fromkeys([*told, *asked]))
 
     @property
     def is_damaged(self) -> bool:
         """Whether any of it cannot be believed, or its end is lost: it gets no verdicts then."""
-        session = self.__dict__.get("_session")
-        return self._reader.is_damaged or (session is not None and session.is_damaged)
+        sessions = self._sessions.values()
+        return self._reader.is_damaged or any(session.is_damaged for session in sessions)
 
-    @cached_property
-    def _session(self) -> Session:
-        return Session([self.path], before_judging=self._before_judging)
+    def _session(self, rules: AskedRules | None = None) -> Session:
+        """The views, with what follows from rules by these; None: by the trace's own."""
+        rules = rules or self._asked(None, None, None)
+        if rules not in self._sessions:
+            self._sessions[rules] = Session(
+                [self.path], rules=rules, before_judging=self._before_judging
+            )
+        return self._sessions[rules]
+
+    def _asked(
+        self, version: str | None, gates: Mapping[str, bool] | None, process_zone: str | None
+    ) -> AskedRules:
+        return AskedRules.of(version, gates, process_zone, self._flags)
 
     def sql(self, query: str) -> duckdb.DuckDBPyRelation:
         """A query over the views of docs/sql.md; `.to_arrow_table()`, `.df()`, `.pl()` fetch it.
@@ -115,7 +129,7 @@ class Trace:
         >>> trace.sql("SELECT outcome, count(*) FROM jobs GROUP BY ALL ORDER BY ALL").fetchall()[0]
         ('Complete', 43)
         """
-        return self._session.sql(query)
+        return self._session().sql(query)
 
     def jobs(self, namespace: str | None = None) -> pa.Table:
         """The view `jobs`, ordered by creation; a UsageError for a namespace that is not there.
@@ -123,10 +137,10 @@ class Trace:
         >>> trace.jobs("t-fixed-completions").column("outcome").to_pylist()
         ['Complete', 'Complete', 'Complete']
         """
-        rows = self._session.table("SELECT * FROM jobs ORDER BY created_at, namespace, job")
+        rows = self._session().table("SELECT * FROM jobs ORDER BY created_at, namespace, job")
         if namespace is None:
             return rows
-        self._session.objects.check_namespace(namespace)
+        self._session().objects.check_namespace(namespace)
         return rows.filter(pc.equal(rows["namespace"], namespace))
 
     def diagnose(
@@ -139,6 +153,7 @@ class Trace:
         to: str | int | None = None,
         version: str | None = None,
         feature_gates: Mapping[str, bool] | None = None,
+        process_zone: str | None = None,
     ) -> Diagnosis:
         """What went wrong, worst first (docs/findings.md).
 
@@ -153,15 +168,12 @@ class Trace:
             to: Only until then.
             version: Kubernetes version whose rules apply, instead of the trace's own.
             feature_gates: Gates that differ from that version's defaults.
+            process_zone: Time zone of the controller manager, for schedules without one.
 
         Raises:
             UsageError: A time or the selector cannot be read, or no Job is in the namespace.
         """
-        session = self._session
-        if version is not None or feature_gates:
-            session = Session(
-                [self.path], kubernetes_version=version, feature_gates=dict(feature_gates or {})
-            )
+        session = self._session(self._asked(version, feature_gates, process_zone))
         if namespace is not None:
             session.objects.check_namespace(namespace)
         wanted = Wanted(
@@ -208,7 +220,7 @@ class Trace:
             UsageError: What is asked for is not in the trace, or is too little.
             TraceFormatError: The trace has lost a part.
         """
-        judge = self._judge(version, feature_gates, process_zone)
+        judge = self._judge(self._asked(version, feature_gates, process_zone))
         times = time_range(lambda: judge.run_context.end_ns, since=since, from_=from_, to=to)
         asked = Asked(namespace, job, controllers, times, min_actions)
         self._require_whole()
@@ -255,14 +267,15 @@ class Trace:
         Raises:
             UsageError: The trace has no such object, or the time cannot be read.
         """
-        judge = self._judge(version, feature_gates, process_zone)
+        rules = self._asked(version, feature_gates, process_zone)
+        judge = self._judge(rules)
         until = to if at is None else at
         times = time_range(judge.run_context.end_ns, since=since, from_=from_, to=until)
-        account = self._account(*judge.objects.key(key, namespace), judge)
+        account = self._account(*judge.objects.key(key, namespace), judge, rules)
         if times:
             account = account.within(times)
         if times.until_ns is None:
-            account.opening = self._conclusion(account)
+            account.opening = self._conclusion(account, rules)
         if self.problems:
             lost = (
                 "A part of the trace is lost: what it held counts here as never done, so take no "
@@ -271,15 +284,15 @@ class Trace:
             account.closing = f"{account.closing} {lost}".strip()
         return account
 
-    def _conclusion(self, account: Account) -> str:
+    def _conclusion(self, account: Account, rules: AskedRules) -> str:
         """What came of it; of a Job its own rows tell that, which are few."""
         if account.kind == "CronJob":
-            return conclusion(self._session, account)
+            return conclusion(self._session(rules), account)
         where = {"namespace": account.namespace, "job": account.name}
         with closing(Session([], held={"": self._reader.table(NAMES, **where)})) as session:
             return conclusion(session, account)
 
-    def _account(self, namespace: str, name: str, judge: Judge) -> Account:
+    def _account(self, namespace: str, name: str, judge: Judge, rules: AskedRules) -> Account:
         judged = judge.job(namespace, name) if (namespace, name) in judge.objects.jobs else None
         if judged is not None:
             about = judge.about("Job", namespace, name)
@@ -288,7 +301,7 @@ class Trace:
             others = [judgement for judgement in about if judgement.controller != "job"]
         elif (namespace, name) in judge.objects.cronjobs:
             others = judge.about("CronJob", namespace, name)
-            account = self._cronjob(namespace, name, others)
+            account = self._cronjob(namespace, name, others, self._session(rules))
         else:
             raise UsageError(
                 f"of the Job {namespace}/{name} the trace has only Events: there is nothing to "
@@ -306,14 +319,16 @@ class Trace:
         for at_ns, raw in zip(table["recv_ns"].to_pylist(), table["raw"].to_pylist(), strict=True):
             yield at_ns or 0, orjson.loads(raw)
 
-    def _cronjob(self, namespace: str, name: str, about: list[Judgement]) -> Account:
+    def _cronjob(
+        self, namespace: str, name: str, about: list[Judgement], session: Session
+    ) -> Account:
         query = (
             "SELECT epoch_ns(due_at) AS due_ns, outcome, policy, job, schedule, why "
             "FROM cron_ticks WHERE namespace = $namespace AND cronjob = $name ORDER BY due_at"
         )
-        self._session.table("SELECT 1 FROM cron_ticks LIMIT 0")
-        rows = self._session.rows(query, namespace=namespace, name=name)
-        revisions = self._session.rows(
+        session.table("SELECT 1 FROM cron_ticks LIMIT 0")
+        rows = session.rows(query, namespace=namespace, name=name)
+        revisions = session.rows(
             "SELECT recv_ns, rv, type, spec FROM internal._states WHERE stream = 'cronjobs' "
             "AND namespace = $namespace AND name = $name ORDER BY seq",
             namespace=namespace,
@@ -321,15 +336,11 @@ class Trace:
         )
         return account_of_cronjob(namespace, name, rows, revisions, about)
 
-    def _judge(
-        self, version: str | None, gates: Mapping[str, bool] | None, process_zone: str | None
-    ) -> Judge:
+    def _judge(self, rules: AskedRules) -> Judge:
         """The judge by these rules; a trace that was judged is not judged again."""
-        options = ReplayOptions(version, dict(gates or {}), process_zone)
-        rules = (options.kubernetes_version, options.gates_text, process_zone)
         if rules not in self._judges:
-            key = verdicts_key(self._reader.snapshot, *rules)
-            era = resolve_era(self._reader, *rules)
+            key = verdicts_key(self._reader.snapshot, *rules.era)
+            era = resolve_era(self._reader, *rules.era)
             self._judges[rules] = Judge(
                 self._reader, era, kept_as=key, before_judging=self._before_judging
             )

@@ -16,9 +16,8 @@ from tracekit.cli.completion import complete_trace
 from tracekit.cli.sql import tell_problems
 from tracekit.cli.talk import say
 from tracekit.cli.trace_options import (
+    asked_rules,
     namespace_option,
-    parse_feature_gates,
-    parse_version,
     range_options,
     range_within,
     rules_options,
@@ -89,12 +88,7 @@ def diagnose(trace: str, *, fail_on: str | None, output: str, **options: Any) ->
 
     Times like -10m, and --since, count back from the end of the trace.
     """
-    session = Session(
-        [trace],
-        kubernetes_version=parse_version(options["kubernetes_version"]),
-        feature_gates=parse_feature_gates(options["feature_gates"]),
-        process_zone=options["process_zone"],
-    )
+    session = Session([trace], rules=asked_rules(options))
     if len(session.sources) > 1:
         raise UsageError(f"{trace} names {len(session.sources)} traces: diagnose one at a time")
     told = tell_problems(session, set())

@@ -16,6 +16,7 @@ from tracekit.cli.talk import tell_all, tell_judging
 from tracekit.cli.trace_options import (
     namespace_option,
     parse_feature_gates,
+    parse_flags,
     parse_version,
     range_options,
     rules_options,
@@ -56,7 +57,8 @@ def explain(
     --at or --to the account stops there, so that its end tells what was known and waited for at
     that time.
     """
-    opened = Trace(trace, before_judging=tell_judging)
+    flags = parse_flags(options["controller_flags"])
+    opened = Trace(trace, controller_flags=flags, before_judging=tell_judging)
     told = tell_problems(opened, set())
     if at is not None and options["to_text"]:
         raise UsageError("--at and --to both say where to stop: leave one out")

@@ -104,7 +104,7 @@ def _command(name: str, about: str, kind: str | None, *, hidden: bool = False) -
         header = TraceHeader(
             kubernetes_version=parse_version(kubernetes_version),
             feature_gates=parse_feature_gates(feature_gates),
-            controller_flags=parse_flags(controller_flags),
+            controller_flags=parse_flags(controller_flags) or (),
         )
         target = Path(output)
         check_output(target, force=force)

@@ -10,7 +10,7 @@ import click
 from tracekit.cli.completion import complete_key, complete_trace
 from tracekit.cli.redact import redacted_copy
 from tracekit.cli.talk import say, tell
-from tracekit.cli.trace_options import rules_options, tell_warnings
+from tracekit.cli.trace_options import parse_flags, rules_options, tell_warnings
 from tracekit.cli.units import HERE_AS_PATH
 from tracekit.eras.era import Era
 from tracekit.errors import UsageError
@@ -62,6 +62,7 @@ def minimise_command(
     kubernetes_version: str | None,
     feature_gates: str | None,
     process_zone: str | None,
+    controller_flags: str | None,
 ) -> int:
     """Make the smallest trace that still shows what is wrong: for a bug report.
 
@@ -77,7 +78,7 @@ def minimise_command(
     redactor = None
     if redact is not None:
         redactor = Redactor(read_key(key_file), parse_fields(redact))
-    reader = TraceReader(trace)
+    reader = TraceReader(trace, controller_flags=parse_flags(controller_flags))
     era = resolve_era(reader, kubernetes_version, feature_gates, process_zone)
     tell_warnings(era)
     objects = objects_of(reader)

@@ -58,12 +58,6 @@ from tracekit.trace.stores.stamps import named_traces
 @range_options
 @rules_options
 @click.option(
-    "--controller-flags",
-    metavar="FLAGS",
-    help="The controller manager's flags, in place of those that the trace has; --kube-api-qps and "
-    "--kube-api-burst decide what counts as late.",
-)
-@click.option(
     "-o",
     "--output",
     type=click.Choice(["table", "wide", "json", "jsonl", "junit", "sarif"]),
@@ -123,11 +117,6 @@ class _Options:
     times: dict[str, Any]
 
     @property
-    def flags(self) -> tuple[str, ...] | None:
-        """The controller manager's command line; None: the trace's."""
-        return None if self.controller_flags is None else parse_flags(self.controller_flags)
-
-    @property
     def named_controllers(self) -> list[str] | None:
         """The controllers that are asked for; None: all."""
         if self.controllers is None:
@@ -138,7 +127,9 @@ class _Options:
 def _one(trace: str, options: _Options) -> int:
     """Replay one trace."""
     on_damage: Literal["raise", "skip"] = "skip" if options.around_damage else "raise"
-    reader = TraceReader(trace, on_damage=on_damage, controller_flags=options.flags)
+    reader = TraceReader(
+        trace, on_damage=on_damage, controller_flags=parse_flags(options.controller_flags)
+    )
     for problem in reader.problems:
         click.echo(f"tracekit: {problem}", err=True)
     asked_rules = (options.kubernetes_version, options.feature_gates, options.process_zone)
@@ -192,7 +183,7 @@ def _many(traces: list[str], options: _Options) -> int:
         parse_version(options.kubernetes_version),
         options.feature_gates,
         options.process_zone,
-        options.flags,
+        parse_flags(options.controller_flags),
         options.namespace,
         None if names is None else check_controllers(names),
         within,

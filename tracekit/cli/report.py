@@ -16,9 +16,8 @@ from tracekit.cli.report_many import ReportQuestion, pages_of, write_pages
 from tracekit.cli.sql import check_namespace, tell_problems
 from tracekit.cli.talk import say, tell
 from tracekit.cli.trace_options import (
+    asked_rules,
     namespace_option,
-    parse_feature_gates,
-    parse_version,
     range_options,
     range_within,
     rules_options,
@@ -55,13 +54,10 @@ def report(
     *,
     force: bool,
     namespace: str | None,
-    kubernetes_version: str | None,
-    process_zone: str | None,
-    feature_gates: str | None,
     processes: int | None,
     scheduler: str | None,
     parts: str | None,
-    **times: Any,
+    **options: Any,
 ) -> None:
     """Write a report on a trace, or on one Job or CronJob of it, as one HTML file.
 
@@ -75,7 +71,8 @@ def report(
     rotated those of another time than --from to --to are not read, nor are those without the
     namespace of -n.
     """
-    version, gates = parse_version(kubernetes_version), parse_feature_gates(feature_gates)
+    times = {name: options[name] for name in ("since", "from_text", "to_text")}
+    rules = asked_rules(options)
     traces = named_traces(trace)
     if len(traces) > 1:
         if key is not None:
@@ -83,8 +80,7 @@ def report(
         found, within = of_that_time(traces, times)
         pages = pages_of(found, _folder(output))
         _check_free(pages.values(), force=force)
-        rules = (version, tuple(sorted(gates.items())), process_zone)
-        question = ReportQuestion(*rules, within, namespace, are_lifted())
+        question = ReportQuestion(rules, within, namespace, are_lifted())
         documents = ask_crew(found, question, processes=processes, scheduler=scheduler, parts=parts)
         count, size = write_pages(documents, pages)
         tell_troubles(documents)
@@ -97,9 +93,7 @@ def report(
     target = Path(output or "report.html")
     if output != "-":
         _check_free([target], force=force)
-    session = Session(
-        traces, kubernetes_version=version, feature_gates=gates, process_zone=process_zone
-    )
+    session = Session(traces, rules=rules)
     told = tell_problems(session, set())
     check_namespace(session, traces, namespace)
     within = range_within(session.end_ns, **times)

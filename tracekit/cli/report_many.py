@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from tracekit.cli.many import Document, without
+from tracekit.eras.asked import AskedRules
 from tracekit.errors import UsageError
 from tracekit.moments import TimeRange
 from tracekit.report.html.data import report_data
@@ -23,9 +24,7 @@ class ReportQuestion:
 
     run: ClassVar[str] = "report"
 
-    kubernetes_version: str | None
-    feature_gates: tuple[tuple[str, bool], ...]
-    process_zone: str | None
+    rules: AskedRules
     within: TimeRange
     namespace: str | None
     no_limits: bool
@@ -34,12 +33,7 @@ class ReportQuestion:
         """The page about one trace."""
         if self.namespace is not None and lacks_namespace(word, self.namespace):
             return without(self.namespace)
-        session = Session(
-            [word],
-            kubernetes_version=self.kubernetes_version,
-            feature_gates=dict(self.feature_gates),
-            process_zone=self.process_zone,
-        )
+        session = Session([word], rules=self.rules)
         try:
             if self.namespace is not None and self.namespace not in session.objects.namespaces:
                 return without(self.namespace)

@@ -16,9 +16,8 @@ from tracekit.cli.damage import note_damage
 from tracekit.cli.talk import tell, tell_all, tell_judging
 from tracekit.cli.trace_options import (
     absolute,
+    asked_rules,
     namespace_option,
-    parse_feature_gates,
-    parse_version,
     rules_options,
 )
 from tracekit.errors import UsageError
@@ -72,14 +71,11 @@ def sql(
     example: str | None,
     list_examples: bool,
     write: bool,
-    kubernetes_version: str | None,
-    process_zone: str | None,
-    feature_gates: str | None,
     namespace: str | None,
     processes: int | None,
     scheduler: str | None,
     parts: str | None,
-    **times: Any,
+    **options: Any,
 ) -> None:
     """Ask one or several traces questions in SQL.
 
@@ -104,7 +100,7 @@ def sql(
         query = _only_one(query, _script(script), "-f")
     if example is not None:
         query = _only_one(query, _example(example), "--example")
-    within = absolute({"from_text": times["from_text"], "to_text": times["to_text"]})
+    within = absolute({"from_text": options["from_text"], "to_text": options["to_text"]})
     if within is None:
         raise UsageError("say --from and --to as times, like 2026-11-21T05:42:45Z")
     by_crew = any(option is not None for option in (processes, scheduler, parts))
@@ -112,9 +108,7 @@ def sql(
     session = Session(
         traces,
         write=write,
-        kubernetes_version=parse_version(kubernetes_version),
-        feature_gates=parse_feature_gates(feature_gates),
-        process_zone=process_zone,
+        rules=asked_rules(options),
         before_judging=tell_judging,
         chosen=Chosen(namespace, positions=_may_show_positions(query), traces=within, rows=within),
         judged_by=_crew(processes, scheduler, parts) if by_crew else None,

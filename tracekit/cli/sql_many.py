@@ -11,10 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tracekit.cli.many import Document, ask_crew
+from tracekit.eras.asked import AskedRules
 from tracekit.judging.judged import Judge, resolve_era
 from tracekit.judging.kept import verdicts_key
 from tracekit.judging.verdict_table import VERDICT_SCHEMA, tables_of
-from tracekit.sql.computed import ReplayOptions, named
+from tracekit.sql.computed import named
 from tracekit.sql.sources import Source
 from tracekit.trace.format.limits import are_lifted
 from tracekit.trace.reading.reader import TraceReader
@@ -26,17 +27,14 @@ class VerdictsQuestion:
 
     run: ClassVar[str] = "verdicts"
 
-    kubernetes_version: str | None
-    feature_gates: str | None
-    process_zone: str | None
+    rules: AskedRules
     no_limits: bool
 
     def answer(self, word: str) -> Document:
         """The verdicts of a trace, as a Parquet file in base64."""
-        reader = TraceReader(word)
-        rules = (self.kubernetes_version, self.feature_gates, self.process_zone)
-        era = resolve_era(reader, *rules)
-        judge = Judge(reader, era, kept_as=verdicts_key(reader.snapshot, *rules))
+        reader = TraceReader(word, controller_flags=self.rules.controller_flags)
+        era = resolve_era(reader, *self.rules.era)
+        judge = Judge(reader, era, kept_as=verdicts_key(reader.snapshot, *self.rules.era))
         sink = pa.BufferOutputStream()
         with pq.ParquetWriter(sink, VERDICT_SCHEMA, compression="zstd") as writer:
             for table in tables_of(judge.verdicts()):
@@ -53,15 +51,14 @@ class JudgedByCrew:
     scheduler: str | None
     parts: str | None
 
-    def __call__(self, sources: Sequence[Source], options: ReplayOptions) -> list[pa.Table]:
+    def __call__(self, sources: Sequence[Source], rules: AskedRules) -> list[pa.Table]:
         """The verdicts of the traces; of one that cannot be judged none, and it says why."""
         wanted = [source for source in sources if not source.left_out and not source.is_damaged]
         if not wanted:
             return []
-        rules = (options.kubernetes_version, options.gates_text, options.process_zone)
         documents = ask_crew(
             [source.word for source in wanted],
-            VerdictsQuestion(*rules, are_lifted()),
+            VerdictsQuestion(rules, are_lifted()),
             processes=self.processes,
             scheduler=self.scheduler,
             parts=self.parts,

@@ -11,6 +11,7 @@ import click
 from tracekit.cli.completion import complete_gates, complete_namespace, complete_version
 from tracekit.cli.talk import tell_all
 from tracekit.cli.units import DURATION
+from tracekit.eras.asked import AskedRules
 from tracekit.eras.era import Era
 from tracekit.eras.texts import parse_feature_gates, parse_version
 from tracekit.errors import UsageError
@@ -18,6 +19,7 @@ from tracekit.moments import TimeRange, time_range
 
 __all__ = [
     "absolute",
+    "asked_rules",
     "namespace_option",
     "output_option",
     "parse_feature_gates",
@@ -57,10 +59,12 @@ def output_option(command: _Command) -> _Command:
     return option(command)
 
 
-def parse_flags(text: str | None) -> tuple[str, ...]:
-    """A command line as a shell would split it."""
+def parse_flags(text: str | None) -> tuple[str, ...] | None:
+    """A command line as a shell would split it; None: it was not given."""
+    if text is None:
+        return None
     try:
-        return tuple(shlex.split(text or ""))
+        return tuple(shlex.split(text))
     except ValueError as error:
         raise UsageError(
             f"the controller flags cannot be split into words ({error}): check the quotes"
@@ -68,7 +72,7 @@ def parse_flags(text: str | None) -> tuple[str, ...]:
 
 
 def rules_options(command: _Command) -> _Command:
-    """`--kubernetes-version`, `--feature-gates`, `--process-zone`: by which rules verdicts are."""
+    """By which rules verdicts are: version, gates, the process's zone and flags."""
     version = click.option(
         "--kubernetes-version",
         metavar="V",
@@ -86,7 +90,23 @@ def rules_options(command: _Command) -> _Command:
         metavar="ZONE",
         help="Time zone of the controller manager, for schedules without one.  [default: UTC]",
     )
-    return version(gates(zone(command)))
+    flags = click.option(
+        "--controller-flags",
+        metavar="FLAGS",
+        help="The controller manager's flags, in place of those that the trace has; --kube-api-qps "
+        "and --kube-api-burst decide what counts as late.",
+    )
+    return version(gates(zone(flags(command))))
+
+
+def asked_rules(options: Mapping[str, Any]) -> AskedRules:
+    """What the options of `rules_options` say."""
+    return AskedRules.of(
+        parse_version(options["kubernetes_version"]),
+        parse_feature_gates(options["feature_gates"]),
+        options["process_zone"],
+        parse_flags(options["controller_flags"]),
+    )
 
 
 def range_options(command: _Command) -> _Command:

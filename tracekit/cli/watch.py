@@ -21,7 +21,7 @@ from rich.table import Table
 from tracekit.cli.completion import complete_trace
 from tracekit.cli.connecting import connection_options, take_connection
 from tracekit.cli.talk import tell
-from tracekit.cli.trace_options import rules_options, tell_warnings
+from tracekit.cli.trace_options import parse_flags, rules_options, tell_warnings
 from tracekit.cli.units import DURATION
 from tracekit.errors import UsageError
 from tracekit.foreign import for_terminal
@@ -92,6 +92,7 @@ def watch(
     kubernetes_version: str | None,
     feature_gates: str | None,
     process_zone: str | None,
+    controller_flags: str | None,
     output: str,
     **connection: Any,
 ) -> int:
@@ -103,7 +104,7 @@ def watch(
     --event each is an Event of its object, too, in the cluster that the options name as kubectl
     has them.
     """
-    follower = Follower(Path(trace))
+    follower = Follower(Path(trace), parse_flags(controller_flags))
     posts = Webhook(webhook) if webhook is not None else None
     era = resolve_era(TraceReader(follower.trace), kubernetes_version, feature_gates, process_zone)
     tell_warnings(era)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tracekit.verdict import ACTIONS, Judgement, Verdict, time_order
@@ -89,11 +89,6 @@ class DiffReport:
             [judgement for judgement in self.judgements if wanted(judgement)],
             [key for key in self.jobs if jobs(key)],
         )
-
-    def add(self, judgements: Iterable[Judgement]) -> None:
-        """Take in what was found about other controllers."""
-        self.judgements += judgements
-        self.sort()
 
     def sort(self) -> None:
         """Bring what is kept into the order of time."""

@@ -26,7 +26,7 @@ def diff_groups(
     seen: Callable[[KeyJudgement], None] = lambda _: None,
     again: Callable[[Settled], Settled] = lambda found: found,
 ) -> DiffReport:
-    """Judge every Job of the groups; `seen` gets each key's replay, not yet judged for lateness.
+    """Judge every Job of the groups, not by time; `seen` gets each key's replay before the sweep.
 
     `again` searches the Jobs once more that the others contradict (`upheld`).
     """
@@ -39,7 +39,6 @@ def diff_groups(
         sweep.add(judged.timing)
     found = again(sweep.settled(run_context))
     report.judgements = [*map(found.of, report.judgements), *found.missing]
-    report.sort()
     return report
 
 

@@ -187,8 +187,10 @@ class Engine:
         if "job" in controllers:
             report.jobs += jobs.jobs
             report.judgements += jobs.judgements
-        report.add(j for j in self._of_others if j.controller in controllers)
-        report.judgements = [self._as_recorded(judgement) for judgement in report.judgements]
+        report.judgements += [j for j in self._of_others if j.controller in controllers]
+        with collecting_rarely():
+            report.judgements = [self._as_recorded(judgement) for judgement in report.judgements]
+            report.sort()
 
     def _as_recorded(self, judgement: Judgement) -> Judgement:
         """The judgement, as far as the record can tell."""

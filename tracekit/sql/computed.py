@@ -7,12 +7,12 @@ from: the trace's content, the rules, the code. Nothing that a trace brings alon
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from tracekit.eras.asked import AskedRules
 from tracekit.judging.kept import verdicts_key
 from tracekit.judging.verdict_table import VERDICT_SCHEMA, KeptVerdicts, load_verdicts
 from tracekit.sql.catalog import COMPUTED, definition, parts_for
@@ -69,31 +69,16 @@ if TYPE_CHECKING:
     from tracekit.trace.reading.reader import TraceReader
 
 
-@dataclass(frozen=True, slots=True)
-class ReplayOptions:
-    """What the user says where the trace does not."""
-
-    kubernetes_version: str | None = None
-    feature_gates: Mapping[str, bool] = field(default_factory=dict)
-    process_zone: str | None = None
-
-    @property
-    def gates_text(self) -> str | None:
-        """The gates as a command line has them."""
-        settings = (f"{name}={str(on).lower()}" for name, on in sorted(self.feature_gates.items()))
-        return ",".join(settings) or None
-
-
-def era_of(reader: TraceReader, options: ReplayOptions) -> Era:
+def era_of(reader: TraceReader, asked: AskedRules) -> Era:
     """The rules that the trace is judged by."""
     from tracekit.judging.judged import resolve_era  # noqa: PLC0415 - the engine is slow to import
 
-    return resolve_era(reader, options.kubernetes_version, options.gates_text, options.process_zone)
+    return resolve_era(reader, *asked.era)
 
 
 def verdicts(
     source: Source,
-    options: ReplayOptions,
+    asked: AskedRules,
     before_judging: Callable[[int], None] | None = None,
 ) -> KeptVerdicts | pa.Table | None:
     """Every judgement of the trace, from the cache if it was judged before.
@@ -109,11 +94,9 @@ def verdicts(
     from tracekit.trace.reading.reader import TraceReader  # noqa: PLC0415 - with the engine
 
     reader = TraceReader(snapshot)
-    era = era_of(reader, options)
+    era = era_of(reader, asked)
     source.warnings = era.warnings
-    key = verdicts_key(
-        snapshot, options.kubernetes_version, options.gates_text, options.process_zone
-    )
+    key = verdicts_key(snapshot, *asked.era)
     known = load_verdicts(key)
     if known is not None:
         return known
@@ -134,23 +117,23 @@ def named(table: pa.Table, name: str) -> pa.Table:
 
 
 def cron_ticks(
-    connection: duckdb.DuckDBPyConnection, source: Source, options: ReplayOptions
+    connection: duckdb.DuckDBPyConnection, source: Source, asked: AskedRules
 ) -> pa.Table:
     """Every due time of every CronJob of the trace, and what became of it."""
     from tracekit.sql.ticks import ticks_of  # noqa: PLC0415 - the engine is slow to import
 
     header = source.header
-    zone = options.process_zone or str(header.scope.get("process_zone") or "UTC")
-    version = options.kubernetes_version or header.kubernetes_version
+    zone = asked.process_zone or str(header.scope.get("process_zone") or "UTC")
+    version = asked.kubernetes_version or header.kubernetes_version
     return ticks_of(connection, source.name, version, zone)
 
 
 def schedule_notes(
-    connection: duckdb.DuckDBPyConnection, source: Source, options: ReplayOptions
+    connection: duckdb.DuckDBPyConnection, source: Source, asked: AskedRules
 ) -> pa.Table:
     """What `cron lint` says of the schedule of every CronJob of the trace."""
     from tracekit.sql.schedule_notes import notes_of_trace  # noqa: PLC0415 - its readers are slow to import
 
     header = source.header
-    version = options.kubernetes_version or header.kubernetes_version
-    return notes_of_trace(connection, source.name, version, options.process_zone)
+    version = asked.kubernetes_version or header.kubernetes_version
+    return notes_of_trace(connection, source.name, version, asked.process_zone)

@@ -17,7 +17,6 @@ from tracekit.findings.facts import COLUMNS, STREAMS, Facts, Gap, facts_of
 from tracekit.findings.model import Finding
 from tracekit.sql.computed import era_of
 from tracekit.sql.session import Session
-from tracekit.trace.reading.reader import TraceReader
 from tracekit.verdict import Judgement, ObjectRef, Verdict
 
 _BATCH = 4096
@@ -121,7 +120,7 @@ def _generation(session: Session) -> Generation:
         return Generation.GEN3
     source = session.sources[0]
     try:
-        era = era_of(TraceReader(source.path, on_damage="skip"), session.rules)
+        era = era_of(source.reader(), session.rules)
     except TracekitError:
         return Generation.GEN3
     return CronJobEra.of(era).generation

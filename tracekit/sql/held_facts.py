@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 
 import pyarrow as pa
 
+from tracekit.eras.asked import AskedRules
 from tracekit.eras.cronjob import CronJobEra
 from tracekit.eras.era import Era
 from tracekit.findings.facts import COLUMNS, Facts, Gap, Row, facts_of
@@ -47,9 +48,8 @@ def _ticks(reader: TraceReader, era: Era, rows: Iterable[Row]) -> Sequence[Row]:
         return ()
     with TemporaryDirectory(prefix="tracekit-") as folder:
         _write(reader, Path(folder))
-        session = Session(
-            [folder], kubernetes_version=str(era.version), process_zone=era.process_zone
-        )
+        rules = AskedRules(str(era.version), process_zone=era.process_zone)
+        session = Session([folder], rules=rules)
         try:
             return ticks_of(session)
         finally:

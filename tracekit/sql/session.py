@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pyarrow as pa
 
+from tracekit.eras.asked import AskedRules
 from tracekit.judging.verdict_table import KeptVerdicts, tables_of
 from tracekit.sql import computed
 from tracekit.sql.catalog import (
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     from pyarrow.dataset import Dataset
 
 #: Gives the verdicts of some traces, of each a table.
-JudgedBy = Callable[[Sequence[Source], computed.ReplayOptions], list[pa.Table]]
+JudgedBy = Callable[[Sequence[Source], AskedRules], list[pa.Table]]
 
 _COMPUTED_NAMES = re.compile(r"\b(" + "|".join(COMPUTED) + r")\b", re.IGNORECASE)
 #: Up to so many a shared view costs as much to compute as to bind twice or thrice.
@@ -68,9 +69,7 @@ class Session:
         traces: Sequence[str | Path],
         *,
         write: bool = False,
-        kubernetes_version: str | None = None,
-        feature_gates: Mapping[str, bool] | None = None,
-        process_zone: str | None = None,
+        rules: AskedRules | None = None,
         before_judging: Callable[[int], None] | None = None,
         held: Mapping[str, pa.Table] | None = None,
         chosen: Chosen = EVERYTHING,
@@ -79,23 +78,23 @@ class Session:
     ) -> None:
         """`write` lifts the restriction to reading these traces' files.
 
-        `kubernetes_version`, `feature_gates` and `process_zone` are for the computed views, where
-        the traces do not say them. `before_judging` is called with the observations of a trace that
-        has to be judged for a query. `held` are rows in memory, by the name of their trace, with
-        all columns of one: a part of a trace answers what is asked about that part alone. `chosen`:
-        the part that all answers are about. `judged_by` gives the verdicts of traces; None: this
-        process judges. Without rows only verdicts can be asked for, and no trace is opened.
+        `rules` are for the computed views, where the traces do not say them. `before_judging` is
+        called with the observations of a trace that has to be judged for a query. `held` are rows
+        in memory, by the name of their trace, with all columns of one: a part of a trace answers
+        what is asked about that part alone. `chosen`: the part that all answers are about.
+        `judged_by` gives the verdicts of traces; None: this process judges. Without rows only
+        verdicts can be asked for, and no trace is opened.
         """
-        self.sources: list[Source] = find_sources(traces, chosen, opened=with_rows)
+        #: What the user said of the rules to judge by.
+        self.rules = rules or AskedRules()
+        flags = self.rules.controller_flags
+        self.sources = find_sources(traces, chosen, opened=with_rows, controller_flags=flags)
         self._chosen = chosen
         self._judged_by = judged_by
         self._with_rows = with_rows
         self._write = write
         self._held = dict(held or {})
         self._before_judging = before_judging
-        self._replay = computed.ReplayOptions(
-            kubernetes_version, dict(feature_gates or {}), process_zone
-        )
         self._computed: set[str] = set()
         #: Verdicts that are not held in memory, by their traces.
         self._kept: dict[str, Dataset] = {}
@@ -151,11 +150,6 @@ class Session:
     def is_damaged(self) -> bool:
         """Whether anything of the traces could not be believed or has lost its end."""
         return any(source.is_damaged for source in self.sources)
-
-    @property
-    def rules(self) -> computed.ReplayOptions:
-        """What the user said of the rules to judge by."""
-        return self._replay
 
     @property
     def end_ns(self) -> int:
@@ -262,16 +256,16 @@ class Session:
     def _rows_of(self, table: str) -> Iterator[pa.Table]:
         compute = computed.cron_ticks if table == "_cron_ticks" else computed.schedule_notes
         for source in self.sources:
-            yield compute(self.connection, source, self._replay)
+            yield compute(self.connection, source, self.rules)
 
     def _verdicts(self) -> Iterator[pa.Table]:
         """The verdicts to hold in memory; those that are many are asked where they are kept."""
         if self._judged_by is not None:
-            for rows in self._judged_by(self.sources, self._replay):
+            for rows in self._judged_by(self.sources, self.rules):
                 yield self._chosen.of_verdicts(rows)
             return
         for source in self.sources:
-            found = computed.verdicts(source, self._replay, self._before_judging)
+            found = computed.verdicts(source, self.rules, self._before_judging)
             if found is None:
                 continue
             if isinstance(found, KeptVerdicts) and found.are_many and not self._chosen.is_part:

@@ -15,6 +15,7 @@ from tracekit.errors import TraceFormatError
 from tracekit.sql.chosen import EVERYTHING, Chosen
 from tracekit.trace.format.model import HEADER_NAME, TraceHeader
 from tracekit.trace.reading.files import SegmentFile
+from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.reading.snapshot import Snapshot, open_snapshot
 from tracekit.trace.stores.place import is_url, known_copy, local_trace
 from tracekit.trace.stores.stamps import named_traces
@@ -38,6 +39,11 @@ class Source:
     notes: list[str] = field(default_factory=list)
     #: What there is to know about the rules that it was judged by.
     warnings: tuple[str, ...] = ()
+
+    def reader(self) -> TraceReader:
+        """A reader of its own, past what is damaged."""
+        flags = self.header.controller_flags if self.snapshot is not None else None
+        return TraceReader(self.path, on_damage="skip", controller_flags=flags)
 
     @property
     def header(self) -> TraceHeader:
@@ -64,12 +70,17 @@ class Source:
 
 
 def find_sources(
-    words: Sequence[str | Path], chosen: Chosen = EVERYTHING, *, opened: bool = True
+    words: Sequence[str | Path],
+    chosen: Chosen = EVERYTHING,
+    *,
+    opened: bool = True,
+    controller_flags: tuple[str, ...] | None = None,
 ) -> list[Source]:
     """The traces that the words name, each once, in that order.
 
     One among several whose header cannot be read has no files, and a problem that names it. Those
     of which nothing is chosen are not opened, and none is if their rows are not wanted.
+    `controller_flags` stand in for those of the headers.
     """
     traces: dict[Path, str] = {}
     for word in words:
@@ -86,7 +97,7 @@ def find_sources(
             continue
         path = local_trace(trace)
         try:
-            sources.append(Source(name, trace, path, _open(path, chosen)))
+            sources.append(Source(name, trace, path, _open(path, chosen, controller_flags)))
         except TraceFormatError as error:
             if not (path / HEADER_NAME).is_file():
                 raise  # no trace at all: a slip in the command, not damage
@@ -116,8 +127,8 @@ def _names(paths: Sequence[Path]) -> dict[Path, str]:
     return names
 
 
-def _open(path: Path, chosen: Chosen) -> Snapshot:
-    snapshot = open_snapshot(path)
+def _open(path: Path, chosen: Chosen, controller_flags: tuple[str, ...] | None) -> Snapshot:
+    snapshot = open_snapshot(path).with_flags(controller_flags)
     if not chosen.is_part:  # else what is chosen is verified as it is read
         # Before DuckDB reads any of it: it knows nothing of checksums.
         snapshot.verify(decode=False)

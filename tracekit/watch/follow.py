@@ -7,6 +7,7 @@ lives.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -31,9 +32,14 @@ _ROWS_MAX = 20_000
 class Follower:
     """Hands out each row of a growing trace once, in order of arrival."""
 
-    def __init__(self, path: Path) -> None:
-        """Raises `TraceFormatError` for what is neither a trace nor a folder of some."""
+    def __init__(self, path: Path, controller_flags: tuple[str, ...] | None = None) -> None:
+        """`controller_flags` stand in for those of the headers.
+
+        Raises:
+            TraceFormatError: This is neither a trace nor a folder of some.
+        """
         self._path = path
+        self._flags = controller_flags
         self._trace = self._newest()
         self._next_seq = 0
         self._missing = 0
@@ -47,7 +53,8 @@ class Follower:
 
     def header(self) -> TraceHeader:
         """What the trace says of itself by now."""
-        return read_header(self._trace)
+        header = read_header(self._trace)
+        return header if self._flags is None else replace(header, controller_flags=self._flags)
 
     def rotated(self) -> bool:
         """Whether a newer trace has begun; if so, it is followed from its first row on."""

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from tests.support.traces import TRACES, import_log
 from tracekit.cli.main import cli, main
+from tracekit.eras.asked import AskedRules
 from tracekit.errors import UsageError
 from tracekit.sql.session import Session
 from tracekit.trace.format.header import read_header, write_header
@@ -189,7 +190,7 @@ def test_the_view_of_cronjobs_has_the_notes_of_explain(tmp_path: Path) -> None:
     assert noted["allow"] == []
     words = ["explain", str(trace), "t-cronjobs/bad", "-o", "json"]
     assert json.loads(CliRunner().invoke(cli, words).stdout)["schedule_notes"] == noted["bad"]
-    old = Session([trace], kubernetes_version="v1.21.14")
+    old = Session([trace], rules=AskedRules("v1.21.14"))
     assert "time-zone" in {n["name"] for row in old.table(ask).to_pylist() for n in row["notes"]}
 
 

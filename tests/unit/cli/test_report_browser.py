@@ -12,6 +12,7 @@ import pytest
 
 from tests.sql.conftest import session_of, trace_path  # noqa: F401 - fixtures
 from tests.sql.test_session import HOSTILE
+from tracekit.eras.asked import AskedRules
 from tracekit.report.html.data import PHASES, report_data
 from tracekit.report.html.page import report_page
 from tracekit.sql.session import Session
@@ -434,7 +435,7 @@ def test_a_cronjob_and_a_what_if_can_be_reported_on(
     assert [cron["name"] for cron in data["crons"]] == ["hangs"]
     assert {job["cronjob"] for job in data["jobs"]} == {"hangs"}
     assert {"TK304"} <= {finding["id"] for finding in data["findings"]}
-    other = Session([trace_path("v1.36.3-troubles")], kubernetes_version="v1.30.14")
+    other = Session([trace_path("v1.36.3-troubles")], rules=AskedRules("v1.30.14"))
     data = report_data(other)
     open_page(browser, data, tmp_path)
     assert "by the rules of v1.30.14" in browser.find_element(By.ID, "subtitle").text

@@ -18,7 +18,6 @@ from tracekit.report.account_others import add_judgements, add_restarts
 from tracekit.report.conclusion import job_conclusions
 from tracekit.sql.computed import era_of
 from tracekit.sql.session import Session
-from tracekit.trace.reading.reader import TraceReader
 from tracekit.verdict import Judgement
 
 #: So many Jobs get an account, and so many steps are in all of them together.
@@ -73,7 +72,7 @@ class Accounts:
             if judgement.object.kind != "Job":
                 name = judgement.subject
             about.setdefault((judgement.object.namespace, name), []).append(judgement)
-        reader = TraceReader(session.sources[0].path, on_damage="skip")
+        reader = session.sources[0].reader()
         around = run_context_of(reader).watching("jobs", "pods")
         try:
             rules = JobRules.of(era_of(reader, session.rules))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
@@ -47,9 +46,7 @@ class TraceReader:
         controller_flags: tuple[str, ...] | None = None,
     ) -> None:
         snapshot = path if isinstance(path, Snapshot) else open_snapshot(local_trace(path))
-        if controller_flags is not None:
-            header = replace(snapshot.header, controller_flags=controller_flags)
-            snapshot = replace(snapshot, header=header)
+        snapshot = snapshot.with_flags(controller_flags)
         self.path = snapshot.path
         self.header = snapshot.header
         if on_damage == "skip":

@@ -8,7 +8,7 @@ new one; so rows count as lost only when a second listing shows the very same fi
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tracekit.errors import TraceFormatError
@@ -53,6 +53,12 @@ class Snapshot:
     def word(self) -> str:
         """What names the trace on any machine that can read it."""
         return self.origin.url if self.origin is not None else str(self.path)
+
+    def with_flags(self, controller_flags: tuple[str, ...] | None) -> Snapshot:
+        """The same, with these flags of the controller manager in its header; None: as it is."""
+        if controller_flags is None:
+            return self
+        return replace(self, header=replace(self.header, controller_flags=controller_flags))
 
     def verify(self, *, decode: bool = True) -> None:
         """Read all files to their end; those that prove damaged become losses.

@@ -1,0 +1,34 @@
+"""What the user says of the rules to judge by, where the trace does not say it or is mistaken."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class AskedRules:
+    """As a command line has them; None: what the trace says or shows."""
+
+    kubernetes_version: str | None = None
+    feature_gates: str | None = None
+    process_zone: str | None = None
+    #: The controller manager's, one word each.
+    controller_flags: tuple[str, ...] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        kubernetes_version: str | None,
+        feature_gates: Mapping[str, bool] | None,
+        process_zone: str | None,
+        controller_flags: tuple[str, ...] | None = None,
+    ) -> AskedRules:
+        """The same rules for the same gates, in whatever order they are named."""
+        gates = (f"{name}={str(on).lower()}" for name, on in sorted((feature_gates or {}).items()))
+        return cls(kubernetes_version, ",".join(gates) or None, process_zone, controller_flags)
+
+    @property
+    def era(self) -> tuple[str | None, str | None, str | None]:
+        """What an era follows from, beside the trace: version, gates, the process's zone."""
+        return self.kubernetes_version, self.feature_gates, self.process_zone
