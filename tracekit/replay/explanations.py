@@ -96,7 +96,7 @@ class CutSearch(Attempts):
                     yield assume._replace(cuts_off=True, until_index=until_index)
         if refusals[-1] and effort is not Effort.CUTS:
             yield from self._refused_midway(state.index)
-        for unseen in self._unseen(at_ns):
+        for unseen in self._unseen(state.index):
             for refused in refusals:
                 yield unseen._replace(refusals=refused)
                 for until_index in self.facts.ends_within(write) if ends else ():
@@ -108,8 +108,11 @@ class CutSearch(Attempts):
         for index in range(last - 1, state.index, -1):
             yield Assumptions(refusals[-1], refused_writes=True, until_index=index)
 
-    def _unseen(self, at_ns: int) -> Iterator[Assumptions]:
-        """What of a sync of that time the record may not show, because of one of its streams."""
+    def _unseen(self, index: int) -> Iterator[Assumptions]:
+        """What of a sync the record may not show, because of one of its streams; who was in it."""
+        at_ns = self.history.writes[index].recv_ns
+        if self.facts.released_within(index):
+            yield Assumptions(released=True)
         if self.facts.unseen_writes(at_ns) is not None:
             yield Assumptions(unseen_after=self.facts.unseen_after(at_ns))
         if self.facts.unseen_status(at_ns) is not None:

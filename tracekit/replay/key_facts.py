@@ -15,6 +15,7 @@ from tracekit.replay.handlers import PodHandlers
 from tracekit.replay.history import History, Revision, Write, WriteKind
 from tracekit.replay.recorded_api import Assumptions, RecordedApi
 from tracekit.replay.run_context import Outage, RunContext
+from tracekit.replay.unsigned import unsigned
 from tracekit.verdict import Assumption, Reason
 
 #: What the controller's Events, and an audit log, call it.
@@ -190,6 +191,16 @@ class KeyFacts:
         if write.actor is not None and write.actor.controller is not None:
             return write.actor.controller == COMPONENT
         return write.pod is not None and write.pod.view.name in self._deleted_by_event
+
+    def released_by_nobody(self, write: Write) -> bool:
+        """Whether nothing tells who took this pod's owner reference off."""
+        return write.kind is WriteKind.POD_RELEASE and unsigned(self.history, write) is not None
+
+    def released_within(self, index: int) -> bool:
+        """Whether that is so of a pod before the status write of a sync that writes this first."""
+        position = bisect_left(self._status_indexes, index)
+        until = [*self._status_indexes[position : position + 1], len(self.history.writes)][0]
+        return any(self.released_by_nobody(w) for w in self.history.writes[index + 1 : until])
 
     def deleted_again(self, write: Write) -> bool:
         """Whether the controller's Event is of so much later that it tells of a second DELETE.
