@@ -198,9 +198,8 @@ class KeyFacts:
 
     def released_within(self, index: int) -> bool:
         """Whether that is so of a pod before the status write of a sync that writes this first."""
-        position = bisect_left(self._status_indexes, index)
-        until = [*self._status_indexes[position : position + 1], len(self.history.writes)][0]
-        return any(self.released_by_nobody(w) for w in self.history.writes[index + 1 : until])
+        following = self.history.writes[index + 1 : self._next_status(index)]
+        return any(map(self.released_by_nobody, following))
 
     def deleted_again(self, write: Write) -> bool:
         """Whether the controller's Event is of so much later that it tells of a second DELETE.
@@ -299,10 +298,14 @@ class KeyFacts:
         return None
 
     def _within(self, index: int) -> tuple[int, int]:
-        writes, at_ns = self.history.writes, self.history.writes[index].recv_ns
+        writes, until = self.history.writes, self._next_status(index)
+        at_ns = writes[index].recv_ns
+        return at_ns, max(at_ns, writes[until].recv_ns) if until < len(writes) else at_ns
+
+    def _next_status(self, index: int) -> int:
+        """Index of the first status write from there on, or past the end."""
         position = bisect_left(self._status_indexes, index)
-        status = self._status_indexes[position : position + 1]
-        return at_ns, max([at_ns, *(writes[index].recv_ns for index in status)])
+        return next(iter(self._status_indexes[position : position + 1]), len(self.history.writes))
 
     def next_refusal_ns(self, after_ns: int) -> int | None:
         """When, after that, creations may have been refused again; None if never."""
@@ -465,11 +468,8 @@ class KeyFacts:
         """
         if self.follows(write, outage):
             return False
-        writes = self.history.writes
-        position = bisect_left(self._status_indexes, write.index)
-        until = next(iter(self._status_indexes[position : position + 1]), len(writes))
         last = write
-        for later in writes[write.index : until]:
+        for later in self.history.writes[write.index : self._next_status(write.index)]:
             if self.follows(later, outage):
                 break
             last = later
