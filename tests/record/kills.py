@@ -146,6 +146,8 @@ def _readable(trace: Path, result: KillResult) -> list[tuple[int, str]]:
 
 def _catch_up(trace: Path, kubeconfig: str, cluster: FakeCluster, result: KillResult) -> None:
     process = recorder(trace, kubeconfig, "--append", "--flush-interval", "50ms")
+    if not _wait_for_rows(trace, result.rows, process):  # all may be there from the one before
+        result.violations.append("the last recorder wrote nothing")
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and not _is_caught_up(trace, cluster):
         time.sleep(0.1)
