@@ -15,14 +15,15 @@ from tracekit.cli.many import ask_crew, of_that_time, tell_troubles
 from tracekit.cli.replay_many import OUTPUTS, ReplayQuestion, write_many
 from tracekit.cli.talk import tell_judging
 from tracekit.cli.trace_options import (
+    RULES,
+    asked_rules,
     namespace_option,
-    parse_flags,
-    parse_version,
     range_options,
     range_within,
     rules_options,
     tell_warnings,
 )
+from tracekit.eras.asked import AskedRules
 from tracekit.errors import UsageError
 from tracekit.judging.judged import Asked, Judge, check_controllers, resolve_era
 from tracekit.judging.kept import verdicts_key
@@ -87,7 +88,8 @@ def replay(traces: tuple[str, ...], **values: Any) -> int:
     shown of it.
     """
     times = {name: values.pop(name) for name in ("since", "from_text", "to_text")}
-    options = _Options(**values, times=times)
+    rules = asked_rules({name: values.pop(name) for name in RULES})
+    options = _Options(**values, times=times, rules=rules)
     if not options.diff and (options.output in CI_FORMATS or options.baseline):
         raise UsageError("-o junit, -o sarif and --baseline are about verdicts: add --diff")
     found = [named for word in traces for named in named_traces(word)]
@@ -103,10 +105,7 @@ class _Options:
     job: str | None
     controllers: str | None
     min_actions: int
-    kubernetes_version: str | None
-    process_zone: str | None
-    feature_gates: str | None
-    controller_flags: str | None
+    rules: AskedRules
     output: str
     around_damage: bool
     baseline: str | None
@@ -127,14 +126,11 @@ class _Options:
 def _one(trace: str, options: _Options) -> int:
     """Replay one trace."""
     on_damage: Literal["raise", "skip"] = "skip" if options.around_damage else "raise"
-    reader = TraceReader(
-        trace, on_damage=on_damage, controller_flags=parse_flags(options.controller_flags)
-    )
+    flags = options.rules.controller_flags
+    reader = TraceReader(trace, on_damage=on_damage, controller_flags=flags)
     for problem in reader.problems:
         click.echo(f"tracekit: {problem}", err=True)
-    asked_rules = (options.kubernetes_version, options.feature_gates, options.process_zone)
-    rules = (parse_version(options.kubernetes_version), *asked_rules[1:])
-    key = verdicts_key(reader.snapshot, *rules)
+    key = verdicts_key(reader.snapshot, *options.rules.era)
     tells = tell_judging if options.job or options.namespace else None
     place = parts_of(options.parts, options.scheduler)
     with crew_of(options.processes, options.scheduler, reader.rows) as crew:
@@ -142,7 +138,7 @@ def _one(trace: str, options: _Options) -> int:
             from tracekit.judging.pieces import ready  # noqa: PLC0415 - slow to import
 
             crew.begin(ready)  # it takes longer than to see by which rules to judge
-        era = resolve_era(reader, *asked_rules)
+        era = resolve_era(reader, *options.rules.era)
         tell_warnings(era)
         judge = Judge(reader, era, kept_as=key, before_judging=tells, crew=crew, parts=place)
         within = range_within(lambda: judge.run_context.end_ns, **options.times)
@@ -180,10 +176,7 @@ def _many(traces: list[str], options: _Options) -> int:
     traces, within = of_that_time(traces, options.times)
     names = options.named_controllers
     question = ReplayQuestion(
-        parse_version(options.kubernetes_version),
-        options.feature_gates,
-        options.process_zone,
-        parse_flags(options.controller_flags),
+        options.rules,
         options.namespace,
         None if names is None else check_controllers(names),
         within,

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Final, Literal, TextIO
 import pyarrow as pa
 
 from tracekit.cli.many import Document, without
+from tracekit.eras.asked import AskedRules
 from tracekit.errors import UsageError
 from tracekit.judging.judged import Asked, Judge, resolve_era
 from tracekit.judging.kept import verdicts_key
@@ -28,10 +29,7 @@ class ReplayQuestion:
 
     run: ClassVar[str] = "replay"
 
-    kubernetes_version: str | None
-    feature_gates: str | None
-    process_zone: str | None
-    controller_flags: tuple[str, ...] | None
+    rules: AskedRules
     namespace: str | None
     controllers: tuple[str, ...] | None
     within: TimeRange
@@ -43,10 +41,10 @@ class ReplayQuestion:
         if self.namespace is not None and lacks_namespace(word, self.namespace):
             return without(self.namespace)
         on_damage: Literal["raise", "skip"] = "skip" if self.around_damage else "raise"
-        reader = TraceReader(word, on_damage=on_damage, controller_flags=self.controller_flags)
-        rules = (self.kubernetes_version, self.feature_gates, self.process_zone)
-        era = resolve_era(reader, *rules)
-        judge = Judge(reader, era, kept_as=verdicts_key(reader.snapshot, *rules))
+        flags = self.rules.controller_flags
+        reader = TraceReader(word, on_damage=on_damage, controller_flags=flags)
+        era = resolve_era(reader, *self.rules.era)
+        judge = Judge(reader, era, kept_as=verdicts_key(reader.snapshot, *self.rules.era))
         controllers = None if self.controllers is None else list(self.controllers)
         if self.namespace is not None and self.namespace not in judge.objects.namespaces:
             return without(self.namespace)

@@ -18,6 +18,7 @@ from tracekit.errors import UsageError
 from tracekit.moments import TimeRange, time_range
 
 __all__ = [
+    "RULES",
     "absolute",
     "asked_rules",
     "namespace_option",
@@ -97,6 +98,10 @@ def rules_options(command: _Command) -> _Command:
         "and --kube-api-burst decide what counts as late.",
     )
     return version(gates(zone(flags(command))))
+
+
+#: What `rules_options` adds.
+RULES = ("kubernetes_version", "feature_gates", "process_zone", "controller_flags")
 
 
 def asked_rules(options: Mapping[str, Any]) -> AskedRules:

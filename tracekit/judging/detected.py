@@ -57,10 +57,10 @@ def _known_facts(
     found = _KNOWN.get((content, types)) if content is not None else None
     if found is None:
         found = tuple(_facts(reader, types, most, kinds))
-    if content is not None:
-        if len(_KNOWN) >= _KNOWN_MAX:
-            _KNOWN.clear()
-        _KNOWN[content, types] = found
+        if content is not None:
+            if len(_KNOWN) >= _KNOWN_MAX:
+                _KNOWN.clear()
+            _KNOWN[content, types] = found
     return found
 
 

@@ -6,6 +6,7 @@ defaultSpamBurst, defaultSpamQPS) and event.go (maxQueuedEvents, DropIfChannelFu
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from tracekit.kube.timestamps import NS_PER_S
@@ -21,3 +22,22 @@ SPAM_REFILL_NS: Final = 300 * NS_PER_S
 #: Events about calls that were refused: their messages end in the server's words (Upstream:
 #: pkg/controller/controller_utils.go).
 REFUSED_CALLS: Final = ("FailedCreate", "FailedDelete")
+
+
+@dataclass(slots=True)
+class SpamBucket:
+    """What the spam filter still lets pass of one object; a full bucket is that of a new one."""
+
+    at_ns: int
+    tokens_ns: int = SPAM_BURST * SPAM_REFILL_NS  # in units of the time that earns one
+
+    def left_at(self, now_ns: int) -> int:
+        """How many Events may pass now."""
+        earned_ns = self.tokens_ns + now_ns - self.at_ns
+        self.tokens_ns = min(earned_ns, SPAM_BURST * SPAM_REFILL_NS)
+        self.at_ns = now_ns
+        return self.tokens_ns // SPAM_REFILL_NS
+
+    def spend(self, events: int) -> None:
+        """Let so many pass."""
+        self.tokens_ns = max(0, self.tokens_ns - events * SPAM_REFILL_NS)

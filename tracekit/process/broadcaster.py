@@ -17,7 +17,7 @@ from tracekit.cluster.api_server import ApiServer
 from tracekit.cluster.statuses import time_text
 from tracekit.cluster.store import Raw
 from tracekit.kube.cronjob_views import CronJobView
-from tracekit.kube.events import COMBINED, MAX_QUEUED, SPAM_BURST, SPAM_REFILL_NS
+from tracekit.kube.events import COMBINED, MAX_QUEUED, SpamBucket
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.kube.views import JobView
 from tracekit.process.client import Calls, Client
@@ -64,12 +64,6 @@ class _Known:
     first_ns: int
 
 
-@dataclass(slots=True)
-class _Spam:
-    tokens_ns: int  # tokens in store, in units of the time that earns one
-    at_ns: int
-
-
 class Broadcaster:
     """The Events of one controller (`component`)."""
 
@@ -83,7 +77,7 @@ class Broadcaster:
         self._last_ns = 0
         self._aggregates: dict[tuple[object, ...], _Aggregate] = {}
         self._known: dict[tuple[object, ...], _Known] = {}
-        self._spam: dict[tuple[object, ...], _Spam] = {}
+        self._spam: dict[tuple[object, ...], SpamBucket] = {}
 
     def record(self, about: Reference, event_type: str, reason: str, message: str) -> None:
         """Take an Event; nobody waits for it."""
@@ -137,12 +131,10 @@ class Broadcaster:
         about = told.about
         key = (about.kind, about.namespace, about.name, about.uid)
         now_ns = self._life.now_ns
-        spam = self._spam.setdefault(key, _Spam(SPAM_BURST * SPAM_REFILL_NS, now_ns))
-        spam.tokens_ns = min(spam.tokens_ns + now_ns - spam.at_ns, SPAM_BURST * SPAM_REFILL_NS)
-        spam.at_ns = now_ns
-        if spam.tokens_ns < SPAM_REFILL_NS:
+        bucket = self._spam.setdefault(key, SpamBucket(now_ns))
+        if not bucket.left_at(now_ns):
             return True
-        spam.tokens_ns -= SPAM_REFILL_NS
+        bucket.spend(1)
         return False
 
     def _create(self, told: _Told, message: str, known: _Known) -> bool:

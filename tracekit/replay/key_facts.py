@@ -8,7 +8,7 @@ from itertools import accumulate
 
 from tracekit.controllers.job.context import Choices, SyncClock
 from tracekit.eras.job import JobRules
-from tracekit.kube.events import SPAM_BURST, SPAM_REFILL_NS
+from tracekit.kube.events import SPAM_BURST, SPAM_REFILL_NS, SpamBucket
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.kube.views import JobView
 from tracekit.replay.handlers import PodHandlers
@@ -279,7 +279,8 @@ class KeyFacts:
 
     def refusals_within(self, index: int) -> Assumption | None:
         """The same of a sync whose first write this is: its calls go on to its status write."""
-        return self.refusals(*self._within(index)) or self.untold_within(index)
+        within = self._within(index)
+        return self.refusals(*within) or self.spent(*within)
 
     def untold_within(self, index: int) -> Assumption | None:
         """Why creations of that sync may have been refused without an Event, if nothing told more.
@@ -287,8 +288,8 @@ class KeyFacts:
         The spam filter drops what a Job has to tell once it has told so much. Times need no such
         excuse: a sync that creates too little shows it.
         """
-        at_ns, until_ns = self._within(index)
-        return None if self.refusals(at_ns, until_ns) else self.spent(at_ns, until_ns)
+        within = self._within(index)
+        return None if self.refusals(*within) else self.spent(*within)
 
     def spent(self, at_ns: int, until_ns: int) -> Assumption | None:
         """When the spam filter may have dropped Events of the key's Jobs in that time."""
@@ -537,17 +538,16 @@ def _told_jobs(history: History) -> tuple[list[int], list[int]]:
 
 def _events_spent(history: History) -> Iterator[tuple[int, int]]:
     """From when to when the spam filter may have dropped Events of the key's Jobs."""
-    left: dict[str, tuple[float, int]] = {}
+    buckets: dict[str, SpamBucket] = {}
     counts: dict[str, int] = {}
     for event in history.events:
         if event.component != COMPONENT:
             continue
-        tokens, last_ns = left.get(event.involved_uid, (SPAM_BURST, event.recv_ns))
-        tokens = min(tokens + (event.recv_ns - last_ns) / SPAM_REFILL_NS, SPAM_BURST)
-        tokens = max(0, tokens - max(0, event.count - counts.get(event.name, 0)))
+        bucket = buckets.setdefault(event.involved_uid, SpamBucket(event.recv_ns))
+        bucket.left_at(event.recv_ns)
+        bucket.spend(max(0, event.count - counts.get(event.name, 0)))
         counts[event.name] = event.count
-        left[event.involved_uid] = tokens, event.recv_ns
-        if tokens < 1:
+        if not bucket.left_at(event.recv_ns):
             yield event.recv_ns - EVENT_LAG_NS, event.recv_ns + SPAM_REFILL_NS
 
 

@@ -419,8 +419,7 @@ class Session:
 
     @cached_property
     def _has_few_rows(self) -> bool:
-        files = (file for source in self.sources for file in source.files)
-        rows = sum(file.rows_in(group) for file in files for group in range(file.row_groups))
+        rows = sum(file.segment.rows for source in self.sources for file in source.files)
         return rows <= _FEW_ROWS and self._with_rows and not self._write
 
     def _make_rows(self) -> None:
