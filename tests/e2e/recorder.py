@@ -19,7 +19,7 @@ from tracekit.trace.reading.reader import TraceReader
 def command(*arguments: str) -> list[str]:
     """The argument vector of `tracekit ARGUMENTS`."""
     start = "from tracekit.cli.main import main; main()"
-    return [sys.executable, "-c", start, *arguments]
+    return [sys.executable, "-X", "faulthandler", "-c", start, *arguments]
 
 
 def tracekit(*arguments: str, status: int = 0) -> subprocess.CompletedProcess[str]:
@@ -83,6 +83,11 @@ class Recording:
     def stop(self, status: int = 0) -> str:
         """End it as Ctrl-C does and return all that it said."""
         self.process.send_signal(signal.SIGINT)
-        assert self.process.wait(60) == status, "".join(self.said)
+        try:
+            ended = self.process.wait(60)
+        except subprocess.TimeoutExpired:
+            self.process.send_signal(signal.SIGABRT)  # has it say where each of its threads is
+            ended = self.process.wait(10)
         self._reader.join(10)
+        assert ended == status, "".join(self.said)
         return "".join(self.said)

@@ -13,6 +13,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "tracekit.errors",
         "tracekit.foreign",
         "tracekit.kube",
+        "tracekit.stopping",
         "tracekit.suggest",
     ),
     ("tracekit.sim", "tracekit.moments"),

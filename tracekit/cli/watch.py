@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import threading
 import time
 from collections import deque
 from contextlib import ExitStack, contextmanager
@@ -30,6 +29,7 @@ from tracekit.judging.rolling import SETTLED_NS
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.record.credentials.options import ConnectOptions
 from tracekit.report.table import counted
+from tracekit.stopping import StopRequest
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.watch.follow import Follower
 from tracekit.watch.live import LiveJudge
@@ -172,7 +172,7 @@ class _Loop:
         self._collector: WatchCollector | None = None
         self.worst: dict[str, int] = {}
         self._latest: deque[News] = deque(maxlen=_SHOWN)
-        self._stop = threading.Event()
+        self._stop = StopRequest()
         self._due_s = 0.0
         self._lost = 0
 

@@ -30,6 +30,7 @@ from tracekit.record.streams.positions import ResumePoint
 from tracekit.record.streams.sink import RowQueue
 from tracekit.record.streams.status import StreamState, StreamStatus
 from tracekit.record.streams.watcher import Transform, Watcher, WatchPolicy
+from tracekit.stopping import StopRequest
 from tracekit.trace.format.model import TraceHeader
 from tracekit.trace.stores.rotated import new_trace_path
 from tracekit.trace.writing.writer import TraceWriter
@@ -131,7 +132,9 @@ class Recorder:
         self._session = session or {}
         self._transform = transform
         self._log_options = logs
+        #: Of this one the streams know; `_asked` is what a signal handler may set.
         self._stop = threading.Event()
+        self._asked = StopRequest()
         self._ending = Ending.INTERRUPTED
         self.queue = RowQueue()
         self.feed = TraceFeed(
@@ -247,7 +250,7 @@ class Recorder:
     def stop(self, ending: Ending = Ending.INTERRUPTED) -> None:
         """End the recording soon; may be called from a signal handler."""
         self._ending = ending
-        self._stop.set()
+        self._asked.set()
 
     def run(self, on_tick: Callable[[], None] = lambda: None) -> Outcome:
         """Record until something ends it; `on_tick` is called a few times a second."""
@@ -307,7 +310,7 @@ class Recorder:
     def _supervise(self, on_tick: Callable[[], None]) -> None:
         started_s = rotated_s = expired_s = time.monotonic()
         limits = self._limits
-        while not self._stop.wait(_TICK_S):
+        while not self._asked.wait(_TICK_S):
             now_s = time.monotonic()
             if self._nothing_works():
                 self.stop(Ending.FAILED)
