@@ -18,7 +18,7 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 #: Tasks that are done here first: for a few no process is worth its beginning.
-_FEW: Final = 6
+_FEW: Final = 3
 
 
 class Ahead:

@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from functools import cached_property
 from itertools import accumulate, chain
-from operator import sub
+from operator import gt, sub
 from typing import Any
 
 import pyarrow as pa
@@ -25,7 +25,7 @@ from tracekit.trace.format.rows import MEMORY_SCHEMA, States, column_of
 from tracekit.trace.format.texts import texts_of
 from tracekit.trace.format.typed import columns_of
 from tracekit.trace.importers.envelopes import State, typed_state
-from tracekit.trace.importers.watchdog import Seen
+from tracekit.trace.importers.watchdog import Run, Seen
 
 #: Large enough that columns are worth it, small enough that some fit into memory.
 BLOCK_BYTES = 8 * 1024 * 1024
@@ -105,18 +105,36 @@ class Block:
             #: How many lines there are.
             self.lines = int(reader.schema.metadata[_LINES])
             self._parts = [_Part(block, batch) for batch in reader]
-        #: What is to be looked at of each line; None where no state was found.
-        self.seen: list[Seen | None] = [None] * self.lines
         sizes = [0] * self.lines
         self._times = [0] * self.lines
         for part in self._parts:
-            for row, seen in enumerate(part.seen()):
-                number = part.numbers[row]
-                self.seen[number] = seen
-                self._times[number] = part.times[row]
-                sizes[number] = part.sizes[row]
+            for number, at_ns, size in zip(part.numbers, part.times, part.sizes, strict=True):
+                self._times[number] = at_ns
+                sizes[number] = size
         #: Bytes of raw text in all states before each line.
         self._sizes = list(accumulate(sizes, initial=0))
+
+    @cached_property
+    def seen(self) -> list[Seen | None]:
+        """What is to be looked at of each line; None where no state was found."""
+        seen: list[Seen | None] = [None] * self.lines
+        for part in self._parts:
+            for number, row in zip(part.numbers, part.seen(), strict=True):
+                seen[number] = row
+        return seen
+
+    def runs(self) -> list[Run] | None:
+        """The states by their streams, where every line is one and time never goes back."""
+        if sum(len(part.numbers) for part in self._parts) != self.lines:
+            return None
+        if any(map(gt, self._times, self._times[1:])):
+            return None
+        return [part.run() for part in self._parts]
+
+    @property
+    def ends_ns(self) -> tuple[int, int]:
+        """The times of the first and the last line, where every line is a state."""
+        return self._times[0], self._times[-1]
 
     @cached_property
     def texts(self) -> list[bytes]:
@@ -158,6 +176,19 @@ class _Part:
             Seen(stream, _TYPES[kind], rv, uid, name, recv_ns)
             for kind, rv, uid, name, recv_ns in zip(*told, self.times, strict=True)
         ]
+
+    def run(self) -> Run:
+        """All rows at once."""
+        types, revisions, names = map(self.batch.column, ("type", "rv", "name"))
+        watched = revisions.filter(pc.not_equal(types, RowType.LIST))
+        return Run(
+            self.stream,
+            len(types),
+            watched.to_pylist(),
+            pc.max(revisions).as_py(),
+            names.to_pylist(),
+            self.times[-1],
+        )
 
     def states(self, first: int, last: int) -> States | None:
         """The states between two lines."""

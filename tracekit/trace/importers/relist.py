@@ -33,6 +33,10 @@ class LiveObjects:
             self._live[stream] = _scan(TraceReader(writer.path), stream)
         self._listed[stream] = set()
 
+    def follows(self, stream: str) -> bool:
+        """Whether the objects of a stream are kept up to date."""
+        return stream in self._live
+
     def seen(self, stream: str, row_type: RowType, uid: str | None, seq: int) -> None:
         """A row was written."""
         live = self._live.get(stream)

@@ -112,6 +112,9 @@ class WatchImporter:
     def _block(self, block: Block, source: Source, before: int) -> None:
         """Take the lines of a block in; so many were before it."""
         watchdog, objects, streams = self._watchdog, self._objects, self.result.streams
+        if self._recognised and self._passes(block):
+            self._states(block, 0, block.lines)
+            return
         first = 0  # of the states that are looked at and not written yet
         seq = self._writer.next_seq if self._writer is not None else 0  # of line 0, were all states
         for at, seen in enumerate(block.seen):
@@ -127,6 +130,20 @@ class WatchImporter:
             objects.seen(seen.stream, seen.type, seen.uid, seq + at)
             streams[seen.stream] += 1
         self._states(block, first, block.lines)
+
+    def _passes(self, block: Block) -> bool:
+        """Advance over a block of which there is nothing to say, as nearly all are."""
+        runs = block.runs()
+        if not runs:
+            return False
+        streams = [run.stream for run in runs]
+        if any(s in self._interrupted or self._objects.follows(s) for s in streams):
+            return False
+        if not self._watchdog.passes(runs, *block.ends_ns):
+            return False
+        for run in runs:
+            self.result.streams[run.stream] += run.rows
+        return True
 
     def _states(self, block: Block, first: int, last: int) -> None:
         """Write the states in some lines, before which nothing else stands."""
