@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from msgspec.structs import replace
@@ -68,8 +68,11 @@ class FakeApi:
             answers.append(Created(Outcome.OK, name))
         return answers
 
-    def delete_pod(self, job: JobView, pod: PodView) -> Outcome:
+    def delete_pods(self, job: JobView, pods: Sequence[PodView]) -> list[Outcome]:
         del job
+        return [self._delete(pod) for pod in pods]
+
+    def _delete(self, pod: PodView) -> Outcome:
         self.log.append("delete")
         self.deleted.append(pod.name)
         answer = self.delete_answers.get(pod.name, Outcome.OK)
@@ -80,6 +83,9 @@ class FakeApi:
                 )
             )
         return answer
+
+    def remove_finalizers(self, pods: Sequence[PodView]) -> list[Outcome]:
+        return [self.remove_finalizer(pod) for pod in pods]
 
     def remove_finalizer(self, pod: PodView) -> Outcome:
         self.log.append("finalizer")

@@ -7,7 +7,7 @@ intent to a model of the API server; trace validation compares it with what was 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Protocol
@@ -107,12 +107,12 @@ class JobApi(Protocol):
         """POST one slow-start batch; the answers stand in the order of the intents."""
         ...
 
-    def delete_pod(self, job: JobView, pod: PodView) -> Outcome:
-        """DELETE a pod."""
+    def delete_pods(self, job: JobView, pods: Sequence[PodView]) -> list[Outcome]:
+        """DELETE each pod, side by side; the answers stand in the order of the pods."""
         ...
 
-    def remove_finalizer(self, pod: PodView) -> Outcome:
-        """PATCH the tracking finalizer away."""
+    def remove_finalizers(self, pods: Sequence[PodView]) -> list[Outcome]:
+        """PATCH the tracking finalizer of each pod away, side by side."""
         ...
 
     def adopt_pod(self, job: JobView, pod: PodView, *, add_finalizer: bool) -> Outcome:

@@ -46,56 +46,27 @@ class Client:
 class Calls:
     """What one goroutine asks of the API server; only a task may call these."""
 
-    __slots__ = ("_client", "_fan_from_ns", "_fan_until_ns")
+    __slots__ = ("_client",)
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._fan_from_ns: int | None = None
-        self._fan_until_ns = 0
 
     def call(self, do: Callable[[], T]) -> T:
         """One request; returns when its answer is there."""
-        self.join()
-        loop = self._client.loop
-        sent_ns = loop.now_ns + self._client.token_ns()
-        latency_ns, answer_ns = self._client.times()
-        loop.sleep_until(sent_ns + latency_ns - answer_ns)
-        answer = do()
-        loop.sleep_until(sent_ns + latency_ns)
-        return answer
+        return self.side_by_side([do])[0]
 
-    def fan_out(self, do: Callable[[], T]) -> T:
-        """One of several requests that are under way at the same time, each in its goroutine.
+    def side_by_side(self, requests: Sequence[Callable[[], T]]) -> list[T]:
+        """The requests of a batch, each in its goroutine; returns when all answers are there.
 
-        The requests of one batch come one call after the other, and `join` (or the next `call`)
-        waits for the last answer.
+        The goroutines are started at once and queue for tokens before whatever asks next.
         """
-        return self._side_by_side(do, self._sent_ns())
-
-    def fan_all(self, requests: Sequence[Callable[[], T]]) -> list[T]:
-        """All requests of a batch: their goroutines queue for tokens at once, before any other."""
-        sent_ns = [self._sent_ns() for _ in requests]
-        return [self._side_by_side(do, at) for do, at in zip(requests, sent_ns, strict=True)]
-
-    def _sent_ns(self) -> int:
-        """When the next request of the batch has its token."""
-        now_ns = self._client.loop.now_ns
-        if self._fan_from_ns is None:
-            self._fan_from_ns = self._fan_until_ns = now_ns
-        wait_ns = self._client.token_ns()
-        return now_ns + wait_ns if wait_ns else self._fan_from_ns
-
-    def _side_by_side(self, do: Callable[[], T], sent_ns: int) -> T:
         loop = self._client.loop
-        latency_ns, answer_ns = self._client.times()
-        committed_ns = sent_ns + latency_ns - answer_ns
-        loop.sleep_until(max(loop.now_ns, committed_ns))
-        answer = do()
-        self._fan_until_ns = max(self._fan_until_ns, sent_ns + latency_ns)
-        return answer
-
-    def join(self) -> None:
-        """Wait for the answers of the batch."""
-        if self._fan_from_ns is not None:
-            self._fan_from_ns = None
-            self._client.loop.sleep_until(self._fan_until_ns)
+        sent_ns = [loop.now_ns + self._client.token_ns() for _ in requests]
+        answers, until_ns = [], loop.now_ns
+        for do, at_ns in zip(requests, sent_ns, strict=True):
+            latency_ns, answer_ns = self._client.times()
+            loop.sleep_until(max(loop.now_ns, at_ns + latency_ns - answer_ns))
+            answers.append(do())
+            until_ns = max(until_ns, at_ns + latency_ns)
+        loop.sleep_until(until_ns)
+        return answers

@@ -6,7 +6,7 @@ pkg/controller/controller_utils.go:RealPodControl.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Final
 
@@ -168,7 +168,6 @@ class JobController:
         )
         if not listed:
             context.compute()
-        calls.join()
         if job is None:
             self._memories.pop(key, None)
         if result.wake_after_ns is None:
@@ -179,9 +178,7 @@ class JobController:
     def _sync_orphan(self, key: OrphanKey) -> bool:
         calls = self._context.client.goroutine()
         port = _Port(self, calls, None)
-        failed = sync_orphan_pod(key, self._lister, self._pods, port, self.orphan_queue, self.rules)
-        calls.join()
-        return failed
+        return sync_orphan_pod(key, self._lister, self._pods, port, self.orphan_queue, self.rules)
 
 
 class _Port:
@@ -197,9 +194,7 @@ class _Port:
 
     def create_pods(self, job: JobView, intents: list[CreatePod]) -> list[Created]:
         """One slow-start batch: its requests are under way at the same time."""
-        answers = self._calls.fan_all([partial(self._create, job, intent) for intent in intents])
-        self._calls.join()
-        return answers
+        return self._calls.side_by_side([partial(self._create, job, i) for i in intents])
 
     def _create(self, job: JobView, intent: CreatePod) -> Created:
         reply = self._server.create("pods", _pod_body(job, intent))
@@ -213,9 +208,12 @@ class _Port:
             self.record_event(job, "Warning", "FailedCreate", text)
         return Created(reply.outcome, name)
 
-    def delete_pod(self, job: JobView, pod: PodView) -> Outcome:
-        """DELETE of a pod; the pods of a batch go side by side."""
-        reply = self._calls.fan_out(lambda: self._server.delete("pods", pod.namespace, pod.name))
+    def delete_pods(self, job: JobView, pods: Sequence[PodView]) -> list[Outcome]:
+        """DELETE pods."""
+        return self._calls.side_by_side([partial(self._delete, job, pod) for pod in pods])
+
+    def _delete(self, job: JobView, pod: PodView) -> Outcome:
+        reply = self._server.delete("pods", pod.namespace, pod.name)
         if reply.ok:
             self.record_event(job, "Normal", "SuccessfulDelete", f"Deleted pod: {pod.name}")
         elif reply.outcome is not Outcome.NOT_FOUND:
@@ -223,9 +221,13 @@ class _Port:
             self.record_event(job, "Warning", "FailedDelete", text)
         return reply.outcome
 
-    def remove_finalizer(self, pod: PodView) -> Outcome:
-        """PATCH the tracking finalizer away."""
-        return self._patch(pod, lambda obj: drop_finalizer(obj, JOB_TRACKING_FINALIZER))
+    def remove_finalizers(self, pods: Sequence[PodView]) -> list[Outcome]:
+        """PATCH the tracking finalizers away."""
+
+        def dropped(obj: Raw) -> None:
+            drop_finalizer(obj, JOB_TRACKING_FINALIZER)
+
+        return self._calls.side_by_side([partial(self._patch, pod, dropped) for pod in pods])
 
     def adopt_pod(self, job: JobView, pod: PodView, *, add_finalizer: bool) -> Outcome:
         """PATCH the controller reference (and the finalizer) in."""
@@ -236,7 +238,7 @@ class _Port:
             if add_finalizer and JOB_TRACKING_FINALIZER not in meta.get("finalizers", ()):
                 meta["finalizers"] = [*meta.get("finalizers", ()), JOB_TRACKING_FINALIZER]
 
-        return self._patch(pod, adopted)
+        return self._calls.call(lambda: self._patch(pod, adopted))
 
     def release_pod(self, job: JobView, pod: PodView) -> Outcome:
         """PATCH the controller reference (and the finalizer) out."""
@@ -245,18 +247,10 @@ class _Port:
             drop_owner(obj, job.uid)
             drop_finalizer(obj, JOB_TRACKING_FINALIZER)
 
-        return self._patch(pod, released)
+        return self._calls.call(lambda: self._patch(pod, released))
 
     def _patch(self, pod: PodView, change: Callable[[Raw], None]) -> Outcome:
-        reply = self._calls.fan_out(
-            lambda: self._server.change(
-                "pods",
-                pod.namespace,
-                pod.name,
-                change,
-                uid=pod.uid,
-            )
-        )
+        reply = self._server.change("pods", pod.namespace, pod.name, change, uid=pod.uid)
         if reply.ok and pod.controller is not None:
             self._wrote(pod.controller.uid, pods=_rv(reply))
         return reply.outcome

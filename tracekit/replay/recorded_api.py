@@ -8,7 +8,7 @@ and is granted; a PUT on an old revision is answered with a conflict, as the ser
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -148,16 +148,23 @@ class RecordedApi(msgspec.Struct):
             WriteKind.POD_RELEASE, pod, f"pod {pod.name} to be released", is_mine
         )
 
-    def remove_finalizer(self, pod: PodView) -> Outcome:
-        """PATCH that drops the tracking finalizer."""
-        self._goes_on(WriteKind.FINALIZER_REMOVAL)
-        return self._pod_write(
-            WriteKind.FINALIZER_REMOVAL, pod, f"the tracking finalizer of pod {pod.name} to go"
-        )
+    def remove_finalizers(self, pods: Sequence[PodView]) -> list[Outcome]:
+        """PATCHes that drop the tracking finalizer."""
+        kind = WriteKind.FINALIZER_REMOVAL
+        if pods:
+            self._goes_on()
+        return [
+            self._pod_write(kind, pod, f"the tracking finalizer of pod {pod.name} to go")
+            for pod in pods
+        ]
 
-    def delete_pod(self, job: JobView, pod: PodView) -> Outcome:
-        """DELETE of a pod."""
-        self._goes_on(WriteKind.POD_DELETE)
+    def delete_pods(self, job: JobView, pods: Sequence[PodView]) -> list[Outcome]:
+        """DELETEs of pods."""
+        if pods:
+            self._goes_on(WriteKind.FINALIZER_REMOVAL)
+        return [self._delete_pod(job, pod) for pod in pods]
+
+    def _delete_pod(self, job: JobView, pod: PodView) -> Outcome:
         outcome = self._pod_write(WriteKind.POD_DELETE, pod, f"pod {pod.name} to be deleted")
         if outcome is Outcome.OK or self._was_going(pod.uid):
             self._event(job, "Normal", "SuccessfulDelete", f"Deleted pod: {pod.name}")
@@ -521,9 +528,9 @@ class RecordedApi(msgspec.Struct):
             return not self.assume.cuts_off
         return self.history.writes[until].rv > after_rv
 
-    def _goes_on(self, kind: WriteKind | None = None) -> None:
-        """The next call: after one that the record does not have, only one of the same batch."""
-        if self.rest is not None and self.rest.kind is not kind:
+    def _goes_on(self, after: WriteKind | None = None) -> None:
+        """The next batch: after a call that the record does not have, only one beside that."""
+        if self.rest is not None and self.rest.kind is not after:
             raise RecordEnds(self.rest)
 
     def _refuse(self) -> Outcome:

@@ -6,6 +6,7 @@ no trace, or what other rules would have done in its place, runs it anew from wh
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -69,13 +70,15 @@ class Noted:
         self._course.calls.append(Call(verb, pod.uid, answer))
         return answer
 
-    def delete_pod(self, job: JobView, pod: PodView) -> Outcome:
-        """DELETE a pod."""
-        return self._pod("delete", pod, self._inner.delete_pod(job, pod))
+    def delete_pods(self, job: JobView, pods: Sequence[PodView]) -> list[Outcome]:
+        """DELETE pods."""
+        answers = self._inner.delete_pods(job, pods)
+        return [self._pod("delete", pod, a) for pod, a in zip(pods, answers, strict=True)]
 
-    def remove_finalizer(self, pod: PodView) -> Outcome:
-        """PATCH the tracking finalizer away."""
-        return self._pod("remove-finalizer", pod, self._inner.remove_finalizer(pod))
+    def remove_finalizers(self, pods: Sequence[PodView]) -> list[Outcome]:
+        """PATCH the tracking finalizers away."""
+        answers = self._inner.remove_finalizers(pods)
+        return [self._pod("remove-finalizer", pod, a) for pod, a in zip(pods, answers, strict=True)]
 
     def adopt_pod(self, job: JobView, pod: PodView, *, add_finalizer: bool) -> Outcome:
         """PATCH the controller reference in."""
@@ -138,14 +141,14 @@ class SameAnswers:
                 return answer
         return self._refused or Created(Outcome.OK, f"{intent.generate_name}?")
 
-    def delete_pod(self, job: JobView, pod: PodView) -> Outcome:
-        """DELETE a pod."""
+    def delete_pods(self, job: JobView, pods: Sequence[PodView]) -> list[Outcome]:
+        """DELETE pods."""
         del job
-        return self._pods.get(("delete", pod.uid), Outcome.OK)
+        return [self._pods.get(("delete", pod.uid), Outcome.OK) for pod in pods]
 
-    def remove_finalizer(self, pod: PodView) -> Outcome:
-        """PATCH the tracking finalizer away."""
-        return self._pods.get(("remove-finalizer", pod.uid), Outcome.OK)
+    def remove_finalizers(self, pods: Sequence[PodView]) -> list[Outcome]:
+        """PATCH the tracking finalizers away."""
+        return [self._pods.get(("remove-finalizer", pod.uid), Outcome.OK) for pod in pods]
 
     def adopt_pod(self, job: JobView, pod: PodView, *, add_finalizer: bool) -> Outcome:
         """PATCH the controller reference in."""

@@ -62,14 +62,18 @@ def _wanted_active(ctx: SyncContext, active: int) -> int:
     return min(spec.completions - ctx.succeeded, spec.parallelism)
 
 
-def delete_pod(ctx: SyncContext, api: JobApi, pod: PodView) -> Outcome:
-    """DELETE one pod; says what became of a pod that was gone already, which changed twice.
+def delete_pods(ctx: SyncContext, api: JobApi, pods: list[PodView]) -> list[Outcome]:
+    """DELETE pods; says what became of one that was gone already, which changed twice.
 
     1.11: an error. 1.12 on: the pod control swallows it and tells of a success. Later: the caller
     sees it, and nobody tells of anything.
     """
+    answers = api.delete_pods(ctx.job, pods)
+    return [_deleted(ctx, api, pod, answer) for pod, answer in zip(pods, answers, strict=True)]
+
+
+def _deleted(ctx: SyncContext, api: JobApi, pod: PodView, outcome: Outcome) -> Outcome:
     counting = ctx.rules.counting
-    outcome = api.delete_pod(ctx.job, pod)
     if outcome is not Outcome.NOT_FOUND or counting.delete_of_missing_pod_lowers_expectation:
         return outcome
     if counting.delete_of_missing_pod_succeeds:
@@ -85,8 +89,7 @@ def _delete_pods(ctx: SyncContext, api: JobApi, pods: list[PodView]) -> int:
     """Delete with an expectation for each; returns how many count as gone."""
     ctx.memory.expect_deletions(len(pods), ctx.clock.now_ns)
     deleted = 0
-    for pod in pods:
-        outcome = delete_pod(ctx, api, pod)
+    for outcome in delete_pods(ctx, api, pods):
         if outcome is not Outcome.OK:
             ctx.memory.deletion_observed()  # the informer will not show this one
         if outcome in (Outcome.OK, Outcome.NOT_FOUND):

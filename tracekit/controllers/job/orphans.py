@@ -12,7 +12,7 @@ v1.22 to v1.37.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from tracekit.controllers.actions import Outcome
@@ -75,8 +75,8 @@ class PodLister(Protocol):
 class FinalizerApi(Protocol):
     """What the orphan worker may ask of the API server."""
 
-    def remove_finalizer(self, pod: PodView) -> Outcome:
-        """PATCH the tracking finalizer away."""
+    def remove_finalizers(self, pods: Sequence[PodView]) -> list[Outcome]:
+        """PATCH the tracking finalizers away."""
         ...
 
 
@@ -133,7 +133,7 @@ def _fails(pod: PodView, jobs: JobLister, api: FinalizerApi, rules: JobRules) ->
     """Take the finalizer off, if the pod is an orphan still; whether that went wrong."""
     if not pod.has_tracking_finalizer or _has_an_owner(pod, jobs, rules):
         return False
-    return api.remove_finalizer(pod) not in _GONE
+    return api.remove_finalizers([pod])[0] not in _GONE
 
 
 def _has_an_owner(pod: PodView, jobs: JobLister, rules: JobRules) -> bool:

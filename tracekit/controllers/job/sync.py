@@ -401,8 +401,8 @@ def _act(ctx: SyncContext, api: JobApi, status: JobStatus) -> JobStatus:
 def _delete_active_pods(ctx: SyncContext, api: JobApi) -> None:
     """DELETE every active pod; their finalizers stay until they are counted."""
     deleted = ready = 0
-    for pod in ctx.active_pods:
-        if api.delete_pod(ctx.job, pod) in (Outcome.OK, Outcome.NOT_FOUND):
+    for pod, answer in zip(ctx.active_pods, api.delete_pods(ctx.job, ctx.active_pods), strict=True):
+        if answer in (Outcome.OK, Outcome.NOT_FOUND):
             deleted += 1
         else:
             ctx.error = True

@@ -28,7 +28,7 @@ from tracekit.controllers.job.context import (
     ensure_condition,
 )
 from tracekit.controllers.job.indexes import format_intervals, total, with_indexes
-from tracekit.controllers.job.manage_counting import delete_pod, manage_job_by_count
+from tracekit.controllers.job.manage_counting import delete_pods, manage_job_by_count
 from tracekit.controllers.job.memory import JobMemory
 from tracekit.eras.job import JobRules
 from tracekit.kube.timestamps import NS_PER_S
@@ -237,9 +237,8 @@ def _fail(ctx: SyncContext, api: JobApi, status: JobStatus, verdict: _Verdict) -
     """Delete what runs and note the failure; those pods count as failed even if it did not work."""
     assert verdict.ending is not None  # noqa: S101 - the caller's branch
     ctx.note("ended", reason=verdict.ending.reason, active=ctx.active, satisfied=True)
-    for pod in ctx.active_pods:
-        if delete_pod(ctx, api, pod) not in _GONE:
-            ctx.error = True
+    if any(answer not in _GONE for answer in delete_pods(ctx, api, ctx.active_pods)):
+        ctx.error = True
     ctx.failed += ctx.active
     ctx.active = 0
     verdict.conditions_changed = True
@@ -316,10 +315,10 @@ def _suspend_condition(
 
 def _write(ctx: SyncContext, api: JobApi, status: JobStatus, verdict: _Verdict) -> SyncResult:
     """Write the status if a number or a condition differs from the cached one."""
-    for pod in ctx.pods:
-        # Left from a time when the Job was tracked.
-        if pod.has_tracking_finalizer and api.remove_finalizer(pod) not in _GONE:
-            return SyncResult(error=True, wake_after_ns=ctx.wake_after_ns)
+    # Left from a time when the Job was tracked.
+    tracked = [pod for pod in ctx.pods if pod.has_tracking_finalizer]
+    if any(answer not in _GONE for answer in api.remove_finalizers(tracked)):
+        return SyncResult(error=True, wake_after_ns=ctx.wake_after_ns)
     before = ctx.job.status
     forget = before.succeeded < ctx.succeeded
     ready = ctx.ready if ctx.rules.ready_pods else before.ready

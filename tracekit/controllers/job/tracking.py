@@ -198,8 +198,7 @@ def _remove_finalizers(
         ctx.memory.finalizers |= {pod.uid for pod in pods}
     result = Outcome.OK
     kept: set[str] = set()
-    for pod in pods:
-        answer = api.remove_finalizer(pod)
+    for pod, answer in zip(pods, api.remove_finalizers(pods), strict=True):
         if answer is not Outcome.OK:
             ctx.memory.finalizer_removal_observed(pod.uid)
         if answer in (Outcome.OK, Outcome.NOT_FOUND):

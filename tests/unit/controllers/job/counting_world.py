@@ -131,14 +131,14 @@ class Api:
             answers.append(Created(outcome, f"new-{len(self.calls)}"))
         return answers
 
-    def delete_pod(self, job, pod):
+    def delete_pods(self, job, pods):
         del job
-        self.calls.append(("delete", pod.name))
-        return self.deletes.get(pod.name, Outcome.OK)
+        self.calls += [("delete", pod.name) for pod in pods]
+        return [self.deletes.get(pod.name, Outcome.OK) for pod in pods]
 
-    def remove_finalizer(self, pod):
-        self.calls.append(("finalizer", pod.name))
-        return Outcome.OK
+    def remove_finalizers(self, pods):
+        self.calls += [("finalizer", pod.name) for pod in pods]
+        return [Outcome.OK] * len(pods)
 
     def adopt_pod(self, job, pod, *, add_finalizer):
         del job
