@@ -2,7 +2,8 @@
 
 A Job of N pods is run by the ported controller against a small model of the API server, one sync a
 second; its record is then judged. The figure is CPU time per write, beside that of the smallest Job
-in the same run.
+in the same run: of a version that puts a status on one revision of the Job only, and of one that
+puts it over any.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import random
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 from msgspec.structs import replace
@@ -28,6 +30,7 @@ from tracekit.kube.views import JobStatus, JobView, OwnerRef, PodView
 from tracekit.replay.history import History, Manager, Revision, WriteKind, build_history
 from tracekit.replay.run_context import RunContext
 
+VERSIONS = ("v1.36.3", "v1.19.16")
 SIZES = (10, 100, 1000, 5000)
 NS_PER_MS = 1_000_000
 
@@ -115,8 +118,9 @@ def _floor(at_ns: int | None, unit: int) -> int | None:
     return None if at_ns is None else at_ns // unit * unit
 
 
-def record(size: int) -> History:
+def record(size: int, version: str) -> History:
     """The history of a Job of `size` pods, run by the port, one sync a second."""
+    ported = rules(version)
     rng = random.Random(size)  # noqa: S311 - a seed, no secret
     start = job("giant", parallelism=size, completions=size)
     world = _World(now_ns=NOW_NS)
@@ -131,12 +135,12 @@ def record(size: int) -> History:
         for row in world.pod_rows[seen:]:
             old = cache.get(row.view.uid)
             cache[row.view.uid] = row.view
-            pod_observed(memory, old, row.view, start, rules())
+            pod_observed(memory, old, row.view, start, ported)
         seen = len(world.pod_rows)
         clock = SyncClock(world.now_ns + 7)
         sync_job(
             world.job_rows[-1].view, list(cache.values()), memory, world,
-            clock=clock, rules=rules(), choices=Choices(),
+            clock=clock, rules=ported, choices=Choices(),
         )  # fmt: skip
         world.now_ns = max(world.now_ns, clock_ns)
         for name, pod in sorted(world.pods.items()):
@@ -169,18 +173,18 @@ def lie(history: History) -> History:
 
 def main() -> None:
     """Print the table."""
-    print(f"{'pods':>6} {'writes':>7} {'clean':>10} {'lie':>10}  CPU ms per write, verdicts")
-    for size in SIZES:
-        honest = record(size)
+    print(f"{'':9} {'pods':>6} {'writes':>7} {'clean':>10} {'lie':>10}  CPU ms per write, verdicts")
+    for version, size in product(VERSIONS, SIZES):
+        honest = record(size, version)
         end = RunContext(honest.jobs[-1].recv_ns + 60 * NS_PER_S)
         figures, found = [], []
         for history in (honest, lie(honest)):
             begun = time.process_time()
-            judged = judge_key(history, rules(), end)
+            judged = judge_key(history, rules(version), end)
             figures.append((time.process_time() - begun) * 1000 / len(history.writes))
             found.append(sum(judgement.divergent for judgement in judged.judgements))
         print(
-            f"{size:>6} {len(honest.writes):>7} {figures[0]:>10.3f} {figures[1]:>10.3f}"
+            f"{version:9} {size:>6} {len(honest.writes):>7} {figures[0]:>10.3f} {figures[1]:>10.3f}"
             f"  {found[0]} and {found[1]} divergences"
         )
 

@@ -37,9 +37,9 @@ ATTEMPTS_PER_WRITE = 60
 ATTEMPTS_AT_A_DEAD_END = 4_000
 ATTEMPTS_AT_LEAST = 150
 PODS_VISITED = 300_000
-#: So many times as much of each where a status is put over whatever the server holds (up to 1.22):
-#: it fits more caches than one that the server takes only on the revision before it.
-WHERE_OVERWRITTEN = 4
+#: A status that is put over whatever the server holds (up to 1.22) fits each revision of the Job
+#: that a cache can have held by then, later only one: so many times as much of each, at most.
+CACHES_MAX = 16
 
 
 class Exhausted(Exception):  # noqa: N818 - a signal of the search, not an error
@@ -52,15 +52,15 @@ class Attempts(CacheCuts):
     def __init__(self, facts: KeyFacts) -> None:
         super().__init__(facts)
         self.attempts = 0
-        self._times = WHERE_OVERWRITTEN if self.rules.overwrites_status else 1
-        self._budget = self._times * (ATTEMPTS + ATTEMPTS_PER_WRITE * len(self.history.writes))
+        self._times = 1  # as much as dead ends have asked for
+        self._budget = ATTEMPTS + ATTEMPTS_PER_WRITE * len(self.history.writes)
 
     def attempt(
         self, state: State, cut: Cut, now_ns: int, assume: Assumptions
     ) -> tuple[Explanation | None, list[int]]:
         """Run the sync; what it explains, and the times that its decisions asked about."""
         self.attempts += 1
-        if self.attempts > self._budget and not assume.lenient:
+        if self.attempts > self._times * self._budget and not assume.lenient:
             raise Exhausted
         clock = sync_clock(now_ns)
         api = self.facts.api(state.index, clock, self.earliest_ns(state, cut), assume, state.done)
@@ -89,11 +89,17 @@ class Attempts(CacheCuts):
             cut.memory.backoff = _without_guess(cut.memory.backoff, known, state.memory.backoff)
         return self._explanation(began, cut, api, consumed, result, rest), clock.asked
 
-    def allowance(self) -> int:
+    def allowance(self, dead: State) -> int:
         """How many attempts turning back from one write may cost."""
         uids = len({revision.view.uid for revision in self.history.pods})
         fair = max(ATTEMPTS_AT_LEAST, PODS_VISITED // (uids + 1))
-        return self._times * min(ATTEMPTS_AT_A_DEAD_END, fair)
+        times = 1
+        if self.rules.overwrites_status:
+            write = self.history.writes[dead.index]
+            jobs = self.history.jobs_below(write.rv) - self.facts.jobs_shown(write.recv_ns) + 1
+            times = max(1, min(jobs, CACHES_MAX))
+            self._times = max(self._times, times)
+        return times * min(ATTEMPTS_AT_A_DEAD_END, fair)
 
     def after_the_record(self, cut: Cut, now_ns: int, assume: Assumptions) -> RecordedApi:
         """Run a sync for which no write is left: what it would do are the problems of the port."""

@@ -98,7 +98,7 @@ class Backtracking(Generic[S, E]):
         """How many attempts the key has cost."""
         raise NotImplementedError
 
-    def allowance(self) -> int:
+    def allowance(self, dead: S) -> int:
         """How many more turning back from one write may cost."""
         raise NotImplementedError
 
@@ -148,7 +148,7 @@ class Backtracking(Generic[S, E]):
         entries = trail.entries
         for choice in self.hunches(trail, dead):
             trail.entries, trail.choices = list(entries), [choice]
-            allowed = self.attempts_made() + self.allowance() // 2
+            allowed = self.attempts_made() + self.allowance(dead) // 2
             found = self._descend(trail, self.by_hunch, dead.index, allowed)
             if found is not None:
                 return found
@@ -163,7 +163,7 @@ class Backtracking(Generic[S, E]):
         guessed = self._on_a_hunch(trail, dead)
         if guessed is not None:
             return guessed
-        allowed = self.attempts_made() + self.allowance()
+        allowed = self.attempts_made() + self.allowance(dead)
         if doubted is not None:
             for effort in self.efforts:
                 trail.entries = list(entries)

@@ -194,8 +194,9 @@ class CronWalker(Backtracking[CronState, CronEntry]):
         """How many attempts the CronJob has cost."""
         return self._attempts
 
-    def allowance(self) -> int:
+    def allowance(self, dead: CronState) -> int:
         """How many more turning back from one write may cost."""
+        del dead
         return ATTEMPTS_AT_A_DEAD_END
 
     def _settled(self, state: CronState) -> CronState:

@@ -269,7 +269,7 @@ class CutSearch(Attempts):
         if not self.rules.overwrites_status or not state.job_floor:
             return None
         floor, newest = self.window(state, Effort.CUTS)
-        if (newest - floor + 1) * (state.job_floor + 1) > self.allowance():
+        if (newest - floor + 1) * (state.job_floor + 1) > self.allowance(state):
             return None  # that would take more than turning back may cost
         for effort in (Effort.CUTS, Effort.HANDLERS):
             for found in self.explanations(replace(state, job_floor=0), effort):

@@ -126,9 +126,9 @@ class KeyWalker(Backtracking[State, Entry]):
         """How many attempts the key has cost."""
         return self.search.attempts
 
-    def allowance(self) -> int:
+    def allowance(self, dead: State) -> int:
         """How many more turning back from one write may cost."""
-        return self.search.allowance()
+        return self.search.allowance(dead)
 
     # What may become of a write.
 
