@@ -104,7 +104,7 @@ class LoneEvents:
                 continue
             older = self._search.on_job(before, named)
             if older is None:
-                break  # no sync before it had seen more
+                continue
             served = [(older.writes[-1].recv_ns, older.writes[-1].rv + 1)]
             for silent in self._search.silent_between(older, following, served=served):
                 found |= _told_by(silent)
