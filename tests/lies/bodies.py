@@ -81,7 +81,7 @@ def image_pull_policy(obj: Obj, rng: random.Random) -> None:
 
 
 def label(obj: Obj, rng: random.Random) -> bool:
-    labels = obj["metadata"]["labels"]
+    labels = obj["metadata"].get("labels", {})
     mine = sorted(key for key in labels if "job-name" not in key and "uid" not in key)
     if not mine:
         return False
@@ -91,12 +91,16 @@ def label(obj: Obj, rng: random.Random) -> bool:
 
 def label_added(obj: Obj, rng: random.Random) -> None:
     del rng
-    obj["metadata"]["labels"]["team"] = "blue"
+    obj["metadata"].setdefault("labels", {})["team"] = "blue"
 
 
-def label_job_name(obj: Obj, rng: random.Random) -> None:
+def label_job_name(obj: Obj, rng: random.Random) -> bool:
     del rng
-    obj["metadata"]["labels"]["job-name"] += "-x"
+    labels = obj["metadata"].get("labels", {})
+    if "job-name" not in labels:
+        return False  # a user took it off
+    labels["job-name"] += "-x"
+    return True
 
 
 def index_label(obj: Obj, rng: random.Random) -> bool:
