@@ -93,6 +93,7 @@ MENDED = {
     (5071, "v1.12.10"): "statuses put over others, which fit many caches",
     (53108, "v1.19.16"): "the same, where each fits a dozen revisions of the Job",
     (53280, "v1.11.10"): "an Event of a sync on an older Job, where a later one saw a newer Job",
+    (52621, "v1.12.10"): "a schedule that changed between a pass's status write and its start",
     (60110, "v1.29.15"): "deletions that took their tokens one after the other, in the model",
     (51039, "v1.20.15"): "pods that the namespace controller deleted, when a deadline was over",
     (52315, "v1.33.9"): "refusals of a slow sync whose Job was gone by then",

@@ -266,11 +266,25 @@ class CronWalker(Backtracking[CronState, CronEntry]):
         if same in self._failed:
             return None
         for now_ns in self._clocks(state, revision, cut):
-            found = self.attempt(state, revision, cut, now_ns, taken)
-            if found is not None:
-                return found
+            for begun_rv in self._begun(state, revision):
+                found = self.attempt(state, revision, cut, now_ns, taken, begun_rv=begun_rv)
+                if found is not None:
+                    return found
         self._failed.add(same)
         return None
+
+    def _begun(self, state: CronState, revision: Revision[CronJobView]) -> Iterator[int]:
+        """What the server may have come to when the sync made its first call, the newest first.
+
+        The polling controller begins with a status write, mostly one that changes nothing, and a
+        slow client waits for a token before the next: somebody may change the CronJob meanwhile.
+        """
+        before_rv = self.history.writes[state.index].rv
+        yield before_rv - 1
+        for following in self.history.cron_jobs[revision.position + 1 : revision.position + 2]:
+            others = following.view.status == revision.view.status  # it writes nothing else
+            if self.runner.polls and others and following.rv < before_rv:
+                yield following.rv - 1
 
     def _clocks(self, state: CronState, revision: Revision[CronJobView], cut: int) -> Iterator[int]:
         at_ns = self.history.writes[state.index].recv_ns
@@ -292,6 +306,7 @@ class CronWalker(Backtracking[CronState, CronEntry]):
         now_ns: int,
         taken: _Taken,
         *,
+        begun_rv: int | None = None,
         lenient: bool = False,
     ) -> CronExplanation | None:
         """Run one sync; None where a strict run does not make the write."""
@@ -302,7 +317,7 @@ class CronWalker(Backtracking[CronState, CronEntry]):
         api = RecordedCronApi(
             self.history,
             write.index,
-            write.rv - 1,
+            write.rv - 1 if begun_rv is None else begun_rv,
             lenient,
             state.done,
             cut_off=taken.cuts_off,
