@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
+
+import msgspec
 
 from tracekit.compare.fields import FieldDifference
 
 
 class Verdict(Enum):
     """How an action and the controller's rules go together; see docs/replay.md."""
+
+    __hash__ = object.__hash__  # Enum's own hashes the name anew, at every question
 
     MATCH = "match"
     MATCH_LAGGED = "match-lagged"
@@ -77,8 +80,7 @@ class ObjectRef(NamedTuple):
     uid: str
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Judgement:
+class Judgement(msgspec.Struct, frozen=True, gc=False):
     """One action with its verdict."""
 
     controller: str

@@ -124,13 +124,14 @@ def _map_differences(
 def _spec_differences(
     expected: Mapping[str, Any], observed: Mapping[str, Any]
 ) -> Iterator[FieldDifference]:
-    for key in sorted({*expected, *observed}):
+    # The server's default is true: what it adds is never false.
+    off = observed.get("enableServiceLinks") is False
+    additions = _SPEC_ADDITIONS - {"enableServiceLinks"} if off else _SPEC_ADDITIONS
+    for key in _changed(expected, observed, additions):
         path, want, have = f"spec.{key}", expected.get(key), observed.get(key)
-        if want == have or (key not in expected and key in _SPEC_ADDITIONS):
-            if key == "enableServiceLinks" and have is False and want is None:
-                yield FieldDifference(path, True, have)  # noqa: FBT003 - the server's default
-            continue
-        if not _are_object_lists(want, have):
+        if key == "enableServiceLinks" and key not in expected:
+            yield FieldDifference(path, True, have)  # noqa: FBT003
+        elif not _are_object_lists(want, have):
             yield FieldDifference(path, want, have)
         elif key in ("containers", "initContainers"):
             yield from _container_differences(path, want or [], have or [])
@@ -140,6 +141,16 @@ def _spec_differences(
             yield from _list_differences(path, want or [], have or [], _is_token_volume)
         else:
             yield FieldDifference(path, want, have)
+
+
+def _changed(
+    expected: Mapping[str, Any], observed: Mapping[str, Any], additions: frozenset[str]
+) -> list[str]:
+    """The fields that are not as expected, but for those that may be added."""
+    changed = [key for key, want in expected.items() if observed.get(key) != want]
+    added = observed.keys() - expected.keys() - additions
+    changed += [key for key in added if observed[key] is not None]
+    return sorted(changed)
 
 
 def _are_object_lists(*values: Any) -> bool:
@@ -188,10 +199,8 @@ def _container_differences(
         if expected == observed:
             continue
         where = f"{path}[{expected.get('name')}]"
-        for key in sorted({*expected, *observed}):
+        for key in _changed(expected, observed, _CONTAINER_ADDITIONS):
             left, right = expected.get(key), observed.get(key)
-            if left == right or (key not in expected and key in _CONTAINER_ADDITIONS):
-                continue
             if key == "volumeMounts" and _are_object_lists(left, right):
                 yield from _list_differences(
                     f"{where}.{key}",

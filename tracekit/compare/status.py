@@ -8,6 +8,7 @@ are whole seconds on the wire.
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from tracekit.compare.fields import FieldDifference
@@ -44,10 +45,11 @@ def status_differences(
     if expected == observed:
         return []
     found: list[FieldDifference] = []
-    for name, path in PLAIN:
-        left, right = getattr(expected, name), getattr(observed, name)
-        if left != right:
-            found.append(FieldDifference(path, left, right))
+    if _plain(expected) != _plain(observed):
+        for name, path in PLAIN:
+            left, right = getattr(expected, name), getattr(observed, name)
+            if left != right:
+                found.append(FieldDifference(path, left, right))
     for name, path in SETS:
         left, right = getattr(expected, name), getattr(observed, name)
         if left != right and sorted(left) != sorted(right):
@@ -77,6 +79,8 @@ SETS: Final = (
     ("uncounted_failed", "status.uncountedTerminatedPods.failed"),
 )
 TIMES: Final = (("start_ns", "status.startTime"), ("completion_ns", "status.completionTime"))
+_TIME_PATHS = frozenset(path for _, path in TIMES)
+_plain = attrgetter(*(name for name, _ in PLAIN))
 _CONDITION_TIMES = (
     ("last_probe_ns", "lastProbeTime"),
     ("last_transition_ns", "lastTransitionTime"),
@@ -93,19 +97,10 @@ def _apart(
     expected: JobStatus, observed: JobStatus, fresh_ns: int, writing_ns: int
 ) -> list[FieldDifference]:
     """Times taken in this sync that are much older than the newest of them."""
-    # The completion time is taken right after the interim condition's, when a Job is decided to be
-    # complete and nothing is written yet; the terminal condition is stamped when it is set.
-    decided_ns = {
-        at_ns + later_ns
-        for c in observed.conditions
-        if c.type == _DECIDED and (at_ns := c.last_transition_ns) is not None
-        for later_ns in (0, NS_PER_S)
-    }
     fresh: list[tuple[str, Any]] = [
-        (path, at_ns)
+        (path, getattr(observed, name))
         for name, path in TIMES
         if getattr(expected, name) == fresh_ns
-        and (at_ns := getattr(observed, name)) not in decided_ns
     ]
     for position, (left, right) in enumerate(
         zip(expected.conditions, observed.conditions, strict=True)
@@ -115,6 +110,18 @@ def _apart(
             for name, field_name in _CONDITION_TIMES
             if getattr(left, name) == fresh_ns
         ]
+    if len(fresh) < 2:  # noqa: PLR2004 - one time is apart from no other
+        return []
+    # The completion time is taken right after the interim condition's, when a Job is decided to be
+    # complete and nothing is written yet; the terminal condition is stamped when it is set.
+    decided_ns = {
+        at_ns + later_ns
+        for c in observed.conditions
+        if c.type == _DECIDED and (at_ns := c.last_transition_ns) is not None
+        for later_ns in (0, NS_PER_S)
+    }
+    decided = [path for path, at_ns in fresh if path in _TIME_PATHS and at_ns in decided_ns]
+    fresh = [one for one in fresh if one[0] not in decided]
     newest_ns = max((at_ns for _, at_ns in fresh), default=0)
     return [
         FieldDifference(path, format_rfc3339(newest_ns), format_rfc3339(at_ns))

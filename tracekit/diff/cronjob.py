@@ -9,7 +9,9 @@ and `lateness` whether the process must have come to it.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
 
 from tracekit.compare.fields import FieldDifference
 from tracekit.compare.job_body import job_body_differences

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from tracekit.compare.fields import FieldDifference
 from tracekit.replay.history import History, Write, WriteKind
 from tracekit.verdict import Assumption, Judgement, ObjectRef, Reason, Verdict
@@ -13,7 +15,12 @@ def object_of(history: History, uid: str = "") -> ObjectRef:
     """The Job of a key; the last one of that name if no uid tells which."""
     if not uid and history.jobs:
         uid = history.jobs[-1].view.uid
-    return ObjectRef("Job", history.namespace, history.name, uid)
+    return _job_ref(history.namespace, history.name, uid)
+
+
+@lru_cache(16)
+def _job_ref(namespace: str, name: str, uid: str) -> ObjectRef:
+    return ObjectRef("Job", namespace, name, uid)
 
 
 def judge_write(

@@ -7,7 +7,9 @@ Upstream rules decide what must happen (`tracekit.controllers`), the walk finds 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from tracekit.controllers.job.context import Note
 from tracekit.diff.events import Told, explain_events

@@ -13,6 +13,8 @@ from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from msgspec.structs import replace as copied
+
 from tracekit.diff.key_queue import FirstWrite, Hurried
 from tracekit.diff.lateness import (
     QUEUED,
@@ -105,7 +107,7 @@ class Settled:
         found = self.untimely.get(FirstWrite(key, judgement.action, judgement.resource_version))
         if found is None:
             return judgement
-        told = replace(judgement, verdict=found.verdict, why=f"{found.why}; {judgement.why}")
+        told = copied(judgement, verdict=found.verdict, why=f"{found.why}; {judgement.why}")
         return told if found.lacks is None else unknowable(told, found.lacks)
 
 
@@ -239,7 +241,7 @@ class Sweep:
             until_ns = end_ns if owed.until_ns is None else min(end_ns, owed.until_ns)
             proof = process.proof(owed.certain_ns, until_ns, timed=owed.timed, apart=owed.apart)
             if proof is not None:
-                missing.append(replace(owed.judgement, why=f"{owed.judgement.why}; {proof}"))
+                missing.append(copied(owed.judgement, why=f"{owed.judgement.why}; {proof}"))
                 if owed.rest:
                     where = owed.judgement.object
                     went_on[where.namespace, where.name] = missing[-1]

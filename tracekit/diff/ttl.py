@@ -9,7 +9,9 @@ finalizer `foregroundDeletion`: that tells the work of this controller from most
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
 
 from tracekit.controllers.actions import Outcome
 from tracekit.controllers.cronjob.actions import OK, Answer

@@ -7,7 +7,8 @@ pods were made, deleted and counted does not depend on them; whether it was earl
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from tracekit.replay.run_context import Outage, RunContext
 from tracekit.verdict import Judgement, Reason, Verdict

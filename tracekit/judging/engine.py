@@ -7,8 +7,9 @@ verdicts that were made before goes without.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import replace
 from functools import cached_property, partial
+
+from msgspec.structs import replace
 
 from tracekit.collecting import collecting_rarely
 from tracekit.crew.tasks import Crew

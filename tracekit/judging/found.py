@@ -108,7 +108,7 @@ def _plain_told(told: Any) -> Any:
 def _plain(judgements: Iterable[Judgement]) -> list[Judgement]:
     """The same with every value that differs as JSON has it, which is how it is told."""
     return [
-        replace(
+        msgspec.structs.replace(
             judgement,
             fields=tuple(
                 FieldDifference(*orjson.loads(orjson.dumps(tuple(entry), default=str)))

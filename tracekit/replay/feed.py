@@ -368,6 +368,7 @@ _EVENT: Final = (
 )  # fmt: skip
 
 
+@lru_cache(256)
 def _owner(kind: str | None, name: str | None, uid: str | None, api: str | None) -> OwnerRef | None:
     if uid is None:
         return None

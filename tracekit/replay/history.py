@@ -140,6 +140,8 @@ class EventRow(NamedTuple):
 class WriteKind(Enum):
     """What a write did; the values are the action names of the report."""
 
+    __hash__ = object.__hash__  # Enum's own hashes the name anew, at every question
+
     POD_CREATE = "pod-create"
     POD_DELETE = "pod-delete"
     FINALIZER_REMOVAL = "finalizer-removal"
