@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +15,7 @@ from tests.record.fakeserver import FakeServer
 from tests.record.harness import SPECS, fast_policy, write_kubeconfig
 from tracekit.record.credentials.kubeconfig import Connection
 from tracekit.record.credentials.options import ConnectOptions
-from tracekit.record.operation import compaction
+from tracekit.record.operation import compaction, recorder
 from tracekit.record.operation.compaction import Compaction
 from tracekit.record.operation.recorder import Limits, Recorder, Target
 from tracekit.record.server.kinds import Plan, Scope
@@ -22,6 +24,7 @@ from tracekit.record.server.transport import ApiClient
 from tracekit.trace.format.segments import live_segments
 from tracekit.trace.reading.files import SegmentFile
 from tracekit.trace.reading.reader import TraceReader
+from tracekit.trace.writing.whole import compact_in_place
 
 
 @pytest.fixture
@@ -95,3 +98,26 @@ def test_never_two_on_one_trace(
         assert len(files) == 1, "each trace is finished"
         assert not files[0].is_plain
         assert TraceReader(trace).rows == files[0].segment.rows
+
+
+def test_a_compaction_that_hangs_keeps_no_recorder_from_ending(
+    tmp_path: Path, cluster: FakeCluster, server: FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recorder, "_FINISH_S", 0.3)
+    hanging: list[subprocess.Popen[bytes]] = []
+
+    def start(self: Compaction, *_: str) -> None:
+        self._process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+        hanging.append(self._process)
+
+    monkeypatch.setattr(Compaction, "_start", start)
+    stop = threading.Event()
+    threading.Thread(target=_churn, args=(cluster, stop), daemon=True).start()
+    outcome = _recorder(tmp_path, server, duration_s=0.5).run()
+    stop.set()
+    assert outcome.unmerged
+    assert outcome.error is None
+    assert [process.poll() for process in hanging] == [-9]
+    assert TraceReader(outcome.trace).rows == outcome.rows
+    compact_in_place(outcome.trace)  # its lock is free
+    assert TraceReader(outcome.trace).rows == outcome.rows

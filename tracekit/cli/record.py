@@ -392,6 +392,12 @@ def _report(outcome: Outcome, console: Console) -> int:
     if outcome.logs is not None:
         said, missing = outcome.logs
         _say(console, f"Logs of {said:,} containers that ended; {missing:,} could not be had")
+    if outcome.unmerged:
+        _say(
+            console,
+            f"Its files are not all merged, that took too long: `tracekit compact {outcome.trace}` "
+            "does it.",
+        )
     if not outcome.dead:
         return 0
     for stream in outcome.streams:

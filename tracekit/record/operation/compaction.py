@@ -74,6 +74,13 @@ class Compaction:
             return False
         return True
 
+    def give_up(self) -> None:
+        """End what is running; what it has merged stays merged."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
     def _start(self, *arguments: str) -> None:
         self._process = subprocess.Popen(  # noqa: S603 (this interpreter, our module)
             [sys.executable, "-m", _MODULE, str(os.getpid()), str(self.trace), *arguments],

@@ -39,6 +39,8 @@ _NS = 1_000_000_000
 _TICK_S = 0.2
 _JOIN_S = 5.0
 _FINISH_POLL_S = 0.02
+#: Merging at the end may take so long; a pod that ends is killed after 30 s.
+_FINISH_S = 20.0
 _EXPIRE_EVERY_S = 60.0
 
 
@@ -88,6 +90,8 @@ class Outcome:
     dead: list[str] = field(default_factory=list)
     #: Logs of containers, and how many of them could not be had; None when none were wanted.
     logs: tuple[int, int] | None = None
+    #: Whether merging what the recording left took too long and was given up.
+    unmerged: bool = False
     error: TracekitError | None = None
 
 
@@ -169,6 +173,7 @@ class Recorder:
                     self.logs.see(RESUMED, body)
         self._compaction = Compaction(self.feed.trace)
         self._finishing: list[tuple[Compaction, TraceWriter]] = []
+        self._unmerged = False
 
     #### Traces ####
 
@@ -295,16 +300,21 @@ class Recorder:
                 self._finishing.remove(pair)
 
     def _finish(self, on_tick: Callable[[], None]) -> None:
-        """Merge what the recording leaves; with a full disk or the like, leave it as it is."""
+        """Merge what the recording leaves, for a while; with a full disk or the like, leave it."""
         if self.queue.failure is not None:
             for writer in (*self.feed.retired, *(writer for _, writer in self._finishing)):
                 writer.abandon()
             return
         self._upkeep()
-        while self._finishing:
+        deadline_s = time.monotonic() + _FINISH_S
+        while self._finishing and time.monotonic() < deadline_s:
             time.sleep(_FINISH_POLL_S)
             self._upkeep()
             on_tick()
+        self._unmerged = bool(self._finishing)
+        for compaction, writer in self._finishing:
+            compaction.give_up()
+            writer.abandon()
         self.feed.trace_bytes = trace_bytes(self.feed.trace)
 
     def _supervise(self, on_tick: Callable[[], None]) -> None:
@@ -400,5 +410,6 @@ class Recorder:
             logs=None
             if self.logs is None
             else (self.logs.status.observations, self.logs.status.gaps),
+            unmerged=self._unmerged,
             error=error,
         )
