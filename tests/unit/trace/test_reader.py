@@ -114,6 +114,7 @@ def test_groups_are_a_sort_of_all_rows(
     monkeypatch.setattr(segments, "ROW_GROUP_ROWS", row_group)
     monkeypatch.setattr(groups, "_WINDOW_ROWS", window)
     monkeypatch.setattr(groups, "_SORTED_ROWS", sorted_rows)
+    monkeypatch.setattr(groups, "_HELD_ROWS", sorted_rows)
     monkeypatch.setattr(groups, "_SAMPLED", 2)
     rows = [("jobs", in_namespace(job(name, rv), ns), 1) for ns, name, rv in keys]
     reader = write(tmp_path_factory.mktemp("g") / "t", rows, segment_rows=segment_rows)
@@ -203,6 +204,7 @@ def test_groups_are_right_whatever_the_size_of_windows_and_row_groups(
     """Windows cut between groups; what does not fit in memory is sorted through a file."""
     monkeypatch.setattr("tracekit.trace.reading.groups._WINDOW_ROWS", 40)
     monkeypatch.setattr("tracekit.trace.reading.groups._SORTED_ROWS", sorted_rows)
+    monkeypatch.setattr("tracekit.trace.reading.groups._HELD_ROWS", sorted_rows)
     monkeypatch.setattr("tracekit.trace.reading.groups._SAMPLED", 16)
     writer = TraceWriter(tmp_path / "t", TraceHeader(), segment_rows=300)
     expected: dict[tuple[str, str], list[int]] = {}

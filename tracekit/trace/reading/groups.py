@@ -25,7 +25,9 @@ from tracekit.trace.reading.selection import Selection
 
 #: Rows that are handed out at a time (a larger group is handed out whole).
 _WINDOW_ROWS = 16_384
-#: Rows that are sorted in memory at a time, about 50 MiB of them.
+#: Rows of a trace that needs no file: they are sorted at once, about 100 MiB of them.
+_HELD_ROWS = 131_072
+#: Rows of a larger one that are sorted in memory at a time, about 50 MiB of them.
 _SORTED_ROWS = 65_536
 #: Of so many rows one is looked at to find where to cut.
 _SAMPLED = 256
@@ -91,7 +93,7 @@ def iterate_groups(
     ]
     bring(parts)
     names = list(dict.fromkeys([*columns, *SORT_KEYS, *sorted(only.columns())]))
-    if sum(file.rows_in(group) for file, group in parts) <= _SORTED_ROWS:
+    if sum(file.rows_in(group) for file, group in parts) <= _HELD_ROWS:
         tables = [part.wanted(names, only) for part in parts]
         yield from groups_of(tables, columns)
         return
