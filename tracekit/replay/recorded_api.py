@@ -210,12 +210,12 @@ class RecordedApi(msgspec.Struct):
             return self._overwrite_status(job, status)
         if status == job.status:
             return Outcome.OK, job
+        if status_refusals(job, status, self.rules.status_validation):
+            return Outcome.REFUSED, job
         write = self._status_write()
         revision = write.job if write is not None else None
         base = revision.previous if revision is not None else None
         if write is None or revision is None or base is None or base.rv != job.rv:
-            if status_refusals(job, status, self.rules.status_validation):
-                return Outcome.REFUSED, job
             return self._status_unseen(job, status)
         return self._status_seen(job, status, write, revision)
 
@@ -230,9 +230,6 @@ class RecordedApi(msgspec.Struct):
             window=self._window(write.recv_ns),
         )
         if differences:
-            # What is in the record the server took; of anything else its rules have to say.
-            if status_refusals(job, status, self.rules.status_validation):
-                return Outcome.REFUSED, job
             if _same_apart_from_times(status, job.status, self.clock.now_ns):
                 return Outcome.OK, job  # a PUT that changes nothing within the second
             problem = Problem(

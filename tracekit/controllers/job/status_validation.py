@@ -16,7 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from itertools import compress
+from operator import ne
 from typing import Final, NamedTuple
+
+from msgspec.structs import astuple
 
 from tracekit.controllers.job.indexes import parse_intervals
 from tracekit.eras.job_status import StatusValidation
@@ -35,7 +39,7 @@ class StatusUpdate:
         self.spec = held.spec  # a PUT of the status cannot change it
         old = held.status
         #: The fields that the write changes.
-        self.changes = frozenset(n for n in _FIELDS if getattr(old, n) != getattr(new, n))
+        self.changes = frozenset(compress(_FIELDS, map(ne, astuple(old), astuple(new))))
         self.held_true = _true_conditions(old)
         self.new_true = _true_conditions(new)
 
@@ -51,7 +55,8 @@ class StatusUpdate:
 
     def turned(self, *types: str) -> bool:
         """Whether one of these conditions becomes or ceases to be True."""
-        return any((kind in self.held_true) != (kind in self.new_true) for kind in types)
+        turned = self.held_true ^ self.new_true
+        return bool(turned) and not turned.isdisjoint(types)
 
     def had(self, kind: str) -> bool:
         """Whether this condition is True in the status that the server holds."""
@@ -68,10 +73,13 @@ class StatusUpdate:
 
 
 _FIELDS: Final = JobStatus.__struct_fields__
+_NONE: Final = frozenset[str]()
 
 
 def _true_conditions(status: JobStatus) -> frozenset[str]:
-    return frozenset(c.type for c in status.conditions if c.status == "True")
+    if not status.conditions:
+        return _NONE
+    return frozenset([c.type for c in status.conditions if c.status == "True"])
 
 
 class Rule(NamedTuple):
@@ -93,9 +101,11 @@ def status_refusals(
     """
     update = StatusUpdate(held, status)
     return tuple(
-        f"status.{rule.field}: {rule.message}"
-        for rule in _rules(validation.transitions, validation.success_criteria, update.changes)
-        if rule.broken(update, validation)
+        [
+            f"status.{rule.field}: {rule.message}"
+            for rule in _rules(validation.transitions, validation.success_criteria, update.changes)
+            if rule.broken(update, validation)
+        ]
     )
 
 
@@ -118,12 +128,13 @@ def _seconds(at_ns: int | None) -> int | None:
 
 def _negative_count(update: StatusUpdate, _: StatusValidation) -> bool:
     new = update.new
-    counts = (new.active, new.succeeded, new.failed, new.ready or 0, new.terminating or 0)
-    return any(count < 0 for count in counts)
+    return min(new.active, new.succeeded, new.failed, new.ready or 0, new.terminating or 0) < 0
 
 
 def _uid_twice(update: StatusUpdate, validation: StatusValidation) -> bool:
-    uids = (*update.new.uncounted_succeeded, *update.new.uncounted_failed)
+    uids = update.new.uncounted_succeeded + update.new.uncounted_failed
+    if not uids:
+        return False
     return validation.uncounted_pods and ("" in uids or len(frozenset(uids)) != len(uids))
 
 
@@ -255,11 +266,11 @@ def _ready_above_active(update: StatusUpdate, validation: StatusValidation) -> b
     return validation.ready_within_active and update.changed("ready", "active") and above
 
 
+_ENDINGS: Final = frozenset({"Failed", "Complete", "FailureTarget"})
+
+
 def _ending_taken_back(update: StatusUpdate, _: StatusValidation) -> bool:
-    return any(
-        update.had(kind) and not update.has(kind)
-        for kind in ("Failed", "Complete", "FailureTarget")
-    )
+    return not _ENDINGS.isdisjoint(update.held_true - update.new_true)
 
 
 def _failed_falls(update: StatusUpdate, _: StatusValidation) -> bool:
