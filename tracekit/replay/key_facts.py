@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from itertools import accumulate
 
 from tracekit.controllers.job.context import Choices, SyncClock
@@ -15,7 +16,7 @@ from tracekit.replay.handlers import PodHandlers
 from tracekit.replay.history import History, Revision, Write, WriteKind
 from tracekit.replay.recorded_api import Assumptions, RecordedApi
 from tracekit.replay.run_context import Outage, RunContext
-from tracekit.replay.unsigned import unsigned
+from tracekit.replay.unsigned import TIES, unsigned
 from tracekit.verdict import Assumption, Reason
 
 #: What the controller's Events, and an audit log, call it.
@@ -193,8 +194,23 @@ class KeyFacts:
         return write.pod is not None and write.pod.view.name in self._deleted_by_event
 
     def released_by_nobody(self, write: Write) -> bool:
-        """Whether nothing tells who took this pod's owner reference off."""
-        return write.kind is WriteKind.POD_RELEASE and unsigned(self.history, write) is not None
+        """Whether nothing tells who took this pod's owner reference or finalizer off."""
+        if write.pod is None or write.kind not in TIES:
+            return False
+        before = write.pod.previous
+        runs = before is not None and before.view.active
+        if write.kind is WriteKind.FINALIZER_REMOVAL and not runs and write.uid in self._counted:
+            return False  # nearly always the controller's
+        return unsigned(self.history, write) is not None
+
+    @cached_property
+    def _counted(self) -> frozenset[str]:
+        """The pods that some status was about to count."""
+        lists = (
+            (job.view.status.uncounted_succeeded, job.view.status.uncounted_failed)
+            for job in self.history.jobs
+        )
+        return frozenset(uid for both in lists for pods in both for uid in pods)
 
     def released_within(self, index: int) -> bool:
         """Whether that is so of a pod before the status write of a sync that writes this first."""

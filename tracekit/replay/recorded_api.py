@@ -66,7 +66,7 @@ class Assumptions(NamedTuple):
     unseen_after: int | None = None  # writes to pods may be unseen beyond this revision
     unseen_status: bool = False  # so may status writes: the Jobs' stream was behind the others
     second_deletes: bool = False  # an Event may tell of a DELETE that came after another's
-    released: bool = False  # others took owner references off in its midst
+    released: bool = False  # others took owner references or finalizers off in its midst
     silent: bool = False  # the sync left no write at all
     served_rv: int | None = None  # ... and met the server as it was at this revision
     lenient: bool = False  # note what does not fit as a problem and go on

@@ -14,7 +14,7 @@ from tracekit.kube.views import JobStatus, JobView, PodView
 from tracekit.replay.history import History, Revision, Write, WriteKind
 
 #: What of a pod ties it to its Job: a patch of these alone changes nothing else.
-_TIES = {
+TIES = {
     WriteKind.FINALIZER_REMOVAL: "a finalizer",
     WriteKind.POD_RELEASE: "an owner reference",
 }
@@ -32,7 +32,7 @@ def unsigned(history: History, write: Write, *, alone: bool = False) -> str | No
         return None
     if write.kind is WriteKind.STATUS_UPDATE and write.job is not None:
         return _status(write.job, alone=alone)
-    what = _TIES.get(write.kind)
+    what = TIES.get(write.kind)
     if what is None or write.pod is None or not _loses_a_tie(write.pod):
         return None
     if write.kind is WriteKind.FINALIZER_REMOVAL and _was_counted(history, write.pod):
