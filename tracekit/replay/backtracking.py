@@ -55,6 +55,8 @@ class Trail(Generic[S, E]):
 
     entries: list[E] = field(default_factory=list)
     choices: list[Choice[S, E]] = field(default_factory=list)
+    #: Those that the last dead end without a way past it had.
+    left: list[Choice[S, E]] = field(default_factory=list)
 
     def choose(self, choice: Choice[S, E]) -> E | None:
         """Take the next option of a choice; None if there is none left."""
@@ -156,7 +158,10 @@ class Backtracking(Generic[S, E]):
         return None
 
     def _turn_back(self, trail: Trail[S, E], dead: S) -> S | None:
-        """From a dead end to another way past it; None, with the trail as it was, if none is."""
+        """From a dead end to another way past it; None, with the trail as it was, if none is.
+
+        Its choices are then `left`, for a walk that finds the write to be nobody's.
+        """
         entries = list(trail.entries)
         states = [(choice.state, choice.length) for choice in trail.choices]
         doubted = self.doubted(trail)
@@ -189,8 +194,8 @@ class Backtracking(Generic[S, E]):
                 return found
             if self.learned():
                 break
-        trail.entries = entries
-        trail.choices = []
+        trail.entries, trail.choices = entries, []
+        trail.left = [Choice(state, iter(()), length) for state, length in states]
         return None
 
     def _options(self, effort: int) -> Callable[[S], Iterator[E]]:

@@ -62,15 +62,10 @@ class CutSearch(Attempts):
     def _plainly(self, state: State, effort: Effort) -> Iterator[Explanation]:
         """By one sync whose handlers have kept up.
 
-        That a sync was cut off, where it may have been, is likelier than old caches; so is that
-        others took something off a pod in the midst of one that goes on to its status.
+        That a sync was cut off, where it may have been, is likelier than old caches.
         """
         assumptions = list(self._assumptions(state, effort))
         at_ns = self.history.writes[state.index].recv_ns
-        released = [assume for assume in assumptions if assume.released]
-        for found in self._by_one_sync(state, released, effort, at_ns):
-            if found.writes[-1].kind is WriteKind.STATUS_UPDATE:
-                yield found
         if any(assume.cuts_off for assume in assumptions):
             yield from self._by_one_sync(state, assumptions, effort, at_ns)
         yield from self._by_one_sync(state, assumptions, effort, 0)

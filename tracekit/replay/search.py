@@ -79,6 +79,8 @@ class KeyWalker(Backtracking[State, Entry]):
         self.facts = facts
         self.history = facts.history
         self.search = CutSearch(facts)
+        #: Writes that no sync explains and nobody signed: other ways past them may be tried later.
+        self._loose: dict[int, WriteApart] = {}
 
     def run(self) -> KeyReplay:
         """Explain every write of the key."""
@@ -91,6 +93,7 @@ class KeyWalker(Backtracking[State, Entry]):
     def _walk(self) -> KeyReplay | None:
         """Walk through the writes; None if it turned out that others made some of them."""
         writes = self.history.writes
+        self._loose = {}
         hidden = {write.index for write in writes if write.hidden}
         done = frozenset(self.foreign) | hidden
         trail: Trail[State, Entry] = Trail()
@@ -114,7 +117,7 @@ class KeyWalker(Backtracking[State, Entry]):
         if isinstance(found, Explanation):
             return self._settled(found.state, entries)
         known, retries = state.backoff_known, state.retries
-        if found.reason is Apart.UNKNOWABLE:
+        if found.reason is Apart.UNKNOWABLE and found.write.index not in self._loose:
             known = known and not self.facts.may_have_failed(found.write.recv_ns)
             retries = None
         state = replace(state, done=state.done | {found.write.index}, retries=retries)
@@ -140,6 +143,8 @@ class KeyWalker(Backtracking[State, Entry]):
             yield WriteApart(Apart.FOREIGN, write)
         elif not state.certain and self.facts.began_unseen(write):
             yield self._unseen(write)
+        elif write.index in self._loose:
+            yield self._loose[write.index]
 
     def doubted(self, trail: Trail[State, Entry]) -> Choice[State, Entry] | None:
         """The first of the last deletions in a row that nothing but exclusion says are others'."""
@@ -240,6 +245,8 @@ class KeyWalker(Backtracking[State, Entry]):
         loose = self._unsigned(found, write)
         if loose:
             trail.entries += loose
+            trail.choices = trail.left
+            self._loose |= {apart.write.index: apart for apart in loose}
             done = state.done.union(apart.write.index for apart in loose)
             return self._settled(replace(state, done=done), trail.entries)
         if self.facts.may_be_foreign(write):
