@@ -262,13 +262,10 @@ class KeyWalker(Backtracking[State, Entry]):
         problems = found.problems if isinstance(found, Explanation) else ()
         asked = [problem.write for problem in problems if problem.write is not None]
         asked = [write for write in asked if write is not first]
-        # A sync that would have to do more, which nobody did, is not there either.
-        nothing = any(problem.verdict == "missing" for problem in problems)
-        alone = isinstance(found, Explanation) and (found.job is None or nothing)
         loose = [
             WriteApart(Apart.UNKNOWABLE, write, why, Reason.NOT_RECORDED)
             for write in (first, *asked)
-            if (why := unsigned(self.history, write, alone=alone)) is not None
+            if (why := unsigned(self.history, write)) is not None
         ]
         if problems and all(problem.verdict == "extra" for problem in problems):
             return loose if {apart.write for apart in loose} >= {*asked} else []

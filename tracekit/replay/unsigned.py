@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from tracekit.kube.timestamps import NS_PER_S
 from tracekit.kube.views import JobStatus, JobView, PodView
 from tracekit.replay.history import History, Revision, Write, WriteKind
 
@@ -18,20 +17,17 @@ TIES = {
     WriteKind.FINALIZER_REMOVAL: "a finalizer",
     WriteKind.POD_RELEASE: "an owner reference",
 }
-#: managedFields count in whole seconds, by the API server's clock.
-_SIGNED_WITHIN_NS = 2 * NS_PER_S
 
 
-def unsigned(history: History, write: Write, *, alone: bool = False) -> str | None:
+def unsigned(history: History, write: Write) -> str | None:
     """Why a write that no sync explains may be anybody's; None if it must be the controller's.
 
-    `alone`: no sync can have been there, be it one that writes something else. What its absence
-    leads to is asked of the syncs that follow.
+    What its absence leads to is asked of the syncs that follow.
     """
     if write.actor is not None:
         return None
     if write.kind is WriteKind.STATUS_UPDATE and write.job is not None:
-        return _status(write.job, alone=alone)
+        return _status(write.job)
     what = TIES.get(write.kind)
     if what is None or write.pod is None or not _loses_a_tie(write.pod):
         return None
@@ -79,19 +75,17 @@ def _was_counted(history: History, revision: Revision[PodView]) -> bool:
     )
 
 
-def _status(revision: Revision[JobView], *, alone: bool) -> str | None:
-    """A status that only lost fields, with no managedFields entry of that time.
+def _status(revision: Revision[JobView]) -> str | None:
+    """A status that only lost fields, with no managedFields entry of a new time.
 
-    An entry of which every field went is gone with them.
+    An entry of which every field went is gone with them. Entries count in whole seconds: of two
+    writes of the controller within one the second may bring none, and cannot be told apart.
     """
     before = revision.previous
     if before is None or not only_lost(before.view.status, revision.view.status):
         return None
     entries = revision.evidence.managers()
-    latest_ns = max((entry.time_ns or 0 for entry in entries), default=0)
     if not entries or not {*entries} <= {*before.evidence.managers()}:
-        return None
-    if not alone and revision.recv_ns - latest_ns <= _SIGNED_WITHIN_NS:
         return None
     return (
         "no cut makes a sync write this, and managedFields name nobody who took fields out of the "
