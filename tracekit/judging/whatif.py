@@ -152,13 +152,9 @@ class _Drawn:
         return self.jobs <= FEW
 
     @property
-    def turn_ns(self) -> int:
-        """How long a key may wait for a worker, in runs of another pace."""
-        return self.pace.turn_ns() if self.few else 0
-
-    def on_edge(self, least: Mapping[str, int]) -> frozenset[str]:
-        """The Jobs that hang on when they are served, by their least margins."""
-        return frozenset(uid for uid, margin_ns in least.items() if margin_ns < self.turn_ns)
+    def turns_ns(self) -> tuple[int, ...]:
+        """How long keys waited for a worker, for runs of another pace."""
+        return self.pace.turns_ns() if self.few else ()
 
     @property
     def company(self) -> tuple[str, ...]:
@@ -215,12 +211,12 @@ def answer_all(
             settings.jobs,
             running.draws,
             timing,
-            drawn.turn_ns,
+            drawn.turns_ns,
             drawn.company,
             cron_settings=settings.cron_jobs,
             lanes=running.lanes,
         )
-        model = ThreeWorlds(plan, drawn.worlds, baselines, drawn.on_edge(least))
+        model = ThreeWorlds(plan, drawn.worlds, baselines, plan.on_edge(least))
         _run_model(found, model, prover, wanted)
         cron_plan = replace(plan, run_context=cron_jobs.context)
         _answer_cron_jobs(found, cron_plan, cron_jobs.found, drawn.worlds, cron_baselines, causes)
@@ -409,16 +405,6 @@ def _run_model(
         if prover.causes and wanted(answer.job):
             answer = replace(answer, because=model.because(answer, prover.rows))
         found.jobs[place] = answer
-    _ask_at_any_pace(found, model)
-
-
-def _ask_at_any_pace(found: Answers, model: ThreeWorlds) -> None:
-    """Tell what hangs on the pace, of proved Jobs, where races have kept runs at the record's."""
-    edged = {n: job for n, job in enumerate(found.jobs) if job.proved and job.uid in model.at_edges}
-    if model.plan.raced and edged:
-        told = model.at_any_pace().answer([*edged.values()])
-        for place, job in edged.items():
-            found.jobs[place] = on_time(job, told[job.uid])
 
 
 def _wanted(judge: Judge, selected: Selected) -> Callable[[JobView], bool]:

@@ -26,8 +26,8 @@ class Timing:
     collection: Span = (5 * _MS, 120 * _MS)
     record_lag: Span = (1 * _MS, 15 * _MS)
     sync: Span = (100_000, 1 * _MS)
-    #: From when a key is ready until a worker that slept takes it.
-    turn: Span = (0, 0)
+    #: From when a key is ready until a worker that slept takes it: one of these.
+    turns: tuple[int, ...] = ()
     #: From a commit to its answer; None: a quarter of the request.
     answer: Span | None = None
     #: Whether kubelets learn of deletions as late as informers do; else at once.
@@ -98,7 +98,8 @@ class SeededDraws:
 
     def turn_ns(self) -> int:
         """What a busy machine takes until a worker runs."""
-        return _drawn(self._turns, self._timing.turn) if self._timing.turn[1] else 0
+        turns = self._timing.turns
+        return turns[_drawn(self._turns, (0, len(turns) - 1))] if turns else 0
 
     def sync_ns(self) -> int:
         """What a sync computes."""

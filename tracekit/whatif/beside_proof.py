@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from tracekit.eras.era import Era
 from tracekit.eras.job import JobRules
-from tracekit.whatif.answers import Drawn, JobAnswer, difference_class, severity_of
+from tracekit.whatif.answers import Drawn, JobAnswer, Way, difference_class, severity_of
+from tracekit.whatif.course import counted
 from tracekit.whatif.steps import Severity
 
 
@@ -49,17 +50,26 @@ def with_lots(proved: JobAnswer, modelled: JobAnswer, recorded: Era) -> JobAnswe
 def on_time(proved: JobAnswer, modelled: JobAnswer) -> JobAnswer:
     """What the steps prove of a Job, with the courses of runs in which it is served at other times.
 
-    The rules do the same, so its class stays; what both come to is the course that most runs take.
+    The rules do the same, so its class stays, and so does what it comes to: a real control plane
+    took that course once, which says more than what most runs of a model take. It counts as one
+    draw where no run takes it.
     """
-    if not modelled.courses:
+    own = proved.target or proved.recorded
+    usual = modelled.target
+    ways = modelled.courses or (
+        (Way(usual, modelled.drawn.of),) if usual and modelled.drawn else ()
+    )
+    if all(counted(way.course) != counted(own) for way in ways):
+        ways = (*ways, Way(own, 1))
+    if len(ways) == 1:
         return proved
-    first = modelled.courses[0]
+    times = next(way.times for way in ways if counted(way.course) == counted(own))
     return replace(
         proved,
         proved=False,
         why="how it goes hangs on when it is served, by the same rules",
         baseline=modelled.baseline,
-        target=first.course,
-        drawn=Drawn(first.times, sum(way.times for way in modelled.courses)),
-        courses=modelled.courses,
+        target=own,
+        drawn=Drawn(times, sum(way.times for way in ways)),
+        courses=tuple(sorted(ways, key=lambda way: -way.times)),
     )

@@ -71,3 +71,8 @@ def recorded_jobs(history: History) -> Iterator[RecordedJob]:
             deleted=revision.type == "DELETED",
             pods=frozenset(owned[uid]),
         )
+
+
+def counted(course: JobCourse) -> tuple[str | None, str, int, int, int]:
+    """What two courses have in common that went alike."""
+    return course.ended, course.reason, course.pods, course.succeeded, course.failed

@@ -29,7 +29,7 @@ from tracekit.whatif.answers import (
     smallest,
 )
 from tracekit.whatif.causes import rows_for
-from tracekit.whatif.course import JobCourse
+from tracekit.whatif.course import JobCourse, counted
 from tracekit.whatif.model import ModelledJob, run_jobs
 from tracekit.whatif.plan import Plan
 from tracekit.whatif.shapes import Shape, shape
@@ -66,8 +66,8 @@ _OPEN_TRIES: Final = 40
 A = TypeVar("A", bound=Any)  # a JobAnswer, or a CronAnswer
 M = TypeVar("M", bound=Any)  # how one of them went in a run
 
-#: Runs of the old rules by seed, reading, uids and spread: they are the same for each target.
-Baselines = dict[tuple[int, bool, tuple[str, ...], int], dict[str, M]]
+#: Runs of the old rules by seed, reading, uids and whether the new ones have races.
+Baselines = dict[tuple[int, bool, tuple[str, ...], bool], dict[str, M]]
 
 
 class Pair(NamedTuple, Generic[M]):
@@ -181,7 +181,7 @@ class Worlds(Generic[A, M]):
 
     def baseline(self, uids: Sequence[str], seed: int, *, by_pod: bool = False) -> dict[str, M]:
         """The old rules in the model."""
-        key = (seed, by_pod, tuple(uids), self.plan.spread_ns)
+        key = (seed, by_pod, tuple(uids), self.plan.raced)
         if key not in self.baselines:
             plan = self.plan
             self.baselines[key] = self.run(
@@ -267,7 +267,14 @@ class Worlds(Generic[A, M]):
                     [u for u in together if pairs[u] or unlucky[u]] or left,
                     seed,
                 )
-        return {uid: [*found, *unlucky[uid]] if found else [] for uid, found in pairs.items()}
+        return {
+            uid: [*found, *unlucky[uid]] if found or self._stands(by_uid[uid]) else []
+            for uid, found in pairs.items()
+        }
+
+    def _stands(self, answer: A) -> bool:
+        """Whether runs are asked only what else might come of what is proved."""
+        return bool(answer.proved) and self.hangs(answer.uid)
 
     def _is_open(self, pairs: Sequence[Pair[M]]) -> bool:
         """Whether the runs do not agree on how an object goes, or hang on a race."""
@@ -299,7 +306,10 @@ class Worlds(Generic[A, M]):
             ),
             None,
         )
-        if unseen is not None:
+        # Of what is proved a run at another pace says what else might come, not that all is unseen;
+        # but how races go that no step can prove, only runs do.
+        opens = self._stands(answer) and not self.plan.raced
+        if unseen is not None and not (opens and all(known)):
             old, new, *_ = next(pair for pair in readings[unseen] if pair.new.censored)
             return replace(
                 answer,
@@ -446,14 +456,7 @@ class ThreeWorlds(Worlds[JobAnswer, ModelledJob]):
         super().__init__(plan, baselines)
         self.worlds = worlds
         #: Jobs of which the record shows that they hang on when they are served.
-        self.at_edges = on_edge
-        #: Those of them that the runs of this plan tell of.
-        self.on_edge = on_edge if plan.spread_ns else frozenset()
-
-    def at_any_pace(self) -> ThreeWorlds:
-        """The same question, of what hangs on the pace."""
-        plan = replace(self.plan, at_any_pace=True)
-        return type(self)(plan, self.worlds, self.baselines, self.at_edges)
+        self.on_edge = on_edge
 
     def run(
         self,
@@ -505,7 +508,7 @@ class ThreeWorlds(Worlds[JobAnswer, ModelledJob]):
     def draws(self, uid: str) -> int:
         """How many runs stand behind an answer."""
         plan = self.plan
-        raced = plan.raced or uid in self.on_edge or bool(plan.turn_ns and plan.company)
+        raced = plan.raced or uid in self.on_edge or bool(plan.turns_ns and plan.company)
         if raced and self._of <= FEW:
             return max(plan.draws, RACED_DRAWS)
         return plan.draws
@@ -557,11 +560,6 @@ class ThreeWorlds(Worlds[JobAnswer, ModelledJob]):
             return {"courses": ()}
         first = {counted(course): course for course in reversed(courses)}
         return {"courses": tuple(Way(first[way], n) for way, n in times.most_common())}
-
-
-def counted(course: JobCourse) -> tuple[str | None, str, int, int, int]:
-    """What two courses have in common that went alike."""
-    return course.ended, course.reason, course.pods, course.succeeded, course.failed
 
 
 def misfit(recorded: JobCourse, baseline: JobCourse) -> str:

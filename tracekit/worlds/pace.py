@@ -63,17 +63,17 @@ class Pace:
         requests = sorted(self.requests_ns)
         return next((pair for pair in _THROTTLES if _fits(requests, *pair)), _THROTTLES[-1])
 
-    def turn_ns(self) -> int:
-        """How long a key may wait although nothing that the model knows holds it up.
+    def turns_ns(self) -> tuple[int, ...]:
+        """How long keys waited although nothing that the model knows held them up, in order.
 
-        Half of the new Jobs, which no batch period holds back, waited longer for their first write;
-        a call is taken off, which runs draw themselves. Not known where little was measured.
+        No batch period holds a new Job back: what it waited for its first write, less a call, which
+        runs draw themselves. Not known where little was measured.
         """
         if len(self.waits_ns) < _ENOUGH:
-            return 0
-        usual = sorted(self.waits_ns)[len(self.waits_ns) // 2]
+            return ()
         calls = sorted(self.calls_ns)
-        return max(0, usual - (calls[len(calls) // 2] if calls else 0))
+        call_ns = calls[len(calls) // 2] if calls else 0
+        return tuple(max(0, wait_ns - call_ns) for wait_ns in sorted(self.waits_ns))
 
     def throttled(self) -> bool:
         """Whether calls of the record waited for tokens of the client, and not just one or two."""
