@@ -31,27 +31,21 @@ from tracekit.worlds.pace import Pace
 
 _MS = 1_000_000
 _ERA = Era.resolve("v1.34.4")
-#: A container fails once, runs again for as long, and ends well; its Job allows for no failure.
-_WORKLOAD = """
+_ONE_JOB = """
 duration: 30s
 kubernetesVersion: v1.34.4
 jobs:
 - name: edge
   namespace: shop
   at: 1s
+"""
+#: A container fails once, runs again for as long, and ends well; its Job allows for no failure.
+_WORKLOAD = """\
   spec: {{backoffLimit: 0, template: {{spec: {{restartPolicy: OnFailure}}}}}}
   pods: {{start: 500ms, run: {run}, restarts: 1}}
 """
-
-
 #: A user suspends a Job about when its second pod is due: a batch after the first one ended.
-_SUSPENDED = """
-duration: 30s
-kubernetesVersion: v1.34.4
-jobs:
-- name: edge
-  namespace: shop
-  at: 1s
+_SUSPENDED = """\
   spec: {{completions: 2, parallelism: 1}}
   pods: {{bind: 100ms, start: 100ms, run: 2s}}
 actions:
@@ -62,7 +56,7 @@ actions:
 def least_margin(folder: Path, run: str, what: str = _WORKLOAD) -> int:
     """By how much a sync of the Job would have had to come at another time to decide otherwise."""
     workload, trace = folder / f"{run}.yaml", folder / run
-    workload.write_text(what.format(run=run))
+    workload.write_text(_ONE_JOB + what.format(run=run))
     arguments = ["simulate", "--workload", str(workload), "-o", str(trace)]
     made = CliRunner().invoke(cli, arguments, standalone_mode=False)
     assert made.exception is None, made.exception

@@ -120,8 +120,7 @@ def _apart(
         if c.type == _DECIDED and (at_ns := c.last_transition_ns) is not None
         for later_ns in (0, NS_PER_S)
     }
-    decided = [path for path, at_ns in fresh if path in _TIME_PATHS and at_ns in decided_ns]
-    fresh = [one for one in fresh if one[0] not in decided]
+    fresh = [one for one in fresh if not (one[0] in _TIME_PATHS and one[1] in decided_ns)]
     newest_ns = max((at_ns for _, at_ns in fresh), default=0)
     return [
         FieldDifference(path, format_rfc3339(newest_ns), format_rfc3339(at_ns))

@@ -172,8 +172,8 @@ class Recorder:
                 for _, body in point.objects.values():
                     self.logs.see(RESUMED, body)
         self._compaction = Compaction(self.feed.trace)
+        #: What is being merged of traces that are ended; what is left at the end was given up.
         self._finishing: list[tuple[Compaction, TraceWriter]] = []
-        self._unmerged = False
 
     #### Traces ####
 
@@ -311,7 +311,6 @@ class Recorder:
             time.sleep(_FINISH_POLL_S)
             self._upkeep()
             on_tick()
-        self._unmerged = bool(self._finishing)
         for compaction, writer in self._finishing:
             compaction.give_up()
             writer.abandon()
@@ -410,6 +409,6 @@ class Recorder:
             logs=None
             if self.logs is None
             else (self.logs.status.observations, self.logs.status.gaps),
-            unmerged=self._unmerged,
+            unmerged=bool(self._finishing),
             error=error,
         )
