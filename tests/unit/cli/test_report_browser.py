@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -55,9 +56,16 @@ def open_page(browser: Any, data: dict[str, Any], folder: Path) -> None:
     path = folder / "report.html"
     path.write_text(report_page(data))
     browser.get(path.as_uri())
-    WebDriverWait(browser, 60).until(
-        lambda b: b.execute_script("return document.documentElement.dataset.ready")
-    )
+    ready(browser)
+
+
+def ready(browser: Any) -> None:
+    until(browser, lambda: browser.execute_script("return document.documentElement.dataset.ready"))
+
+
+def until(browser: Any, condition: Callable[[], Any]) -> None:
+    """Wait for what the page does in a task of its own: a load, a change of the hash."""
+    WebDriverWait(browser, 60).until(lambda _: condition())
 
 
 def errors(browser: Any) -> list[Any]:
@@ -254,7 +262,7 @@ def test_the_culprit_comes_first_and_leads_to_the_job(browser, troubles, tmp_pat
     row.find_element(By.TAG_NAME, "summary").click()
     row.find_element(By.TAG_NAME, "a").click()
     details = browser.find_element(By.ID, "details")
-    assert "t-troubles/overrun" in details.text
+    until(browser, lambda: "t-troubles/overrun" in details.text)
     assert "TK424" in details.text
     assert browser.find_elements(By.CSS_SELECTOR, ".account > li.pointed")
     assert errors(browser) == []
@@ -264,6 +272,7 @@ def test_a_link_opens_the_job_at_its_time(browser, troubles, tmp_path: Path) -> 
     open_page(browser, troubles, tmp_path)
     browser.get(f"{(tmp_path / 'report.html').as_uri()}#job=t-troubles%2Foom&t=9000")
     browser.refresh()
+    ready(browser)
     details = browser.find_element(By.ID, "details")
     assert details.text.startswith("Close\nt-troubles/oom") or "t-troubles/oom" in details.text
     diffs = details.find_elements(By.CSS_SELECTOR, ".account details.revision")
@@ -279,8 +288,8 @@ def test_a_finding_narrows_the_timeline(browser, troubles, tmp_path: Path) -> No
     whole = painted(browser)
     place = next(i for i, f in enumerate(troubles["findings"]) if f["id"] == "TK402")
     browser.execute_script(f"location.hash = 'finding={place}'")
+    until(browser, lambda: count(browser) == "1 of 48 Jobs")
     assert painted(browser) != whole
-    assert count(browser) == "1 of 48 Jobs"
     browser.find_element(By.ID, "only").click()
     assert count(browser) == "48 of 48 Jobs"
 
