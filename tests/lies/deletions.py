@@ -44,7 +44,9 @@ def deletions(record: Record) -> Iterator[tuple[JobLife, Life, int, str]]:
             for p in range(1, len(pod.rows)):
                 gone = pod.kind(p) == "DELETED" or deleting(pod.obj(p))
                 if gone and not deleting(pod.obj(p - 1)):
-                    yield job, pod, p, _purpose(job, pod.rv(p))
+                    # One that had ended by then need not have been deleted: caches may show it.
+                    if active(pod.obj(p - 1)):
+                        yield job, pod, p, _purpose(job, pod.rv(p))
                     break
 
 

@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 from .pods import created_pods
-from .record import Edit, JobLife, Lie, Record, finalized, pick, shifted, terminal, told
+from .record import Edit, JobLife, Lie, Record, deleting, finalized, pick, shifted, terminal, told
 from .specs import ACTIONS, ended
 
 
@@ -86,7 +86,8 @@ def never_ready(record: Record, edit: Edit, rng: random.Random) -> Lie | None:
             for w in job.writes()
             if job.rv(w) > pod.rv(ready_rows[0])
             and (job.status(w).get("ready") or 0) == (job.status(w).get("active") or 0) > 0
-            and pod.position_at(job.rv(w)) in ready_rows
+            and (p := pod.position_at(job.rv(w))) in ready_rows
+            and not deleting(pod.obj(p))
         ]
         if counted:
             choices.append((job, pod))
