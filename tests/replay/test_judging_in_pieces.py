@@ -16,7 +16,7 @@ import pytest
 from tests.replay.test_planted_lies import planted
 from tests.support.traces import TRACES, import_log
 from tracekit.diff.key_queue import FirstWrite
-from tracekit.diff.lateness import Positions, Process, Service, Services
+from tracekit.diff.lateness import Pace, Positions, Process, Service, Services
 from tracekit.diff.trace import judge_groups as judge_groups_of
 from tracekit.judging.judged import Asked, Judge, resolve_era
 from tracekit.judging.kept import verdicts_key
@@ -207,6 +207,29 @@ def test_a_silence_of_the_controller_is_found_wherever_it_lies(
     proof = process.proof(0, 30 * NS_PER_S, timed=False)
     assert (proof is None) == (silent is None)
     assert silent is None or silent in str(proof)
+
+
+@pytest.mark.parametrize(
+    ("calls", "blind", "proved"),
+    [
+        ([5, 16, 17, 28], [], True),  # one pass, from 16 to 17 at the latest
+        ([5, 16, 17, 26], [], False),  # less than it rests between two
+        ([0, 16, 17, 28], [], False),  # it may have begun before the key was ready
+        ([5, 16, 17, 31], [], False),  # it may go on
+        ([5, 16, 17, 28], [(16, 17)], False),  # it may have died
+    ],
+)
+def test_a_pass_between_two_rests_came_to_every_key(
+    calls: list[int], blind: list[tuple[int, int]], proved: bool
+) -> None:
+    calls_ns = [at * NS_PER_S for at in calls]
+    blind_ns = [(a * NS_PER_S, b * NS_PER_S) for a, b in blind]
+    pace = Pace(10 * NS_PER_S, 0, 10 * NS_PER_S, passes=True)
+    process = Process(Services(), calls_ns, blind_ns, pace=pace)
+    proof = process.proof(0, 30 * NS_PER_S, timed=False)
+    assert (proof is not None) == proved
+    queued = Process(Services(), calls_ns, blind_ns, pace=Pace(10 * NS_PER_S))
+    assert queued.proof(0, 30 * NS_PER_S, timed=False) is None
 
 
 def test_what_is_forgotten_leaves_the_last_word() -> None:

@@ -112,6 +112,8 @@ ONCE_MISSED = [
     ("silent-midway", "v1.34.4-all", 9401),  # a refused creation excuses nothing else
     ("retry-early", "v1.23.17-all", 9401),  # a tracked Job's retries in the work queue
     ("retry-early", "v1.23.17-all", 20231),  # each count has a wait of its own, and none between
+    ("silent-last-sync", "v1.21.14-all", 266404),  # due before a deadline that may wake nobody
+    ("cron-tick-skipped", "v1.20.15-all", 984018717),  # a pass between two rests of the controller
 ]
 
 
@@ -122,6 +124,29 @@ def test_a_lie_that_was_missed_is_found(kind: str, name: str, salt: int) -> None
     rows, lie = answer
     told = told_of(rows, name)
     assert [key for key in told if lie.key.startswith(key)] == list(told) != []
+
+
+@pytest.mark.parametrize(
+    ("kind", "doubt"),
+    [
+        ("retry-early", "only the retry of a sync that left no write"),
+        ("retry-late", "its failures waited for retries of syncs that left no write"),
+    ],
+)
+def test_a_retry_that_syncs_without_a_write_explain_is_told_as_ambiguous(
+    kind: str, doubt: str
+) -> None:
+    """A conflict leaves no trace, counts as a retry and has one of its own."""
+    name = "v1.24.17-all"
+    answer = plant(kind, record(name), draws_of(kind, name, 984018717))
+    assert answer is not None
+    rows, lie = answer
+    with judge_of(rows, name) as judge:
+        doubted = [j for j in judge.report().judgements if doubt in j.why]
+    assert [f"{j.object.namespace}/{j.object.name}" for j in doubted] == [lie.key]
+    assert all(j.ambiguous and not j.divergent for j in doubted)
+    with judge_of(record(name).rows, name) as judge:
+        assert not any(doubt in j.why for j in judge.report().judgements)
 
 
 @pytest.mark.parametrize("kind", (FOUND + CRON)[::40])

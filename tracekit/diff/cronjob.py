@@ -117,7 +117,8 @@ class CronJobJudge(CronJobKeys):
             calls = _CALLS_PER_PASS * self._cron_jobs
             throttle = self.context.throttle
             pass_ns = throttle.wait_ns(max(0, calls - int(throttle.burst)), 0)
-            pace = Pace(CRON_POLL_PERIOD_NS + 2 * pass_ns, pass_ns, passes=True)
+            rest_ns = CRON_POLL_PERIOD_NS
+            pace = Pace(rest_ns + 2 * pass_ns, pass_ns, rest_ns, passes=True)
         settled = self.sweep.settled(self.context, pace)
         return [*map(settled.of, self._judgements), *settled.missing]
 

@@ -56,11 +56,15 @@ class FirstWrite(NamedTuple):
 
 
 class Hurried(NamedTuple):
-    """A sync for which only old wakes are left: early, if the process must have used them up."""
+    """A sync for which only old wakes are left: early, if the process must have used them up.
+
+    With a `doubt` something that left no trace has woken it, or something is wrong.
+    """
 
     first: FirstWrite
     at_ns: int
     wakes: tuple[Wake, ...]
+    doubt: str = ""
 
 
 def first_write(key: str, first: Write) -> FirstWrite:
@@ -79,20 +83,24 @@ def hurried_syncs(search: CutSearch, syncs: Sequence[Explanation]) -> Iterator[H
             continue
         at_ns = sync.writes[0].recv_ns + DELIVERY_JITTER_NS
         if before is not None and not _excused(facts, before, sync):
+            first = first_write(facts.history.key, sync.writes[0])
             wakes = _all_old(_open_wakes(facts, before, sync, timers), at_ns)
-            if (
-                wakes is not None
-                and not any(_woke(facts, s, at_ns) for s in search.silent_between(before, sync))
-                and (retries := _all_old(_silent_retries(search, syncs[:number], at_ns), at_ns))
-                is not None
-            ):
-                yield Hurried(
-                    first_write(facts.history.key, sync.writes[0]),
-                    sync.writes[0].recv_ns,
-                    (*wakes, *retries),
-                )
+            if wakes is not None:
+                silents = search.silent_between(before, sync)
+                woken = any(_woke(facts, silent, at_ns) for silent in silents)
+                retries = _all_old(_silent_retries(search, syncs[:number], at_ns), at_ns)
+                doubt = _RETRIED if woken or retries is None else ""
+                yield Hurried(first, sync.writes[0].recv_ns, (*wakes, *(retries or ())), doubt)
+            elif not sync.timed and _conflicts(facts, before):
+                known = due(facts, before, sync, untold=False)
+                wake = Wake(known.earliest_ns, known.certain_ns)
+                yield Hurried(first, sync.writes[0].called_ns, (wake,), _COUNTED)
         timers += _timers(facts, sync)
         before = sync
+
+
+_RETRIED = "only the retry of a sync that left no write can have made it ready, or it was early"
+_COUNTED = "its failures waited for retries of syncs that left no write as well, or it was late"
 
 
 def _all_old(wakes: Iterable[Wake], at_ns: int) -> list[Wake] | None:
@@ -306,8 +314,10 @@ def _deadlines(history: History, before_rv: int) -> Iterator[int]:
             yield start_ns + deadline_s * NS_PER_S
 
 
-def due(facts: KeyFacts, before: Explanation | None, sync: Explanation) -> Due:
-    """Since when a sync that is explained was due."""
+def due(
+    facts: KeyFacts, before: Explanation | None, sync: Explanation, *, untold: bool = True
+) -> Due:
+    """Since when a sync that is explained was due; `untold`: with retries that left no trace."""
     first = sync.writes[0]
     held_until_ns = before.writes[-1].recv_ns if before is not None else 0
     certain_ns = max(sync.due_ns, held_until_ns, facts.inputs_shown_ns(sync.job, sync.pod_cut))
@@ -321,7 +331,7 @@ def due(facts: KeyFacts, before: Explanation | None, sync: Explanation) -> Due:
         wait_ns = facts.rules.retries.backoff_ns_max  # it may be a retry
     elif not sync.timed:
         wait_ns = facts.rules.sync_batch_ns
-    certain_ns += max(wait_ns, queue_wait_ns(facts, before, sync.pod_cut))
+    certain_ns += max(wait_ns, queue_wait_ns(facts, before, sync.pod_cut, untold=untold))
     if not sync.state.backoff_known:
         certain_ns += max(facts.rules.pod_backoff_limit_ns, facts.rules.retries.backoff_ns_max)
     earliest_ns = _first_wake_ns(facts, before, first.rv)
@@ -393,7 +403,9 @@ def _deadlines_changed(
             yield job.recv_ns, start_ns + deadline_s * NS_PER_S
 
 
-def queue_wait_ns(facts: KeyFacts, before: Explanation | None, pod_cut: int) -> int:
+def queue_wait_ns(
+    facts: KeyFacts, before: Explanation | None, pod_cut: int, *, untold: bool = True
+) -> int:
     """The longest that the work queue may have held the key back (up to 1.27).
 
     Failed pods wake their Job after the key's back-off; when its retries are forgotten leaves no
@@ -407,7 +419,7 @@ def queue_wait_ns(facts: KeyFacts, before: Explanation | None, pod_cut: int) -> 
     first = before.pod_cut if before is not None else 0
     failed = any(pod.view.phase == "Failed" for pod in history.pods[first:pod_cut])
     held_by = 0 if rules.overwrites_status else retries + 1
-    if failed and before is not None:
+    if failed and untold and before is not None:
         retries += _conflicts(facts, before)
     if failed and facts.last_refusal_ns(history.pods[pod_cut - 1].recv_ns) is not None:
         return rules.retries.backoff_ns_max

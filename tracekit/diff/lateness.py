@@ -92,6 +92,7 @@ class Pace(NamedTuple):
 
     rest_ns: int = 0  # so long it may make no call that shows although a key is ready
     pass_ns: int = 0  # so long before a call that shows its pass may have begun
+    between_ns: int = 0  # from the end of a pass to the beginning of the next, at least
     passes: bool = False
 
 
@@ -281,6 +282,13 @@ class Process:
             for since_ns, next_ns in pairwise(calls_ns)
             if self._is_idle(since_ns, next_ns)
         ]
+        #: Those longer than a pass is silent in its midst: one ended before and the next began.
+        midst_ns = throttle.wait_ns(_LATENCY_TOKENS, IDLE_NS) + pace.pass_ns
+        self._rests = [
+            (since_ns, next_ns)
+            for since_ns, next_ns in pairwise(calls_ns)
+            if pace.passes and whole and next_ns - since_ns >= max(midst_ns, pace.between_ns)
+        ]
 
     def proof(
         self, certain_ns: int, until_ns: int, *, timed: bool, apart: bool = False
@@ -294,7 +302,7 @@ class Process:
         if until_ns - ready_ns <= self._latency_ns:
             return None
         overtaken = self._overtaken(ready_ns, until_ns, with_tokens=apart)
-        return overtaken or self._silent(ready_ns, until_ns)
+        return overtaken or self._silent(ready_ns, until_ns) or self._passed(ready_ns, until_ns)
 
     def began_ns(self, at_ns: int, idle: int = 0) -> int:
         """When a sync whose first call is at `at_ns` began at the earliest, for want of tokens.
@@ -352,9 +360,26 @@ class Process:
                 )
         return None
 
+    def _passed(self, ready_ns: int, until_ns: int) -> str | None:
+        """A pass that began and ended meanwhile, between two rests."""
+        position = bisect_left(self._rests, (ready_ns, 0))
+        around = self._rests[position : position + 2]
+        over = len(around) > 1 and around[-1][1] <= until_ns
+        if not over or not self._seen(ready_ns, around[-1][1]):
+            return None
+        ends = " and ".join(
+            f"from {format_rfc3339(since_ns)} to {format_rfc3339(next_ns)}"
+            for since_ns, next_ns in around
+        )
+        return f"the controller rested between its passes {ends}"
+
     def _is_idle(self, since_ns: int, next_ns: int) -> bool:
         """Whether a free worker would have made a call, and the recorder could have seen it."""
-        return next_ns - since_ns >= self._idle_ns and not any(
+        return next_ns - since_ns >= self._idle_ns and self._seen(since_ns, next_ns)
+
+    def _seen(self, since_ns: int, next_ns: int) -> bool:
+        """Whether the recorder could see all that was done then."""
+        return not any(
             from_ns < next_ns and until_ns > since_ns for from_ns, until_ns in self._blind
         )
 

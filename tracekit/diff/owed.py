@@ -15,7 +15,7 @@ from tracekit.kube.views import JobView
 from tracekit.replay.cuts import Cut
 from tracekit.replay.explanations import CutSearch
 from tracekit.replay.history import History, Revision, WriteKind
-from tracekit.replay.key_facts import CUT_OFF_NS, INFORMER_LAG_NS, KeyFacts
+from tracekit.replay.key_facts import CLOCK_SLACK_NS, CUT_OFF_NS, INFORMER_LAG_NS, KeyFacts
 from tracekit.replay.recorded_api import Assumptions, RecordedApi
 from tracekit.replay.search_state import Explanation, KeyReplay, State
 
@@ -40,21 +40,27 @@ def owed(facts: KeyFacts, search: CutSearch, replay: KeyReplay) -> Iterator[Owed
     before = syncs[-1] if syncs else None
     end_ns, seen = run_context.end_ns, len(history.pods)
     assume = Assumptions(lenient=True)
-    api = _at_the_end(search, state, last, seen, assume)
+    api = _sync_at(end_ns, search, state, last, seen, assume)
     inputs_ns = _last_input_ns(facts, last, before)
     timers = [at_ns for at_ns in api.clock.asked if inputs_ns < at_ns <= end_ns]
     deadlines = {note.numbers["deadline_ns"] for note in api.clock.notes if note.rule == "deadline"}
-    if any(deadline_lost(facts, syncs, at_ns) for at_ns in timers if at_ns in deadlines):
-        return
+    lost = [t for t in timers if t in deadlines and deadline_lost(facts, syncs, t)]
+    if lost:
+        # Nothing may wake the key at its deadline. What it had to do before is owed all the same.
+        end_ns = min(lost) - CLOCK_SLACK_NS
+        api = _sync_at(end_ns, search, state, last, seen, assume)
+        timers = [at_ns for at_ns in api.clock.asked if inputs_ns < at_ns <= end_ns]
     certain_ns = max([inputs_ns, *timers]) + _wait_ns(facts, before, seen, timed=bool(timers))
+    if lost and certain_ns > end_ns:
+        return
     if facts.refusals(min(certain_ns, end_ns)) is not None:
         if not _refused_alone(facts, min(certain_ns, end_ns)):
             return
         # The sync goes on when a creation is refused: what it has to do besides is owed.
         assume = assume._replace(refusals=True)
-        api = _at_the_end(search, state, last, seen, assume)
+        api = _sync_at(end_ns, search, state, last, seen, assume)
     woken = _seen_when_woken(facts, replay, last, timers) if api.problems else seen
-    seen_less = (_at_the_end(search, state, last, n, assume) for n in range(woken, seen))
+    seen_less = (_sync_at(end_ns, search, state, last, n, assume) for n in range(woken, seen))
     if not all(less.problems for less in seen_less) or _awaits_pods_of_another(facts, syncs, last):
         return
     for problem in api.problems:
@@ -69,7 +75,7 @@ def owed(facts: KeyFacts, search: CutSearch, replay: KeyReplay) -> Iterator[Owed
             problem.what,
             why,
             rv=last.rv,
-            time_ns=end_ns,
+            time_ns=run_context.end_ns,
         )
         # From the next refusal on nobody knows whether it was tried.
         until_ns = None if assume.refusals else facts.next_refusal_ns(certain_ns)
@@ -82,15 +88,20 @@ def _refused_alone(facts: KeyFacts, at_ns: int) -> bool:
     return told and facts.refused_writes(at_ns) is None and facts.run_context.events_recorded
 
 
-def _at_the_end(
-    search: CutSearch, state: State, job: Revision[JobView], pods: int, assume: Assumptions
+def _sync_at(
+    at_ns: int,
+    search: CutSearch,
+    state: State,
+    job: Revision[JobView],
+    pods: int,
+    assume: Assumptions,
 ) -> RecordedApi:
-    """A sync at the end of the record that has seen so many pod revisions."""
-    history, end_ns = search.history, search.facts.run_context.end_ns
+    """A sync after the last write that has seen so many pod revisions."""
+    history = search.history
     cache = state.cache.copy()
     cache.move_to(history.pods, pods)
     memory = search.memories(state, pods, job.view.uid)[-1].copy()
-    return search.after_the_record(Cut(job, pods, cache, memory, pods), end_ns, assume)
+    return search.after_the_record(Cut(job, pods, cache, memory, pods), at_ns, assume)
 
 
 def _awaits_pods_of_another(

@@ -43,6 +43,7 @@ class Untimely(NamedTuple):
     why: str
     #: What the record does not have, and would have to for this to be certain.
     lacks: str | None = None
+    doubt: str = ""  # what it may be instead, by the rules
 
 
 @dataclass(slots=True)
@@ -107,6 +108,8 @@ class Settled:
         found = self.untimely.get(FirstWrite(key, judgement.action, judgement.resource_version))
         if found is None:
             return judgement
+        if found.doubt:
+            return copied(judgement, why=f"{judgement.why}; {found.doubt}", ambiguous=True)
         told = copied(judgement, verdict=found.verdict, why=f"{found.why}; {judgement.why}")
         return told if found.lacks is None else unknowable(told, found.lacks)
 
@@ -225,8 +228,8 @@ class Sweep:
         untimely = {first: Untimely(Verdict.LATE, why) for first, why in late(process)}
         for hurried in self._hurried:
             why = early(process, hurried)
-            if why is not None:
-                untimely[hurried.first] = Untimely(Verdict.EARLY, why)
+            if why is not None and not (hurried.doubt and hurried.first in untimely):
+                untimely[hurried.first] = Untimely(Verdict.EARLY, why, doubt=hurried.doubt)
         shown, contradicted = Staircase(process, self._seen), set()
         for behind in self._behind:
             why = shown.contradicts(behind)
