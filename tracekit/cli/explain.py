@@ -141,6 +141,7 @@ def account_document(account: Account) -> dict[str, object]:
                 "what": step.what,
                 "details": list(step.details),
                 "verdict": step.verdict,
+                "forced": step.forced,
             }
             for step in account.steps
         ],

@@ -23,6 +23,12 @@ def _job_ref(namespace: str, name: str, uid: str) -> ObjectRef:
     return ObjectRef("Job", namespace, name, uid)
 
 
+def place_of(write: Write) -> tuple[str, str, str]:
+    """What ties a write to its judgement: revision, action, subject."""
+    subject = "status" if write.pod is None else write.pod.view.name
+    return str(write.rv), write.kind.value, subject
+
+
 def judge_write(
     history: History,
     write: Write,

@@ -15,6 +15,7 @@ from tracekit.collecting import collecting_rarely
 from tracekit.crew.tasks import Crew
 from tracekit.cron.zones import load_zone
 from tracekit.diff.cronjob import CronJobJudge
+from tracekit.diff.forced import with_forced
 from tracekit.diff.judge import KeyJudgement
 from tracekit.diff.registry import Others, Scope
 from tracekit.diff.report import DiffReport
@@ -142,6 +143,10 @@ class Engine:
                 for judged in judge_groups(rows, JobRules.of(self.era), self.run_context):
                     self._keep(judged, key)
         return self._kept.get(key)
+
+    def with_forced(self, judged: KeyJudgement) -> KeyJudgement:
+        """The same with `forced` in the judgements of what syncs wrote."""
+        return with_forced(judged, JobRules.of(self.era), self.run_context)
 
     def _keep(self, judged: KeyJudgement, key: tuple[str, str]) -> None:
         if (judged.replay.history.namespace, judged.replay.history.name) == key:

@@ -315,7 +315,7 @@ class Judge:
         if kept is None:
             return None
         mine = tuple(j for j in self.about("Job", namespace, name) if j.controller == "job")
-        return replace(kept, judgements=mine)
+        return self._engine.with_forced(replace(kept, judgements=mine))
 
     def calls_ns(self, controller: str) -> list[int]:
         """When a controller was seen to make a call, in order."""

@@ -52,7 +52,7 @@ class CutSearch(Attempts):
             return
         for job in self.job_candidates(state, effort):
             for cut in self.behind(state, job, effort):
-                found = self._at_its_time(state, cut, Assumptions())
+                found = self.at_its_time(state, cut, Assumptions())
                 if found is not None:
                     yield found
         if effort >= Effort.SILENT:
@@ -168,7 +168,7 @@ class CutSearch(Attempts):
         untold = assume.refusals and self.lacks_own_status(state, cut.job)
         if untold and self.facts.untold_within(state.index) is not None:
             return  # one excuse that leaves no trace is enough
-        found = self._at_its_time(state, cut, assume)
+        found = self.at_its_time(state, cut, assume)
         if found is not None:
             yield found
             yield from self._failed_earlier(state, cut, found)
@@ -177,7 +177,7 @@ class CutSearch(Attempts):
         if not assume.refusals and self.facts.refusals_within(state.index) is not None:
             return  # refusals that are told come before guesses
         for guessed in self._guesses(state, cut):
-            found = self._at_its_time(state, guessed, assume)
+            found = self.at_its_time(state, guessed, assume)
             if found is not None:
                 yield found
 
@@ -222,7 +222,7 @@ class CutSearch(Attempts):
             unseen.expectations = PodExpectations(1, 0, at_ns)
             yield cut._replace(memory=unseen, guess="creations before the record could see")
 
-    def _at_its_time(self, state: State, cut: Cut, assume: Assumptions) -> Explanation | None:
+    def at_its_time(self, state: State, cut: Cut, assume: Assumptions) -> Explanation | None:
         """Try the latest time at which the sync can have run, and just before each timer."""
         same = (state.index, state.done, state.not_before_ns, cut.job.position, cut.pods,
                 cut.memory.identity, assume, cut.handled == cut.pods)  # fmt: skip
@@ -254,7 +254,7 @@ class CutSearch(Attempts):
             return None
         for cut in self.cuts_at(began.state, job, [sync.pod_cut]):
             seen = cut._replace(memory=began.memory, handled=began.handled)
-            found = self._at_its_time(began.state, seen, began.assume)
+            found = self.at_its_time(began.state, seen, began.assume)
             return found if found is not None and found.writes == sync.writes else None
         return None
 
@@ -350,7 +350,7 @@ class CutSearch(Attempts):
             memory = self.memories(state, began.handled, job.view.uid)[-1]
             for cut in self.cuts_at(state, job, [known.pod_cut]):
                 seen = cut._replace(memory=memory, handled=began.handled)
-                again = self._at_its_time(state, seen, began.assume)
+                again = self.at_its_time(state, seen, began.assume)
                 if again is not None:
                     yield again
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from tracekit.controllers.job.context import Note
+from tracekit.diff.job_verdicts import place_of
 from tracekit.diff.judge import KeyJudgement
 from tracekit.diff.why import describe, describe_cut
 from tracekit.foreign import for_html, for_terminal
@@ -54,6 +55,8 @@ class Step:
     what: str
     details: tuple[str, ...] = ()
     verdict: str | None = None
+    #: Of a sync: whether nothing else that its caches may have held explains it; None: not known.
+    forced: bool | None = None
 
 
 @dataclass(slots=True)
@@ -170,22 +173,16 @@ def account_of_job(judged: KeyJudgement, judgements: Sequence[Judgement]) -> Acc
     account = Account("Job", history.namespace, history.name, judgements=list(judgements))
     verdicts = {(j.resource_version, j.action, j.subject): j for j in judged.judgements}
     by_syncs = {
-        _place(write)
+        place_of(write)
         for sync in judged.replay.syncs
         for write in sync.writes
-        if _place(write) in verdicts
+        if place_of(write) in verdicts
     }
     apart = [j for place, j in verdicts.items() if place not in by_syncs]
     steps = [*_revisions(history), *_syncs(judged, verdicts), *_others(apart)]
     account.steps = in_order(steps)
     account.closing = _closing(judged, account.divergences)
     return account
-
-
-def _place(write: Write) -> tuple[str, str, str]:
-    """What ties a write to its verdict: revision, action, subject."""
-    subject = "status" if write.pod is None else write.pod.view.name
-    return str(write.rv), write.kind.value, subject
 
 
 #### What the Job's own revisions tell ####
@@ -259,20 +256,28 @@ def _syncs(
     for sync in judged.replay.syncs:
         news = judged.replay.history.pods[seen : sync.pod_cut]
         seen = max(seen, sync.pod_cut)
-        details = [*_news(news), f"cache: {describe_cut(sync)}"]
+        mine = [verdicts[place_of(w)] for w in sync.writes if place_of(w) in verdicts]
+        forced = mine[0].forced if mine else None
+        other = "; not the only state that explains this" if forced is False else ""
+        details = [*_news(news), f"cache: {describe_cut(sync)}{other}"]
         details += [f"rule: {text}" for text in describe(sync.notes)]
         details += list(_counted_again(sync, counted))
         details += [f"event: {e.reason}: {e.message}" for e in _distinct(sync)]
         if sync.refused:
             details.append(f"{sync.refused} creations were refused by the API server")
         details += [f"expected {p.what}" for p in sync.problems]
-        mine = [verdicts[_place(w)] for w in sync.writes if _place(w) in verdicts]
         details += [line for j in mine if j.divergent for line in _contradiction(j)]
         details += list(_waiting(sync))
         at_ns = sync.writes[0].recv_ns
         verdict = _worst(sync, mine)
         yield Step(
-            at_ns, sync.writes[-1].rv, "job-controller", _did(sync.writes), tuple(details), verdict
+            at_ns,
+            sync.writes[-1].rv,
+            "job-controller",
+            _did(sync.writes),
+            tuple(details),
+            verdict,
+            forced,
         )
 
 

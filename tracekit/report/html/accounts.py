@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from tracekit.diff.forced import with_forced
 from tracekit.diff.trace import judge_groups
 from tracekit.eras.job import JobRules
 from tracekit.errors import TracekitError
@@ -92,7 +93,8 @@ class Accounts:
                 continue
             mine = about.get(key, [])
             ours = tuple(j for j in mine if j.controller == "job")
-            account = account_of_job(replace(judged, judgements=ours), mine)
+            known = with_forced(replace(judged, judgements=ours), rules, around)
+            account = account_of_job(known, mine)
             add_judgements(account, [j for j in mine if j.controller != "job"])
             add_restarts(account, around.restarts)
             account.opening = conclusions.get(key, "")
