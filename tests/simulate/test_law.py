@@ -100,6 +100,10 @@ MENDED = {
     (52347, "v1.35.4"): "a slow client's deletion of an ended pod that was no longer the Job's",
     (52996, "v1.26.13"): "26 deletions of pods on their way out, each of which waited for a token",
     (20150, "v1.29.15"): "the orphan worker's removals beside a sync that a slow client holds up",
+    (20840, "v1.29.15"): "an Event of its own, after it was told in a combined one",
+    (53561, "v1.22.2"): "an Event of a sync whose status fits an older Job as well",
+    (53836, "v1.26.13"): "calls of a Job on which the search gave up, in a process told as idle",
+    (53661, "v1.30.14"): "a DELETE that met a Job on its way out, gone by the CronJob's status",
 }
 
 
@@ -130,6 +134,14 @@ def test_handlers_that_were_behind_may_be_so_at_the_next_sync_too(tmp_path: Path
     Its failure is the retry that ends the Job; the sync before had found the same.
     """
     made = with_late_kubelets(random_world(6, "v1.17.17"))
+    assert not [j for j in judged(made, tmp_path / "t") if j.divergent]
+
+
+def test_the_orphan_worker_takes_one_finalizer_after_the_other(tmp_path: Path) -> None:
+    """A slow client's call for each of five pods: that another Job is served meanwhile tells no
+    more than that the first of them has had its turn.
+    """
+    made = with_late_kubelets(with_slow_answers(random_world(61132, "v1.31.0")))
     assert not [j for j in judged(made, tmp_path / "t") if j.divergent]
 
 

@@ -17,6 +17,7 @@ from tracekit.kube.events import COMBINED, REFUSED_CALLS, SPAM_BURST
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.replay.history import EventRow
 from tracekit.replay.key_facts import COMPONENT
+from tracekit.replay.recorded_api import PredictedEvent
 from tracekit.replay.search_state import Explanation, KeyReplay
 
 #: Streams are delivered side by side: an Event may arrive so long before its cause.
@@ -52,10 +53,8 @@ class _Supply:
         if sync.job is None:
             return
         uid = sync.job.view.uid
-        times = {write.rv: write.recv_ns for write in sync.writes}
         for event in sync.events:
-            # Before its first write a sync may tell as soon as it has begun.
-            at_ns = times.get(event.after_rv, min(sync.due_ns, sync.writes[0].recv_ns))
+            at_ns = told_ns(sync, event)
             self.at_ns[uid, event.type, event.reason, event.message].append(at_ns)
             self.told_ns[uid, event.type, event.reason].append(at_ns)
 
@@ -100,7 +99,7 @@ def explain_events(
     for sync in replay.syncs:
         supply.add(sync)
     counts: dict[str, int] = {}
-    objects: dict[_Identity, tuple[str, int]] = {}
+    objects: dict[tuple[_Identity, bool], tuple[str, int]] = {}
     for row in replay.history.events:
         if row.component != COMPONENT:
             continue
@@ -111,12 +110,14 @@ def explain_events(
         message = row.message.removeprefix(COMBINED)
         repeated = max(1, row.count - before)
         identity = (row.involved_uid, row.event_type, row.reason, message)
-        name, seen_ns = objects.setdefault(identity, (row.uid, row.recv_ns))
+        # What was told in a combined Event may be told alone after: its key made room for another.
+        counted = (identity, row.message != message)
+        name, seen_ns = objects.setdefault(counted, (row.uid, row.recv_ns))
         if name != row.uid and not any(seen_ns < at_ns <= row.recv_ns for at_ns in restarted_ns):
             # One process counts a repeated Event up; a second object is not its work.
             yield row, Told.BY_NOBODY
             continue
-        objects[identity] = (row.uid, row.recv_ns)
+        objects[counted] = (row.uid, row.recv_ns)
         if row.message == message:
             explained = supply.take(row, identity, repeated)
         else:
@@ -128,6 +129,12 @@ def explain_events(
             refused = row.reason in REFUSED_CALLS
             told = told if refused or supply.may_be_held_back(row) else Told.UNPOSTED
         yield row, told
+
+
+def told_ns(sync: Explanation, event: PredictedEvent) -> int:
+    """From when on a sync can have told an Event: before its first write, since it has begun."""
+    times = (write.recv_ns for write in sync.writes if write.rv == event.after_rv)
+    return next(times, min(sync.due_ns, sync.writes[0].recv_ns))
 
 
 def _first_post_lost(row: EventRow) -> bool:

@@ -82,7 +82,10 @@ def judge_key(history: History, rules: JobRules, run_context: RunContext) -> Key
     ]
     judgements.sort(key=lambda j: (j.time_ns, j.resource_version, j.action, j.subject))
     calls_ns = [write.called_ns for sync in replay.syncs for write in sync.writes]
-    calls_ns += [apart.write.called_ns for apart in replay.of(Apart.ORPHAN_WORKER)]
+    apart_ns = tuple(apart.write.called_ns for apart in replay.of(Apart.ORPHAN_WORKER))
+    calls_ns += apart_ns
+    # What nobody is known to have written may be its own: the process was not idle then.
+    calls_ns += [apart.write.called_ns for apart in replay.of(Apart.UNKNOWABLE)]
     calls_ns += [event.recv_ns for event in history.events if event.component == COMPONENT]
     return KeyJudgement(
         replay,
@@ -94,6 +97,7 @@ def judge_key(history: History, rules: JobRules, run_context: RunContext) -> Key
             tuple(owed(facts, walker.search, replay)),
             tuple(_seen(history, replay)),
             tuple(_behind(facts, replay)),
+            apart_ns,
         ),
     )
 

@@ -110,6 +110,7 @@ class KeyTiming:
     owed: tuple[Owed, ...]
     seen: tuple[Seen, ...]
     behind: tuple[Behind, ...]
+    apart_ns: tuple[int, ...] = ()  # of the calls of the worker that makes one at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +249,7 @@ class Process:
         calls_ns: Sequence[int],
         blind: Sequence[tuple[int, int]] = (),
         *,
+        apart_ns: Sequence[int] = (),
         whole: bool = True,
         quiet: Sequence[tuple[int, int]] = (),
         pace: Pace = QUEUED,
@@ -255,12 +257,14 @@ class Process:
     ) -> None:
         """`calls_ns`: receive times of its writes and Events, sorted.
 
+        `apart_ns`: of those of the worker that makes one at a time, sorted.
         `blind`: times in which the recorder could not see: nothing follows from silence in them.
         `whole`: whether the record holds all keys of the process; else silence proves nothing but
         in the times that are `quiet`, in order, as a whole record had told.
         """
         self.services = services
         self._calls_ns = calls_ns
+        self._apart_ns = apart_ns
         self._blind = blind
         self._whole = whole
         self._quiet = quiet
@@ -296,7 +300,8 @@ class Process:
         """Why a key that was ready at `certain_ns` must have been served before `until_ns`.
 
         Of what waits `apart` another key tells only where the client had tokens when it was served:
-        each call of that worker queues for one anew.
+        each call of that worker queues for one anew; and only if that worker's last call was over
+        before the other key was ready, since until then others may have been ahead.
         """
         ready_ns = certain_ns + (CLOCK_SLACK_NS if timed else INFORMER_LAG_NS)
         if until_ns - ready_ns <= self._latency_ns:
@@ -331,8 +336,12 @@ class Process:
         if number is None or self.services.earliest_ns[number] <= ready_ns:
             return None
         other = self.services[number]
-        if with_tokens and self.began_ns(other.served_ns) <= ready_ns:
-            return None
+        if with_tokens:
+            last = bisect_right(self._apart_ns, other.served_ns)
+            if last:
+                ready_ns = max(ready_ns, self._apart_ns[last - 1] + CALL_LATENCY_NS)
+            if min(other.earliest_ns, self.began_ns(other.served_ns)) <= ready_ns:
+                return None
         return (
             f"{other.first.key}, which cannot have been ready before "
             f"{format_rfc3339(other.earliest_ns)}, was served at {format_rfc3339(other.served_ns)}"

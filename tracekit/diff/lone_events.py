@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
-from tracekit.diff.events import EVENT_SLACK_NS
+from tracekit.diff.events import EVENT_SLACK_NS, told_ns
 from tracekit.kube.events import COMBINED, REFUSED_CALLS
 from tracekit.replay.explanations import CutSearch
 from tracekit.replay.history import EventRow
 from tracekit.replay.key_facts import DELETED_POD, KeyFacts
+from tracekit.replay.recorded_api import PredictedEvent
 from tracekit.replay.search_state import Apart, Explanation, KeyReplay, SilentSync
 from tracekit.verdict import Reason
 
@@ -88,26 +89,33 @@ class LoneEvents:
         )
 
     def _on_an_older_job(self, row: EventRow) -> set[tuple[str, str, str]]:
-        """What may have been told after a sync that fits the older Job which the Event names, too.
+        """What a sync may have told that fits an older Job as well, and what one after it.
 
-        Where a status is put over whatever the server holds (up to 1.22) nothing else tells them
-        apart.
+        Where a status is put over whatever the server holds (up to 1.22) nothing but the Event
+        tells which Job it was: by its revision, if it is the first; else any that fits may be it.
         """
         named = self._positions.get(row.involved_rv)
         found: set[tuple[str, str, str]] = set()
-        if named is None or row.count > 1 or not self._search.rules.overwrites_status:
+        if named is None or not self._search.rules.overwrites_status:
             return found
+        by_ns = row.recv_ns + EVENT_SLACK_NS
         for number in range(len(self._syncs), 0, -1):
             before, following = self._around(number)
             assert before is not None and before.job is not None  # noqa: S101, PT018
-            if not self._begun(number, row) or before.job.position <= named:
+            if before.due_ns > by_ns or before.job.position <= named:
                 continue
-            older = self._search.on_job(before, named)
-            if older is None:
-                continue
-            served = [(older.writes[-1].recv_ns, older.writes[-1].rv + 1)]
-            for silent in self._search.silent_between(older, following, served=served):
-                found |= _told_by(silent)
+            known = {_identity(event) for event in before.events}
+            for position in range(named, before.job.position if row.count > 1 else named + 1):
+                older = self._search.on_job(before, position)
+                if older is None:
+                    continue
+                told = {_identity(e) for e in older.events if told_ns(older, e) <= by_ns}
+                found |= told - known
+                if row.count > 1 or not self._begun(number, row):
+                    continue
+                served = [(older.writes[-1].recv_ns, older.writes[-1].rv + 1)]
+                for silent in self._search.silent_between(older, following, served=served):
+                    found |= _told_by(silent)
         return found
 
     def _after(self, number: int, *, in_a_row: bool = False) -> set[tuple[str, str, str]]:
@@ -167,7 +175,11 @@ class LoneEvents:
 
 
 def _told_by(silent: SilentSync) -> set[tuple[str, str, str]]:
-    return {(event.type, event.reason, event.message) for event in silent.events}
+    return {_identity(event) for event in silent.events}
+
+
+def _identity(event: PredictedEvent) -> tuple[str, str, str]:
+    return event.type, event.reason, event.message
 
 
 def why_unseen(facts: KeyFacts, replay: KeyReplay, row: EventRow) -> Reason | None:

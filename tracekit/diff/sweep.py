@@ -120,6 +120,7 @@ class Told:
 
     services: ServicesTold
     calls_ns: bytes  # 8 bytes each
+    apart_ns: bytes
     hurried: list[Hurried]
     owed: list[Owed]
     behind: list[Behind]
@@ -130,7 +131,7 @@ class Told:
     def size_bytes(self) -> int:
         """About how much it is to send."""
         numbers = sum(len(at_ns) + len(rv) for at_ns, rv in self.seen.values())
-        return len(self.calls_ns) + numbers + 42 * len(self.services.timed)
+        return len(self.calls_ns) + len(self.apart_ns) + numbers + 42 * len(self.services.timed)
 
 
 @dataclass(slots=True)
@@ -140,6 +141,7 @@ class Sweep:
     controller: str = "job"
     _services: Services = field(default_factory=Services)
     _calls_ns: array[int] = field(default_factory=lambda: array("q"))
+    _apart_ns: array[int] = field(default_factory=lambda: array("q"))
     _hurried: list[Hurried] = field(default_factory=list)
     _owed: list[Owed] = field(default_factory=list)
     _behind: list[Behind] = field(default_factory=list)
@@ -151,6 +153,7 @@ class Sweep:
         """Take in what one key tells."""
         self._services.add(timing.services)
         self._calls_ns.extend(timing.calls_ns)
+        self._apart_ns.extend(timing.apart_ns)
         self._hurried += timing.hurried
         self._owed += timing.owed
         self._behind += timing.behind
@@ -166,6 +169,7 @@ class Sweep:
         return Told(
             self._services.told(),
             self._calls_ns.tobytes(),
+            self._apart_ns.tobytes(),
             self._hurried,
             self._owed,
             self._behind,
@@ -176,6 +180,7 @@ class Sweep:
         """Take in what a sweep over other keys was told, in any order."""
         self._services.merge(told.services)
         self._calls_ns.frombytes(told.calls_ns)
+        self._apart_ns.frombytes(told.apart_ns)
         self._hurried += told.hurried
         self._owed += told.owed
         self._behind += told.behind
@@ -204,6 +209,7 @@ class Sweep:
         self._from_ns = before_ns
         self._services = self._services.since(before_ns)
         self._calls_ns = array("q", (at_ns for at_ns in self._calls_ns if at_ns >= before_ns))
+        self._apart_ns = array("q", (at_ns for at_ns in self._apart_ns if at_ns >= before_ns))
         self._seen = {stream: known.since(before_ns) for stream, known in self._seen.items()}
 
     def __len__(self) -> int:
@@ -219,7 +225,11 @@ class Sweep:
         process = Process(
             self._services,
             array("q", self.calls_ns),
-            [(0, self._from_ns), *((o.from_ns, o.until_ns) for o in run_context.interruptions)],
+            apart_ns=sorted(self._apart_ns),
+            blind=[
+                (0, self._from_ns),
+                *((o.from_ns, o.until_ns) for o in run_context.interruptions),
+            ],
             whole=run_context.whole,
             quiet=run_context.quiet.get(self.controller, ()),
             pace=pace,

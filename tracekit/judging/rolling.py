@@ -322,6 +322,7 @@ def _since(timing: KeyTiming, from_ns: int) -> KeyTiming:
         timing.owed,
         tuple(seen for seen in timing.seen if seen.at_ns > from_ns),
         tuple(behind for behind in timing.behind if behind.at_ns > from_ns),
+        tuple(at_ns for at_ns in timing.apart_ns if at_ns > from_ns),
     )
 
 

@@ -266,18 +266,19 @@ class CronWalker(Backtracking[CronState, CronEntry]):
         if same in self._failed:
             return None
         for now_ns in self._clocks(state, revision, cut):
-            for begun_rv in self._begun(state, revision):
+            for begun_rv in self._begun(state, revision, cut):
                 found = self.attempt(state, revision, cut, now_ns, taken, begun_rv=begun_rv)
                 if found is not None:
                     return found
         self._failed.add(same)
         return None
 
-    def _begun(self, state: CronState, revision: Revision[CronJobView]) -> Iterator[int]:
+    def _begun(self, state: CronState, revision: Revision[CronJobView], cut: int) -> Iterator[int]:
         """What the server may have come to when the sync made its first call, the newest first.
 
         The polling controller begins with a status write, mostly one that changes nothing, and a
         slow client waits for a token before the next: somebody may change the CronJob meanwhile.
+        A DELETE may have met a Job on its way out, which was gone by the sync's next write.
         """
         before_rv = self.history.writes[state.index].rv
         yield before_rv - 1
@@ -285,6 +286,9 @@ class CronWalker(Backtracking[CronState, CronEntry]):
             others = following.view.status == revision.view.status  # it writes nothing else
             if self.runner.polls and others and following.rv < before_rv:
                 yield following.rv - 1
+        for gone in self.history.jobs[cut : self.history.jobs_below(before_rv)]:
+            if gone.type == "DELETED" and gone.previous and gone.previous.view.deleted_ns:
+                yield gone.rv - 1
 
     def _clocks(self, state: CronState, revision: Revision[CronJobView], cut: int) -> Iterator[int]:
         at_ns = self.history.writes[state.index].recv_ns
