@@ -155,6 +155,12 @@ def _collected(job: JobLife, pod: Life, p: int) -> bool:
     return at >= 0 and (job.kind(at) == "DELETED" or deleting(job.obj(at)))
 
 
+def _selected(job: JobLife, pod: dict[str, Any]) -> bool:
+    labels = pod["metadata"].get("labels") or {}
+    wanted = job.spec.get("selector", {}).get("matchLabels", {})
+    return all(labels.get(key) == value for key, value in wanted.items())
+
+
 def adopted_stranger(record: Record, edit: Edit, rng: random.Random) -> Lie | None:
     """An adopted pod has labels that the Job's selector does not match."""
     choice = pick(rng, ownership(record, adopted=True))
@@ -195,7 +201,8 @@ def adoption_missing(record: Record, edit: Edit, rng: random.Random) -> Lie | No
 
 def release_missing(record: Record, edit: Edit, rng: random.Random) -> Lie | None:
     """A pod whose labels no longer match stays with its Job."""
-    choice = pick(rng, ownership(record, adopted=False))
+    gone = [c for c in ownership(record, adopted=False) if not _selected(c[0], c[1].obj(c[2]))]
+    choice = pick(rng, gone)
     if choice is None:
         return None
     job, pod, p = choice

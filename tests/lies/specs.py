@@ -97,9 +97,10 @@ def _wide(job: JobLife) -> bool:
 
 
 def _narrow(job: JobLife) -> bool:
-    """So many pods that one less would have been told: not what a quota lets through."""
+    """So many pods that one less would have been told: all are needed, and no quota is short."""
     spec = job.spec
-    several = spec.get("parallelism", 1) > 1 and len(job.pods()) > 1
+    wanted, completions = spec.get("parallelism", 1), spec.get("completions")
+    several = wanted > 1 and len(job.pods()) > 1 and wanted <= (completions or wanted)
     return not spec.get("suspend") and several and not _refused(job)
 
 

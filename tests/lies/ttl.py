@@ -17,7 +17,7 @@ def collected(record: Record) -> list[tuple[JobLife, int]]:
     found = []
     for job in record.jobs:
         f = job.finished_at()
-        if f is None or job.spec.get("ttlSecondsAfterFinished") is None:
+        if f is None or job.spec.get("ttlSecondsAfterFinished") is None or deleting(job.obj(f)):
             continue
         for p in range(f + 1, len(job.rows)):
             if deleting(job.obj(p)) or job.kind(p) == "DELETED":
