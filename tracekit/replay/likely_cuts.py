@@ -21,11 +21,14 @@ class PodCounts:
 
     ready: list[int] = field(default_factory=lambda: [0])
     finished: list[int] = field(default_factory=lambda: [0])
+    #: Whether a status may leave out failures: its Job's policy ignores some.
+    ignores: bool = False
 
     @classmethod
     def of(cls, pods: Sequence[Revision[PodView]], job: JobView) -> PodCounts:
         """Count along the whole stream, the pods that a sync does not release."""
-        counts = cls()
+        rules = job.spec.pod_failure_rules or ()
+        counts = cls(ignores=any(rule.get("action") == "Ignore" for rule in rules))
         ready = 0
         finished: set[str] = set()
         is_ready: set[str] = set()
@@ -54,4 +57,5 @@ class PodCounts:
             + len(status.uncounted_failed)
         )
         unready = status.ready is not None and status.ready != self.ready[position]
-        return unready + (told != self.finished[position])
+        finished = self.finished[position]
+        return unready + (told > finished if self.ignores else told != finished)

@@ -196,10 +196,22 @@ class RecordedApi(msgspec.Struct):
             elif self.assume.refusals:
                 self.refused += 1
                 answers.append(Created(Outcome.REFUSED))
+            elif self._ending_by(until):
+                answers.append(Created(Outcome.NAMESPACE_TERMINATING))
             else:
                 self._missing(WriteKind.POD_CREATE, _describe_create(intent))
                 answers.append(Created(Outcome.OK))
         return answers
+
+    def _ending_by(self, until: int) -> bool:
+        """Whether the namespace was ending by this sync's status: a call takes its time."""
+        if (
+            self.namespace_ends_rv is None
+            or self.assume.silent
+            or until >= len(self.history.writes)
+        ):
+            return False
+        return self.history.writes[until].rv > self.namespace_ends_rv
 
     def update_status(self, job: JobView, status: JobStatus) -> tuple[Outcome, JobView]:
         """PUT of the status, based on the Job that the sync holds."""
