@@ -106,6 +106,9 @@ MENDED = {
     (53661, "v1.30.14"): "a DELETE that met a Job on its way out, gone by the CronJob's status",
     (80113, "v1.29.15"): "a status that says nothing of a failure which the policy ignores",
     (80672, "v1.36.3"): "a creation in a namespace that was ending by the status, and not before",
+    (80711, "v1.37.1"): "an Event of a sync whose own status the search had given up on",
+    (80750, "v1.22.2"): "of two starts the first, whose sync began long before its first write",
+    (81594, "v1.28.15"): "a second deletion by a sync whose status fits older pods as well",
 }
 
 

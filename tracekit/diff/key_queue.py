@@ -382,6 +382,9 @@ def deadline_lost(facts: KeyFacts, syncs: Sequence[Explanation], at_ns: int) -> 
     # Of two syncs that set startTime the first one's timer goes off before the second's deadline.
     from_ns = at_ns if len(armed) > 1 else at_ns - slack_ns
     waits = [timer_ns for _, timer_ns in armed if timer_ns < from_ns]
+    if len(armed) > 1:  # one that began before its first write armed its timer for earlier
+        early = (s.due_ns + s.wake_after_ns for s in syncs[:1] if s.wake_after_ns is not None)
+        waits += [timer_ns for timer_ns in early if timer_ns < from_ns]
     return not any(
         from_ns <= timer_ns <= at_ns + slack_ns and max(waits, default=0) <= since_ns
         for since_ns, timer_ns in armed

@@ -12,8 +12,9 @@ from functools import cached_property
 
 from tracekit.diff.events import EVENT_SLACK_NS, told_ns
 from tracekit.kube.events import COMBINED, REFUSED_CALLS
+from tracekit.kube.views import PodView
 from tracekit.replay.explanations import CutSearch
-from tracekit.replay.history import EventRow
+from tracekit.replay.history import EventRow, Revision
 from tracekit.replay.key_facts import DELETED_POD, KeyFacts
 from tracekit.replay.recorded_api import PredictedEvent
 from tracekit.replay.search_state import Apart, Explanation, KeyReplay, SilentSync
@@ -66,6 +67,7 @@ class LoneEvents:
             any(wanted & self._after(number) for number in numbers)
             or any(wanted & self._after(number, in_a_row=True) for number in numbers[:_ROWS_AFTER])
             or bool(wanted & self._of_a_second_deletion(row, numbers))
+            or bool(wanted & self._on_older_pods(row))
             or bool(wanted & self._on_an_older_job(row))
         )
 
@@ -147,16 +149,7 @@ class LoneEvents:
         """
         if row.reason != "SuccessfulDelete":
             return set()
-        name = row.message.removeprefix(DELETED_POD)
-        ending = next(
-            (
-                pod
-                for pod in self._search.history.pods
-                if pod.view.name == name
-                and (pod.view.deleted_ns is not None or pod.type == "DELETED")
-            ),
-            None,
-        )
+        ending = self._ending(row)
         if ending is None:
             return set()
         # The sync that it is put down to may have found it done: one that failed came before.
@@ -172,6 +165,37 @@ class LoneEvents:
             for silent in self._search.silent_between(*self._around(number), served=served)
             for told in _told_by(silent)
         }
+
+    def _on_older_pods(self, row: EventRow) -> set[tuple[str, str, str]]:
+        """What the sync after a pod's deletion may have told, if older pods fit it as well.
+
+        One that had not seen it asks for it once more, which leaves no other trace.
+        """
+        ending = self._ending(row) if row.reason == "SuccessfulDelete" else None
+        by_ns = row.recv_ns + EVENT_SLACK_NS
+        after = (s for s in self._syncs if ending is not None and s.writes[0].rv > ending.rv)
+        sync = next(after, None)
+        if ending is None or sync is None or sync.due_ns > by_ns:
+            return set()
+        known = {_identity(event) for event in sync.events}
+        for older in self._search.on_older_pods(sync, ending.position):
+            told = {_identity(event) for event in older.events if told_ns(older, event) <= by_ns}
+            if told - known:
+                return told - known
+        return set()
+
+    def _ending(self, row: EventRow) -> Revision[PodView] | None:
+        """The revision in which the pod that an Event says was deleted is on its way out."""
+        name = row.message.removeprefix(COMBINED).removeprefix(DELETED_POD)
+        return next(
+            (
+                pod
+                for pod in self._search.history.pods
+                if pod.view.name == name
+                and (pod.view.deleted_ns is not None or pod.type == "DELETED")
+            ),
+            None,
+        )
 
 
 def _told_by(silent: SilentSync) -> set[tuple[str, str, str]]:
@@ -195,8 +219,8 @@ def why_unseen(facts: KeyFacts, replay: KeyReplay, row: EventRow) -> Reason | No
         if hidden and sync.job is not None and sync.job.rv == row.involved_rv:
             return of_gap if context.gaps else Reason.CENSORED
     for apart in replay.of(Apart.UNKNOWABLE):
-        base = history.job_before(apart.write.rv)
-        if base is not None and base.rv == row.involved_rv:
+        base = history.job_before(apart.write.rv)  # or what it wrote itself, if that is a status
+        if row.involved_rv == apart.write.rv or (base is not None and base.rv == row.involved_rv):
             return apart.unknowable
     if not facts.blind_until_ns:
         return None

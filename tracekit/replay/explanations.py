@@ -258,6 +258,17 @@ class CutSearch(Attempts):
             return found if found is not None and found.writes == sync.writes else None
         return None
 
+    def on_older_pods(self, sync: Explanation, newest: int) -> Iterator[Explanation]:
+        """The same sync on fewer pod revisions, where these explain its writes as well."""
+        began = sync.began
+        if began is None or sync.job is None:
+            return
+        oldest = max(began.state.pod_floor, newest - SILENT_POSITIONS)
+        for cut in self.cuts_at(began.state, sync.job, range(newest, oldest - 1, -1)):
+            found = self.at_its_time(began.state, cut, began.assume)
+            if found is not None and found.writes == sync.writes:
+                yield found
+
     # What a dead end tells.
 
     def older_job(self, state: State) -> Revision[JobView] | None:
