@@ -325,6 +325,9 @@ def due(
     refused = before is not None and before.refused
     refused = refused or facts.refusals(sync.due_ns) is not None
     refused_ns = facts.last_refusal_ns(first.recv_ns)
+    # A deadline that is armed wakes the key, and has nothing created that could be refused.
+    if _ended_by_its_timer(facts, before, sync):
+        refused, refused_ns = False, None
     if refused_ns is not None and refused_ns > certain_ns:
         certain_ns, refused = refused_ns, True  # each refusal may have been followed by another
     if sync.due_ns <= held_until_ns or sync.silent or refused:
@@ -336,6 +339,17 @@ def due(
         certain_ns += max(facts.rules.pod_backoff_limit_ns, facts.rules.retries.backoff_ns_max)
     earliest_ns = _first_wake_ns(facts, before, first.rv)
     return Due(certain_ns, earliest_ns, sync.timed and sync.due_ns > held_until_ns)
+
+
+def _ended_by_its_timer(facts: KeyFacts, before: Explanation | None, sync: Explanation) -> bool:
+    """Whether a sync ended its Job at the deadline for which the one before had set a timer."""
+    if before is None or before.wake_after_ns is None or facts.refused_writes(sync.due_ns):
+        return False
+    armed_ns = before.now_ns + before.wake_after_ns
+    return armed_ns <= sync.due_ns + NS_PER_S + CLOCK_SLACK_NS and any(
+        note.rule == "deadline" and note.numbers["deadline_ns"] == sync.due_ns
+        for note in sync.notes
+    )
 
 
 def _first_wake_ns(facts: KeyFacts, before: Explanation | None, before_rv: int) -> int:
