@@ -19,7 +19,13 @@ from tracekit.diff.foreign import (
     named_writes,
 )
 from tracekit.diff.job_verdicts import CONTROLLER, judge_missing, judge_write, object_of
-from tracekit.diff.key_queue import deadline_lost, due, first_write, hurried_syncs
+from tracekit.diff.key_queue import (
+    deadline_lost,
+    due,
+    first_write,
+    hurried_syncs,
+    since_its_timer,
+)
 from tracekit.diff.lateness import (
     CALL_LATENCY_NS,
     Behind,
@@ -35,6 +41,7 @@ from tracekit.diff.owed import owed
 from tracekit.diff.why import describe, describe_cut, why_explained
 from tracekit.eras.job import JobRules
 from tracekit.kube.timestamps import NS_PER_S
+from tracekit.replay.explanations import CutSearch
 from tracekit.replay.history import EventRow, History, Write, WriteKind
 from tracekit.replay.key_facts import (
     CLOCK_SLACK_NS,
@@ -69,12 +76,13 @@ def judge_key(history: History, rules: JobRules, run_context: RunContext) -> Key
     walker = KeyWalker(facts, lambda: foreign_writes(history, rules), named_writes(history.writes))
     replay = walker.run()
     lone_events = LoneEvents(walker.search, replay.syncs)
+    asked = list(_as_asked_for(walker.search, replay))
     judgements = [
         *(
             judge_write(history, history.writes[index], Verdict.FOREIGN, why)
             for index, why in walker.foreign.items()
         ),
-        *_syncs(facts, replay),
+        *_syncs(facts, replay, asked),
         *_orphan_removals(replay),
         *_foreign_deletions(facts, lone_events, replay),
         *_unknowable(facts, replay),
@@ -91,7 +99,7 @@ def judge_key(history: History, rules: JobRules, run_context: RunContext) -> Key
         replay,
         tuple(judgements),
         KeyTiming(
-            tuple(_services(facts, replay)),
+            tuple(_services(facts, replay, asked)),
             tuple(calls_ns),
             tuple(hurried_syncs(walker.search, replay.syncs)),
             tuple(owed(facts, walker.search, replay)),
@@ -102,10 +110,20 @@ def judge_key(history: History, rules: JobRules, run_context: RunContext) -> Key
     )
 
 
-def _services(facts: KeyFacts, replay: KeyReplay) -> Iterator[Service]:
+def _as_asked_for(search: CutSearch, replay: KeyReplay) -> Iterator[Explanation]:
+    """The syncs, each as what asked for it first; those that nothing explains as they are."""
+    before: Explanation | None = None
+    for sync in replay.syncs:
+        yield since_its_timer(search, before, sync)
+        before = sync if sync.job is not None else before
+
+
+def _services(
+    facts: KeyFacts, replay: KeyReplay, asked: Sequence[Explanation]
+) -> Iterator[Service]:
     """The syncs of a key as the work queue saw them."""
     before: Explanation | None = None
-    for number, sync in enumerate(replay.syncs):
+    for number, sync in enumerate(asked):
         if sync.job is None:
             continue
         first = sync.writes[0]
@@ -113,7 +131,7 @@ def _services(facts: KeyFacts, replay: KeyReplay) -> Iterator[Service]:
         interrupted = facts.run_context.interrupted(sync.due_ns, first.recv_ns)
         unseen = any(sync.due_ns <= at_ns <= first.recv_ns for at_ns in facts.blind_until_ns)
         unarmed = any(
-            note.rule == "deadline" and _unarmed(facts, replay.syncs, number, note)
+            note.rule == "deadline" and _unarmed(facts, replay.syncs[:number], sync, note)
             for note in sync.notes
         )
         yield Service(
@@ -126,7 +144,7 @@ def _services(facts: KeyFacts, replay: KeyReplay) -> Iterator[Service]:
             timed=found.timed,
             judged=not (interrupted or unseen or sync.problems or unarmed),
         )
-        before = sync
+        before = replay.syncs[number]
 
 
 def _read_clock_ns(sync: Explanation) -> int:
@@ -140,14 +158,13 @@ def _read_clock_ns(sync: Explanation) -> int:
     return sync.now_ns
 
 
-def _unarmed(facts: KeyFacts, syncs: Sequence[Explanation], number: int, note: Note) -> bool:
-    """Whether no timer may have been there for a deadline that one of the syncs asked about."""
+def _unarmed(facts: KeyFacts, before: Sequence[Explanation], sync: Explanation, note: Note) -> bool:
+    """Whether no timer may have been there for a deadline that a sync asked about."""
     if not note.numbers["armed"]:
         return True
-    sync = syncs[number]
     if not sync.timed or sync.due_ns != note.numbers["deadline_ns"]:
         return False
-    return deadline_lost(facts, syncs[:number], sync.due_ns)
+    return deadline_lost(facts, before, sync.due_ns)
 
 
 def _seen(history: History, replay: KeyReplay) -> Iterator[Seen]:
@@ -185,12 +202,12 @@ def _behind(facts: KeyFacts, replay: KeyReplay) -> Iterator[Behind]:
 # Writes of the key's syncs.
 
 
-def _syncs(facts: KeyFacts, replay: KeyReplay) -> Iterator[Judgement]:
+def _syncs(facts: KeyFacts, replay: KeyReplay, asked: Sequence[Explanation]) -> Iterator[Judgement]:
     history = facts.history
     odd = odd_bodies(replay.syncs)
     before: Explanation | None = None
-    for sync in replay.syncs:
-        waited, before = _waited(facts, before, sync), sync
+    for sync, since in zip(replay.syncs, asked, strict=True):
+        waited, before = _waited(facts, before, since), sync
         problems = {p.write.index: p for p in sync.problems if p.write is not None}
         whys: dict[WriteKind, str] = {}
         for write in sync.writes:

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from tracekit.eras.job import JobRules
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.kube.views import JobView, PodView
@@ -350,6 +352,30 @@ def _ended_by_its_timer(facts: KeyFacts, before: Explanation | None, sync: Expla
         note.rule == "deadline" and note.numbers["deadline_ns"] == sync.due_ns
         for note in sync.notes
     )
+
+
+def since_its_timer(
+    search: CutSearch, before: Explanation | None, sync: Explanation
+) -> Explanation:
+    """The sync as the timer before it asked for it, where that would have made it write as well.
+
+    What came later and was seen, too, hides that the timer had gone off and was not served.
+    """
+    if before is None or before.job is None or sync.job is None or sync.silent:
+        return sync
+    if before.job.view.uid != sync.job.view.uid:
+        return sync  # the timers of a Job that is gone ask for nothing of its successor
+    timers = [n.numbers["deadline_ns"] for n in sync.notes if n.rule == "deadline"]
+    if before.wake_after_ns is not None:
+        timers.append(before.now_ns + before.wake_after_ns)
+    since_ns = before.writes[-1].recv_ns
+    until_ns = min(sync.due_ns, sync.writes[0].called_ns - CLOCK_SLACK_NS)
+    at_ns = max(since_ns, min((at for at in timers if isinstance(at, int)), default=until_ns))
+    if at_ns >= until_ns or search.facts.run_context.interrupted(since_ns, until_ns):
+        return sync
+    if search.idle_at(before, sync, at_ns):
+        return sync
+    return replace(sync, due_ns=at_ns, timed=True, job=before.job, pod_cut=before.pod_cut)
 
 
 def _first_wake_ns(facts: KeyFacts, before: Explanation | None, before_rv: int) -> int:

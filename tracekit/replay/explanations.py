@@ -7,6 +7,7 @@ asks about. An attempt that failed once is not made again.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
@@ -18,7 +19,7 @@ from tracekit.kube.views import JobView
 from tracekit.replay.attempts import Attempts
 from tracekit.replay.cuts import Cut, Effort
 from tracekit.replay.history import Revision, WriteKind
-from tracekit.replay.key_facts import CLOCK_SLACK_NS, KeyFacts
+from tracekit.replay.key_facts import CLOCK_SLACK_NS, KeyFacts, sync_clock
 from tracekit.replay.recorded_api import (
     Assumptions,
 )
@@ -460,6 +461,23 @@ class CutSearch(Attempts):
                 if more and found.memory.identity not in met:
                     met.add(found.memory.identity)
                     ahead.append(found)
+
+    def idle_at(self, before: Explanation, sync: Explanation, at_ns: int) -> bool:
+        """Whether a sync that ran at a time between two others may have left no write."""
+        history, facts = self.history, self.facts
+        assert sync.job is not None  # noqa: S101 - it is explained
+        state = replace(before.state, index=sync.writes[0].index)
+        assume = self._silent_assumptions(at_ns)
+        newest = min(bisect_right(history.pods_latest_ns, at_ns), sync.pod_cut)
+        floor = max(before.pod_cut, min(newest, facts.pods_shown(at_ns)))
+        oldest = max(before.state.job_floor, facts.jobs_shown(at_ns) - 1)
+        for job in history.jobs[oldest : sync.job.position + 1]:
+            if job.recv_ns > at_ns or job.type == "DELETED":
+                continue
+            for cut in self.cuts_at(state, job, range(floor, newest + 1)):
+                if self._silent_sync(state, cut, sync_clock(at_ns), at_ns, assume) is not None:
+                    return True
+        return False
 
     def _begun_anew(
         self, state: State, before: Explanation | None, until_ns: int
