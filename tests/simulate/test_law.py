@@ -104,6 +104,7 @@ MENDED = {
     (53561, "v1.22.2"): "an Event of a sync whose status fits an older Job as well",
     (53836, "v1.26.13"): "calls of a Job on which the search gave up, in a process told as idle",
     (90025, "v1.33.9"): "a Job of a name whose last bearer had armed a timer",
+    (91116, "v1.17.17"): "a deadline's timer that went off in the midst of a sync, and was lost",
     (53661, "v1.30.14"): "a DELETE that met a Job on its way out, gone by the CronJob's status",
     (80113, "v1.29.15"): "a status that says nothing of a failure which the policy ignores",
     (80672, "v1.36.3"): "a creation in a namespace that was ending by the status, and not before",

@@ -363,6 +363,8 @@ def since_its_timer(
     """
     if before is None or before.job is None or sync.job is None or sync.silent:
         return sync
+    if not search.rules.counting.deadline_timer_rearmed_on_every_sync:
+        return sync  # what wakes the key in between takes the timer away
     if before.job.view.uid != sync.job.view.uid:
         return sync  # the timers of a Job that is gone ask for nothing of its successor
     timers = [n.numbers["deadline_ns"] for n in sync.notes if n.rule == "deadline"]
