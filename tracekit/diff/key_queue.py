@@ -91,7 +91,9 @@ def hurried_syncs(search: CutSearch, syncs: Sequence[Explanation]) -> Iterator[H
                 silents = search.silent_between(before, sync)
                 woken = any(_woke(facts, silent, at_ns) for silent in silents)
                 retries = _all_old(_silent_retries(search, syncs[:number], at_ns), at_ns)
-                doubt = _RETRIED if woken or retries is None else ""
+                # Who is refused creations, of which Events tell, is retried.
+                untold = not facts.run_context.events_recorded
+                doubt = _RETRIED if woken or retries is None or untold else ""
                 yield Hurried(first, sync.writes[0].recv_ns, (*wakes, *(retries or ())), doubt)
             elif not sync.timed and _conflicts(facts, before):
                 known = due(facts, before, sync, untold=False)
@@ -347,6 +349,8 @@ def _ended_by_its_timer(facts: KeyFacts, before: Explanation | None, sync: Expla
     """Whether a sync ended its Job at the deadline for which the one before had set a timer."""
     if before is None or before.wake_after_ns is None or facts.refused_writes(sync.due_ns):
         return False
+    if not facts.run_context.events_recorded:
+        return False  # nothing would tell of a webhook that refused this very sync
     armed_ns = before.now_ns + before.wake_after_ns
     return armed_ns <= sync.due_ns + NS_PER_S + CLOCK_SLACK_NS and any(
         note.rule == "deadline" and note.numbers["deadline_ns"] == sync.due_ns

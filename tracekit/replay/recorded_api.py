@@ -114,14 +114,19 @@ class RecordedApi(msgspec.Struct):
     # The port.
 
     def can_adopt(self, job: JobView) -> bool:
-        """The live Job was not being deleted, as far as its revisions tell."""
-        current = self.history.job_before(self._now_rv() + 1)
-        return (
-            current is not None
-            and current.type != "DELETED"
-            and current.view.uid == job.uid
-            and current.view.deleted_ns is None
-        )
+        """The live Job was not being deleted, as far as its revisions tell.
+
+        It is asked for a call before the first PATCH, which tells that the answer was yes.
+        """
+        if _may_adopt(job, self.history.job_before(self._now_rv() + 1)):
+            return True
+        writes = self.history.writes
+        if self.assume.silent or self.floor >= len(writes):
+            return False
+        patch = writes[self.floor]
+        asked_ns = max(self.earliest_ns, patch.recv_ns - self.slack_ns)
+        held = [revision for revision in self.history.jobs if revision.recv_ns <= asked_ns]
+        return patch.kind is WriteKind.POD_ADOPT and _may_adopt(job, held[-1] if held else None)
 
     def adopt_pod(self, job: JobView, pod: PodView, *, add_finalizer: bool) -> Outcome:
         """PATCH of ownerReferences (and the finalizer)."""
@@ -554,6 +559,16 @@ class RecordedApi(msgspec.Struct):
         if not self.assume.lenient:
             raise Mismatch(problem)
         self.problems.append(problem)
+
+
+def _may_adopt(job: JobView, held: Revision[JobView] | None) -> bool:
+    """Whether the server held this very Job, and nobody had asked for its deletion."""
+    return (
+        held is not None
+        and held.type != "DELETED"
+        and held.view.uid == job.uid
+        and held.view.deleted_ns is None
+    )
 
 
 def _pod_of(write: Write) -> Revision[PodView]:
