@@ -1,6 +1,6 @@
 """Which real trace contradicts a mutant: the Job or CronJob at which it diverges.
 
-    python -m tests.mutation.witness            # every row, every shipped trace: some ten minutes
+    python -m tests.mutation.witness            # every row, every shipped trace: half an hour
     python -m tests.mutation.witness 'gate X'   # one row
 
 writes `witnesses.json` beside this file: for each row the trace and the object that give a
@@ -31,6 +31,12 @@ from tracekit.trace.reading.reader import TraceReader
 STORE = Path(__file__).with_name("witnesses.json")
 #: Both sides of each pair of traces/upgrades, asked where no larger trace is a witness.
 SIDES = sorted(str(p.parent.relative_to(TRACES)) for p in TRACES.glob("upgrades/*/*/about.json"))
+#: Parts of real records, by their paths from the repository's root: some were kept as witnesses.
+PARTS = sorted(
+    str(p.parent.relative_to(TRACES.parent))
+    for kept in ("witnesses", "replay")
+    for p in (TRACES.parent / "tests" / "data" / kept).glob("*/about.json")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +52,8 @@ class Trial:
 
     def __init__(self, name: str, folder: Path) -> None:
         self.name = name
-        self.reader: TraceReader = import_log(TRACES / name / "watch.jsonl.zst", folder, name)
+        place = TRACES.parent / name if name in PARTS else TRACES / name
+        self.reader: TraceReader = import_log(place / "watch.jsonl.zst", folder, place)
         self.era: Era = resolve_era(self.reader, None, None)
 
     @cached_property
@@ -99,7 +106,7 @@ def search(wanted: list[str]) -> dict[str, Witness | None]:
     """A witness for each row, the first of the shipped traces that gives one."""
     found: dict[str, Witness | None] = dict.fromkeys(wanted)
     with tempfile.TemporaryDirectory() as scratch:
-        for name in (*sorted(ALL, key=_size), *SIDES):
+        for name in (*sorted(ALL, key=_size), *SIDES, *PARTS):
             trial = Trial(name, Path(scratch) / name.replace("/", "_"))
             for row in (row for row in wanted if found[row] is None):
                 for mutant in mutants(trial.era, row):

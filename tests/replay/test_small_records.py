@@ -1,6 +1,6 @@
 """Parts of real records that were once told as divergences; about.json says what each shows.
 
-Each is what a watch of one or two Jobs, or a few, saw, of a control plane under load, refusals or an
+And those that are witnesses of a row of the version table (`tests/mutation`). Each is what a watch of one or two Jobs, or a few, saw, of a control plane under load, refusals or an
 administrator's hands: no divergence in any is true.
 """
 
@@ -13,13 +13,14 @@ import pytest
 from tests.support.traces import about, import_log
 from tracekit.judging.judged import Judge, resolve_era
 
-RECORDS = Path(__file__).parents[1] / "data" / "replay"
-CASES = sorted(path.parent.name for path in RECORDS.glob("*/about.json"))
+DATA = Path(__file__).parents[1] / "data"
+CASES = sorted(
+    path.parent for kept in ("replay", "witnesses") for path in (DATA / kept).glob("*/about.json")
+)
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_what_a_real_controller_did_is_no_divergence(case: str, tmp_path: Path) -> None:
-    folder = RECORDS / case
+@pytest.mark.parametrize("folder", CASES, ids=lambda folder: folder.name)
+def test_what_a_real_controller_did_is_no_divergence(folder: Path, tmp_path: Path) -> None:
     reader = import_log(folder / "watch.jsonl.zst", tmp_path / "trace", folder)
     report = Judge(reader, resolve_era(reader, None, None)).report()
     told = [(j.action, j.verdict.value, j.subject, j.why) for j in report.divergences]
