@@ -463,13 +463,18 @@ class CutSearch(Attempts):
                     ahead.append(found)
 
     def idle_at(self, before: Explanation, sync: Explanation, at_ns: int) -> bool:
-        """Whether a sync that ran at a time between two others may have left no write."""
+        """Whether a sync that ran at a time between two others may have left no write.
+
+        Also where its caches may have had more than `SILENT_POSITIONS` states: that is not asked.
+        """
         history, facts = self.history, self.facts
         assert sync.job is not None  # noqa: S101 - it is explained
         state = replace(before.state, index=sync.writes[0].index)
         assume = self._silent_assumptions(at_ns)
         newest = min(bisect_right(history.pods_latest_ns, at_ns), sync.pod_cut)
         floor = max(before.pod_cut, min(newest, facts.pods_shown(at_ns)))
+        if newest - floor > SILENT_POSITIONS:
+            return True
         oldest = max(before.state.job_floor, facts.jobs_shown(at_ns) - 1)
         for job in history.jobs[oldest : sync.job.position + 1]:
             if job.recv_ns > at_ns or job.type == "DELETED":
