@@ -125,8 +125,8 @@ class RecordedApi(msgspec.Struct):
             return False
         patch = writes[self.floor]
         asked_ns = max(self.earliest_ns, patch.recv_ns - self.slack_ns)
-        held = [revision for revision in self.history.jobs if revision.recv_ns <= asked_ns]
-        return patch.kind is WriteKind.POD_ADOPT and _may_adopt(job, held[-1] if held else None)
+        held = next((r for r in reversed(self.history.jobs) if r.recv_ns <= asked_ns), None)
+        return patch.kind is WriteKind.POD_ADOPT and _may_adopt(job, held)
 
     def adopt_pod(self, job: JobView, pod: PodView, *, add_finalizer: bool) -> Outcome:
         """PATCH of ownerReferences (and the finalizer)."""
@@ -563,12 +563,9 @@ class RecordedApi(msgspec.Struct):
 
 def _may_adopt(job: JobView, held: Revision[JobView] | None) -> bool:
     """Whether the server held this very Job, and nobody had asked for its deletion."""
-    return (
-        held is not None
-        and held.type != "DELETED"
-        and held.view.uid == job.uid
-        and held.view.deleted_ns is None
-    )
+    if held is None or held.type == "DELETED":
+        return False
+    return held.view.uid == job.uid and held.view.deleted_ns is None
 
 
 def _pod_of(write: Write) -> Revision[PodView]:
