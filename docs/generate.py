@@ -257,8 +257,8 @@ VERSIONS_HEAD = """\
 <!-- Made by docs/generate.py from tracekit/eras and tests/mutation: change it there. -->
 
 Every difference between releases that the ports know, one row each, as `tracekit versions` prints
-them. *Witness*: a shipped trace (or a part of a real record in `tests/data`) and an object of it that
-diverges when that row alone is turned over (`tests/mutation`); such a row is proved by a real
+them. *Witness*: a shipped trace (or a part of a real record in `tests/data`) and an object of it
+that diverges when that row alone is turned over (`tests/mutation`); such a row is proved by a real
 controller. *Certain* says whether its patch releases were compared in upstream's source.
 """
 
