@@ -9,7 +9,7 @@ Upstream: client-go/tools/record/events_cache.go.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -53,8 +53,7 @@ class _Supply:
         if sync.job is None:
             return
         uid = sync.job.view.uid
-        for event in sync.events:
-            at_ns = told_ns(sync, event)
+        for event, at_ns in told_by(sync):
             self.at_ns[uid, event.type, event.reason, event.message].append(at_ns)
             self.told_ns[uid, event.type, event.reason].append(at_ns)
 
@@ -131,10 +130,13 @@ def explain_events(
         yield row, told
 
 
-def told_ns(sync: Explanation, event: PredictedEvent) -> int:
-    """From when on a sync can have told an Event: before its first write, since it has begun."""
-    times = (write.recv_ns for write in sync.writes if write.rv == event.after_rv)
-    return next(times, min(sync.due_ns, sync.writes[0].recv_ns))
+def told_by(sync: Explanation) -> Iterator[tuple[PredictedEvent, int]]:
+    """Each Event of a sync, and from when on it can have told it."""
+    times = {write.rv: write.recv_ns for write in sync.writes}
+    # Before its first write a sync may tell as soon as it has begun.
+    began_ns = min(sync.due_ns, sync.writes[0].recv_ns)
+    for event in sync.events:
+        yield event, times.get(event.after_rv, began_ns)
 
 
 def _first_post_lost(row: EventRow) -> bool:

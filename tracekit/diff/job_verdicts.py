@@ -25,8 +25,7 @@ def _job_ref(namespace: str, name: str, uid: str) -> ObjectRef:
 
 def place_of(write: Write) -> tuple[str, str, str]:
     """What ties a write to its judgement: revision, action, subject."""
-    subject = "status" if write.pod is None else write.pod.view.name
-    return str(write.rv), write.kind.value, subject
+    return str(write.rv), write.kind.value, write.subject
 
 
 def judge_write(

@@ -290,8 +290,8 @@ class Process:
         midst_ns = throttle.wait_ns(_LATENCY_TOKENS, IDLE_NS) + pace.pass_ns
         self._rests = [
             (since_ns, next_ns)
-            for since_ns, next_ns in pairwise(calls_ns)
-            if pace.passes and whole and next_ns - since_ns >= max(midst_ns, pace.between_ns)
+            for since_ns, next_ns in (pairwise(calls_ns) if pace.passes and whole else ())
+            if next_ns - since_ns >= max(midst_ns, pace.between_ns)
         ]
 
     def proof(

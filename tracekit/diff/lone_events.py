@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
-from tracekit.diff.events import EVENT_SLACK_NS, told_ns
+from tracekit.diff.events import EVENT_SLACK_NS, told_by
 from tracekit.kube.events import COMBINED, REFUSED_CALLS
 from tracekit.kube.views import PodView
 from tracekit.replay.explanations import CutSearch
@@ -111,7 +111,7 @@ class LoneEvents:
                 older = self._search.on_job(before, position)
                 if older is None:
                     continue
-                told = {_identity(e) for e in older.events if told_ns(older, e) <= by_ns}
+                told = {_identity(event) for event, at_ns in told_by(older) if at_ns <= by_ns}
                 found |= told - known
                 if row.count > 1 or not self._begun(number, row):
                     continue
@@ -179,7 +179,7 @@ class LoneEvents:
             return set()
         known = {_identity(event) for event in sync.events}
         for older in self._search.on_older_pods(sync, ending.position):
-            told = {_identity(event) for event in older.events if told_ns(older, event) <= by_ns}
+            told = {_identity(event) for event, at_ns in told_by(older) if at_ns <= by_ns}
             if told - known:
                 return told - known
         return set()

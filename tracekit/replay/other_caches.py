@@ -19,11 +19,6 @@ from tracekit.replay.cuts import Cut, Effort
 from tracekit.replay.search import KeyWalker
 from tracekit.replay.search_state import Explanation, KeyReplay, State
 
-#: So many states of the caches are asked about one sync, and so many syncs run to follow one of
-#: them: beyond that it is not known.
-STATES = 64
-SYNCS = 256
-
 
 class _Unknown(Exception):  # noqa: N818 - a signal, not an error
     """It would take too much to know, or what the search did is not done again here."""
@@ -33,10 +28,14 @@ def forced_syncs(walker: KeyWalker, replay: KeyReplay) -> list[bool | None]:
     """For each sync of the replay whether no other state of the caches explains it.
 
     `walker` is one of the same key, by the same rules. None: not known. That holds for a sync that
-    nothing explains, for one with more states to ask than `STATES`, and where another state leads
-    to syncs that left no write or whose handlers were behind, which are not supposed a second time.
+    nothing explains, where another state leads to syncs that left no write or whose handlers were
+    behind, which are not supposed a second time, and from where on all of them together have taken
+    as many attempts as turning back from one write may.
     """
-    others = _OtherCaches(walker, replay.syncs, frozenset(a.write.index for a in replay.apart))
+    apart = frozenset(a.write.index for a in replay.apart)
+    first = next((sync.began.state for sync in replay.syncs if sync.began is not None), None)
+    limit = walker.search.allowance(first) if first is not None else 0
+    others = _OtherCaches(walker, replay.syncs, apart, limit)
     return [others.forced(number) for number in range(len(replay.syncs))]
 
 
@@ -45,15 +44,14 @@ class _OtherCaches:
     walker: KeyWalker
     syncs: Sequence[Explanation]
     apart: frozenset[int]  # writes that no sync of the key made
+    limit: int  # of the attempts that the search makes
 
     def forced(self, number: int) -> bool | None:
         sync = self.syncs[number]
         if not _is_plain(sync):
             return None
         known = True
-        for asked, cut in enumerate(self._others(sync)):
-            if asked == STATES:
-                return None
+        for cut in self._others(sync):
             try:
                 found = self._explained(sync, cut)
                 if found is not None and self._goes_on(number, found):
@@ -77,6 +75,8 @@ class _OtherCaches:
         """The sync on other caches, if it writes the same and not by the same numbers."""
         began = sync.began
         assert began is not None  # noqa: S101 - it is plain
+        if self.walker.search.attempts >= self.limit:
+            raise _Unknown
         found = self.walker.search.at_its_time(began.state, cut, began.assume)
         if found is None or found.writes != sync.writes or _is_alike(found, sync):
             return None
@@ -85,8 +85,8 @@ class _OtherCaches:
     def _goes_on(self, number: int, found: Explanation) -> bool:
         """Whether what follows is explained after it as well."""
         state = self._after(found)
-        for later in self.syncs[number + 1 : number + 1 + SYNCS]:
-            if not _is_plain(later):
+        for later in self.syncs[number + 1 :]:
+            if not _is_plain(later) or self.walker.search.attempts >= self.limit:
                 raise _Unknown
             assert later.began is not None  # noqa: S101 - it is plain
             if state.identity == self._without_apart(later.began.state).identity:
@@ -95,8 +95,6 @@ class _OtherCaches:
             if again is None:
                 return False
             state = self._after(again)
-        if number + 1 + SYNCS < len(self.syncs):
-            raise _Unknown
         return True
 
     def _again(self, state: State, sync: Explanation) -> Explanation | None:
