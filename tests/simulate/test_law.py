@@ -111,6 +111,7 @@ MENDED = {
     (80711, "v1.37.1"): "an Event of a sync whose own status the search had given up on",
     (80750, "v1.22.2"): "of two starts the first, whose sync began long before its first write",
     (81594, "v1.28.15"): "a second deletion by a sync whose status fits older pods as well",
+    (92161, "v1.27.4"): "a status of a new process, taken for one of its predecessor's last sync",
 }
 
 

@@ -81,6 +81,8 @@ class Attempts(CacheCuts):
         consumed = sorted(api.consumed, key=lambda write: write.index)
         if rest is not None and self._lives_on(consumed[-1], api.taken, state):
             return None, clock.asked
+        if self.facts.outlived(consumed[0], consumed[-1]) and not assume.lenient:
+            return None, clock.asked
         extra = self._left_over(state, consumed, api)
         if (extra or consumed[0].index != state.index) and not assume.lenient:
             return None, clock.asked

@@ -517,6 +517,15 @@ class KeyFacts:
             for blind in self.run_context.interruptions
         )
 
+    def outlived(self, first: Write, last: Write) -> bool:
+        """Whether one process would have made both of these: a lease between says of another."""
+        return any(
+            first.rv < restart.until_rv < last.rv
+            and self.follows(last, restart)
+            and not self.follows(first, restart)
+            for restart in self.run_context.restarts
+        )
+
     def follows(self, write: Write, outage: Outage) -> bool:
         """Whether a write came after an interruption.
 
