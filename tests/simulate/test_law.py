@@ -112,6 +112,14 @@ MENDED = {
     (80750, "v1.22.2"): "of two starts the first, whose sync began long before its first write",
     (81594, "v1.28.15"): "a second deletion by a sync whose status fits older pods as well",
     (92161, "v1.27.4"): "a status of a new process, taken for one of its predecessor's last sync",
+    (
+        91387,
+        "v1.18.20",
+    ): "an untold deletion by the sync that ended the Job, whose Events were spent",
+    (91323, "v1.14.10"): "the same of five pods, one of which ended by itself a moment before",
+    (60511, "v1.12.10"): "the same, where two of five would do as another's",
+    (90336, "v1.17.17"): "the same of 28 pods, on caches older than those before it needed",
+    (90840, "v1.11.10"): "the same, on a Job that fails a hundred times",
 }
 
 

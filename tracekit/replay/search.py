@@ -137,7 +137,7 @@ class KeyWalker(Backtracking[State, Entry]):
 
     def options(self, state: State, effort: int) -> Iterator[Entry]:
         """The explanations of the next write, then what else it may be."""
-        yield from self.search.explanations(state, Effort(effort))
+        yield from self._whole_first(state, self.search.explanations(state, Effort(effort)))
         write = self.history.writes[state.index]
         if self.facts.may_be_foreign(write) and not self.facts.owned_up(write):
             yield WriteApart(Apart.FOREIGN, write)
@@ -145,6 +145,28 @@ class KeyWalker(Backtracking[State, Entry]):
             yield self._unseen(write)
         elif write.index in self._loose:
             yield self._loose[write.index]
+
+    def _whole_first(self, state: State, found: Iterator[Explanation]) -> Iterator[Explanation]:
+        """Where no Event could tell of deletions, first the syncs that leave none to others."""
+        if not self._events_spent(state):
+            yield from found
+            return
+        partly = []
+        for sync in found:
+            if self._leaves_deletions(sync, state):
+                partly.append(sync)
+            else:
+                yield sync
+        yield from partly
+
+    def _leaves_deletions(self, sync: Explanation, state: State) -> bool:
+        """Whether there are deletions among the writes of a sync that it does not make."""
+        own = {write.index for write in sync.writes}
+        among = self.history.writes[state.index : sync.writes[-1].index]
+        return any(
+            write.kind is WriteKind.POD_DELETE and write.index not in own | state.done
+            for write in among
+        )
 
     def doubted(self, trail: Trail[State, Entry]) -> Choice[State, Entry] | None:
         """The first of the last deletions in a row that nothing but exclusion says are others'."""
@@ -168,9 +190,17 @@ class KeyWalker(Backtracking[State, Entry]):
         # The nearest first: a sync without a write is supposed as late as can be.
         last = Choice(dead, self.options(dead, Effort.CUTS), len(trail.entries))
         if ended is not None and self.search.ended_by_retries(ended):
-            hunch = Hunch(dead.index, retries=ended.view.spec.backoff_limit)
-            near = [last, *(choice for reach in HUNCH_REACH for choice, _ in syncs[-reach:][:1])]
-            begun = [(choice, hunch) for choice in near]
+            # What deletes pods without an Event, when these were spent, may be the same sync.
+            untold = self.doubted(trail)
+            ends = [last]
+            if untold is not None and self._events_spent(untold.state):
+                ends.insert(0, untold)
+            for end in ends:
+                retries = ended.view.spec.backoff_limit
+                hunch = Hunch(end.state.index, retries=retries, own=end is not last)
+                before = [choice for choice, _ in syncs if choice.length < end.length]
+                near = [end, *(c for reach in HUNCH_REACH for c in before[-reach:][:1])]
+                begun += [(choice, hunch) for choice in near]
         elif self.search.beyond_retries(dead):
             near = [last, *(c for c, _ in reversed(syncs) if c.state.memory.requeues)]
             near = near[:FORGOT_REACH]
@@ -181,6 +211,11 @@ class KeyWalker(Backtracking[State, Entry]):
             begun = [(choice, hunch) for choice in islice(newer, 1)]
         states = [(replace(choice.state, hunch=hunch), choice.length) for choice, hunch in begun]
         return [Choice(state, self.by_hunch(state), length) for state, length in states]
+
+    def _events_spent(self, state: State) -> bool:
+        """Whether no Event could tell of the next write: the Job had spent those that it has."""
+        at_ns = self.history.writes[state.index].recv_ns
+        return self.facts.spent(at_ns, at_ns) is not None
 
     def _ended_with(self, write: Write) -> Revision[JobView] | None:
         """The status that a sync wrote with this write: what ends a Job deletes its pods first."""
@@ -204,11 +239,13 @@ class KeyWalker(Backtracking[State, Entry]):
         for effort in (Effort.CUTS, Effort.HANDLERS):
             found = [*self.options(state, effort)]
             syncs = [entry for entry in found if isinstance(entry, Explanation)]
+            if hunch.own and state.index >= hunch.until:
+                found = [*syncs]
             for again in self.search.failed_again(state, hunch.retries):
                 if state.index < hunch.until:
                     found += self.search.alike(again, syncs)
                 elif again.memory.requeues >= hunch.retries:
-                    found += self.search.explanations(again, effort)
+                    found += self._whole_first(again, self.search.explanations(again, effort))
             if found:
                 break
         yield from _outermost(sorted(found, key=lambda entry: self._miscounted(entry, hunch)))

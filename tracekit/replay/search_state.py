@@ -29,6 +29,7 @@ class Hunch(NamedTuple):
     seen: int | None = None  # up to there no sync sees a newer revision of the Job than this
     retries: int = 0  # so many the queue had counted by then, and not before
     forgot_at: int | None = None  # a sync before this write made the queue forget its count
+    own: bool = False  # the write without an explanation is a deletion, and the controller's
 
 
 class Retries(NamedTuple):
