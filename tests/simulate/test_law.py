@@ -120,6 +120,7 @@ MENDED = {
     (60511, "v1.12.10"): "the same, where two of five would do as another's",
     (90336, "v1.17.17"): "the same of 28 pods, on caches older than those before it needed",
     (90840, "v1.11.10"): "the same, on a Job that fails a hundred times",
+    (91000, "v1.21.14"): "of two starts the first, whose startTime is of the second before",
 }
 
 

@@ -24,6 +24,7 @@ from tracekit.diff.key_queue import (
     due,
     first_write,
     hurried_syncs,
+    read_clock_ns,
     since_its_timer,
 )
 from tracekit.diff.lateness import (
@@ -140,22 +141,11 @@ def _services(
             # What nothing explains may be somebody else's, and proves nothing about the queue.
             earliest_ns=0 if sync.problems else found.earliest_ns,
             # A sync that read its clock had begun: what held up its key before was over.
-            certain_ns=min(found.certain_ns, _read_clock_ns(sync) + CLOCK_SLACK_NS),
+            certain_ns=min(found.certain_ns, read_clock_ns(sync) + CLOCK_SLACK_NS),
             timed=found.timed,
             judged=not (interrupted or unseen or sync.problems or unarmed),
         )
         before = replay.syncs[number]
-
-
-def _read_clock_ns(sync: Explanation) -> int:
-    """The latest time at which a sync read its clock: a startTime of its own tells the second."""
-    for write in sync.writes:
-        if write.kind is WriteKind.STATUS_UPDATE and write.job is not None and sync.job is not None:
-            start_ns = write.job.view.status.start_ns
-            before = [sync.job, *([write.job.previous] if write.job.previous else ())]
-            if start_ns is not None and all(j.view.status.start_ns != start_ns for j in before):
-                return min(sync.now_ns, start_ns + NS_PER_S)
-    return sync.now_ns
 
 
 def _unarmed(facts: KeyFacts, before: Sequence[Explanation], sync: Explanation, note: Note) -> bool:

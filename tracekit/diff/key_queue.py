@@ -22,7 +22,7 @@ from tracekit.eras.job import JobRules
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.kube.views import JobView, PodView
 from tracekit.replay.explanations import CutSearch
-from tracekit.replay.history import History, Revision, Write
+from tracekit.replay.history import History, Revision, Write, WriteKind
 from tracekit.replay.key_facts import CLOCK_SLACK_NS, INFORMER_LAG_NS, KeyFacts
 from tracekit.replay.search_state import Explanation, Retries, SilentSync
 
@@ -428,13 +428,30 @@ def deadline_lost(facts: KeyFacts, syncs: Sequence[Explanation], at_ns: int) -> 
     # Of two syncs that set startTime the first one's timer goes off before the second's deadline.
     from_ns = at_ns if len(armed) > 1 else at_ns - slack_ns
     waits = [timer_ns for _, timer_ns in armed if timer_ns < from_ns]
-    if len(armed) > 1:  # one that began before its first write armed its timer for earlier
-        early = (s.due_ns + s.wake_after_ns for s in syncs[:1] if s.wake_after_ns is not None)
+    if len(armed) > 1:
+        # One that began before its first write armed its timer for earlier, and one that wrote a
+        # startTime before that second was over: it counts from the clock, not from the second.
+        early = (
+            min(s.due_ns, read_clock_ns(s) - 1) + s.wake_after_ns
+            for s in syncs[:1]
+            if s.wake_after_ns is not None
+        )
         waits += [timer_ns for timer_ns in early if timer_ns < from_ns]
     return not any(
         from_ns <= timer_ns <= at_ns + slack_ns and max(waits, default=0) <= since_ns
         for since_ns, timer_ns in armed
     )
+
+
+def read_clock_ns(sync: Explanation) -> int:
+    """The latest time at which a sync read its clock: a startTime of its own tells the second."""
+    for write in sync.writes:
+        if write.kind is WriteKind.STATUS_UPDATE and write.job is not None and sync.job is not None:
+            start_ns = write.job.view.status.start_ns
+            before = [sync.job, *([write.job.previous] if write.job.previous else ())]
+            if start_ns is not None and all(j.view.status.start_ns != start_ns for j in before):
+                return min(sync.now_ns, start_ns + NS_PER_S)
+    return sync.now_ns
 
 
 def _deadlines_changed(
