@@ -199,10 +199,14 @@ def adoption_missing(record: Record, edit: Edit, rng: random.Random) -> Lie | No
     )
 
 
+def released(record: Record) -> list[tuple[JobLife, Life, int]]:
+    """Releases for the pod's labels: a user may take a reference off a pod that matches, as well."""
+    return [c for c in ownership(record, adopted=False) if not _selected(c[0], c[1].obj(c[2]))]
+
+
 def release_missing(record: Record, edit: Edit, rng: random.Random) -> Lie | None:
     """A pod whose labels no longer match stays with its Job."""
-    gone = [c for c in ownership(record, adopted=False) if not _selected(c[0], c[1].obj(c[2]))]
-    choice = pick(rng, gone)
+    choice = pick(rng, released(record))
     if choice is None:
         return None
     job, pod, p = choice
@@ -223,7 +227,7 @@ def release_missing(record: Record, edit: Edit, rng: random.Random) -> Lie | Non
 
 def release_unprovoked(record: Record, edit: Edit, rng: random.Random) -> Lie | None:
     """A released pod had the labels that the selector asks for all the time."""
-    choice = pick(rng, ownership(record, adopted=False))
+    choice = pick(rng, released(record))
     if choice is None:
         return None
     job, pod, p = choice

@@ -6,8 +6,20 @@ import random
 from typing import Any
 
 from .pods import created_pods
-from .record import Edit, JobLife, Lie, Record, deleting, finalized, pick, shifted, terminal, told
-from .specs import ACTIONS, ended
+from .record import (
+    Edit,
+    JobLife,
+    Lie,
+    Record,
+    deleting,
+    finalized,
+    phase,
+    pick,
+    shifted,
+    terminal,
+    told,
+)
+from .specs import ACTIONS, ENDINGS, ended
 
 
 def _finished_pods(record: Record) -> list[tuple[JobLife, Any, int]]:
@@ -109,6 +121,18 @@ def _restarts(obj: dict[str, Any]) -> int:
     return sum(s.get("restartCount", 0) for s in obj["status"].get("containerStatuses", ()))
 
 
+def _failures_alone(job: JobLife) -> bool:
+    """Whether so many pods had failed, or were deleted by others, as end a Job without restarts."""
+    ending = next(p for p in job.writes() if any(job.condition(p, kind) for kind in ENDINGS))
+    rv, failed = job.rv(ending), 0
+    for pod in job.pods():
+        at = pod.position_at(rv)
+        if at >= 0 and not job.record.pod_event(job, "SuccessfulDelete", pod.name):
+            obj = pod.obj(at)
+            failed += phase(obj) == "Failed" or (deleting(obj) and phase(obj) != "Succeeded")
+    return failed > (job.spec.get("backoffLimit") or 0)
+
+
 def fewer_restarts(record: Record, edit: Edit, rng: random.Random) -> Lie | None:
     """The containers never restarted, and yet the back-off limit ends the Job."""
     choices = [
@@ -117,6 +141,7 @@ def fewer_restarts(record: Record, edit: Edit, rng: random.Random) -> Lie | None
         if ended("BackoffLimitExceeded")(job)
         and job.spec["template"]["spec"].get("restartPolicy") == "OnFailure"
         and any(_restarts(obj) for pod in job.pods() for obj in pod.objects())
+        and not _failures_alone(job)
     ]
     job = pick(rng, choices)
     if job is None:

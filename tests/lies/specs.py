@@ -24,7 +24,7 @@ from .record import (
 
 ACTIONS = ("pod-create", "pod-delete", "status-update", "finalizer-removal", "event")
 Spec = dict[str, Any]
-_ENDINGS = ("FailureTarget", "Failed", "SuccessCriteriaMet", "Complete")
+ENDINGS = ("FailureTarget", "Failed", "SuccessCriteriaMet", "Complete")
 
 
 def _in_spec(
@@ -53,7 +53,7 @@ def _in_spec(
 
 def ended(*reasons: str) -> Callable[[JobLife], bool]:
     def where(job: JobLife) -> bool:
-        for kind in _ENDINGS:
+        for kind in ENDINGS:
             for p in job.writes():
                 condition = job.condition(p, kind)
                 if condition and condition.get("reason", "") in reasons:
@@ -140,20 +140,21 @@ def _counts_lived_with(job: JobLife, which: str) -> set[int]:
     for p in job.writes():
         status = job.status(p)
         uncounted = (status.get("uncountedTerminatedPods") or {}).get(which) or ()
-        if not any(job.condition(p, kind) for kind in _ENDINGS):
+        if not any(job.condition(p, kind) for kind in ENDINGS):
             found.add(status.get(which, 0) + len(uncounted))
     return found
 
 
 def _failed_some(job: JobLife) -> bool:
-    """Whether so many pods failed that one less had ended it: of themselves.
+    """Whether it counted so many failures that one less had ended it: pods that failed themselves.
 
-    Those that scaling down deletes leave as many as are wanted, which older versions let pass.
+    Those that scaling down deletes leave as many as are wanted, which older versions let pass. A
+    failure that the record or a user hid from the controller ends nothing.
     """
+    limit = job.spec.get("backoffLimit") or 0
     failed = sum(any(_fails(pod.obj(p)) for p in range(len(pod.rows))) for pod in job.pods())
-    return failed >= (job.spec.get("backoffLimit") or 0) > 0 and not ended("BackoffLimitExceeded")(
-        job
-    )
+    counted = max(_counts_lived_with(job, "failed"), default=0)
+    return min(failed, counted) >= limit > 0 and not ended("BackoffLimitExceeded")(job)
 
 
 def _fails(pod: dict[str, Any]) -> bool:
@@ -184,14 +185,20 @@ def _policy_action(spec: Spec, action: str) -> bool:
 
 
 def _ignored_some(job: JobLife) -> bool:
-    """Whether a failed pod lost its finalizer without being counted."""
+    """Whether a failed pod lost its finalizer without being counted, for the Job that it had."""
     counted = max((job.status(p).get("failed", 0) for p in job.writes()), default=0)
-    gone = [
-        pod
-        for pod in job.pods()
-        if pod.obj(-1)["status"].get("phase") == "Failed" and not finalized(pod.obj(-1))
-    ]
-    return len(gone) > counted and not _was_suspended(job)
+    over = job.finished_at()
+    last = len(job.rows) - 1 if job.deleted else len(job.rows)
+    until_rv = min(
+        (job.rv(p) for p in (over, last) if p is not None and p < len(job.rows)), default=None
+    )
+    gone = 0
+    for pod in job.pods():
+        for p in range(1, len(pod.rows)):
+            lost = finalized(pod.obj(p - 1)) and not finalized(pod.obj(p))
+            if lost and phase(pod.obj(p)) == "Failed":
+                gone += until_rv is None or pod.rv(p) < until_rv
+    return gone > counted and not _was_suspended(job)
 
 
 def _many_allowed(spec: Spec, rng: random.Random) -> bool:

@@ -322,8 +322,10 @@ def _later_write(job: JobLife, p: int) -> bool:
 
 
 def _restarted(job: JobLife, p: int) -> bool:
-    before = job.status(p - 1).get("startTime")
-    return bool(before) and job.status(p).get("startTime") != before
+    """Whether a suspension moved startTime: up to 1.17 a cache without one sets it anew."""
+    before, now = job.status(p - 1).get("startTime"), job.status(p).get("startTime")
+    suspended = "suspend" in job.obj(p)["spec"]
+    return bool(before) and now != before and suspended
 
 
 def start_kept(record: Record, edit: Edit, rng: random.Random) -> Lie | None:
