@@ -33,7 +33,10 @@ def _finished_pods(record: Record) -> list[tuple[JobLife, Any, int]]:
 
 def outcome_flipped(record: Record, edit: Edit, rng: random.Random) -> Lie | None:
     """A pod that succeeded failed, or the other way round."""
-    choice = pick(rng, _finished_pods(record))
+    finished = _finished_pods(record)
+    # One that was not answered by the end may not have been got to.
+    answered = [c for c in finished if any(c[0].rv(w) > c[1].rv(c[2]) for w in c[0].writes())]
+    choice = pick(rng, answered)
     if choice is None:
         return None
     job, pod, p = choice

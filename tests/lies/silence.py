@@ -51,7 +51,7 @@ def _hush_pod(record: Record, edit: Edit, job: JobLife, pod: Life, rv: int) -> N
         if pod.rv(p) <= rv:
             continue
         was, now = pod.obj(p - 1), pod.obj(p)
-        if ours and deleting(now):
+        if ours and deleting(now) and not deleting(was):
             edit.drop(pod.rows[p:])
             return
         if owner_uid(was) == job.uid and finalized(was) and not finalized(now):

@@ -114,6 +114,9 @@ ONCE_MISSED = [
     ("retry-early", "v1.23.17-all", 20231),  # each count has a wait of its own, and none between
     ("silent-last-sync", "v1.21.14-all", 266404),  # due before a deadline that may wake nobody
     ("cron-tick-skipped", "v1.20.15-all", 984018717),  # a pass between two rests of the controller
+    # What comes after a sync that failed wakes its Job besides the retry.
+    ("silent-midway", "v1.21.14-all", 2),
+    ("silent-last-sync", "v1.23.17-all", 5),
     # A sync that had read its clock long before its first call.
     ("start-time-early", "../tests/data/replay/events-name-the-job-they-saw", 0),
     # The retry of a refused creation is not all that wakes a Job with a deadline.
@@ -128,6 +131,21 @@ def test_a_lie_that_was_missed_is_found(kind: str, name: str, salt: int) -> None
     rows, lie = answer
     told = told_of(rows, name)
     assert [key for key in told if lie.key.startswith(key)] == list(told) != []
+
+
+def test_what_a_process_left_undone_is_told_though_another_has_come() -> None:
+    """The record ends a second after a restart: only the process before had the time for it."""
+    name = "v1.36.3-restart"
+    _, begun_ns = record(name).handovers[0]
+    answer = plant("silent-midway", record(name), draws_of("silent-midway", name, 3))
+    assert answer is not None
+    rows, lie = answer
+    told = told_of([row for row in rows if row["recv"] <= begun_ns + 10**9], name)
+    assert {*told} == {lie.key}
+    assert told[lie.key].count("status-update missing") == 2
+    assert (
+        told_of([row for row in record(name).rows if row["recv"] <= begun_ns + 10**9], name) == {}
+    )
 
 
 @pytest.mark.parametrize(

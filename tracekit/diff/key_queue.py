@@ -217,7 +217,7 @@ def _wakes(
     failure_waits = _FailureWaits(facts, before, any_pod)
     first = bisect_left(history.pods_latest_ns, handled_ns - failure_waits.longest_ns)
     for pod in reversed(history.pods[first : history.pods_below(before_rv)]):
-        waits = failure_waits.of(pod) if _held_back(rules, pod) else (any_pod,)
+        waits = failure_waits.of(pod) if held_back(rules, pod) else (any_pod,)
         for least_ns, most_ns in waits:
             if pod.shown_ns + most_ns >= handled_ns:
                 yield pod.recv_ns, least_ns, most_ns + pod.late_ns
@@ -228,7 +228,7 @@ def _wakes(
             yield job.recv_ns, delay_ns, delay_ns + job.late_ns
 
 
-def _held_back(rules: JobRules, pod: Revision[PodView]) -> bool:
+def held_back(rules: JobRules, pod: Revision[PodView]) -> bool:
     """Whether a change of a pod may wait for the back-off of its key: a failure."""
     if pod.view.phase != "Failed" or pod.type == "DELETED" or pod.view.deleted_ns is not None:
         return False

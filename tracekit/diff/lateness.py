@@ -64,6 +64,7 @@ class Owed:
     until_ns: int | None = None  # when it was no longer to be done; None: the end of the record
     rest: bool = False  # of a sync that is explained as one that the end of the record cut off
     apart: bool = False  # it waits in a queue of its own, for one worker that makes one call a time
+    back: int = 0  # of a process after which so many others lived, and left it undone as well
 
 
 class Seen(NamedTuple):

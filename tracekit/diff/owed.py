@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from tracekit.cache.pods import PodCache
 from tracekit.diff.job_verdicts import judge_missing
-from tracekit.diff.key_queue import deadline_lost, queue_wait_ns
+from tracekit.diff.key_queue import deadline_lost, held_back, queue_wait_ns
 from tracekit.diff.lateness import Owed
 from tracekit.eras.job_handlers import HandlerRules
 from tracekit.kube.selectors import selector_matches
 from tracekit.kube.timestamps import format_rfc3339
-from tracekit.kube.views import JobView
+from tracekit.kube.views import JobView, PodView
 from tracekit.replay.cuts import Cut
 from tracekit.replay.explanations import CutSearch
 from tracekit.replay.history import History, Revision, WriteKind
@@ -29,19 +30,44 @@ def owed(facts: KeyFacts, search: CutSearch, replay: KeyReplay) -> Iterator[Owed
     history, run_context = facts.history, facts.run_context
     if not history.jobs:
         return
-    last, state = history.jobs[-1], replay.final
-    yield from _owed_by_the_orphan_worker(facts, last, state.pod_floor)
+    last, final = history.jobs[-1], replay.final
+    yield from _owed_by_the_orphan_worker(facts, last, final.pod_floor)
     yield from _rest(facts, replay)
-    if last.type == "DELETED" or not state.certain or not state.backoff_known:
+    if last.type == "DELETED" or not final.certain or not final.backoff_known:
         return
-    if state.listings_seen < len(facts.blind_until_ns):
+    if final.listings_seen < len(facts.blind_until_ns):
         return  # no sync since the record was blind: what the controller remembers is not known
+    restarts = sorted(run_context.restarts, key=lambda restart: restart.until_ns)
+    begun = [0, *(restart.until_ns for restart in restarts)]
+    died = [*(restart.from_ns for restart in restarts), None]
+    for back, (began_ns, died_ns) in enumerate(zip(reversed(begun), reversed(died), strict=True)):
+        state = replay.final
+        if began_ns > _last_change_ns(facts, last, replay):
+            state = state.in_a_new_process(began_ns, len(restarts) - back)
+        elif died_ns is not None and died_ns <= _last_change_ns(facts, last, replay):
+            return
+        yield from _owed_in_a_life(facts, search, replay, state, _Life(began_ns, died_ns, back))
+
+
+class _Life(NamedTuple):
+    """The time of one process of the controller."""
+
+    began_ns: int
+    died_ns: int | None  # None: it lived when the record ended
+    back: int  # so many followed
+
+
+def _owed_in_a_life(
+    facts: KeyFacts, search: CutSearch, replay: KeyReplay, state: State, life: _Life
+) -> Iterator[Owed]:
+    """What a process had to do for the last state of a key, if it changed no more in its time."""
+    history = facts.history
+    last, seen = history.jobs[-1], len(history.pods)
     syncs = [sync for sync in replay.syncs if sync.job is not None]
-    before = syncs[-1] if syncs else None
-    end_ns, seen = run_context.end_ns, len(history.pods)
+    end_ns = facts.run_context.end_ns if life.died_ns is None else life.died_ns
     assume = Assumptions(lenient=True)
     api = _sync_at(end_ns, search, state, last, seen, assume)
-    inputs_ns = _last_input_ns(facts, last, before)
+    inputs_ns = max(_last_change_ns(facts, last, replay), life.began_ns)
     timers = [at_ns for at_ns in api.clock.asked if inputs_ns < at_ns <= end_ns]
     deadlines = {note.numbers["deadline_ns"] for note in api.clock.notes if note.rule == "deadline"}
     lost = [t for t in timers if t in deadlines and deadline_lost(facts, syncs, t)]
@@ -50,8 +76,8 @@ def owed(facts: KeyFacts, search: CutSearch, replay: KeyReplay) -> Iterator[Owed
         end_ns = min(lost) - CLOCK_SLACK_NS
         api = _sync_at(end_ns, search, state, last, seen, assume)
         timers = [at_ns for at_ns in api.clock.asked if inputs_ns < at_ns <= end_ns]
-    certain_ns = max([inputs_ns, *timers]) + _wait_ns(facts, before, seen, timed=bool(timers))
-    if lost and certain_ns > end_ns:
+    certain_ns = max([inputs_ns, *timers]) + _wait_ns(facts, replay, seen, timed=bool(timers))
+    if (lost or life.back) and certain_ns > end_ns:
         return
     if facts.refusals(min(certain_ns, end_ns)) is not None:
         if not _refused_alone(facts, min(certain_ns, end_ns)):
@@ -59,7 +85,7 @@ def owed(facts: KeyFacts, search: CutSearch, replay: KeyReplay) -> Iterator[Owed
         # The sync goes on when a creation is refused: what it has to do besides is owed.
         assume = assume._replace(refusals=True)
         api = _sync_at(end_ns, search, state, last, seen, assume)
-    woken = _seen_when_woken(facts, replay, last, timers) if api.problems else seen
+    woken = _seen_when_woken(facts, replay, timers, life.began_ns) if api.problems else seen
     seen_less = (_sync_at(end_ns, search, state, last, n, assume) for n in range(woken, seen))
     if not all(less.problems for less in seen_less) or _awaits_pods_of_another(facts, syncs, last):
         return
@@ -75,11 +101,14 @@ def owed(facts: KeyFacts, search: CutSearch, replay: KeyReplay) -> Iterator[Owed
             problem.what,
             why,
             rv=last.rv,
-            time_ns=run_context.end_ns,
+            time_ns=facts.run_context.end_ns,
         )
         # From the next refusal on nobody knows whether it was tried.
-        until_ns = None if assume.refusals else facts.next_refusal_ns(certain_ns)
-        yield Owed(certain_ns, judgement, timed=bool(timers), until_ns=until_ns)
+        refused_ns = None if assume.refusals else facts.next_refusal_ns(certain_ns)
+        ends = [at_ns for at_ns in (refused_ns, life.died_ns) if at_ns is not None]
+        until_ns = min(ends, default=None)
+        timed = bool(timers)
+        yield Owed(certain_ns, judgement, timed=timed, until_ns=until_ns, back=life.back)
 
 
 def _refused_alone(facts: KeyFacts, at_ns: int) -> bool:
@@ -127,15 +156,20 @@ def _awaits_pods_of_another(
     )
 
 
+def _last_woken_by(facts: KeyFacts, replay: KeyReplay) -> Revision[PodView] | None:
+    """The last change of a pod that woke the key, of those that its last sync may have missed."""
+    pods, uid = facts.history.pods[replay.final.pod_floor :], facts.history.jobs[-1].view.uid
+    return next((r for r in reversed(pods) if facts.pod_handlers.wake(r, uid)), None)
+
+
 def _seen_when_woken(
-    facts: KeyFacts, replay: KeyReplay, job: Revision[JobView], timers: Sequence[int]
+    facts: KeyFacts, replay: KeyReplay, timers: Sequence[int], began_ns: int
 ) -> int:
     """How many pod revisions the key's last sync had seen at least, whatever woke it last."""
-    floor, pods = replay.final.pod_floor, facts.history.pods
-    woke = (r for r in reversed(pods[floor:]) if facts.pod_handlers.wake(r, job.view.uid))
-    last = next(woke, None)
-    times = [job.recv_ns, *timers, *(restart.until_ns for restart in facts.run_context.restarts)]
+    last = _last_woken_by(facts, replay)
+    times = [facts.history.jobs[-1].recv_ns, *timers, began_ns]
     times += [write.recv_ns for sync in replay.syncs[-1:] if sync.error for write in sync.writes]
+    floor = replay.final.pod_floor
     return max(floor, last.position + 1 if last else 0, facts.pods_shown(max(times)))
 
 
@@ -172,22 +206,29 @@ def _rest(facts: KeyFacts, replay: KeyReplay) -> Iterator[Owed]:
     yield Owed(last.recv_ns, judgement, until_ns=until_ns, rest=True)
 
 
-def _last_input_ns(facts: KeyFacts, last: Revision[JobView], before: Explanation | None) -> int:
-    """When the last thing came that the key may have been waiting for."""
+def _last_change_ns(facts: KeyFacts, last: Revision[JobView], replay: KeyReplay) -> int:
+    """When the last thing came that the key may have been waiting for, but for a new process."""
     times = [last.shown_ns, *(revision.shown_ns for revision in facts.history.pods)]
-    times += [restart.until_ns for restart in facts.run_context.restarts]
     times += [gap.until_ns for gap in facts.run_context.gaps]
-    if before is not None:
-        times.append(before.writes[-1].recv_ns)
+    syncs = [sync for sync in replay.syncs if sync.job is not None]
+    times += [sync.writes[-1].recv_ns for sync in syncs[-1:]]
     return max(times)
 
 
-def _wait_ns(facts: KeyFacts, before: Explanation | None, seen: int, *, timed: bool) -> int:
+def _wait_ns(facts: KeyFacts, replay: KeyReplay, seen: int, *, timed: bool) -> int:
     """The longest that the queue may have held the key back from then on."""
     rules = facts.rules
+    syncs = [sync for sync in replay.syncs if sync.job is not None]
+    before = syncs[-1] if syncs else None
+    wait_ns = queue_wait_ns(facts, before, seen)
     if before is not None and (before.error or before.problems):
-        return rules.retries.backoff_ns_max
-    return max(0 if timed else rules.sync_batch_ns, queue_wait_ns(facts, before, seen))
+        # What came after its last write has woken the key besides, whatever holds its retry back.
+        woke = _last_woken_by(facts, replay)
+        if before.problems or woke is None or woke.rv < before.writes[-1].rv:
+            return rules.retries.backoff_ns_max
+        if not held_back(rules, woke):
+            wait_ns = 0
+    return max(0 if timed else rules.sync_batch_ns, wait_ns)
 
 
 def _owed_by_the_orphan_worker(

@@ -247,13 +247,15 @@ class Sweep:
                 untimely[behind.first] = Untimely(Verdict.EXTRA, why)
                 contradicted.add(_pair(behind.first.key))
         missing, went_on = [], {}
+        left_by: dict[tuple[str, str], int] = {}
         for owed in sorted(self._owed, key=_object):  # keys may have come in any order
             end_ns = run_context.seen_until_ns(
                 shown_in(owed.judgement.controller, owed.judgement.action)
             )
             until_ns = end_ns if owed.until_ns is None else min(end_ns, owed.until_ns)
             proof = process.proof(owed.certain_ns, until_ns, timed=owed.timed, apart=owed.apart)
-            if proof is not None:
+            # What one process has left undone, those before it left as well: it is told once.
+            if proof is not None and left_by.setdefault(_object(owed), owed.back) == owed.back:
                 missing.append(copied(owed.judgement, why=f"{owed.judgement.why}; {proof}"))
                 if owed.rest:
                     where = owed.judgement.object
