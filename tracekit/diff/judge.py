@@ -22,6 +22,7 @@ from tracekit.diff.job_verdicts import CONTROLLER, judge_missing, judge_write, o
 from tracekit.diff.key_queue import (
     deadline_lost,
     due,
+    ended_by_its_timer,
     first_write,
     hurried_syncs,
     read_clock_ns,
@@ -237,14 +238,20 @@ def _waited(facts: KeyFacts, before: Explanation | None, sync: Explanation) -> s
 
     Whether the process can be proved to have had the time, all keys together tell (`lateness`).
     """
-    if before is None or sync.job is None or not sync.timed:
+    if before is None or sync.job is None or not sync.timed or sync.silent:
         return ""
     at_ns = sync.writes[0].called_ns
-    waited_ns = at_ns - max(sync.due_ns, before.writes[-1].recv_ns)
-    held = sync.silent or before.refused or facts.refusals(at_ns) is not None
-    if held or waited_ns <= CLOCK_SLACK_NS + CALL_LATENCY_NS:
+    since_ns = max(sync.due_ns, before.writes[-1].recv_ns)
+    waited_ns = at_ns - since_ns
+    if waited_ns <= CLOCK_SLACK_NS + CALL_LATENCY_NS:
         return ""
-    return f"{waited_ns / NS_PER_S:.1f} s after its timer: a busy process, or it was late"
+    held = ""
+    if not ended_by_its_timer(facts, before, sync):
+        if before.refused or facts.told_as_refused(since_ns, at_ns):
+            return ""
+        refused = facts.refusals(at_ns) or facts.refused_writes(at_ns)
+        held = " calls that were refused and left no Event," if refused else ""
+    return f"{waited_ns / NS_PER_S:.1f} s after its timer: a busy process,{held} or it was late"
 
 
 def _untold(sync: Explanation) -> str:

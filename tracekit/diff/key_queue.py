@@ -330,7 +330,7 @@ def due(
     refused = refused or facts.refusals(sync.due_ns) is not None
     refused_ns = facts.last_refusal_ns(first.recv_ns)
     # A deadline that is armed wakes the key, and has nothing created that could be refused.
-    if _ended_by_its_timer(facts, before, sync):
+    if ended_by_its_timer(facts, before, sync):
         refused, refused_ns = False, None
     if refused_ns is not None and refused_ns > certain_ns:
         certain_ns, refused = refused_ns, True  # each refusal may have been followed by another
@@ -345,7 +345,7 @@ def due(
     return Due(certain_ns, earliest_ns, sync.timed and sync.due_ns > held_until_ns)
 
 
-def _ended_by_its_timer(facts: KeyFacts, before: Explanation | None, sync: Explanation) -> bool:
+def ended_by_its_timer(facts: KeyFacts, before: Explanation | None, sync: Explanation) -> bool:
     """Whether a sync ended its Job at the deadline for which the one before had set a timer."""
     if before is None or before.wake_after_ns is None or facts.refused_writes(sync.due_ns):
         return False

@@ -293,6 +293,11 @@ class KeyFacts:
                 return Assumption("refused-creations", from_ns, told_ns + after_ns, why)
         return None
 
+    def told_as_refused(self, since_ns: int, until_ns: int) -> bool:
+        """Whether an Event that came then, or the audit log, tells of refused creations."""
+        last_ns = until_ns + INFORMER_LAG_NS
+        return any(since_ns <= told_ns <= last_ns for _, told_ns in self._refused_ns)
+
     def refusals_within(self, index: int) -> Assumption | None:
         """The same of a sync whose first write this is: its calls go on to its status write."""
         within = self._within(index)
