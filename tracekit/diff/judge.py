@@ -250,8 +250,8 @@ def _waited(facts: KeyFacts, before: Explanation | None, sync: Explanation) -> s
         if before.refused or facts.told_as_refused(since_ns, at_ns):
             return ""
         refused = facts.refusals(at_ns) or facts.refused_writes(at_ns)
-        held = " calls that were refused and left no Event," if refused else ""
-    return f"{waited_ns / NS_PER_S:.1f} s after its timer: a busy process,{held} or it was late"
+        held = ", or calls that were refused left no Event" if refused else ""
+    return f"{waited_ns / NS_PER_S:.1f} s after its timer: a busy process, or it was late{held}"
 
 
 def _untold(sync: Explanation) -> str:
