@@ -89,6 +89,8 @@ class WantedCheck:
     _changed_ns: int = 0  # the last change
     #: When that timer goes off if a retry took its place, and it was armed anew.
     _rearmed_ns: int = 0
+    #: How long after a slot the timer may go off that was armed before the record began.
+    _out_of_step_ns: int = 0
 
     def run(self) -> list[Wanted]:
         """All that was wanted, in order of time."""
@@ -115,6 +117,8 @@ class WantedCheck:
             armed = self._look(rest, at_ns, timed=False)
         else:
             self._close(at_ns)
+            if rest.opens_with_list and self.runner.drifts(rest.cron_job):
+                self._out_of_step_ns = (self.runner.timer_ns(rest.cron_job, at_ns) or at_ns) - at_ns
         for _ in range(TRIGGERS_MAX):
             timer_ns = self._next_timer_ns(rest, at_ns) if armed else None
             started_ns = next((s for s in self.started_ns if s > at_ns), rest.until_ns)
@@ -123,7 +127,7 @@ class WantedCheck:
             if at_ns >= rest.until_ns:
                 return
             if at_ns == started_ns:
-                self._timer_ns = None  # it died with its process
+                self._timer_ns, self._out_of_step_ns = None, 0  # it died with its process
             armed = self._look(rest, at_ns, timed=at_ns != started_ns)
 
     def _end_too_late(self, rest: Rest, from_ns: int, until_ns: int) -> None:
@@ -159,9 +163,10 @@ class WantedCheck:
         for key, intent in wanted.items():
             if key not in self._open:
                 kind, certain_ns = _KINDS[type(intent)], at_ns + retry_ns
-                if timed:
-                    certain_ns = max(certain_ns, self._rearmed_ns)
                 slot_ns = result.due_ns if kind is WriteKind.JOB_CREATE else None
+                if timed:
+                    out_of_step_ns = (slot_ns or at_ns) + self._out_of_step_ns
+                    certain_ns = max(certain_ns, self._rearmed_ns, out_of_step_ns)
                 new = Wanted(
                     kind, intent, at_ns, certain_ns, timed, slot_ns, rest.cron_job, rest.rv
                 )

@@ -94,6 +94,7 @@ def hurried_syncs(search: CutSearch, syncs: Sequence[Explanation]) -> Iterator[H
                 # Who is refused creations, of which Events tell, is retried.
                 untold = not facts.run_context.events_recorded
                 doubt = _RETRIED if woken or retries is None or untold else ""
+                doubt = doubt or (_INHERITED if _inherited(facts, sync, at_ns) else "")
                 yield Hurried(first, sync.writes[0].recv_ns, (*wakes, *(retries or ())), doubt)
             elif not sync.timed and _conflicts(facts, before):
                 known = due(facts, before, sync, untold=False)
@@ -104,7 +105,23 @@ def hurried_syncs(search: CutSearch, syncs: Sequence[Explanation]) -> Iterator[H
 
 
 _RETRIED = "only the retry of a sync that left no write can have made it ready, or it was early"
+_INHERITED = "only the retry of a sync not seen, of another Job of its name, or it was early"
 _COUNTED = "its failures waited for retries of syncs that left no write as well, or it was late"
+
+
+def _inherited(facts: KeyFacts, sync: Explanation, at_ns: int) -> bool:
+    """Whether a Job of that name may have left a retry behind while the record could not see it.
+
+    The queue knows keys, not Jobs: what waits for its time survives the Job that it was for.
+    """
+    longest_ns, history = facts.rules.retries.backoff_ns_max, facts.history
+    ends_ns = [*facts.blind_until_ns, *(e.recv_ns for e in history.events if e.type == "LIST")]
+    until_ns = max((t for t in ends_ns if t <= at_ns <= t + longest_ns), default=None)
+    if until_ns is None or sync.job is None:
+        return False
+    others = [event.involved_uid for event in history.events if event.recv_ns <= until_ns]
+    others += [job.view.uid for job in history.jobs if job.recv_ns <= until_ns]
+    return any(uid != sync.job.view.uid for uid in others)
 
 
 def _all_old(wakes: Iterable[Wake], at_ns: int) -> list[Wake] | None:

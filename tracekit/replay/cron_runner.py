@@ -7,7 +7,12 @@ from dataclasses import dataclass
 
 from tracekit.controllers.cronjob.actions import CronJobApi, SyncResult
 from tracekit.controllers.cronjob.children import children_of, group_by_owner_uid
-from tracekit.controllers.cronjob.missed import ScheduleError, parse_schedule, requeue_after_ns
+from tracekit.controllers.cronjob.missed import (
+    ScheduleError,
+    parse_schedule,
+    requeue_after_ns,
+    requeues_from_now,
+)
 from tracekit.controllers.cronjob.sync_polling import sync_one
 from tracekit.controllers.cronjob.sync_queued import sync
 from tracekit.cron.schedule import EverySchedule, Schedule
@@ -81,7 +86,8 @@ class CronRunner:
 
     def drifts(self, cron_job: CronJobView) -> bool:
         """Whether the next timer of a sync that comes later goes off later."""
-        return not self.polls and isinstance(self.schedule(cron_job), EverySchedule)
+        from_now = not self.polls and requeues_from_now(self.era)
+        return from_now and isinstance(self.schedule(cron_job), EverySchedule)
 
     def slots_ns(self, cron_job: CronJobView, after_ns: int, until_ns: int) -> list[int]:
         """The last few slots of a time, the newest first."""

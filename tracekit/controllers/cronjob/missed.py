@@ -135,12 +135,17 @@ def due(
     return found
 
 
+def requeues_from_now(era: CronJobEra) -> bool:
+    """Whether the slot after the sync is waited for, not the one after the last run."""
+    return era.arithmetic in {Arithmetic.LIST_ALL, Arithmetic.EQUAL_SPACING}
+
+
 def requeue_after_ns(
     cron_job: CronJobView, schedule: Schedule, now_ns: int, era: CronJobEra, zone: Zone = UTC
 ) -> int:
     """How long until the key should be looked at again; may be negative (= at once)."""
     anchor_ns, anchor_zone = now_ns, zone
-    if era.arithmetic not in {Arithmetic.LIST_ALL, Arithmetic.EQUAL_SPACING}:
+    if not requeues_from_now(era):
         anchor_ns, anchor_zone = _anchor(cron_job, schedule, now_ns, era, zone)
     return next_ns(schedule, anchor_ns, anchor_zone) + CRON_TIMER_PAD_NS - now_ns
 
