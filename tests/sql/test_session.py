@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -207,33 +206,6 @@ def test_a_session_survives_compaction(tmp_path: Path) -> None:
         file.unlink()
     assert session.table("SELECT count(*) AS n FROM jobs").to_pylist() == [{"n": 4}]
     assert session.problems == []
-
-
-def test_a_number_that_another_thread_takes_for_a_moment_is_not_a_files_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = write_jobs(tmp_path / "t", "job-0", "job-1")
-    allow = Session._allow
-    told: list[list[str]] = []
-
-    def beside_another(session: Session, names: list[str]) -> list[str]:
-        told.append(names)
-        if len(told) > 1:
-            return allow(session, names)
-        number = int(Path(names[0]).name)
-        with Path(os.devnull).open("rb") as other:
-            os.dup2(other.fileno(), number)
-        try:
-            return allow(session, names)
-        finally:
-            os.close(number)
-
-    monkeypatch.setattr(Session, "_allow", beside_another)
-    session = Session([path])
-    for segment in live_segments(path):
-        segment.path.unlink()
-    assert session.table("SELECT count(*) AS n FROM jobs").to_pylist() == [{"n": 2}]
-    assert len(told) == 2
 
 
 @pytest.mark.parametrize("number", [0, 1, 2])

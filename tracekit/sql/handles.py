@@ -6,15 +6,14 @@ open descriptors has a name for each open file that stands for that file alone.
 
 A session that only reads tells DuckDB the names that are allowed. DuckDB resolves them at that
 moment, to the name in the trace, which would no longer do once the file is deleted: so each
-descriptor gets a number that is still free when its name is told, and is put there afterwards. What
-DuckDB took the names for is looked at, since another thread may have had the number just then.
+descriptor gets a number that is still free when its name is told, and is put there afterwards.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from io import FileIO
 from pathlib import Path
 from typing import Protocol
@@ -29,11 +28,7 @@ from tracekit.trace.format.segments import Segment
 _FOLDER = Path("/proc/self/fd") if Path("/proc/self/fd").exists() else Path("/dev/fd")
 #: Ordinary files get the lowest free number: none of theirs lies up here.
 _NUMBERS_FROM = 500
-#: So often other threads may take the numbers between two calls.
-_TRIES = 5
 _COUNT = pa.schema([("files", pa.int64())])
-#: Lets the session's connection read these names alone, and gives what it took them for.
-Allow = Callable[[list[str]], list[str]]
 
 
 class OpenFile(Protocol):
@@ -52,39 +47,22 @@ class Handles:
 
     def __init__(self, files: Sequence[OpenFile]) -> None:
         self._files = list(files)
-        self._numbers: list[int] = []
+        self._numbers = _free_numbers(self._files)
         self._open: list[FileIO] = []
 
-    def open(self, allow: Allow | None) -> None:
-        """Make the names lead to the files; without `allow` any name may be read.
+    def allowed(self) -> list[str]:
+        """What DuckDB must be told, before `open`.
 
-        A number that another thread's file had at the moment when its name was told stands for
-        that file's name from then on: so all get others.
+        The names while they lead nowhere, and what they lead to as long as that has its name.
         """
-        for _ in range(_TRIES):
-            self._numbers = _free_numbers(self._files)
-            if (allow is None or self._are_free_names(allow(self._names()))) and self._take():
-                return
-        raise TracekitError(
-            "another part of this program opened so many files just now that the trace could "
-            "not be opened: run again"
-        )
-
-    def _names(self) -> list[str]:
-        """The names while they lead nowhere, and what they lead to as long as that has its name."""
         return [
             name
             for file, number in zip(self._files, self._numbers, strict=True)
             for name in (str(_FOLDER / str(number)), str(file.segment.path.resolve()))
         ]
 
-    def _are_free_names(self, allowed: list[str]) -> bool:
-        # "self" in the folder's name is told as the number of the process.
-        told = {Path(name).name for name in allowed if Path(name).parent.name == _FOLDER.name}
-        return told >= {str(number) for number in self._numbers}
-
-    def _take(self) -> bool:
-        """Put the files at their numbers; not one of them if a number is taken by now."""
+    def open(self) -> None:
+        """Make the names lead to the files."""
         for file, number in zip(self._files, self._numbers, strict=True):
             try:
                 os.fstat(number)
@@ -92,9 +70,10 @@ class Handles:
                 os.dup2(file.fileno(), number, inheritable=False)
                 self._open.append(FileIO(number, "rb"))
                 continue
-            self.close()
-            return False
-        return True
+            raise TracekitError(
+                "another part of this program opened so many files just now that the trace could "
+                "not be opened: run again"
+            )
 
     def as_rows(self) -> pa.RecordBatchReader:
         """How many files are open, as rows of Arrow: who holds on to these keeps them open."""

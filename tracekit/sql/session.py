@@ -121,9 +121,9 @@ class Session:
         self._handles = Handles(
             [*(self._wide.get(file, file) for file in files), *self._parts.values()]
         )
-        self._handles.open(None if write else self._allow)
         if not write:
-            self.connection.execute("SET enable_external_access = false")
+            self._restrict()
+        self._handles.open()
         # A relation is computed when it is fetched, maybe long after this session is forgotten: a
         # table of the connection keeps the files open for as long as that lives.
         self.connection.register("_open_files", self._handles.as_rows())
@@ -470,12 +470,10 @@ class Session:
         self.connection.unregister("_arriving")
         return name
 
-    def _allow(self, names: list[str]) -> list[str]:
-        """Let these names alone be read, once access is restricted; what DuckDB took them for."""
-        literals = ", ".join(_text(name) for name in names)
-        self.connection.execute(f"SET allowed_paths = [{literals}]")
-        row = self.connection.execute("SELECT current_setting('allowed_paths')").fetchone()
-        return list(row[0]) if row else []
+    def _restrict(self) -> None:
+        names = ", ".join(_text(name) for name in self._handles.allowed())
+        self.connection.execute(f"SET allowed_paths = [{names}]")
+        self.connection.execute("SET enable_external_access = false")
 
 
 def _chosen_rows(snapshot: Snapshot, chosen: Chosen) -> ChosenRows:
