@@ -6,7 +6,8 @@ open descriptors has a name for each open file that stands for that file alone.
 
 A session that only reads tells DuckDB the names that are allowed. DuckDB resolves them at that
 moment, to the name in the trace, which would no longer do once the file is deleted: so each
-descriptor gets a number that is still free when its name is told, and is put there afterwards.
+descriptor gets a number that is still free when its name is told, and is put there afterwards. From
+2.0.1 on DuckDB resolves the name of a deleted file, too, to what the kernel calls it then.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ from tracekit.trace.format.segments import Segment
 _FOLDER = Path("/proc/self/fd") if Path("/proc/self/fd").exists() else Path("/dev/fd")
 #: Ordinary files get the lowest free number: none of theirs lies up here.
 _NUMBERS_FROM = 500
+#: What Linux adds to the name of an open file that was deleted.
+_DELETED = " (deleted)"
 _COUNT = pa.schema([("files", pa.int64())])
 
 
@@ -53,13 +56,13 @@ class Handles:
     def allowed(self) -> list[str]:
         """What DuckDB must be told, before `open`.
 
-        The names while they lead nowhere, and what they lead to as long as that has its name.
+        The names while they lead nowhere, and what they lead to, with its name and without.
         """
-        return [
-            name
-            for file, number in zip(self._files, self._numbers, strict=True)
-            for name in (str(_FOLDER / str(number)), str(file.segment.path.resolve()))
-        ]
+        names: list[str] = []
+        for file, number in zip(self._files, self._numbers, strict=True):
+            path = str(file.segment.path.resolve())
+            names += (str(_FOLDER / str(number)), path, path + _DELETED)
+        return names
 
     def open(self) -> None:
         """Make the names lead to the files."""
