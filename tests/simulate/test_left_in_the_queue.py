@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.simulate.test_workload import simulated
 from tests.support.erasures import late_start
-from tracekit.judging.judged import Judge, resolve_era
+from tests.support.simulated_rows import report_of, rows_of
 from tracekit.kube.timestamps import NS_PER_S
-from tracekit.trace.format.model import TraceHeader
-from tracekit.trace.reading.reader import TraceReader
-from tracekit.trace.writing.writer import TraceWriter
 from tracekit.verdict import Judgement
 
 VERSION = "v1.22.2"
@@ -30,24 +25,9 @@ MANY = {
 
 def judged_from(place: Path, workload: dict[str, Any], at_s: float) -> list[Judgement]:
     """What is said of a recorder's trace that began so long after the workload."""
-    code, told, made = simulated(place, json.dumps(workload), "--kubernetes-version", VERSION)
-    assert code == 0, told
-    columns = ["stream", "type", "recv_ns", "raw"]
-    rows = [
-        {
-            "resource": row["stream"],
-            "type": row["type"],
-            "recv": row["recv_ns"],
-            "object": json.loads(row["raw"]),
-        }
-        for row in TraceReader(made).table(columns).to_pylist()
-        if row["raw"]
-    ]
-    with TraceWriter(place / "cut", TraceHeader(kubernetes_version=VERSION), session={}) as writer:
-        for row in late_start(rows, rows[0]["recv"] + int(at_s * NS_PER_S)):
-            writer.append(row["resource"], row["type"], row["recv"], row["object"])
-    reader = TraceReader(place / "cut")
-    return Judge(reader, resolve_era(reader, None, None)).report().judgements
+    rows = rows_of(place, workload, VERSION)
+    cut = late_start(rows, rows[0]["recv"] + int(at_s * NS_PER_S))
+    return report_of(place / "cut", cut, VERSION).judgements
 
 
 @pytest.mark.parametrize("at_s", [10, 30, 47])
