@@ -121,6 +121,8 @@ MENDED = {
     (90336, "v1.17.17"): "the same of 28 pods, on caches older than those before it needed",
     (90840, "v1.11.10"): "the same, on a Job that fails a hundred times",
     (91000, "v1.21.14"): "of two starts the first, whose startTime is of the second before",
+    (130141, "v1.12.10"): "a pod deleted by the collector, which two syncs on older pods ask for",
+    (130382, "v1.13.12"): "an Event told before the pods came that its status fits as well",
 }
 
 

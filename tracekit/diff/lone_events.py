@@ -167,21 +167,34 @@ class LoneEvents:
         }
 
     def _on_older_pods(self, row: EventRow) -> set[tuple[str, str, str]]:
-        """What the sync after a pod's deletion may have told, if older pods fit it as well.
+        """What a sync may have told that older pods fit as well, and what one after it.
 
-        One that had not seen it asks for it once more, which leaves no other trace.
+        Of the pods that explain its writes the search takes the newest, and so has it begin as late
+        as can be: after its own Event, if a slow client held up the status. And one that had not
+        seen a pod's deletion asks for it once more, which leaves no other trace.
         """
-        ending = self._ending(row) if row.reason == "SuccessfulDelete" else None
         by_ns = row.recv_ns + EVENT_SLACK_NS
-        after = (s for s in self._syncs if ending is not None and s.writes[0].rv > ending.rv)
-        sync = next(after, None)
-        if ending is None or sync is None or sync.due_ns > by_ns:
-            return set()
-        known = {_identity(event) for event in sync.events}
-        for older in self._search.on_older_pods(sync, ending.position):
-            told = {_identity(event) for event, at_ns in told_by(older) if at_ns <= by_ns}
-            if told - known:
-                return told - known
+        wanted = row.event_type, row.reason, row.message.removeprefix(COMBINED)
+        ending = self._ending(row) if row.reason == "SuccessfulDelete" else None
+        # The sync that a pod's deletion is put down to, and the one after it.
+        begun = sum(s.writes[0].rv <= ending.rv for s in self._syncs) if ending is not None else -1
+        for number, sync in enumerate(self._syncs, 1):
+            known = {_identity(event) for event in sync.events}
+            if sync.due_ns > by_ns:
+                if wanted not in known:
+                    continue
+                known = set()
+            elif number not in (begun, begun + 1):
+                continue
+            newest = sync.pod_cut - 1 if ending is None else min(sync.pod_cut - 1, ending.position)
+            for older in self._search.on_older_pods(sync, newest):
+                told = {_identity(event) for event, at_ns in told_by(older) if at_ns <= by_ns}
+                found = told - known
+                if number == begun and row.count > 1:  # it told of the deletion, and another did
+                    for silent in self._search.silent_between(older, self._around(number)[1]):
+                        found |= _told_by(silent)
+                if wanted in found:
+                    return found
         return set()
 
     def _ending(self, row: EventRow) -> Revision[PodView] | None:
