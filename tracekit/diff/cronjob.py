@@ -384,6 +384,8 @@ class CronKeyJudge:
             before = sync
         calls_ns = [write.called_ns for sync in syncs for write in sync.writes]
         calls_ns += [e.recv_ns for e in self.history.events if e.component == COMPONENT]
+        if self.runner.deletes_pods:
+            calls_ns += self.history.pods_deleted_ns  # one call each, before the Job's own
         self.timing = KeyTiming(
             tuple(services),
             tuple(calls_ns),

@@ -47,6 +47,8 @@ class CronHistory:
     writes: list[Write] = field(default_factory=list)
     #: Jobs of other owners, or of none, whose name a slot of this CronJob may want.
     strangers: list[Revision[JobView]] = field(default_factory=list)
+    #: When pods of its Jobs were asked to go, by whomever.
+    pods_deleted_ns: list[int] = field(default_factory=list)
     _job_rvs: list[int] = field(default_factory=list)
     _cron_rvs: list[int] = field(default_factory=list)
     _states: list[tuple[JobView, ...]] = field(default_factory=list)
@@ -136,6 +138,7 @@ class CronHistories:
         self._jobs: dict[tuple[str, str], list[Revision[JobView]]] = defaultdict(list)
         self._strangers: dict[tuple[str, str], list[Revision[JobView]]] = defaultdict(list)
         self._events: dict[tuple[str, str], list[EventRow]] = defaultdict(list)
+        self._pods_deleted_ns: dict[tuple[str, str], list[int]] = defaultdict(list)
 
     def cron_jobs(self, revisions: Iterable[Revision[CronJobView]]) -> None:
         """Take in revisions of CronJobs."""
@@ -166,6 +169,8 @@ class CronHistories:
             name = job.name.rpartition("-")[0]
             if SLOT_NAME.fullmatch(job.name) and name not in owners.get(job.uid, ()):
                 self._strangers[job.namespace, name].append(_copy(revision))
+        for owner in {name for names in owners.values() for name in names}:
+            self._pods_deleted_ns[history.namespace, owner] += _pods_deleted_ns(history)
 
     def take(self) -> Iterator[CronHistory]:
         """The histories, by namespace and name; Jobs whose CronJob was never seen are left out."""
@@ -174,6 +179,7 @@ class CronHistories:
             history.jobs = self._jobs.get(key, [])
             history.strangers = self._strangers.get(key, [])
             history.events = self._events.get(key, [])
+            history.pods_deleted_ns = self._pods_deleted_ns.get(key, [])
             yield history.finish()
 
 
@@ -181,6 +187,13 @@ def _owner_name(job: JobView) -> str | None:
     """The name of the CronJob that controls a Job."""
     owner = job.controller
     return owner.name if owner is not None and owner.kind == OWNER_KIND else None
+
+
+def _pods_deleted_ns(history: History) -> Iterator[int]:
+    for pod in history.pods:
+        was_going = pod.previous is not None and pod.previous.view.deleted_ns is not None
+        if not was_going and (pod.type == "DELETED" or pod.view.deleted_ns is not None):
+            yield pod.recv_ns
 
 
 def _copy(revision: Revision[V]) -> Revision[V]:

@@ -17,7 +17,7 @@ from tracekit.controllers.cronjob.sync_polling import sync_one
 from tracekit.controllers.cronjob.sync_queued import sync
 from tracekit.cron.schedule import EverySchedule, Schedule
 from tracekit.cron.zones import UTC, Zone
-from tracekit.eras.cronjob import Controller, CronJobEra
+from tracekit.eras.cronjob import Controller, CronJobEra, DeletePath
 from tracekit.kube.cronjob_views import CronJobView
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.kube.views import JobView
@@ -83,6 +83,11 @@ class CronRunner:
             return slot_ns
         wait_ns = requeue_after_ns(cron_job, schedule, at_ns, self.era, self.process_zone)
         return max(slot_ns, at_ns + wait_ns)
+
+    @property
+    def deletes_pods(self) -> bool:
+        """Whether a Job's pods are deleted one by one before the Job is."""
+        return self.polls and self.era.delete_path is DeletePath.SCALE_DOWN
 
     def drifts(self, cron_job: CronJobView) -> bool:
         """Whether the next timer of a sync that comes later goes off later."""
