@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable
 
 from tracekit.eras.job import JobRules
 from tracekit.kube.cronjob_views import CronJobView
+from tracekit.kube.events import COMBINED, SPAM_BURST
 from tracekit.kube.field_managers import CONTROLLER_MANAGERS
 from tracekit.kube.timestamps import format_rfc3339
 from tracekit.kube.views import JobView, PodView
@@ -21,7 +22,7 @@ from tracekit.replay.history import (
     Write,
     WriteKind,
 )
-from tracekit.replay.key_facts import COMPONENT
+from tracekit.replay.key_facts import COMPONENT, DELETED_POD
 from tracekit.replay.unsigned import only_lost
 
 
@@ -34,6 +35,30 @@ def named_writes(writes: Iterable[Write], own: str = COMPONENT) -> dict[int, str
             continue
         found[write.index] = f"the audit log names {actor} as the writer"
     return found
+
+
+def met_gone(history: History) -> dict[int, str]:
+    """Indexes of pods' deletions that the Job controller came too late for, as its Event says.
+
+    A DELETE of its own before that would have an Event, but for the spam filter.
+    """
+    told = {
+        event.message.removeprefix(COMBINED)
+        for event in history.events
+        if event.component == COMPONENT and event.reason in ("FailedDelete", "SuccessfulDelete")
+    }
+    if not any(message.endswith(" not found") for message in told):
+        return {}
+    own = (event.count for event in history.events if event.component == COMPONENT)
+    if sum(own) >= SPAM_BURST:
+        return {}
+    return {
+        write.index: "the Job controller's Event FailedDelete says that the pod was gone by then"
+        for write in history.writes
+        if write.kind is WriteKind.POD_DELETE and write.pod is not None
+        if f'Error deleting: pods "{write.pod.view.name}" not found' in told
+        if f"{DELETED_POD}{write.pod.view.name}" not in told
+    }
 
 
 def foreign_writes(

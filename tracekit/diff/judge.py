@@ -16,6 +16,7 @@ from tracekit.diff.events import Told, explain_events
 from tracekit.diff.foreign import (
     deletion_evidence,
     foreign_writes,
+    met_gone,
     named_writes,
 )
 from tracekit.diff.job_verdicts import CONTROLLER, judge_missing, judge_write, object_of
@@ -75,7 +76,8 @@ class KeyJudgement:
 def judge_key(history: History, rules: JobRules, run_context: RunContext) -> KeyJudgement:
     """Replay one key under the observed schedule and judge every action."""
     facts = KeyFacts(history, rules, run_context)
-    walker = KeyWalker(facts, lambda: foreign_writes(history, rules), named_writes(history.writes))
+    named = {**met_gone(history), **named_writes(history.writes)}
+    walker = KeyWalker(facts, lambda: foreign_writes(history, rules), named)
     replay = walker.run()
     lone_events = LoneEvents(walker.search, replay.syncs)
     asked = list(_as_asked_for(walker.search, replay))
