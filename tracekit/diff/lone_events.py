@@ -101,7 +101,7 @@ class LoneEvents:
         if named is None or not self._search.rules.overwrites_status:
             return found
         by_ns = row.recv_ns + EVENT_SLACK_NS
-        for number in range(len(self._syncs), 0, -1):
+        for number in range(self._fit_an_older_job(named), 0, -1):
             before, following = self._around(number)
             assert before is not None and before.job is not None  # noqa: S101, PT018
             if before.due_ns > by_ns or before.job.position <= named:
@@ -119,6 +119,14 @@ class LoneEvents:
                 for silent in self._search.silent_between(older, following, served=served):
                     found |= _told_by(silent)
         return found
+
+    def _fit_an_older_job(self, position: int) -> int:
+        """How many syncs, one after the other, fit a Job as old as that."""
+        for number, sync in enumerate(self._syncs):
+            newer = sync.job is not None and sync.job.position > position
+            if newer and self._search.on_job(sync, position) is None:
+                return number
+        return len(self._syncs)
 
     def _after(self, number: int, *, in_a_row: bool = False) -> set[tuple[str, str, str]]:
         found = self._told.get((number, in_a_row))

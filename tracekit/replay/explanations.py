@@ -249,13 +249,17 @@ class CutSearch(Attempts):
         return None
 
     def on_job(self, sync: Explanation, position: int) -> Explanation | None:
-        """The same sync on another revision of the Job, if that explains its writes as well."""
+        """The same sync on another revision of the Job, if that explains its writes as well.
+
+        The syncs before it must fit that one, too, where they are put down to newer ones.
+        """
         began, job = sync.began, self.history.jobs[position]
-        if began is None or position < began.state.job_floor or job.type == "DELETED":
+        if began is None or job.type == "DELETED":
             return None
-        for cut in self.cuts_at(began.state, job, [sync.pod_cut]):
+        state = replace(began.state, job_floor=min(began.state.job_floor, position))
+        for cut in self.cuts_at(state, job, [sync.pod_cut]):
             seen = cut._replace(memory=began.memory, handled=began.handled)
-            found = self.at_its_time(began.state, seen, began.assume)
+            found = self.at_its_time(state, seen, began.assume)
             return found if found is not None and found.writes == sync.writes else None
         return None
 
