@@ -123,6 +123,11 @@ MENDED = {
     (91000, "v1.21.14"): "of two starts the first, whose startTime is of the second before",
     (130141, "v1.12.10"): "a pod deleted by the collector, which two syncs on older pods ask for",
     (130382, "v1.13.12"): "an Event told before the pods came that its status fits as well",
+    (20221, "v1.12.10"): "a Job is deleted 23 s late: its pods go first, each waits for a token",
+    (91260, "v1.11.10"): "the same, two passes after the slot",
+    (53460, "v1.11.10"): "a pod that was gone by the controller's DELETE, as its Event says",
+    (21840, "v1.11.10"): "Events of a sync on an older Job, which all syncs before it fit as well",
+    (61140, "v1.11.10"): "an Event told before the pods came that its status fits",
 }
 
 

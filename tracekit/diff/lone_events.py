@@ -101,14 +101,15 @@ class LoneEvents:
         if named is None or not self._search.rules.overwrites_status:
             return found
         by_ns = row.recv_ns + EVENT_SLACK_NS
-        for number in range(self._fit_an_older_job(named), 0, -1):
+        fitting = self._fit_an_older_job(named)
+        for number in range(len(self._syncs), 0, -1):
             before, following = self._around(number)
             assert before is not None and before.job is not None  # noqa: S101, PT018
             if before.due_ns > by_ns or before.job.position <= named:
                 continue
             known = {_identity(event) for event in before.events}
             for position in range(named, before.job.position if row.count > 1 else named + 1):
-                older = self._search.on_job(before, position)
+                older = self._search.on_job(before, position, whatever_before=number - 1 <= fitting)
                 if older is None:
                     continue
                 told = {_identity(event) for event, at_ns in told_by(older) if at_ns <= by_ns}
@@ -124,7 +125,7 @@ class LoneEvents:
         """How many syncs, one after the other, fit a Job as old as that."""
         for number, sync in enumerate(self._syncs):
             newer = sync.job is not None and sync.job.position > position
-            if newer and self._search.on_job(sync, position) is None:
+            if newer and self._search.on_job(sync, position, whatever_before=True) is None:
                 return number
         return len(self._syncs)
 

@@ -248,15 +248,20 @@ class CutSearch(Attempts):
         self._failed.add(same)
         return None
 
-    def on_job(self, sync: Explanation, position: int) -> Explanation | None:
+    def on_job(
+        self, sync: Explanation, position: int, *, whatever_before: bool = False
+    ) -> Explanation | None:
         """The same sync on another revision of the Job, if that explains its writes as well.
 
-        The syncs before it must fit that one, too, where they are put down to newer ones.
+        `whatever_before`: also one older than the syncs before it are put down to.
         """
         began, job = sync.began, self.history.jobs[position]
         if began is None or job.type == "DELETED":
             return None
-        state = replace(began.state, job_floor=min(began.state.job_floor, position))
+        state = began.state
+        if position < state.job_floor and not whatever_before:
+            return None
+        state = replace(state, job_floor=min(state.job_floor, position))
         for cut in self.cuts_at(state, job, [sync.pod_cut]):
             seen = cut._replace(memory=began.memory, handled=began.handled)
             found = self.at_its_time(state, seen, began.assume)
