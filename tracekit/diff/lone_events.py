@@ -7,6 +7,7 @@ sync that would have left no write is asked which Events it hands out.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import cached_property
 
@@ -21,6 +22,9 @@ from tracekit.replay.search_state import Apart, Explanation, KeyReplay, SilentSy
 from tracekit.verdict import Reason
 
 _WARNING = "Warning"
+
+_OF_DELETIONS = ("SuccessfulDelete", "FailedDelete")
+_GONE_POD = re.compile(r'Error deleting: pods "([^"]*)" not found')
 
 #: After so many of the last explained syncs are rows of syncs without a write looked for.
 _ROWS_AFTER = 4
@@ -184,7 +188,7 @@ class LoneEvents:
         """
         by_ns = row.recv_ns + EVENT_SLACK_NS
         wanted = row.event_type, row.reason, row.message.removeprefix(COMBINED)
-        ending = self._ending(row) if row.reason == "SuccessfulDelete" else None
+        ending = self._ending(row) if row.reason in _OF_DELETIONS else None
         # The sync that a pod's deletion is put down to, and the one after it.
         begun = sum(s.writes[0].rv <= ending.rv for s in self._syncs) if ending is not None else -1
         for number, sync in enumerate(self._syncs, 1):
@@ -208,7 +212,9 @@ class LoneEvents:
 
     def _ending(self, row: EventRow) -> Revision[PodView] | None:
         """The revision in which the pod that an Event says was deleted is on its way out."""
-        name = row.message.removeprefix(COMBINED).removeprefix(DELETED_POD)
+        message = row.message.removeprefix(COMBINED)
+        gone = _GONE_POD.fullmatch(message)
+        name = gone[1] if gone else message.removeprefix(DELETED_POD)
         return next(
             (
                 pod
