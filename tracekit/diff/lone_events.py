@@ -146,7 +146,7 @@ class LoneEvents:
             if ending_rv is not None:  # until then creations were answered otherwise
                 served.append((facts.run_context.end_ns, ending_rv - 1))
             for silent in self._search.silent_between(
-                before, following, served=served, in_a_row=in_a_row
+                before, following, served=served, in_a_row=in_a_row, cut_off=True
             ):
                 found |= _told_by(silent)
                 if silent.refused:

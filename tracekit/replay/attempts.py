@@ -303,9 +303,14 @@ class Attempts(CacheCuts):
         self.attempts += 1
         api = self.facts.api(state.index, clock, cut.job.recv_ns, assume, state.done)
         memory = cut.memory.copy()
+        result = SyncResult(error=True)
         try:
             result = self._run(cut._replace(memory=memory), api)
         except Mismatch:
+            return None
+        except RecordEnds:
+            pass  # it died before its status, and nobody goes on with it
+        if api.rest is not None:
             return None
         wake_ns = result.wake_after_ns
         retries = memory.requeues

@@ -440,12 +440,14 @@ class CutSearch(Attempts):
         *,
         served: Sequence[tuple[int, int]] = (),
         in_a_row: bool = False,
+        cut_off: bool = False,
     ) -> Iterator[SilentSync]:
         """Syncs without a write that there may have been between two that are explained.
 
         None stands for the beginning of the key, and for the end of the record. Also those that met
         the server as it was at the times and revisions that are `served`; `in_a_row` also those
-        that follow another one, which changed the memory.
+        that follow another one, which changed the memory; `cut_off` also those in whose midst the
+        process died, before a status that was not written.
         """
         history = self.history
         jobs, seen = history.jobs, len(history.pods)
@@ -460,6 +462,13 @@ class CutSearch(Attempts):
         assume = self._silent_assumptions(at_ns)
         moments = [(at_ns, assume)]
         moments += [(met_ns, assume._replace(served_rv=rv)) for met_ns, rv in served]
+        if cut_off:
+            since_ns = before.writes[-1].recv_ns if before is not None else 0
+            moments += [
+                (min(restart.until_ns, at_ns), assume._replace(cuts_off=True))
+                for restart in self.facts.run_context.restarts
+                if since_ns <= restart.until_ns and restart.from_ns <= at_ns
+            ]
         ahead = [state, *self._begun_anew(state, before, at_ns)]
         met = {start.memory.identity for start in ahead}
         while ahead:
