@@ -23,7 +23,7 @@ from tracekit.replay.history import (
     WriteKind,
 )
 from tracekit.replay.key_facts import COMPONENT, DELETED_POD
-from tracekit.replay.unsigned import only_lost
+from tracekit.replay.unsigned import only_lost, setters
 
 
 def named_writes(writes: Iterable[Write], own: str = COMPONENT) -> dict[int, str]:
@@ -152,6 +152,9 @@ def _signed_before(revision: Revision[JobView], managers: Collection[str]) -> st
     entries = revision.evidence.managers()
     if not {*entries} <= {*before.evidence.managers()}:
         return None
+    found = sorted({entry.manager for entry in setters(revision)})
+    if found and not any(name in managers for name in found):
+        return f"managedFields show nobody but {', '.join(found)} to have written in that second"
     signed = [entry for entry in entries if entry.subresource == "status"]
     latest_ns = max((entry.time_ns or 0 for entry in signed), default=0)
     latest = [entry for entry in signed if entry.time_ns == latest_ns]

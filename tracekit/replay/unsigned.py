@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from tracekit.kube.field_managers import CONTROLLER_MANAGERS
+from tracekit.kube.timestamps import NS_PER_S
 from tracekit.kube.views import JobStatus, JobView, PodView
-from tracekit.replay.history import History, Revision, Write, WriteKind
+from tracekit.replay.history import History, Manager, Revision, Write, WriteKind
 
 #: What of a pod ties it to its Job: a patch of these alone changes nothing else.
 TIES = {
@@ -82,7 +84,15 @@ def _status(revision: Revision[JobView]) -> str | None:
     writes of the controller within one the second may bring none, and cannot be told apart.
     """
     before = revision.previous
-    if before is None or not only_lost(before.view.status, revision.view.status):
+    if before is None:
+        return None
+    names = {entry.manager for entry in setters(revision)}
+    if names & set(CONTROLLER_MANAGERS) and names - set(CONTROLLER_MANAGERS):
+        return (
+            "no cut makes a sync write this, and managedFields do not tell who did of those who "
+            f"wrote in that second ({', '.join(sorted(names))}): an audit log would"
+        )
+    if not only_lost(before.view.status, revision.view.status):
         return None
     entries = revision.evidence.managers()
     if not entries or not {*entries} <= {*before.evidence.managers()}:
@@ -91,6 +101,45 @@ def _status(revision: Revision[JobView]) -> str | None:
         "no cut makes a sync write this, and managedFields name nobody who took fields out of the "
         "status: an audit log would tell whether it was the controller"
     )
+
+
+def setters(revision: Revision[JobView]) -> list[Manager]:
+    """Who may have set what this revision changes in a status, where no entry shows it.
+
+    Who sets a field that was not there is its owner from then on, and his entry gets the time, in
+    whole seconds: one that had it already does not change. What he sets in it afterwards leaves no
+    trace at all. Empty where entries changed, or the fields were there before.
+    """
+    entries = revision.evidence.managers()
+    changed = _changed(revision)
+    while entries and changed and revision.previous is not None:
+        before = revision.previous
+        if not {*entries} <= {*before.evidence.managers()}:
+            return []
+        if any(not getattr(before.view.status, name) for name in changed & _changed(revision)):
+            since_ns = revision.recv_ns // NS_PER_S * NS_PER_S - NS_PER_S
+            # Up to 1.21 entries name no subresource: one may hold fields of spec and status.
+            named = any(entry.subresource for entry in entries)
+            return [
+                entry
+                for entry in entries
+                if (entry.time_ns or 0) >= since_ns and (entry.subresource or not named)
+            ]
+        revision = before
+    return []
+
+
+def _changed(revision: Revision[JobView]) -> set[str]:
+    """The fields of a status that a revision sets."""
+    before = revision.previous
+    if before is None:
+        return set()
+    old, new = before.view.status, revision.view.status
+    return {
+        name
+        for name in JobStatus.__struct_fields__
+        if getattr(new, name) and getattr(old, name) != getattr(new, name)
+    }
 
 
 def only_lost(old: JobStatus, new: JobStatus) -> bool:
