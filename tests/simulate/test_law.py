@@ -130,6 +130,8 @@ MENDED = {
     (61140, "v1.11.10"): "an Event told before the pods came that its status fits",
     (20160, "v1.11.10"): "a DELETE of a batch that met no pod, by a sync on older pods",
     (60392, "v1.13.12"): "an Event of a sync that its process did not live to end",
+    (20881, "v1.12.10"): "retries that ended a Job, where a sync on its old end cleared some",
+    (53702, "v1.13.12"): "an untold deletion by the sync that ended the Job, before the dead end",
 }
 
 

@@ -56,6 +56,8 @@ REACH_AT: dict[int, int] = {
 HUNCH_REACH = (2, 4, 8, 16)
 #: So many earlier syncs are asked for one before them that forgot the retries.
 FORGOT_REACH = 8
+#: So far back is a deletion looked for that no Event could tell.
+UNTOLD_REACH = 8
 
 
 class KeyWalker(Backtracking[State, Entry]):
@@ -196,21 +198,57 @@ class KeyWalker(Backtracking[State, Entry]):
             if untold is not None and self._events_spent(untold.state):
                 ends.insert(0, untold)
             for end in ends:
-                retries = ended.view.spec.backoff_limit
-                hunch = Hunch(end.state.index, retries=retries, own=end is not last)
-                before = [choice for choice, _ in syncs if choice.length < end.length]
-                near = [end, *(c for reach in HUNCH_REACH for c in before[-reach:][:1])]
-                begun += [(choice, hunch) for choice in near]
-        elif self.search.beyond_retries(dead):
+                begun += self._counting_to(end, ended, syncs, own=end is not last)
+            return self._begin(begun)
+        # Of a deletion that no Event could tell it may be wrong that another made it.
+        untold_end = self._untold_end(trail)
+        if untold_end is not None:
+            begun += self._counting_to(*untold_end, syncs, own=True)
+        if self.search.beyond_retries(dead):
             near = [last, *(c for c, _ in reversed(syncs) if c.state.memory.requeues)]
             near = near[:FORGOT_REACH]
-            begun = [(c, Hunch(dead.index, forgot_at=c.state.index)) for c in near]
+            begun += [(c, Hunch(dead.index, forgot_at=c.state.index)) for c in near]
         elif (seen := self.search.older_job(dead)) is not None:
             hunch = Hunch(dead.index, seen=seen.position)
             newer = (c for c, found in syncs if found.job and found.job.position > seen.position)
-            begun = [(choice, hunch) for choice in islice(newer, 1)]
+            begun += [(choice, hunch) for choice in islice(newer, 1)]
+        return self._begin(begun)
+
+    def _begin(
+        self, begun: Sequence[tuple[Choice[State, Entry], Hunch]]
+    ) -> list[Choice[State, Entry]]:
         states = [(replace(choice.state, hunch=hunch), choice.length) for choice, hunch in begun]
         return [Choice(state, self.by_hunch(state), length) for state, length in states]
+
+    @staticmethod
+    def _counting_to(
+        end: Choice[State, Entry],
+        ended: Revision[JobView],
+        syncs: Sequence[tuple[Choice[State, Entry], Explanation]],
+        *,
+        own: bool,
+    ) -> Iterator[tuple[Choice[State, Entry], Hunch]]:
+        """Where the syncs before an end may have counted the retries that led to it."""
+        hunch = Hunch(end.state.index, retries=ended.view.spec.backoff_limit, own=own)
+        before = [choice for choice, _ in syncs if choice.length < end.length]
+        near = [end, *(c for reach in HUNCH_REACH for c in before[-reach:][:1])]
+        return ((choice, hunch) for choice in near)
+
+    def _untold_end(
+        self, trail: Trail[State, Entry]
+    ) -> tuple[Choice[State, Entry], Revision[JobView]] | None:
+        """The last deletion put down to others that the sync may have made that ended the Job.
+
+        For its retries, and when no Event could tell of it any more.
+        """
+        for choice in reversed(trail.choices[-UNTOLD_REACH:]):
+            entry = trail.entries[choice.length]
+            if not isinstance(entry, WriteApart) or entry.write.kind is not WriteKind.POD_DELETE:
+                continue
+            ended = self._ends(entry.write)
+            if ended is not None and self.search.ended_by_retries(ended):
+                return (choice, ended) if self._events_spent(choice.state) else None
+        return None
 
     def _events_spent(self, state: State) -> bool:
         """Whether no Event could tell of the next write: the Job had spent those that it has."""
@@ -219,10 +257,14 @@ class KeyWalker(Backtracking[State, Entry]):
 
     def _ended_with(self, write: Write) -> Revision[JobView] | None:
         """The status that a sync wrote with this write: what ends a Job deletes its pods first."""
-        if write.kind is WriteKind.POD_DELETE and self.facts.owned_up(write):
-            later = self.history.writes[write.index :]
-            return next((w.job for w in later if w.kind is not WriteKind.POD_DELETE), None)
+        if write.kind is WriteKind.POD_DELETE:
+            return self._ends(write) if self.facts.owned_up(write) else None
         return write.job
+
+    def _ends(self, write: Write) -> Revision[JobView] | None:
+        """The status that comes after a deletion and those that follow it."""
+        later = self.history.writes[write.index :]
+        return next((w.job for w in later if w.kind is not WriteKind.POD_DELETE), None)
 
     def by_hunch(self, state: State) -> Iterator[Entry]:
         """The ways on an old Job; or those that count retries, also in a sync that failed again."""
@@ -237,18 +279,32 @@ class KeyWalker(Backtracking[State, Entry]):
                 yield from self.options(start, Effort.CUTS)
             return
         for effort in (Effort.CUTS, Effort.HANDLERS):
-            found = [*self.options(state, effort)]
-            syncs = [entry for entry in found if isinstance(entry, Explanation)]
-            if hunch.own and state.index >= hunch.until:
-                found = [*syncs]
-            for again in self.search.failed_again(state, hunch.retries):
-                if state.index < hunch.until:
-                    found += self.search.alike(again, syncs)
-                elif again.memory.requeues >= hunch.retries:
-                    found += self._whole_first(again, self.search.explanations(again, effort))
+            found = self._counting(state, hunch, effort)
             if found:
                 break
         yield from _outermost(sorted(found, key=lambda entry: self._miscounted(entry, hunch)))
+
+    def _counting(self, state: State, hunch: Hunch, effort: Effort) -> list[Entry]:
+        """The ways on from here, also with more retries, or with fewer if they are too many."""
+        found = [*self.options(state, effort)]
+        syncs = [entry for entry in found if isinstance(entry, Explanation)]
+        if hunch.own and state.index >= hunch.until:
+            found = [*syncs]
+        for again in self.search.failed_again(state, hunch.retries):
+            if state.index < hunch.until:
+                found += self.search.alike(again, syncs)
+            elif again.memory.requeues >= hunch.retries:
+                found += self._whole_first(again, self.search.explanations(again, effort))
+        if self._too_many(state, hunch):
+            for start in self.search.forgotten(state):
+                found += self.options(start, effort)
+        return found
+
+    def _too_many(self, state: State, hunch: Hunch) -> bool:
+        """Whether the count would be beyond the limit by the end, unless a sync cleared it."""
+        counted = state.memory.requeues
+        counts = self.facts.status_writes(state.index, hunch.until)
+        return counted > 0 and hunch.retries < counted + counts
 
     def _miscounted(self, entry: Entry, hunch: Hunch) -> tuple[int, int]:
         """How little a way fits the count of retries that ended the Job.
