@@ -16,7 +16,7 @@ from tracekit.cache.pods import PodCache
 from tracekit.controllers.job.backoff import BackoffRecord, backoff_end_ns
 from tracekit.controllers.job.memory import JobMemory, PodExpectations
 from tracekit.kube.views import JobView
-from tracekit.replay.attempts import Attempts
+from tracekit.replay.attempts import Attempts, Exhausted
 from tracekit.replay.cuts import Cut, Effort
 from tracekit.replay.history import Revision, WriteKind
 from tracekit.replay.key_facts import CLOCK_SLACK_NS, KeyFacts, sync_clock
@@ -264,8 +264,7 @@ class CutSearch(Attempts):
         state = replace(state, job_floor=min(state.job_floor, position))
         for cut in self.cuts_at(state, job, [sync.pod_cut]):
             seen = cut._replace(memory=began.memory, handled=began.handled)
-            found = self.at_its_time(state, seen, began.assume)
-            return found if found is not None and found.writes == sync.writes else None
+            return self._the_same(sync, state, seen, began.assume)
         return None
 
     def on_older_pods(self, sync: Explanation, newest: int) -> Iterator[Explanation]:
@@ -275,9 +274,19 @@ class CutSearch(Attempts):
             return
         oldest = max(began.state.pod_floor, newest - SILENT_POSITIONS)
         for cut in self.cuts_at(began.state, sync.job, range(newest, oldest - 1, -1)):
-            found = self.at_its_time(began.state, cut, began.assume)
-            if found is not None and found.writes == sync.writes:
+            found = self._the_same(sync, began.state, cut, began.assume)
+            if found is not None:
                 yield found
+
+    def _the_same(
+        self, sync: Explanation, state: State, cut: Cut, assume: Assumptions
+    ) -> Explanation | None:
+        """A sync on another cut, if it makes the same writes; not asked once attempts are spent."""
+        try:
+            found = self.at_its_time(state, cut, assume)
+        except Exhausted:
+            return None
+        return found if found is not None and found.writes == sync.writes else None
 
     # What a dead end tells.
 
