@@ -9,9 +9,6 @@ DEMO := .cache/demo
 # that what a folder's tests share is made once, and helps the other out when it is done.
 PYTEST := $(BIN)/python -m pytest
 
-# The tests start the command hundreds of times: without kept bytecode each start compiles it anew.
-unexport PYTHONDONTWRITEBYTECODE
-
 .DEFAULT_GOAL := help
 .PHONY: help install demo test lint types format e2e bench clean
 
