@@ -19,6 +19,9 @@ from tracekit.errors import TracekitError
 from tracekit.judging import engine
 from tracekit.judging.judged import Asked, Judge, resolve_era
 from tracekit.judging.kept import verdicts_key
+from tracekit.judging.run_context import run_context_of
+from tracekit.trace.format.limits import lifted
+from tracekit.trace.reading import files
 from tracekit.trace.reading.reader import TraceReader
 
 
@@ -166,3 +169,62 @@ def test_compaction_takes_the_verdicts_along(
     assert result.exit_code == 0, result.output
     spare_judging(monkeypatch)
     assert judge_of(compacted, kept=True).report().judgements == new.judgements
+
+
+def test_what_a_whole_trace_tells_is_read_once(
+    lie: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACEKIT_CACHE_DIR", str(tmp_path))
+    told = [(judge.era, judge.run_context, judge.objects) for judge in [judge_of(lie, kept=False)]]
+    for place in ("judging.detected._facts", "judging.engine.run_context_of"):
+        monkeypatch.setattr(f"tracekit.{place}", None)
+    monkeypatch.setattr("tracekit.judging.judged.objects_of", None)
+    judge = judge_of(lie, kept=False)
+    assert [(judge.era, judge.run_context, judge.objects)] == told
+    assert told[0][1] == run_context_of(TraceReader(lie)).watching("jobs", "pods")
+
+
+def test_a_kept_fact_that_was_damaged_is_made_again(
+    lie: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACEKIT_CACHE_DIR", str(tmp_path))
+    objects = judge_of(lie, kept=False).objects
+    (kept,) = (tmp_path / "facts").glob("objects-*")
+    kept.write_bytes(kept.read_bytes().replace(b"three", b"seven"))
+    assert judge_of(lie, kept=False).objects == objects
+    (again,) = (tmp_path / "facts").glob("objects-*")
+    assert b"three" in again.read_bytes()
+
+
+def test_of_a_trace_that_lost_something_no_fact_is_kept(
+    lie: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACEKIT_CACHE_DIR", str(tmp_path / "cache"))
+    trace = tmp_path / "trace"
+    shutil.copytree(lie, trace)
+    segment = next((trace / "log").iterdir())
+    segment.write_bytes(segment.read_bytes()[:-1])
+    reader = TraceReader(trace, on_damage="skip")
+    assert reader.is_damaged
+    assert Judge(reader, resolve_era(reader, "v1.36.3", None)).objects.jobs == ()
+    assert not (tmp_path / "cache" / "facts").exists()
+
+
+def test_what_a_trace_comes_to_is_counted_once(
+    lie: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACEKIT_CACHE_DIR", str(tmp_path / "cache"))
+    with lifted():
+        TraceReader(lie, on_damage="skip")
+    assert not (tmp_path / "cache" / "limits").exists()
+    TraceReader(lie, on_damage="skip")
+    monkeypatch.setattr(files, "check_group", None)
+    rows = TraceReader(lie, on_damage="skip").table()
+    assert rows.num_rows == TraceReader(lie).rows
+    trace = tmp_path / "trace"
+    shutil.copytree(lie, trace)
+    segment = next((trace / "log").iterdir())
+    content = bytearray(segment.read_bytes())
+    content[len(content) // 3] ^= 1
+    segment.write_bytes(content)
+    assert TraceReader(trace, on_damage="skip").is_damaged

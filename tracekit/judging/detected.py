@@ -17,11 +17,10 @@ from tracekit.eras.detect import Detection, Fact, detect, facts_of
 from tracekit.eras.era import Era
 from tracekit.eras.inferred_gates import GATE_KINDS, ShownGate, shown_gates
 from tracekit.eras.version_markers import Sign
+from tracekit.judging.kept_facts import kept_fact
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.trace.format.model import STATE_TYPES, RowType
-from tracekit.trace.reading.files import SegmentFile
 from tracekit.trace.reading.reader import TraceReader
-from tracekit.trace.reading.snapshot import Snapshot
 
 #: Signs show early: more rows than these are not looked at.
 ROWS_MAX = 100_000
@@ -29,9 +28,6 @@ GATE_ROWS_MAX = 4_000
 CLOCK_SLACK_NS = 5 * NS_PER_S
 _STREAMS = ("jobs", "pods", "cronjobs", "events", "namespaces")
 _COLUMNS = ("kind", "type", "created_ns", "raw")
-#: Of the traces asked about last, by their content.
-_KNOWN: dict[tuple[tuple[str, ...], tuple[RowType, ...]], tuple[Fact, ...]] = {}
-_KNOWN_MAX = 8
 _WRITTEN = frozenset({str(RowType.ADDED), str(RowType.MODIFIED)})
 
 
@@ -52,24 +48,15 @@ def _known_facts(
     most: int,
     kinds: Collection[str] | None = None,
 ) -> tuple[Fact, ...]:
-    """The facts of so many rows; a verb that asks several times has these read once."""
-    content = _content(reader.snapshot)
-    found = _KNOWN.get((content, types)) if content is not None else None
-    if found is None:
-        found = tuple(_facts(reader, types, most, kinds))
-        if content is not None:
-            if len(_KNOWN) >= _KNOWN_MAX:
-                _KNOWN.clear()
-            _KNOWN[content, types] = found
-    return found
-
-
-def _content(snapshot: Snapshot) -> tuple[str, ...] | None:
-    """What tells the rows of a trace from any others; None where no checksums do."""
-    files = snapshot.files
-    if snapshot.losses or not all(isinstance(f, SegmentFile) and f.is_sealed for f in files):
-        return None
-    return tuple(file.content_digest for file in files)
+    """The facts of so many rows, of some kinds or of all."""
+    name = "signs" if kinds is None else "gate-signs"
+    found = kept_fact(
+        reader.snapshot,
+        name,
+        list[tuple[str, str]],
+        lambda: [(fact.sign.name, fact.where) for fact in _facts(reader, types, most, kinds)],
+    )
+    return tuple(Fact(Sign[sign], where) for sign, where in found)
 
 
 def _facts(

@@ -26,6 +26,7 @@ from tracekit.eras.cronjob import CronJobEra
 from tracekit.eras.era import Era
 from tracekit.eras.job import JobRules
 from tracekit.judging.found import Failure
+from tracekit.judging.kept_facts import kept_fact
 from tracekit.judging.pieces import Pieces, ready
 from tracekit.judging.run_context import run_context_of
 from tracekit.judging.sink import Kept, Sink
@@ -67,7 +68,8 @@ class Engine:
 
     @cached_property
     def _whole_context(self) -> RunContext:
-        return run_context_of(self._reader)
+        snapshot = self._reader.snapshot
+        return kept_fact(snapshot, "run-context", RunContext, lambda: run_context_of(self._reader))
 
     @property
     def cron_context(self) -> RunContext:

@@ -24,6 +24,7 @@ from tracekit.eras.texts import parse_feature_gates, parse_process_zone, parse_v
 from tracekit.eras.version import KubeVersion
 from tracekit.errors import UnsupportedVersionError, UsageError
 from tracekit.judging.detected import detected_gates, detected_version
+from tracekit.judging.kept_facts import kept_fact
 from tracekit.judging.plugins import load_plugins
 from tracekit.judging.verdict_table import (
     KeptVerdicts,
@@ -197,7 +198,8 @@ class Judge:
     @cached_property
     def objects(self) -> Objects:
         """The Jobs and CronJobs that there are to judge."""
-        return objects_of(self._reader)
+        reader = self._reader
+        return kept_fact(reader.snapshot, "objects", Objects, lambda: objects_of(reader))
 
     @property
     def run_context(self) -> RunContext:

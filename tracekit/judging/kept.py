@@ -28,7 +28,7 @@ import pyarrow.parquet as pq
 from tracekit.judging.plugins import load_plugins
 from tracekit.trace.format.header import header_document
 from tracekit.trace.reading.snapshot import Snapshot
-from tracekit.trace.stores.place import cache_folder
+from tracekit.trace.stores.place import cache_folder, make_room
 
 _FOLDER = "verdicts"
 _SUFFIX = ".parquet"
@@ -112,7 +112,7 @@ class KeptWriter:
                 folder = temporary.parent
                 for old in folder.glob(f"{self._key}.*{_SUFFIX}"):
                     old.unlink(missing_ok=True)
-                _make_room(folder)
+                make_room(folder, _FILES_MAX, _BYTES_MAX)
                 temporary.replace(folder / _name(self._key, _digest(self._file)))
         except OSError:
             pass
@@ -128,20 +128,6 @@ class KeptWriter:
             with suppress(OSError):
                 Path(self._file.name).unlink(missing_ok=True)
         self._file = self._writer = None
-
-
-def _make_room(folder: Path) -> None:
-    kept = sorted(
-        (status.st_mtime_ns, status.st_size, path)
-        for path in folder.glob(f"*{_SUFFIX}")
-        for status in (path.stat(),)
-    )
-    left, over = len(kept), sum(size for _, size, _ in kept) - _BYTES_MAX
-    for _, size, path in kept:
-        if left < _FILES_MAX and over <= 0:
-            return
-        path.unlink(missing_ok=True)
-        left, over = left - 1, over - size
 
 
 def _name(key: str, digest: str) -> str:

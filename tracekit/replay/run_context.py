@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
 
@@ -54,7 +54,7 @@ class RunContext:
     #: Whether all keys of the controllers were recorded; else silence proves nothing.
     whole: bool = True
     #: Where not: times in which a controller made no call, as the whole record had told.
-    quiet: Mapping[str, Sequence[tuple[int, int]]] = field(default_factory=dict)
+    quiet: Mapping[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
     #: The token bucket of each controller's client.
     throttle: Throttle = DEFAULT_THROTTLE
     #: The newest revision of each stream.

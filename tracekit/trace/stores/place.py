@@ -62,3 +62,18 @@ def known_copy(url: str) -> Path:
     from tracekit.trace.stores.store import locate  # noqa: PLC0415 - slow to import
 
     return folder_of(locate(url))
+
+
+def make_room(folder: Path, most: int, most_bytes: int) -> None:
+    """Let those files of a folder go that were used longest ago, where there are too many."""
+    kept = sorted(
+        (status.st_mtime_ns, status.st_size, path)
+        for path in folder.iterdir()
+        for status in (path.stat(),)
+    )
+    left, over = len(kept), sum(size for _, size, _ in kept) - most_bytes
+    for _, size, path in kept:
+        if left < most and over <= 0:
+            return
+        path.unlink(missing_ok=True)
+        left, over = left - 1, over - size
