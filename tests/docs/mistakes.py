@@ -164,12 +164,6 @@ MISTAKES: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def commands() -> Iterator[str]:
-    """Every one of them."""
-    for group in MISTAKES.values():
-        yield from group
-
-
 @contextlib.contextmanager
 def desk() -> Iterator[Path]:
     """A folder with what the commands name, as the current one."""
@@ -220,19 +214,24 @@ def said(command: str) -> tuple[int, str, str]:
     return status, texts[0], texts[1]
 
 
-def page() -> str:
+def answers() -> dict[str, tuple[int, str, str]]:
+    """What is said of each mistake."""
+    with desk():
+        return {command: said(command) for group in MISTAKES.values() for command in group}
+
+
+def page(told: Mapping[str, tuple[int, str, str]]) -> str:
     """docs/mistakes.md."""
     parts = [HEAD]
-    with desk():
-        for heading, group in MISTAKES.items():
-            parts.append(f"\n## {heading}\n\n```console\n")
-            for number, command in enumerate(group):
-                parts.append("\n" * (number > 0) + f"$ {command}\n{said(command)[2]}")
-            parts.append("```\n")
+    for heading, group in MISTAKES.items():
+        parts.append(f"\n## {heading}\n\n```console\n")
+        for number, command in enumerate(group):
+            parts.append("\n" * (number > 0) + f"$ {command}\n{told[command][2]}")
+        parts.append("```\n")
     return "".join(parts)
 
 
 if __name__ == "__main__":
-    text = page()
+    text = page(answers())
     PAGE.write_text(text, encoding="utf-8")
     sys.stdout.write(f"{PAGE} written\n")
