@@ -36,12 +36,16 @@ def era_of(name: str) -> CronJobEra:
 
 @cache
 def log(name: str) -> tuple[WatchRow, ...]:
-    """The rows that the validators read; shared, so change copies only."""
+    """The rows of a record; shared, so change copies only."""
     return tuple(
         WatchRow(line["recv"], line["resource"], line["type"], line["object"])
         for line in json_lines(TRACES / name / "watch.jsonl.zst")
-        if line["resource"] != "pods"
     )
+
+
+def without_pods(rows: Sequence[WatchRow]) -> list[int]:
+    """The places of all rows that are not about pods."""
+    return [place for place, row in enumerate(rows) if row.resource != "pods"]
 
 
 def judge(
