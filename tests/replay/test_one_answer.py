@@ -10,6 +10,7 @@ import json
 import random
 from collections import Counter
 from collections.abc import Callable
+from contextlib import closing
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,12 +23,14 @@ from click.testing import CliRunner
 import tracekit
 from tests.lies import plant
 from tests.support.traces import ALL, TRACES, import_log, json_lines
+from tests.unit.cli.test_report import DATA
 from tracekit.api import Trace
 from tracekit.cli import main as entry
 from tracekit.cli.explain import account_document
 from tracekit.eras.asked import AskedRules
 from tracekit.errors import UsageError
 from tracekit.report.html.data import report_data
+from tracekit.report.html.page import report_page
 from tracekit.report.replay import judgement_document
 from tracekit.sql.session import Session
 from tracekit.verdict import Judgement
@@ -112,8 +115,8 @@ def replayed(trace: Path, *options: str) -> Counter[Fact]:
     return found
 
 
-def in_sql(trace: Path) -> Counter[Fact]:
-    table = Session([trace]).table(
+def in_sql(session: Session) -> Counter[Fact]:
+    table = session.table(
         "SELECT controller, action, verdict, coalesce(rv::VARCHAR, '') AS rv, kind, namespace, "
         "name, uid, subject, why, fields FROM divergences"
     )
@@ -127,8 +130,11 @@ def in_sql(trace: Path) -> Counter[Fact]:
     return found
 
 
-def reported(trace: Path) -> Counter[Fact]:
-    data = report_data(Session([trace]))
+def reported(session: Session) -> Counter[Fact]:
+    data = report_data(session)
+    page = DATA.search(report_page(data))
+    assert page is not None
+    assert json.loads(page[1])["title"] == session.sources[0].name
     found: Counter[Fact] = Counter()
     for row in data["divergences"]:
         fields = [
@@ -143,13 +149,14 @@ def reported(trace: Path) -> Counter[Fact]:
 def explained(trace: Trace, keys: set[str]) -> Counter[Fact]:
     found: dict[Fact, int] = {}
     for key in sorted(keys):
-        document = account_document(trace.explain(key))
+        account = trace.explain(key)
+        document = account_document(account)
         told = Counter(fact(d) for d in document["divergences"])  # type: ignore[attr-defined]
         # What the CronJob controller did to a Job is told of both.
         found |= told
         closing = str(document["closing"])
         assert ("nothing contradicts the rules" in closing) == (not told), closing
-        lines = trace.explain(key).text()
+        lines = account.text()
         for verdict in {d[2] for d in told}:
             assert f"[{verdict}]" in lines or f"{verdict}: " in lines, (key, verdict)
     return Counter(found)
@@ -164,8 +171,9 @@ def test_all_say_the_same(name: str, place: Callable[[str], Path]) -> None:
     replay = trace.replay()
     assert facts(replay.divergences) == whole
     assert sum(replay.to_arrow()["divergent"].to_pylist()) == sum(whole.values())
-    assert in_sql(path) == whole
-    assert reported(path) == whole
+    with closing(Session([path])) as session:
+        assert in_sql(session) == whole
+        assert reported(session) == whole
     keys = {f"{f[5]}/{f[6]}" for f in whole}
     some = random.Random(name).sample(trace.jobs().to_pylist(), 3) if name in ALL else []
     assert explained(trace, keys | {f"{row['namespace']}/{row['job']}" for row in some}) == whole

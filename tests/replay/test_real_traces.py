@@ -49,6 +49,17 @@ def test_explained_actions_of_the_job_controller_are_those_that_the_audit_log_co
     assert as_audited(explained) == {kind: audited[kind] for kind in AUDITED_KINDS}, name
 
 
+@pytest.mark.parametrize("controller", ["cronjob", "ttl"])
+def test_explained_actions_of_the_other_controllers_are_those_that_the_audit_log_counts(
+    judged: tuple[str, DiffReport], controller: str
+) -> None:
+    name, report = judged
+    explained = Counter(
+        j.action for j in report.judgements if j.controller == controller and j.verdict in EXPLAINED
+    )
+    assert explained == +audited_writes(name, CONTROLLERS[controller]), name
+
+
 def test_nothing_is_unknowable_where_everything_was_recorded(
     judged: tuple[str, DiffReport],
 ) -> None:

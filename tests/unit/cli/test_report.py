@@ -49,10 +49,10 @@ def test_the_report_holds_every_job_pod_and_write(session_of, counts) -> None:  
     assert codes <= set(range(len(PHASES)))
 
 
-@pytest.mark.parametrize("name", [*ALL, EMPTY])
-def test_every_trace_has_a_report(session_of, name: str) -> None:  # noqa: F811
-    page = report_page(report_data(session_of(name)))
-    assert json.loads(DATA.search(page)[1])["title"] == name
+def test_a_trace_without_a_row_has_a_report(session_of) -> None:  # noqa: F811
+    """As every shipped one has: tests/replay/test_one_answer.py."""
+    page = report_page(report_data(session_of(EMPTY)))
+    assert json.loads(DATA.search(page)[1])["title"] == EMPTY
 
 
 def test_the_report_of_one_job_holds_only_that(session_of) -> None:  # noqa: F811
