@@ -1,11 +1,12 @@
 """Every kind of planted lie at every shipped place: found on its own object, and told nowhere else.
 
     python -m bench lies [--kinds KIND,…] [--salt 0]      another salt plants in other places
+    python -m bench lies --records DIR…      in what `python -m bench fidelity --keep` recorded
 
-The tests plant each kind once; here each meets all six records. What is not told as a divergence
-may still be told as not decidable: an action of that object is `unknowable`, or ambiguous, which it
-is not in the untouched record. Prints what else is not found, and what is told of others; then a
-table by module of `tests/lies`.
+The tests plant each kind once; here each meets all six records, or those that are named. What is
+not told as a divergence may still be told as not decidable: an action of that object is
+`unknowable`, or ambiguous, which it is not in the untouched record. Prints what else is not found,
+and what is told of others; then a table by module of `tests/lies`.
 """
 
 from __future__ import annotations
@@ -16,15 +17,19 @@ import sys
 from collections import Counter, defaultdict
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache
+from pathlib import Path
 
 from tests.lies import KINDS, draws_of, plant
 from tests.replay.test_planted_lies import NEWER, OLD_PLACES, PLACES, UNDETECTABLE, record
 from tests.support.judged_rows import judge_of
+from tests.support.traces import about
+from tracekit.eras.version import KubeVersion
 from tracekit.verdict import Judgement, Verdict
 
 #: What may come of a lie.
 FOUND, OPEN, DOUBTED, MISSED = "found", "told as not decidable", "doubted", "missed"
 ELSEWHERE, NO_PLACE = "told of others", "no place"
+OLD_MINOR = 23  # `NEWER` is what came after it
 COLUMNS = (FOUND, OPEN, DOUBTED, MISSED, ELSEWHERE)
 
 
@@ -49,9 +54,9 @@ def _untouched(name: str) -> Counter[tuple[str, str, str]]:
 
 def fate(kind: str, name: str, salt: int) -> tuple[str, str]:
     """What came of a lie, and what to say of it."""
-    if name in OLD_PLACES and kind.startswith(NEWER):
+    if kind.startswith(NEWER) and KubeVersion.parse(about(name)["gitVersion"]).minor <= OLD_MINOR:
         return NO_PLACE, ""  # about what that version does not know
-    answer = plant(kind, record(name), draws_of(kind, name, salt))
+    answer = plant(kind, record(name), draws_of(kind, Path(name).name, salt))
     if answer is None:
         return NO_PLACE, ""
     rows, lie = answer
@@ -77,11 +82,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kinds", metavar="KIND,…", help="default: all; a start ends in *")
     parser.add_argument("--salt", type=int, default=0)
+    parser.add_argument("--records", type=Path, nargs="+", metavar="DIR")
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     options = parser.parse_args(arguments)
     asked = tuple((options.kinds or "*").split(","))
     kinds = [kind for kind in sorted(KINDS) if _asked(kind, asked)]
-    tried = [(kind, name, options.salt) for name in PLACES + OLD_PLACES for kind in kinds]
+    names = [str(path.resolve()) for path in options.records or ()] or [*PLACES, *OLD_PLACES]
+    tried = [(kind, name, options.salt) for name in names for kind in kinds]
     counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     with ProcessPoolExecutor(options.processes) as pool:
         fates = pool.map(fate, *zip(*tried, strict=True))
