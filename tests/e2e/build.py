@@ -32,6 +32,7 @@ TEMPLATE_DIR = Path(__file__).parent / "controlplane"
 MODULE_NAME = "example.com/tracekit/controlplane"
 # Keeps the generator's modules in go.mod; see imports.go for the build tag.
 GENERATOR_IMPORT = f'//go:build controlplane\n\npackage controlplane\n\nimport _ "{GENERATOR}"\n'
+EMPTY_DIR = "gone"  # in the module's folder: empty modules for those whose home is gone
 UNPUBLISHED = "v0.0.0"  # what k8s.io/kubernetes requires its staging modules at
 
 log = logging.getLogger(__name__)
@@ -94,9 +95,9 @@ def generated_go_mod(version: str) -> str:
     lines += [f"godebug {g['Key']}={g['Value']}" for g in published.get("Godebug") or []]
     lines += ["", f"require k8s.io/kubernetes {version}", ""]
     lines += [f"replace {module} => {module} {staging_tag}" for module in _staging(published)]
-    instead = recipe_of(version).replaced
-    lines += [f"replace {module} => {copy}" for module, copy in instead.items()]
-    lines += _pinned(published, without=instead)
+    gone = recipe_of(version).gone
+    lines += [f"replace {module} => ./{EMPTY_DIR}/{module}" for module in gone]
+    lines += _pinned(published, without=gone)
     return "\n".join(lines) + "\n"
 
 
@@ -149,6 +150,9 @@ def _build(version: str, target: Path) -> None:
         if version != DEFAULT_VERSION:
             (module_dir / "go.sum").unlink(missing_ok=True)
             (module_dir / "go.mod").write_text(generated_go_mod(version))
+            for gone in recipe.gone:
+                (module_dir / EMPTY_DIR / gone).mkdir(parents=True)
+                (module_dir / EMPTY_DIR / gone / "go.mod").write_text(f"module {gone}\n")
             log.info("resolving the modules of %s", version)
             go("mod", "tidy", "-e", cwd=module_dir)
             # -e forgives what only tests need; what the programs need is asked for before long

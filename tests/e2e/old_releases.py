@@ -9,8 +9,8 @@ and `go build -overlay` puts the file where the module cache must not be written
 import json
 import re
 import shutil
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -33,8 +33,8 @@ class Recipe:
     makes_openapi: bool = False
     #: Build tags.
     tags: str = ""
-    #: Modules whose home is gone, with the copy that serves instead.
-    replaced: Mapping[str, str] = field(default_factory=dict)
+    #: Modules whose home is gone and of which only kubectl imports anything: empty ones serve.
+    gone: tuple[str, ...] = ()
 
     @property
     def environment(self) -> dict[str, str]:
@@ -44,7 +44,7 @@ class Recipe:
 
 
 _OLD_GO = "go1.21.13"
-_GONE = {"vbom.ml/util": "github.com/fvbommel/util v0.0.0-20160121211510-db5cfe13f5cc"}
+_GONE = ("vbom.ml/util",)
 _PROVIDERS = range(19, 31)  # minors that can be built without the SDKs of cloud providers
 
 
@@ -55,7 +55,7 @@ def recipe_of(version: str) -> Recipe:
         toolchain=_OLD_GO if minor < 26 else "",
         makes_openapi=minor < 24,
         tags="providerless" if minor in _PROVIDERS else "",
-        replaced=_GONE if minor < 17 else {},
+        gone=_GONE if minor < 20 else (),
     )
 
 
