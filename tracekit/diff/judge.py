@@ -51,6 +51,7 @@ from tracekit.replay.key_facts import (
     COMPONENT,
     DELETED_POD,
     EVENTS_SPENT,
+    EVENTS_WAITED,
     INFORMER_LAG_NS,
     KeyFacts,
 )
@@ -257,9 +258,12 @@ def _waited(facts: KeyFacts, before: Explanation | None, sync: Explanation) -> s
 
 
 def _untold(sync: Explanation) -> str:
-    """That only refusals which no Event tells excuse what a sync did not create; empty if not."""
-    why = next((a.evidence for a in sync.assumptions if a.evidence == EVENTS_SPENT), "")
-    return f"creations were refused without an Event, or left out: {why}" if why else ""
+    """That only refusals which no Event tells excuse what a sync left out; empty if not."""
+    for assumed in sync.assumptions:
+        if assumed.evidence in (EVENTS_SPENT, EVENTS_WAITED):
+            what = "creations" if assumed.kind == "refused-creations" else "calls"
+            return f"{what} were refused without an Event, or left out: {assumed.evidence}"
+    return ""
 
 
 def _open_end(facts: KeyFacts, sync: Explanation) -> str:

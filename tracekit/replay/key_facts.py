@@ -31,6 +31,8 @@ CUT_OFF_NS = 10 * NS_PER_S
 DELETED_POD = "Deleted pod: "
 #: Why an Event of a refusal may be missing that was handed out and not lost.
 EVENTS_SPENT = f"the Job had spent the {SPAM_BURST} Events that it may have at once"
+#: Why no Event tells of a webhook that may have refused writes.
+EVENTS_WAITED = "the Events of that time had not been posted, those of this Job among them"
 #: How long an Event may wait for the tokens of a throttled client before it is posted.
 EVENT_LAG_NS = 300 * NS_PER_S
 #: Not found, and conflict: the record shows why a call was answered so.
@@ -349,16 +351,21 @@ class KeyFacts:
         """Why writes other than creations may have been refused; None if nothing tells so.
 
         An audit log names them. Else only refused creations and deletions have Events; a webhook
-        or policy that is told to refuse these may be asked about the others, too.
+        or policy that is told to refuse these may be asked about the others, too. Where Events of
+        the key itself were still to be posted, so may those have been that tell of one.
         """
         for from_ns, told_ns in self._refused_writes_ns:
             if from_ns <= at_ns + INFORMER_LAG_NS and at_ns <= told_ns + INFORMER_LAG_NS:
                 evidence = "the audit log has refused writes"
                 return Assumption("refused-writes", from_ns, told_ns, evidence)
         told = self.run_context.refusing.get(self.history.namespace)
-        if told is None:
-            return None
-        return Assumption("refused-writes", 0, self.run_context.end_ns, told)
+        if told is not None:
+            return Assumption("refused-writes", 0, self.run_context.end_ns, told)
+        for lost in self.run_context.unposted:
+            within = lost.from_ns <= at_ns <= lost.until_ns and not self.spent(lost.from_ns, at_ns)
+            if within and self.history.untold_creation(lost.from_ns, at_ns):
+                return Assumption("refused-writes", lost.from_ns, lost.until_ns, EVENTS_WAITED)
+        return None
 
     # When nobody looked.
 
