@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
+from tracekit.eras.throttle import DEFAULT_THROTTLE
 from tracekit.findings.facts import TRACKING, CronJob, Facts, Job, Pause, Pod, State
 from tracekit.findings.model import Case, Rule, Severity, Target
 from tracekit.findings.words import clock, counted, named, span
@@ -22,7 +23,6 @@ LEFT_NS = 10 * NS_PER_S
 WAIT_NS = 2 * NS_PER_S
 BACKLOG_JOBS = 5
 BACKLOG_NS = 5 * NS_PER_S
-DEFAULT_QPS = 20  # requests a second of one controller's client
 #: Refused creations, or writes that change nothing, from which on it is a loop.
 LOOPS = 5
 LOOP_NS = 60 * NS_PER_S
@@ -483,15 +483,18 @@ def _backlogs(facts: Facts) -> Iterator[Case]:
     writes = sum(since <= at_ns <= until for since, until, _ in spells for at_ns in ours)
     rate = writes / (took_ns / NS_PER_S)
     worst = max(most for _, _, most in spells)
-    at_limit = DEFAULT_QPS / 2 < rate < DEFAULT_QPS * 1.5
+    told = f"{clock(from_ns)} to {clock(until_ns)}, {rate:.0f} writes a second meanwhile"
+    if (qps := DEFAULT_THROTTLE.qps) / 2 < rate < qps * 1.5:
+        allowed = DEFAULT_THROTTLE.tokens(took_ns) + DEFAULT_THROTTLE.burst * len(spells)
+        what = "about what" if writes <= allowed else "more than"
+        told += f": {what} --kube-api-qps {qps:g}, the default, allows"
     yield Case(
         BACKLOG,
         Target("Controller", "", "the Job controller"),
         f"could not keep up for {span(took_ns)}: up to {worst:,} Jobs and pods waited at a time",
         from_ns,
         until_ns,
-        f"{clock(from_ns)} to {clock(until_ns)}, {rate:.0f} writes a second meanwhile"
-        + (f": about what --kube-api-qps {DEFAULT_QPS}, the default, allows" if at_limit else ""),
+        told,
         evidence={"seconds": round(took_ns / NS_PER_S), "most": worst, "writes_per_s": round(rate)},
     )
 

@@ -90,7 +90,8 @@ NEVER_DUE = Rule(
     "startingDeadlineSeconds below D: such a schedule counts from the beginning of the deadline's "
     "window, so its next time always lies ahead.",
     "None known.",
-    "Write the schedule with five fields, or raise startingDeadlineSeconds above the interval.",
+    "Write a date that comes; for `@every D` write five fields, or raise startingDeadlineSeconds "
+    "above D.",
     rank=14,
 )  # fmt: skip
 READ_DIFFERENTLY = Rule(

@@ -43,13 +43,15 @@ def named(names: Sequence[str], most: int = 3) -> str:
 
 #: Not within a name, as of an image.
 _ONE = re.compile(
-    r"^(?:has|was|is|does|stays)\b|(?<=, and )(?:was|is|has)\b|\bthe Job was\b"
+    r"^(?:has|was|is|does|stays)\b|(?<=, and )(?:was|is|has)\b|\b(?:the Job|it) was\b"
+    r"|\b(?:allowed|ended) it\b"
     r"|(?<![\w/.:@-])(?:its|it|the Job)(?![\w/.@-])"
 )
 _SEVERAL = {
     "has": "have", "was": "were", "is": "are", "does": "do", "stays": "stay",
     "its": "their", "it": "they", "the Job": "the Jobs",
-    "the Job was": "the Jobs were",
+    "the Job was": "the Jobs were", "it was": "they were",
+    "allowed it": "allowed them", "ended it": "ended them",
 }  # fmt: skip
 
 
