@@ -31,17 +31,30 @@ from tracekit.kube.views import JobStatus, JobView, go_atoi
 class StatusUpdate:
     """A status that is to be written, and the Job as the server holds it."""
 
-    __slots__ = ("changes", "held_true", "new", "new_true", "old", "spec")
+    __slots__ = (
+        "changes",
+        "finish_changed",
+        "finished",
+        "held_true",
+        "new",
+        "new_true",
+        "old",
+        "spec",
+    )
 
     def __init__(self, held: JobView, new: JobStatus) -> None:
-        self.old = held.status  # that the server holds
+        self.old = old = held.status  # that the server holds
         self.new = new
         self.spec = held.spec  # a PUT of the status cannot change it
-        old = held.status
         #: The fields that the write changes.
         self.changes = frozenset(compress(_FIELDS, map(ne, astuple(old), astuple(new))))
-        self.held_true = _true_conditions(old)
-        self.new_true = _true_conditions(new)
+        self.new_true = self.held_true = _true_conditions(new)
+        if "conditions" in self.changes:
+            self.held_true = _true_conditions(old)
+        #: Whether the Job is finished with the new status.
+        self.finished = not _FINISHED.isdisjoint(self.new_true)
+        #: Whether the Job finishes with this write (or ceases to be finished).
+        self.finish_changed = self.finished == _FINISHED.isdisjoint(self.held_true)
 
     def changed(self, *names: str) -> bool:
         """Whether one of these fields of the status changes."""
@@ -66,13 +79,9 @@ class StatusUpdate:
         """Whether this condition is True in the new status."""
         return kind in self.new_true
 
-    @property
-    def finish_changed(self) -> bool:
-        """Whether the Job finishes with this write (or ceases to be finished)."""
-        return (self.old.finished is None) != (self.new.finished is None)
-
 
 _FIELDS: Final = JobStatus.__struct_fields__
+_FINISHED: Final = frozenset({"Complete", "Failed"})
 _NONE: Final = frozenset[str]()
 
 
@@ -90,6 +99,8 @@ class Rule(NamedTuple):
     broken: Callable[[StatusUpdate, StatusValidation], bool]
     #: A write that changes none of these fields cannot break it; empty: any may.
     looks_at: frozenset[str] = frozenset()
+    #: Only the status of a finished Job can break it.
+    at_the_end: bool = False
 
 
 def status_refusals(
@@ -103,22 +114,35 @@ def status_refusals(
     return tuple(
         [
             f"status.{rule.field}: {rule.message}"
-            for rule in _rules(validation.transitions, validation.success_criteria, update.changes)
+            for rule in _rules(
+                validation.transitions,
+                validation.success_criteria,
+                update.changes,
+                update.finished,
+            )
             if rule.broken(update, validation)
         ]
     )
 
 
 @lru_cache(maxsize=1024)
-def _rules(transitions: bool, success_criteria: bool, changes: frozenset[str]) -> tuple[Rule, ...]:
-    """The rules that a write of these changes can break."""
+def _rules(
+    transitions: bool,
+    success_criteria: bool,
+    changes: frozenset[str],
+    finished: bool,
+) -> tuple[Rule, ...]:
+    """The rules that a write of these changes to such a status can break."""
     rules = (
         *_ALWAYS,
         *(_TRANSITIONS if transitions else ()),
         *(_SUCCESS_CRITERIA if success_criteria else ()),
     )
     return tuple(
-        rule for rule in rules if not (rule.looks_at and rule.looks_at.isdisjoint(changes))
+        rule
+        for rule in rules
+        if not (rule.looks_at and rule.looks_at.isdisjoint(changes))
+        and (finished or not rule.at_the_end)
     )
 
 
@@ -128,7 +152,13 @@ def _seconds(at_ns: int | None) -> int | None:
 
 def _negative_count(update: StatusUpdate, _: StatusValidation) -> bool:
     new = update.new
-    return min(new.active, new.succeeded, new.failed, new.ready or 0, new.terminating or 0) < 0
+    return (
+        new.active < 0
+        or new.succeeded < 0
+        or new.failed < 0
+        or (new.ready or 0) < 0
+        or (new.terminating or 0) < 0
+    )
 
 
 def _uid_twice(update: StatusUpdate, validation: StatusValidation) -> bool:
@@ -183,7 +213,7 @@ def _complete_without_criteria(update: StatusUpdate, validation: StatusValidatio
 
 def _finished_with_active_pods(update: StatusUpdate, _: StatusValidation) -> bool:
     looked_at = update.finish_changed or update.changed("active")
-    return looked_at and update.new.finished is not None and update.new.active > 0
+    return looked_at and update.finished and update.new.active > 0
 
 
 def _finished_without_start(update: StatusUpdate, validation: StatusValidation) -> bool:
@@ -192,7 +222,7 @@ def _finished_without_start(update: StatusUpdate, validation: StatusValidation) 
     spec = update.spec
     if spec.suspend and spec.completions == 0 and validation.suspended_empty_job_ends_without_start:
         return False
-    return update.new.finished is not None and update.new.start_ns is None
+    return update.finished and update.new.start_ns is None
 
 
 def _finished_with_uncounted_pods(update: StatusUpdate, _: StatusValidation) -> bool:
@@ -200,7 +230,7 @@ def _finished_with_uncounted_pods(update: StatusUpdate, _: StatusValidation) -> 
     lists = ("uncounted_succeeded", "uncounted_failed", "tracks_uncounted")
     looked_at = update.finish_changed or update.changed(*lists)
     uncounted = new.uncounted_succeeded or new.uncounted_failed
-    return looked_at and new.finished is not None and bool(uncounted)
+    return looked_at and update.finished and bool(uncounted)
 
 
 def _completed_indexes_malformed(update: StatusUpdate, _: StatusValidation) -> bool:
@@ -257,7 +287,7 @@ def _indexes_overlap(update: StatusUpdate, _: StatusValidation) -> bool:
 
 def _finished_with_terminating_pods(update: StatusUpdate, validation: StatusValidation) -> bool:
     looked_at = update.finish_changed or update.changed("terminating")
-    terminating = update.new.finished is not None and (update.new.terminating or 0) > 0
+    terminating = update.finished and (update.new.terminating or 0) > 0
     return validation.nothing_terminates_at_the_end and looked_at and terminating
 
 
@@ -340,19 +370,25 @@ _TRANSITIONS: Final = (
         _of("conditions"),
     ),
     Rule(
-        "active", "a finished Job has none", _finished_with_active_pods, _of("conditions", "active")
+        "active",
+        "a finished Job has none",
+        _finished_with_active_pods,
+        _of("conditions", "active"),
+        at_the_end=True,
     ),
     Rule(
         "startTime",
         "a finished Job has one",
         _finished_without_start,
         _of("conditions", "start_ns"),
+        at_the_end=True,
     ),
     Rule(
         "uncountedTerminatedPods",
         "a finished Job has none",
         _finished_with_uncounted_pods,
         _of("conditions", "uncounted_succeeded", "uncounted_failed", "tracks_uncounted"),
+        at_the_end=True,
     ),
     Rule(
         "completedIndexes",
@@ -386,6 +422,7 @@ _TRANSITIONS: Final = (
         "a finished Job has none",
         _finished_with_terminating_pods,
         _of("conditions", "terminating"),
+        at_the_end=True,
     ),
     Rule("ready", "above active", _ready_above_active, _of("ready", "active")),
     Rule("conditions", "an ending cannot be taken back", _ending_taken_back, _of("conditions")),
@@ -404,8 +441,9 @@ def _criteria_unasked(update: StatusUpdate, validation: StatusValidation) -> boo
 
 
 def _criteria_and_failure(update: StatusUpdate, _: StatusValidation) -> bool:
-    failing = update.has("Failed") or update.has("FailureTarget")
-    return update.has("SuccessCriteriaMet") and failing
+    if not update.has("SuccessCriteriaMet"):
+        return False
+    return update.has("Failed") or update.has("FailureTarget")
 
 
 def _complete_without_asked_criteria(update: StatusUpdate, _: StatusValidation) -> bool:
@@ -430,7 +468,12 @@ _SUCCESS_CRITERIA: Final = (
         _of("conditions"),
     ),
     Rule("conditions", "SuccessCriteriaMet excludes a failure", _criteria_and_failure),
-    Rule("conditions", "a successPolicy needs its criteria met", _complete_without_asked_criteria),
+    Rule(
+        "conditions",
+        "a successPolicy needs its criteria met",
+        _complete_without_asked_criteria,
+        at_the_end=True,
+    ),
     Rule(
         "conditions",
         "SuccessCriteriaMet cannot be taken back",
