@@ -240,12 +240,7 @@ class RecordedApi(msgspec.Struct):
         self, job: JobView, status: JobStatus, write: Write, revision: Revision[JobView]
     ) -> tuple[Outcome, JobView]:
         """The next status write continues this revision of the Job."""
-        differences = status_differences(
-            status,
-            revision.view.status,
-            fresh_ns=self.clock.now_ns,
-            window=self._window(write.recv_ns),
-        )
+        differences = self._differences(status, revision.view.status, write.recv_ns)
         if differences:
             if _same_apart_from_times(status, job.status, self.clock.now_ns):
                 return Outcome.OK, job  # a PUT that changes nothing within the second
@@ -266,6 +261,15 @@ class RecordedApi(msgspec.Struct):
         self.floor = write.index
         self.last_rv = write.rv
         return Outcome.OK, revision.view
+
+    def _differences(
+        self, status: JobStatus, observed: JobStatus, until_ns: int
+    ) -> list[FieldDifference]:
+        if status == observed:
+            return []
+        return status_differences(
+            status, observed, fresh_ns=self.clock.now_ns, window=self._window(until_ns)
+        )
 
     def record_event(self, job: JobView, event_type: str, reason: str, message: str) -> None:
         """Hand an Event to the broadcaster."""
@@ -295,10 +299,10 @@ class RecordedApi(msgspec.Struct):
 
     def _next_status(self) -> int:
         """Index of the next status write that this sync could have made, or past its end."""
-        writes = self.history.writes
+        writes, kind = self.history.writes, WriteKind.STATUS_UPDATE
         end = min(len(writes), self.assume.until_index)
         for index in range(self.floor, end):
-            if writes[index].kind is WriteKind.STATUS_UPDATE and self._free(index):
+            if writes[index].kind is kind and index not in self.taken and index not in self.skip:
                 return index
         return end
 
@@ -307,14 +311,14 @@ class RecordedApi(msgspec.Struct):
         if self.assume.silent:
             return None
         position = self._next_status()
-        found = position < len(self.history.writes) and self._free(position)
+        found = position < min(len(self.history.writes), self.assume.until_index)
         return self.history.writes[position] if found else None
 
     def _find_create(self, job: JobView, intent: CreatePod, floor: int, until: int) -> Write | None:
-        writes = self.history.writes
+        writes, kind = self.history.writes, WriteKind.POD_CREATE
         for index in range(floor, until):
             write = writes[index]
-            if write.kind is not WriteKind.POD_CREATE or not self._free(index):
+            if write.kind is not kind or not self._free(index):
                 continue
             pod = _pod_of(write).view
             if pod.controller is None or pod.controller.uid != job.uid:
@@ -439,10 +443,7 @@ class RecordedApi(msgspec.Struct):
         """PUT of the status over whatever the server holds, however old the sync's own Job is."""
         write = self._status_write()
         if write is not None and write.job is not None and write.job.view.uid == job.uid:
-            window = self._window(write.recv_ns)
-            differences = status_differences(
-                status, write.job.view.status, fresh_ns=self.clock.now_ns, window=window
-            )
+            differences = self._differences(status, write.job.view.status, write.recv_ns)
             if not differences:
                 self._take(write)
                 self.floor = write.index
@@ -454,12 +455,7 @@ class RecordedApi(msgspec.Struct):
             held = self._held()
         if held is None or held.type == "DELETED" or held.view.uid != job.uid:
             return Outcome.NOT_FOUND, job
-        if not status_differences(
-            status,
-            held.view.status,
-            fresh_ns=self.clock.now_ns,
-            window=self._window(self.clock.now_ns),
-        ):
+        if not self._differences(status, held.view.status, self.clock.now_ns):
             return Outcome.OK, held.view  # a PUT that changes nothing within the second
         if write is None:
             answer = self._missing(WriteKind.STATUS_UPDATE, "a status update")
