@@ -7,6 +7,7 @@ what of the record it leaves out, fails the attempt.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import attrgetter
 
 from msgspec.structs import replace
 
@@ -66,7 +67,7 @@ class Attempts(CacheCuts):
         api = self.facts.api(state.index, clock, self.earliest_ns(state, cut), assume, state.done)
         known = cut.memory.backoff
         began = Began(state, cut.memory, cut.handled, now_ns, assume)
-        cut = cut._replace(memory=cut.memory.copy())
+        cut = replace(cut, memory=cut.memory.copy())
         result: SyncResult | None = None
         rest: Problem | None = None
         try:
@@ -78,7 +79,9 @@ class Attempts(CacheCuts):
             rest = end.problem
         if not api.consumed:
             return None, clock.asked
-        consumed = sorted(api.consumed, key=lambda write: write.index)
+        consumed = api.consumed
+        if len(consumed) > 1:
+            consumed = sorted(consumed, key=attrgetter("index"))
         if rest is not None and self._lives_on(consumed[-1], api.taken, state):
             return None, clock.asked
         if self.facts.outlived(consumed[0], consumed[-1]) and not assume.lenient:
@@ -138,17 +141,16 @@ class Attempts(CacheCuts):
         history, clock, job = self.history, api.clock, cut.job
         state, now_ns = began.state, began.now_ns
         first = history.writes[state.index]
-        newest = history.pods_below(first.rv)
-        unseen = history.pods[cut.pods : newest]
+        unseen = max(0, history.pods_below(first.rv) - cut.pods)
         input_ns = max(job.recv_ns, self.shown_ns(cut))
-        timer_ns = max((at for at in clock.asked if at <= now_ns), default=0)
+        timer_ns = max([at for at in clock.asked if at <= now_ns], default=0)
         stale = self.stale(state, cut)
         return Explanation(
             writes=tuple(consumed),
             job=job,
             pod_cut=cut.pods,
-            pods_unseen=len(unseen),
-            lag_ns=max(0, first.recv_ns - unseen[0].recv_ns) if unseen else 0,
+            pods_unseen=unseen,
+            lag_ns=max(0, first.recv_ns - history.pods[cut.pods].recv_ns) if unseen else 0,
             now_ns=now_ns,
             due_ns=max(input_ns, timer_ns),
             timed=timer_ns > input_ns,
@@ -176,18 +178,21 @@ class Attempts(CacheCuts):
         consumed: list[Write],
         result: SyncResult | None,
     ) -> State:
-        first = self.history.writes[state.index]
-        wrote_status = consumed[-1].kind is WriteKind.STATUS_UPDATE
-        own_status = [write.job for write in consumed if write.job is not None][-1:]
-        # A DELETE answers with no revision to wait for, and so does a pod's last finalizer.
-        own_pods = [
-            write.pod.position + 1
-            for write in consumed
-            if write.pod is not None
-            and write.kind is not WriteKind.POD_DELETE
-            and write.pod.type != "DELETED"
-        ]
-        succeeded = any(note.numbers.get("new_succeeded") for note in api.clock.notes)
+        last = consumed[-1]
+        own_status, own_pods = state.own_status, 0
+        for write in consumed:
+            if write.job is not None:
+                own_status = write.job
+            pod = write.pod
+            # A DELETE answers with no revision to wait for, and so does a pod's last finalizer.
+            if pod and pod.type != "DELETED" and write.kind is not WriteKind.POD_DELETE:
+                own_pods = max(own_pods, pod.position + 1)
+        certain, backoff_known = state.certain, state.backoff_known
+        if not certain and last.kind is WriteKind.STATUS_UPDATE:
+            at_ns = self.history.writes[state.index].recv_ns
+            certain = cut.pods >= self.facts.pods_listed(at_ns)
+        if not backoff_known:
+            backoff_known = any(note.numbers.get("new_succeeded") for note in api.clock.notes)
         return State(
             index=state.index,
             memory=cut.memory,
@@ -196,15 +201,14 @@ class Attempts(CacheCuts):
             job_floor=cut.job.position,
             handled=cut.handled,
             done=state.done | api.taken,
-            not_before_ns=consumed[-1].recv_ns,
+            not_before_ns=last.recv_ns,
             restarts_seen=state.restarts_seen,
             listings_seen=state.listings_seen,
-            own_status=own_status[0] if own_status else state.own_status,
-            own_pods=max(own_pods, default=state.own_pods),
-            written=consumed[-1].index + 1,
-            certain=state.certain
-            or (wrote_status and cut.pods >= self.facts.pods_listed(first.recv_ns)),
-            backoff_known=state.backoff_known or succeeded,
+            own_status=own_status,
+            own_pods=own_pods or state.own_pods,
+            written=last.index + 1,
+            certain=certain,
+            backoff_known=backoff_known,
             retries=None if api.problems else _retries_after(state.retries, result),
             hunch=state.hunch,
         )
@@ -223,9 +227,9 @@ class Attempts(CacheCuts):
         if first.shown_ns > at_ns:
             text = "newer revisions of another stream had come before this one showed it"
             yield Assumption("late-stream", at_ns, first.shown_ns, text)
-        refused = self.facts.refusals_within(state.index)
-        if api.refused > api.refused_writes and refused is not None:
-            yield refused
+        created_less = api.refused > api.refused_writes
+        if created_less and (found := self.facts.refusals_within(state.index)):
+            yield found
         if api.refused_writes and (found := self.facts.refused_writes(at_ns)):
             yield found
         hidden = self.facts.unseen_status if api.assume.unseen_status else self.facts.unseen_writes
@@ -266,7 +270,9 @@ class Attempts(CacheCuts):
 
     def _left_over(self, state: State, consumed: list[Write], api: RecordedApi) -> list[Problem]:
         """Writes in the midst of the sync that it does not explain."""
-        problems = []
+        problems: list[Problem] = []
+        if len(consumed) == consumed[-1].index - state.index + 1:
+            return problems  # it makes them all
         for write in self.history.writes[state.index : consumed[-1].index]:
             if write.index in api.taken or write.index in state.done:
                 continue
@@ -305,7 +311,7 @@ class Attempts(CacheCuts):
         memory = cut.memory.copy()
         result = SyncResult(error=True)
         try:
-            result = self._run(cut._replace(memory=memory), api)
+            result = self._run(replace(cut, memory=memory), api)
         except Mismatch:
             return None
         except RecordEnds:

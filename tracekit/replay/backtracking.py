@@ -37,7 +37,7 @@ def next_open(index: int, done: frozenset[int]) -> tuple[int, frozenset[int]]:
         return index, done
     while index in done:
         index += 1
-    return index, frozenset(position for position in done if position > index)
+    return index, frozenset([position for position in done if position > index])
 
 
 @dataclass(slots=True)

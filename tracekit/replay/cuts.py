@@ -9,11 +9,14 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
-from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
 
 from tracekit.cache.pods import PodCache
 from tracekit.controllers.job.memory import JobMemory, PodExpectations
 from tracekit.kube.views import JobView, PodView
+from tracekit.replay.handlers import may_tell
 from tracekit.replay.history import Revision
 from tracekit.replay.key_facts import CLOCK_SLACK_NS, INFORMER_LAG_NS, KeyFacts
 from tracekit.replay.likely_cuts import PodCounts
@@ -32,7 +35,7 @@ class Effort(IntEnum):
     STALE = 3  # an informer may be further behind than they are taken to be
 
 
-class Cut(NamedTuple):
+class Cut(msgspec.Struct, frozen=True):
     """What the controller's caches held when a sync began, and its memory of the key."""
 
     job: Revision[JobView]
@@ -145,10 +148,11 @@ class CacheCuts:
         memory = state.memory if kept or before == job_uid else JobMemory()
         found = [memory]
         for revision in self.history.pods[state.handled : upto]:
-            told = memory.copy()
-            self.facts.pod_handlers.tell(told, revision, before if kept else job_uid)
-            if told != memory:
-                memory = told
+            if may_tell(revision, memory):
+                told = memory.copy()
+                self.facts.pod_handlers.tell(told, revision, before if kept else job_uid)
+                if told != memory:
+                    memory = told
             found.append(memory)
         return found
 
@@ -164,13 +168,13 @@ class CacheCuts:
             memories = self.memories(state, cut.pods, job.view.uid, kept=kept)
             left, last = MEMORIES_BEHIND, memories[-1]
             if kept:
-                yield cut._replace(memory=last)
+                yield replace(cut, memory=last)
             first = state.handled if self.still_behind(state, cut) else state.pod_floor
             for handled in range(cut.pods - 1, first - 1, -1):
                 memory = memories[handled - state.handled]
                 if memory is not last and _awaited(memory) != _awaited(last):
                     last = memory
-                    yield cut._replace(memory=memory, handled=handled)
+                    yield replace(cut, memory=memory, handled=handled)
                     left -= 1
                     if not left:
                         break

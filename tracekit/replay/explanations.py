@@ -33,6 +33,8 @@ SILENT_POSITIONS = 16
 REFUSED_AMONG = 8
 #: So many pod revisions back is a sync looked for that left nothing but an Event or a timer.
 SILENT_PODS = 200
+#: The least that can be taken for granted.
+_NOTHING = Assumptions()
 #: Failures that a record of unknown length stands for: the longest back-off.
 _MANY_FAILURES = 12
 
@@ -53,7 +55,7 @@ class CutSearch(Attempts):
             return
         for job in self.job_candidates(state, effort):
             for cut in self.behind(state, job, effort):
-                found = self.at_its_time(state, cut, Assumptions())
+                found = self.at_its_time(state, cut, _NOTHING)
                 if found is not None:
                     yield found
         if effort >= Effort.SILENT:
@@ -65,33 +67,45 @@ class CutSearch(Attempts):
 
         That a sync was cut off, where it may have been, is likelier than old caches.
         """
-        assumptions = list(self._assumptions(state, effort))
-        at_ns = self.history.writes[state.index].recv_ns
-        if any(assume.cuts_off for assume in assumptions):
-            yield from self._by_one_sync(state, assumptions, effort, at_ns)
-        yield from self._by_one_sync(state, assumptions, effort, 0)
+        ends = self._may_be_cut_off(state)
+        if ends:
+            at_ns = self.history.writes[state.index].recv_ns
+            yield from self._by_one_sync(state, effort, at_ns, ends=ends)
+        yield from self._by_one_sync(state, effort, 0, ends=ends)
 
     def _by_one_sync(
-        self, state: State, assumptions: Sequence[Assumptions], effort: Effort, shown_ns: int
+        self, state: State, effort: Effort, shown_ns: int, *, ends: bool
     ) -> Iterator[Explanation]:
         """By one sync; its caches held at least what informers had certainly shown by then."""
         oldest = self.facts.jobs_shown(shown_ns) - 1
-        for assume in assumptions:
+        for assume in self._assumptions(state, effort, ends=ends):
             for job in self.job_candidates(state, effort):
                 if job.position >= oldest:
                     yield from self._under_job(state, job, assume, effort, shown_ns)
 
-    def _assumptions(self, state: State, effort: Effort) -> Iterator[Assumptions]:
-        """What may be taken for granted at the next write, the fewest things first."""
-        at_ns = self.history.writes[state.index].recv_ns
-        refusals = (False, True) if self.facts.refusals_within(state.index) else (False,)
+    def _may_be_cut_off(self, state: State) -> bool:
+        """Whether the record may end, or the controller have died, inside the next sync."""
         write = self.history.writes[state.index]
-        others = self.facts.may_be_foreign(write) and not self.facts.owned_up(write)
-        ends = self.facts.interrupted(write) or (self.facts.last_syncs(state.index) and not others)
+        if self.facts.last_syncs(state.index):
+            others = self.facts.may_be_foreign(write) and not self.facts.owned_up(write)
+            if not others:
+                return True
+        return self.facts.interrupted(write)
+
+    def _assumptions(self, state: State, effort: Effort, *, ends: bool) -> Iterator[Assumptions]:
+        """What may be taken for granted at the next write, the fewest things first.
+
+        Evidence is read only once nothing explains the write without.
+        """
+        yield _NOTHING
+        write = self.history.writes[state.index]
+        at_ns = write.recv_ns
+        refusals = (False, True) if self.facts.refusals_within(state.index) else (False,)
         idle = effort is Effort.SILENT and self.facts.any_owned_up
         for second_deletes in (False, True) if idle else (False,):
             taken = [Assumptions(refused, second_deletes=second_deletes) for refused in refusals]
-            yield from taken  # what else was refused, nobody has still to write
+            # What else was refused, nobody has still to write.
+            yield from taken if second_deletes else taken[1:]
             for assume in taken if ends else ():
                 for until_index in self.facts.ends_within(write):
                     yield assume._replace(cuts_off=True, until_index=until_index)
@@ -214,22 +228,21 @@ class CutSearch(Attempts):
         waiting = cut.memory.copy()
         if self.rules.pod_backoff_base_ns:
             waiting.backoff = BackoffRecord(_MANY_FAILURES, at_ns)
-            yield cut._replace(memory=waiting, guess="failures before the record could see")
+            yield replace(cut, memory=waiting, guess="failures before the record could see")
         elif cut.job.view.spec.backoff_limit:
             waiting.requeues += cut.job.view.spec.backoff_limit
-            yield cut._replace(memory=waiting, guess="retries before the record could see")
+            yield replace(cut, memory=waiting, guess="retries before the record could see")
         if not state.certain:
             unseen = cut.memory.copy()
             unseen.expectations = PodExpectations(1, 0, at_ns)
-            yield cut._replace(memory=unseen, guess="creations before the record could see")
+            yield replace(cut, memory=unseen, guess="creations before the record could see")
 
     def at_its_time(self, state: State, cut: Cut, assume: Assumptions) -> Explanation | None:
         """Try the latest time at which the sync can have run, and just before each timer."""
-        same = (state.index, state.done, state.not_before_ns, cut.job.position, cut.pods,
-                cut.memory.identity, assume, cut.handled == cut.pods)  # fmt: skip
-        if same in self._failed or self.contradicted(state, cut):
+        if self._failed and _alike(state, cut, assume) in self._failed:
             return None
-        earliest_ns = self.earliest_ns(state, cut)
+        if self.contradicted(state, cut):
+            return None
         asked: set[int] = set()
         tried: set[int] = set()
         queue = [self.history.writes[state.index].recv_ns]
@@ -241,11 +254,12 @@ class CutSearch(Attempts):
             found, timers = self.attempt(state, cut, now_ns, assume)
             if found is not None:
                 return found
+            earliest_ns = self.earliest_ns(state, cut) - CLOCK_SLACK_NS if timers else 0
             for timer in timers:
-                if timer not in asked and earliest_ns - CLOCK_SLACK_NS <= timer <= now_ns:
+                if timer not in asked and earliest_ns <= timer <= now_ns:
                     asked.add(timer)
                     queue.append(timer - 1)
-        self._failed.add(same)
+        self._failed.add(_alike(state, cut, assume))
         return None
 
     def on_job(
@@ -263,7 +277,7 @@ class CutSearch(Attempts):
             return None
         state = replace(state, job_floor=min(state.job_floor, position))
         for cut in self.cuts_at(state, job, [sync.pod_cut]):
-            seen = cut._replace(memory=began.memory, handled=began.handled)
+            seen = replace(cut, memory=began.memory, handled=began.handled)
             return self._the_same(sync, state, seen, began.assume)
         return None
 
@@ -379,7 +393,7 @@ class CutSearch(Attempts):
                 continue
             memory = self.memories(state, began.handled, job.view.uid)[-1]
             for cut in self.cuts_at(state, job, [known.pod_cut]):
-                seen = cut._replace(memory=memory, handled=began.handled)
+                seen = replace(cut, memory=memory, handled=began.handled)
                 again = self.at_its_time(state, seen, began.assume)
                 if again is not None:
                     yield again
@@ -429,7 +443,7 @@ class CutSearch(Attempts):
             for cut in self.cuts_at(state, job, positions):
                 cuts = [cut]
                 if state.memory != cut.memory and self.still_behind(state, cut):
-                    cuts.append(cut._replace(memory=state.memory, handled=state.handled))
+                    cuts.append(replace(cut, memory=state.memory, handled=state.handled))
                 for seen in cuts:
                     for found in self.silent_syncs(state, seen, at_ns, assume):
                         if found.memory.identity != seen.memory.identity:
@@ -540,3 +554,9 @@ class CutSearch(Attempts):
             for cut in self.cuts_at(state, job, positions):
                 for served_ns, served in moments:
                     yield from self.silent_syncs(state, cut, served_ns, served)
+
+
+def _alike(state: State, cut: Cut, assume: Assumptions) -> tuple[object, ...]:
+    """All that tells one attempt from another."""
+    return (state.index, state.done, state.not_before_ns, cut.job.position, cut.pods,
+            cut.memory.identity, assume, cut.handled == cut.pods)  # fmt: skip

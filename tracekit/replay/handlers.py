@@ -18,6 +18,18 @@ from tracekit.kube.views import JobView, PodView
 from tracekit.replay.history import History, Revision
 
 
+def may_tell(revision: Revision[PodView], memory: JobMemory) -> bool:
+    """Whether a memory waits for what a revision may show; else no handler changes it.
+
+    It waits for finalizers to go, and counts pods that come and go from its first write on.
+    """
+    pod = revision.view
+    if pod.uid in memory.finalizers:
+        return True
+    goes = revision.type == "DELETED" or pod.deleted_ns is not None
+    return memory.expectations is not None and (goes or revision.previous is None)
+
+
 class PodHandlers:
     """The pod handlers of one key's Jobs, by the rules of one version."""
 

@@ -105,7 +105,7 @@ class State(msgspec.Struct, frozen=True):
         )
 
 
-class Began(NamedTuple):
+class Began(msgspec.Struct, frozen=True):
     """What a sync began with, beside its caches: enough to run it once more."""
 
     state: State

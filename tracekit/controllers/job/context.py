@@ -29,7 +29,7 @@ class Choices(msgspec.Struct, frozen=True):
     messages: Collection[str] = frozenset()
 
 
-class Note(NamedTuple):
+class Note(msgspec.Struct, frozen=True):
     """One step of a sync's reasoning: the rule that was applied, and its numbers."""
 
     rule: str
