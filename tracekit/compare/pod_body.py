@@ -73,10 +73,12 @@ def pod_body_differences(
     elif not _is_generated(pod.name, generate_name):
         what = f"{generate_name[:MAX_GENERATED_NAME]} and {GENERATED_SUFFIX} characters"
         found.append(FieldDifference("metadata.name", what, pod.name))
-    found += _map_differences("metadata.labels", intent.labels, pod.labels, ())
-    found += _map_differences(
-        "metadata.annotations", intent.annotations, pod.annotations, _ANNOTATION_ADDITIONS
-    )
+    if intent.labels != pod.labels:
+        found += _map_differences("metadata.labels", intent.labels, pod.labels, ())
+    if intent.annotations != pod.annotations:
+        found += _map_differences(
+            "metadata.annotations", intent.annotations, pod.annotations, _ANNOTATION_ADDITIONS
+        )
     if finalizers and set(intent.finalizers) != set(pod.finalizers):
         found.append(
             FieldDifference("metadata.finalizers", list(intent.finalizers), list(pod.finalizers))
@@ -112,8 +114,6 @@ def owner_differences(job: JobView, owners: tuple[OwnerRef, ...]) -> list[FieldD
 def _map_differences(
     path: str, expected: Mapping[str, Any], observed: Mapping[str, Any], additions: tuple[str, ...]
 ) -> Iterator[FieldDifference]:
-    if expected == observed:
-        return
     for key in sorted({*expected, *observed}):
         if key not in expected and key in additions:
             continue
@@ -148,17 +148,24 @@ def _changed(
 ) -> list[str]:
     """The fields that are not as expected, but for those that may be added."""
     changed = [key for key, want in expected.items() if observed.get(key) != want]
-    added = observed.keys() - expected.keys() - additions
-    changed += [key for key in added if observed[key] is not None]
+    changed += [
+        key
+        for key, have in observed.items()
+        if key not in additions and key not in expected and have is not None
+    ]
     return sorted(changed)
 
 
 def _are_object_lists(*values: Any) -> bool:
     """Whether each is an array of objects, or absent."""
-    return all(
-        value is None or (isinstance(value, list) and len(as_items(value)) == len(value))
-        for value in values
-    )
+    for value in values:
+        if value is None:
+            continue
+        if not isinstance(value, list):
+            return False
+        if len([item for item in value if isinstance(item, dict)]) < len(value):
+            return False
+    return True
 
 
 def _list_differences(path: str, want: list[Any], have: list[Any], known: Any) -> Iterator[Any]:

@@ -84,6 +84,7 @@ class SyncContext(msgspec.Struct):
     expected_removals: frozenset[str] = frozenset()
     pods: list[PodView] = []
     active_pods: list[PodView] = []
+    inactive_pods: list[PodView] = []  # the others: finished, or being deleted
     active: int = 0
     ready: int = 0
     terminating: int = 0

@@ -50,6 +50,8 @@ def manage_job(ctx: SyncContext, api: JobApi) -> int:
 
 def _pods_for_removal(ctx: SyncContext, at_least: int) -> list[PodView]:
     spec = ctx.job.spec
+    if not at_least and not spec.indexed:
+        return []
     return pods_for_removal(
         ctx.active_pods,
         at_least,
@@ -165,16 +167,15 @@ def _slow_start(ctx: SyncContext, api: JobApi, lacking: int, indexes: list[int])
     missing = 0
     position = 0
     batch = min(lacking, SLOW_START_BATCH_INITIAL)
+    alike = None if indexes or not lacking else new_pod(job, ctx.rules, None, None)
     while lacking > 0:
-        intents = [
-            new_pod(
-                job,
-                ctx.rules,
-                indexes[position + offset] if indexes else None,
-                ctx.delayed_per_index.get(indexes[position + offset]) if indexes else None,
-            )
-            for offset in range(batch)
-        ]
+        if alike is not None:
+            intents = [alike] * batch
+        else:
+            intents = [
+                new_pod(job, ctx.rules, index, ctx.delayed_per_index.get(index))
+                for index in indexes[position : position + batch]
+            ]
         position += batch
         refused = 0
         for answer in api.create_pods(job, intents):

@@ -79,7 +79,7 @@ def sync_job(
     ctx.satisfied = memory.satisfied(clock.now_ns)
     ctx.expected_removals = memory.finalizers
     try:
-        ctx.pods = claim_pods(job, pods, api, add_finalizer=rules.tracks(job))
+        ctx.pods = claim_pods(job, pods, api, add_finalizer=True)
     except ClaimError:
         return SyncResult(error=True)
     status = _count(ctx)
@@ -142,23 +142,26 @@ def _count(ctx: SyncContext) -> JobStatus:
     """Fill the counts of the context; returns the status with its startTime."""
     job, rules = ctx.job, ctx.rules
     status = job.status
-    ctx.active_pods = [pod for pod in ctx.pods if pod.active]
+    for pod in ctx.pods:
+        (ctx.active_pods if pod.active else ctx.inactive_pods).append(pod)
     ctx.active = len(ctx.active_pods)
-    ctx.ready = sum(1 for pod in ctx.active_pods if pod.ready)
-    if rules.tracks_terminating(job):
-        ctx.terminating = sum(1 for pod in ctx.pods if pod.terminating)
+    ctx.ready = len([pod for pod in ctx.active_pods if pod.ready])
+    if ctx.inactive_pods and rules.tracks_terminating(job):
+        ctx.terminating = len([pod for pod in ctx.inactive_pods if pod.terminating])
     succeeded, failed = _new_finished_pods(ctx)
     ctx.succeeded = status.succeeded + len(succeeded) + len(status.uncounted_succeeded)
     counting = [pod for pod in failed if ctx.policy(pod).counts]
     ctx.failed = status.failed + len(counting) + len(status.uncounted_failed)
-    ctx.backoff = new_backoff_record(
-        ctx.memory.backoff,
-        [_finish_time_ns(ctx, pod) for pod in succeeded],
-        [
-            _finish_time_ns(ctx, pod)
-            for pod in (failed if rules.ignored_failures_delay else counting)
-        ],
-    )
+    ctx.backoff = ctx.memory.backoff
+    if succeeded or failed:
+        ctx.backoff = new_backoff_record(
+            ctx.memory.backoff,
+            [_finish_time_ns(ctx, pod) for pod in succeeded],
+            [
+                _finish_time_ns(ctx, pod)
+                for pod in (failed if rules.ignored_failures_delay else counting)
+            ],
+        )
     ctx.note(
         "counted",
         active=ctx.active,
@@ -181,10 +184,13 @@ def _count(ctx: SyncContext) -> JobStatus:
 def _new_finished_pods(ctx: SyncContext) -> tuple[list[PodView], list[PodView]]:
     """Pods that finished and stand in no list yet."""
     status = ctx.job.status
+    succeeded: list[PodView] = []
+    failed: list[PodView] = []
+    if not ctx.inactive_pods:
+        return succeeded, failed
     counted_succeeded = frozenset(status.uncounted_succeeded)
     counted_failed = frozenset(status.uncounted_failed)
-    succeeded, failed = [], []
-    for pod in ctx.pods:
+    for pod in ctx.inactive_pods:
         if not ctx.uncounted_yet(pod) or not ctx.index_valid(pod):
             continue
         if pod.phase == "Succeeded":
@@ -212,6 +218,8 @@ def _decide_ending(ctx: SyncContext, status: JobStatus) -> None:
 
 def _standing_ending(ctx: SyncContext, status: JobStatus) -> Condition | None:
     rules = ctx.rules
+    if not status.conditions:
+        return None
     if rules.success_policy or rules.delayed_terminal:
         met = status.condition("SuccessCriteriaMet")
         if met is not None and met.status == "True":
@@ -420,6 +428,8 @@ def _delete_active_pods(ctx: SyncContext, api: JobApi) -> None:
 def _suspend_condition(ctx: SyncContext, api: JobApi, status: JobStatus) -> JobStatus:
     if ctx.job.spec.suspend:
         wanted = ctx.condition("Suspended", "JobSuspended", "Job suspended")
+    elif status.condition("Suspended") is None:
+        return status
     else:
         wanted = ctx.condition("Suspended", "JobResumed", "Job resumed", status="False")
     conditions, changed = ensure_condition(

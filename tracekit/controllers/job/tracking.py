@@ -26,7 +26,8 @@ def track_job_status(ctx: SyncContext, api: JobApi, status: JobStatus, *, flush:
     something that must be written.
     """
     tracking = ctx.rules.tracking
-    with_finalizer = {pod.uid for pod in ctx.pods if ctx.uncounted_yet(pod)}
+    with_finalizer = {pod.uid for pod in ctx.pods if pod.has_tracking_finalizer}
+    with_finalizer -= ctx.expected_removals
     moved = False
     if tracking.uncounted_pods_leave_their_list_one_by_one:
         status, moved = _count_without_finalizer(status, with_finalizer)
@@ -34,8 +35,9 @@ def track_job_status(ctx: SyncContext, api: JobApi, status: JobStatus, *, flush:
     status, indexes_changed = _write_indexes(ctx, status)
     status, interim = _append_interim_condition(ctx, status)
     flush = flush or moved or added or indexes_changed or interim
-    job = replace(ctx.job, status=status)
-    if flush:
+    if not flush:
+        job = replace(ctx.job, status=status)
+    else:
         answer, job = api.update_status(ctx.job, status)
         if answer is not Outcome.OK:
             return answer
@@ -57,6 +59,8 @@ def _count_without_finalizer(
     status: JobStatus, with_finalizer: AbstractSet[str]
 ) -> tuple[JobStatus, bool]:
     """Move uncounted pods whose finalizer is gone into the counters."""
+    if not status.uncounted_succeeded and not status.uncounted_failed:
+        return status, False
     succeeded = tuple(uid for uid in status.uncounted_succeeded if uid in with_finalizer)
     failed = tuple(uid for uid in status.uncounted_failed if uid in with_finalizer)
     new_succeeded = len(status.uncounted_succeeded) - len(succeeded)
@@ -118,6 +122,8 @@ def _collect_uncounted(
 def _removable(ctx: SyncContext) -> Iterator[PodView]:
     """Pods that may lose their finalizer, those of an Indexed Job by index."""
     pods = ctx.pods
+    if ctx.job.deleted_ns is None and ctx.ending is None:
+        pods = ctx.inactive_pods
     if ctx.job.spec.indexed:
         pods = sorted(pods, key=lambda pod: pod.completion_index)
     for pod in pods:
@@ -194,7 +200,7 @@ def _remove_finalizers(
     ctx: SyncContext, api: JobApi, pods: list[PodView], with_finalizer: set[str]
 ) -> Outcome:
     """PATCH the finalizers away; what went leaves `with_finalizer`. An error's answer, or OK."""
-    if ctx.rules.tracking.finalizer_removals_expected:
+    if pods and ctx.rules.tracking.finalizer_removals_expected:
         ctx.memory.finalizers |= {pod.uid for pod in pods}
     result = Outcome.OK
     kept: set[str] = set()
