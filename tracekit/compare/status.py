@@ -9,7 +9,9 @@ are whole seconds on the wire.
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+import msgspec
 
 from tracekit.compare.fields import FieldDifference
 from tracekit.kube.timestamps import NS_PER_S, floor_second, format_rfc3339
@@ -23,7 +25,7 @@ _FRESH_APART_NS = 2 * NS_PER_S
 _DECIDED = "SuccessCriteriaMet"
 
 
-class Interval(NamedTuple):
+class Interval(msgspec.Struct, frozen=True):
     """When a sync ran, as far as the record tells; `slack_ns` for clocks that differ."""
 
     from_ns: int
@@ -56,11 +58,10 @@ def status_differences(
             found.append(FieldDifference(path, sorted(left), sorted(right)))
     for name, path in TIMES:
         left, right = getattr(expected, name), getattr(observed, name)
-        if left == right != fresh_ns:
-            continue
         if not _time_fits(left, right, fresh_ns, window):
             found.append(FieldDifference(path, format_rfc3339(left), format_rfc3339(right)))
-    found += _condition_differences(expected.conditions, observed.conditions, fresh_ns, window)
+    if expected.conditions or observed.conditions:
+        found += _condition_differences(expected.conditions, observed.conditions, fresh_ns, window)
     return found or _apart(expected, observed, fresh_ns, window.writing_ns)
 
 
@@ -104,14 +105,14 @@ def _apart(
         for name, path in TIMES
         if getattr(expected, name) == fresh_ns
     ]
-    for position, (left, right) in enumerate(
-        zip(expected.conditions, observed.conditions, strict=True)
-    ):
-        fresh += [
-            (f"status.conditions[{position}].{field_name}", getattr(right, name))
-            for name, field_name in _CONDITION_TIMES
-            if getattr(left, name) == fresh_ns
-        ]
+    for position, left in enumerate(expected.conditions):
+        if fresh_ns in left:
+            right = observed.conditions[position]
+            fresh += [
+                (f"status.conditions[{position}].{field_name}", getattr(right, name))
+                for name, field_name in _CONDITION_TIMES
+                if getattr(left, name) == fresh_ns
+            ]
     if len(fresh) < 2:  # noqa: PLR2004 - one time is apart from no other
         return []
     # The completion time is taken right after the interim condition's, when a Job is decided to be
@@ -143,8 +144,10 @@ def _condition_differences(
                 "status.conditions", [_brief(c) for c in expected], [_brief(c) for c in observed]
             )
         ]
-    found = []
+    found: list[FieldDifference] = []
     for position, (left, right) in enumerate(zip(expected, observed, strict=True)):
+        if left == right and fresh_ns not in left:
+            continue
         path = f"status.conditions[{position}]"
         if left[:4] != right[:4]:
             found += [

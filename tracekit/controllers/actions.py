@@ -92,8 +92,7 @@ Action = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Created:
+class Created(msgspec.Struct, frozen=True):
     """Answer to a pod creation: the name that the server chose, and the outcome."""
 
     outcome: Outcome

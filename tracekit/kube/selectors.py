@@ -17,9 +17,8 @@ def selector_matches(selector: Mapping[str, Any] | None, labels: Mapping[str, st
     if selector is None:
         return False
     wanted = selector.get("matchLabels")
-    for key, value in as_map(wanted).items() if wanted else ():
-        if labels.get(key) != value:
-            return False
+    if wanted and not as_map(wanted).items() <= labels.items():
+        return False
     requirements = selector.get("matchExpressions")
     return not requirements or all(
         _requirement_matches(requirement, labels) for requirement in as_items(requirements)

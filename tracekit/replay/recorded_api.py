@@ -72,7 +72,7 @@ class Assumptions(NamedTuple):
     lenient: bool = False  # note what does not fit as a problem and go on
 
 
-class PredictedEvent(NamedTuple):
+class PredictedEvent(msgspec.Struct, frozen=True):
     """An Event that the controller handed to its broadcaster."""
 
     type: str
@@ -433,8 +433,8 @@ class RecordedApi(msgspec.Struct):
         ahead = [at for at in clock.asked if at > clock.now_ns]
         begun_ns = self.consumed[0].recv_ns if self.consumed else until_ns
         return Interval(
-            max([self.earliest_ns, *passed]),
-            min([until_ns, *ahead]),
+            max(self.earliest_ns, *passed) if passed else self.earliest_ns,
+            min(until_ns, *ahead) if ahead else until_ns,
             self.slack_ns,
             max(0, until_ns - begun_ns),
         )
