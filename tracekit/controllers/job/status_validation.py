@@ -31,30 +31,21 @@ from tracekit.kube.views import JobStatus, JobView, go_atoi
 class StatusUpdate:
     """A status that is to be written, and the Job as the server holds it."""
 
-    __slots__ = (
-        "changes",
-        "finish_changed",
-        "finished",
-        "held_true",
-        "new",
-        "new_true",
-        "old",
-        "spec",
-    )
+    __slots__ = ("changes", "finished", "held_true", "new", "new_true", "old", "spec", "turning")
 
     def __init__(self, held: JobView, new: JobStatus) -> None:
         self.old = old = held.status  # that the server holds
         self.new = new
         self.spec = held.spec  # a PUT of the status cannot change it
-        #: The fields that the write changes.
+        #: The fields that the write changes, and the conditions that become or cease to be True.
         self.changes = frozenset(compress(_FIELDS, map(ne, astuple(old), astuple(new))))
+        self.turning = _NONE
         self.new_true = self.held_true = _true_conditions(new)
         if "conditions" in self.changes:
             self.held_true = _true_conditions(old)
+            self.turning = self.held_true ^ self.new_true
         #: Whether the Job is finished with the new status.
         self.finished = not _FINISHED.isdisjoint(self.new_true)
-        #: Whether the Job finishes with this write (or ceases to be finished).
-        self.finish_changed = self.finished == _FINISHED.isdisjoint(self.held_true)
 
     def changed(self, *names: str) -> bool:
         """Whether one of these fields of the status changes."""
@@ -68,8 +59,7 @@ class StatusUpdate:
 
     def turned(self, *types: str) -> bool:
         """Whether one of these conditions becomes or ceases to be True."""
-        turned = self.held_true ^ self.new_true
-        return bool(turned) and not turned.isdisjoint(types)
+        return not self.turning.isdisjoint(types)
 
     def had(self, kind: str) -> bool:
         """Whether this condition is True in the status that the server holds."""
@@ -78,6 +68,11 @@ class StatusUpdate:
     def has(self, kind: str) -> bool:
         """Whether this condition is True in the new status."""
         return kind in self.new_true
+
+    @property
+    def finish_changed(self) -> bool:
+        """Whether the Job finishes with this write (or ceases to be finished)."""
+        return self.finished == _FINISHED.isdisjoint(self.held_true)
 
 
 _FIELDS: Final = JobStatus.__struct_fields__
@@ -97,7 +92,7 @@ class Rule(NamedTuple):
     field: str
     message: str
     broken: Callable[[StatusUpdate, StatusValidation], bool]
-    #: A write that changes none of these fields cannot break it; empty: any may.
+    #: A write that changes none of these fields and conditions cannot break it; empty: any may.
     looks_at: frozenset[str] = frozenset()
     #: Only the status of a finished Job can break it.
     at_the_end: bool = False
@@ -117,7 +112,7 @@ def status_refusals(
             for rule in _rules(
                 validation.transitions,
                 validation.success_criteria,
-                update.changes,
+                update.changes | update.turning,
                 update.finished,
             )
             if rule.broken(update, validation)
@@ -337,19 +332,19 @@ _TRANSITIONS: Final = (
         "conditions",
         "Complete and Failed exclude each other",
         _failed_after_success,
-        _of("conditions"),
+        _of("Complete", "Failed"),
     ),
     Rule(
         "conditions",
         "Complete and FailureTarget exclude each other",
         _complete_despite_target,
-        _of("conditions"),
+        _of("Complete", "FailureTarget"),
     ),
     Rule(
         "completionTime",
         "goes with Complete only",
         _completion_time_without_complete,
-        _of("conditions", "completion_ns"),
+        _of("Complete", "completion_ns"),
     ),
     Rule(
         "completionTime",
@@ -361,33 +356,33 @@ _TRANSITIONS: Final = (
         "conditions",
         "Failed needs FailureTarget first",
         _failed_without_target,
-        _of("conditions", "failed_indexes"),
+        _of("Failed", "failed_indexes"),
     ),
     Rule(
         "conditions",
         "Complete needs SuccessCriteriaMet first",
         _complete_without_criteria,
-        _of("conditions"),
+        _of("Complete", "SuccessCriteriaMet"),
     ),
     Rule(
         "active",
         "a finished Job has none",
         _finished_with_active_pods,
-        _of("conditions", "active"),
+        _of("Complete", "Failed", "active"),
         at_the_end=True,
     ),
     Rule(
         "startTime",
         "a finished Job has one",
         _finished_without_start,
-        _of("conditions", "start_ns"),
+        _of("Complete", "Failed", "start_ns"),
         at_the_end=True,
     ),
     Rule(
         "uncountedTerminatedPods",
         "a finished Job has none",
         _finished_with_uncounted_pods,
-        _of("conditions", "uncounted_succeeded", "uncounted_failed", "tracks_uncounted"),
+        _of("Complete", "Failed", "uncounted_succeeded", "uncounted_failed", "tracks_uncounted"),
         at_the_end=True,
     ),
     Rule(
@@ -421,11 +416,11 @@ _TRANSITIONS: Final = (
         "terminating",
         "a finished Job has none",
         _finished_with_terminating_pods,
-        _of("conditions", "terminating"),
+        _of("Complete", "Failed", "terminating"),
         at_the_end=True,
     ),
     Rule("ready", "above active", _ready_above_active, _of("ready", "active")),
-    Rule("conditions", "an ending cannot be taken back", _ending_taken_back, _of("conditions")),
+    Rule("conditions", "an ending cannot be taken back", _ending_taken_back, _ENDINGS),
     Rule("failed", "cannot fall", _failed_falls, _of("failed")),
     Rule("succeeded", "cannot fall", _succeeded_falls, _of("succeeded")),
     Rule("completionTime", "cannot move", _completion_time_moves, _of("completion_ns")),
@@ -465,7 +460,7 @@ _SUCCESS_CRITERIA: Final = (
         "conditions",
         "SuccessCriteriaMet needs a successPolicy",
         _criteria_unasked,
-        _of("conditions"),
+        _of("SuccessCriteriaMet"),
     ),
     Rule("conditions", "SuccessCriteriaMet excludes a failure", _criteria_and_failure),
     Rule(
@@ -478,12 +473,12 @@ _SUCCESS_CRITERIA: Final = (
         "conditions",
         "SuccessCriteriaMet cannot be taken back",
         _criteria_taken_back,
-        _of("conditions"),
+        _of("SuccessCriteriaMet"),
     ),
     Rule(
         "conditions",
         "SuccessCriteriaMet comes before Complete",
         _criteria_after_complete,
-        _of("conditions"),
+        _of("SuccessCriteriaMet"),
     ),
 )
