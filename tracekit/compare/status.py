@@ -52,16 +52,16 @@ def status_differences(
             left, right = getattr(expected, name), getattr(observed, name)
             if left != right:
                 found.append(FieldDifference(path, left, right))
-    for name, path in SETS:
-        left, right = getattr(expected, name), getattr(observed, name)
-        if left != right and sorted(left) != sorted(right):
-            found.append(FieldDifference(path, sorted(left), sorted(right)))
+    if _sets(expected) != _sets(observed):
+        for name, path in SETS:
+            left, right = getattr(expected, name), getattr(observed, name)
+            if left != right and sorted(left) != sorted(right):
+                found.append(FieldDifference(path, sorted(left), sorted(right)))
     for name, path in TIMES:
         left, right = getattr(expected, name), getattr(observed, name)
         if not _time_fits(left, right, fresh_ns, window):
             found.append(FieldDifference(path, format_rfc3339(left), format_rfc3339(right)))
-    if expected.conditions or observed.conditions:
-        found += _condition_differences(expected.conditions, observed.conditions, fresh_ns, window)
+    found += _condition_differences(expected.conditions, observed.conditions, fresh_ns, window)
     return found or _apart(expected, observed, fresh_ns, window.writing_ns)
 
 
@@ -84,6 +84,7 @@ SETS: Final = (
 TIMES: Final = (("start_ns", "status.startTime"), ("completion_ns", "status.completionTime"))
 _TIME_PATHS = frozenset(path for _, path in TIMES)
 _plain = attrgetter(*(name for name, _ in PLAIN))
+_sets = attrgetter(*(name for name, _ in SETS))
 _CONDITION_TIMES = (
     ("last_probe_ns", "lastProbeTime"),
     ("last_transition_ns", "lastTransitionTime"),
@@ -138,6 +139,8 @@ def _condition_differences(
     fresh_ns: int,
     window: Interval,
 ) -> list[FieldDifference]:
+    if not expected and not observed:
+        return []
     if [c.type for c in expected] != [c.type for c in observed]:
         return [
             FieldDifference(

@@ -107,6 +107,13 @@ class SyncContext(msgspec.Struct):
         """Whether the Job asks to be suspended, and may (upstream: jobSuspended)."""
         return self.rules.counting.suspend_job and self.job.spec.suspend
 
+    def split_pods(self) -> None:
+        """Set the active pods apart from the others, and count them."""
+        for pod in self.pods:
+            (self.active_pods if pod.active else self.inactive_pods).append(pod)
+        self.active = len(self.active_pods)
+        self.ready = len([pod for pod in self.active_pods if pod.ready])
+
     def note(self, rule: str, **numbers: object) -> None:
         """Write down the rule that is being applied."""
         self.clock.notes.append(Note(rule, numbers))

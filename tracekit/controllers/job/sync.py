@@ -142,10 +142,7 @@ def _count(ctx: SyncContext) -> JobStatus:
     """Fill the counts of the context; returns the status with its startTime."""
     job, rules = ctx.job, ctx.rules
     status = job.status
-    for pod in ctx.pods:
-        (ctx.active_pods if pod.active else ctx.inactive_pods).append(pod)
-    ctx.active = len(ctx.active_pods)
-    ctx.ready = len([pod for pod in ctx.active_pods if pod.ready])
+    ctx.split_pods()
     if ctx.inactive_pods and rules.tracks_terminating(job):
         ctx.terminating = len([pod for pod in ctx.inactive_pods if pod.terminating])
     succeeded, failed = _new_finished_pods(ctx)

@@ -119,13 +119,11 @@ def refusal(job: JobView, rules: JobRules) -> tuple[str, str] | None:
 def _count(ctx: SyncContext) -> JobStatus:
     """Fill the counts of the context; returns the status with its startTime."""
     counting, spec, status = ctx.rules.counting, ctx.job.spec, ctx.job.status
-    ctx.active_pods = [pod for pod in ctx.pods if pod.active]
-    ctx.active = len(ctx.active_pods)
-    ctx.ready = sum(1 for pod in ctx.active_pods if pod.ready)
-    countable = ctx.pods
+    ctx.split_pods()
+    countable = ctx.inactive_pods
     if counting.indexes_beyond_completions_ignored:
-        countable = [pod for pod in ctx.pods if ctx.index_valid(pod)]
-    ctx.succeeded = sum(1 for pod in countable if pod.phase == "Succeeded")
+        countable = [pod for pod in countable if ctx.index_valid(pod)]
+    ctx.succeeded = len([pod for pod in countable if pod.phase == "Succeeded"])
     failed = [pod for pod in countable if pod.phase == "Failed"]
     ctx.failed = sum(1 for pod in failed if ctx.policy(pod).counts)
     if spec.indexed:
@@ -136,7 +134,7 @@ def _count(ctx: SyncContext) -> JobStatus:
             (),
             (
                 pod.completion_index
-                for pod in ctx.pods
+                for pod in ctx.inactive_pods
                 if pod.phase == "Succeeded" and 0 <= pod.completion_index < bound
             ),
         )
@@ -145,7 +143,7 @@ def _count(ctx: SyncContext) -> JobStatus:
         "counted",
         active=ctx.active,
         ready=ctx.ready,
-        terminating=sum(1 for pod in ctx.pods if pod.terminating),
+        terminating=len([pod for pod in ctx.inactive_pods if pod.terminating]),
         succeeded=ctx.succeeded,
         failed=ctx.failed,
         new_succeeded=[],
