@@ -136,7 +136,8 @@ class RecordedApi(msgspec.Struct):
             owned = owner_of(job) in adopted.evidence.owners()
             return owned and (adopted.view.has_tracking_finalizer or not add_finalizer)
 
-        return self._pod_write(WriteKind.POD_ADOPT, pod, f"pod {pod.name} to be adopted", is_mine)
+        what = f"pod {pod.name} to be adopted"
+        return self._pod_write(WriteKind.POD_ADOPT, pod, what, self._next_status(), is_mine)
 
     def release_pod(self, job: JobView, pod: PodView) -> Outcome:
         """PATCH that drops the owner reference, and the tracking finalizer with it."""
@@ -149,28 +150,31 @@ class RecordedApi(msgspec.Struct):
         def is_mine(released: Revision[PodView]) -> bool:
             return not (released.view.has_tracking_finalizer and self.rules.tracks(job))
 
-        return self._pod_write(
-            WriteKind.POD_RELEASE, pod, f"pod {pod.name} to be released", is_mine
-        )
+        what = f"pod {pod.name} to be released"
+        return self._pod_write(WriteKind.POD_RELEASE, pod, what, self._next_status(), is_mine)
 
     def remove_finalizers(self, pods: Sequence[PodView]) -> list[Outcome]:
         """PATCHes that drop the tracking finalizer."""
-        kind = WriteKind.FINALIZER_REMOVAL
-        if pods:
-            self._goes_on()
+        if not pods:
+            return []
+        self._goes_on()
+        kind, until = WriteKind.FINALIZER_REMOVAL, self._next_status()
         return [
-            self._pod_write(kind, pod, f"the tracking finalizer of pod {pod.name} to go")
+            self._pod_write(kind, pod, f"the tracking finalizer of pod {pod.name} to go", until)
             for pod in pods
         ]
 
     def delete_pods(self, job: JobView, pods: Sequence[PodView]) -> list[Outcome]:
         """DELETEs of pods."""
-        if pods:
-            self._goes_on(WriteKind.FINALIZER_REMOVAL)
-        return [self._delete_pod(job, pod) for pod in pods]
+        if not pods:
+            return []
+        self._goes_on(WriteKind.FINALIZER_REMOVAL)
+        until = self._next_status()
+        return [self._delete_pod(job, pod, until) for pod in pods]
 
-    def _delete_pod(self, job: JobView, pod: PodView) -> Outcome:
-        outcome = self._pod_write(WriteKind.POD_DELETE, pod, f"pod {pod.name} to be deleted")
+    def _delete_pod(self, job: JobView, pod: PodView, until: int) -> Outcome:
+        what = f"pod {pod.name} to be deleted"
+        outcome = self._pod_write(WriteKind.POD_DELETE, pod, what, until)
         if outcome is Outcome.OK or self._was_going(pod.uid):
             self._event(job, "Normal", "SuccessfulDelete", f"Deleted pod: {pod.name}")
         elif outcome is Outcome.REFUSED:
@@ -293,9 +297,8 @@ class RecordedApi(msgspec.Struct):
         self.taken.add(write.index)
 
     def _free(self, index: int) -> bool:
-        if index >= self.assume.until_index:
-            return False
-        return index not in self.taken and index not in self.skip
+        until = self.assume.until_index
+        return index < until and index not in self.taken and index not in self.skip
 
     def _next_status(self) -> int:
         """Index of the next status write that this sync could have made, or past its end."""
@@ -353,16 +356,17 @@ class RecordedApi(msgspec.Struct):
         kind: WriteKind,
         pod: PodView,
         what: str,
-        is_mine: Callable[[Revision[PodView]], bool] = lambda _: True,
+        until: int,
+        is_mine: Callable[[Revision[PodView]], bool] | None = None,
     ) -> Outcome:
+        """A write to a pod, looked for before the next status write, which is `until`."""
         writes = self.history.writes
-        until = self._next_status()
         for index in range(self.start, self.start if self.assume.silent else until):
             write = writes[index]
             if write.kind is kind and write.uid == pod.uid and self._free(index):
                 if index < self.floor and kind is not WriteKind.POD_DELETE:
                     continue
-                if not is_mine(_pod_of(write)):
+                if is_mine is not None and not is_mine(_pod_of(write)):
                     continue
                 self._take(write)
                 return Outcome.OK
