@@ -23,7 +23,8 @@ from tracekit.replay.cron_history import COMPONENT, CronHistory
 from tracekit.replay.cron_runner import CronRunner
 from tracekit.replay.cron_search import CronExplanation
 from tracekit.replay.history import EventRow, Revision
-from tracekit.replay.key_facts import CLOCK_SLACK_NS, EVENT_LAG_NS
+from tracekit.replay.key_facts import CLOCK_SLACK_NS
+from tracekit.replay.told_events import EVENT_LAG_NS
 
 #: Messages that end in an error's text, which the record cannot tell.
 _OPEN_ENDED = {

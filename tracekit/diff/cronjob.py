@@ -54,9 +54,10 @@ from tracekit.replay.cron_history import COMPONENT, CronHistory
 from tracekit.replay.cron_runner import CronRunner
 from tracekit.replay.cron_search import CronExplanation, CronWalker, Others, Unexplained
 from tracekit.replay.history import EventRow, Revision, Write, WriteKind
-from tracekit.replay.key_facts import CLOCK_SLACK_NS, EVENT_LAG_NS, INFORMER_LAG_NS, cut_off
+from tracekit.replay.key_facts import CLOCK_SLACK_NS, INFORMER_LAG_NS, cut_off
 from tracekit.replay.run_context import RunContext
 from tracekit.replay.search_state import Apart, WriteApart
+from tracekit.replay.told_events import EVENT_LAG_NS
 from tracekit.verdict import Judgement, ObjectRef, Reason, Verdict
 
 CONTROLLER = "cronjob"

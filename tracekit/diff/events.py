@@ -8,22 +8,20 @@ Upstream: client-go/tools/record/events_cache.go.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
 from tracekit.kube.events import COMBINED, REFUSED_CALLS, SPAM_BURST
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.replay.history import EventRow
-from tracekit.replay.key_facts import COMPONENT
 from tracekit.replay.recorded_api import PredictedEvent
 from tracekit.replay.search_state import Explanation, KeyReplay
+from tracekit.replay.told_events import COMPONENT
 
 #: Streams are delivered side by side: an Event may arrive so long before its cause.
 EVENT_SLACK_NS = NS_PER_S // 2
 _Identity = tuple[str, str, str, str]
-_Kind = tuple[str, str, str]
 
 
 class Told(Enum):
@@ -43,19 +41,21 @@ class _Supply:
     The uid: a Job may follow another of its name, and the Events of the first may come last.
     """
 
+    syncs: Sequence[Explanation]
     #: Receive times of the writes after which they were handed over.
-    at_ns: dict[_Identity, list[int]] = field(default_factory=lambda: defaultdict(list))
-    #: The same by uid, type and reason, and never used up.
-    told_ns: dict[_Kind, list[int]] = field(default_factory=lambda: defaultdict(list))
+    at_ns: dict[_Identity, list[int]] = field(default_factory=dict, init=False)
 
-    def add(self, sync: Explanation) -> None:
-        """Take over what a sync handed out."""
-        if sync.job is None:
-            return
-        uid = sync.job.view.uid
-        for event, at_ns in told_by(sync):
-            self.at_ns[uid, event.type, event.reason, event.message].append(at_ns)
-            self.told_ns[uid, event.type, event.reason].append(at_ns)
+    def __post_init__(self) -> None:
+        for identity, at_ns in self._told():
+            self.at_ns.setdefault(identity, []).append(at_ns)
+
+    def _told(self) -> Iterator[tuple[_Identity, int]]:
+        for sync in self.syncs:
+            if sync.job is None or not sync.events:
+                continue
+            uid = sync.job.view.uid
+            for event, at_ns in told_by(sync):
+                yield (uid, event.type, event.reason, event.message), at_ns
 
     def has_told(self, row: EventRow) -> bool:
         """Whether as many of its kind were handed out by then as a combined Event counts.
@@ -63,23 +63,24 @@ class _Supply:
         It is counted up by others that say something else, and of these the spam filter keeps some
         from the server: a higher count says nothing about how often its own message was told.
         """
-        told_ns = self.told_ns.get((row.involved_uid, row.event_type, row.reason), [])
-        return sum(at <= row.recv_ns + EVENT_SLACK_NS for at in told_ns) >= row.count
+        kind = (row.involved_uid, row.event_type, row.reason)
+        until_ns = row.recv_ns + EVENT_SLACK_NS
+        return sum(told[:3] == kind and at <= until_ns for told, at in self._told()) >= row.count
 
     def may_be_held_back(self, row: EventRow) -> bool:
         """Whether the spam filter may have kept Events of this Job from the server by then."""
         until_ns = row.recv_ns + EVENT_SLACK_NS
-        told = (at_ns for (uid, *_), at_ns in self.told_ns.items() if uid == row.involved_uid)
-        return sum(at <= until_ns for times in told for at in times) >= SPAM_BURST
+        told = (at_ns for (uid, *_), at_ns in self._told() if uid == row.involved_uid)
+        return sum(at <= until_ns for at in told) >= SPAM_BURST
 
     def take(self, row: EventRow, key: _Identity, count: int) -> bool:
         """Use up `count` of them that were handed out by then."""
-        times = self.at_ns.get(key, [])
+        times = self.at_ns.get(key, ())
         usable = [at for at in times if at <= row.recv_ns + EVENT_SLACK_NS]
         if len(usable) < count:
             return False
         for at in usable[:count]:
-            times.remove(at)
+            self.at_ns[key].remove(at)
         return True
 
 
@@ -88,20 +89,19 @@ def explain_events(
     lone_event: Callable[[EventRow], bool],
     *,
     restarted_ns: Sequence[int] = (),
-) -> Iterable[tuple[EventRow, Told]]:
+) -> Iterator[tuple[EventRow, Told]]:
     """Every Event row of the controller about this key, and who hands it out.
 
     `lone_event` tells for an Event of a sync without any other trace whether the controller could
     have emitted it.
     """
-    supply = _Supply()
-    for sync in replay.syncs:
-        supply.add(sync)
+    own = [row for row in replay.history.events if row.component == COMPONENT]
+    if not own:
+        return
+    supply = _Supply(replay.syncs)
     counts: dict[str, int] = {}
     objects: dict[tuple[_Identity, bool], tuple[str, int]] = {}
-    for row in replay.history.events:
-        if row.component != COMPONENT:
-            continue
+    for row in own:
         before = counts.get(row.uid, 0)
         counts[row.uid] = row.count
         if row.type == "LIST":

@@ -22,7 +22,8 @@ from tracekit.replay.history import (
     Write,
     WriteKind,
 )
-from tracekit.replay.key_facts import COMPONENT, DELETED_POD
+from tracekit.replay.key_facts import DELETED_POD
+from tracekit.replay.told_events import COMPONENT
 from tracekit.replay.unsigned import only_lost, setters
 
 

@@ -25,7 +25,7 @@ def _job_ref(namespace: str, name: str, uid: str) -> ObjectRef:
 
 def place_of(write: Write) -> tuple[str, str, str]:
     """What ties a write to its judgement: revision, action, subject."""
-    return str(write.rv), write.kind.value, write.subject
+    return str(write.rv), write.kind.action, write.subject
 
 
 def judge_write(
@@ -54,7 +54,7 @@ def judge_write(
     return Judgement(
         CONTROLLER,
         object_of(history, uid),
-        write.kind.value,
+        write.kind.action,
         verdict,
         write.shown_ns,
         str(write.rv),

@@ -48,7 +48,6 @@ from tracekit.replay.explanations import CutSearch
 from tracekit.replay.history import EventRow, History, Write, WriteKind
 from tracekit.replay.key_facts import (
     CLOCK_SLACK_NS,
-    COMPONENT,
     DELETED_POD,
     EVENTS_SPENT,
     EVENTS_WAITED,
@@ -59,8 +58,11 @@ from tracekit.replay.recorded_api import Problem
 from tracekit.replay.run_context import RunContext
 from tracekit.replay.search import KeyWalker
 from tracekit.replay.search_state import Apart, Explanation, KeyReplay
+from tracekit.replay.told_events import COMPONENT
 from tracekit.verdict import Judgement, Reason, Verdict
 
+#: Writes of which the record may not tell whether the rules asked for them.
+_OF_PODS = frozenset({WriteKind.POD_CREATE, WriteKind.POD_DELETE})
 _END_UNSEEN = "the Job had ended: only a cache that had not shown it yet leads to this"
 _NOBODY_TOLD = "no Event and no audit log tells who asked for it: another may have, just then"
 
@@ -128,19 +130,21 @@ def _services(
 ) -> Iterator[Service]:
     """The syncs of a key as the work queue saw them."""
     before: Explanation | None = None
+    key = facts.history.key
     for number, sync in enumerate(asked):
         if sync.job is None:
             continue
         first = sync.writes[0]
         found = due(facts, before, sync)
         interrupted = facts.run_context.interrupted(sync.due_ns, first.recv_ns)
-        unseen = any(sync.due_ns <= at_ns <= first.recv_ns for at_ns in facts.blind_until_ns)
-        unarmed = any(
-            note.rule == "deadline" and _unarmed(facts, replay.syncs[:number], sync, note)
-            for note in sync.notes
+        blind = facts.blind_until_ns
+        unseen = blind and any(sync.due_ns <= at_ns <= first.recv_ns for at_ns in blind)
+        deadlines = [note for note in sync.notes if note.rule == "deadline"]
+        unarmed = deadlines and any(
+            _unarmed(facts, replay.syncs[:number], sync, note) for note in deadlines
         )
         yield Service(
-            first=first_write(facts.history.key, first),
+            first=first_write(key, first),
             served_ns=first.called_ns,
             # What nothing explains may be somebody else's, and proves nothing about the queue.
             earliest_ns=0 if sync.problems else found.earliest_ns,
@@ -204,33 +208,37 @@ def _syncs(facts: KeyFacts, replay: KeyReplay, asked: Sequence[Explanation]) -> 
         waited, before = _waited(facts, before, since), sync
         problems = {p.write.index: p for p in sync.problems if p.write is not None}
         whys: dict[WriteKind, str] = {}
+        verdict = Verdict.MATCH_LAGGED if sync.pods_unseen else Verdict.MATCH
+        first, last = sync.writes[0], sync.writes[-1]
         for write in sync.writes:
             if write.index in problems:
                 yield _divergence(history, sync, problems.pop(write.index))
-            elif write.index in odd:
+                continue
+            if write.index in odd:
                 why = "the API server added other things to it than to the Job's other pods"
                 fields = tuple(odd[write.index])
                 yield judge_write(history, write, Verdict.DIFFERENT, why, fields=fields)
-            else:
-                if write.kind not in whys:
-                    whys[write.kind] = why_explained(sync, write.kind)
-                doubts = [_ambiguous(facts, sync, write)]
-                if write is sync.writes[0]:
-                    doubts.append(waited)
-                if write is sync.writes[-1]:
-                    doubts += [_open_end(facts, sync), _untold(sync)]
-                doubt = "; ".join(filter(None, doubts))
-                yield judge_write(
-                    history,
-                    write,
-                    Verdict.MATCH_LAGGED if sync.pods_unseen else Verdict.MATCH,
-                    whys[write.kind] + (f"; {doubt}" if doubt else ""),
-                    ambiguous=bool(doubt),
-                    lag_observations=sync.pods_unseen,
-                    lag_ns=sync.lag_ns,
-                    silent_syncs=len(sync.silent),
-                    assumptions=sync.assumptions,
-                )
+                continue
+            kind = write.kind
+            if kind not in whys:
+                whys[kind] = why_explained(sync, kind)
+            doubts = [_ambiguous(facts, sync, write)] if kind in _OF_PODS else []
+            if write is first:
+                doubts.append(waited)
+            if write is last:
+                doubts += (_open_end(facts, sync), _untold(sync))
+            doubt = "; ".join(filter(None, doubts)) if any(doubts) else ""
+            yield judge_write(
+                history,
+                write,
+                verdict,
+                f"{whys[kind]}; {doubt}" if doubt else whys[kind],
+                ambiguous=bool(doubt),
+                lag_observations=sync.pods_unseen,
+                lag_ns=sync.lag_ns,
+                silent_syncs=len(sync.silent),
+                assumptions=sync.assumptions,
+            )
         for problem in sync.problems:
             if problem.write is None or problem.write.index in problems:
                 yield _divergence(history, sync, problem)

@@ -71,7 +71,7 @@ class Hurried(NamedTuple):
 
 def first_write(key: str, first: Write) -> FirstWrite:
     """By what the judgement of a sync's first write is found."""
-    return FirstWrite(key, first.kind.value, str(first.rv))
+    return FirstWrite(key, first.kind.action, str(first.rv))
 
 
 def hurried_syncs(search: CutSearch, syncs: Sequence[Explanation]) -> Iterator[Hurried]:
@@ -85,8 +85,8 @@ def hurried_syncs(search: CutSearch, syncs: Sequence[Explanation]) -> Iterator[H
             continue
         at_ns = sync.writes[0].recv_ns + DELIVERY_JITTER_NS
         if before is not None and not _excused(facts, before, sync):
-            first = first_write(facts.history.key, sync.writes[0])
             wakes = _all_old(_open_wakes(facts, before, sync, timers), at_ns)
+            first = first_write(facts.history.key, sync.writes[0])
             if wakes is not None:
                 silents = search.silent_between(before, sync)
                 woken = any(_woke(facts, silent, at_ns) for silent in silents)
@@ -151,6 +151,10 @@ def _silent_retries(search: CutSearch, syncs: Sequence[Explanation], at_ns: int)
     for before, sync in pairwise(reached):
         if sync is None or sync.job is None or (before is not None and before.job is None):
             continue
+        # A sync counts one retry more than its state did: even its wait is over by then.
+        longest_ns = facts.rules.retries.backoff_ns(1 + (_most_retries(before) if before else 0))
+        if sync.writes[0].recv_ns + longest_ns + CLOCK_SLACK_NS < used_up_ns:
+            continue
         for silent in search.silent_between(before, sync):
             if silent.error:
                 wait_ns = facts.rules.retries.backoff_ns(max(1, silent.retries))
@@ -159,6 +163,11 @@ def _silent_retries(search: CutSearch, syncs: Sequence[Explanation], at_ns: int)
                 if earliest_ns <= at_ns and certain_ns >= used_up_ns:
                     found.append(Wake(earliest_ns, certain_ns))
     return found
+
+
+def _most_retries(before: Explanation) -> int:
+    counted = before.state.retries
+    return max(before.state.memory.requeues, counted.least if counted is not None else 0, 0)
 
 
 def _woke(facts: KeyFacts, silent: SilentSync, at_ns: int) -> bool:
@@ -190,15 +199,13 @@ def _excused(facts: KeyFacts, before: Explanation, sync: Explanation) -> bool:
         return True
     if not (before.state.certain and before.state.backoff_known):
         return True
-    since_ns = before.due_ns - INFORMER_LAG_NS
-    if facts.run_context.interrupted(since_ns, sync.writes[0].recv_ns):
+    first = sync.writes[0]
+    if facts.run_context.interrupted(before.due_ns - INFORMER_LAG_NS, first.recv_ns):
         return True
     # A sync of a Job that was over, for a while, has forgotten the key's failures.
-    history = facts.history
     return any(
-        job.view.status.finished is not None
-        for job in history.jobs[: history.jobs_below(sync.writes[0].rv)]
-        if sync.job is None or job.view.uid == sync.job.view.uid
+        job.rv < first.rv and (sync.job is None or job.view.uid == sync.job.view.uid)
+        for job in facts.ended
     )
 
 
@@ -208,7 +215,7 @@ def _open_wakes(
     """What may have put the key into the queue, and `before` cannot have used up."""
     first = sync.writes[0]
     used_up_ns = before.due_ns - DELIVERY_JITTER_NS
-    for recv_ns, delay_ns, longest_ns in _wakes(facts, first.rv, before, used_up_ns):
+    for recv_ns, delay_ns, longest_ns in _wakes(facts, first.rv, before, used_up_ns, -1):
         # Handled late, or still waiting, when the last sync began: ready at any time since.
         certain_ns = max(recv_ns + longest_ns, before.writes[-1].recv_ns)
         yield Wake(max(recv_ns + delay_ns, used_up_ns), certain_ns)
@@ -221,27 +228,28 @@ def _open_wakes(
 
 
 def _wakes(
-    facts: KeyFacts, before_rv: int, before: Explanation, since_ns: int
+    facts: KeyFacts, before_rv: int, before: Explanation, since_ns: int, step: int
 ) -> Iterator[tuple[int, int, int]]:
     """The changes that may wake the key from then on: when they came, the least and longest wait.
 
-    Each sync asks, so that those of long ago are passed over, not looked at one by one; the newest
-    come first, since who asks for any is then done.
+    Each sync asks, so that those of long ago are passed over, not looked at one by one. `step`: 1
+    for the oldest first, -1 for the newest: who asks is mostly done with the first.
     """
     history, rules = facts.history, facts.rules
     handled_ns = since_ns - INFORMER_LAG_NS
     any_pod = (rules.sync_batch_ns,) * 2 if rules.batches_pod_events else (0, 0)
-    failure_waits = _FailureWaits(facts, before, any_pod)
-    first = bisect_left(history.pods_latest_ns, handled_ns - failure_waits.longest_ns)
-    for pod in reversed(history.pods[first : history.pods_below(before_rv)]):
-        waits = failure_waits.of(pod) if held_back(rules, pod) else (any_pod,)
-        for least_ns, most_ns in waits:
-            if pod.shown_ns + most_ns >= handled_ns:
+    failures = _FailureWaits(facts, before, any_pod) if rules.queue_delays_failures else None
+    longest_ns = any_pod[1] if failures is None else failures.longest_ns
+    first = bisect_left(history.pods_latest_ns, handled_ns - longest_ns)
+    for pod in history.pods[first : history.pods_below(before_rv)][::step]:
+        may_wait = failures is not None and held_back(rules, pod)
+        for least_ns, most_ns in failures.of(pod) if failures and may_wait else (any_pod,):
+            if pod.recv_ns + pod.late_ns + most_ns >= handled_ns:
                 yield pod.recv_ns, least_ns, most_ns + pod.late_ns
     first = bisect_left(history.jobs_latest_ns, handled_ns - rules.sync_batch_ns)
-    for job in reversed(history.jobs[first : history.jobs_below(before_rv)]):
+    for job in history.jobs[first : history.jobs_below(before_rv)][::step]:
         delay_ns = rules.sync_batch_ns if _batched(job, rules) else 0
-        if job.shown_ns + delay_ns >= handled_ns:
+        if job.recv_ns + job.late_ns + delay_ns >= handled_ns:
             yield job.recv_ns, delay_ns, delay_ns + job.late_ns
 
 
@@ -408,11 +416,12 @@ def _first_wake_ns(facts: KeyFacts, before: Explanation | None, before_rv: int) 
         return jobs[0].recv_ns if jobs and jobs[0].type == "ADDED" else 0
     if before.error or before.wake_after_ns is not None or before.job is None:
         return before.due_ns
-    wakes = [
-        max(recv_ns, before.due_ns)
-        for recv_ns, *_ in _wakes(facts, before_rv, before, before.due_ns)
-    ]
-    return min(wakes, default=before.due_ns)
+    earliest_ns: int | None = None
+    for recv_ns, *_ in _wakes(facts, before_rv, before, before.due_ns, 1):
+        if recv_ns <= before.due_ns:
+            return before.due_ns
+        earliest_ns = recv_ns if earliest_ns is None else min(earliest_ns, recv_ns)
+    return before.due_ns if earliest_ns is None else earliest_ns
 
 
 def deadline_lost(facts: KeyFacts, syncs: Sequence[Explanation], at_ns: int) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from tracekit.cache.pods import PodCache
 from tracekit.diff.job_verdicts import judge_missing
 from tracekit.diff.key_queue import deadline_lost, held_back, queue_wait_ns
 from tracekit.diff.lateness import Owed
@@ -40,11 +39,12 @@ def owed(facts: KeyFacts, search: CutSearch, replay: KeyReplay) -> Iterator[Owed
     restarts = sorted(run_context.restarts, key=lambda restart: restart.until_ns)
     begun = [0, *(restart.until_ns for restart in restarts)]
     died = [*(restart.from_ns for restart in restarts), None]
+    changed_ns = _last_change_ns(facts, last, replay)
     for back, (began_ns, died_ns) in enumerate(zip(reversed(begun), reversed(died), strict=True)):
         state = replay.final
-        if began_ns > _last_change_ns(facts, last, replay):
+        if began_ns > changed_ns:
             state = state.in_a_new_process(began_ns, len(restarts) - back)
-        elif died_ns is not None and died_ns <= _last_change_ns(facts, last, replay):
+        elif died_ns is not None and died_ns <= changed_ns:
             return
         yield from _owed_in_a_life(facts, search, replay, state, _Life(began_ns, died_ns, back))
 
@@ -67,9 +67,11 @@ def _owed_in_a_life(
     end_ns = facts.run_context.end_ns if life.died_ns is None else life.died_ns
     assume = Assumptions(lenient=True)
     api = _sync_at(end_ns, search, state, last, seen, assume)
+    deadlines = {note.numbers["deadline_ns"] for note in api.clock.notes if note.rule == "deadline"}
+    if not api.problems and not deadlines:
+        return  # a sync that sees everything has nothing to do, then or before
     inputs_ns = max(_last_change_ns(facts, last, replay), life.began_ns)
     timers = [at_ns for at_ns in api.clock.asked if inputs_ns < at_ns <= end_ns]
-    deadlines = {note.numbers["deadline_ns"] for note in api.clock.notes if note.rule == "deadline"}
     lost = [t for t in timers if t in deadlines and deadline_lost(facts, syncs, t)]
     if lost:
         # Nothing may wake the key at its deadline. What it had to do before is owed all the same.
@@ -208,7 +210,7 @@ def _rest(facts: KeyFacts, replay: KeyReplay) -> Iterator[Owed]:
 
 def _last_change_ns(facts: KeyFacts, last: Revision[JobView], replay: KeyReplay) -> int:
     """When the last thing came that the key may have been waiting for, but for a new process."""
-    times = [last.shown_ns, *(revision.shown_ns for revision in facts.history.pods)]
+    times = [last.shown_ns, *facts.history.pods_latest_ns[-1:]]
     times += [gap.until_ns for gap in facts.run_context.gaps]
     syncs = [sync for sync in replay.syncs if sync.job is not None]
     times += [sync.writes[-1].recv_ns for sync in syncs[-1:]]
@@ -243,10 +245,11 @@ def _owed_by_the_orphan_worker(
     over = job.type == "DELETED" or job.view.status.finished is not None
     if not over or not rules.batches_job_updates or rules.managed_elsewhere(job.view):
         return
+    newest = {revision.view.uid: revision for revision in history.pods}.values()
+    held = [r for r in newest if r.view.has_tracking_finalizer and r.type != "DELETED"]
+    if not held:
+        return
     quiet_ns = [job.shown_ns, *(blind.until_ns for blind in run_context.restarts)]
-    cache = PodCache()
-    cache.move_to(history.pods, len(history.pods))
-    changed_ns = {revision.view.uid: revision.shown_ns for revision in history.pods}
     known = {revision.view.uid for revision in history.pods[:pods_seen]}
     uids = {revision.view.uid for revision in history.jobs}
     once_owned = {
@@ -254,10 +257,11 @@ def _owed_by_the_orphan_worker(
         for revision in history.pods
         if revision.view.controller and revision.view.controller.uid in uids
     }
-    for pod in cache.pods():
+    for last in held:
+        pod = last.view
         released = pod.controller is None and pod.uid in once_owned
         owned = pod.controller is not None and pod.controller.uid in uids
-        if not (owned or released) or not pod.has_tracking_finalizer:
+        if not (owned or released):
             continue
         if job.type != "DELETED" and pod.uid not in known:
             continue
@@ -276,7 +280,7 @@ def _owed_by_the_orphan_worker(
             rv=pod.rv,
             time_ns=run_context.end_ns,
         )
-        yield Owed(max([changed_ns[pod.uid], *quiet_ns]), judgement, apart=True)
+        yield Owed(max([last.shown_ns, *quiet_ns]), judgement, apart=True)
 
 
 def _handed_over(

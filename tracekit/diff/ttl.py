@@ -236,19 +236,25 @@ class _KeyJudge:
     def job(self, states: Sequence[Revision[JobView]]) -> None:
         """Judge one Job."""
         end = next((i for i, state in enumerate(states) if _going(state)), len(states))
-        worker = _Worker()
+        worker: _Worker | None = None
+        latest_ns = 0
         for index, state in enumerate(states[:end]):
-            following = states[index + 1] if index + 1 < len(states) else None
-            until_ns = self.context.end_ns if following is None else following.shown_ns
-            worker.shown(state.view, state.shown_ns, until_ns)
+            latest_ns = max(latest_ns, state.shown_ns)
+            if worker is None and job_seen(state.view):
+                worker = _Worker()
+            if worker is not None:  # before that the queue is empty
+                following = states[index + 1] if index + 1 < len(states) else None
+                until_ns = self.context.end_ns if following is None else following.shown_ns
+                worker.shown(state.view, latest_ns, until_ns)
         services: list[Service] = []
         gone = states[end] if end < len(states) else None
-        if gone is not None:
+        if worker is not None and gone is not None:
             worker.gone(gone.shown_ns)
+        due = worker.due if worker is not None else []
         observed = gone if end and gone is not None and not _unseen(gone) else None
         if observed is not None:
-            services = list(self._deletion(states[end - 1], observed, worker.due))
-        missed = worker.due[:-1] if services else worker.due
+            services = list(self._deletion(states[end - 1], observed, due))
+        missed = due[:-1] if services else due
         if observed is None and gone is not None:
             missed = []  # nobody saw who deleted it, or when
         if states[0].view.namespace in self.context.namespaces_ending:

@@ -18,8 +18,8 @@ from tracekit.judging.stream_lag import AT_A_TIME, StreamLag, written_ns_of
 from tracekit.kube.events import COMBINED, MAX_QUEUED, REFUSED_CALLS
 from tracekit.kube.leases import CONTROLLER_MANAGER_LEASE, CONTROLLER_MANAGER_LEASE_NAMESPACE
 from tracekit.kube.timestamps import NS_PER_S
-from tracekit.replay.key_facts import COMPONENT
 from tracekit.replay.run_context import Outage, RunContext
+from tracekit.replay.told_events import COMPONENT
 from tracekit.trace.format.model import STATE_TYPES, RowType, StreamSummary
 from tracekit.trace.reading.reader import TraceReader
 

@@ -162,6 +162,8 @@ class CronHistories:
             owner = _owner_name(revision.view)
             if owner is not None:
                 owners.setdefault(revision.view.uid, {})[owner] = None
+        if not owners and not any(SLOT_NAME.fullmatch(job.view.name) for job in history.jobs[:1]):
+            return
         for revision in history.jobs:
             job = revision.view
             for owner in owners.get(job.uid, ()):

@@ -35,7 +35,6 @@ from tracekit.replay.cron_runner import CronRunner
 from tracekit.replay.history import Revision, Write, WriteKind
 from tracekit.replay.key_facts import (
     CLOCK_SLACK_NS,
-    EVENT_LAG_NS,
     INFORMER_LAG_NS,
     STATUS_WRITES_PER_SYNC,
     blind_until,
@@ -44,6 +43,7 @@ from tracekit.replay.key_facts import (
 )
 from tracekit.replay.run_context import RunContext
 from tracekit.replay.search_state import REACH, Apart, WriteApart
+from tracekit.replay.told_events import EVENT_LAG_NS
 from tracekit.verdict import Assumption, Reason
 
 #: The longest wait between two retries of a failing CronJob, in every version.

@@ -119,7 +119,7 @@ class RowEvidence(msgspec.Struct, eq=False):
 
     def generate_name(self) -> str:
         """metadata.generateName."""
-        return self.window.cell("generate_name", self.row) or ""
+        return self.window.generate_name(self.row)
 
     def owners(self) -> tuple[OwnerRef, ...]:
         """Every owner reference."""
@@ -200,6 +200,7 @@ class Rows:
         self.table = table
         self.created: list[int] = []  # rows of new pods
         self._owners: dict[int, tuple[OwnerRef, ...]] = {}
+        self._generate_names: dict[int, str | None] = {}
 
     @cached_property
     def labels(self) -> Texts[Mapping[str, str]]:
@@ -229,6 +230,17 @@ class Rows:
     def cell(self, name: str, row: int) -> Any:
         """One value."""
         return self.table.column(name)[row].as_py()
+
+    def generate_name(self, row: int) -> str:
+        """metadata.generateName of a row: of all new pods at once when the first is asked for."""
+        if not self._generate_names and self.created:
+            names = scalars(self.table, self.created, ("generate_name",))
+            self._generate_names = {
+                created: name for created, (name,) in zip(self.created, names, strict=True)
+            }
+        if row not in self._generate_names:
+            self._generate_names[row] = self.cell("generate_name", row)
+        return self._generate_names[row] or ""
 
     def owners(self, row: int) -> tuple[OwnerRef, ...]:
         """The owner references of a row: of all new pods at once when the first is asked for."""
@@ -289,19 +301,20 @@ def histories(
             namespace, orphans = group.namespace, {}
         if window is None or window.table is not group.window:
             window = _Window(group.window)
-        pods = _by_uid(window.pods.of(group))
+        pods = window.pods.of(group)
         if group.job is None:
-            orphans = pods
+            orphans = _by_uid(pods)
             continue
         jobs = window.jobs.of(group)
+        known = {pod.view.uid for pod in pods} if orphans else ()
         for uid, revisions in orphans.items():
-            if uid in pods or _selected(jobs, revisions):
-                pods.setdefault(uid, []).extend(copied(pod, previous=None) for pod in revisions)
+            if uid in known or _selected(jobs, revisions):
+                pods += [copied(pod, previous=None) for pod in revisions]
         yield build_history(
             group.namespace,
             group.job,
             jobs,
-            (revision for revisions in pods.values() for revision in revisions),
+            pods,
             (event for event in window.events.of(group) if event is not None),
             (call for call in window.refused.of(group) if call is not None),
             written_ns,

@@ -12,10 +12,11 @@ the order in which they arrived, and revisions order only those that arrived at 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from itertools import accumulate
+from itertools import accumulate, islice
+from operator import attrgetter, lt
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
@@ -142,6 +143,9 @@ class WriteKind(Enum):
 
     __hash__ = object.__hash__  # Enum's own hashes the name anew, at every question
 
+    def __init__(self, action: str) -> None:
+        self.action = action  # as `value`, which costs a call
+
     POD_CREATE = "pod-create"
     POD_DELETE = "pod-delete"
     FINALIZER_REMOVAL = "finalizer-removal"
@@ -265,17 +269,32 @@ def build_history(
     history.pods = linked(pod_list)
     history.jobs_rv = [revision.rv for revision in history.jobs]
     history.pods_rv = [revision.rv for revision in history.pods]
-    history.jobs_latest_ns = list(accumulate((job.shown_ns for job in history.jobs), max))
-    history.pods_latest_ns = list(accumulate((pod.shown_ns for pod in history.pods), max))
+    history.jobs_latest_ns = _latest_ns(history.jobs)
+    history.pods_latest_ns = _latest_ns(history.pods)
     history.events = as_arrived(events)
     history.refused = sorted(refused)
     uids = {revision.view.uid for revision in history.jobs}
     writes = [*_job_writes(history.jobs), *_pod_writes(history.pods, uids)]
-    writes.sort(key=lambda write: (write.rv, write.kind.value, write.uid))
+    writes.sort(key=_RV)
+    if not _rising(writes):
+        writes.sort(key=lambda write: (write.rv, write.kind.value, write.uid))
     for index, write in enumerate(writes):
         write.index = index
     history.writes = writes
     return history
+
+
+_RV = attrgetter("rv")
+
+
+def _rising(items: Sequence[Revision[Any]] | Sequence[Write]) -> bool:
+    """Whether each has a higher revision than the one before: then they are in order."""
+    rvs = list(map(_RV, items))
+    return all(map(lt, rvs, islice(rvs, 1, None)))
+
+
+def _latest_ns(revisions: Sequence[Revision[Any]]) -> list[int]:
+    return list(accumulate([known.recv_ns + known.late_ns for known in revisions], max))
 
 
 def as_arrived(events: Iterable[EventRow]) -> list[EventRow]:
@@ -311,67 +330,66 @@ def written_in_time(revisions: Iterable[Revision[Any]], written_ns: Mapping[int,
             revision.recv_ns, revision.late_ns = at_ns, revision.shown_ns - at_ns
 
 
-def linked(revisions: Iterable[Revision[V]]) -> list[Revision[V]]:
+def linked(revisions: Sequence[Revision[V]]) -> list[Revision[V]]:
     """Sorted by resourceVersion, repetitions dropped, `previous` and `position` set."""
     last: dict[str, Revision[V]] = {}
     result: list[Revision[V]] = []
-    for revision in sorted(revisions, key=lambda r: (r.rv, r.type == "DELETED", r.seq)):
-        before = last.get(revision.view.uid)
-        if before is not None and before.type == "DELETED":
+    if not _rising(revisions):
+        revisions = sorted(revisions, key=lambda r: (r.rv, r.type == "DELETED", r.seq))
+    for revision in revisions:
+        uid = revision.view.uid
+        before = last.get(uid)
+        if before is not None and (
+            before.type == "DELETED"
+            # Listed again, or delivered twice.
+            or (before.rv == revision.rv and revision.type != "DELETED")
+        ):
             continue
-        if before is not None and before.rv == revision.rv and revision.type != "DELETED":
-            continue  # listed again, or delivered twice
         revision.previous = before
         revision.position = len(result)
-        last[revision.view.uid] = revision
+        last[uid] = revision
         result.append(revision)
     return result
 
 
-def _job_writes(jobs: list[Revision[JobView]]) -> Iterable[Write]:
+def _job_writes(jobs: list[Revision[JobView]]) -> Iterator[Write]:
     for revision in jobs:
         before = revision.previous
         if (
-            revision.type in ("MODIFIED", "LIST", "ADDED")
-            and before is not None
+            before is not None
+            and revision.type in ("MODIFIED", "LIST", "ADDED")
             and before.view.status != revision.view.status
         ):
             yield write_of(WriteKind.STATUS_UPDATE, revision.view.uid, job=revision)
 
 
-def _pod_writes(pods: list[Revision[PodView]], job_uids: set[str]) -> Iterable[Write]:
+def _pod_writes(pods: list[Revision[PodView]], job_uids: set[str]) -> Iterator[Write]:
     ever_owned: set[str] = set()
     for revision in pods:
         before, pod = revision.previous, revision.view
-        if _owned(pod, job_uids):
-            ever_owned.add(pod.uid)
+        uid, owner = pod.uid, pod.controller
+        owned = owner is not None and owner.uid in job_uids
+        if owned:
+            ever_owned.add(uid)
+        elif uid not in ever_owned:
+            continue
         if before is None:
-            if revision.type == "ADDED" and _owned(pod, job_uids):
-                yield write_of(WriteKind.POD_CREATE, pod.uid, pod=revision)
+            if owned and revision.type == "ADDED":
+                yield write_of(WriteKind.POD_CREATE, uid, pod=revision)
             continue
-        old = before.view
-        if pod.uid not in ever_owned:
-            continue
-        if (
-            _owned(old, job_uids)
-            and old.deleted_ns is None
-            and (pod.deleted_ns is not None or revision.type == "DELETED")
-        ):
-            yield write_of(WriteKind.POD_DELETE, pod.uid, pod=revision)
-        if _owned(old, job_uids) != _owned(pod, job_uids):
-            adopted = _owned(pod, job_uids)
-            kind = WriteKind.POD_ADOPT if adopted else WriteKind.POD_RELEASE
-            yield write_of(kind, pod.uid, pod=revision)
+        old, over = before.view, revision.type == "DELETED"
+        was_owned = old.controller is not None and old.controller.uid in job_uids
+        if was_owned and old.deleted_ns is None and (over or pod.deleted_ns is not None):
+            yield write_of(WriteKind.POD_DELETE, uid, pod=revision)
+        if was_owned != owned:
+            kind = WriteKind.POD_ADOPT if owned else WriteKind.POD_RELEASE
+            yield write_of(kind, uid, pod=revision)
         elif old.has_tracking_finalizer and (
             # Taking the last finalizer off a pod that is being deleted ends it at once: the store
             # then shows the deletion only, with the state that it had before.
-            not pod.has_tracking_finalizer or revision.type == "DELETED"
+            over or not pod.has_tracking_finalizer
         ):
-            yield write_of(WriteKind.FINALIZER_REMOVAL, pod.uid, pod=revision)
-
-
-def _owned(pod: PodView, job_uids: set[str]) -> bool:
-    return pod.controller is not None and pod.controller.uid in job_uids
+            yield write_of(WriteKind.FINALIZER_REMOVAL, uid, pod=revision)
 
 
 def write_of(
@@ -386,13 +404,4 @@ def write_of(
     revision = pod or job or cron_job
     assert revision is not None  # noqa: S101 - one of them is always given
     hidden = revision.synthesized or (revision.type == "LIST" and revision.previous is not None)
-    return Write(
-        kind,
-        revision.rv,
-        revision.recv_ns,
-        uid,
-        pod=pod,
-        job=job,
-        cron_job=cron_job,
-        hidden=hidden,
-    )
+    return Write(kind, revision.rv, revision.recv_ns, uid, pod, job, cron_job, 0, hidden)

@@ -9,18 +9,17 @@ from itertools import accumulate
 
 from tracekit.controllers.job.context import Choices, SyncClock
 from tracekit.eras.job import JobRules
-from tracekit.kube.events import SPAM_BURST, SPAM_REFILL_NS, SpamBucket
+from tracekit.kube.events import SPAM_BURST, SPAM_REFILL_NS
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.kube.views import JobView
 from tracekit.replay.handlers import PodHandlers
 from tracekit.replay.history import History, Revision, Write, WriteKind
 from tracekit.replay.recorded_api import Assumptions, RecordedApi
 from tracekit.replay.run_context import Outage, RunContext
+from tracekit.replay.told_events import COMPONENT, EVENT_LAG_NS, events_spent, told_jobs
 from tracekit.replay.unsigned import TIES, unsigned
 from tracekit.verdict import Assumption, Reason
 
-#: What the controller's Events, and an audit log, call it.
-COMPONENT = "job-controller"
 #: Clocks of the recorder and of the controller may differ by so much.
 CLOCK_SLACK_NS = NS_PER_S
 #: The longest that an informer of the controller is taken to be behind the API server.
@@ -33,8 +32,6 @@ DELETED_POD = "Deleted pod: "
 EVENTS_SPENT = f"the Job had spent the {SPAM_BURST} Events that it may have at once"
 #: Why no Event tells of a webhook that may have refused writes.
 EVENTS_WAITED = "the Events of that time had not been posted, those of this Job among them"
-#: How long an Event may wait for the tokens of a throttled client before it is posted.
-EVENT_LAG_NS = 300 * NS_PER_S
 #: Not found, and conflict: the record shows why a call was answered so.
 _ANSWERED_ALIKE = (404, 409)
 #: A sync writes the status at most so often.
@@ -79,7 +76,13 @@ class KeyFacts:
             for call in history.refused
             if call.stream == "pods" and call.verb == "create"
         ]
-        self._spent_ns = list(_events_spent(history))
+        self._spent_ns = list(events_spent(history))
+        #: What may have been refused in times of which Events may be missing.
+        self._unposted = [
+            Assumption("refused-creations", lost.from_ns, lost.until_ns, lost.why)
+            for lost in run_context.unposted
+        ]
+        self._refusals_within: dict[int, Assumption | None] = {}
         self._refused_writes_ns = [
             (call.recv_ns - INFORMER_LAG_NS, call.recv_ns)
             for call in history.refused
@@ -101,7 +104,7 @@ class KeyFacts:
         }
         #: Whether any deletion has an Event of the controller.
         self.any_owned_up = bool(self._deleted_by_event)
-        self._told_jobs = _told_jobs(history)
+        self._told_jobs = told_jobs(history)
         self._messages = frozenset(
             condition.message
             for revision in history.jobs
@@ -281,9 +284,9 @@ class KeyFacts:
         told = self.refusals_told(at_ns, last_ns)
         if told is not None:
             return told
-        for lost in self.run_context.unposted:
+        for lost in self._unposted:
             if lost.from_ns <= last_ns and at_ns <= lost.until_ns:
-                return Assumption("refused-creations", lost.from_ns, lost.until_ns, lost.why)
+                return lost
         return None
 
     def refusals_told(self, at_ns: int, until_ns: int) -> Assumption | None:
@@ -302,8 +305,10 @@ class KeyFacts:
 
     def refusals_within(self, index: int) -> Assumption | None:
         """The same of a sync whose first write this is: its calls go on to its status write."""
-        within = self._within(index)
-        return self.refusals(*within) or self.spent(*within)
+        if index not in self._refusals_within:
+            within = self._within(index)
+            self._refusals_within[index] = self.refusals(*within) or self.spent(*within)
+        return self._refusals_within[index]
 
     def untold_within(self, index: int) -> Assumption | None:
         """Why creations of that sync may have been refused without an Event, if nothing told more.
@@ -328,8 +333,9 @@ class KeyFacts:
 
     def _next_status(self, index: int) -> int:
         """Index of the first status write from there on, or past the end."""
-        position = bisect_left(self._status_indexes, index)
-        return next(iter(self._status_indexes[position : position + 1]), len(self.history.writes))
+        indexes = self._status_indexes
+        position = bisect_left(indexes, index)
+        return indexes[position] if position < len(indexes) else len(self.history.writes)
 
     def next_refusal_ns(self, after_ns: int) -> int | None:
         """When, after that, creations may have been refused again; None if never."""
@@ -339,13 +345,20 @@ class KeyFacts:
 
     def last_refusal_ns(self, before_ns: int) -> int | None:
         """When, before that, a sync may have been refused for the last time; None if never."""
+        begun, until_ns = self._refusing
+        position = bisect_left(begun, before_ns)
+        return min(until_ns[position - 1], before_ns) if position else None
+
+    @cached_property
+    def _refusing(self) -> tuple[list[int], list[int]]:
+        """When times of refusals may have begun, and until when those that had lasted at most."""
         after_ns = SPAM_REFILL_NS + self.rules.retries.backoff_ns_max
         windows = [(from_ns, told_ns + after_ns) for from_ns, told_ns in self._refused_ns]
-        windows += [(lost.from_ns, lost.until_ns) for lost in self.run_context.unposted]
+        windows += [(lost.from_ns, lost.until_ns) for lost in self._unposted]
         if self.history.namespace in self.run_context.refusing:
             windows.append((0, self.run_context.end_ns))
-        begun = [min(until_ns, before_ns) for from_ns, until_ns in windows if from_ns < before_ns]
-        return max(begun, default=None)
+        windows.sort()
+        return [begun for begun, _ in windows], list(accumulate((end for _, end in windows), max))
 
     def refused_writes(self, at_ns: int) -> Assumption | None:
         """Why writes other than creations may have been refused; None if nothing tells so.
@@ -366,6 +379,11 @@ class KeyFacts:
             if within and self.history.untold_creation(lost.from_ns, at_ns):
                 return Assumption("refused-writes", lost.from_ns, lost.until_ns, EVENTS_WAITED)
         return None
+
+    @cached_property
+    def ended(self) -> list[Revision[JobView]]:
+        """The revisions of finished Jobs."""
+        return [job for job in self.history.jobs if job.view.status.finished is not None]
 
     # When nobody looked.
 
@@ -555,37 +573,6 @@ def blind_until(ends_ns: Sequence[int], at_ns: int) -> int:
     One stream may have shown a write before another listed those that it follows.
     """
     return max((at for at in ends_ns if at <= at_ns), default=min(ends_ns))
-
-
-def _told_jobs(history: History) -> tuple[list[int], list[int]]:
-    """When the controller's Events came, and how far in the Job's revisions they had got by then.
-
-    An Event names the revision that its sync held: the one in its cache, or the one that its own
-    status write had made of that.
-    """
-    written = {write.rv for write in history.writes if write.kind is WriteKind.STATUS_UPDATE}
-    positions = {job.rv: max(0, job.position - (job.rv in written)) for job in history.jobs}
-    told = sorted(
-        (event.recv_ns, positions[event.involved_rv])
-        for event in history.events
-        if event.component == COMPONENT and event.involved_rv in positions
-    )
-    return [at_ns for at_ns, _ in told], list(accumulate((place for _, place in told), max))
-
-
-def _events_spent(history: History) -> Iterator[tuple[int, int]]:
-    """From when to when the spam filter may have dropped Events of the key's Jobs."""
-    buckets: dict[str, SpamBucket] = {}
-    counts: dict[str, int] = {}
-    for event in history.events:
-        if event.component != COMPONENT:
-            continue
-        bucket = buckets.setdefault(event.involved_uid, SpamBucket(event.recv_ns))
-        bucket.left_at(event.recv_ns)
-        bucket.spend(max(0, event.count - counts.get(event.name, 0)))
-        counts[event.name] = event.count
-        if not bucket.left_at(event.recv_ns):
-            yield event.recv_ns - EVENT_LAG_NS, event.recv_ns + SPAM_REFILL_NS
 
 
 def _lived_before(history: History, at_ns: int) -> bool:

@@ -93,4 +93,6 @@ class RunContext:
 
     def interrupted(self, from_ns: int, until_ns: int) -> bool:
         """Whether the record or the controller was interrupted between two times."""
-        return any(o.until_ns > from_ns and o.from_ns < until_ns for o in self.interruptions)
+        return bool(self.restarts or self.gaps) and any(
+            o.until_ns > from_ns and o.from_ns < until_ns for o in self.interruptions
+        )
