@@ -41,7 +41,7 @@ from tracekit.diff.lateness import (
 from tracekit.diff.lone_events import LoneEvents, why_unseen
 from tracekit.diff.odd_bodies import odd_bodies
 from tracekit.diff.owed import owed
-from tracekit.diff.why import describe, describe_cut, why_explained
+from tracekit.diff.why import describe, describe_cut, whys_explained
 from tracekit.eras.job import JobRules
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.replay.explanations import CutSearch
@@ -207,7 +207,7 @@ def _syncs(facts: KeyFacts, replay: KeyReplay, asked: Sequence[Explanation]) -> 
     for sync, since in zip(replay.syncs, asked, strict=True):
         waited, before = _waited(facts, before, since), sync
         problems = {p.write.index: p for p in sync.problems if p.write is not None}
-        whys: dict[WriteKind, str] = {}
+        whys = whys_explained(sync)
         verdict = Verdict.MATCH_LAGGED if sync.pods_unseen else Verdict.MATCH
         first, last = sync.writes[0], sync.writes[-1]
         for write in sync.writes:
@@ -219,10 +219,8 @@ def _syncs(facts: KeyFacts, replay: KeyReplay, asked: Sequence[Explanation]) -> 
                 fields = tuple(odd[write.index])
                 yield judge_write(history, write, Verdict.DIFFERENT, why, fields=fields)
                 continue
-            kind = write.kind
-            if kind not in whys:
-                whys[kind] = why_explained(sync, kind)
-            doubts = [_ambiguous(facts, sync, write)] if kind in _OF_PODS else []
+            why = whys[write.kind]
+            doubts = [_ambiguous(facts, sync, write)] if write.kind in _OF_PODS else []
             if write is first:
                 doubts.append(waited)
             if write is last:
@@ -232,7 +230,7 @@ def _syncs(facts: KeyFacts, replay: KeyReplay, asked: Sequence[Explanation]) -> 
                 history,
                 write,
                 verdict,
-                f"{whys[kind]}; {doubt}" if doubt else whys[kind],
+                f"{why}; {doubt}" if doubt else why,
                 ambiguous=bool(doubt),
                 lag_observations=sync.pods_unseen,
                 lag_ns=sync.lag_ns,

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -32,8 +31,7 @@ SILENT_REACH = 8
 DELIVERY_JITTER_NS = NS_PER_S // 5
 
 
-@dataclass(frozen=True, slots=True)
-class Due:
+class Due(NamedTuple):
     """From when on a sync was certainly due, and before when it cannot have been."""
 
     certain_ns: int  # by then its key was in the queue, for an informer that had seen all

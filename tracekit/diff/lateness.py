@@ -42,8 +42,7 @@ _RATE_TOKENS = DEFAULT_THROTTLE.tokens(_RATE_NS)
 _AFTER_ALL = 1 << 62
 
 
-@dataclass(frozen=True, slots=True)
-class Service:
+class Service(NamedTuple):
     """One sync that is explained, as the queue saw it."""
 
     first: FirstWrite

@@ -32,7 +32,9 @@ def owed(facts: KeyFacts, search: CutSearch, replay: KeyReplay) -> Iterator[Owed
     last, final = history.jobs[-1], replay.final
     yield from _owed_by_the_orphan_worker(facts, last, final.pod_floor)
     yield from _rest(facts, replay)
-    if last.type == "DELETED" or not final.certain or not final.backoff_known:
+    if last.type == "DELETED" or last.view.status.finished is not None:
+        return  # nothing is asked of what is over
+    if not final.certain or not final.backoff_known:
         return
     if final.listings_seen < len(facts.blind_until_ns):
         return  # no sync since the record was blind: what the controller remembers is not known

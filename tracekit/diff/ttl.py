@@ -217,6 +217,8 @@ class TtlJudge:
 def ttl_of_key(history: History, context: RunContext) -> TtlOfKey:
     """Judge the TTL controller's part in the Jobs of one name, each alone."""
     judge = _KeyJudge(context)
+    if all(s.view.spec.ttl_s is None and FOREGROUND not in s.view.finalizers for s in history.jobs):
+        return judge.found  # they do not concern it
     states: dict[str, list[Revision[JobView]]] = {}
     for revision in history.jobs:
         states.setdefault(revision.view.uid, []).append(revision)

@@ -26,9 +26,18 @@ _TELLING: dict[WriteKind, tuple[str, ...]] = {
 }  # fmt: skip
 
 
-def why_explained(sync: Explanation, kind: WriteKind) -> str:
-    """Why a sync made a write: its rules, and the cut under which they were applied."""
-    return "; ".join([*describe(sync.notes, kind), describe_cut(sync)])
+def whys_explained(sync: Explanation) -> dict[WriteKind, str]:
+    """Why a sync made writes of each kind: its rules, and the cut under which it applied them."""
+    cut = describe_cut(sync)
+    kinds = dict.fromkeys([write.kind for write in sync.writes])
+    wanted = frozenset(rule for kind in kinds for rule in _TELLING[kind])
+    told = [
+        (note.rule, _PHRASES[note.rule](note.numbers)) for note in sync.notes if note.rule in wanted
+    ]
+    return {
+        kind: "; ".join([*(text for rule, text in told if rule in _TELLING[kind]), cut])
+        for kind in kinds
+    }
 
 
 def describe(notes: Iterable[Note], kind: WriteKind | None = None) -> list[str]:

@@ -234,10 +234,8 @@ class Rows:
     def generate_name(self, row: int) -> str:
         """metadata.generateName of a row: of all new pods at once when the first is asked for."""
         if not self._generate_names and self.created:
-            names = scalars(self.table, self.created, ("generate_name",))
-            self._generate_names = {
-                created: name for created, (name,) in zip(self.created, names, strict=True)
-            }
+            names = (name for (name,) in scalars(self.table, self.created, ("generate_name",)))
+            self._generate_names = dict(zip(self.created, names, strict=True))
         if row not in self._generate_names:
             self._generate_names[row] = self.cell("generate_name", row)
         return self._generate_names[row] or ""
@@ -338,8 +336,9 @@ def _by_uid(revisions: Iterable[Revision[PodView]]) -> dict[str, list[Revision[P
 
 def scalars(table: Any, rows: list[int], names: Iterable[str]) -> Iterator[tuple[Any, ...]]:
     """The named columns of some rows, row by row."""
-    part = table.select(list(names)).take(rows)
-    return zip(*(column.to_pylist() for column in part.columns), strict=True)
+    part, empty = table.select(list(names)).take(rows), [None] * len(rows)
+    cells = (empty if c.null_count == len(rows) else c.to_pylist() for c in part.columns)
+    return zip(*cells, strict=True)
 
 
 def structs(

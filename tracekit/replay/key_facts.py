@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from itertools import accumulate
 
 from tracekit.controllers.job.context import Choices, SyncClock
@@ -110,11 +109,17 @@ class KeyFacts:
             for revision in history.jobs
             for condition in revision.view.status.conditions
         )
+        #: The revisions of finished Jobs.
+        self.ended = [job for job in history.jobs if job.view.status.finished is not None]
         self._newest_rv = history.jobs_rv[-1] if history.jobs_rv else 0
         #: How far the record got in the streams of all pods and Jobs.
         self._pods_rv = run_context.seen_rv.get("pods", self._newest_rv)
         self._jobs_rv = run_context.seen_rv.get("jobs", self._newest_rv)
+        # What few keys are asked about is worked out when they are; not as `cached_property`, which
+        # makes each look at the others slower.
         self._choices: tuple[int, Choices] | None = None
+        self._refusing: tuple[list[int], list[int]] | None = None
+        self._counted: frozenset[str] | None = None
 
     def api(
         self,
@@ -204,18 +209,20 @@ class KeyFacts:
             return False
         before = write.pod.previous
         runs = before is not None and before.view.active
-        if write.kind is WriteKind.FINALIZER_REMOVAL and not runs and write.uid in self._counted:
+        if write.kind is WriteKind.FINALIZER_REMOVAL and not runs and self._to_be_counted(write):
             return False  # nearly always the controller's
         return unsigned(self.history, write) is not None
 
-    @cached_property
-    def _counted(self) -> frozenset[str]:
-        """The pods that some status was about to count."""
-        lists = (
-            (job.view.status.uncounted_succeeded, job.view.status.uncounted_failed)
-            for job in self.history.jobs
-        )
-        return frozenset(uid for both in lists for pods in both for uid in pods)
+    def _to_be_counted(self, write: Write) -> bool:
+        """Whether some status was about to count the pod."""
+        if self._counted is None:
+            statuses = [job.view.status for job in self.history.jobs]
+            self._counted = frozenset(
+                uid
+                for status in statuses
+                for uid in (*status.uncounted_succeeded, *status.uncounted_failed)
+            )
+        return write.uid in self._counted
 
     def released_within(self, index: int) -> bool:
         """Whether that is so of a pod before the status write of a sync that writes this first."""
@@ -345,12 +352,13 @@ class KeyFacts:
 
     def last_refusal_ns(self, before_ns: int) -> int | None:
         """When, before that, a sync may have been refused for the last time; None if never."""
+        if self._refusing is None:
+            self._refusing = self._refusing_times()
         begun, until_ns = self._refusing
         position = bisect_left(begun, before_ns)
         return min(until_ns[position - 1], before_ns) if position else None
 
-    @cached_property
-    def _refusing(self) -> tuple[list[int], list[int]]:
+    def _refusing_times(self) -> tuple[list[int], list[int]]:
         """When times of refusals may have begun, and until when those that had lasted at most."""
         after_ns = SPAM_REFILL_NS + self.rules.retries.backoff_ns_max
         windows = [(from_ns, told_ns + after_ns) for from_ns, told_ns in self._refused_ns]
@@ -379,11 +387,6 @@ class KeyFacts:
             if within and self.history.untold_creation(lost.from_ns, at_ns):
                 return Assumption("refused-writes", lost.from_ns, lost.until_ns, EVENTS_WAITED)
         return None
-
-    @cached_property
-    def ended(self) -> list[Revision[JobView]]:
-        """The revisions of finished Jobs."""
-        return [job for job in self.history.jobs if job.view.status.finished is not None]
 
     # When nobody looked.
 
