@@ -236,16 +236,6 @@ class History:
         """How many pod revisions lie below `rv`."""
         return bisect_left(self.pods_rv, rv)
 
-    def untold_creation(self, from_ns: int, until_ns: int) -> bool:
-        """Whether a pod was created in that time and no Event tells of it."""
-        told = {event.message for event in self.events}
-        return any(
-            write.kind is WriteKind.POD_CREATE
-            and from_ns <= write.recv_ns <= until_ns
-            and f"Created pod: {write.subject}" not in told
-            for write in self.writes
-        )
-
 
 def build_history(
     namespace: str,

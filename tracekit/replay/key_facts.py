@@ -120,6 +120,7 @@ class KeyFacts:
         self._choices: tuple[int, Choices] | None = None
         self._refusing: tuple[list[int], list[int]] | None = None
         self._counted: frozenset[str] | None = None
+        self._untold_ns: list[int] | None = None
 
     def api(
         self,
@@ -383,10 +384,23 @@ class KeyFacts:
         if told is not None:
             return Assumption("refused-writes", 0, self.run_context.end_ns, told)
         for lost in self.run_context.unposted:
-            within = lost.from_ns <= at_ns <= lost.until_ns and not self.spent(lost.from_ns, at_ns)
-            if within and self.history.untold_creation(lost.from_ns, at_ns):
+            within = lost.from_ns <= at_ns <= lost.until_ns
+            untold = within and self._untold_creation(lost.from_ns, at_ns)
+            if untold and not self.spent(lost.from_ns, at_ns):
                 return Assumption("refused-writes", lost.from_ns, lost.until_ns, EVENTS_WAITED)
         return None
+
+    def _untold_creation(self, from_ns: int, until_ns: int) -> bool:
+        """Whether a pod was created in that time and no Event tells of it."""
+        if self._untold_ns is None:
+            told = {event.message for event in self.history.events}
+            self._untold_ns = sorted(
+                write.recv_ns
+                for write in self.history.writes
+                if write.kind is WriteKind.POD_CREATE
+                and f"Created pod: {write.subject}" not in told
+            )
+        return bisect_left(self._untold_ns, from_ns) < bisect_right(self._untold_ns, until_ns)
 
     # When nobody looked.
 
