@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
-from tests.support.traces import ALL, TRACES, about, json_lines
-from tracekit.cli.import_ import import_
+from tests.support.traces import ALL, TRACES, about, import_log, json_lines
 from tracekit.eras.version import KubeVersion
 from tracekit.judging import detected
 from tracekit.judging.detected import detected_gates, detected_version
 from tracekit.judging.judged import resolve_era
+from tracekit.trace.format.header import write_header
 from tracekit.trace.format.model import TraceHeader
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.writing.writer import TraceWriter
@@ -26,10 +26,11 @@ def nameless(
     """A shipped trace without its version and gates."""
     name: str = request.param
     target: Path = tmp_path_factory.mktemp("nameless") / name
-    log = str(TRACES / name / "watch.jsonl.zst")
-    result = CliRunner().invoke(import_, ["watch", log, "-o", str(target)], catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    return name, TraceReader(target)
+    header = import_log(TRACES / name / "watch.jsonl.zst", target, name).header
+    write_header(target, replace(header, kubernetes_version=None, feature_gates={}))
+    reader = TraceReader(target)
+    assert (reader.header.kubernetes_version, reader.header.feature_gates) == (None, {})
+    return name, reader
 
 
 def test_the_range_holds_the_version_that_was_recorded(nameless: tuple[str, TraceReader]) -> None:

@@ -7,6 +7,7 @@ from collections import Counter
 
 import pytest
 
+from tests.support.traces import import_log
 from tests.unit.trace.importers.audit_logs import TRACES, header_of
 from tracekit.judging.judged import Judge, resolve_era
 from tracekit.trace.format.model import HEADER_NAME
@@ -63,18 +64,14 @@ def test_alone(name, tmp_path):
             assert judgement.reason is not None
         elif judgement.verdict is Verdict.FOREIGN:
             assert "the audit log names " in judgement.why
-    seen = TraceReader(record_of(name)) if name in WITHOUT_LEASES else watched(name, tmp_path)
+    record = record_of(name)
+    whole = name in WITHOUT_LEASES
+    seen = TraceReader(record) if whole else import_log(record, tmp_path / "watch", name)
     for stream in ("jobs", "cronjobs"):
         assert revisions(reader, stream) == revisions(seen, stream)
     for stream in ("jobs", "cronjobs", "pods"):
         for row_type in ("ADDED", "DELETED"):
             assert objects(reader, stream, row_type) == objects(seen, stream, row_type)
-
-
-def watched(name, tmp_path):
-    target = tmp_path / "watch"
-    import_files(ImportRequest([str(record_of(name))], target, header_of(name)))
-    return TraceReader(target)
 
 
 @pytest.mark.parametrize("name", ALL)
