@@ -118,6 +118,7 @@ def _differences(old: Row, new: Row) -> set[str]:
     return {path for path, _ in left ^ right}
 
 
+@cache
 def _changes(kind: str) -> tuple[list[Row], list[Row], list[tuple[Row, Row]], Lie]:
     """Rows that are gone, rows that are new, rows that were replaced."""
     rec, rows, lie = planted(kind)

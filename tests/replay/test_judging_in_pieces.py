@@ -47,6 +47,12 @@ def lied(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return import_log(log, folder / "trace", name)
 
 
+@pytest.fixture(scope="module")
+def whole(lied: TraceReader) -> Judge:
+    """Its judge, who keeps what he found for all views of it."""
+    return judge_of(lied)
+
+
 def said(judgements: list[Judgement]) -> Counter[tuple[object, ...]]:
     return Counter(
         (j.object, j.action, j.resource_version, j.subject, j.verdict) for j in judgements
@@ -65,8 +71,8 @@ def rolled(reader: TraceReader, rows_at_a_time: int) -> tuple[list[Judgement], l
     return early, rolling.close(judge.run_context)
 
 
-def test_what_is_only_counted_is_what_would_be_kept(lied: TraceReader) -> None:
-    report, tally = judge_of(lied).report(), judge_of(lied).tally()
+def test_what_is_only_counted_is_what_would_be_kept(lied: TraceReader, whole: Judge) -> None:
+    report, tally = whole.report(), judge_of(lied).tally()
     assert report.divergences
     assert tally.divergences == tally.judgements == report.divergences
     assert tally.summary() == report.summary()
@@ -75,8 +81,10 @@ def test_what_is_only_counted_is_what_would_be_kept(lied: TraceReader) -> None:
         assert getattr(tally, name) == getattr(report, name)
 
 
-def test_what_is_kept_on_this_machine_is_what_would_be_judged(lied: TraceReader) -> None:
-    key, new = verdicts_key(lied.snapshot), judge_of(lied).report()
+def test_what_is_kept_on_this_machine_is_what_would_be_judged(
+    lied: TraceReader, whole: Judge
+) -> None:
+    key, new = verdicts_key(lied.snapshot), whole.report()
     for _ in range(2):  # judged and kept; read
         kept = Judge(lied, resolve_era(lied, None, None), kept_as=key)
         assert kept.report().judgements == new.judgements
@@ -84,13 +92,13 @@ def test_what_is_kept_on_this_machine_is_what_would_be_judged(lied: TraceReader)
         assert kept.report().jobs == new.jobs
 
 
-def test_a_part_is_counted_as_it_would_be_kept(lied: TraceReader) -> None:
-    where = judge_of(lied).tally().divergences[0].object
+def test_a_part_is_counted_as_it_would_be_kept(lied: TraceReader, whole: Judge) -> None:
+    where = whole.report().divergences[0].object
     for asked in (
         Asked(job=f"{where.namespace}/{where.name}"),
         Asked(namespace=where.namespace, controllers=("job",)),
     ):
-        report, tally = judge_of(lied).report(asked), judge_of(lied).tally(asked)
+        report, tally = whole.report(asked), judge_of(lied).tally(asked)
         assert (tally.summary(), tally.divergences) == (report.summary(), report.divergences)
         assert tally.jobs == report.jobs
 
@@ -107,9 +115,9 @@ def test_a_growing_record_gets_the_verdicts_of_the_whole(
     )
 
 
-def test_a_lie_in_a_growing_record_is_told(lied: TraceReader) -> None:
+def test_a_lie_in_a_growing_record_is_told(lied: TraceReader, whole: Judge) -> None:
     early, rest = rolled(lied, 700)
-    found = judge_of(lied).tally(Asked(controllers=("job", "ttl")))
+    found = whole.report(Asked(controllers=("job", "ttl")))
     assert {j.object for j in early + rest if j.divergent} == {j.object for j in found.divergences}
 
 

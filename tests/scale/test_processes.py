@@ -42,6 +42,12 @@ def reader(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return import_log(log, folder / "trace", origin)
 
 
+@pytest.fixture(scope="module")
+def whole(reader: TraceReader) -> Judge:
+    """Who judges it as a whole, and keeps what he found."""
+    return Judge(reader, resolve_era(reader, None, None))
+
+
 def told(report: DiffReport) -> tuple[object, ...]:
     return (
         report.judgements,
@@ -53,10 +59,9 @@ def told(report: DiffReport) -> tuple[object, ...]:
     )
 
 
-def test_pieces_say_what_the_whole_says(reader: TraceReader) -> None:
-    era = resolve_era(reader, None, None)
-    whole, crew = Judge(reader, era), Here(size=3)
-    parts = Judge(reader, era, crew=crew)
+def test_pieces_say_what_the_whole_says(reader: TraceReader, whole: Judge) -> None:
+    crew = Here(size=3)
+    parts = Judge(reader, whole.era, crew=crew)
     assert told(parts.report()) == told(whole.report())
     assert told(parts.tally()) == told(whole.tally())
     assert len(crew.done) > 6
@@ -69,12 +74,11 @@ def test_pieces_say_what_the_whole_says(reader: TraceReader) -> None:
 
 
 def test_units_read_alone_say_the_same(
-    reader: TraceReader, monkeypatch: pytest.MonkeyPatch
+    reader: TraceReader, whole: Judge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where no folder is shared, each unit reads its own rows."""
     monkeypatch.setattr(pieces.Pieces, "_spread", lambda _self, units, _folder: list(units))
-    era = resolve_era(reader, None, None)
-    assert told(Judge(reader, era, crew=Here()).report()) == told(Judge(reader, era).report())
+    assert told(Judge(reader, whole.era, crew=Here()).report()) == told(whole.report())
 
 
 def test_pieces_of_a_narrow_trace_say_what_the_wide_one_says(tmp_path: Path) -> None:
@@ -87,9 +91,10 @@ def test_pieces_of_a_narrow_trace_say_what_the_wide_one_says(tmp_path: Path) -> 
     assert told(Judge(narrow, era, crew=Here(size=3)).report()) == expected
 
 
-def test_what_belongs_together_is_in_one_unit_and_all_is_in_some(reader: TraceReader) -> None:
-    found = families(reader)
-    objects = Judge(reader, resolve_era(reader, None, None)).objects
+def test_what_belongs_together_is_in_one_unit_and_all_is_in_some(
+    reader: TraceReader, whole: Judge
+) -> None:
+    found, objects = families(reader), whole.objects
     assert set(objects.jobs) <= {job for family in found for job in family.jobs}
     assert sorted(key for f in found for key in f.cron_jobs) == sorted(objects.cronjobs)
     for small_last in (False, True):

@@ -12,9 +12,9 @@ from collections import Counter
 import pytest
 import zstandard
 
+from tests.support.traces import ALL, ROOT, TRACES, import_log
 from tests.support.watchlog import (
     CLUSTER_UID,
-    REPOSITORY,
     START_NS,
     job,
     line,
@@ -27,12 +27,6 @@ from tests.support.watchlog import (
 from tracekit.cli.main import main
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.writing.writer import TraceWriter
-
-TRACES = next(
-    (p for p in (REPOSITORY / "traces", REPOSITORY.parent / "shared" / "traces") if p.is_dir()),
-    REPOSITORY,
-)
-SHIPPED = sorted(TRACES.glob("*/watch.jsonl.zst"))
 
 
 @pytest.fixture
@@ -84,7 +78,7 @@ def test_standard_input(tmp_path):
         [sys.executable, "-c", "from tracekit.cli.main import main; main()",
          "import", "watch", "-", "-o", str(tmp_path / "out")],
         input=content, capture_output=True, check=False,
-        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert raw_lines(tmp_path / "out") == small_log()
@@ -382,9 +376,9 @@ def test_objects_that_are_not_last_in_their_line(run, tmp_path):
     assert (row["name"], row["recv_ns"]) == ('a "object":', 7)
 
 
-@pytest.mark.skipif(not SHIPPED, reason="no recorded traces here")
-@pytest.mark.parametrize("log", SHIPPED, ids=lambda p: p.parent.name)
-def test_recorded_traces_come_in_whole(run, tmp_path, log):
+@pytest.mark.parametrize("name", ALL)
+def test_recorded_traces_come_in_whole(run, tmp_path, name):
+    log = TRACES / name / "watch.jsonl.zst"
     with log.open("rb") as packed:
         text = zstandard.ZstdDecompressor().stream_reader(packed).read()
     expected = [json.loads(item) for item in text.splitlines()]
@@ -401,9 +395,20 @@ def test_recorded_traces_come_in_whole(run, tmp_path, log):
         for r in rows(tmp_path / "out", "recv_ns", "stream", "type", "raw")
     )
     assert again == text
-    code, _ = run(log, out=tmp_path / "second")
-    first, second = (
-        {p.name: p.read_bytes() for p in (tmp_path / name).rglob("*.*")}
-        for name in ("out", "second")
-    )
+    # The rows are the same bytes, whoever imports them and whatever is said of them.
+    import_log(log, tmp_path / "second", name)
+    first, second = (files_of(tmp_path / folder) for folder in ("out", "second"))
+    assert first.pop("trace.json") != second.pop("trace.json")
+    assert len(first) > 1
     assert first == second
+
+
+def files_of(trace):
+    return {p.name: p.read_bytes() for p in trace.rglob("*.*")}
+
+
+def test_a_log_makes_the_same_bytes_twice(run, tmp_path):
+    log = write_log(tmp_path / "log", small_log())
+    run(log)
+    run(log, out=tmp_path / "second")
+    assert files_of(tmp_path / "out") == files_of(tmp_path / "second")
