@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from tests.lies import KINDS, Lie, Record, draws_of, plant
-from tests.support.judged_rows import divergences_of, judge_of
+from tests.support.judged_rows import divergences_of, judge_of, judgements_of
 from tests.support.traces import TRACES, import_log, json_lines
 from tracekit.judging.judged import Judge, resolve_era
 
@@ -83,6 +83,16 @@ def planted(kind: str, places: tuple[str, ...] = PLACES) -> tuple[str, list, Lie
 @pytest.mark.parametrize("name", PLACES + OLD_PLACES)
 def test_the_untouched_record_says_nothing(name: str) -> None:
     assert told_of(record(name).rows, name) == {}
+
+
+@pytest.mark.parametrize("name", [PLACES[0], OLD_PLACES[0]])
+@pytest.mark.parametrize("kind", ["pod-removed", "cron-job-removed"])
+def test_what_is_remembered_of_a_key_is_what_is_said_of_it_again(kind: str, name: str) -> None:
+    judgements_of(record(name).rows, name)  # now all keys are known that the lie leaves alone
+    lied = planted(kind, (name,))
+    assert lied is not None
+    with judge_of(lied[1], name) as judge:
+        assert judgements_of(lied[1], name) == judge.report().judgements
 
 
 def check(kind: str, places: tuple[str, ...]) -> None:

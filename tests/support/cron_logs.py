@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-from tests.support.judged_rows import judge_of
+from tests.support.judged_rows import judgements_of
 from tests.support.traces import TRACES, about, json_lines
 from tracekit.eras.cronjob import CronJobEra, cron_job_era
 from tracekit.eras.version import KubeVersion
@@ -56,8 +56,8 @@ def judge(
         {"recv": row.recv_ns, "resource": row.resource, "type": row.type, "object": row.object}
         for row in rows
     )
-    with judge_of(lines, name, process_zone=process_zone) as judged:
-        return [j for j in judged.report().judgements if j.controller in ("cronjob", "ttl")]
+    found = judgements_of(lines, name, process_zone=process_zone)
+    return [judgement for judgement in found if judgement.controller in ("cronjob", "ttl")]
 
 
 def divergences(name: str, rows: Sequence[WatchRow]) -> list[Judgement]:

@@ -14,6 +14,7 @@ from typing import Any
 
 import orjson
 
+from tests.support.known_keys import judging_known_keys_once
 from tests.support.traces import about
 from tracekit.cli.trace_options import parse_feature_gates, parse_version
 from tracekit.judging.judged import Judge, resolve_era
@@ -73,7 +74,15 @@ def judge_of(
     yield Judge(reader, resolve_era(reader, None, None, process_zone))
 
 
+def judgements_of(
+    rows: Iterable[Mapping[str, Any]], name: str | Path, *, process_zone: str | None = None
+) -> list[Judgement]:
+    """What is said of all controllers; of keys that are as they were in other rows, once."""
+    reader = held(rows, name)
+    with judging_known_keys_once(reader):
+        return Judge(reader, resolve_era(reader, None, None, process_zone)).report().judgements
+
+
 def divergences_of(rows: Iterable[Mapping[str, Any]], name: str | Path) -> list[Judgement]:
     """What all controllers are told to have done against their rules."""
-    with judge_of(rows, name) as judge:
-        return judge.report().divergences
+    return [judgement for judgement in judgements_of(rows, name) if judgement.divergent]
