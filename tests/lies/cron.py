@@ -182,6 +182,15 @@ def _created(record: Record, cronjob: Life) -> bool:
     return any(c is cronjob for c, _ in ticks(record))
 
 
+def _in_odd_minutes(record: Record, cronjob: Life) -> bool:
+    """Whether a Job was started for an odd minute, by the CronJob's own status."""
+    started = {
+        cronjob.obj(p).get("status", {}).get("lastScheduleTime", "")[14:16]
+        for p in range(len(cronjob.rows))
+    }
+    return _created(record, cronjob) and any(int(minute) % 2 for minute in started if minute)
+
+
 def _skips(record: Record, cronjob: Life) -> bool:
     return any(
         record.rows[i]["object"]["reason"] == "JobAlreadyActive"
@@ -509,7 +518,7 @@ KINDS = {
         "cron-schedule",
         "every second minute only",
         _set("schedule", "*/2 * * * *", "* * * * *"),
-        _created,
+        _in_odd_minutes,
     ),
     "cron-schedule-more": _in_spec(
         "cron-schedule-more",
