@@ -303,10 +303,13 @@ def lost(record: Record, edit: Edit, rng: random.Random) -> Lie | None:
     rng.shuffle(choices)
     for job, p in choices:
 
-        def change(status: Status) -> None:
+        def change(status: Status) -> bool:
+            if not status.get("conditions"):
+                return False  # somebody emptied the status
             status["conditions"].pop(0)
             if not status["conditions"]:
                 del status["conditions"]
+            return True
 
         if try_write(edit, job, p, change, carry=False) and still_writes(edit, job):
             what = "a condition is gone from a later write"

@@ -236,6 +236,17 @@ class History:
         """How many pod revisions lie below `rv`."""
         return bisect_left(self.pods_rv, rv)
 
+    def unserved(self, job: Revision[JobView]) -> bool:
+        """Whether no pod had been created for that Job by then: no sync of it came before."""
+        return not any(
+            write.kind is WriteKind.POD_CREATE
+            and write.rv < job.rv
+            and write.pod is not None
+            and (owner := write.pod.view.controller) is not None
+            and owner.uid == job.view.uid
+            for write in self.writes
+        )
+
 
 def build_history(
     namespace: str,

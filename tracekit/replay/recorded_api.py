@@ -261,9 +261,7 @@ class RecordedApi(msgspec.Struct):
             if self.assume.refused_writes:
                 return self._refuse(), job
             self._report(problem)
-        self._take(write)
-        self.floor = write.index
-        self.last_rv = write.rv
+        self._take_status(write)
         return Outcome.OK, revision.view
 
     def _differences(
@@ -295,6 +293,11 @@ class RecordedApi(msgspec.Struct):
     def _take(self, write: Write) -> None:
         self.consumed.append(write)
         self.taken.add(write.index)
+
+    def _take_status(self, write: Write) -> None:
+        self._take(write)
+        self.floor = write.index
+        self.last_rv = write.rv
 
     def _free(self, index: int) -> bool:
         until = self.assume.until_index
@@ -445,18 +448,19 @@ class RecordedApi(msgspec.Struct):
 
     def _overwrite_status(self, job: JobView, status: JobStatus) -> tuple[Outcome, JobView]:
         """PUT of the status over whatever the server holds, however old the sync's own Job is."""
-        write = self._status_write()
-        if write is not None and write.job is not None and write.job.view.uid == job.uid:
-            differences = self._differences(status, write.job.view.status, write.recv_ns)
+        write, differences = self._status_write(), []
+        met = write.job if write is not None else None
+        own = met is not None and met.view.uid == job.uid
+        # The Job is read by its name: it may be the next of that name.
+        if write is not None and met is not None and (own or self.history.unserved(met)):
+            differences = self._differences(status, met.view.status, write.recv_ns)
             if not differences:
-                self._take(write)
-                self.floor = write.index
-                self.last_rv = write.rv
-                return Outcome.OK, write.job.view
-            held = write.job.previous
+                self._take_status(write)
+                return Outcome.OK, met.view
+        if met is not None and own:
+            held = met.previous
         else:
-            write, differences = None, []
-            held = self._held()
+            write, held = None, self._held()
         if held is None or held.type == "DELETED" or held.view.uid != job.uid:
             return Outcome.NOT_FOUND, job
         if not self._differences(status, held.view.status, self.clock.now_ns):
@@ -464,14 +468,9 @@ class RecordedApi(msgspec.Struct):
         if write is None:
             answer = self._missing(WriteKind.STATUS_UPDATE, "a status update")
             return answer, replace(job, status=status)
-        self._report(
-            Problem(
-                WriteKind.STATUS_UPDATE, "different", write, "another status", tuple(differences)
-            )
-        )
-        self._take(write)
-        self.floor = write.index
-        self.last_rv = write.rv
+        odd = tuple(differences)
+        self._report(Problem(WriteKind.STATUS_UPDATE, "different", write, "another status", odd))
+        self._take_status(write)
         return Outcome.OK, replace(job, status=status)
 
     def _is_gone_by_now(self, job: JobView) -> bool:
