@@ -60,9 +60,9 @@ def lied(name: str, salt: int) -> Iterator[Lied]:
 def shown_small(record: Lied, rule: str) -> bool:
     """Make the record small by its first divergence of a rule, and print how small."""
     started, reader = time.process_time(), record.reader
-    era = resolve_era(reader, None, None)
-    target = choose(showing_of(reader, era), objects_of(reader), key=None, rule=rule)
-    found = minimise(reader, era, target, attempts_max=5000, say=lambda *_: None)
+    judge = Judge(reader, resolve_era(reader, None, None))
+    target = choose(showing_of(reader, judge), objects_of(reader), key=None, rule=rule)
+    found = minimise(reader, judge, target, attempts_max=5000, say=lambda *_: None)
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "small"
         write(found, folder)

@@ -11,8 +11,7 @@ import orjson
 
 from tests.lies import draws_of, plant
 from tests.support.traces import TRACES, import_log, json_lines
-from tracekit.eras.era import Era
-from tracekit.judging.judged import resolve_era
+from tracekit.judging.judged import Judge, resolve_era
 from tracekit.minimise.showing import Showing, showing_of
 from tracekit.trace.reading.objects import Objects, objects_of
 from tracekit.trace.reading.reader import TraceReader
@@ -49,7 +48,7 @@ class Lied:
     """A record with lies in it."""
 
     reader: TraceReader
-    era: Era
+    judge: Judge
     showing: Showing
     objects: Objects
 
@@ -72,5 +71,5 @@ def lied(name: str) -> Lied:
     log = folder / "watch.jsonl"
     log.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
     reader = import_log(log, folder / "trace", name)
-    era = resolve_era(reader, None, None)
-    return Lied(reader, era, showing_of(reader, era), objects_of(reader))
+    judge = Judge(reader, resolve_era(reader, None, None))
+    return Lied(reader, judge, showing_of(reader, judge), objects_of(reader))

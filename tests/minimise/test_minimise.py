@@ -25,7 +25,7 @@ BOUNDS = ("LIST_BEGIN", "LIST_END")
 
 def smallest(record: Lied, rule: str, folder: Path) -> tuple[Any, TraceReader]:
     target = choose(record.showing, record.objects, key=None, rule=rule)
-    found = minimise(record.reader, record.era, target, attempts_max=5000, say=lambda *_: None)
+    found = minimise(record.reader, record.judge, target, attempts_max=5000, say=lambda *_: None)
     write(found, folder)
     return found, TraceReader(folder)
 
@@ -147,13 +147,13 @@ def test_the_command_redacts_and_tells_how_it_goes(tmp_path: Path) -> None:
     [
         (["--finding", "TK9999"], "'TK9999' is no kind of finding"),
         (["--finding", "TK116"], "there is nothing to show: the trace has no TK116"),
-        (["--job", "t-churn/none"], "has no"),
+        (["--job", "t-indexed/none"], "has no"),
         (["--key-file", "nowhere"], "--key-file is the key of --redact"),
         (["--attempts", "0"], "0 is not in the range"),
     ],
 )
 def test_bad_input_is_one_sentence(words: list[str], says: str, tmp_path: Path) -> None:
-    record = lied("v1.36.3-churn7")
+    record = lied("v1.36.3-all")
     with pytest.raises((TracekitError, click.ClickException), match=says):
         invoke("minimise", str(record.reader.path), "-o", str(tmp_path / "out"), *words)
     assert not (tmp_path / "out").exists()

@@ -14,7 +14,7 @@ from tracekit.cli.trace_options import parse_flags, rules_options, tell_warnings
 from tracekit.cli.units import HERE_AS_PATH
 from tracekit.eras.era import Era
 from tracekit.errors import UsageError
-from tracekit.judging.judged import resolve_era
+from tracekit.judging.judged import Judge, resolve_era
 from tracekit.minimise.run import Minimised, minimise, write
 from tracekit.minimise.showing import showing_of
 from tracekit.minimise.target import choose
@@ -83,9 +83,10 @@ def minimise_command(
     tell_warnings(era)
     objects = objects_of(reader)
     key = objects.key(job) if job is not None else None
-    target = choose(showing_of(reader, era), objects, key=key, rule=finding)
+    judge = Judge(reader, era)
+    target = choose(showing_of(reader, judge), objects, key=key, rule=finding)
     say(f"Looking for the smallest trace with {target.shown}")
-    found = minimise(reader, era, target, attempts_max=attempts, say=_progress(reader.rows))
+    found = minimise(reader, judge, target, attempts_max=attempts, say=_progress(reader.rows))
     rows = _write(found, era, output, redactor)
     for other in found.others:
         tell(f"it shows {other} too: one is not there without the other")
@@ -111,7 +112,8 @@ def _write(found: Minimised, era: Era, output: Path, redactor: Redactor | None) 
         rows = write(found, plain)
         if redactor is not None:
             redacted_copy(TraceReader(plain), place, redactor)
-        shown = [s.place for s in showing_of(TraceReader(place), era).everything]
+        smaller = TraceReader(place)
+        shown = [s.place for s in showing_of(smaller, Judge(smaller, era)).everything]
         if found.target.place not in shown:
             raise UsageError(
                 f"{output} would not show {found.target} any more once it is redacted: hash less "

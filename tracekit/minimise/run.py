@@ -175,7 +175,7 @@ def others_of(found: Showing, target: Shown) -> list[Shown]:
 
 def minimise(
     reader: TraceReader,
-    era: Era,
+    judge: Judge,
     target: Target,
     *,
     attempts_max: int,
@@ -183,10 +183,11 @@ def minimise(
 ) -> Minimised:
     """The smallest rows of a trace that show the target and, if that can be, nothing else.
 
-    `say` gets the number of rows that are left, and what was last left out. Raises `UsageError` if
-    not even all rows show it under the rules of `era`.
+    `judge` is that of the whole trace. `say` gets the number of rows that are left, and what was
+    last left out. Raises `UsageError` if not even all rows show it under its rules.
     """
-    header = _header(reader, era, target)
+    era = judge.era
+    header = _header(reader, judge, target)
     search = _first(reader, era, target, header, attempts_max, say)
     say(len(search.kept), "other Jobs")
     parts = search.parts
@@ -232,15 +233,15 @@ def _widening(target: Target) -> Iterator[set[Key] | None]:
     yield None
 
 
-def _header(reader: TraceReader, era: Era, target: Target) -> TraceHeader:
+def _header(reader: TraceReader, judge: Judge, target: Target) -> TraceHeader:
     """The header of the smaller trace: how it was judged, and that it is not all there was."""
-    old = reader.header
+    old, era = reader.header, judge.era
     plain = Era.resolve(era.basis).enabled_gates
     gates = {gate.value: gate in era.enabled_gates for gate in plain ^ era.enabled_gates}
     scope = {**old.scope, "left_out": LEFT_OUT}
     if target.quiet:
         known = old.scope.get("quiet") or {}
-        quiet = known.get(target.quiet) or _quiet(Judge(reader, era), target.quiet)
+        quiet = known.get(target.quiet) or _quiet(judge, target.quiet)
         scope["quiet"] = {**known, target.quiet: quiet}
     return replace(
         old,

@@ -81,23 +81,24 @@ def showing(
     enough: Callable[[Sequence[Judgement]], bool] = lambda _: False,
 ) -> Showing:
     """Judge rows in file order, as the trace that they would be; `enough` as in `showing_of`."""
-    return showing_of(read_held(table, header, Path("rows")), era, enough)
+    reader = read_held(table, header, Path("rows"))
+    return showing_of(reader, Judge(reader, era), enough)
 
 
 def showing_of(
     reader: TraceReader,
-    era: Era,
+    judge: Judge,
     enough: Callable[[Sequence[Judgement]], bool] = lambda _: False,
 ) -> Showing:
-    """All that a trace shows by the rules of an era.
+    """All that a trace shows, by its judge.
 
     Where the divergences are `enough`, nothing else is looked for.
     """
-    judgements = Judge(reader, era).report().judgements
+    judgements = judge.report().judgements
     divergences = tuple(j for j in judgements if j.divergent)
     if enough(divergences):
         return Showing(divergences, ())
-    facts = facts_from_reader(reader, judgements, era)
+    facts = facts_from_reader(reader, judgements, judge.era)
     divergent = {rule_of(j).id for j in divergences}
     return Showing(
         divergences,
