@@ -471,9 +471,10 @@ def read_clock_ns(sync: Explanation) -> int:
     """The latest time at which a sync read its clock: a startTime of its own tells the second."""
     for write in sync.writes:
         if write.kind is WriteKind.STATUS_UPDATE and write.job is not None and sync.job is not None:
-            start_ns = write.job.view.status.start_ns
-            before = [sync.job, *([write.job.previous] if write.job.previous else ())]
-            if start_ns is not None and all(j.view.status.start_ns != start_ns for j in before):
+            start_ns, previous = write.job.view.status.start_ns, write.job.previous
+            if start_ns is None or start_ns == sync.job.view.status.start_ns:
+                continue
+            if previous is None or start_ns != previous.view.status.start_ns:
                 return min(sync.now_ns, start_ns + NS_PER_S)
     return sync.now_ns
 

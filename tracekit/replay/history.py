@@ -285,7 +285,7 @@ def build_history(
     return history
 
 
-_RV = attrgetter("rv")
+_RV, _SEQ = attrgetter("rv"), attrgetter("seq")
 
 
 def _rising(items: Sequence[Revision[Any]] | Sequence[Write]) -> bool:
@@ -303,7 +303,7 @@ def as_arrived(events: Iterable[EventRow]) -> list[EventRow]:
     latest_ns = 0
     seen: set[tuple[str, int]] = set()
     keyed: list[tuple[int, int, int, EventRow]] = []
-    for event in sorted(events, key=lambda row: row.seq):
+    for event in sorted(events, key=_SEQ):
         latest_ns = max(latest_ns, event.recv_ns)
         if event.rv and (event.uid, event.rv) in seen:
             continue  # listed again, or delivered twice
