@@ -132,6 +132,11 @@ MENDED = {
     (60392, "v1.13.12"): "an Event of a sync that its process did not live to end",
     (20881, "v1.12.10"): "retries that ended a Job, where a sync on its old end cleared some",
     (53702, "v1.13.12"): "an untold deletion by the sync that ended the Job, before the dead end",
+    (52893, "v1.14.10"): "a wait for retries of syncs on old caches, which left no write",
+    (53649, "v1.20.15"): "the same, where three syncs in a row met a conflict",
+    (90726, "v1.17.17"): "the same, of a sync that the search puts down to the Job's end",
+    (90426, "v1.17.17"): "a DELETE that met a pod which was no longer the Job's, and ended it",
+    (21873, "v1.14.10"): "a deletion by the second sync on older pods than its status needs",
 }
 
 

@@ -16,13 +16,13 @@ from tracekit.kube.field_managers import CONTROLLER_MANAGERS
 from tracekit.kube.timestamps import format_rfc3339
 from tracekit.kube.views import JobView, PodView
 from tracekit.replay.history import (
+    DELETED_POD,
     History,
     Manager,
     Revision,
     Write,
     WriteKind,
 )
-from tracekit.replay.key_facts import DELETED_POD
 from tracekit.replay.told_events import COMPONENT
 from tracekit.replay.unsigned import only_lost, setters
 

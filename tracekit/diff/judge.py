@@ -41,14 +41,14 @@ from tracekit.diff.lateness import (
 from tracekit.diff.lone_events import LoneEvents, why_unseen
 from tracekit.diff.odd_bodies import odd_bodies
 from tracekit.diff.owed import owed
+from tracekit.diff.unseen_retries import counted_otherwise, due_with_unseen
 from tracekit.diff.why import describe, describe_cut, whys_explained
 from tracekit.eras.job import JobRules
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.replay.explanations import CutSearch
-from tracekit.replay.history import EventRow, History, Write, WriteKind
+from tracekit.replay.history import DELETED_POD, EventRow, History, Write, WriteKind
 from tracekit.replay.key_facts import (
     CLOCK_SLACK_NS,
-    DELETED_POD,
     EVENTS_SPENT,
     EVENTS_WAITED,
     INFORMER_LAG_NS,
@@ -106,9 +106,12 @@ def judge_key(history: History, rules: JobRules, run_context: RunContext) -> Key
         replay,
         tuple(judgements),
         KeyTiming(
-            tuple(_services(facts, replay, asked)),
+            tuple(_services(walker.search, replay, asked)),
             tuple(calls_ns),
-            tuple(hurried_syncs(walker.search, replay.syncs)),
+            (
+                *hurried_syncs(walker.search, replay.syncs),
+                *counted_otherwise(walker.search, replay.syncs),
+            ),
             tuple(owed(facts, walker.search, replay)),
             tuple(_seen(history, replay)),
             tuple(_behind(facts, replay)),
@@ -126,16 +129,17 @@ def _as_asked_for(search: CutSearch, replay: KeyReplay) -> Iterator[Explanation]
 
 
 def _services(
-    facts: KeyFacts, replay: KeyReplay, asked: Sequence[Explanation]
+    search: CutSearch, replay: KeyReplay, asked: Sequence[Explanation]
 ) -> Iterator[Service]:
     """The syncs of a key as the work queue saw them."""
+    facts = search.facts
     before: Explanation | None = None
     key = facts.history.key
     for number, sync in enumerate(asked):
         if sync.job is None:
             continue
         first = sync.writes[0]
-        found = due(facts, before, sync)
+        found = due_with_unseen(search, replay.syncs, number, due(facts, before, sync))
         interrupted = facts.run_context.interrupted(sync.due_ns, first.recv_ns)
         blind = facts.blind_until_ns
         unseen = blind and any(sync.due_ns <= at_ns <= first.recv_ns for at_ns in blind)

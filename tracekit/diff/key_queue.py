@@ -82,29 +82,24 @@ def hurried_syncs(search: CutSearch, syncs: Sequence[Explanation]) -> Iterator[H
             before = None
             continue
         at_ns = sync.writes[0].recv_ns + DELIVERY_JITTER_NS
-        if before is not None and not _excused(facts, before, sync):
-            wakes = _all_old(_open_wakes(facts, before, sync, timers), at_ns)
-            first = first_write(facts.history.key, sync.writes[0])
+        if before is not None and not excused(facts, before, sync):
+            wakes = all_old(open_wakes(facts, before, sync, timers), at_ns)
             if wakes is not None:
                 silents = search.silent_between(before, sync)
                 woken = any(_woke(facts, silent, at_ns) for silent in silents)
-                retries = _all_old(_silent_retries(search, syncs[:number], at_ns), at_ns)
+                retries = all_old(_silent_retries(search, syncs[:number], at_ns), at_ns)
                 # Who is refused creations, of which Events tell, is retried.
                 untold = not facts.run_context.events_recorded
                 doubt = _RETRIED if woken or retries is None or untold else ""
                 doubt = doubt or (_INHERITED if _inherited(facts, sync, at_ns) else "")
+                first = first_write(facts.history.key, sync.writes[0])
                 yield Hurried(first, sync.writes[0].recv_ns, (*wakes, *(retries or ())), doubt)
-            elif not sync.timed and _conflicts(facts, before):
-                known = due(facts, before, sync, untold=False)
-                wake = Wake(known.earliest_ns, known.certain_ns)
-                yield Hurried(first, sync.writes[0].called_ns, (wake,), _COUNTED)
-        timers += _timers(facts, sync)
+        timers += timers_of(facts, sync)
         before = sync
 
 
 _RETRIED = "only the retry of a sync that left no write can have made it ready, or it was early"
 _INHERITED = "only the retry of a sync not seen, of another Job of its name, or it was early"
-_COUNTED = "its failures waited for retries of syncs that left no write as well, or it was late"
 
 
 def _inherited(facts: KeyFacts, sync: Explanation, at_ns: int) -> bool:
@@ -122,7 +117,7 @@ def _inherited(facts: KeyFacts, sync: Explanation, at_ns: int) -> bool:
     return any(uid != sync.job.view.uid for uid in others)
 
 
-def _all_old(wakes: Iterable[Wake], at_ns: int) -> list[Wake] | None:
+def all_old(wakes: Iterable[Wake], at_ns: int) -> list[Wake] | None:
     """Those that had made the key ready so long before that a sync must have used them up.
 
     None if one had not: nearly always the first that is looked at.
@@ -176,7 +171,7 @@ def _woke(facts: KeyFacts, silent: SilentSync, at_ns: int) -> bool:
     return silent.error and silent.earliest_ns + retry_ns <= at_ns
 
 
-def _timers(facts: KeyFacts, sync: Explanation) -> Iterator[Wake]:
+def timers_of(facts: KeyFacts, sync: Explanation) -> Iterator[Wake]:
     """What a sync armed: a timer of its own, or the retry of its failure."""
     if sync.wake_after_ns is not None:
         at_ns = sync.now_ns + sync.wake_after_ns
@@ -191,7 +186,7 @@ def _timers(facts: KeyFacts, sync: Explanation) -> Iterator[Wake]:
         yield Wake(ended_ns + retry_ns, ended_ns + longest_ns + CLOCK_SLACK_NS)
 
 
-def _excused(facts: KeyFacts, before: Explanation, sync: Explanation) -> bool:
+def excused(facts: KeyFacts, before: Explanation, sync: Explanation) -> bool:
     """Whether something of which no time is known may have woken the key."""
     if before.problems or before.refused or before.cut_off or sync.silent:
         return True
@@ -207,7 +202,7 @@ def _excused(facts: KeyFacts, before: Explanation, sync: Explanation) -> bool:
     )
 
 
-def _open_wakes(
+def open_wakes(
     facts: KeyFacts, before: Explanation, sync: Explanation, timers: Sequence[Wake]
 ) -> Iterator[Wake]:
     """What may have put the key into the queue, and `before` cannot have used up."""
@@ -274,7 +269,7 @@ def _counted(facts: KeyFacts, sync: Explanation) -> Retries | None:
     return None if refused else retries
 
 
-def _conflicts(facts: KeyFacts, before: Explanation) -> int:
+def conflicts(facts: KeyFacts, before: Explanation) -> int:
     """So many retries more may be counted of an untracked Job, by syncs that left no write.
 
     Where a status write clears nothing, each may have made one sync conflict that had not seen it.
@@ -302,7 +297,7 @@ class _FailureWaits:
             requeues = before.state.memory.requeues
             self._unknown = (
                 max(any_pod[0], rules.retries.backoff_ns(requeues) - CLOCK_SLACK_NS),
-                max(any_pod[1], rules.retries.backoff_ns(requeues + 1 + _conflicts(facts, before))),
+                max(any_pod[1], rules.retries.backoff_ns(requeues + 1 + conflicts(facts, before))),
             )
         self.longest_ns = max(self._unknown)
 
@@ -511,7 +506,7 @@ def queue_wait_ns(
     failed = any(pod.view.phase == "Failed" for pod in history.pods[first:pod_cut])
     held_by = 0 if rules.overwrites_status else retries + 1
     if failed and untold and before is not None:
-        retries += _conflicts(facts, before)
+        retries += conflicts(facts, before)
     if failed and facts.last_refusal_ns(history.pods[pod_cut - 1].recv_ns) is not None:
         return rules.retries.backoff_ns_max
     if failed:

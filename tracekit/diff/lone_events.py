@@ -15,8 +15,8 @@ from tracekit.diff.events import EVENT_SLACK_NS, told_by
 from tracekit.kube.events import COMBINED, REFUSED_CALLS
 from tracekit.kube.views import PodView
 from tracekit.replay.explanations import CutSearch
-from tracekit.replay.history import EventRow, Revision
-from tracekit.replay.key_facts import DELETED_POD, KeyFacts
+from tracekit.replay.history import DELETED_POD, EventRow, Revision
+from tracekit.replay.key_facts import KeyFacts
 from tracekit.replay.recorded_api import PredictedEvent
 from tracekit.replay.search_state import Apart, Explanation, KeyReplay, SilentSync
 from tracekit.verdict import Reason
@@ -208,7 +208,23 @@ class LoneEvents:
                         found |= _told_by(silent)
                 if wanted in found:
                     return found
-        return set()
+        return self._in_a_row_on_older_pods(row, ending, begun) if ending is not None else set()
+
+    def _in_a_row_on_older_pods(
+        self, row: EventRow, ending: Revision[PodView], begun: int
+    ) -> set[tuple[str, str, str]]:
+        """What syncs may have told that had not seen a pod's end, if all before them had not."""
+        by_ns, found = row.recv_ns + EVENT_SLACK_NS, set[tuple[str, str, str]]()
+        after: Explanation | None = None
+        for sync in self._syncs[begun:]:
+            newest = min(sync.pod_cut - 1, ending.position)
+            fitting = list(self._search.on_older_pods(sync, newest, after))
+            if not fitting or sync.silent:
+                break
+            for older in fitting:
+                found |= {_identity(event) for event, at_ns in told_by(older) if at_ns <= by_ns}
+            after = fitting[-1]  # the oldest leaves the most open
+        return found
 
     def _ending(self, row: EventRow) -> Revision[PodView] | None:
         """The revision in which the pod that an Event says was deleted is on its way out."""

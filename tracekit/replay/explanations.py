@@ -281,14 +281,22 @@ class CutSearch(Attempts):
             return self._the_same(sync, state, seen, began.assume)
         return None
 
-    def on_older_pods(self, sync: Explanation, newest: int) -> Iterator[Explanation]:
-        """The same sync on fewer pod revisions, where these explain its writes as well."""
+    def on_older_pods(
+        self, sync: Explanation, newest: int, after: Explanation | None = None
+    ) -> Iterator[Explanation]:
+        """The same sync on fewer pod revisions, where these explain its writes as well.
+
+        `after`: where the one before it had seen fewer, too.
+        """
         began = sync.began
         if began is None or sync.job is None:
             return
-        oldest = max(began.state.pod_floor, newest - SILENT_POSITIONS)
-        for cut in self.cuts_at(began.state, sync.job, range(newest, oldest - 1, -1)):
-            found = self._the_same(sync, began.state, cut, began.assume)
+        state = began.state
+        if after is not None:
+            state = replace(after.state, index=state.index, done=state.done)
+        oldest = max(state.pod_floor, newest - SILENT_POSITIONS)
+        for cut in self.cuts_at(state, sync.job, range(newest, oldest - 1, -1)):
+            found = self._the_same(sync, state, cut, began.assume)
             if found is not None:
                 yield found
 

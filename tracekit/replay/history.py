@@ -27,6 +27,9 @@ from tracekit.kube.views import JobView, OwnerRef, PodView
 
 V = TypeVar("V", JobView, PodView, CronJobView)
 
+#: What the Event of a deletion says before the name of the pod.
+DELETED_POD = "Deleted pod: "
+
 
 class Manager(NamedTuple):
     """One entry of metadata.managedFields: who wrote, and when last."""
@@ -227,6 +230,11 @@ class History:
     def listings(self) -> list[Revision[JobView]]:
         """Revisions of the Job that a LIST told: what led to them was not seen."""
         return [revision for revision in self.jobs if revision.type == "LIST"]
+
+    def deletion_told(self, pod: str) -> bool:
+        """Whether an Event of the controller says that it deleted the pod of that name."""
+        told = ("SuccessfulDelete", f"{DELETED_POD}{pod}")
+        return any((event.reason, event.message) == told for event in self.events)
 
     def jobs_below(self, rv: int) -> int:
         """How many revisions of the Job lie below `rv`."""

@@ -12,7 +12,7 @@ from tracekit.kube.events import SPAM_BURST, SPAM_REFILL_NS
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.kube.views import JobView
 from tracekit.replay.handlers import PodHandlers
-from tracekit.replay.history import History, Revision, Write, WriteKind
+from tracekit.replay.history import DELETED_POD, History, Revision, Write, WriteKind
 from tracekit.replay.recorded_api import Assumptions, RecordedApi
 from tracekit.replay.run_context import Outage, RunContext
 from tracekit.replay.told_events import COMPONENT, EVENT_LAG_NS, events_spent, told_jobs
@@ -25,8 +25,6 @@ CLOCK_SLACK_NS = NS_PER_S
 INFORMER_LAG_NS = 3 * NS_PER_S
 #: A lease is renewed every few seconds: the controller may have died so long before its last sign.
 CUT_OFF_NS = 10 * NS_PER_S
-#: What the Event of a deletion says before the name of the pod.
-DELETED_POD = "Deleted pod: "
 #: Why an Event of a refusal may be missing that was handed out and not lost.
 EVENTS_SPENT = f"the Job had spent the {SPAM_BURST} Events that it may have at once"
 #: Why no Event tells of a webhook that may have refused writes.

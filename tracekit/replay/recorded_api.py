@@ -22,7 +22,7 @@ from tracekit.controllers.job.context import SyncClock
 from tracekit.controllers.job.status_validation import status_refusals
 from tracekit.eras.job import JobRules
 from tracekit.kube.views import JobStatus, JobView, PodView
-from tracekit.replay.history import History, Revision, Write, WriteKind
+from tracekit.replay.history import DELETED_POD, History, Revision, Write, WriteKind
 
 #: A revision that lies behind every other.
 _AFTER_ALL = 1 << 62
@@ -176,7 +176,7 @@ class RecordedApi(msgspec.Struct):
         what = f"pod {pod.name} to be deleted"
         outcome = self._pod_write(WriteKind.POD_DELETE, pod, what, until)
         if outcome is Outcome.OK or self._was_going(pod.uid):
-            self._event(job, "Normal", "SuccessfulDelete", f"Deleted pod: {pod.name}")
+            self._event(job, "Normal", "SuccessfulDelete", f"{DELETED_POD}{pod.name}")
         elif outcome is Outcome.REFUSED:
             self._event(job, "Warning", "FailedDelete", "")
         return outcome
@@ -379,10 +379,7 @@ class RecordedApi(msgspec.Struct):
             return Outcome.NOT_FOUND
         if _already_so(kind, state.view):
             return Outcome.OK
-        gone = self._gone_before(pod.uid, kind, until)
-        if gone is not None:
-            return gone
-        return self._missing(kind, what)
+        return self._gone_before(pod.uid, kind, until) or self._missing(kind, what)
 
     def _ended_by(self, pod: PodView) -> Write | None:
         """The pod's end, where its tracking finalizer was all that held it.
@@ -407,7 +404,10 @@ class RecordedApi(msgspec.Struct):
                 break
             if revision.type == "DELETED":
                 # Or by this very call, if it is no write of the Job's any more.
-                own = revision.rv == self.assume.served_rv and revision.view.controller is None
+                own = revision.view.controller is None and (
+                    revision.rv == self.assume.served_rv
+                    or self.history.deletion_told(revision.view.name)
+                )
                 return Outcome.OK if own else Outcome.NOT_FOUND
             if _already_so(kind, revision.view):
                 return Outcome.OK
