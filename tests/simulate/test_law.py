@@ -136,6 +136,7 @@ MENDED = {
     (53649, "v1.20.15"): "the same, where three syncs in a row met a conflict",
     (90726, "v1.17.17"): "the same, of a sync that the search puts down to the Job's end",
     (90426, "v1.17.17"): "a DELETE that met a pod which was no longer the Job's, and ended it",
+    (51270, "v1.11.10"): "a dead end soon after another, for which choices were thrown away",
     (21873, "v1.14.10"): "a deletion by the second sync on older pods than its status needs",
 }
 

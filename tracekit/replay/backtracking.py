@@ -66,6 +66,10 @@ class Trail(Generic[S, E]):
             self.entries.append(found)
         return found
 
+    def keep(self, before: Sequence[Choice[S, E]], length: int) -> None:
+        """Go on with the choices before a place, too: the next dead end may ask for these."""
+        self.choices[:0] = [choice for choice in before if choice.length < length]
+
 
 class Backtracking(Generic[S, E]):
     """The search; a controller's walk says what may become of a write and what a sync leaves.
@@ -147,12 +151,13 @@ class Backtracking(Generic[S, E]):
 
     def _on_a_hunch(self, trail: Trail[S, E], dead: S) -> S | None:
         """Past the dead end by what it tells itself; the trail is left where that went."""
-        entries = trail.entries
+        entries, before = trail.entries, trail.choices
         for choice in self.hunches(trail, dead):
             trail.entries, trail.choices = list(entries), [choice]
             allowed = self.attempts_made() + self.allowance(dead) // 2
             found = self._descend(trail, self.by_hunch, dead.index, allowed)
             if found is not None:
+                trail.keep(before, choice.length)
                 return found
         trail.entries = entries
         return None
@@ -162,7 +167,7 @@ class Backtracking(Generic[S, E]):
 
         Its choices are then `left`, for a walk that finds the write to be nobody's.
         """
-        entries = list(trail.entries)
+        entries, before = list(trail.entries), trail.choices
         states = [(choice.state, choice.length) for choice in trail.choices]
         doubted = self.doubted(trail)
         guessed = self._on_a_hunch(trail, dead)
@@ -177,6 +182,7 @@ class Backtracking(Generic[S, E]):
                 half = (allowed + self.attempts_made()) // 2
                 found = self._descend(trail, self._options(effort), dead.index, half)
                 if found is not None:
+                    trail.keep(before, doubted.length)
                     return found
         # None may use up what the others need: the first goes on with what they left.
         shares = [(effort, number + 1) for number, effort in enumerate(self.efforts)]
@@ -188,9 +194,11 @@ class Backtracking(Generic[S, E]):
                 for state, length in states[-self.reach[effort] :]
             ]
             trail.choices.append(Choice(dead, self.options(dead, effort), len(entries)))
+            farthest = trail.choices[0].length
             limit = began + (allowed - began) * share // len(shares)
             found = self._descend(trail, self._options(effort), dead.index, limit)
             if found is not None:
+                trail.keep(before, farthest)
                 return found
             if self.learned():
                 break
