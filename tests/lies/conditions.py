@@ -298,14 +298,14 @@ def lost(record: Record, edit: Edit, rng: random.Random) -> Lie | None:
     choices = [
         (j, p)
         for j, p in writes(record)
-        if j.status(p - 1).get("conditions") and not _new_conditions(j, p)
+        if j.status(p - 1).get("conditions") and not _new_conditions(j, p) and not j.by_others(p)
     ]
     rng.shuffle(choices)
     for job, p in choices:
 
         def change(status: Status) -> bool:
             if not status.get("conditions"):
-                return False  # somebody emptied the status
+                return False  # a later write took them out
             status["conditions"].pop(0)
             if not status["conditions"]:
                 del status["conditions"]

@@ -159,6 +159,14 @@ class JobLife(Life):
         found: dict[str, Any] = self.obj(0)["spec"]
         return found
 
+    def by_others(self, position: int) -> bool:
+        """Whether managedFields name the writer of that revision, and not the controller manager."""
+        old, new = (
+            self.obj(p)["metadata"].get("managedFields", ()) for p in (position - 1, position)
+        )
+        writers = {entry["manager"] for entry in new if entry not in old}
+        return bool(writers) and "kube-controller-manager" not in writers
+
     def condition(self, position: int, kind: str) -> dict[str, Any] | None:
         """A condition that is True at that position."""
         return next(
