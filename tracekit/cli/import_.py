@@ -18,6 +18,7 @@ from rich.progress import (
     TransferSpeedColumn,
 )
 
+from tracekit.cli import imports
 from tracekit.cli.completion import complete_file, complete_gates, complete_version
 from tracekit.cli.talk import say, tell
 from tracekit.cli.trace_options import parse_feature_gates, parse_flags, parse_version
@@ -140,7 +141,7 @@ def _mapped(processes: int) -> Iterator[Mapped]:
     if processes == 1:
         yield map
         return
-    with Ahead(processes - 1) as ahead:
+    with Ahead(processes - 1, imports.take_effect_in_a_worker) as ahead:
         yield ahead.map
 
 

@@ -102,3 +102,9 @@ FINDER = Finder()
 def take_effect() -> None:
     """Import so from now on, in this process."""
     sys.meta_path.insert(0, FINDER)
+
+
+def take_effect_in_a_worker() -> None:
+    """The same in a process that does a part of this one's work, and needs nothing else."""
+    FINDER.hidden += PYARROWS_OWN
+    take_effect()

@@ -14,6 +14,8 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import Final, Self, TypeVar
 
+from tracekit.collecting import collecting_rarely
+
 A = TypeVar("A")
 B = TypeVar("B")
 
@@ -24,8 +26,10 @@ _FEW: Final = 3
 class Ahead:
     """A number of processes, begun when a few tasks are done; they end with the `with`."""
 
-    def __init__(self, processes: int) -> None:
+    def __init__(self, processes: int, first: Callable[[], object] = int) -> None:
+        """`first` is what each process does before it imports anything for its work."""
         self._processes = processes
+        self._first = first
         self._pool: ProcessPoolExecutor | None = None
         self._ready: list[Future[None]] = []
         self._few = _FEW
@@ -61,7 +65,7 @@ class Ahead:
             return False
         if self._pool is None:
             context = multiprocessing.get_context("spawn")
-            self._pool = ProcessPoolExecutor(self._processes, context, _leave_to_the_parent)
+            self._pool = ProcessPoolExecutor(self._processes, context, _begin, (self._first,))
             self._ready = [self._pool.submit(_import, work) for _ in range(self._processes)]
         return any(future.done() for future in self._ready)
 
@@ -75,15 +79,16 @@ class Ahead:
             return broken
 
 
-def _leave_to_the_parent() -> None:
-    """An interrupt ends the parent, which ends these."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _begin(first: Callable[[], object]) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends the parent, which ends these
+    first()
 
 
 def _import(work: Callable[[A], B]) -> None:
     """Whoever is given the work has imported what it needs, and keeps it."""
     del work
     gc.freeze()
+    collecting_rarely().__enter__()  # to the end of the process
 
 
 def _result(work: Callable[[A], B], task: A, future: Future[B]) -> B:

@@ -39,6 +39,7 @@ _SURELY_SMALL = 16 << 20
 #: run lengths, deltas of numbers, lengths and bytes apart.
 _ENCODINGS = frozenset({0, 2, 3, 4, 5, 6, 8, 9})
 _OPENING = b"{["
+_NOT_OPENING = bytes(set(range(256)) - set(_OPENING))
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"{}[]"))
 
 
@@ -175,7 +176,7 @@ def check_nesting(text: str | bytes) -> None:
 def is_nested_deeper(text: str | bytes, levels: int) -> bool:
     """Whether brackets stand in brackets more than so many times."""
     data = text.encode("utf-8", "replace") if isinstance(text, str) else text
-    if data.count(b"{") + data.count(b"[") <= levels:
+    if len(data.translate(None, _NOT_OPENING)) <= levels:
         return False
     depth = 0
     for byte in data.translate(None, _NOT_BRACKETS):
