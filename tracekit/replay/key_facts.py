@@ -389,13 +389,17 @@ class KeyFacts:
         return None
 
     def _untold_creation(self, from_ns: int, until_ns: int) -> bool:
-        """Whether a pod was created in that time and no Event tells of it."""
+        """Whether a pod was created in that time and no Event tells of it.
+
+        A log that names who created it would name what was refused as well.
+        """
         if self._untold_ns is None:
             told = {event.message for event in self.history.events}
             self._untold_ns = sorted(
                 write.recv_ns
                 for write in self.history.writes
                 if write.kind is WriteKind.POD_CREATE
+                and write.actor is None
                 and f"Created pod: {write.subject}" not in told
             )
         return bisect_left(self._untold_ns, from_ns) < bisect_right(self._untold_ns, until_ns)
