@@ -2,8 +2,8 @@
 
 To count what the pages of a segment come to takes far longer than to compare its bytes with their
 checksums. A trace that was counted whole leaves an empty file behind, under a digest that all of
-its checksums follow from; bytes that fit these were counted then. A machine without a place to
-write to counts each time.
+its checksums follow from, and the limits of that day; bytes that fit these were counted then. A
+machine without a place to write to counts each time.
 """
 
 from __future__ import annotations
@@ -11,7 +11,12 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
-from tracekit.trace.format.limits import are_lifted
+from tracekit.trace.format.limits import (
+    GROUP_BYTES_MAX,
+    RATIO_FROM_BYTES,
+    RATIO_MAX,
+    are_lifted,
+)
 from tracekit.trace.stores.place import cache_folder, make_room
 
 #: The ones noted longest ago go when there are more; each is empty.
@@ -37,4 +42,5 @@ def note_within(digest: str) -> None:
 
 
 def _place(digest: str) -> Path:
-    return cache_folder() / "limits" / digest
+    limits = f"{GROUP_BYTES_MAX}-{RATIO_MAX}-{RATIO_FROM_BYTES}"
+    return cache_folder() / "limits" / f"{digest}-{limits}"
