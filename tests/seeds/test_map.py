@@ -24,7 +24,7 @@ ROWS = [
     if line.startswith("|") and not line.startswith(("| Mechanism", "| ---"))
 ]
 #: Shipped traces whose replays, and worlds whose simulated runs, execute all that the page names.
-REPLAYED = ("v1.17.17-all", "v1.23.17-all")
+REPLAYED = ("v1.17.17-all", "v1.23.17-all", "v1.28.15-all")
 SIMULATED = ((17, "v1.27.4"), (0, "v1.11.10"), (101, "v1.11.10"))
 SEEDS = sorted(Path(__file__).parent.glob("test_seed_*.py"))
 
