@@ -127,6 +127,7 @@ MENDED = {
     (91260, "v1.11.10"): "the same, two passes after the slot",
     (53460, "v1.11.10"): "a pod that was gone by the controller's DELETE, as its Event says",
     (21840, "v1.11.10"): "Events of a sync on an older Job, which all syncs before it fit as well",
+    (161769, "v1.20.15"): "a start 86 ms after startingDeadlineSeconds had run out",
     (61140, "v1.11.10"): "an Event told before the pods came that its status fits",
     (20160, "v1.11.10"): "a DELETE of a batch that met no pod, by a sync on older pods",
     (60392, "v1.13.12"): "an Event of a sync that its process did not live to end",

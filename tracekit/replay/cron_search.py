@@ -299,7 +299,7 @@ class CronWalker(Backtracking[CronState, CronEntry]):
         for slot_ns in self.runner.slots_ns(revision.view, earliest_ns, at_ns):
             too_late_ns = None if deadline_s is None else slot_ns + deadline_s * NS_PER_S
             if too_late_ns is not None and too_late_ns < at_ns:
-                yield too_late_ns
+                yield too_late_ns - 1
             yield slot_ns - 1
 
     def attempt(
