@@ -9,6 +9,7 @@ new one; so rows count as lost only when a second listing shows the very same fi
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -68,31 +69,31 @@ class Snapshot:
         A file without checksums is decoded instead, if that is wanted.
         """
         self._bring()
-        key = self._content()
-        counted = key is not None and is_known_within(key)
-        for file in list(self.files):
-            try:
-                if decode or file.is_sealed:
-                    file.verify(counted=counted)
-            except DamageError as error:
-                self.drop(file, error)
-        if key is not None and not counted and key == self._content():
-            note_within(key)
+        for file, error in self._damaged_files(decode=decode):
+            self.drop(file, error)
 
     def is_as_sealed(self) -> bool:
         """Whether all bytes fit their checksums, as far as there are any; changes nothing."""
         self._bring()
+        try:
+            return next(self._damaged_files(decode=False), None) is None
+        except OSError:
+            return False
+
+    def _damaged_files(self, *, decode: bool) -> Iterator[tuple[SegmentFile, DamageError]]:
+        """The files that prove damaged; a trace that has none is noted as within the limits."""
         key = self._content()
         counted = key is not None and is_known_within(key)
-        try:
-            for file in self.files:
-                if file.is_sealed:
+        sound = True
+        for file in tuple(self.files):
+            try:
+                if decode or file.is_sealed:
                     file.verify(counted=counted)
-        except (DamageError, OSError):
-            return False
-        if key is not None and not counted:
+            except DamageError as error:
+                sound = False
+                yield file, error
+        if key is not None and sound and not counted:
             note_within(key)
-        return True
 
     def _bring(self) -> None:
         bring((file, group) for file in self.files for group in range(file.row_groups))
