@@ -86,8 +86,10 @@ def test_secrets_and_configmaps_are_never_asked_for(tmp_path: Path, server: Fake
     assert all(r.startswith("GET ") or "selfsubjectaccessreviews" in r for r in server.requests)
 
 
-def test_selectors_and_scope_reach_the_server(tmp_path: Path, server: FakeServer) -> None:
+def test_selectors_and_scope_reach_the_server(tmp_path: Path, server: FakeServer, capsys) -> None:
     assert record(tmp_path, server, "-A", "-l", "team=a", "--pods", "job") == 0
+    assert run("info", str(tmp_path / "trace")) == 0
+    assert "all namespaces; selector team=a" in capsys.readouterr().out
     lists = [r for r in server.requests if "watch=true" in r]
     assert any("/jobs?" in r and "labelSelector=team%3Da&" in r for r in lists)
     assert any("/pods?" in r and "labelSelector=team%3Da%2Cjob-name" in r for r in lists)

@@ -539,6 +539,7 @@ def test_a_value_that_a_column_never_has_is_refused(session_of, query, said) -> 
         "SELECT * FROM attempts JOIN conditions USING (trace, job) WHERE attempts.reason = 'whatever'",
         "SELECT * FROM observations WHERE phase = 'whatever'",
         "SELECT * FROM jobs WHERE outcome LIKE 'Fail%' OR outcome = 'failed'",
+        "SELECT * FROM jobs USING SAMPLE 6 ROWS (reservoir, 7)",
     ],
 )  # fmt: skip
 def test_what_may_be_the_querys_own_is_let_through(session_of, query) -> None:

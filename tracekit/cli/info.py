@@ -128,7 +128,7 @@ def render(trace: str, summary: TraceSummary, out: TextIO) -> None:
             ("Kubernetes", header.kubernetes_version or "unknown"),
             ("Feature gates", _gates(header.feature_gates)),
             ("Controller flags", " ".join(header.controller_flags) or "none known"),
-            ("Scope", _scope(header.scope)),
+            ("Scope", _scope(header)),
             ("Sessions", ", ".join(str(s.get("source", "?")) for s in header.sessions) or "none"),
             ("Time", _span(summary.first_ns, summary.last_ns)),
             ("Size", f"{counted(summary.rows, 'row')}, {_size(summary)}"),
@@ -191,10 +191,14 @@ def _gates(gates: Any) -> str:
     return ",".join(f"{name}={str(on).lower()}" for name, on in gates.items()) or "none known"
 
 
-def _scope(scope: Any) -> str:
-    namespaces = scope.get("namespaces")
-    text = "all namespaces, or unknown" if namespaces is None else ", ".join(namespaces)
-    selector = scope.get("selector")
+def _scope(header: TraceHeader) -> str:
+    namespaces, selector = header.scope.get("namespaces"), header.scope.get("selector")
+    if namespaces is not None:
+        text = ", ".join(namespaces)
+    elif header.sessions and all(s.get("source") == "record" for s in header.sessions):
+        text = "all namespaces"
+    else:
+        text = "all namespaces, or unknown"  # an import does not know what was watched
     return f"{text}; selector {selector}" if selector else text
 
 

@@ -7,7 +7,7 @@ gives to something of its own is left alone.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import duckdb
@@ -33,16 +33,22 @@ def check_values(
     """Raise if the query compares a column of the views with what it never is."""
     tree = _parsed(connection, query)
     nodes = list(_nodes(tree))
-    tables = {node["table_name"].lower() for node in nodes if node.get("table_name")}
-    own = {node["alias"].lower() for node in nodes if node.get("alias")}
+    tables = _lowered(nodes, "table_name")
+    own = _lowered(nodes, "alias")
     known = _known([view for view in views if view.name in tables])
     for node in nodes:
-        if node.get("type") not in _COMPARISONS:
-            continue
+        kind = node.get("type")
+        if not isinstance(kind, str) or kind not in _COMPARISONS:
+            continue  # a literal's type is a mapping
         column, literals = _sides(node)
         if column in known and column not in own:
             for value in literals:
                 _check(column, value, known[column])
+
+
+def _lowered(nodes: Iterable[Mapping[str, Any]], key: str) -> set[str]:
+    """The texts that the nodes have under this key."""
+    return {text.lower() for node in nodes if isinstance(text := node.get(key), str)}
 
 
 def _check(column: str, value: str, known: Collection[str]) -> None:
