@@ -165,6 +165,7 @@ class Write(msgspec.Struct, eq=False):
     kind: WriteKind
     rv: int
     recv_ns: int
+    called_ns: int  # when it was asked for, as far as is known: of a slow answer long before
     uid: str  # of the object that was written
     pod: Revision[PodView] | None = None
     job: Revision[JobView] | None = None
@@ -178,12 +179,6 @@ class Write(msgspec.Struct, eq=False):
         """Who made it, where the record tells."""
         revision = self.pod or self.job or self.cron_job
         return revision.actor if revision is not None else None
-
-    @property
-    def called_ns(self) -> int:
-        """When it was asked for, as far as is known: of a slow answer long before it shows."""
-        revision = self.pod or self.job or self.cron_job
-        return self.recv_ns if revision is None else min(revision.called_ns, self.recv_ns)
 
     @property
     def shown_ns(self) -> int:
@@ -413,4 +408,15 @@ def write_of(
     revision = pod or job or cron_job
     assert revision is not None  # noqa: S101 - one of them is always given
     hidden = revision.synthesized or (revision.type == "LIST" and revision.previous is not None)
-    return Write(kind, revision.rv, revision.recv_ns, uid, pod, job, cron_job, 0, hidden)
+    return Write(
+        kind,
+        revision.rv,
+        revision.recv_ns,
+        revision.called_ns,
+        uid,
+        pod,
+        job,
+        cron_job,
+        0,
+        hidden,
+    )

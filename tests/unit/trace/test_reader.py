@@ -18,6 +18,7 @@ from tracekit.trace.format.model import FORMAT_VERSION, TraceHeader
 from tracekit.trace.format.schema import NAMES, TYPED_COLUMNS
 from tracekit.trace.reading import groups
 from tracekit.trace.reading.reader import TraceReader
+from tracekit.trace.writing.whole import compact_in_place
 from tracekit.trace.writing.writer import TraceWriter
 
 
@@ -79,6 +80,33 @@ def test_row_groups_that_cannot_hold_a_wanted_row_are_not_read(tmp_path, monkeyp
     )
     assert reader.table(("seq",), namespace="y", job="b").num_rows == 3
     assert len(read) == 2  # of four
+
+
+@pytest.mark.parametrize("narrow", [False, True])
+def test_of_a_row_group_without_a_wanted_row_only_what_tells_so_is_read(
+    tmp_path, monkeypatch, narrow
+):
+    around = [("jobs", in_namespace(job(name, rv), "x"), rv) for rv, name in enumerate("aczy", 1)]
+    reader = write(tmp_path / "t", around)
+    if narrow:
+        compact_in_place(tmp_path / "t")
+        reader = TraceReader(tmp_path / "t")
+        assert all(file.is_narrow for file in reader.snapshot.files)
+    from tracekit.trace.reading.files import SegmentFile  # noqa: PLC0415
+
+    read = set()
+    original = SegmentFile._stored
+    monkeypatch.setattr(
+        SegmentFile,
+        "_stored",
+        lambda self, group, names: read.update(names) or original(self, group, names),
+    )
+    assert not list(reader.groups(NAMES, namespace="x", job="b"))
+    assert not reader.table(NAMES, namespace="x", job="b").num_rows
+    assert {"namespace", "job"} <= read
+    assert read.isdisjoint({"raw", "spec", "labels", "conditions"})
+    assert reader.table(NAMES, namespace="x", job="c").num_rows == 1
+    assert "raw" in read
 
 
 @pytest.mark.parametrize("segment_rows", [1, 2, 100])

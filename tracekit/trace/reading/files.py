@@ -355,10 +355,22 @@ class SegmentFile:
         if self.is_plain and not self._names.issuperset(columns):
             rows = self._typed(group)
             return conform(rows, columns).take(sorted_order(rows, FILE_ORDER))
+        if selection is not None and self._lacks(group, selection, columns):
+            return empty(columns)
         if self._about is not None:
             with collecting_rarely():
                 return self._widened(group, columns, self._about, selection)
         return conform(self._stored(group, [n for n in columns if n in self._names]), columns)
+
+    def _lacks(self, group: int, selection: Selection, columns: Sequence[str]) -> bool:
+        """Whether few columns tell that no row is wanted: then the others need not be read."""
+        names = selection.columns()
+        if names.issuperset(columns):
+            return False
+        stored = self._stored(group, stored_names(sorted(names), self._names))
+        stored.validate(full=True)
+        wanted = selection.mask(found_columns(stored))
+        return wanted is not None and not pc.any(wanted, min_count=0).as_py()
 
     def _stored(self, group: int, names: Sequence[str]) -> pa.Table:
         """Columns of a row group that the file has."""
