@@ -23,6 +23,7 @@ from tracekit.trace.format.segments import live_segments, segment_name
 from tracekit.trace.importers.source import LineSource
 from tracekit.trace.importers.watch import WatchImporter
 from tracekit.trace.reading import files
+from tracekit.trace.reading.objects import Objects, objects_of
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.writing.compact import Compactor
 from tracekit.trace.writing.whole import compact_copy, compact_in_place
@@ -434,3 +435,25 @@ def test_a_trace_that_is_being_written_is_refused(tmp_path):
     match = "is being written by another tracekit"
     with TraceWriter(path), pytest.raises(TraceFormatError, match=match):
         compact_in_place(path)
+
+
+def test_what_a_narrow_trace_has_is_told_without_its_texts(real, tmp_path) -> None:
+    """Jobs, CronJobs and pods, as every row's own columns say."""
+    narrow = narrow_of(real, tmp_path / "n")
+    rows = TraceReader(real).table(("stream", "namespace", "name", "job", "cronjob")).to_pylist()
+    rows = [row for row in rows if row["stream"] in ("jobs", "pods", "cronjobs", "events")]
+    wanted = Objects(
+        tuple(sorted({(r["namespace"], r["job"]) for r in rows if r["job"]})),
+        tuple(sorted({(r["namespace"], r["cronjob"]) for r in rows if r["cronjob"]})),
+        tuple(
+            sorted(
+                {
+                    (r["namespace"], r["name"], r["job"])
+                    for r in rows
+                    if r["job"] and r["stream"] == "pods"
+                }
+            )
+        ),
+    )
+    assert wanted.cronjobs
+    assert objects_of(TraceReader(narrow)) == objects_of(TraceReader(real)) == wanted

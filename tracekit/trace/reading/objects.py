@@ -6,10 +6,12 @@ replay of nothing finds no divergence.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from tracekit.errors import UsageError
@@ -17,6 +19,7 @@ from tracekit.suggest import hint
 from tracekit.trace.reading.reader import TraceReader
 
 _STREAMS = ("cronjobs", "events", "jobs", "pods")
+_NAMED = pa.array(("cronjobs", "pods"))
 _LISTS_THEM = "`tracekit jobs` lists what it has"
 #: Kinds before a slash, as kubectl takes them.
 _KINDS = {
@@ -151,19 +154,33 @@ def objects_of(reader: TraceReader) -> Objects:
     jobs: dict[tuple[str, str], None] = {}
     cronjobs: dict[tuple[str, str], None] = {}
     pods: dict[tuple[str, str, str], None] = {}
-    columns = ("stream", "namespace", "name", "job", "cronjob")
-    for table in reader.batches(columns, streams=_STREAMS):
-        # Of pods alone the names matter: each Event has one of its own.
-        names = pc.if_else(pc.equal(table["stream"], "pods"), table["name"], None)
-        rows = table.set_column(columns.index("name"), "name", names)
-        rows = rows.group_by(list(columns)).aggregate([])
-        texts = (rows[column].to_pylist() for column in columns)
-        for stream, space, name, job, cronjob in zip(*texts, strict=True):
-            namespace = space or ""
-            if job:
-                jobs[namespace, job] = None
-                if stream == "pods" and name:
-                    pods[namespace, name, job] = None
-            if cronjob:
-                cronjobs[namespace, cronjob] = None
+    names_cronjobs = False
+    columns = ("stream", "namespace", "name", "job", "owner_kind", "involved_kind")
+    for stream, space, name, job, *kinds in _distinct(reader, columns, _STREAMS):
+        namespace = space or ""
+        names_cronjobs = names_cronjobs or "CronJob" in kinds
+        if job:
+            jobs[namespace, job] = None
+            if stream == "pods" and name:
+                pods[namespace, name, job] = None
+        if stream == "cronjobs" and name:
+            cronjobs[namespace, name] = None
+    if names_cronjobs:  # a compact trace has the names in the objects' texts alone
+        for space, name in _distinct(reader, ("namespace", "cronjob"), ("events", "jobs")):
+            if name:
+                cronjobs[space or "", name] = None
     return Objects(tuple(sorted(jobs)), tuple(sorted(cronjobs)), tuple(sorted(pods)))
+
+
+def _distinct(
+    reader: TraceReader, columns: tuple[str, ...], streams: Sequence[str]
+) -> Iterator[tuple[Any, ...]]:
+    """The values of some columns that rows have together; names of pods and CronJobs alone."""
+    for table in reader.batches(tuple(dict.fromkeys(("stream", *columns))), streams=streams):
+        rows = table
+        if "name" in columns:  # each Event has one of its own
+            named = pc.is_in(table["stream"], value_set=_NAMED)
+            names = pc.if_else(named, table["name"], None)
+            rows = table.set_column(table.schema.get_field_index("name"), "name", names)
+        rows = rows.select(list(columns)).group_by(list(columns)).aggregate([])
+        yield from zip(*(rows[column].to_pylist() for column in columns), strict=True)
