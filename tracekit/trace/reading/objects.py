@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from tracekit.errors import UsageError
@@ -19,7 +18,6 @@ from tracekit.suggest import hint
 from tracekit.trace.reading.reader import TraceReader
 
 _STREAMS = ("cronjobs", "events", "jobs", "pods")
-_NAMED = pa.array(("cronjobs", "pods"))
 _LISTS_THEM = "`tracekit jobs` lists what it has"
 #: Kinds before a slash, as kubectl takes them.
 _KINDS = {
@@ -179,8 +177,8 @@ def _distinct(
     for table in reader.batches(tuple(dict.fromkeys(("stream", *columns))), streams=streams):
         rows = table
         if "name" in columns:  # each Event has one of its own
-            named = pc.is_in(table["stream"], value_set=_NAMED)
-            names = pc.if_else(named, table["name"], None)
+            named = (pc.equal(table["stream"], stream) for stream in ("cronjobs", "pods"))
+            names = pc.if_else(pc.or_(*named), table["name"], None)
             rows = table.set_column(table.schema.get_field_index("name"), "name", names)
         rows = rows.select(list(columns)).group_by(list(columns)).aggregate([])
         yield from zip(*(rows[column].to_pylist() for column in columns), strict=True)
