@@ -139,6 +139,9 @@ MENDED = {
     (90426, "v1.17.17"): "a DELETE that met a pod which was no longer the Job's, and ended it",
     (51270, "v1.11.10"): "a dead end soon after another, for which choices were thrown away",
     (21873, "v1.14.10"): "a deletion by the second sync on older pods than its status needs",
+    (160188, "v1.27.16"): "a creation refused in a sync whose status was never seen",
+    (160929, "v1.20.15"): "what is owed waits for retries of failed syncs that left no write",
+    (161573, "v1.31.14"): "an Event of the second after a user's deletion, told of another DELETE",
 }
 
 

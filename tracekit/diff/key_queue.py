@@ -490,13 +490,18 @@ def _deadlines_changed(
 
 
 def queue_wait_ns(
-    facts: KeyFacts, before: Explanation | None, pod_cut: int, *, untold: bool = True
+    facts: KeyFacts,
+    before: Explanation | None,
+    pod_cut: int,
+    *,
+    untold: bool = True,
+    unseen: int = 0,
 ) -> int:
     """The longest that the work queue may have held the key back (up to 1.27).
 
     Failed pods wake their Job after the key's back-off; when its retries are forgotten leaves no
-    trace, so each failure seen before may still count, and one retry by a sync that left no write;
-    after refusals, any number.
+    trace, so each failure seen before may still count, and one retry by a sync that left no write,
+    or so many more as are `unseen`; after refusals, any number.
     """
     rules, history = facts.rules, facts.history
     if not rules.queue_delays_failures:
@@ -511,5 +516,5 @@ def queue_wait_ns(
         return rules.retries.backoff_ns_max
     if failed:
         uids = {pod.view.uid for pod in history.pods[:first] if pod.view.phase == "Failed"}
-        held_by = max(retries, len(uids)) + 1
+        held_by = max(retries + unseen, len(uids)) + 1
     return rules.retries.backoff_ns(held_by)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from tracekit.diff.job_verdicts import judge_missing
 from tracekit.diff.key_queue import deadline_lost, held_back, queue_wait_ns
 from tracekit.diff.lateness import Owed
+from tracekit.diff.unseen_retries import RETRIES_UNSEEN, retries_unseen
 from tracekit.eras.job_handlers import HandlerRules
 from tracekit.kube.selectors import selector_matches
 from tracekit.kube.timestamps import format_rfc3339
@@ -80,7 +81,7 @@ def _owed_in_a_life(
         end_ns = min(lost) - CLOCK_SLACK_NS
         api = _sync_at(end_ns, search, state, last, seen, assume)
         timers = [at_ns for at_ns in api.clock.asked if inputs_ns < at_ns <= end_ns]
-    certain_ns = max([inputs_ns, *timers]) + _wait_ns(facts, replay, seen, timed=bool(timers))
+    certain_ns = max([inputs_ns, *timers]) + _wait_ns(search, replay, seen, timed=bool(timers))
     if (lost or life.back) and certain_ns > end_ns:
         return
     if facts.refusals(min(certain_ns, end_ns)) is not None:
@@ -219,12 +220,15 @@ def _last_change_ns(facts: KeyFacts, last: Revision[JobView], replay: KeyReplay)
     return max(times)
 
 
-def _wait_ns(facts: KeyFacts, replay: KeyReplay, seen: int, *, timed: bool) -> int:
+def _wait_ns(search: CutSearch, replay: KeyReplay, seen: int, *, timed: bool) -> int:
     """The longest that the queue may have held the key back from then on."""
-    rules = facts.rules
+    facts, rules = search.facts, search.rules
     syncs = [sync for sync in replay.syncs if sync.job is not None]
     before = syncs[-1] if syncs else None
-    wait_ns = queue_wait_ns(facts, before, seen)
+    unseen = 0
+    if before is not None and before.job is not None and not rules.tracks(before.job.view):
+        unseen = retries_unseen(search, [*syncs, None], RETRIES_UNSEEN)
+    wait_ns = queue_wait_ns(facts, before, seen, unseen=unseen)
     if before is not None and (before.error or before.problems):
         # What came after its last write has woken the key besides, whatever holds its retry back.
         woke = _last_woken_by(facts, replay)

@@ -56,7 +56,7 @@ def due_with_unseen(
     ]
     over = [fits for fits in fitting if fits[0] <= called_ns + CLOCK_SLACK_NS]
     certain_ns, more = max(over, default=(0, 0))
-    if certain_ns <= known.certain_ns or not _failed_again(search, syncs[: number + 1], more):
+    if certain_ns <= known.certain_ns or retries_unseen(search, syncs[: number + 1], more) < more:
         return known
     fits = _goes_on_with(search, syncs, number, more)
     return known._replace(certain_ns=certain_ns) if fits else known
@@ -89,24 +89,32 @@ def _came_early(
     return all_old(open_wakes(facts, before, sync, timers), at_ns) is not None
 
 
-def _failed_again(search: CutSearch, syncs: Sequence[Explanation], more: int) -> bool:
-    """Whether so many syncs without a write may have failed since the queue forgot its count.
+def retries_unseen(search: CutSearch, syncs: Sequence[Explanation | None], most: int) -> int:
+    """How many syncs without a write may have failed since the queue forgot its count, up to most.
 
     Each of them something had woken before the cache showed what the failed sync had written: a
-    change of a pod that came no later after that than caches of this key have lagged.
+    change of a pod that came no later after that than caches of this key have lagged. None, as the
+    last of the syncs, stands for the end of the record.
     """
-    history = search.history
-    lag_ns = max(_lag_ns(history, sync) for sync in syncs)
+    history, found = search.history, 0
+    lag_ns = max((_lag_ns(history, sync) for sync in syncs if sync is not None), default=0)
     for following, sync in pairwise(reversed(syncs)):
-        counted = sync.state.memory.requeues
-        if not counted or more <= 0:
+        counted = sync.state.memory.requeues if sync is not None else 0
+        if sync is None or not counted or found >= most:
             break
         first_ns, until_ns = sync.writes[0].recv_ns, sync.writes[-1].recv_ns + lag_ns
         wakes = sum(first_ns <= pod.recv_ns <= until_ns for pod in history.pods)
-        state = replace(sync.state, index=following.writes[0].index)
-        failed = search.failed_again(state, counted + min(more, wakes, SILENT_ROW))
-        more -= sum(1 for _ in failed)
-    return more <= 0
+        may_fail = min(most - found, wakes, SILENT_ROW)
+        if not may_fail:
+            continue
+        if following is None:
+            silents = search.silent_between(sync, None, in_a_row=True)
+            counts = (silent.retries for silent in silents if silent.error)
+            found += min(may_fail, max(counts, default=counted) - counted)
+        else:
+            state = replace(sync.state, index=following.writes[0].index)
+            found += sum(1 for _ in search.failed_again(state, counted + may_fail))
+    return found
 
 
 def _lag_ns(history: History, sync: Explanation) -> int:

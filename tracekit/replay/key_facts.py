@@ -229,17 +229,16 @@ class KeyFacts:
         return any(map(self.released_by_nobody, following))
 
     def deleted_again(self, write: Write) -> bool:
-        """Whether the controller's Event is of so much later that it tells of a second DELETE.
+        """Whether the controller's Event is of a later second: it may tell of a second DELETE.
 
-        It is made when the answer to the first is there, by another clock; both count in seconds.
+        Or of the first, whose answer came then: whether a sync asked twice, the judge looks.
         """
         assert write.pod is not None  # noqa: S101 - pod writes have one
         pod = write.pod.view
         told_ns = self._deleted_by_event.get(pod.name)
         if told_ns is None or pod.deleted_ns is None:
             return False
-        asked_ns = pod.deleted_ns - pod.deletion_grace_s * NS_PER_S
-        return told_ns - asked_ns > CLOCK_SLACK_NS + NS_PER_S
+        return told_ns > pod.deleted_ns - pod.deletion_grace_s * NS_PER_S
 
     # How far the informers must have got.
 
@@ -333,9 +332,10 @@ class KeyFacts:
         return None
 
     def _within(self, index: int) -> tuple[int, int]:
-        writes, until = self.history.writes, self._next_status(index)
-        at_ns = writes[index].recv_ns
-        return at_ns, max(at_ns, writes[until].recv_ns) if until < len(writes) else at_ns
+        """From that write to the next status, or to the last write: its sync was over by then."""
+        writes = self.history.writes
+        until = min(self._next_status(index), len(writes) - 1)
+        return writes[index].recv_ns, max(writes[index].recv_ns, writes[until].recv_ns)
 
     def _next_status(self, index: int) -> int:
         """Index of the first status write from there on, or past the end."""
