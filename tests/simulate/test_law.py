@@ -142,6 +142,11 @@ MENDED = {
     (160188, "v1.27.16"): "a creation refused in a sync whose status was never seen",
     (160929, "v1.20.15"): "what is owed waits for retries of failed syncs that left no write",
     (161573, "v1.31.14"): "an Event of the second after a user's deletion, told of another DELETE",
+    (
+        180079,
+        "v1.28.15",
+    ): "an Event of a sync on an old Job, which created a pod and met a conflict",
+    (180236, "v1.34.4"): "deletions by a sync on an old Job that had spent its Events",
 }
 
 

@@ -8,7 +8,7 @@ sync that would have left no write is asked which Events it hands out.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from tracekit.diff.events import EVENT_SLACK_NS, told_by
@@ -73,6 +73,7 @@ class LoneEvents:
             or bool(wanted & self._of_a_second_deletion(row, numbers))
             or bool(wanted & self._on_older_pods(row))
             or bool(wanted & self._on_an_older_job(row))
+            or any(wanted & told for told in self._before_a_conflict(row))
         )
 
     def _begun(self, number: int, row: EventRow) -> bool:
@@ -124,6 +125,23 @@ class LoneEvents:
                 for silent in self._search.silent_between(older, following, served=served):
                     found |= _told_by(silent)
         return found
+
+    def _before_a_conflict(self, row: EventRow) -> Iterator[set[tuple[str, str, str]]]:
+        """What a sync on the Job that the Event names may have told, and made a write besides.
+
+        Its status met a conflict, so that the search puts that write down to the sync after it. One
+        that was counted up names the Job of its first time.
+        """
+        named = self._positions.get(row.involved_rv)
+        if named is None or self._search.rules.overwrites_status:
+            return
+        by_ns = row.recv_ns + EVENT_SLACK_NS
+        for sync in reversed(self._syncs):
+            assert sync.job is not None  # noqa: S101 - those without one are left out
+            last = sync.job.position if row.count > 1 else min(named + 1, sync.job.position)
+            for position in range(named, last) if sync.writes[0].recv_ns <= by_ns else ():
+                for first in self._search.broken_off(sync, position):
+                    yield {_identity(event) for event, at_ns in told_by(first) if at_ns <= by_ns}
 
     def _fit_an_older_job(self, position: int) -> int:
         """How many syncs, one after the other, fit a Job as old as that."""

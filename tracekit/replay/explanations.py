@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from itertools import islice
 
 from msgspec.structs import replace
 
@@ -18,11 +20,9 @@ from tracekit.controllers.job.memory import JobMemory, PodExpectations
 from tracekit.kube.views import JobView
 from tracekit.replay.attempts import Attempts, Exhausted
 from tracekit.replay.cuts import Cut, Effort
-from tracekit.replay.history import Revision, WriteKind
+from tracekit.replay.history import Revision, Write, WriteKind
 from tracekit.replay.key_facts import CLOCK_SLACK_NS, KeyFacts, sync_clock
-from tracekit.replay.recorded_api import (
-    Assumptions,
-)
+from tracekit.replay.recorded_api import Assumptions
 from tracekit.replay.search_state import Explanation, SilentSync, State
 
 #: Syncs without a write: so many in a row, memories, and positions of each Job revision.
@@ -299,6 +299,35 @@ class CutSearch(Attempts):
             found = self._the_same(sync, state, cut, began.assume)
             if found is not None:
                 yield found
+
+    def broken_off(self, sync: Explanation, position: int) -> Iterator[Explanation]:
+        """Syncs on an older Job that made its first writes only: their status met a conflict.
+
+        One on a newer Job must explain the rest. Caches are as stale here as the search takes them.
+        """
+        began, job = sync.began, self.history.jobs[position]
+        if began is None or job.type == "DELETED":
+            return
+        state = began.state
+        if position < max(state.job_floor, self._own_write_floor(state, Effort.HANDLERS)):
+            return
+        oldest = max(state.pod_floor, sync.pod_cut - SILENT_POSITIONS)
+        with suppress(Exhausted):
+            for cut in self.cuts_at(state, job, range(sync.pod_cut, oldest - 1, -1)):
+                first = self.at_its_time(state, cut, began.assume)
+                made = 0 if first is None else len(first.writes)
+                if first is None or made >= len(sync.writes):
+                    continue
+                if first.writes == sync.writes[:made] and self._may_follow(
+                    first.state, sync.writes[made:]
+                ):
+                    yield first
+
+    def _may_follow(self, state: State, writes: tuple[Write, ...]) -> bool:
+        """Whether one of the likelier syncs after this state makes just these writes."""
+        state = replace(state, index=writes[0].index)
+        likelier = islice(self.explanations(state, Effort.HANDLERS), SILENT_POSITIONS)
+        return any(found.writes == writes for found in likelier)
 
     def _the_same(
         self, sync: Explanation, state: State, cut: Cut, assume: Assumptions

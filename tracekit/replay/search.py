@@ -142,6 +142,10 @@ class KeyWalker(Backtracking[State, Entry]):
         yield from self._whole_first(state, self.search.explanations(state, Effort(effort)))
         write = self.history.writes[state.index]
         if self.facts.may_be_foreign(write) and not self.facts.owned_up(write):
+            if effort == Effort.CUTS and self._events_spent(state):
+                # That no Event names it says nothing: it may be of a sync on an older Job.
+                found = self.search.explanations(state, Effort.HANDLERS)
+                yield from self._whole_first(state, found)
             yield WriteApart(Apart.FOREIGN, write)
         elif not state.certain and self.facts.began_unseen(write):
             yield self._unseen(write)
