@@ -147,6 +147,8 @@ MENDED = {
         "v1.28.15",
     ): "an Event of a sync on an old Job, which created a pod and met a conflict",
     (180236, "v1.34.4"): "deletions by a sync on an old Job that had spent its Events",
+    (170020, "v1.21.14"): "an Event of a sync that the end of the record cut off",
+    (170310, "v1.11.10"): "an Event before the Job was there that its sync's status fits as well",
 }
 
 

@@ -110,12 +110,13 @@ class LoneEvents:
         for number in range(len(self._syncs), 0, -1):
             before, following = self._around(number)
             assert before is not None and before.job is not None  # noqa: S101, PT018
-            if before.due_ns > by_ns or before.job.position <= named:
+            if before.job.position <= named:
                 continue
-            known = {_identity(event) for event in before.events}
+            begun = before.due_ns <= by_ns  # on the newest Job that fits; else on an older one
+            known = {_identity(event) for event in before.events} if begun else set()
             for position in range(named, before.job.position if row.count > 1 else named + 1):
                 older = self._search.on_job(before, position, whatever_before=number - 1 <= fitting)
-                if older is None:
+                if older is None or older.due_ns > by_ns:
                     continue
                 told = {_identity(event) for event, at_ns in told_by(older) if at_ns <= by_ns}
                 found |= told - known

@@ -301,10 +301,7 @@ class CutSearch(Attempts):
                 yield found
 
     def broken_off(self, sync: Explanation, position: int) -> Iterator[Explanation]:
-        """Syncs on an older Job that made its first writes only: their status met a conflict.
-
-        One on a newer Job must explain the rest. Caches are as stale here as the search takes them.
-        """
+        """Syncs on an older Job that made its first writes only: their status met a conflict."""
         began, job = sync.began, self.history.jobs[position]
         if began is None or job.type == "DELETED":
             return
@@ -507,7 +504,7 @@ class CutSearch(Attempts):
         None stands for the beginning of the key, and for the end of the record. Also those that met
         the server as it was at the times and revisions that are `served`; `in_a_row` also those
         that follow another one, which changed the memory; `cut_off` also those in whose midst the
-        process died, before a status that was not written.
+        process died, or the record ended, before a status that was not written.
         """
         history = self.history
         jobs, seen = history.jobs, len(history.pods)
@@ -529,6 +526,8 @@ class CutSearch(Attempts):
                 for restart in self.facts.run_context.restarts
                 if since_ns <= restart.until_ns and restart.from_ns <= at_ns
             ]
+            if sync is None:
+                moments.append((at_ns, assume._replace(cuts_off=True)))
         ahead = [state, *self._begun_anew(state, before, at_ns)]
         met = {start.memory.identity for start in ahead}
         while ahead:
