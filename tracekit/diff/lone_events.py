@@ -16,7 +16,7 @@ from tracekit.kube.events import COMBINED, REFUSED_CALLS
 from tracekit.kube.views import PodView
 from tracekit.replay.explanations import CutSearch
 from tracekit.replay.history import DELETED_POD, EventRow, Revision
-from tracekit.replay.key_facts import KeyFacts
+from tracekit.replay.key_facts import CUT_OFF_NS, KeyFacts
 from tracekit.replay.recorded_api import PredictedEvent
 from tracekit.replay.search_state import Apart, Explanation, KeyReplay, SilentSync
 from tracekit.verdict import Reason
@@ -37,8 +37,8 @@ class LoneEvents:
         self._search = search
         self._syncs = [sync for sync in syncs if sync.job is not None]
         #: By the number of the explained sync that came before, and whether syncs in a row were
-        #: tried: what may have been told after it.
-        self._told: dict[tuple[int, bool], set[tuple[str, str, str]]] = {}
+        #: tried, and one that the record's end cut off: what may have been told after it.
+        self._told: dict[tuple[int, bool, bool], set[tuple[str, str, str]]] = {}
 
     @cached_property
     def _positions(self) -> dict[int, int]:
@@ -67,8 +67,9 @@ class LoneEvents:
             for number in range(len(self._syncs), -1, -1)
             if self._begun(number, row) and self._can_have_read(number, row)
         ]
+        ended = row.recv_ns >= self._search.facts.run_context.end_ns - CUT_OFF_NS
         return (
-            any(wanted & self._after(number) for number in numbers)
+            any(wanted & self._after(number, ended=ended) for number in numbers)
             or any(wanted & self._after(number, in_a_row=True) for number in numbers[:_ROWS_AFTER])
             or bool(wanted & self._of_a_second_deletion(row, numbers))
             or bool(wanted & self._on_older_pods(row))
@@ -152,11 +153,13 @@ class LoneEvents:
                 return number
         return len(self._syncs)
 
-    def _after(self, number: int, *, in_a_row: bool = False) -> set[tuple[str, str, str]]:
-        found = self._told.get((number, in_a_row))
+    def _after(
+        self, number: int, *, in_a_row: bool = False, ended: bool = False
+    ) -> set[tuple[str, str, str]]:
+        found = self._told.get((number, in_a_row, ended))
         if found is None:
             before, following = self._around(number)
-            found = self._told[number, in_a_row] = set()
+            found = self._told[number, in_a_row, ended] = set()
             served = []
             if before is not None:  # what is gone by the next one may still be there
                 served.append((before.writes[-1].recv_ns, before.writes[-1].rv + 1))
@@ -165,7 +168,7 @@ class LoneEvents:
             if ending_rv is not None:  # until then creations were answered otherwise
                 served.append((facts.run_context.end_ns, ending_rv - 1))
             for silent in self._search.silent_between(
-                before, following, served=served, in_a_row=in_a_row, cut_off=True
+                before, following, served=served, in_a_row=in_a_row, cut_off=True, ended=ended
             ):
                 found |= _told_by(silent)
                 if silent.refused:

@@ -498,13 +498,14 @@ class CutSearch(Attempts):
         served: Sequence[tuple[int, int]] = (),
         in_a_row: bool = False,
         cut_off: bool = False,
+        ended: bool = False,
     ) -> Iterator[SilentSync]:
         """Syncs without a write that there may have been between two that are explained.
 
         None stands for the beginning of the key, and for the end of the record. Also those that met
         the server as it was at the times and revisions that are `served`; `in_a_row` also those
         that follow another one, which changed the memory; `cut_off` also those in whose midst the
-        process died, or the record ended, before a status that was not written.
+        process died, and `ended` the record did, before a status that was not written.
         """
         history = self.history
         jobs, seen = history.jobs, len(history.pods)
@@ -526,8 +527,8 @@ class CutSearch(Attempts):
                 for restart in self.facts.run_context.restarts
                 if since_ns <= restart.until_ns and restart.from_ns <= at_ns
             ]
-            if sync is None:
-                moments.append((at_ns, assume._replace(cuts_off=True)))
+        if ended and sync is None:
+            moments.append((at_ns, assume._replace(cuts_off=True)))
         ahead = [state, *self._begun_anew(state, before, at_ns)]
         met = {start.memory.identity for start in ahead}
         while ahead:
