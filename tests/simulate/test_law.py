@@ -149,6 +149,7 @@ MENDED = {
     (180236, "v1.34.4"): "deletions by a sync on an old Job that had spent its Events",
     (170020, "v1.21.14"): "an Event of a sync that the end of the record cut off",
     (170310, "v1.11.10"): "an Event before the Job was there that its sync's status fits as well",
+    (182166, "v1.32.2"): "pods that the garbage collector deleted just before a sync asked for it",
 }
 
 

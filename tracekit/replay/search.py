@@ -139,8 +139,10 @@ class KeyWalker(Backtracking[State, Entry]):
 
     def options(self, state: State, effort: int) -> Iterator[Entry]:
         """The explanations of the next write, then what else it may be."""
-        yield from self._whole_first(state, self.search.explanations(state, Effort(effort)))
         write = self.history.writes[state.index]
+        if self._collected(write):
+            yield WriteApart(Apart.FOREIGN, write)
+        yield from self._whole_first(state, self.search.explanations(state, Effort(effort)))
         if self.facts.may_be_foreign(write) and not self.facts.owned_up(write):
             if effort == Effort.CUTS and self._events_spent(state):
                 # That no Event names it says nothing: it may be of a sync on an older Job.
@@ -151,6 +153,11 @@ class KeyWalker(Backtracking[State, Entry]):
             yield self._unseen(write)
         elif write.index in self._loose:
             yield self._loose[write.index]
+
+    def _collected(self, write: Write) -> bool:
+        """Whether a pod is deleted whoever else may do so, and the controller's Event is later."""
+        is_deletion = write.kind is WriteKind.POD_DELETE
+        return is_deletion and self.facts.deleted_again(write) and self.facts.collected(write)
 
     def _whole_first(self, state: State, found: Iterator[Explanation]) -> Iterator[Explanation]:
         """Where no Event could tell of deletions, first the syncs that leave none to others."""
