@@ -15,7 +15,11 @@ from tests.support.random_worlds import (
     with_slow_answers,
 )
 from tracekit.cli.main import main
+from tracekit.diff.judge import judge_key
+from tracekit.eras.job import JobRules
 from tracekit.judging.judged import Judge, resolve_era
+from tracekit.replay.feed import COLUMNS, histories
+from tracekit.replay.history import Actor, WriteKind
 from tracekit.simulate.draws import SeededDraws
 from tracekit.simulate.run import Run, simulate
 from tracekit.trace.format.model import TraceHeader
@@ -23,6 +27,7 @@ from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.writing.writer import TraceWriter
 from tracekit.verdict import Judgement
 
+JOB_CONTROLLER = Actor("system:serviceaccount:kube-system:job-controller", "")
 #: `python -m bench law` takes thousands.
 WORLDS = 40
 
@@ -142,10 +147,7 @@ MENDED = {
     (160188, "v1.27.16"): "a creation refused in a sync whose status was never seen",
     (160929, "v1.20.15"): "what is owed waits for retries of failed syncs that left no write",
     (161573, "v1.31.14"): "an Event of the second after a user's deletion, told of another DELETE",
-    (
-        180079,
-        "v1.28.15",
-    ): "an Event of a sync on an old Job, which created a pod and met a conflict",
+    (180079, "v1.28.15"): "an Event of a sync on an old Job that met a conflict after a creation",
     (180236, "v1.34.4"): "deletions by a sync on an old Job that had spent its Events",
     (170020, "v1.21.14"): "an Event of a sync that the end of the record cut off",
     (170310, "v1.11.10"): "an Event before the Job was there that its sync's status fits as well",
@@ -189,6 +191,24 @@ def test_the_orphan_worker_takes_one_finalizer_after_the_other(tmp_path: Path) -
     """
     made = with_late_kubelets(with_slow_answers(random_world(61132, "v1.31.0")))
     assert not [j for j in judged(made, tmp_path / "t") if j.divergent]
+
+
+@pytest.mark.parametrize(("actor", "verdict"), [(None, "foreign"), (JOB_CONTROLLER, "match")])
+def test_whom_a_log_names_has_deleted_a_pod_of_a_job_that_is_gone(
+    tmp_path: Path, actor: Actor | None, verdict: str
+) -> None:
+    """Where nobody is named it is the garbage collector, if the controller's Event came later."""
+    made = random_world(182166, "v1.32.2")
+    reader = TraceReader(written(made, tmp_path / "t", made.flags.written))
+    judge = Judge(reader, resolve_era(reader, None, None))
+    rows = reader.groups(COLUMNS, namespace="bank", job="job-1")
+    [history] = histories(rows, [("bank", "job-1")])
+    write = next(write for write in history.writes if write.kind is WriteKind.POD_DELETE)
+    assert write.pod is not None
+    write.pod.actor = actor
+    found = judge_key(history, JobRules.of(judge.era), judge.run_context).judgements
+    judgement = next(j for j in found if j.resource_version == str(write.rv))
+    assert judgement.verdict.value == verdict, judgement.why
 
 
 def test_a_slow_client_is_known_by_its_flags(tmp_path: Path) -> None:

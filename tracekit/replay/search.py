@@ -155,9 +155,13 @@ class KeyWalker(Backtracking[State, Entry]):
             yield self._loose[write.index]
 
     def _collected(self, write: Write) -> bool:
-        """Whether a pod is deleted whoever else may do so, and the controller's Event is later."""
-        is_deletion = write.kind is WriteKind.POD_DELETE
-        return is_deletion and self.facts.deleted_again(write) and self.facts.collected(write)
+        """Whether a pod is deleted whoever else may do so, and the controller's Event is later.
+
+        Where an audit log names who deleted it there is nothing to guess.
+        """
+        if write.kind is not WriteKind.POD_DELETE or write.actor is not None:
+            return False
+        return self.facts.deleted_again(write) and self.facts.collected(write)
 
     def _whole_first(self, state: State, found: Iterator[Explanation]) -> Iterator[Explanation]:
         """Where no Event could tell of deletions, first the syncs that leave none to others."""
