@@ -140,8 +140,10 @@ class LoneEvents:
         by_ns = row.recv_ns + EVENT_SLACK_NS
         for sync in reversed(self._syncs):
             assert sync.job is not None  # noqa: S101 - those without one are left out
+            if sync.writes[0].recv_ns > by_ns:
+                continue
             last = sync.job.position if row.count > 1 else min(named + 1, sync.job.position)
-            for position in range(named, last) if sync.writes[0].recv_ns <= by_ns else ():
+            for position in range(named, last):
                 for first in self._search.broken_off(sync, position):
                     yield {_identity(event) for event, at_ns in told_by(first) if at_ns <= by_ns}
 

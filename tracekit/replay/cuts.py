@@ -123,6 +123,13 @@ class CacheCuts:
             floor = max(floor, newest - deepest)
         yield from self.cuts_at(state, job, range(newest, floor - 1, -1))
 
+    def cuts_back(
+        self, state: State, job: Revision[JobView], newest: int, deepest: int
+    ) -> Iterator[Cut]:
+        """Those at one position and so many before it that the next sync may have seen."""
+        oldest = max(state.pod_floor, newest - deepest)
+        return self.cuts_at(state, job, range(newest, oldest - 1, -1))
+
     def cuts_at(
         self, state: State, job: Revision[JobView], positions: Sequence[int]
     ) -> Iterator[Cut]:

@@ -29,6 +29,8 @@ from tracekit.replay.search_state import Explanation, SilentSync, State
 SILENT_ROW = 4
 SILENT_MEMORIES = 12
 SILENT_POSITIONS = 16
+#: So many explanations of what a sync left to the next are looked at.
+LIKELIER = 16
 #: Among so many writes a sync's later calls are looked for as refused, and done by the next.
 REFUSED_AMONG = 8
 #: So many pod revisions back is a sync looked for that left nothing but an Event or a timer.
@@ -294,8 +296,7 @@ class CutSearch(Attempts):
         state = began.state
         if after is not None:
             state = replace(after.state, index=state.index, done=state.done)
-        oldest = max(state.pod_floor, newest - SILENT_POSITIONS)
-        for cut in self.cuts_at(state, sync.job, range(newest, oldest - 1, -1)):
+        for cut in self.cuts_back(state, sync.job, newest, SILENT_POSITIONS):
             found = self._the_same(sync, state, cut, began.assume)
             if found is not None:
                 yield found
@@ -308,9 +309,8 @@ class CutSearch(Attempts):
         state = began.state
         if position < max(state.job_floor, self._own_write_floor(state, Effort.HANDLERS)):
             return
-        oldest = max(state.pod_floor, sync.pod_cut - SILENT_POSITIONS)
         with suppress(Exhausted):
-            for cut in self.cuts_at(state, job, range(sync.pod_cut, oldest - 1, -1)):
+            for cut in self.cuts_back(state, job, sync.pod_cut, SILENT_POSITIONS):
                 first = self.at_its_time(state, cut, began.assume)
                 made = 0 if first is None else len(first.writes)
                 if first is None or made >= len(sync.writes):
@@ -323,7 +323,7 @@ class CutSearch(Attempts):
     def _may_follow(self, state: State, writes: tuple[Write, ...]) -> bool:
         """Whether one of the likelier syncs after this state makes just these writes."""
         state = replace(state, index=writes[0].index)
-        likelier = islice(self.explanations(state, Effort.HANDLERS), SILENT_POSITIONS)
+        likelier = islice(self.explanations(state, Effort.HANDLERS), LIKELIER)
         return any(found.writes == writes for found in likelier)
 
     def _the_same(

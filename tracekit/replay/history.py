@@ -408,15 +408,5 @@ def write_of(
     revision = pod or job or cron_job
     assert revision is not None  # noqa: S101 - one of them is always given
     hidden = revision.synthesized or (revision.type == "LIST" and revision.previous is not None)
-    return Write(
-        kind,
-        revision.rv,
-        revision.recv_ns,
-        revision.called_ns,
-        uid,
-        pod,
-        job,
-        cron_job,
-        0,
-        hidden,
-    )
+    rv, recv_ns, called_ns = revision.rv, revision.recv_ns, revision.called_ns
+    return Write(kind, rv, recv_ns, called_ns, uid, pod, job, cron_job, hidden=hidden)

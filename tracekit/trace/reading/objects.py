@@ -6,11 +6,12 @@ replay of nothing finds no divergence.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from tracekit.errors import UsageError
@@ -154,31 +155,30 @@ def objects_of(reader: TraceReader) -> Objects:
     pods: dict[tuple[str, str, str], None] = {}
     names_cronjobs = False
     columns = ("stream", "namespace", "name", "job", "owner_kind", "involved_kind")
-    for stream, space, name, job, *kinds in _distinct(reader, columns, _STREAMS):
-        namespace = space or ""
-        names_cronjobs = names_cronjobs or "CronJob" in kinds
-        if job:
-            jobs[namespace, job] = None
-            if stream == "pods" and name:
-                pods[namespace, name, job] = None
-        if stream == "cronjobs" and name:
-            cronjobs[namespace, name] = None
+    for table in reader.batches(columns, streams=_STREAMS):
+        # Of pods and CronJobs alone the names matter: each Event has one of its own.
+        named = (pc.equal(table["stream"], stream) for stream in ("cronjobs", "pods"))
+        names = pc.if_else(pc.or_(*named), table["name"], None)
+        rows = table.set_column(columns.index("name"), "name", names)
+        for stream, space, name, job, *kinds in _distinct(rows):
+            namespace = space or ""
+            names_cronjobs = names_cronjobs or "CronJob" in kinds
+            if job:
+                jobs[namespace, job] = None
+                if stream == "pods" and name:
+                    pods[namespace, name, job] = None
+            if stream == "cronjobs" and name:
+                cronjobs[namespace, name] = None
     if names_cronjobs:  # a compact trace has the names in the objects' texts alone
-        for space, name in _distinct(reader, ("namespace", "cronjob"), ("events", "jobs")):
-            if name:
-                cronjobs[space or "", name] = None
+        for table in reader.batches(("namespace", "cronjob"), streams=("events", "jobs")):
+            for space, name in _distinct(table):
+                if name:
+                    cronjobs[space or "", name] = None
     return Objects(tuple(sorted(jobs)), tuple(sorted(cronjobs)), tuple(sorted(pods)))
 
 
-def _distinct(
-    reader: TraceReader, columns: tuple[str, ...], streams: Sequence[str]
-) -> Iterator[tuple[Any, ...]]:
-    """The values of some columns that rows have together; names of pods and CronJobs alone."""
-    for table in reader.batches(tuple(dict.fromkeys(("stream", *columns))), streams=streams):
-        rows = table
-        if "name" in columns:  # each Event has one of its own
-            named = (pc.equal(table["stream"], stream) for stream in ("cronjobs", "pods"))
-            names = pc.if_else(pc.or_(*named), table["name"], None)
-            rows = table.set_column(table.schema.get_field_index("name"), "name", names)
-        rows = rows.select(list(columns)).group_by(list(columns)).aggregate([])
-        yield from zip(*(rows[column].to_pylist() for column in columns), strict=True)
+def _distinct(table: pa.Table) -> Iterator[tuple[Any, ...]]:
+    """The rows of a table, each once."""
+    columns = table.schema.names
+    rows = table.group_by(columns).aggregate([])
+    yield from zip(*(rows[column].to_pylist() for column in columns), strict=True)
