@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tracekit.errors import UsageError
 from tracekit.kube.timestamps import NS_PER_S, format_rfc3339, parse_rfc3339
@@ -55,8 +56,7 @@ def moment_ns(text: str | int, end_ns: int) -> int:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class TimeRange:
+class TimeRange(Struct, frozen=True):
     """From when to when something is asked for, both ends with it, in ns; None: no such end."""
 
     from_ns: int | None = None

@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
 from tracekit.diff.registry import Controller, Scope
 from tracekit.diff.sweep import Sweep
 from tracekit.kube.timestamps import NS_PER_S
@@ -28,8 +30,7 @@ PERIOD_NS = 20 * NS_PER_S
 PASS_NS = 5 * NS_PER_S
 
 
-@dataclass(frozen=True, slots=True)
-class EndedPod:
+class EndedPod(Struct, frozen=True):
     """A pod that ended, and what became of it."""
 
     job: ObjectRef
@@ -41,8 +42,7 @@ class EndedPod:
     by_collector: bool
 
 
-@dataclass(frozen=True, slots=True)
-class PodGcTold:
+class PodGcTold(Struct, frozen=True):
     """What a part of a trace told."""
 
     pods: list[EndedPod]

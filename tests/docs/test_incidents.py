@@ -6,10 +6,10 @@ import json
 import re
 import shutil
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from tests.docs.console import Console, examples, is_shown
 from tests.support.traces import CONTROLLERS, ROOT, TRACES, audited_writes

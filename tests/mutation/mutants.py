@@ -7,7 +7,9 @@ it leaves the rules of both controllers as they are: in most versions most rows 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
+
+from msgspec.structs import fields, replace
 
 from tracekit.eras.behaviors import Behavior
 from tracekit.eras.constants import CHANGES, Constants
@@ -38,7 +40,7 @@ def rows() -> list[str]:
 
 def _changed_constants() -> list[str]:
     changed = {name for _, values, _ in CHANGES for name in values}
-    return [field.name for field in fields(Constants) if field.name in changed]
+    return [name for name in Constants.__struct_fields__ if name in changed]
 
 
 def mutants(era: Era, row: str) -> Iterator[Mutant]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.support.traces import ALL, TRACES, about, import_log, json_lines
 from tracekit.eras.version import KubeVersion

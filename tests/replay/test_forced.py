@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace as with_fields
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from msgspec.structs import replace
 
 from tests.support.traces import TRACES, import_log
 from tracekit.cli.main import cli
@@ -104,7 +104,7 @@ def test_only_what_syncs_wrote_is_forced_or_not(tmp_path: Path) -> None:
     context = run_context_of(reader).watching("jobs", "pods")
     for judged in judge_groups(reader.groups(COLUMNS), rules, context):
         told: KeyJudgement = with_forced(judged, rules, context)
-        assert with_fields(told, judgements=judged.judgements) == judged
+        assert replace(told, judgements=judged.judgements) == judged
         for judgement in told.judgements:
             by_a_sync = any(
                 place_of(write) == (judgement.resource_version, judgement.action, judgement.subject)

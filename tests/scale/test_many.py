@@ -6,11 +6,11 @@ import os
 import shutil
 import signal
 import threading
-from dataclasses import replace
 from pathlib import Path
 
 import orjson
 import pytest
+from msgspec.structs import replace
 
 from tests.scale.conftest import HOURS
 from tests.scale.crews import scheduler

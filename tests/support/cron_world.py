@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
 
 from tracekit.controllers.actions import Outcome
 from tracekit.controllers.cronjob.actions import (

@@ -7,10 +7,13 @@ of the controller manager, slow caches and tight throttles.
 
 from __future__ import annotations
 
+import dataclasses
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
+
+from msgspec.structs import replace
 
 from tracekit.cluster.api_server import Refusal
 from tracekit.cluster.pod_life import PodLife, Slot
@@ -145,12 +148,12 @@ def random_world(seed: int, version: str | None = None) -> RandomWorld:
 
 def with_slow_answers(made: RandomWorld) -> RandomWorld:
     """The same world, in which the answer to a request takes as long as its news."""
-    return replace(made, timing=replace(made.timing, answer=made.timing.watch_lag))
+    return dataclasses.replace(made, timing=replace(made.timing, answer=made.timing.watch_lag))
 
 
 def with_late_kubelets(made: RandomWorld) -> RandomWorld:
     """The same world, in which kubelets learn of a deletion as late as informers do."""
-    return replace(made, timing=replace(made.timing, late_kubelets=True))
+    return dataclasses.replace(made, timing=replace(made.timing, late_kubelets=True))
 
 
 class _Made:

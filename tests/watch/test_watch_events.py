@@ -6,13 +6,13 @@ import random
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 from click.testing import CliRunner
+from msgspec.structs import replace
 
 from tests.lies import plant
 from tests.lies.record import Edit, Record, Row

@@ -46,6 +46,4 @@ def connection_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def take_connection(values: dict[str, Any]) -> ConnectOptions:
     """What those options say, taken out of all that a command was given."""
-    return ConnectOptions(
-        **{name: values.pop(name) for name in ConnectOptions.__dataclass_fields__}
-    )
+    return ConnectOptions(**{name: values.pop(name) for name in ConnectOptions.__struct_fields__})

@@ -7,6 +7,7 @@ the program: where tracekit is imported as a library, imports are as everybody's
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -97,6 +98,20 @@ class Finder:
 
 
 FINDER = Finder()
+
+
+@contextmanager
+def of_a_verb() -> Iterator[None]:
+    """Import what a verb needs; it lives as long as the program: no cycle is looked for in it."""
+    collecting = FINDER in sys.meta_path and gc.isenabled()
+    if collecting:
+        gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.freeze()
+            gc.enable()
 
 
 def take_effect() -> None:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Protocol
 
 import orjson
+from msgspec import Struct
 
 from tracekit.cli.crew import crew_of, parts_of
 from tracekit.cli.damage import note_damage
@@ -56,8 +56,7 @@ class Question(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Answering:
+class Answering(Struct, frozen=True):
     """The work on traces."""
 
     question: Question

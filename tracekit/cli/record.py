@@ -7,12 +7,13 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import click
+from msgspec import Struct
+from msgspec.structs import replace
 from rich.console import Console
 
 from tracekit.cli.connecting import connection_options, take_connection
@@ -47,8 +48,7 @@ _DEAD_STREAM = 1
 _STREAMING_LISTS_MINOR = 34
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Options:
+class _Options(Struct, frozen=True, kw_only=True):
     """The command line, parsed."""
 
     output: Path

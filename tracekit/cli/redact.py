@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 import orjson
+from msgspec.structs import replace
 
 from tracekit.cli.completion import complete_trace
 from tracekit.cli.units import HERE_AS_PATH

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import click
+from msgspec import Struct
 
 from tracekit.cli.baselines import baseline_option, read_baseline, tell_unused
 from tracekit.cli.completion import complete_controllers, complete_key, complete_trace
@@ -96,8 +96,7 @@ def replay(traces: tuple[str, ...], **values: Any) -> int:
     return _one(found[0], options) if len(found) == 1 else _many(found, options)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Options:
+class _Options(Struct, frozen=True, kw_only=True):
     """The command line, parsed."""
 
     diff: bool

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal, TextIO
 
 import pyarrow as pa
+from msgspec import Struct
 
 from tracekit.cli.many import Document, without
 from tracekit.eras.asked import AskedRules
@@ -23,8 +23,7 @@ from tracekit.trace.stores.namespaces import lacks_namespace
 OUTPUTS: Final = ("table", "json", "jsonl")
 
 
-@dataclass(frozen=True, slots=True)
-class ReplayQuestion:
+class ReplayQuestion(Struct, frozen=True):
     """What is asked about each trace."""
 
     run: ClassVar[str] = "replay"

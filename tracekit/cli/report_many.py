@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
+
+from msgspec import Struct
 
 from tracekit.cli.many import Document, without
 from tracekit.eras.asked import AskedRules
@@ -18,8 +19,7 @@ from tracekit.trace.stores.namespaces import lacks_namespace
 from tracekit.trace.stores.place import is_url
 
 
-@dataclass(frozen=True, slots=True)
-class ReportQuestion:
+class ReportQuestion(Struct, frozen=True):
     """What is to be on each page, and by which rules."""
 
     run: ClassVar[str] = "report"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from msgspec import Struct
 
 from tracekit.cli.many import Document, ask_crew
 from tracekit.eras.asked import AskedRules
@@ -21,8 +21,7 @@ from tracekit.trace.format.limits import are_lifted
 from tracekit.trace.reading.reader import TraceReader
 
 
-@dataclass(frozen=True, slots=True)
-class VerdictsQuestion:
+class VerdictsQuestion(Struct, frozen=True):
     """By which rules the traces are judged."""
 
     run: ClassVar[str] = "verdicts"
@@ -43,8 +42,7 @@ class VerdictsQuestion:
         return {"problems": reader.problems, "warnings": list(era.warnings), "table": table}
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedByCrew:
+class JudgedByCrew(Struct, frozen=True):
     """Those whom the command line names."""
 
     processes: int | None

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import click
 from click.shell_completion import CompletionItem
 
+from tracekit.cli import imports
 from tracekit.suggest import closest
 
 _QUOTED = re.compile(r"^'(?P<value>.*)' is not one of ", re.DOTALL)
@@ -71,7 +72,8 @@ class LazyGroup(VerbGroup):
         if self._listing:
             return click.Command(cmd_name, help=verb.about)
         module_name, attribute = verb.place.split(":")
-        command: click.Command = getattr(importlib.import_module(module_name), attribute)
+        with imports.of_a_verb():
+            command: click.Command = getattr(importlib.import_module(module_name), attribute)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -7,10 +7,10 @@ what differs between them.
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict, fields
 from typing import Any
 
 import click
+from msgspec.structs import asdict
 
 from tracekit.cli.completion import complete_gates, complete_version
 from tracekit.cli.trace_options import output_option, parse_feature_gates, tell_warnings
@@ -98,11 +98,11 @@ def _era_rows(era: Era) -> list[dict[str, Any]]:
     rows += [
         {
             "kind": "constant",
-            "name": field.name,
-            "value": versions_table.format_value(field.name, getattr(era.constants, field.name)),
+            "name": name,
+            "value": versions_table.format_value(name, getattr(era.constants, name)),
             "about": "",
         }
-        for field in fields(Constants)
+        for name in Constants.__struct_fields__
     ]
     return rows
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from msgspec.structs import replace
 
 from tracekit.cli.completion import complete_gates, complete_key, complete_trace, complete_version
 from tracekit.cli.crew import many_options

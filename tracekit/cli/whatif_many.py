@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Final, TextIO
 
 import pyarrow as pa
+from msgspec import Struct
 
 from tracekit.cli.many import Document, without
 from tracekit.eras.era import Era
@@ -27,8 +27,7 @@ from tracekit.whatif.cron_changes import parse_cron_settings
 OUTPUTS: Final = ("table", "json", "jsonl")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WhatIfQuestion:
+class WhatIfQuestion(Struct, frozen=True, kw_only=True):
     """The other rules, and whose Jobs they are asked about."""
 
     run: ClassVar[str] = "whatif"

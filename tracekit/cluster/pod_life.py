@@ -7,8 +7,9 @@ workload file or by a record. Times are nanoseconds from the step before.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
+
+from msgspec import Struct, field
 
 from tracekit.kube.timestamps import NS_PER_S
 
@@ -27,8 +28,7 @@ class Slot(NamedTuple):
     attempt: int  # among the pods of that index, from 0; the ordinal where there is none
 
 
-@dataclass(frozen=True, slots=True)
-class PodLife:
+class PodLife(Struct, frozen=True):
     """The course of one pod."""
 
     bind_ns: int | None = 50 * _NS_PER_MS  # None: it is never scheduled

@@ -8,11 +8,11 @@ intent to a model of the API server; trace validation compares it with what was 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Protocol
 
 import msgspec
+from msgspec import Struct
 
 from tracekit.kube.views import JobStatus, JobView, PodView
 
@@ -40,45 +40,39 @@ class CreatePod(msgspec.Struct, frozen=True):
     completion_index: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class DeletePod:
+class DeletePod(Struct, frozen=True):
     """DELETE of a pod."""
 
     pod: PodView
 
 
-@dataclass(frozen=True, slots=True)
-class RemoveFinalizer:
+class RemoveFinalizer(Struct, frozen=True):
     """PATCH that takes the tracking finalizer off a pod."""
 
     pod: PodView
 
 
-@dataclass(frozen=True, slots=True)
-class AdoptPod:
+class AdoptPod(Struct, frozen=True):
     """PATCH that makes the Job a pod's controller (and adds the finalizer, where tracked)."""
 
     pod: PodView
     add_finalizer: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ReleasePod:
+class ReleasePod(Struct, frozen=True):
     """PATCH that takes the Job's owner reference (and the finalizer) off a pod."""
 
     pod: PodView
 
 
-@dataclass(frozen=True, slots=True)
-class UpdateStatus:
+class UpdateStatus(Struct, frozen=True):
     """PUT of the whole status, based on the revision `base_rv`."""
 
     base_rv: int
     status: JobStatus
 
 
-@dataclass(frozen=True, slots=True)
-class RecordEvent:
+class RecordEvent(Struct, frozen=True):
     """A Kubernetes Event on the controller's object; `base_rv` is the revision it refers to."""
 
     base_rv: int

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
+
+from msgspec import Struct
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -20,16 +21,14 @@ class Work(Protocol[T_contra, R_co]):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Done(Generic[T, R]):
+class Done(Struct, Generic[T, R], frozen=True):
     """A piece that was done."""
 
     task: T
     result: R
 
 
-@dataclass(frozen=True, slots=True)
-class Lost(Generic[T]):
+class Lost(Struct, Generic[T], frozen=True):
     """A piece that cannot be divided, and that killed each worker which was given it."""
 
     task: T

@@ -14,9 +14,10 @@ Upstream: github.com/robfig/cron parser.go, v1.1.0 and v3.0.1.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
+
+from msgspec import Struct
 
 from tracekit.cron.gotext import GoSyntaxError, atoi, fields, parse_duration_ns, trim_space
 from tracekit.cron.schedule import EverySchedule, Schedule, SpecSchedule
@@ -43,8 +44,7 @@ class Generation(Enum):
     GEN3 = "robfig/cron v3.0.1"
 
 
-@dataclass(frozen=True, slots=True)
-class _Rules:
+class _Rules(Struct, frozen=True):
     """What one generation does differently from the other."""
 
     zone_prefix: bool
@@ -63,8 +63,7 @@ GENERATIONS: dict[Generation, _Rules] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Bounds:
+class _Bounds(Struct, frozen=True):
     """The values that a field may hold, and their names."""
 
     low: int

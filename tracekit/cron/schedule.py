@@ -10,9 +10,10 @@ Upstream: github.com/robfig/cron spec.go and constantdelay.go, v1.1.0 and v3.0.1
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
+
+from msgspec import Struct
 
 from tracekit.cron.zones import UTC, Zone
 from tracekit.kube.timestamps import NS_PER_S
@@ -36,8 +37,7 @@ class Schedule(Protocol):
         """The first activation after `at_ns`; None where the library gives Go's zero time."""
 
 
-@dataclass(frozen=True, slots=True)
-class EverySchedule:
+class EverySchedule(Struct, frozen=True):
     """`@every D`: a fixed delay after whatever instant is asked about."""
 
     delay_s: int  # at least 1
@@ -48,8 +48,7 @@ class EverySchedule:
         return (at_ns // NS_PER_S + self.delay_s) * NS_PER_S
 
 
-@dataclass(frozen=True, slots=True)
-class SpecSchedule:
+class SpecSchedule(Struct, frozen=True):
     """Five bit sets (bit n = value n is wanted) and whether a day field began with a star.
 
     `zone` is that of a `TZ=` prefix; None means the zone of the instant asked about.

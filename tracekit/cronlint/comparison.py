@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import partial
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tracekit.cron import (
     UTC,
@@ -49,8 +51,7 @@ _MONTHS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """Both readings of a text; no classes where the readers agree or both refuse."""
 
     kubernetes: Reading
@@ -63,8 +64,7 @@ class Comparison:
         return not self.classes
 
 
-@dataclass(frozen=True, slots=True)
-class _Case:
+class _Case(Struct, frozen=True):
     """A schedule of Kubernetes and the question to croniter that should mean the same."""
 
     schedule: SpecSchedule

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import UTC as DATETIME_UTC
 from datetime import datetime, timedelta
 
 from croniter import CroniterBadDateError, croniter
+from msgspec import Struct
 
 from tracekit.cron import UTC, Zone
 from tracekit.kube.timestamps import NS_PER_S
@@ -18,16 +18,14 @@ _TOO_BIG = re.compile(r"\d{5}")
 _CHARACTERS_MAX = 500
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(Struct, frozen=True):
     """What a reader answers: the first activations, or its own words of refusal."""
 
     next_ns: tuple[int, ...] = ()
     refused: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Struct, frozen=True):
     """What croniter is asked; `day_or` False: a day must fit day of month and day of week."""
 
     text: str

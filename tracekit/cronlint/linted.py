@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from tracekit.cron import CronSpecError, Generation, UnknownZoneError, Zone, load_zone, parse
 from tracekit.cronlint.classes import CLASSES
@@ -40,8 +41,7 @@ GROUP BY c.trace, c.cronjob_uid, c.namespace, c.cronjob ORDER BY ALL
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """What the command line says, for every schedule alike."""
 
     version: KubeVersion
@@ -50,8 +50,7 @@ class Asked:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class Linted:
+class Linted(Struct, frozen=True):
     """What is said about one schedule."""
 
     entry: Entry

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import yaml
+from msgspec import Struct
 
 from tracekit.errors import UsageError
 
@@ -19,8 +19,7 @@ _ZONES = ("CRON_TZ", "TZ")
 _FIELDS = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """One schedule and what belongs to it; `where` is a line or a CronJob, "" on a command line."""
 
     where: str

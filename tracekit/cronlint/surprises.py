@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from itertools import pairwise
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tracekit.cron import UTC, EverySchedule, Schedule, SpecSchedule, Zone
 from tracekit.cron.gotime import rfc3339
@@ -27,8 +29,7 @@ _POLICIES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Surprise:
+class Surprise(Struct, frozen=True):
     """Something that will happen, by its class, and the sentence that tells it."""
 
     name: str

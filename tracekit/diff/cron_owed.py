@@ -15,6 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
 from tracekit.controllers.cronjob.actions import (
     CreateJob,
     DeleteJob,
@@ -58,8 +60,7 @@ class Wanted:
         return subject_of(self.intent)
 
 
-@dataclass(frozen=True, slots=True)
-class Rest:
+class Rest(Struct, frozen=True):
     """A stretch of time in which nothing that matters changed."""
 
     from_ns: int

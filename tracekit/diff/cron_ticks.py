@@ -14,8 +14,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final, NamedTuple
+
+from msgspec import Struct, field
 
 from tracekit.eras.cronjob import Controller, Exists
 from tracekit.kube.cronjob_views import CronJobView
@@ -61,8 +62,7 @@ class _Fate(NamedTuple):
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Rule:
+class _Rule(Struct, frozen=True):
     """What a CronJob's spec said from one revision on."""
 
     from_ns: int
@@ -73,8 +73,7 @@ class _Rule:
     deadline_ns: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class StartedJob:
+class StartedJob(Struct, frozen=True):
     """One Job of a CronJob, and the tick that its annotation or its name tells."""
 
     name: str
@@ -111,8 +110,7 @@ class StartedJob:
         return self.created_ns <= at_ns < min(ends, default=1 << 62)
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
+class Surroundings(Struct, frozen=True):
     """What else decides about ticks; spans are (from, until) in ns."""
 
     end_ns: int  # of the record

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from tracekit.compare.fields import FieldDifference
@@ -66,8 +67,7 @@ _MANUAL = "cronjob.kubernetes.io/instantiate"
 _CALLS_PER_PASS = 4
 
 
-@dataclass(frozen=True, slots=True)
-class CronJobsTold:
+class CronJobsTold(Struct, frozen=True):
     """What some CronJobs have told, as it is sent from one process to another."""
 
     judgements: list[Judgement]

@@ -5,8 +5,6 @@ It takes about a third as long as to judge the key, so it is done where one Job 
 
 from __future__ import annotations
 
-import dataclasses
-
 from msgspec.structs import replace
 
 from tracekit.diff.job_verdicts import place_of
@@ -32,4 +30,4 @@ def with_forced(judged: KeyJudgement, rules: JobRules, run_context: RunContext) 
         replace(j, forced=known.get((j.resource_version, j.action, j.subject)))
         for j in judged.judgements
     )
-    return dataclasses.replace(judged, judgements=judgements)
+    return replace(judged, judgements=judgements)

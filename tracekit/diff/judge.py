@@ -7,8 +7,8 @@ Upstream rules decide what must happen (`tracekit.controllers`), the walk finds 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from tracekit.controllers.job.context import Note
@@ -67,8 +67,7 @@ _END_UNSEEN = "the Job had ended: only a cache that had not shown it yet leads t
 _NOBODY_TOLD = "no Event and no audit log tells who asked for it: another may have, just then"
 
 
-@dataclass(frozen=True, slots=True)
-class KeyJudgement:
+class KeyJudgement(Struct, frozen=True):
     """One key, replayed and judged."""
 
     replay: KeyReplay

@@ -17,9 +17,10 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from tracekit.diff.key_queue import FirstWrite, Hurried
 from tracekit.eras.throttle import DEFAULT_THROTTLE, Throttle
@@ -53,8 +54,7 @@ class Service(NamedTuple):
     judged: bool  # False where the record could not see what held it up
 
 
-@dataclass(frozen=True, slots=True)
-class Owed:
+class Owed(Struct, frozen=True):
     """Something still to be done: missing, if the process could have done it by the end."""
 
     certain_ns: int  # by then its key was ready, for an informer that had seen all
@@ -100,8 +100,7 @@ class Pace(NamedTuple):
 QUEUED = Pace()
 
 
-@dataclass(frozen=True, slots=True)
-class KeyTiming:
+class KeyTiming(Struct, frozen=True):
     """What one key tells of the process, and what only the process can tell of it."""
 
     services: tuple[Service, ...]
@@ -113,8 +112,7 @@ class KeyTiming:
     apart_ns: tuple[int, ...] = ()  # of the calls of the worker that makes one at a time
 
 
-@dataclass(frozen=True, slots=True)
-class ServicesTold:
+class ServicesTold(Struct, frozen=True):
     """`Services` as they are sent: numbers of 8 bytes, of 1 in `action`, `timed`, `judged`."""
 
     keys: list[str]

@@ -10,9 +10,9 @@ A key without divergences is never read twice.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import TypeVar
 
+from msgspec.structs import replace
 from msgspec.structs import replace as copied
 
 from tracekit.diff.judge import KeyJudgement, judge_key

@@ -10,8 +10,10 @@ docs/extending.md adds one as an example.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, replace
 from typing import Any, Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tracekit.cron.zones import load_zone
 from tracekit.diff.cronjob import CronJobJudge, CronJobsTold
@@ -43,7 +45,7 @@ class ControllerJudge(Protocol):
         """Take in what happened to the Jobs of one name, their pods and Events."""
 
     def told(self) -> Any:
-        """What it found in its part: a dataclass of plain data, as `Controller.told` says."""
+        """What it found in its part: a Struct of plain data, as `Controller.told` says."""
 
     def merge(self, told: Any) -> None:
         """Take in what was found in another part; parts come in any order."""
@@ -52,8 +54,7 @@ class ControllerJudge(Protocol):
         """All judgements, once everything was taken in; in any order."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(Struct, frozen=True):
     """What a judge is made for."""
 
     era: Era
@@ -63,14 +64,13 @@ class Scope:
     cron_jobs: Collection[Key] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Controller:
+class Controller(Struct, frozen=True):
     """One controller: what it is called, what it does, and who judges it."""
 
     name: str
     actions: tuple[str, ...]  # in the order of the report
     judge: Callable[[Scope], ControllerJudge]
-    told: type  # what its judges tell each other
+    told: type[Struct]  # what its judges tell each other
 
 
 def _cron_jobs(scope: Scope) -> ControllerJudge:

@@ -10,10 +10,11 @@ from __future__ import annotations
 from array import array
 from collections.abc import Collection, Iterable, Mapping
 from copy import deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from msgspec.structs import replace as copied
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tracekit.diff.key_queue import FirstWrite, Hurried
 from tracekit.diff.lateness import (
@@ -46,8 +47,7 @@ class Untimely(NamedTuple):
     doubt: str = ""  # what it may be instead, by the rules
 
 
-@dataclass(slots=True)
-class Settled:
+class Settled(Struct):
     """What the process tells of the keys."""
 
     untimely: Mapping[FirstWrite, Untimely]
@@ -109,13 +109,12 @@ class Settled:
         if found is None:
             return judgement
         if found.doubt:
-            return copied(judgement, why=f"{judgement.why}; {found.doubt}", ambiguous=True)
-        told = copied(judgement, verdict=found.verdict, why=f"{found.why}; {judgement.why}")
+            return replace(judgement, why=f"{judgement.why}; {found.doubt}", ambiguous=True)
+        told = replace(judgement, verdict=found.verdict, why=f"{found.why}; {judgement.why}")
         return told if found.lacks is None else unknowable(told, found.lacks)
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
+class Told(Struct, frozen=True):
     """What some keys have told, as it is sent from one process to another."""
 
     services: ServicesTold
@@ -256,7 +255,7 @@ class Sweep:
             proof = process.proof(owed.certain_ns, until_ns, timed=owed.timed, apart=owed.apart)
             # What one process has left undone, those before it left as well: it is told once.
             if proof is not None and left_by.setdefault(_object(owed), owed.back) == owed.back:
-                missing.append(copied(owed.judgement, why=f"{owed.judgement.why}; {proof}"))
+                missing.append(replace(owed.judgement, why=f"{owed.judgement.why}; {proof}"))
                 if owed.rest:
                     where = owed.judgement.object
                     went_on[where.namespace, where.name] = missing[-1]

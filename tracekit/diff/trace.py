@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from tracekit.diff.judge import KeyJudgement
 from tracekit.diff.lateness import KeyTiming

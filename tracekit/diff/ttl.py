@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from tracekit.controllers.actions import Outcome
@@ -127,8 +128,7 @@ class _Worker:
             self.due[-1].until_ns = self._clock.now_ns
 
 
-@dataclass(frozen=True, slots=True)
-class TtlTold:
+class TtlTold(Struct, frozen=True):
     """What some Jobs have told, as it is sent from one process to another."""
 
     judgements: list[Judgement]

@@ -6,8 +6,9 @@ dropDisabledFields, PrepareForCreate), pkg/registry/batch/cronjob/strategy.go.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from tracekit.eras.era import Era
 from tracekit.eras.gates import GATES, Gate
@@ -28,8 +29,7 @@ _GATED_FIELDS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ApiRules:
+class ApiRules(Struct, frozen=True):
     """One version's API server, as far as batch objects see it."""
 
     prefixed_labels: bool = True

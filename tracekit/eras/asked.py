@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class AskedRules:
+class AskedRules(Struct, frozen=True):
     """As a command line has them; None: what the trace says or shows."""
 
     kubernetes_version: str | None = None

@@ -7,9 +7,10 @@ request; `behavior_releases` says which releases have it. Controllers read the p
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
 from enum import Enum, auto
 from typing import Any, Final
+
+from msgspec import Struct
 
 
 class Behavior(Enum):
@@ -120,8 +121,7 @@ class Behavior(Enum):
     KEY_FORGOTTEN_WITHOUT_REQUEUE = auto()
 
 
-@dataclass(frozen=True, slots=True)
-class BehaviorFlags:
+class BehaviorFlags(Struct, frozen=True):
     """One plain boolean per behavior; same names and order as the enum."""
 
     deadline_timer_rearmed_on_job_update: bool
@@ -224,7 +224,7 @@ class BehaviorFlags:
     key_forgotten_without_requeue: bool
 
 
-_FLAG_NAMES: Final = tuple(field.name for field in fields(BehaviorFlags))
+_FLAG_NAMES: Final = BehaviorFlags.__struct_fields__
 
 
 def flags_of(behaviors: frozenset[Behavior]) -> BehaviorFlags:
@@ -232,6 +232,7 @@ def flags_of(behaviors: frozenset[Behavior]) -> BehaviorFlags:
     return BehaviorFlags(**{name: Behavior[name.upper()] in behaviors for name in _FLAG_NAMES})
 
 
-def flags_named(rules: type[Any], behaviors: BehaviorFlags) -> dict[str, Any]:
-    """The flags of a dataclass of rules that have the name of a behavior, as it is."""
-    return {f.name: getattr(behaviors, f.name) for f in fields(rules) if f.name in _FLAG_NAMES}
+def flags_named(rules: type[Struct], behaviors: BehaviorFlags) -> dict[str, Any]:
+    """The flags of a Struct of rules that have the name of a behavior, as it is."""
+    named = (name for name in rules.__struct_fields__ if name in _FLAG_NAMES)
+    return {name: getattr(behaviors, name) for name in named}

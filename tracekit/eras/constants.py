@@ -8,8 +8,10 @@ pkg/controller/cronjob/*.go, client-go's default rate limiters, component config
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tracekit.eras.version import Boundary, KubeVersion
 from tracekit.kube.timestamps import NS_PER_S
@@ -30,8 +32,7 @@ CRON_TIMER_PAD_NS: Final = 100 * NS_PER_MS
 CRON_MISSED_RUNS_MAX: Final = 100
 
 
-@dataclass(frozen=True, slots=True)
-class Constants:
+class Constants(Struct, frozen=True):
     """The numbers of one release; the defaults are those of the oldest one (1.11)."""
 
     #: Base and cap of the Job queue's per-key limiter: base * 2**failures.

@@ -8,7 +8,7 @@ new CronJobs from 1.29.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from tracekit.cron.parser import Generation
 from tracekit.cron.zones import UnknownZoneError, load_zone
@@ -23,8 +23,7 @@ class TimeZoneError(ValueError):
     """A time zone that the release would not take; the message says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class KubernetesSpec:
+class KubernetesSpec(Struct, frozen=True):
     """A CronJob's schedule as its controller hands it to the cron library."""
 
     spec: str

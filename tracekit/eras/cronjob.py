@@ -9,9 +9,10 @@ the oldest release did.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
+
+from msgspec import Struct
 
 from tracekit.cron.parser import Generation
 from tracekit.eras.api_server import ApiRules
@@ -86,8 +87,7 @@ class Paging(Enum):
     PAGES = "pages"
 
 
-@dataclass(frozen=True, slots=True)
-class CronJobEra:
+class CronJobEra(Struct, frozen=True):
     """The CronJob and TTL controllers of one version with one set of gates."""
 
     version: KubeVersion
@@ -168,8 +168,7 @@ class CronJobEra:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(Struct, frozen=True):
     """From the releases of `since` on, a text is another; a later line of the table wins."""
 
     field: str

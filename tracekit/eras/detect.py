@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from tracekit.eras.era import NEWEST, OLDEST
 from tracekit.eras.version import PATCH_MAX, KubeVersion
@@ -34,16 +35,14 @@ _DIGITS_OF_MINUTES: Final = 8
 _ENDINGS_WITHOUT_POLICY: Final = ("BackoffLimitExceeded", "DeadlineExceeded")
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
+class Fact(Struct, frozen=True):
     """A sign, and where it was seen."""
 
     sign: Sign
     where: str
 
 
-@dataclass(frozen=True, slots=True)
-class Detection:
+class Detection(Struct, frozen=True):
     """The range of versions that fits, with what led to it."""
 
     first: KubeVersion

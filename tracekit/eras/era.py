@@ -15,8 +15,9 @@ numbers stay those of the binary.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
 from typing import Final
+
+from msgspec import Struct
 
 from tracekit.eras.behavior_releases import behaviors_of
 from tracekit.eras.behaviors import Behavior, BehaviorFlags, flags_of
@@ -32,8 +33,7 @@ ALL_ALPHA: Final = "AllAlpha"
 ALL_BETA: Final = "AllBeta"
 
 
-@dataclass(frozen=True, slots=True)
-class GateFlags:
+class GateFlags(Struct, frozen=True):
     """One plain boolean per gate; same names and order as the enum."""
 
     AtomicFIFO: bool
@@ -57,8 +57,7 @@ class GateFlags:
     WorkloadWithJob: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Era:
+class Era(Struct, frozen=True):
     """One version with its gates; compare and hash it by what it decides, not by how it is said."""
 
     #: As asked for, distribution suffix included.
@@ -123,7 +122,7 @@ class Era:
         return (behavior for behavior in Behavior if behavior in self.held_behaviors)
 
 
-_GATE_NAMES: Final = tuple(field.name for field in fields(GateFlags))
+_GATE_NAMES: Final = GateFlags.__struct_fields__
 
 
 def _unported(gate: Gate) -> str:

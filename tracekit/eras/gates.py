@@ -16,9 +16,10 @@ AtomicFIFO stands in client-go's features/known_features.go.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
+
+from msgspec import Struct
 
 from tracekit.eras.version import KubeVersion
 
@@ -55,8 +56,7 @@ class Stage(Enum):
     GA = "GA"
 
 
-@dataclass(frozen=True, slots=True)
-class GateSpec:
+class GateSpec(Struct, frozen=True):
     """State of a gate from one version on."""
 
     version: KubeVersion
@@ -66,8 +66,7 @@ class GateSpec:
     locked: bool
 
 
-@dataclass(frozen=True, slots=True)
-class GateHistory:
+class GateHistory(Struct, frozen=True):
     """All states of one gate, oldest first."""
 
     specs: tuple[GateSpec, ...]

@@ -9,8 +9,9 @@ for somebody changed it within the record.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from tracekit.eras.detect import Fact
 from tracekit.eras.era import Era
@@ -48,8 +49,7 @@ SHOWS: Final[dict[Sign, tuple[Gate, bool]]] = {
 GATE_KINDS: Final = ("Job", "Pod", "CronJob")
 
 
-@dataclass(frozen=True, slots=True)
-class ShownGate:
+class ShownGate(Struct, frozen=True):
     """One gate, its setting, and what shows it."""
 
     gate: Gate

@@ -7,8 +7,9 @@ compares versions. The gates and behaviours behind it are in `gates` and `behavi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from tracekit.eras.era import Era
 from tracekit.eras.job_counting import CountingRules
@@ -22,8 +23,7 @@ from tracekit.kube.views import JOB_TRACKING_ANNOTATION, JobView
 MANAGED_BY_JOB_CONTROLLER = "kubernetes.io/job-controller"
 
 
-@dataclass(frozen=True, slots=True)
-class JobRules:
+class JobRules(Struct, frozen=True):
     """The Job controller of one version with one set of gates."""
 
     tracking_always: bool = True  # 1.26+: every Job is tracked with finalizers

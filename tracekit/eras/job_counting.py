@@ -7,14 +7,13 @@ attributes, resolved once; the meaning of most stands with the behavior of the s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from tracekit.eras.behaviors import flags_named
 from tracekit.eras.era import Era
 
 
-@dataclass(frozen=True, slots=True)
-class CountingRules:
+class CountingRules(Struct, frozen=True):
     """Defaults are those of the last version that counts, 1.26."""
 
     backoff_limit_counts_failed_pods: bool = True

@@ -6,14 +6,13 @@ Defaults are those of the newest version.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from tracekit.eras.behaviors import flags_named
 from tracekit.eras.era import Era
 
 
-@dataclass(frozen=True, slots=True)
-class HandlerRules:
+class HandlerRules(Struct, frozen=True):
     """When an event enqueues a Job, and when a pod goes to the orphan queue."""
 
     pod_failure_delays_sync: bool = False

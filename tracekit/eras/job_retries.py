@@ -7,14 +7,13 @@ newest version, where the queue only counts what went wrong.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from tracekit.eras.behaviors import flags_named
 from tracekit.eras.era import Era
 
 
-@dataclass(frozen=True, slots=True)
-class RetryRules:
+class RetryRules(Struct, frozen=True):
     """How the results of syncs become requests to the work queue."""
 
     new_failure_returns_error: bool = False

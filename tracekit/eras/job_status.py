@@ -8,13 +8,12 @@ Upstream: pkg/registry/batch/job/strategy.go:getStatusValidationOptions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from tracekit.eras.era import Era
 
 
-@dataclass(frozen=True, slots=True)
-class StatusValidation:
+class StatusValidation(Struct, frozen=True):
     """The validation of status updates; defaults are those of the newest version."""
 
     uncounted_pods: bool = True  # 1.22+: no uid twice in status.uncountedTerminatedPods

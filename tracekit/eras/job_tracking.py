@@ -7,14 +7,13 @@ attributes, resolved once; what each means stands with the behavior of the same 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from tracekit.eras.behaviors import flags_named
 from tracekit.eras.era import Era
 
 
-@dataclass(frozen=True, slots=True)
-class TrackingRules:
+class TrackingRules(Struct, frozen=True):
     """What a sync with tracking finalizers does in one version."""
 
     finalizer_removals_expected: bool = True

@@ -9,15 +9,15 @@ the recorded version's defaults are the cluster's own: the others were nobody's 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tracekit.eras.era import ALL_ALPHA, ALL_BETA
 from tracekit.eras.gates import GATE_BY_NAME, GATES, Gate
 from tracekit.eras.version import KubeVersion
 
 
-@dataclass(frozen=True, slots=True)
-class ReconciledGates:
+class ReconciledGates(Struct, frozen=True):
     """What of a trace's gates applies to a version."""
 
     #: Gate name to setting; `Era.resolve` takes all of them.

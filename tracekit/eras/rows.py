@@ -7,8 +7,10 @@ ever shipped; it answers the question which row makes a difference.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tracekit.eras.behavior_releases import SHIPPED
 from tracekit.eras.behaviors import Behavior, flags_of
@@ -29,8 +31,7 @@ class Row(NamedTuple):
         return f"{self.kind} {self.name}"
 
 
-@dataclass(frozen=True, slots=True)
-class RowText:
+class RowText(Struct, frozen=True):
     """What there is to say about a row."""
 
     about: str

@@ -5,8 +5,9 @@ Everything is read from the gate, behavior and constant tables; nothing is told 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
 from typing import Final
+
+from msgspec import Struct
 
 from tracekit.eras.behavior_releases import SHIPPED
 from tracekit.eras.behaviors import Behavior
@@ -19,8 +20,7 @@ from tracekit.eras.version import KubeVersion
 KINDS: Final = ("gate", "behavior", "constant")
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """One thing that one release changed."""
 
     #: First release with it, as in `v1.28.0`.
@@ -35,8 +35,7 @@ class Change:
     certain: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """One thing in which two eras differ."""
 
     kind: str
@@ -188,12 +187,12 @@ def differences(left: Era, right: Era) -> list[Difference]:
     found += [
         Difference(
             "constant",
-            field.name,
-            format_value(field.name, getattr(left.constants, field.name)),
-            format_value(field.name, getattr(right.constants, field.name)),
+            name,
+            format_value(name, getattr(left.constants, name)),
+            format_value(name, getattr(right.constants, name)),
             "",
         )
-        for field in fields(Constants)
-        if getattr(left.constants, field.name) != getattr(right.constants, field.name)
+        for name in Constants.__struct_fields__
+        if getattr(left.constants, name) != getattr(right.constants, name)
     ]
     return found

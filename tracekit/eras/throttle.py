@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
+
+from msgspec import Struct
 
 from tracekit.eras.constants import Constants
 from tracekit.kube.timestamps import NS_PER_S
@@ -19,8 +20,7 @@ _DEFAULTS: Final = Constants()
 _FLAGS: Final = {"kube-api-qps": "qps", "kube-api-burst": "burst"}
 
 
-@dataclass(frozen=True, slots=True)
-class Throttle:
+class Throttle(Struct, frozen=True):
     """A client's token bucket; a `qps` of 0 or less means that nothing is throttled."""
 
     qps: float = _DEFAULTS.client_qps

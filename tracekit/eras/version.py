@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from functools import total_ordering
 from typing import Final
 
+from msgspec import Struct
+
 from tracekit.errors import UnsupportedVersionError
 
 _VERSION: Final = re.compile(
@@ -83,8 +85,7 @@ def branch_key(branch: str) -> tuple[int, int]:
     return (int(major), int(minor))
 
 
-@dataclass(frozen=True, slots=True)
-class Boundary:
+class Boundary(Struct, frozen=True):
     """Which releases have something: `onward` and later minors, and backports from a patch on.
 
     `gone` is the first minor that lacks it again, for behavior that upstream withdrew.

@@ -10,9 +10,10 @@ Records of real control planes are the witnesses of these bounds; the tests run 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
+
+from msgspec import Struct
 
 
 class Sign(Enum):
@@ -90,16 +91,14 @@ class Sign(Enum):
     EVENT_JOB_ALREADY_ACTIVE = auto()
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(Struct, frozen=True):
     """First and last minor of 1.x, both included; None is open."""
 
     first: int | None
     last: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class SignRule:
+class SignRule(Struct, frozen=True):
     """What a sign says, in words and in minors."""
 
     phrase: str

@@ -5,8 +5,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import pairwise
+
+from msgspec.structs import replace
 
 from tracekit.cron import CronSpecError, Generation, Schedule, parse
 from tracekit.cron.schedule import EverySchedule, SpecSchedule

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
+
+from msgspec import Struct
 
 from tracekit.errors import UsageError
 from tracekit.findings import controllers, cronjobs, divergences, jobs, record
@@ -38,8 +40,7 @@ RULES: tuple[Rule, ...] = tuple(
 OF_THE_WHOLE = ("Trace", "Lease", "Controller")
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """Which part of a trace the findings are asked about."""
 
     namespace: str | None = None
@@ -74,7 +75,7 @@ def wanted_selector(text: str | None) -> Mapping[str, Any] | None:
 
 def diagnose(
     facts: Facts,
-    wanted: Wanted = Wanted(),
+    wanted: Wanted | None = None,
     baseline: Baseline | None = None,
 ) -> list[Finding]:
     """The findings that no baseline accepts, worst first."""
@@ -88,7 +89,8 @@ def diagnose(
         for life in lives
     }
     cases = (case for family in _FAMILIES for case in family(facts))
-    cases = (case for case in cases if wanted.passes(case, labels))
+    of = wanted or Wanted()
+    cases = (case for case in cases if of.passes(case, labels))
     if baseline is not None:
         cases = (case for case in cases if not baseline.accepts(case.rule.id, case.target))
     return grouped(cases)

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
+from msgspec import Struct
+
 from tracekit.cron import Generation
 from tracekit.findings.model import Target
 from tracekit.kube.leases import (
@@ -48,8 +50,7 @@ def _parsed(text: str) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(Struct, frozen=True):
     """One revision of an object: its row with a few things read out of it."""
 
     row: Row
@@ -313,8 +314,7 @@ class CronJob(Life):
         return Target("CronJob", self.namespace, self.name, self.uid)
 
 
-@dataclass(frozen=True, slots=True)
-class Pause:
+class Pause(Struct, frozen=True):
     """A time in which something was not there."""
 
     from_ns: int
@@ -331,8 +331,7 @@ class Pause:
         return self.from_ns <= at_ns <= self.until_ns
 
 
-@dataclass(frozen=True, slots=True)
-class Gap:
+class Gap(Struct, frozen=True):
     """A time in which the recorder could not see a stream."""
 
     stream: str

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from tracekit.findings.facts import Facts, Job, Pod, Row
 from tracekit.findings.model import Case, Rule, Severity

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from tracekit.findings import job_failures
 from tracekit.findings.controllers import BACKLOG, Spells, backlog_spells

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, NamedTuple
+
+from msgspec import Struct, field
 
 from tracekit.findings.words import of_several
 
@@ -23,8 +24,7 @@ class Severity(Enum):
         return list(Severity).index(self)
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """One kind of finding: docs/findings.md is made from these."""
 
     id: str
@@ -49,8 +49,7 @@ class Target(NamedTuple):
         return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else self.name
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Struct, frozen=True):
     """One object in one kind of trouble; cases with the same rule and claim make one finding."""
 
     rule: Rule
@@ -72,8 +71,7 @@ class Case:
         return self.severity or self.rule.severity
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Finding:
+class Finding(Struct, frozen=True):
     """Cases that have one cause, worded together."""
 
     rule: Rule

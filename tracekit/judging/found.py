@@ -10,13 +10,14 @@ from __future__ import annotations
 import base64
 import zlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
 import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
+from msgspec import Struct
 
 from tracekit.compare.fields import FieldDifference
 from tracekit.diff.registry import told_types
@@ -27,8 +28,7 @@ from tracekit.verdict import Judgement
 _BESIDE = b"tracekit.found"
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Struct, frozen=True):
     """A key that could not be judged."""
 
     namespace: str
@@ -96,13 +96,13 @@ def is_part(content: bytes) -> bool:
 
 def _plain_told(told: Any) -> Any:
     """What a judge tells, with its lists of judgements plain."""
-    lists = {entry.name: getattr(told, entry.name) for entry in fields(told)}
+    lists = {name: getattr(told, name) for name in told.__struct_fields__}
     plain = {
         name: _plain(value)
         for name, value in lists.items()
         if isinstance(value, list) and value and isinstance(value[0], Judgement)
     }
-    return replace(told, **plain)
+    return msgspec.structs.replace(told, **plain)
 
 
 def _plain(judgements: Iterable[Judgement]) -> list[Judgement]:

@@ -7,12 +7,13 @@ all judge through here, so that the same trace has the same verdicts everywhere.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tracekit.crew.tasks import Crew
 from tracekit.diff.report import DiffReport
@@ -125,8 +126,7 @@ def _objects_show(shown: Sequence[ShownGate]) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """Which of a trace's verdicts somebody wants to see; None asks for no part."""
 
     namespace: str | None = None
@@ -336,8 +336,7 @@ class Judge:
         return report
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
+class _Part(Struct, frozen=True):
     """The part of a trace's verdicts that is asked for."""
 
     asked: Asked
@@ -356,8 +355,7 @@ class _Part:
         return self.asked.namespace in (None, job[0]) and (self.key is None or self.key == job)
 
 
-@dataclass(frozen=True, slots=True)
-class _Counts:
+class _Counts(Struct, frozen=True):
     """Counts what is asked for, and keeps its divergences."""
 
     report: DiffReport

@@ -10,7 +10,7 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,6 +18,8 @@ from time import process_time_ns
 from typing import Final
 
 import pyarrow as pa
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tracekit.collecting import collecting_rarely
 from tracekit.crew.tasks import Crew, Lost
@@ -54,8 +56,7 @@ _UNIT_ROWS: Final = 65_536
 _PARTS: Final = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """A trace as one process has seen it, for all others to see the same."""
 
     trace: str
@@ -84,8 +85,7 @@ def _reader(source: Source) -> TraceReader:
     return reader
 
 
-@dataclass(frozen=True, slots=True)
-class SpreadRows:
+class SpreadRows(Struct, frozen=True):
     """The work of reading a trace once for all units: its rows go to a folder, by unit."""
 
     source: Source
@@ -102,16 +102,14 @@ class SpreadRows:
             return wanters.write(reader, stretch, COLUMNS, Path(self.folder))
 
 
-@dataclass(frozen=True, slots=True)
-class Ready:
+class Ready(Struct, frozen=True):
     """A unit whose rows lie in a folder."""
 
     unit: Unit
     portions: tuple[Portion, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class JudgeUnits:
+class JudgeUnits(Struct, frozen=True):
     """The work on units: what a process must know to judge any of them."""
 
     source: Source

@@ -22,11 +22,12 @@ kept; one that is deleted is forgotten once all is said of it.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec.structs import replace
 
 from tracekit.controllers.ttl.controller import NoFinishTimeError, expires_at_ns, needs_cleanup
 from tracekit.diff.lateness import KeyTiming

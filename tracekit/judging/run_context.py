@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
 from heapq import merge
 from itertools import groupby
 from operator import itemgetter
@@ -12,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec.structs import replace
 
 from tracekit.eras.throttle import throttle_of
 from tracekit.judging.stream_lag import AT_A_TIME, StreamLag, written_ns_of

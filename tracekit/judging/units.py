@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
 
 from tracekit.controllers.cronjob.children import OWNER_KIND
 from tracekit.replay.cron_history import SLOT_NAME
@@ -28,8 +28,7 @@ _LAST: Final = 8
 _SMALLER: Final = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
+class Unit(Struct, frozen=True):
     """Jobs and CronJobs, as (namespace, name) in order, that are judged together."""
 
     jobs: tuple[Key, ...]
@@ -48,8 +47,7 @@ class Unit:
         return (*self.jobs, *self.cron_jobs)
 
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
+class _Seen(Struct, frozen=True):
     """What a trace shows of its objects."""
 
     rows: Mapping[Key, int]  # of Jobs

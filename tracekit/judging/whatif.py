@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from tracekit.collecting import collecting_rarely
 from tracekit.controllers.cronjob.children import OWNER_KIND
@@ -50,8 +53,7 @@ from tracekit.worlds.drawing import JobWorld, job_worlds
 from tracekit.worlds.pace import Pace
 
 
-@dataclass(frozen=True, slots=True)
-class Selected:
+class Selected(Struct, frozen=True):
     """Which Jobs are asked about; None asks for no part."""
 
     namespace: str | None = None
@@ -71,8 +73,7 @@ class Selected:
         return " ".join(part for part in parts if part)
 
 
-@dataclass(frozen=True, slots=True)
-class Running:
+class Running(Struct, frozen=True):
     """How the model is run: the flags of the two controller managers, and how many times."""
 
     flags: ManagerFlags | None = None  # of the record; None: as its calls tell
@@ -90,8 +91,7 @@ WORLDS_MAX = 10_000
 CRON_RUN_JOBS_MAX = 5_000
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """The rules that are asked about: a version, gates; None keeps the record's own."""
 
     version: str | None = None
@@ -115,8 +115,7 @@ def _settable(era: Era) -> Iterator[Gate]:
     return (gate for gate in Gate if GATES[gate].is_settable(era.basis))
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Struct, frozen=True):
     """What users' objects are to have otherwise than they had."""
 
     jobs: tuple[Setting, ...] = ()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from tracekit.kube.decode import EMPTY
 from tracekit.kube.timestamps import parse_rfc3339
@@ -23,8 +25,7 @@ class ActiveRef(NamedTuple):
     rv: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class CronJobSpec:
+class CronJobSpec(Struct, frozen=True):
     """The spec of a CronJob; None where a field is absent."""
 
     schedule: str
@@ -36,11 +37,10 @@ class CronJobSpec:
     failed_limit: int | None = None
     job_labels: Mapping[str, str] = field(default_factory=dict)
     job_annotations: Mapping[str, str] = field(default_factory=dict)
-    job_spec: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    job_spec: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class CronJobStatus:
+class CronJobStatus(Struct, frozen=True):
     """The status of a CronJob; times are whole seconds in nanoseconds."""
 
     active: tuple[ActiveRef, ...] = ()
@@ -56,8 +56,7 @@ class CronJobStatus:
         return replace(self, active=tuple(ref for ref in self.active if ref.uid != uid))
 
 
-@dataclass(frozen=True, slots=True)
-class CronJobView:
+class CronJobView(Struct, frozen=True):
     """One revision of a CronJob."""
 
     namespace: str

@@ -9,11 +9,12 @@ as long as the very same divergence or finding is shown and nothing is that was 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
 import pyarrow as pa
+from msgspec.structs import replace
 
 from tracekit.diff.lateness import IDLE_NS
 from tracekit.eras.era import Era

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
+from msgspec import Struct
 
 from tracekit.eras.era import Era
 from tracekit.findings.diagnosis import diagnose
@@ -60,8 +60,7 @@ def finding(case: Case) -> Shown:
     return Shown(case.rule.id, target.kind, target.namespace, target.name, (), case.claim)
 
 
-@dataclass(frozen=True, slots=True)
-class Showing:
+class Showing(Struct, frozen=True):
     """All that a trace shows."""
 
     divergences: tuple[Judgement, ...]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tracekit.errors import UsageError
 from tracekit.findings.diagnosis import RULES
@@ -18,8 +19,7 @@ from tracekit.verdict import Judgement, Verdict
 _TIMELY = frozenset({Verdict.EARLY, Verdict.LATE, Verdict.MISSING})
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """One divergence or finding, and where to look for what it rests on."""
 
     shown: Shown

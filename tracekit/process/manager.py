@@ -9,8 +9,9 @@ tools/leaderelection/leaderelection.go.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from tracekit.cluster.api_server import ApiServer
 from tracekit.cluster.draws import Draws
@@ -36,8 +37,7 @@ LEASE_NS: Final = 15 * NS_PER_S
 _RETRY_NS: Final = 2 * NS_PER_S
 
 
-@dataclass(frozen=True, slots=True)
-class ManagerFlags:
+class ManagerFlags(Struct, frozen=True):
     """The flags of kube-controller-manager that decide how fast it is; None: the default."""
 
     kube_api_qps: int | None = None

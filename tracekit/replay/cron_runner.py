@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tracekit.controllers.cronjob.actions import CronJobApi, SyncResult
 from tracekit.controllers.cronjob.children import children_of, group_by_owner_uid
@@ -26,8 +27,7 @@ from tracekit.kube.views import JobView
 SLOTS_MAX = 8
 
 
-@dataclass(frozen=True, slots=True)
-class CronRunner:
+class CronRunner(Struct, frozen=True):
     """The CronJob controller of one era in a process of one zone."""
 
     era: CronJobEra

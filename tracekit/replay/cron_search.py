@@ -9,11 +9,11 @@ reached yet. Turning back from dead ends, and the bound on it, is `backtracking`
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
 import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
 from tracekit.controllers.cronjob.actions import Intent, RecordEvent, SyncResult
@@ -105,8 +105,7 @@ class Unexplained(NamedTuple):
 CronEntry = CronExplanation | WriteApart | Unexplained
 
 
-@dataclass(frozen=True, slots=True)
-class Others:
+class Others(Struct, frozen=True):
     """Who else may have written, with the evidence; evidence is dear to read."""
 
     named: Mapping[int, str]  # by the record itself, by index of the write

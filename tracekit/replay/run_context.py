@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from tracekit.eras.throttle import DEFAULT_THROTTLE, Throttle
 
@@ -31,8 +33,7 @@ class Shown(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class RunContext:
+class RunContext(Struct, frozen=True):
     """What the trace as a whole says about the time in which a key lived."""
 
     end_ns: int  # receive time of the last observation

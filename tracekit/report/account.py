@@ -14,6 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from msgspec import Struct
+
 from tracekit.controllers.job.context import Note
 from tracekit.diff.job_verdicts import place_of
 from tracekit.diff.judge import KeyJudgement
@@ -45,8 +47,7 @@ _HOW_IT_CAME = ("cache: ", "rule: ")
 _NAMES = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """One thing that happened, and why."""
 
     at_ns: int

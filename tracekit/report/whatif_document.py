@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from tracekit.eras.era import Era
 from tracekit.eras.gates import GATES, Gate
@@ -23,8 +24,7 @@ ORDER: Final = ("outcome", "pods", "timing", "fields", "uncalibrated", "unknowab
 _STARTS_SHOWN: Final = 100
 
 
-@dataclass(frozen=True, slots=True)
-class CauseGroup:
+class CauseGroup(Struct, frozen=True):
     """Jobs and CronJobs of one class that one row of the table makes."""
 
     cause: Cause

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, TypeVar
+
+from msgspec import Struct
 
 T = TypeVar("T")
 _MS: Final = 1_000_000
@@ -16,8 +17,7 @@ Span = tuple[int, int]
 _ANSWER_PART: Final = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Timing:
+class Timing(Struct, frozen=True):
     """The least and the most of each delay, in nanoseconds; drawn evenly in between."""
 
     latency: Span = (2 * _MS, 12 * _MS)

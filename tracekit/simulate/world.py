@@ -6,8 +6,9 @@ Everything but the controllers. A workload file describes one, a record can be t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+
+from msgspec import Struct, field
 
 from tracekit.cluster.api_server import Refusal
 from tracekit.cluster.pod_life import Lives, PodLife, Slot
@@ -105,8 +106,7 @@ class SameLife:
         return self._life
 
 
-@dataclass(frozen=True, slots=True)
-class World:
+class World(Struct, frozen=True):
     """The inputs of a run beside the controllers' version and flags; times since the epoch."""
 
     start_ns: int

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
+
+from msgspec import Struct
 
 #: Views in an order in which each one only needs those before it.
 VIEWS = (
@@ -54,8 +55,7 @@ _CATALOG_WORDS = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnDoc:
+class ColumnDoc(Struct, frozen=True):
     """What a column means."""
 
     name: str
@@ -63,8 +63,7 @@ class ColumnDoc:
     null: str
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(Struct, frozen=True):
     """One view."""
 
     name: str
@@ -82,8 +81,7 @@ class View:
         return not self.name.startswith("_")
 
 
-@dataclass(frozen=True, slots=True)
-class Macro:
+class Macro(Struct, frozen=True):
     """One public macro."""
 
     name: str
@@ -91,8 +89,7 @@ class Macro:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Example:
+class Example(Struct, frozen=True):
     """A question of the morning after, and the query that answers it."""
 
     name: str

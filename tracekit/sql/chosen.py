@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from msgspec import Struct
 
 from tracekit.errors import UsageError
 from tracekit.kube.leases import CONTROLLER_MANAGER_LEASE_NAMESPACE
@@ -35,8 +35,7 @@ _LEASES: Final = "leases"
 _THEIR_NAMESPACE: Final = CONTROLLER_MANAGER_LEASE_NAMESPACE
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
+class Chosen(Struct, frozen=True):
     """What is asked about."""
 
     namespace: str | None = None

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pyarrow as pa
+from msgspec.structs import replace
 
 from tracekit.eras.asked import AskedRules
 from tracekit.eras.cronjob import CronJobEra

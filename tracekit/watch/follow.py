@@ -7,10 +7,10 @@ lives.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
+from msgspec.structs import replace
 
 from tracekit.errors import TraceFormatError
 from tracekit.trace.format.header import read_header

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from tracekit.findings.divergences import rule_of
 from tracekit.findings.model import Case, Target
@@ -11,8 +12,7 @@ from tracekit.kube.timestamps import format_rfc3339
 from tracekit.verdict import Judgement
 
 
-@dataclass(frozen=True, slots=True)
-class News:
+class News(Struct, frozen=True):
     """One thing that is told, once."""
 
     id: str  # of the kind of finding, for example TK126

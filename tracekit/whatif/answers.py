@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tracekit.eras.era import Era
 from tracekit.eras.job import JobRules
@@ -69,8 +72,7 @@ class Way(NamedTuple):
     times: int
 
 
-@dataclass(frozen=True, slots=True)
-class JobAnswer:
+class JobAnswer(Struct, frozen=True):
     """What would have become of one Job."""
 
     job: JobView

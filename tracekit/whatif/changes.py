@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from tracekit.eras.job import JobRules
@@ -43,8 +43,7 @@ _CHOICES: Final = {
 Change = Callable[[JobView], JobView]
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(Struct, frozen=True):
     """One `--set`: a path below spec, and its value; None takes the field away."""
 
     path: str

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.kube.views import JobStatus, JobView
 from tracekit.replay.history import History
 
 
-@dataclass(frozen=True, slots=True)
-class JobCourse:
+class JobCourse(Struct, frozen=True):
     """The end of a Job's life; the keys of the JSON contract."""
 
     ended: str | None  # Complete, Failed, or None: neither condition is True
@@ -38,8 +38,7 @@ class JobCourse:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedJob:
+class RecordedJob(Struct, frozen=True):
     """One Job of a record: who it was and how it went."""
 
     job: JobView  # its last state

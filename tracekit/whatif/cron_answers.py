@@ -7,7 +7,9 @@ missed or skipped, `timing` the same number started, but one of them more than 2
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tracekit.cron.zones import Zone
 from tracekit.diff.cron_keys import CronReplay
@@ -36,8 +38,7 @@ from tracekit.whatif.steps import Difference, Proof, Severity
 _SAME_TIME_NS = int(SAME_TIME_S * NS_PER_S)
 
 
-@dataclass(frozen=True, slots=True)
-class CronAnswer:
+class CronAnswer(Struct, frozen=True):
     """What would have become of one CronJob."""
 
     cron_job: CronJobView

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tracekit.cron import CronSpecError, Generation, parse
 from tracekit.cron.zones import UnknownZoneError, load_zone
@@ -40,8 +42,7 @@ _DEFAULTS: Final = {
 CronChange = Callable[[CronJobView], CronJobView]
 
 
-@dataclass(frozen=True, slots=True)
-class CronSetting:
+class CronSetting(Struct, frozen=True):
     """One `--set-cron`: a field of a CronJob's spec, and its value; None takes the field away."""
 
     field: str

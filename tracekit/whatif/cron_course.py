@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from tracekit.controllers.cronjob.children import OWNER_KIND
 from tracekit.diff.cron_ticks import (
@@ -30,8 +31,7 @@ class Start(NamedTuple):
     job: str
 
 
-@dataclass(frozen=True, slots=True)
-class CronCourse:
+class CronCourse(Struct, frozen=True):
     """What became of a CronJob's ticks; the counts are the keys of the JSON contract."""
 
     started: int = 0
@@ -73,8 +73,7 @@ class SeenJob(NamedTuple):
     view: JobView
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedCronJob:
+class RecordedCronJob(Struct, frozen=True):
     """One CronJob of a record."""
 
     cron_job: CronJobView  # its last state

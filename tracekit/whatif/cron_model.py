@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from tracekit.diff.cron_ticks import SeenCronJob, Surroundings
 from tracekit.eras.constants import CRON_POLL_PERIOD_NS
@@ -32,8 +33,7 @@ from tracekit.worlds.cron_drawing import CronLives, CronWorld
 START_BOUND_NS: Final = 3 * NS_PER_S
 
 
-@dataclass(frozen=True, slots=True)
-class ModelledCronJob:
+class ModelledCronJob(Struct, frozen=True):
     """How one CronJob went in a run."""
 
     course: CronCourse

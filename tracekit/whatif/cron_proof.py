@@ -9,8 +9,10 @@ first sync that starts or deletes another Job, fails or comes back at another ti
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
+
+from msgspec.structs import replace
 
 from tracekit.controllers.cronjob.actions import (
     Answer,

@@ -5,8 +5,11 @@ from __future__ import annotations
 import copy
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tracekit.cluster.draws import Draws
 from tracekit.eras.era import Era
@@ -46,8 +49,7 @@ _NOTICED_NS: Final = 13 * NS_PER_S // 10
 _STREAMS: Final = ("jobs", "pods")
 
 
-@dataclass(frozen=True, slots=True)
-class ModelledJob:
+class ModelledJob(Struct, frozen=True):
     """How one Job went in a run."""
 
     course: JobCourse

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from tracekit.eras.era import Era
 from tracekit.eras.job import JobRules
@@ -18,8 +20,7 @@ from tracekit.whatif.cron_changes import CronSetting
 _SPREAD: Final = 0.618
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """What the runs of one question have in common."""
 
     recorded: Era

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
+from msgspec import Struct
+
 from tracekit.compare.status import PLAIN, SETS, TIMES
 from tracekit.controllers.actions import CreatePod
 from tracekit.kube.views import Condition, JobStatus
@@ -24,8 +26,7 @@ class Severity(IntEnum):
     OUTCOME = 4  # another ending
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """One difference between what the record's rules did and what the others do."""
 
     severity: Severity

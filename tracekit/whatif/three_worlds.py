@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import cycle, islice
 from typing import Any, Final, Generic, NamedTuple, TypeVar
+
+from msgspec.structs import replace
 
 from tracekit.eras.era import Era
 from tracekit.eras.job import JobRules

@@ -12,14 +12,14 @@ queue is touched: `get`, `poll` and `len` first move due keys over.
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tracekit.sim.clock import VirtualClock
 from tracekit.workqueue.queue import K, Queue
 
 
-@dataclass(frozen=True, slots=True)
-class _Pending:
+class _Pending(Struct, frozen=True):
     ready_ns: int
     seq: int
 

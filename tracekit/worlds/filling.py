@@ -12,8 +12,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tracekit.cluster.pod_life import PodLife, Slot
 from tracekit.worlds.lives import (
@@ -31,8 +34,7 @@ BY_ROW: Final = "same place in the row"
 _Groups = Mapping[str, Mapping[Hashable, list[SeenLife]]]
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
+class Given(Struct, frozen=True):
     """The life that a pod of a run was given, and by which rule."""
 
     rule: str  # seen, same index, same Job, same CronJob, same template, none

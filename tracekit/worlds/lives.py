@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tracekit.cluster.draws import Draws
 from tracekit.cluster.pod_life import PodLife, Slot
@@ -16,8 +18,7 @@ from tracekit.replay.history import Revision
 _KILLED: Final = 137
 
 
-@dataclass(frozen=True, slots=True)
-class SeenLife:
+class SeenLife(Struct, frozen=True):
     """A life as far as the record shows it."""
 
     slot: Slot

@@ -7,9 +7,11 @@ record's cluster did not have, and hide those that it had.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final
+
+from msgspec.structs import replace
 
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.replay.search_state import Explanation

@@ -14,7 +14,7 @@ NS_PER_S = 1_000_000_000
 
 def test_every_behavior_is_in_the_table_and_has_a_flag_of_its_name():
     assert list(SHIPPED) == list(Behavior)
-    assert list(BehaviorFlags.__dataclass_fields__) == [b.name.lower() for b in Behavior]
+    assert list(BehaviorFlags.__struct_fields__) == [b.name.lower() for b in Behavior]
 
 
 @pytest.mark.parametrize("behavior", list(Behavior), ids=lambda b: b.name.lower())

@@ -11,7 +11,7 @@ from tracekit.errors import UnsupportedVersionError, UsageError
 def test_every_gate_has_a_history_and_a_flag_of_its_name():
     assert list(GATES) == list(Gate)
     assert [gate.value for gate in Gate] == [gate.name for gate in Gate]
-    assert list(GateFlags.__dataclass_fields__) == [gate.name for gate in Gate]
+    assert list(GateFlags.__struct_fields__) == [gate.name for gate in Gate]
 
 
 @pytest.mark.parametrize("gate", list(Gate), ids=lambda gate: gate.value)

@@ -8,8 +8,10 @@ of the API server, trace validation from what was observed. `Recorder` keeps the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tracekit.controllers.actions import Outcome
 from tracekit.cron.zones import Zone
@@ -20,8 +22,7 @@ from tracekit.kube.views import JobView
 NORMAL, WARNING = "Normal", "Warning"
 
 
-@dataclass(frozen=True, slots=True)
-class CreateJob:
+class CreateJob(Struct, frozen=True):
     """POST of a Job, with everything that the controller decides about its body."""
 
     namespace: str
@@ -31,13 +32,12 @@ class CreateJob:
     owner_api: str
     owner_name: str
     owner_uid: str
-    spec: Mapping[str, Any] = field(repr=False)
+    spec: Mapping[str, Any]
     scheduled_ns: int
     creation_time_ns: int | None  # metadata.creationTimestamp of the request (1.22 and later)
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteJob:
+class DeleteJob(Struct, frozen=True):
     """DELETE of a Job; `propagation` None leaves the choice to the server."""
 
     namespace: str
@@ -46,8 +46,7 @@ class DeleteJob:
     propagation: str | None = "Background"
 
 
-@dataclass(frozen=True, slots=True)
-class ScaleDownJob:
+class ScaleDownJob(Struct, frozen=True):
     """PUT of a Job with parallelism 0, the first step of a deletion up to 1.12."""
 
     namespace: str
@@ -55,8 +54,7 @@ class ScaleDownJob:
     uid: str
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteJobPods:
+class DeleteJobPods(Struct, frozen=True):
     """LIST of a Job's pods by its selector and DELETE of each, second step up to 1.12."""
 
     namespace: str
@@ -64,8 +62,7 @@ class DeleteJobPods:
     uid: str
 
 
-@dataclass(frozen=True, slots=True)
-class UpdateCronJobStatus:
+class UpdateCronJobStatus(Struct, frozen=True):
     """PUT of the whole status on the revision `base_rv`."""
 
     namespace: str
@@ -75,8 +72,7 @@ class UpdateCronJobStatus:
     status: CronJobStatus
 
 
-@dataclass(frozen=True, slots=True)
-class RecordEvent:
+class RecordEvent(Struct, frozen=True):
     """An Event about the CronJob."""
 
     type: str
@@ -87,8 +83,7 @@ class RecordEvent:
 Intent = CreateJob | DeleteJob | ScaleDownJob | DeleteJobPods | UpdateCronJobStatus | RecordEvent
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """How the server answered a write."""
 
     outcome: Outcome = Outcome.OK
@@ -119,8 +114,7 @@ class CronJobApi(Protocol):
         """Live GET of a CronJob."""
 
 
-@dataclass(frozen=True, slots=True)
-class SyncResult:
+class SyncResult(Struct, frozen=True):
     """One sync: its writes in program order, when the key comes back, its error."""
 
     intents: tuple[Intent, ...]
@@ -134,8 +128,7 @@ class SyncResult:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class SyncContext:
+class SyncContext(Struct, frozen=True):
     """What stays the same throughout one sync."""
 
     now_ns: int

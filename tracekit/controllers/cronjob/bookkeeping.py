@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tracekit.controllers.actions import Outcome
 from tracekit.controllers.cronjob.actions import Answer, Recorder
@@ -17,8 +19,7 @@ if TYPE_CHECKING:
     from tracekit.kube.views import JobView
 
 
-@dataclass(frozen=True, slots=True)
-class Books:
+class Books(Struct, frozen=True):
     """The CronJob after the bookkeeping, whether its status changed, and the error if any.
 
     `cached` is the copy that the sync began with, as it was when a live read took its place; None

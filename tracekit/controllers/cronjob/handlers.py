@@ -5,8 +5,9 @@ Upstream: pkg/controller/cronjob/cronjob_controllerv2.go: the event handlers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from tracekit.controllers.cronjob.actions import WARNING, RecordEvent
 from tracekit.controllers.cronjob.children import CronJobLister, resolve_owner
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
     from tracekit.kube.views import JobView
 
 
-@dataclass(frozen=True, slots=True)
-class Enqueue:
+class Enqueue(Struct, frozen=True):
     """Add a key to the queue, at once (0 or less) or after a delay."""
 
     key: str

@@ -6,8 +6,9 @@ Upstream: pkg/controller/cronjob/cronjob_controllerv2.go:cleanupFinishedJobs and
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from tracekit.controllers.cronjob.actions import DeleteJob, DeleteJobPods, Recorder, ScaleDownJob
 from tracekit.controllers.cronjob.children import finished_status

@@ -10,10 +10,11 @@ Upstream: pkg/controller/cronjob/utils.go, v1.11 to v1.37.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum, auto
 from functools import lru_cache
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from tracekit.cron.parser import CronPanicError, CronSpecError, parse
 from tracekit.cron.zones import UTC, Zone
@@ -42,8 +43,7 @@ class Missed(Enum):
     MANY = auto()
 
 
-@dataclass(frozen=True, slots=True)
-class Due:
+class Due(Struct, frozen=True):
     """The slot that should be started now, if any."""
 
     slot_ns: int | None

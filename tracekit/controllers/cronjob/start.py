@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tracekit.controllers.actions import Outcome
 from tracekit.controllers.cronjob.actions import Answer, CreateJob, Recorder, SyncContext
@@ -30,8 +32,7 @@ if TYPE_CHECKING:
 _DOCS = "https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/"
 
 
-@dataclass(frozen=True, slots=True)
-class Halt:
+class Halt(Struct, frozen=True):
     """The sync ends without a new Job."""
 
     cron_job: CronJobView
@@ -40,8 +41,7 @@ class Halt:
     error: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Started:
+class Started(Struct, frozen=True):
     """The CronJob with the new Job in its status; that status is to be written."""
 
     cron_job: CronJobView

@@ -9,8 +9,9 @@ Upstream: pkg/controller/cronjob/cronjob_controller.go:syncOne, v1.11 to v1.21.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from tracekit.controllers.actions import Outcome
 from tracekit.controllers.cronjob.actions import (

@@ -10,8 +10,10 @@ Upstream: pkg/controller/cronjob/cronjob_controllerv2.go:sync, syncCronJob, v1.2
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tracekit.controllers.cronjob.actions import (
     CronJobApi,
@@ -31,8 +33,7 @@ if TYPE_CHECKING:
     from tracekit.kube.views import JobView
 
 
-@dataclass(frozen=True, slots=True)
-class _Inner:
+class _Inner(Struct, frozen=True):
     """What the inner part hands to the shell."""
 
     cron_job: CronJobView

@@ -13,8 +13,9 @@ deleteJob, enqueue*, resolveControllerRef, getPodJobs, v1.11 to v1.37.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from tracekit.controllers.job.memory import JobMemory
 from tracekit.controllers.job.orphans import (
@@ -42,8 +43,7 @@ class JobQueue(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class JobEventHandlers:
+class JobEventHandlers(Struct, frozen=True):
     """The handlers of one version, and what they work on.
 
     `memory` gives the memory of a key, None where nothing is kept for it.

@@ -10,8 +10,9 @@ Upstream: pkg/controller/ttlafterfinished/ttlafterfinished_controller.go, v1.12 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from tracekit.controllers.actions import Outcome
 from tracekit.controllers.cronjob.actions import Answer
@@ -19,8 +20,7 @@ from tracekit.kube.timestamps import NS_PER_S
 from tracekit.kube.views import JobView
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteExpiredJob:
+class DeleteExpiredJob(Struct, frozen=True):
     """DELETE of a Job with its uid as precondition; its pods go first, in the foreground."""
 
     namespace: str
@@ -61,8 +61,7 @@ class TtlQueue(Protocol):
         """End the processing of a key."""
 
 
-@dataclass(frozen=True, slots=True)
-class TtlResult:
+class TtlResult(Struct, frozen=True):
     """One look at a key: its deletion, when to look again, its error."""
 
     delete: DeleteExpiredJob | None = None

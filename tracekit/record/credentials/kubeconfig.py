@@ -13,7 +13,6 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from kubernetes.client.rest import RESTClientObject
 from kubernetes.config import ConfigException
 from kubernetes.config.incluster_config import InClusterConfigLoader
 from kubernetes.config.kube_config import ConfigNode, KubeConfigLoader, KubeConfigMerger
+from msgspec import Struct
 
 from tracekit.errors import ClusterError
 from tracekit.record.credentials.options import ConnectOptions
@@ -42,8 +42,7 @@ _OVERRIDE_CONTEXT = "tracekit-overrides"
 _POOL_CONNECTIONS = 64
 
 
-@dataclass(frozen=True, slots=True)
-class _Loaded:
+class _Loaded(Struct, frozen=True):
     """One reading of the configuration."""
 
     configuration: Configuration

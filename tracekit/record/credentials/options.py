@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConnectOptions:
+class ConnectOptions(Struct, frozen=True, kw_only=True):
     """Which cluster, and as whom; None leaves it to the configuration."""
 
     kubeconfig: str | None = None

@@ -10,16 +10,16 @@ import contextlib
 import threading
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 #: Of one container's log at most so much is kept, and so much read to find its end.
 LOG_BYTES_MAX = 64 * 1024
 _READ_BYTES_MAX = 16 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class Tail:
+class Tail(Struct, frozen=True):
     """The end of a log."""
 
     text: str

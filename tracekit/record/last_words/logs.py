@@ -20,6 +20,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 import orjson
+from msgspec import Struct
 
 from tracekit.errors import ClusterError
 from tracekit.record.last_words.log_tail import Tail, TailReader
@@ -61,8 +62,7 @@ class LogMode(StrEnum):
     ALL = "all"
 
 
-@dataclass(frozen=True, slots=True)
-class LogOptions:
+class LogOptions(Struct, frozen=True):
     """What of logs is recorded."""
 
     mode: LogMode

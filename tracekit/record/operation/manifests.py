@@ -8,8 +8,9 @@ containers' logs only where they are recorded.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from tracekit.kube.leases import CONTROLLER_MANAGER_LEASE
 
@@ -22,8 +23,7 @@ _QUANTITY = re.compile(r"(\d+(?:\.\d+)?)(?:([kKMGTP])(i?))?")
 _RBAC = "rbac.authorization.k8s.io"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Deployment:
+class Deployment(Struct, frozen=True, kw_only=True):
     """The choices that the manifests leave open."""
 
     #: Namespaces to record; none means all.

@@ -16,6 +16,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from tracekit.errors import TracekitError
 from tracekit.record.last_words.logs import RESUMED, LastWords, LogOptions
 from tracekit.record.last_words.logs import STREAM as LOG_STREAM
@@ -53,8 +55,7 @@ class Ending(StrEnum):
     FAILED = "failed"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(Struct, frozen=True, kw_only=True):
     """When to flush, to rotate and to end; None means never."""
 
     flush_interval_s: float = 1.0
@@ -68,8 +69,7 @@ class Limits:
     dead_after_s: float = 120.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class Target(Struct, frozen=True, kw_only=True):
     """Where the rows go: a trace, or with rotation a folder of traces."""
 
     path: Path

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import Struct
+
 from tracekit.errors import ClusterError
 from tracekit.kube.leases import CONTROLLER_MANAGER_LEASE
 from tracekit.record.server.failures import Forbidden, NotFound, RequestFailed
@@ -18,8 +20,7 @@ POD_OF_JOB_SELECTOR = "job-name"
 _CRONJOB_VERSIONS = ("batch/v1", "batch/v1beta1", "batch/v2alpha1")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scope:
+class Scope(Struct, frozen=True, kw_only=True):
     """What the user wants to see; no namespaces means all of them."""
 
     namespaces: tuple[str, ...] = ()
@@ -38,8 +39,7 @@ class Scope:
         return f"{where}{selected}{pods}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StreamSpec:
+class StreamSpec(Struct, frozen=True, kw_only=True):
     """One list + watch: a kind, in one namespace or in all."""
 
     #: Plural, which is the stream's name in the trace.

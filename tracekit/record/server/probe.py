@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
+
+from msgspec import Struct, field
 
 from tracekit.errors import ClusterError
 from tracekit.record.server.failures import (
@@ -35,8 +36,7 @@ _METRIC_LINES_MAX = 500_000
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterInfo:
+class ClusterInfo(Struct, frozen=True):
     """What is known of a cluster before its first list."""
 
     version: str | None

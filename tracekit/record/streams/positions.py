@@ -7,15 +7,14 @@ repeated delete from a new one. Revisions that are no numbers fall back to order
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 _REMEMBERED = 4096
 #: An int64 has fewer.
 _DIGITS = 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResumePoint:
+class ResumePoint(Struct, frozen=True, kw_only=True):
     """Where a stream of an existing trace ends, and what lived then: uid → (revision, body)."""
 
     resource_version: str

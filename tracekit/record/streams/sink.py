@@ -13,12 +13,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, Self
 
+from msgspec import Struct
+
 _WAITING_BYTES_MAX = 16 << 20
 _POLL_S = 0.02
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GapRow:
+class GapRow(Struct, frozen=True, kw_only=True):
     """A time in which one stream was not seen; revisions as the server spelled them."""
 
     stream: str

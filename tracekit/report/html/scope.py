@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from tracekit.findings.diagnosis import OF_THE_WHOLE
 from tracekit.moments import ALWAYS, TimeRange
@@ -12,8 +13,7 @@ from tracekit.sql.session import Session
 Key = tuple[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(Struct, frozen=True):
     """The Jobs and CronJobs that are shown, and the time that is asked for."""
 
     #: (namespace, name) of the Jobs; None: all.

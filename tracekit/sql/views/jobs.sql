@@ -67,51 +67,61 @@ last AS (
   JOIN internal._states AS states
     ON states.trace = seen.trace AND states.seq = seen.last_seq AND states.stream = 'jobs'
 ),
-all_pods AS MATERIALIZED (
-  FROM internal._pods
-),
-pods AS (
-  SELECT trace, namespace, job_uid,
-         count(*) AS pods,
-         count(*) FILTER (phase = 'Succeeded') AS pods_succeeded,
-         count(*) FILTER (phase = 'Failed') AS pods_failed,
-         sum(restarts)::BIGINT AS restarts,
-         min(start_ns) AS first_start_ns,
-         min(start_seen_ns) AS first_start_seen_ns,
-         max(coalesce(ended_ns, gone_ns)) AS last_end_ns,
-         count(*) FILTER (coalesce(ended_ns, gone_ns) IS NULL) AS unended,
-         sum(coalesce(ended_ns, gone_ns, trace_end_ns) - bound_ns) / 1e9 AS pod_s
-  FROM all_pods
-  LEFT JOIN internal._ends AS ends_of_traces USING (trace)
-  GROUP BY ALL
-),
-changes AS (
-  SELECT trace, namespace, job_uid, index, appeared_ns AS ns, appeared_ns, false AS failure
-  FROM all_pods WHERE job_uid IN (SELECT job_uid FROM all_pods WHERE failed_ns IS NOT NULL)
-  UNION ALL
-  SELECT trace, namespace, job_uid, index, failed_ns, NULL, true
-  FROM all_pods WHERE failed_ns IS NOT NULL
-),
--- Each failed pod with the next creation in its Job (and index).
-followed AS (
-  SELECT *,
-         min(appeared_ns) OVER (
-           PARTITION BY trace, namespace, job_uid, index ORDER BY ns, failure
-           ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING
-         ) AS next_ns
-  FROM changes
-),
--- Failed pods with the same next creation waited for it together.
-waited AS (
-  SELECT trace, namespace, job_uid, index, count(*) AS retries, next_ns - min(ns) AS wait_ns
-  FROM followed
-  WHERE failure AND next_ns IS NOT NULL
-  GROUP BY trace, namespace, job_uid, index, next_ns
-),
-waits AS (
-  SELECT trace, namespace, job_uid, sum(retries)::BIGINT AS retries, sum(wait_ns) / 1e9 AS backoff_s
-  FROM waited
-  GROUP BY ALL
+-- What is taken of the pods stands in a query of its own: DuckDB would compute every column of one
+-- with a materialized part, whatever of them is asked for.
+of_pods AS (
+  WITH
+  all_pods AS MATERIALIZED (
+    FROM internal._pods
+  ),
+  pods AS (
+    SELECT trace, namespace, job_uid,
+           count(*) AS pods,
+           count(*) FILTER (phase = 'Succeeded') AS pods_succeeded,
+           count(*) FILTER (phase = 'Failed') AS pods_failed,
+           sum(restarts)::BIGINT AS restarts,
+           min(start_ns) AS first_start_ns,
+           min(start_seen_ns) AS first_start_seen_ns,
+           max(coalesce(ended_ns, gone_ns)) AS last_end_ns,
+           count(*) FILTER (coalesce(ended_ns, gone_ns) IS NULL) AS unended,
+           sum(coalesce(ended_ns, gone_ns, trace_end_ns) - bound_ns) / 1e9 AS pod_s
+    FROM all_pods
+    LEFT JOIN internal._ends AS ends_of_traces USING (trace)
+    GROUP BY ALL
+  ),
+  changes AS (
+    SELECT trace, namespace, job_uid, index, appeared_ns AS ns, appeared_ns, false AS failure
+    FROM all_pods WHERE job_uid IN (SELECT job_uid FROM all_pods WHERE failed_ns IS NOT NULL)
+    UNION ALL
+    SELECT trace, namespace, job_uid, index, failed_ns, NULL, true
+    FROM all_pods WHERE failed_ns IS NOT NULL
+  ),
+  -- Each failed pod with the next creation in its Job (and index).
+  followed AS (
+    SELECT *,
+           min(appeared_ns) OVER (
+             PARTITION BY trace, namespace, job_uid, index ORDER BY ns, failure
+             ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING
+           ) AS next_ns
+    FROM changes
+  ),
+  -- Failed pods with the same next creation waited for it together.
+  waited AS (
+    SELECT trace, namespace, job_uid, index, count(*) AS retries, next_ns - min(ns) AS wait_ns
+    FROM followed
+    WHERE failure AND next_ns IS NOT NULL
+    GROUP BY trace, namespace, job_uid, index, next_ns
+  ),
+  waits AS (
+    SELECT trace, namespace, job_uid, sum(retries)::BIGINT AS retries, sum(wait_ns) / 1e9 AS backoff_s
+    FROM waited
+    GROUP BY ALL
+  )
+  SELECT pods.*, waits.retries, waits.backoff_s
+  FROM pods
+  LEFT JOIN waits
+    ON waits.trace = pods.trace AND waits.namespace = pods.namespace
+    AND waits.job_uid = pods.job_uid
 )
 SELECT last.trace, last.namespace, last.name AS job, last.uid AS job_uid, last.cronjob,
        (CASE
@@ -134,12 +144,12 @@ SELECT last.trace, last.namespace, last.name AS job, last.uid AS job_uid, last.c
        utc(last_end_ns) AS last_pod_end_at,
        CASE WHEN unended = 0 AND last_end_ns <= finish_seen_ns
             THEN (finish_seen_ns - last_end_ns) / 1e9 END AS accounting_s,
-       coalesce(waits.backoff_s, 0) AS backoff_s,
-       coalesce(waits.retries, 0) AS retries,
-       coalesce(pods.pods, 0) AS pods,
-       coalesce(pods.pods_succeeded, 0) AS pods_succeeded,
-       coalesce(pods.pods_failed, 0) AS pods_failed,
-       coalesce(pods.restarts, 0) AS restarts,
+       coalesce(of_pods.backoff_s, 0) AS backoff_s,
+       coalesce(of_pods.retries, 0) AS retries,
+       coalesce(of_pods.pods, 0) AS pods,
+       coalesce(of_pods.pods_succeeded, 0) AS pods_succeeded,
+       coalesce(of_pods.pods_failed, 0) AS pods_failed,
+       coalesce(of_pods.restarts, 0) AS restarts,
        coalesce(active, 0) AS active,
        ready,
        coalesce(succeeded, 0) AS succeeded,
@@ -164,7 +174,6 @@ SELECT last.trace, last.namespace, last.name AS job, last.uid AS job_uid, last.c
        spec->>'$.template.spec.containers[0].image' AS image,
        revisions
 FROM last
-LEFT JOIN pods
-  ON pods.trace = last.trace AND pods.namespace = last.namespace AND pods.job_uid = last.uid
-LEFT JOIN waits
-  ON waits.trace = last.trace AND waits.namespace = last.namespace AND waits.job_uid = last.uid;
+LEFT JOIN of_pods
+  ON of_pods.trace = last.trace AND of_pods.namespace = last.namespace
+  AND of_pods.job_uid = last.uid;

@@ -10,9 +10,10 @@ which namespaces there are, so that who wants another one need not look at the l
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from tracekit.errors import TraceFormatError
 from tracekit.trace.format.header import replace_file
@@ -25,8 +26,7 @@ _BYTES_MAX = 1 << 20
 _NAMESPACES_MAX = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class Manifest:
+class Manifest(Struct, frozen=True):
     """What is known of a trace's log as a whole."""
 
     #: At least as many rows were flushed.

@@ -8,9 +8,10 @@ contract; `schema.py` has the columns.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
+
+from msgspec import Struct, field
 
 #: The format that this code writes, and the newest that it reads.
 FORMAT_VERSION = 2
@@ -63,8 +64,7 @@ STREAM_KINDS: Mapping[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Gap:
+class Gap(Struct, frozen=True):
     """A time in which one stream was not seen; what happened in it is unknowable."""
 
     stream: str
@@ -79,8 +79,7 @@ class Gap:
     seq: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(Struct, frozen=True):
     """How a row is known when it is not a watch that told it; all of it may be unknown."""
 
     #: What a synthesized state was put together from; None for one that came as it is.
@@ -96,8 +95,7 @@ class Origin:
     verb: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """A request that made no state that is known: refused, without effect or without a body."""
 
     stream: str
@@ -116,8 +114,7 @@ class Call:
     message: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TraceHeader:
+class TraceHeader(Struct, frozen=True):
     """What is known of a trace as a whole; the contents of `trace.json`."""
 
     #: For example "v1.36.3"; None when nobody said.
@@ -139,8 +136,7 @@ class TraceHeader:
     tracekit_version: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class StreamSummary:
+class StreamSummary(Struct, frozen=True):
     """What a trace holds of one stream."""
 
     stream: str

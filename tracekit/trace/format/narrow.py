@@ -14,12 +14,12 @@ slot by slot: the k-th one belongs to the k-th change, counted by slot and then 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
 
 from tracekit.trace.format.derived import derived_columns
 from tracekit.trace.format.limits import GROUP_BYTES_MAX, TooMuchError, are_lifted, check_nesting
@@ -64,8 +64,7 @@ _PATCH = ("template", "slots", "values")
 _FILL = ("job", "namespace", "name", "uid")
 
 
-@dataclass(frozen=True, slots=True)
-class Narrowed:
+class Narrowed(Struct, frozen=True):
     """The rows of a row group as a narrow segment has them."""
 
     table: pa.Table

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from tracekit.trace.format.model import FORMAT_VERSION, LOG_DIR
 from tracekit.trace.format.narrow import (
@@ -56,8 +57,7 @@ _STATISTICS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class About:
+class About(Struct, frozen=True):
     """What a narrow segment says of its rows."""
 
     #: Bytes of their texts.
@@ -78,7 +78,7 @@ def about_rows(metadata: Mapping[bytes, bytes]) -> About | None:
     numbers = [raw_bytes, kept, *(streams.values() if isinstance(streams, dict) else [None])]
     if not all(type(number) is int and number >= 0 for number in numbers):
         raise DamageError("what it says of its rows cannot be")
-    return About(*(members[field.name] for field in fields(About)))
+    return About(*(members[name] for name in About.__struct_fields__))
 
 
 def write_narrow_segment(

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tracekit.trace.format.seal import DamageError
 
@@ -27,8 +28,7 @@ _STOP, _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _STRUCT = (
 _INTEGERS = (4, 5, 6)
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Struct, frozen=True):
     """One page of a column chunk."""
 
     is_dictionary: bool

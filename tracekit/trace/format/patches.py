@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
+from msgspec import Struct
+
 from tracekit.trace.format.seal import DamageError
 
 #: Stands around the name of each hole. No JSON text has it: control characters are escaped there.
@@ -41,8 +43,7 @@ Columns = Mapping[str, str | None]
 Parts = tuple[list[str], Callable[[Any], Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class Patch:
+class Patch(Struct, frozen=True):
     """One text as what a reader needs beside the rows before it."""
 
     template: str

@@ -6,10 +6,10 @@ from this table. Files are plain Parquet (no Arrow schema inside), so that any r
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
 import pyarrow as pa
+from msgspec import Struct
 
 _ABSENT = "absent in the object"
 
@@ -22,8 +22,7 @@ class Storage(Enum):
     PLAIN = "plain"
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """One column of the trace table."""
 
     name: str

@@ -18,13 +18,13 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from msgspec import Struct
 
 SEAL_KEY = b"tracekit.seal"
 DIGEST_MEMBER = "digest"
@@ -53,8 +53,7 @@ class DamageError(Exception):
     """What was read is not what was written; the message is the reason alone."""
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """A range of a file's bytes, and what they must come to."""
 
     offset: int
@@ -62,8 +61,7 @@ class Part:
     digest: str
 
 
-@dataclass(frozen=True, slots=True)
-class Seal:
+class Seal(Struct, frozen=True):
     """What a segment says about its own bytes."""
 
     #: The same in all segments of a trace: the digest of the first row group ever written to it.
@@ -74,8 +72,7 @@ class Seal:
     rest: Part
 
 
-@dataclass(frozen=True, slots=True)
-class Footer:
+class Footer(Struct, frozen=True):
     """The verified end of a file."""
 
     #: As much as `pyarrow.parquet.read_metadata` needs.

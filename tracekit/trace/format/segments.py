@@ -13,13 +13,13 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from msgspec import Struct
 
 from tracekit.errors import TraceFormatError
 from tracekit.trace.format.header import sync_directory, sync_file
@@ -49,8 +49,7 @@ _NAME = re.compile(rf"(\d{{{SEQ_DIGITS}}})-(\d{{{SEQ_DIGITS}}}){re.escape(SEGMEN
 _TAKES_BLOOM = "bloom_filter_options" in inspect.signature(pq.ParquetWriter.__init__).parameters
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Segment:
+class Segment(Struct, frozen=True, order=True):
     """One file of rows `first` to `last`, both included."""
 
     first: int

@@ -8,8 +8,10 @@ that were put together are told by what they are of: the pod's node, its mark, i
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec.structs import replace
 
 from tracekit.errors import TraceFormatError
 from tracekit.trace.format.model import STATE_TYPES, Origin, TraceHeader

@@ -7,11 +7,11 @@ none. Kinds are asked in order; the first that says yes reads the file.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 import orjson
+from msgspec import Struct
 
 from tracekit.errors import TraceFormatError
 from tracekit.trace.format.model import Call, Gap
@@ -72,8 +72,7 @@ class LineMaker(Protocol):
         """The lines for one file."""
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(Struct, frozen=True):
     """One kind of source."""
 
     name: str

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import groupby
 from operator import attrgetter
 from statistics import median
 from typing import Any, NamedTuple
 
 import orjson
+from msgspec.structs import replace
 
 from tracekit.errors import UsageError
 from tracekit.kube.timestamps import NS_PER_S

@@ -53,7 +53,7 @@ _CALL = ("namespace", "name", "uid", "job", "cronjob", "code", "reason", "messag
 
 def pack(row: Observation | Call) -> bytes:
     """The row as bytes."""
-    origin = tuple(getattr(row.origin, name) for name in Origin.__slots__)
+    origin = tuple(getattr(row.origin, name) for name in Origin.__struct_fields__)
     if isinstance(row, Call):
         rest = tuple(getattr(row, name) for name in _CALL)
         packed = _Packed("call", "CALL", row.stream, row.recv_ns, None, row.raw, origin, rest)

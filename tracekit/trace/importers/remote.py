@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, BinaryIO, Self, cast
 
+from msgspec import Struct
 from pyarrow import fs
 
 from tracekit.errors import TraceFormatError
@@ -13,8 +13,7 @@ from tracekit.trace.format.model import HEADER_NAME
 from tracekit.trace.stores.store import Store, complaints, open_store
 
 
-@dataclass(frozen=True, slots=True)
-class RemoteFile:
+class RemoteFile(Struct, frozen=True):
     """One file behind a URL."""
 
     name: str

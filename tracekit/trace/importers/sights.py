@@ -12,6 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
+
 from tracekit.trace.format.model import RowType
 from tracekit.trace.reading.reader import TraceReader
 
@@ -37,8 +39,7 @@ class Sight:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Unseen:
+class Unseen(Struct, frozen=True):
     """Revisions of a stream that no recorder saw: between two sights, or after the last one."""
 
     before: Sight

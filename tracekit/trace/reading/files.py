@@ -11,7 +11,6 @@ import os
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 from weakref import ref
@@ -19,6 +18,7 @@ from weakref import ref
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from msgspec import Struct
 
 from tracekit.collecting import collecting_rarely
 from tracekit.errors import TraceFormatError
@@ -62,8 +62,7 @@ _PARSED_FOOTERS = 16
 _parsed: deque[ref[SegmentFile]] = deque()
 
 
-@dataclass(frozen=True, slots=True)
-class Vouched:
+class Vouched(Struct, frozen=True):
     """What header and manifest say that the segments of a trace must show."""
 
     #: Segments that begin here or later have a seal; None: none need one.

@@ -17,6 +17,7 @@ from typing import IO, NamedTuple, Protocol, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
 
 from tracekit.trace.format.schema import SORT_KEYS
 from tracekit.trace.format.segments import own_dictionaries, sorted_order
@@ -36,8 +37,7 @@ _SPILLED = pa.ipc.IpcWriteOptions(compression="lz4")
 Key = tuple[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Struct, frozen=True):
     """The rows of one job, of a namespace's rows of no job, or of all rows of no namespace."""
 
     namespace: str | None

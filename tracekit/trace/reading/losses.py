@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
 
 from tracekit.trace.format.model import RowType
 from tracekit.trace.format.rows import MEMORY_SCHEMA
@@ -124,8 +125,7 @@ class _Reader(Protocol):
     def batches(self, columns: Sequence[str]) -> Iterator[pa.Table]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class _Life:
+class _Life(Struct, frozen=True):
     first_seq: int
     first_type: str
     deleted_seq: int | None

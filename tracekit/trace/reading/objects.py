@@ -7,12 +7,12 @@ replay of nothing finds no divergence.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
 
 from tracekit.errors import UsageError
 from tracekit.suggest import hint
@@ -30,8 +30,7 @@ _TITLES = {"": "Job, CronJob or pod", "job": "Job", "cronjob": "CronJob", "pod":
 _MOST_NAMED = 5
 
 
-@dataclass(frozen=True)
-class Objects:
+class Objects(Struct, frozen=True, dict=True):
     """The Jobs and CronJobs of a trace, as (namespace, name), in order."""
 
     jobs: tuple[tuple[str, str], ...]

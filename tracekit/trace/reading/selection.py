@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
 
 
 class Bounds(NamedTuple):
@@ -20,8 +20,7 @@ class Bounds(NamedTuple):
     nulls: bool = True  # whether some rows may have no value
 
 
-@dataclass(frozen=True)
-class Keys:
+class Keys(Struct, frozen=True, dict=True):
     """Some Jobs, as (namespace, name) in order, with the rows of their namespaces of no Job."""
 
     jobs: tuple[tuple[str, str], ...]
@@ -70,8 +69,7 @@ def joined_keys(table: pa.Table) -> pa.ChunkedArray:
     return pc.binary_join_element_wise(*names, "\0")
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(Struct, frozen=True):
     """Which rows are wanted; everything that is None is not asked for."""
 
     namespace: str | None = None

@@ -13,6 +13,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import msgspec
+from msgspec import Struct
+
 from tracekit.errors import TraceFormatError
 from tracekit.trace.format.header import read_header
 from tracekit.trace.format.manifest import Manifest, read_manifest
@@ -28,8 +31,7 @@ from tracekit.trace.stores.place import origin_of
 _TRIES = 1000
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Loss:
+class Loss(Struct, frozen=True, order=True):
     """Rows that a trace should have and that cannot be had."""
 
     first: int
@@ -61,7 +63,8 @@ class Snapshot:
         """The same, with these flags of the controller manager in its header; None: as it is."""
         if controller_flags is None:
             return self
-        return replace(self, header=replace(self.header, controller_flags=controller_flags))
+        header = msgspec.structs.replace(self.header, controller_flags=controller_flags)
+        return replace(self, header=header)
 
     def verify(self, *, decode: bool = True) -> None:
         """Read all files to their end; those that prove damaged become losses.

@@ -10,12 +10,12 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
 
 from tracekit.trace.format.schema import SORT_KEYS
 from tracekit.trace.format.segments import own_dictionaries
@@ -28,8 +28,7 @@ _RUN_ROWS = 16
 _PACKED = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
-@dataclass(frozen=True, slots=True)
-class Stretch:
+class Stretch(Struct, frozen=True):
     """Some row groups of a trace, by their number among all of it."""
 
     first: int
@@ -37,8 +36,7 @@ class Stretch:
     rows: int
 
 
-@dataclass(frozen=True, slots=True)
-class Portion:
+class Portion(Struct, frozen=True):
     """The rows that one wanter has in one file."""
 
     wanter: int
@@ -60,8 +58,7 @@ def stretches(reader: TraceReader, most_rows: int) -> list[Stretch]:
     return found
 
 
-@dataclass(frozen=True)
-class Wanters:
+class Wanters(Struct, frozen=True, dict=True):
     """Who wants which rows."""
 
     keys: tuple[Keys, ...]

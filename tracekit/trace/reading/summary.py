@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
 
 from tracekit.trace.format.model import Gap, RowType, StreamSummary, TraceHeader
 from tracekit.trace.reading.reader import TraceReader
@@ -17,8 +17,7 @@ _COMPLETE = ("Complete", "SuccessCriteriaMet")
 _FAILED = ("Failed", "FailureTarget")
 
 
-@dataclass(frozen=True, slots=True)
-class LeaderSession:
+class LeaderSession(Struct, frozen=True):
     """One holder's time at a lease, as far as it was seen."""
 
     lease: str
@@ -29,8 +28,7 @@ class LeaderSession:
     last_seen_ns: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class JobOutcomes:
+class JobOutcomes(Struct, frozen=True):
     """How the Jobs of a trace ended, by the last state seen of each."""
 
     total: int
@@ -41,8 +39,7 @@ class JobOutcomes:
     deleted: int
 
 
-@dataclass(frozen=True, slots=True)
-class TraceSummary:
+class TraceSummary(Struct, frozen=True):
     """All that `tracekit info` says."""
 
     header: TraceHeader

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import os
 import threading
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tracekit.errors import TraceFormatError
 from tracekit.trace.format.model import LOG_DIR
@@ -42,8 +43,7 @@ def fetched_bytes() -> int:
     return _traffic.size_bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(Struct, frozen=True):
     """The folder in object storage that a directory of this machine is a copy of."""
 
     store: Store

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from tracekit.errors import UsageError
 from tracekit.trace.stores.place import is_url
 from tracekit.trace.stores.store import Store, complaints, open_store
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
+class Parts(Struct, frozen=True):
     """A folder of parts; it is sent to workers as the word that names it."""
 
     place: str  # a directory, or a URL

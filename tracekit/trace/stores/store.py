@@ -12,11 +12,11 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
+from msgspec import Struct
 from pyarrow import fs
 
 from tracekit.errors import TraceFormatError
@@ -51,8 +51,7 @@ _LOGIN = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
+class Address(Struct, frozen=True):
     """What a URL says, and the environment about its kind, before anything is asked."""
 
     url: str
@@ -65,8 +64,7 @@ class Address:
     endpoint: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Store:
+class Store(Struct, frozen=True):
     """A file system, and the folder in it that a URL names."""
 
     address: Address

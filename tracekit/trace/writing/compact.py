@@ -14,11 +14,11 @@ is cold, and written narrow (`format/narrow.py`) where that is wanted.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
 
 import pyarrow as pa
+from msgspec import Struct
 
 from tracekit.collecting import collecting_rarely
 from tracekit.trace.format.narrow_file import write_narrow_segment
@@ -47,8 +47,7 @@ class Place(TypedDict):
     identity: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Sized:
+class _Sized(Struct, frozen=True):
     segment: Segment
     raw_bytes: int
     #: Its typed columns are still to be filled.

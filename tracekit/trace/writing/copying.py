@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from tracekit.trace.format.model import Call, Gap, Origin, RowType
 from tracekit.trace.reading.reader import TraceReader
@@ -13,7 +14,7 @@ from tracekit.trace.writing.writer import TraceWriter
 #: Rows that are decoded at a time, and that are made into Python's at a time.
 _WINDOW_ROWS = 65536
 BATCH_ROWS = 4096
-ORIGIN_COLUMNS: tuple[str, ...] = tuple(Origin.__slots__)
+ORIGIN_COLUMNS: tuple[str, ...] = Origin.__struct_fields__
 _CALL = ("namespace", "name", "uid", "job", "cronjob", "code", "reason", "message")
 _GAP = ("gap_last_rv", "gap_next_rv", "gap_from_ns", "gap_until_ns")
 #: All that a copy needs of a row; the typed columns are made again from `raw`.

@@ -7,10 +7,11 @@ nothing. Only when all of them have checksums do header and manifest say so.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow.compute as pc
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tracekit import __version__
 from tracekit.errors import TraceFormatError
@@ -27,8 +28,7 @@ from tracekit.trace.writing.lock import TraceLock
 _CHUNK = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class Compacted:
+class Compacted(Struct, frozen=True):
     """What was done."""
 
     trace: Path

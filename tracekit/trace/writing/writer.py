@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
 import orjson
 import pyarrow.compute as pc
+from msgspec.structs import replace
 
 from tracekit import __version__
 from tracekit.errors import TraceFormatError
@@ -411,7 +411,7 @@ class TraceWriter:
 
 def _origin(origin: Origin) -> Row:
     """The columns that say how a row is known."""
-    return {name: getattr(origin, name) for name in Origin.__slots__}
+    return {name: getattr(origin, name) for name in Origin.__struct_fields__}
 
 
 def _raw_and_parsed(obj: bytes | Mapping[str, Any], parsed: Any) -> tuple[bytes, Any]:

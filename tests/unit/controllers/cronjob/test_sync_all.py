@@ -6,9 +6,8 @@ more than 500 Jobs under a polling controller.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from tests.support.cron_pass import Cluster
 from tests.support.cron_world import cron_job, era, job
