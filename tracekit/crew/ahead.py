@@ -49,12 +49,14 @@ class Ahead:
         """
         asked: deque[tuple[A, Future[B]]] = deque()
         for task in tasks:
-            if self._has_begun(work):
-                asked.append((task, self._submitted(work, task)))
-                if len(asked) > self._processes + 1:
-                    yield _result(work, *asked.popleft())
-            else:
+            if not self._has_begun(work):
                 yield work(task)
+                continue
+            # Each process has one to do and one to go on with: what is more is done here meanwhile.
+            busy = sum(not future.done() for _, future in asked) > self._processes
+            asked.append((task, _done(work(task)) if busy else self._submitted(work, task)))
+            while asked and (asked[0][1].done() or len(asked) > 2 * self._processes + 1):
+                yield _result(work, *asked.popleft())
         while asked:
             yield _result(work, *asked.popleft())
 
@@ -89,6 +91,12 @@ def _import(work: Callable[[A], B]) -> None:
     del work
     gc.freeze()
     collecting_rarely().__enter__()  # to the end of the process
+
+
+def _done(result: B) -> Future[B]:
+    future: Future[B] = Future()
+    future.set_result(result)
+    return future
 
 
 def _result(work: Callable[[A], B], task: A, future: Future[B]) -> B:

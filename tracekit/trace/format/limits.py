@@ -40,6 +40,7 @@ _SURELY_SMALL = 16 << 20
 _ENCODINGS = frozenset({0, 2, 3, 4, 5, 6, 8, 9})
 _OPENING = b"{["
 _NOT_OPENING = bytes(set(range(256)) - set(_OPENING))
+_NOT_OPENING_LINES = bytes(set(range(256)) - set(_OPENING) - set(b"\n"))
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"{}[]"))
 
 
@@ -171,6 +172,12 @@ def check_nesting(text: str | bytes) -> None:
         return
     if is_nested_deeper(text, NESTING_MAX):
         raise TooMuchError(f"an object of it is nested more than {NESTING_MAX} levels deep")
+
+
+def may_be_nested_deeper(lines: bytes, levels: int) -> bool:
+    """Whether a line has more brackets than so many levels take; most logs have none, at once."""
+    opening = lines.translate(None, _NOT_OPENING_LINES).split(b"\n")
+    return max(map(len, opening)) > levels
 
 
 def is_nested_deeper(text: str | bytes, levels: int) -> bool:

@@ -19,7 +19,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tracekit.collecting import collecting_rarely
-from tracekit.trace.format.limits import NESTING_MAX, is_nested_deeper
+from tracekit.trace.format.limits import (
+    NESTING_MAX,
+    is_nested_deeper,
+    may_be_nested_deeper,
+)
 from tracekit.trace.format.model import RowType
 from tracekit.trace.format.rows import MEMORY_SCHEMA, States, column_of
 from tracekit.trace.format.texts import texts_of
@@ -54,12 +58,13 @@ def parse_block(block: bytes) -> bytes:
 def _parsed(block: bytes) -> bytes:
     found: defaultdict[str, list[tuple[int, int, int, State]]] = defaultdict(list)
     lines = block.split(b"\n")
+    deep = may_be_nested_deeper(block, NESTING_MAX)
     begin = 0
     for number, line in enumerate(lines):
         state = typed_state(line)
         if state is not None and state.recv_ns is not None:
             raw = state.raw
-            if not is_nested_deeper(raw, NESTING_MAX):
+            if not (deep and is_nested_deeper(raw, NESTING_MAX)):
                 at = len(line) - len(raw) - 1  # nothing but the line's own brace comes after it
                 if not line.startswith(raw, at):
                     at = line.rindex(raw)  # or space, as no recorder writes
