@@ -15,6 +15,8 @@ from functools import partial
 from typing import Any, TypeVar
 from unittest import mock
 
+from msgspec.structs import replace
+
 from tracekit.diff.cronjob import CronKeyJudge
 from tracekit.diff.judge import KeyJudgement
 from tracekit.diff.readings import judge_as_known
@@ -58,7 +60,7 @@ class _Rows:
             (history.namespace, history.name),
             tuple(self.states(history.jobs)),
             tuple(self.states(history.pods)),
-            tuple(event[1:] for event in history.events),
+            tuple(replace(event, seq=0) for event in history.events),
             tuple(history.refused),
         )
 
@@ -92,7 +94,7 @@ class _CronKey(CronKeyJudge):
             tuple(self._rows.states(history.cron_jobs)),
             tuple(self._rows.states(history.jobs)),
             tuple(self._rows.states(history.strangers)),
-            tuple(event[1:] for event in history.events),
+            tuple(replace(event, seq=0) for event in history.events),
             tuple(history.pods_deleted_ns),
         )
 

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from tracekit.eras.job import JobRules
@@ -31,7 +32,7 @@ SILENT_REACH = 8
 DELIVERY_JITTER_NS = NS_PER_S // 5
 
 
-class Due(NamedTuple):
+class Due(Struct, frozen=True):
     """From when on a sync was certainly due, and before when it cannot have been."""
 
     certain_ns: int  # by then its key was in the queue, for an informer that had seen all
@@ -39,7 +40,7 @@ class Due(NamedTuple):
     timed: bool  # whether a timer of the controller's own made it due: no informer is asked
 
 
-class Wake(NamedTuple):
+class Wake(Struct, frozen=True):
     """Something that may have put the key into the queue."""
 
     earliest_ns: int  # the key was not ready by it before

@@ -43,7 +43,7 @@ _RATE_TOKENS = DEFAULT_THROTTLE.tokens(_RATE_NS)
 _AFTER_ALL = 1 << 62
 
 
-class Service(NamedTuple):
+class Service(Struct, frozen=True):
     """One sync that is explained, as the queue saw it."""
 
     first: FirstWrite
@@ -66,7 +66,7 @@ class Owed(Struct, frozen=True):
     back: int = 0  # of a process after which so many others lived, and left it undone as well
 
 
-class Seen(NamedTuple):
+class Seen(Struct, frozen=True):
     """How far an informer had got, as a sync that is explained shows it."""
 
     at_ns: int  # by then

@@ -156,11 +156,11 @@ class Sweep:
         self._hurried += timing.hurried
         self._owed += timing.owed
         self._behind += timing.behind
-        for at_ns, stream, rv in timing.seen:
-            if stream not in self._seen:
-                self._seen[stream] = Positions()
-            self._seen[stream].at_ns.append(at_ns)
-            self._seen[stream].rv.append(rv)
+        for seen in timing.seen:
+            if seen.stream not in self._seen:
+                self._seen[seen.stream] = Positions()
+            self._seen[seen.stream].at_ns.append(seen.at_ns)
+            self._seen[seen.stream].rv.append(seen.rv)
 
     def told(self) -> Told:
         """What it was told, to be sent; how far informers were seen only if it is its own."""

@@ -59,7 +59,7 @@ def due_with_unseen(
     if certain_ns <= known.certain_ns or retries_unseen(search, syncs[: number + 1], more) < more:
         return known
     fits = _goes_on_with(search, syncs, number, more)
-    return known._replace(certain_ns=certain_ns) if fits else known
+    return replace(known, certain_ns=certain_ns) if fits else known
 
 
 def counted_otherwise(search: CutSearch, syncs: Sequence[Explanation]) -> Iterator[Hurried]:

@@ -231,7 +231,7 @@ class Judge:
         controllers, key = self._checked(asked)
         part = _Part(asked, key)
         found = self._found(controllers, *(key or (asked.namespace, None)))
-        if asked.part:
+        if part.narrows:
             found = found.only(part.has, part.has_job)
         if asked.times:
             busy = {(j.object.namespace, j.object.name) for j in found.judgements}
@@ -341,6 +341,11 @@ class _Part(Struct, frozen=True):
 
     asked: Asked
     key: tuple[str, str] | None
+
+    @property
+    def narrows(self) -> bool:
+        """Whether more is asked than which controllers it is about."""
+        return bool(self.asked.namespace is not None or self.key is not None or self.asked.times)
 
     def has(self, judgement: Judgement) -> bool:
         """Whether a judgement is of it."""

@@ -338,7 +338,7 @@ def _ttl_since(found: TtlOfKey, from_ns: int) -> TtlOfKey:
 
 def _past(timing: KeyTiming) -> KeyTiming:
     """What a key tells of the process, with nothing to be said of the key itself."""
-    services = tuple(service._replace(judged=False) for service in timing.services)
+    services = tuple(replace(service, judged=False) for service in timing.services)
     return replace(timing, services=services, hurried=(), owed=(), behind=())
 
 

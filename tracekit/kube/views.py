@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from tracekit.kube.decode import (
     as_int,
@@ -56,7 +57,7 @@ class Condition(NamedTuple):
     last_transition_ns: int | None
 
 
-class ContainerStatus(NamedTuple):
+class ContainerStatus(Struct, frozen=True):
     """One container or init container: `exit_code` is None while it has not terminated."""
 
     name: str

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Final
 
+from msgspec.structs import replace
+
 from tracekit.cluster.api_server import Reply
 from tracekit.cluster.references import controller_reference, drop_finalizer, drop_owner
 from tracekit.cluster.store import Raw
@@ -173,7 +175,7 @@ class JobController:
         if result.wake_after_ns is None:
             return result
         # The timer was armed while the sync ran.
-        return result._replace(wake_after_ns=result.wake_after_ns - (loop.now_ns - began_ns))
+        return replace(result, wake_after_ns=result.wake_after_ns - (loop.now_ns - began_ns))
 
     def _sync_orphan(self, key: OrphanKey) -> bool:
         calls = self._context.client.goroutine()

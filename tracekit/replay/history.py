@@ -20,6 +20,7 @@ from operator import attrgetter, lt
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from tracekit.kube.actors import controller_of
 from tracekit.kube.cronjob_views import CronJobView
@@ -122,7 +123,7 @@ class Revision(msgspec.Struct, Generic[V], eq=False):
         return self.recv_ns + self.late_ns
 
 
-class EventRow(NamedTuple):
+class EventRow(Struct, frozen=True):
     """One observed state of an Event about the Job."""
 
     seq: int
@@ -136,7 +137,7 @@ class EventRow(NamedTuple):
     event_type: str
     reason: str
     message: str
-    count: int  # type: ignore[assignment] # hides tuple.count, which nobody calls here
+    count: int
     component: str
     first_ns: int | None = None  # when the controller told it first, by its own clock
 

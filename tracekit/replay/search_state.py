@@ -8,6 +8,7 @@ from enum import Enum
 from typing import NamedTuple
 
 import msgspec
+from msgspec import Struct
 
 from tracekit.cache.pods import PodCache
 from tracekit.controllers.job.context import Note
@@ -32,7 +33,7 @@ class Hunch(NamedTuple):
     own: bool = False  # the write without an explanation is a deletion, and the controller's
 
 
-class Retries(NamedTuple):
+class Retries(Struct, frozen=True):
     """How many retries of a key its queue counts, as the syncs that are explained tell."""
 
     least: int = 0  # since what clears the count left a write

@@ -6,9 +6,9 @@ Upstream: pkg/controller/job/job_controller.go:syncJobCtx.
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import NamedTuple
 
 import msgspec
+from msgspec import Struct
 
 from tracekit.controllers.job.backoff import NO_FAILURES, BackoffRecord
 from tracekit.controllers.job.indexes import Intervals
@@ -57,7 +57,7 @@ class SyncClock:
         return self.now_ns >= at_ns
 
 
-class SyncResult(NamedTuple):
+class SyncResult(Struct, frozen=True):
     """How a sync ended, for the worker that called it."""
 
     error: bool  # the key goes back rate limited, whatever `forget` says

@@ -46,6 +46,11 @@ STEADY = {
 }
 
 
+def ending(done):
+    """Whether it ended in an error, the timer that it asks for, and whether the key is forgotten."""
+    return done.result.error, done.result.wake_after_ns, done.result.forget
+
+
 @pytest.mark.parametrize("version", ALL)
 @pytest.mark.parametrize("name", STEADY)
 def test_pods_are_brought_to_what_the_spec_asks_for(name, version):
@@ -92,7 +97,7 @@ def test_a_job_completes(name, version):
     completed = [] if version < "1.18" else ["Completed"]
     assert done.api.reasons == events + completed
     # From 1.24.10 on no status write forgets the retries of a key, only a success does.
-    assert done.result[:3] == (False, None, version != "1.24.17" or counts[1] > 0)
+    assert ending(done) == (False, None, version != "1.24.17" or counts[1] > 0)
 
 
 def test_a_work_queue_with_an_active_pod_is_not_complete():
@@ -163,7 +168,7 @@ def test_a_refusal_ends_the_series_after_its_batch():
 def test_a_failed_status_write_is_an_error_and_forgets_nothing():
     memory = JobMemory(requeues=2)
     done = sync("1.17.17", job(), pods(Running=2), api=Api(status_outcome=REFUSED), memory=memory)
-    assert done.result[:3] == (True, None, True)
+    assert ending(done) == (True, None, True)
     assert memory.requeues == 3
 
 
@@ -305,7 +310,7 @@ def test_counters_fall_when_finished_pods_are_deleted():
 def test_parallelism_0_writes_nothing_and_never_keeps_its_start():
     done = sync("1.17.17", job(0, 5, deadline=60))
     assert done.api.calls == []
-    assert done.result[:3] == (False, 60 * S, False)
+    assert ending(done) == (False, 60 * S, False)
 
 
 def test_nothing_changed_neither_forgets_nor_counts():
