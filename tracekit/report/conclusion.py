@@ -11,11 +11,16 @@ from tracekit.sql.session import Session
 
 _JOB = """
 SELECT namespace, job, outcome, reason, message, duration_s, backoff_s, retries, pods, succeeded,
-       active, backoff_limit, active_deadline_s,
-       (SELECT exit_codes FROM failures WHERE failures.job_uid = jobs.job_uid LIMIT 1) AS exit_codes
+       active, backoff_limit, active_deadline_s, job_uid
 FROM jobs
 WHERE $name::VARCHAR IS NULL OR (namespace = $namespace AND job = $name)
 ORDER BY created_at DESC NULLS LAST
+"""
+#: Asked only of those that failed by their pods: it takes as long again.
+_EXIT_CODES = """
+SELECT job_uid, any_value(exit_codes) AS exit_codes FROM failures
+WHERE $name::VARCHAR IS NULL OR (namespace = $namespace AND job = $name)
+GROUP BY job_uid
 """
 _CRONJOB = """
 SELECT outcome, count(*) AS ticks FROM cron_ticks
@@ -32,7 +37,7 @@ def conclusion(session: Session, account: Account) -> str:
         total = sum(row["ticks"] for row in ticks)
         parts = ", ".join(f"{row['ticks']} {row['outcome']}" for row in ticks)
         return f"{counted(total, 'due time')}: {parts}." if ticks else ""
-    found = _sentence(session.rows(_JOB, **where))
+    found = _sentence(_lives(session, **where))
     against = account.divergences
     if found and against:
         found += f" {counted(len(against), 'divergence')} from the rules."
@@ -42,9 +47,26 @@ def conclusion(session: Session, account: Account) -> str:
 def job_conclusions(session: Session) -> dict[tuple[str, str], str]:
     """The sentence of every Job, by (namespace, name)."""
     lives: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
-    for row in session.rows(_JOB, namespace=None, name=None):
+    for row in _lives(session, namespace=None, name=None):
         lives.setdefault((row["namespace"], row["job"]), []).append(row)
     return {key: _sentence(rows) for key, rows in lives.items()}
+
+
+def _lives(session: Session, **where: str | None) -> list[dict[str, Any]]:
+    """The Jobs, the newest first; how their pods ended stands with those that need it."""
+    lives = session.rows(_JOB, **where)
+    if any(_failed_by_its_pods(job) for job in lives):
+        found = session.rows(_EXIT_CODES, **where)
+        exit_codes = {row["job_uid"]: row["exit_codes"] for row in found}
+        for job in lives:
+            job["exit_codes"] = exit_codes.get(job["job_uid"])
+    return lives
+
+
+def _failed_by_its_pods(job: Mapping[str, Any]) -> bool:
+    """Whether its sentence says how they ended: that of a Job which took too long does not."""
+    late = job["reason"] == "DeadlineExceeded" and job["active_deadline_s"] is not None
+    return job["outcome"] == "Failed" and not late
 
 
 def _sentence(lives: Sequence[Mapping[str, Any]]) -> str:
@@ -73,7 +95,7 @@ def _of_job(job: Mapping[str, Any]) -> str:
 def _cause(job: Mapping[str, Any]) -> str:
     ended = ", ".join(
         f"{counted(count, 'pod')} exited {code}"
-        for code, count in (job["exit_codes"] or {}).items()
+        for code, count in (job.get("exit_codes") or {}).items()
     )
     match job["reason"]:
         case "BackoffLimitExceeded" if ended and job["backoff_limit"] is not None:
