@@ -18,6 +18,7 @@ from tracekit.trace.format.model import FORMAT_VERSION, TraceHeader
 from tracekit.trace.format.schema import NAMES, TYPED_COLUMNS
 from tracekit.trace.reading import groups
 from tracekit.trace.reading.reader import TraceReader
+from tracekit.trace.reading.selection import Keys
 from tracekit.trace.writing.whole import compact_in_place
 from tracekit.trace.writing.writer import TraceWriter
 
@@ -105,8 +106,38 @@ def test_of_a_row_group_without_a_wanted_row_only_what_tells_so_is_read(
     assert not reader.table(NAMES, namespace="x", job="b").num_rows
     assert {"namespace", "job"} <= read
     assert read.isdisjoint({"raw", "spec", "labels", "conditions"})
+    read.clear()
+    assert not reader.table(NAMES, namespace="x", job="b").num_rows
+    assert not read  # that there is none is known by now
     assert reader.table(NAMES, namespace="x", job="c").num_rows == 1
     assert "raw" in read
+
+
+_X, _Y, _NOBODY = ("x", "a"), ("y", "b"), ("x", "b")
+_QUESTIONS = (
+    lambda reader: reader.table(("seq",), namespace="x", job="a"),
+    lambda reader: reader.table(("seq",), namespace="x", job="b"),
+    lambda reader: reader.table(("seq",), namespace="y", job="b", streams=["jobs"]),
+    lambda reader: reader.table(("seq",), namespace="y", job="b", first_seq=5),
+    lambda reader: reader.table(("seq",), namespace="x"),
+    *(
+        lambda reader, jobs=jobs: [
+            group.rows["seq"].to_pylist() for group in reader.groups(("seq",), keys=Keys(jobs))
+        ]
+        for jobs in ((_X,), (_Y,), (_NOBODY,), (_X, _Y))
+    ),
+)
+
+
+@pytest.mark.parametrize("row_group", [1, 2, 7])
+def test_what_was_asked_before_changes_no_answer(tmp_path, monkeypatch, row_group):
+    monkeypatch.setattr(segments, "ROW_GROUP_ROWS", row_group)
+    write(tmp_path / "t", SAMPLE, segment_rows=3)
+    alone = [question(TraceReader(tmp_path / "t")) for question in _QUESTIONS]
+    for before in _QUESTIONS:
+        reader = TraceReader(tmp_path / "t")
+        before(reader)
+        assert [question(reader) for question in _QUESTIONS] == alone
 
 
 @pytest.mark.parametrize("segment_rows", [1, 2, 100])

@@ -69,6 +69,9 @@ def joined_keys(table: pa.Table) -> pa.ChunkedArray:
     return pc.binary_join_element_wise(*names, "\0")
 
 
+_KEY_COLUMNS = {"namespace", "job"}
+
+
 class Selection(Struct, frozen=True):
     """Which rows are wanted; everything that is None is not asked for."""
 
@@ -108,6 +111,23 @@ class Selection(Struct, frozen=True):
         """The columns that deciding it takes."""
         names = {name for name, _ in self.equals()} | {name for name, _, _ in self.ranges()}
         return names | {"namespace", "job"} if self.keys is not None else names
+
+    @property
+    def one_job(self) -> tuple[str, str] | None:
+        """The Job of which all wanted rows are, as (namespace, name), if there is one."""
+        if self.namespace is None or self.job is None:
+            return None
+        return self.namespace, self.job
+
+    @property
+    def whole_job(self) -> tuple[str, str] | None:
+        """The only Job of which rows are wanted, if all of them are; others may be of no Job."""
+        if self.columns() != _KEY_COLUMNS:
+            return None
+        if self.keys is None:
+            return self.one_job
+        alone = self.namespace is None and self.job is None and len(self.keys.jobs) == 1
+        return self.keys.jobs[0] if alone else None
 
     def filter(self, table: pa.Table) -> pa.Table:
         """The rows of the table that are wanted."""
