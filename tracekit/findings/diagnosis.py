@@ -61,6 +61,9 @@ class Wanted(Struct, frozen=True):
         return selector_matches(self.selector, labels.get(key, {}))
 
 
+EVERYTHING = Wanted()
+
+
 def wanted_selector(text: str | None) -> Mapping[str, Any] | None:
     """The labels that a user asks for, as kubectl's `-l` takes them; a UsageError for no such."""
     if text is None:
@@ -75,7 +78,7 @@ def wanted_selector(text: str | None) -> Mapping[str, Any] | None:
 
 def diagnose(
     facts: Facts,
-    wanted: Wanted | None = None,
+    wanted: Wanted = EVERYTHING,
     baseline: Baseline | None = None,
 ) -> list[Finding]:
     """The findings that no baseline accepts, worst first."""
@@ -89,8 +92,7 @@ def diagnose(
         for life in lives
     }
     cases = (case for family in _FAMILIES for case in family(facts))
-    of = wanted or Wanted()
-    cases = (case for case in cases if of.passes(case, labels))
+    cases = (case for case in cases if wanted.passes(case, labels))
     if baseline is not None:
         cases = (case for case in cases if not baseline.accepts(case.rule.id, case.target))
     return grouped(cases)

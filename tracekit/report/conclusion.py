@@ -16,7 +16,7 @@ FROM jobs
 WHERE $name::VARCHAR IS NULL OR (namespace = $namespace AND job = $name)
 ORDER BY created_at DESC NULLS LAST
 """
-#: Asked only of those that failed by their pods: it takes as long again.
+#: Asked only where it is told: it takes as long again.
 _EXIT_CODES = """
 SELECT job_uid, any_value(exit_codes) AS exit_codes FROM failures
 WHERE $name::VARCHAR IS NULL OR (namespace = $namespace AND job = $name)
@@ -55,7 +55,7 @@ def job_conclusions(session: Session) -> dict[tuple[str, str], str]:
 def _lives(session: Session, **where: str | None) -> list[dict[str, Any]]:
     """The Jobs, the newest first; how their pods ended stands with those that need it."""
     lives = session.rows(_JOB, **where)
-    if any(_failed_by_its_pods(job) for job in lives):
+    if any(job["outcome"] == "Failed" and not _took_too_long(job) for job in lives):
         found = session.rows(_EXIT_CODES, **where)
         exit_codes = {row["job_uid"]: row["exit_codes"] for row in found}
         for job in lives:
@@ -63,10 +63,9 @@ def _lives(session: Session, **where: str | None) -> list[dict[str, Any]]:
     return lives
 
 
-def _failed_by_its_pods(job: Mapping[str, Any]) -> bool:
-    """Whether its sentence says how they ended: that of a Job which took too long does not."""
-    late = job["reason"] == "DeadlineExceeded" and job["active_deadline_s"] is not None
-    return job["outcome"] == "Failed" and not late
+def _took_too_long(job: Mapping[str, Any]) -> bool:
+    """Whether its deadline says all: how its pods ended does not matter."""
+    return job["reason"] == "DeadlineExceeded" and job["active_deadline_s"] is not None
 
 
 def _sentence(lives: Sequence[Mapping[str, Any]]) -> str:
@@ -93,15 +92,15 @@ def _of_job(job: Mapping[str, Any]) -> str:
 
 
 def _cause(job: Mapping[str, Any]) -> str:
+    if _took_too_long(job):
+        return f"longer than activeDeadlineSeconds {job['active_deadline_s']}"
     ended = ", ".join(
         f"{counted(count, 'pod')} exited {code}"
-        for code, count in (job.get("exit_codes") or {}).items()
+        for code, count in (job["exit_codes"] or {}).items()
     )
     match job["reason"]:
         case "BackoffLimitExceeded" if ended and job["backoff_limit"] is not None:
             return f"{ended}, more than backoffLimit {job['backoff_limit']} allows"
-        case "DeadlineExceeded" if job["active_deadline_s"] is not None:
-            return f"longer than activeDeadlineSeconds {job['active_deadline_s']}"
         case reason:
             said = f"{reason}: {job['message']}" if job["message"] else str(reason)
             return f"{said} ({ended})" if ended else said

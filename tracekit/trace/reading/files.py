@@ -105,8 +105,8 @@ class SegmentFile:
         #: The values of some columns of row groups that were read: (row group, column) -> values.
         self._held: dict[tuple[int, str], frozenset[str | None]] = {}
         self._known_bounds: dict[tuple[int, str], Bounds] = {}
-        #: Jobs that were looked for and of which a row group has no row: (group, namespace, name).
-        self._without: set[tuple[int, str, str]] = set()
+        #: The Job that was looked for last, and row groups that have no row of it.
+        self._without: dict[tuple[str, str], set[int]] = {}
         if metadata.num_rows != segment.rows:
             raise DamageError(f"it has {metadata.num_rows} rows, its name says {segment.rows}")
         self._check_types()
@@ -365,8 +365,8 @@ class SegmentFile:
 
     def _lacks(self, group: int, selection: Selection, columns: Sequence[str]) -> bool:
         """Whether few columns tell that no row is wanted: then the others need not be read."""
-        job = selection.one_job
-        if job is not None and (group, *job) in self._without:
+        sought, whole = selection.one_job, selection.whole_job
+        if sought is not None and group in self._without.get(sought, ()):
             return True
         names = selection.columns()
         if names.issuperset(columns):
@@ -375,8 +375,10 @@ class SegmentFile:
         stored.validate(full=True)
         wanted = selection.mask(found_columns(stored))
         lacks = wanted is not None and not pc.any(wanted, min_count=0).as_py()
-        if lacks and (job := selection.whole_job) is not None:
-            self._without.add((group, *job))
+        if lacks and whole is not None:
+            if whole not in self._without:
+                self._without = {whole: set()}
+            self._without[whole].add(group)
         return lacks
 
     def _stored(self, group: int, names: Sequence[str]) -> pa.Table:
