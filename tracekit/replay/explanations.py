@@ -10,7 +10,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import islice
 
 from msgspec.structs import replace
 
@@ -29,8 +28,6 @@ from tracekit.replay.search_state import Explanation, SilentSync, State
 SILENT_ROW = 4
 SILENT_MEMORIES = 12
 SILENT_POSITIONS = 16
-#: So many explanations of what a sync left to the next are looked at.
-LIKELIER = 16
 #: Among so many writes a sync's later calls are looked for as refused, and done by the next.
 REFUSED_AMONG = 8
 #: So many pod revisions back is a sync looked for that left nothing but an Event or a timer.
@@ -321,10 +318,9 @@ class CutSearch(Attempts):
                     yield first
 
     def _may_follow(self, state: State, writes: tuple[Write, ...]) -> bool:
-        """Whether one of the likelier syncs after this state makes just these writes."""
+        """Whether a sync after this state makes just these writes."""
         state = replace(state, index=writes[0].index)
-        likelier = islice(self.explanations(state, Effort.HANDLERS), LIKELIER)
-        return any(found.writes == writes for found in likelier)
+        return any(f.writes == writes for f in self.explanations(state, Effort.HANDLERS))
 
     def _the_same(
         self, sync: Explanation, state: State, cut: Cut, assume: Assumptions
