@@ -11,7 +11,7 @@ from tracekit.sql.session import Session
 
 _JOB = """
 SELECT namespace, job, outcome, reason, message, duration_s, backoff_s, retries, pods, succeeded,
-       active, backoff_limit, active_deadline_s, job_uid
+       active, backoff_limit, active_deadline_s, completion_mode, job_uid
 FROM jobs
 WHERE $name::VARCHAR IS NULL OR (namespace = $namespace AND job = $name)
 ORDER BY created_at DESC NULLS LAST
@@ -78,7 +78,12 @@ def _sentence(lives: Sequence[Mapping[str, Any]]) -> str:
 
 def _of_job(job: Mapping[str, Any]) -> str:
     took = "" if job["duration_s"] is None else f" after {_seconds(job['duration_s'])}"
-    lost = f"; {_seconds(job['backoff_s'])} of it back-off" if job["backoff_s"] >= 1 else ""
+    lost = ""
+    if job["backoff_s"] >= 1:
+        # Indexes wait side by side: their sum may be more than the Job took.
+        indexed = job["completion_mode"] == "Indexed"
+        waited = "of back-off, summed over its indexes" if indexed else "of it back-off"
+        lost = f"; {_seconds(job['backoff_s'])} {waited}"
     match job["outcome"]:
         case "Failed":
             return f"Failed{took}: {_cause(job)}{lost}."

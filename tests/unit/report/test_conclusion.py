@@ -31,6 +31,16 @@ def test_the_first_line_is_the_conclusion(trace_path, key: str, opening: str) ->
     assert account.text().splitlines()[1] == opening
 
 
+def test_back_off_of_indexes_is_no_part_of_the_duration(trace_path) -> None:  # noqa: F811
+    trace = Trace(trace_path("v1.36.3-all"))
+    (job,) = trace.sql(
+        "select namespace, job, backoff_s from jobs"
+        " where completion_mode = 'Indexed' and backoff_s >= 1 order by backoff_s desc limit 1"
+    ).fetchall()
+    opening = trace.explain(f"{job[0]}/{job[1]}").opening
+    assert f"; {job[2]:.0f} s of back-off, summed over its indexes." in opening
+
+
 def test_what_came_later_is_not_told_of_a_time_before(trace_path) -> None:  # noqa: F811
     account = Trace(trace_path("v1.36.3-all")).explain("flaky", at="2026-11-21T05:42:50Z")
     assert account.opening == ""

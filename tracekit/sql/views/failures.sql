@@ -16,7 +16,7 @@
 --@ first_message | its status or termination message | none was seen to fail, or none was given
 --@ exit_codes | the exit codes of its failed pods, each with how many ended so | never; empty when there were none
 --@ duration_s | from the Job's start to its failure, seconds | it was not started
---@ backoff_s | of it, lost to back-off | never
+--@ backoff_s | lost to back-off of it, summed over indexes, which wait side by side | never
 CREATE VIEW failures AS
 WITH
 failed_pods AS (
