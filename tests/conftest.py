@@ -19,6 +19,13 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are cores: a tenth of the time recorders and browsers are waited for."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return (len(affinity(0)) if affinity else os.cpu_count() or 1) + 1
+
+
 def pytest_collection_finish() -> None:
     """What is there before the first test stays until the last: nothing of it is looked through."""
     gc.freeze()

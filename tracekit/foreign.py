@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import shlex
 import unicodedata
-from html import escape
 from typing import Final
 
 #: What some spreadsheet takes for the beginning of a formula.
@@ -65,6 +64,8 @@ def for_markdown(text: str) -> str:
 
 def for_html(text: str) -> str:
     """As for a terminal, and neither markup nor the end of an attribute."""
+    from html import escape  # noqa: PLC0415 - no terminal needs it
+
     return escape(for_terminal(text, lines=True))
 
 

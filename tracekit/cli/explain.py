@@ -6,8 +6,6 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
-from rich.text import Text
 
 from tracekit.api import Trace
 from tracekit.cli.completion import complete_key, complete_trace
@@ -25,7 +23,7 @@ from tracekit.errors import UsageError
 from tracekit.report.account import Account, clock, styled_lines
 from tracekit.report.documents import write_document
 from tracekit.report.replay import judgement_document
-from tracekit.report.table import NO_WIDTH, terminal_width, write_indented, write_line
+from tracekit.report.table import write_line, write_parts
 
 if TYPE_CHECKING:
     from tracekit.cronlint.surprises import Surprise
@@ -152,7 +150,5 @@ def account_document(account: Account) -> dict[str, object]:
 
 
 def _render(account: Account, *, verbose: bool) -> None:
-    out = sys.stdout
-    console = Console(file=out, highlight=False, width=terminal_width(out) or NO_WIDTH, height=25)
     for line in styled_lines(account, verbose=verbose):
-        write_indented(Text.assemble(*line.parts), console, line.indent, line.goes_on)
+        write_parts(line.parts, sys.stdout, line.indent, line.goes_on)

@@ -24,6 +24,8 @@ PYARROWS_OWN = ("numpy", "cloudpickle")
 _HIDDEN = ("pandas",)
 #: Its docstrings are made when it is imported, and `sql` mostly does without its functions.
 _LATE = ("pyarrow.compute",)
+#: What pyarrow.compute reads them with.
+_DOCSTRINGS = "pyarrow.vendored.docscrape"
 #: What the import system itself asks of a module.
 _OF_IMPORTS = frozenset({"__class__", "__name__", "__spec__"})
 
@@ -62,9 +64,24 @@ class _LateLoader(Loader):
         with self.lock:
             if not self.begun:
                 self.begun = True
-                with self.finder.also(*PYARROWS_OWN):
+                with self.finder.also(*PYARROWS_OWN), _without_docstrings():
                     self.loader.exec_module(module)
                 module.__class__ = ModuleType
+
+
+@contextmanager
+def _without_docstrings() -> Iterator[None]:
+    """Let pyarrow find no parameters described in docstrings, so that it writes none from them."""
+    reader = ModuleType(_DOCSTRINGS)
+    reader.__dict__["NumpyDocString"] = lambda _: {"Parameters": ()}
+    before = sys.modules.get(_DOCSTRINGS)
+    sys.modules[_DOCSTRINGS] = reader
+    try:
+        yield
+    finally:
+        del sys.modules[_DOCSTRINGS]
+        if before is not None:
+            sys.modules[_DOCSTRINGS] = before
 
 
 class Finder:

@@ -44,8 +44,6 @@ def status_differences(
     expected: JobStatus, observed: JobStatus, *, fresh_ns: int, window: Interval
 ) -> list[FieldDifference]:
     """Every field of the status that is not as expected."""
-    if expected == observed:
-        return []
     found: list[FieldDifference] = []
     if _plain(expected) != _plain(observed):
         for name, path in PLAIN:

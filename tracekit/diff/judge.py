@@ -24,6 +24,7 @@ from tracekit.diff.key_queue import (
     deadline_lost,
     due,
     ended_by_its_timer,
+    first_wake_ns,
     first_write,
     hurried_syncs,
     read_clock_ns,
@@ -63,6 +64,8 @@ from tracekit.verdict import Judgement, Reason, Verdict
 
 #: Writes of which the record may not tell whether the rules asked for them.
 _OF_PODS = frozenset({WriteKind.POD_CREATE, WriteKind.POD_DELETE})
+#: No key is late that was served so soon after its sync was due (`lateness.Process.proof`).
+_AT_ONCE_NS = CALL_LATENCY_NS + min(CLOCK_SLACK_NS, INFORMER_LAG_NS)
 _END_UNSEEN = "the Job had ended: only a cache that had not shown it yet leads to this"
 _NOBODY_TOLD = "no Event and no audit log tells who asked for it: another may have, just then"
 
@@ -138,6 +141,18 @@ def _services(
         if sync.job is None:
             continue
         first = sync.writes[0]
+        if first.called_ns - min(sync.due_ns, _began_by_ns(sync)) <= _AT_ONCE_NS:
+            # Whatever held it up, it is not late: only what it overtook is of interest.
+            yield Service(
+                first=first_write(key, first),
+                served_ns=first.called_ns,
+                earliest_ns=0 if sync.problems else first_wake_ns(facts, before, first.rv),
+                certain_ns=first.called_ns,
+                timed=False,
+                judged=False,
+            )
+            before = replay.syncs[number]
+            continue
         found = due_with_unseen(search, replay.syncs, number, due(facts, before, sync))
         interrupted = facts.run_context.interrupted(sync.due_ns, first.recv_ns)
         blind = facts.blind_until_ns
@@ -151,12 +166,16 @@ def _services(
             served_ns=first.called_ns,
             # What nothing explains may be somebody else's, and proves nothing about the queue.
             earliest_ns=0 if sync.problems else found.earliest_ns,
-            # A sync that read its clock had begun: what held up its key before was over.
-            certain_ns=min(found.certain_ns, read_clock_ns(sync) + CLOCK_SLACK_NS),
+            certain_ns=min(found.certain_ns, _began_by_ns(sync)),
             timed=found.timed,
             judged=not (interrupted or unseen or sync.problems or unarmed),
         )
         before = replay.syncs[number]
+
+
+def _began_by_ns(sync: Explanation) -> int:
+    """By then a sync had begun, for it had read its clock: what held up its key before was over."""
+    return read_clock_ns(sync) + CLOCK_SLACK_NS
 
 
 def _unarmed(facts: KeyFacts, before: Sequence[Explanation], sync: Explanation, note: Note) -> bool:

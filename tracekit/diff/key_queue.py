@@ -360,7 +360,7 @@ def due(
     certain_ns += max(wait_ns, queue_wait_ns(facts, before, sync.pod_cut, untold=untold))
     if not sync.state.backoff_known:
         certain_ns += max(facts.rules.pod_backoff_limit_ns, facts.rules.retries.backoff_ns_max)
-    earliest_ns = _first_wake_ns(facts, before, first.rv)
+    earliest_ns = first_wake_ns(facts, before, first.rv)
     return Due(certain_ns, earliest_ns, sync.timed and sync.due_ns > held_until_ns)
 
 
@@ -403,7 +403,7 @@ def since_its_timer(
     return replace(sync, due_ns=at_ns, timed=True, job=before.job, pod_cut=before.pod_cut)
 
 
-def _first_wake_ns(facts: KeyFacts, before: Explanation | None, before_rv: int) -> int:
+def first_wake_ns(facts: KeyFacts, before: Explanation | None, before_rv: int) -> int:
     """Before that nothing can have put the key into the queue since its last sync began."""
     if before is None:
         jobs = facts.history.jobs

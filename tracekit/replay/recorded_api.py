@@ -176,9 +176,9 @@ class RecordedApi(msgspec.Struct):
         what = f"pod {pod.name} to be deleted"
         outcome = self._pod_write(WriteKind.POD_DELETE, pod, what, until)
         if outcome is Outcome.OK or self._was_going(pod.uid):
-            self._event(job, "Normal", "SuccessfulDelete", f"{DELETED_POD}{pod.name}")
+            self.record_event(job, "Normal", "SuccessfulDelete", f"{DELETED_POD}{pod.name}")
         elif outcome is Outcome.REFUSED:
-            self._event(job, "Warning", "FailedDelete", "")
+            self.record_event(job, "Warning", "FailedDelete", "")
         return outcome
 
     def create_pods(self, job: JobView, intents: list[CreatePod]) -> list[Created]:
@@ -231,14 +231,16 @@ class RecordedApi(msgspec.Struct):
             return self._overwrite_status(job, status)
         if status == job.status:
             return Outcome.OK, job
-        if status_refusals(job, status, self.rules.status_validation):
-            return Outcome.REFUSED, job
         write = self._status_write()
         revision = write.job if write is not None else None
         base = revision.previous if revision is not None else None
-        if write is None or revision is None or base is None or base.rv != job.rv:
+        follows = revision if base is not None and base.rv == job.rv else None
+        taken = follows is not None and follows.view.status == status
+        if not taken and status_refusals(job, status, self.rules.status_validation):
+            return Outcome.REFUSED, job
+        if write is None or follows is None:
             return self._status_unseen(job, status)
-        return self._status_seen(job, status, write, revision)
+        return self._status_seen(job, status, write, follows)
 
     def _status_seen(
         self, job: JobView, status: JobStatus, write: Write, revision: Revision[JobView]
@@ -275,7 +277,9 @@ class RecordedApi(msgspec.Struct):
 
     def record_event(self, job: JobView, event_type: str, reason: str, message: str) -> None:
         """Hand an Event to the broadcaster."""
-        self._event(job, event_type, reason, message)
+        del job  # the key's own
+        after_rv = self.consumed[-1].rv if self.consumed else 0
+        self.events.append(PredictedEvent(event_type, reason, message, after_rv))
 
     # The search for the observed counterpart.
 
@@ -284,11 +288,6 @@ class RecordedApi(msgspec.Struct):
             return self.assume.served_rv
         writes = self.history.writes
         return writes[self.floor].rv if self.floor < len(writes) else self.last_rv
-
-    def _event(self, job: JobView, event_type: str, reason: str, message: str) -> None:
-        del job
-        after_rv = self.consumed[-1].rv if self.consumed else 0
-        self.events.append(PredictedEvent(event_type, reason, message, after_rv))
 
     def _take(self, write: Write) -> None:
         self.consumed.append(write)

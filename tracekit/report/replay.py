@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import orjson
-from rich.console import Console
 from rich.text import Text
 
 from tracekit.diff.report import DiffReport
@@ -28,6 +27,9 @@ from tracekit.report.table import (
     write_table,
 )
 from tracekit.verdict import Judgement, Verdict
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 SCHEMA_VERSION = 1
 _STYLES = {
@@ -137,6 +139,8 @@ def _by_the_port(judgement: Judgement) -> bool:
 
 
 def _console(out: TextIO) -> Console:
+    from rich.console import Console  # noqa: PLC0415 - slow to import, and documents need none
+
     # Not a terminal: each sentence on a line of its own, however long.
     return Console(file=out, width=terminal_width(out) or NO_WIDTH, highlight=False)
 

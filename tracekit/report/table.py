@@ -128,11 +128,19 @@ def write_indented(text: Text, console: Console, by: int = 2, then: int | None =
 
 def write_line(text: str, out: TextIO, *, style: str = "", by: int = 0, then: int = 0) -> None:
     """Write one sentence; on a terminal it goes on below itself, as `write_indented` has it."""
+    write_parts([(text, style)], out, by, then)
+
+
+def write_parts(
+    parts: Sequence[tuple[str, str]], out: TextIO, by: int = 0, then: int | None = None
+) -> None:
+    """Write the same of parts, each with a style for terminals."""
     width = terminal_width(out)
     if width is None:
-        out.write(" " * by + for_terminal(text) + "\n")
+        text = "".join(text for text, _ in parts)
+        out.write((" " * by + for_terminal(text)).rstrip() + "\n")
     else:
-        write_indented(Text(text, style=style), _console(out, width), by, then)
+        write_indented(Text.assemble(*parts), _console(out, width), by, then)
 
 
 def write_facts(facts: Iterable[tuple[str, str]], out: TextIO) -> None:

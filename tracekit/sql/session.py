@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 #: Gives the verdicts of some traces, of each a table.
 JudgedBy = Callable[[Sequence[Source], AskedRules], list[pa.Table]]
 
+_NAMED = re.compile(r"\w+")
 _COMPUTED_NAMES = re.compile(r"\b(" + "|".join(COMPUTED) + r")\b", re.IGNORECASE)
 #: Up to so many a shared view costs as much to compute as to bind twice or thrice.
 _FEW_ROWS = 10_000
@@ -327,7 +328,7 @@ class Session:
 
     def names(self, query: str = "") -> dict[str, list[str]]:
         """What a query may name: tables, functions and columns, of the views in it if any are."""
-        words = frozenset(re.findall(r"\w+", query))
+        words = frozenset(_NAMED.findall(query))
         asked = [view for view in views() if view.name in words]
         columns = {column.name: None for view in asked or views() for column in view.columns}
         if not asked:
@@ -371,15 +372,8 @@ class Session:
 
     def _make(self) -> None:
         self.connection.execute("CREATE SCHEMA internal")
-        for name, schema in computed.SCHEMAS.items():
-            self.connection.register("_arriving", _no_rows(schema))
-            self.connection.execute(
-                f"CREATE TABLE internal.{name} AS SELECT * FROM _arriving"  # noqa: S608 - our own name
-            )
-            self.connection.unregister("_arriving")
-        self.connection.register("_arriving", _no_rows(SCHEMA))
-        self.connection.execute("CREATE TABLE internal._no_rows AS SELECT * FROM _arriving")
-        self.connection.unregister("_arriving")
+        if self.sources or not self._held:
+            self._make_table("_no_rows", SCHEMA)
         if self._with_rows:
             self._make_rows()
             ends = self._ends()
@@ -401,9 +395,24 @@ class Session:
 
     def _make_parts(self, query: str) -> None:
         """Make the views and macros that the query takes, if they are not there yet."""
+        self._make_tables(query)
         for part in parts_for(query):
             if part not in self._made:
+                self._make_tables(definition(part))
                 self._make_part(part)
+
+    def _make_tables(self, text: str) -> None:
+        """Make the tables that the text names of those that are filled when they are asked."""
+        for name in computed.SCHEMAS.keys() & set(_NAMED.findall(text.lower())) - self._made:
+            self._made.add(name)
+            self._make_table(name, computed.SCHEMAS[name])
+
+    def _make_table(self, name: str, schema: pa.Schema) -> None:
+        self.connection.register("_arriving", _no_rows(schema))
+        self.connection.execute(
+            f"CREATE TABLE internal.{name} AS SELECT * FROM _arriving"  # noqa: S608 - our own name
+        )
+        self.connection.unregister("_arriving")
 
     def _make_part(self, part: str) -> None:
         self._made.add(part)

@@ -215,9 +215,10 @@ def widened(
     `wanted` tells which rows are, None: all of them; the others are left out. Columns that the
     segment does not store are left out. `DamageError` if a text cannot be put together.
     """
-    arrays = _columns(found if wanted is None else found.filter(wanted))
+    rows = found if wanted is None else found.filter(wanted)
+    arrays = _columns(rows)
     if takes_texts(columns):
-        raws = _texts(table, found, wanted)
+        raws = _texts(table, rows, wanted)
         derived = [name for name in DERIVED if name in columns]
         if derived:
             streams, types = arrays["stream"].to_pylist(), arrays["type"].to_pylist()
@@ -239,26 +240,27 @@ def _in_place(column: pa.ChunkedArray, seq: pa.ChunkedArray) -> pa.ChunkedArray:
     return column.take(pc.sort_indices(pc.sort_indices(seq)))
 
 
-def _texts(table: pa.Table, found: pa.Table, wanted: pa.ChunkedArray | None) -> list[str | None]:
-    """The texts of the wanted rows."""
+def _texts(table: pa.Table, rows: pa.Table, wanted: pa.ChunkedArray | None) -> list[str | None]:
+    """The texts of the wanted rows; `rows` are what was found of these."""
+    numbers = None if wanted is None else pc.indices_nonzero(wanted)
+    places = range(table.num_rows) if numbers is None else numbers.to_pylist()
+    kept = table["raw"] if numbers is None else table["raw"].take(numbers)
     templates = table["template"].combine_chunks()
+    picked = templates.indices if numbers is None else templates.indices.take(numbers)
     dictionary = templates.dictionary.to_pylist()
     for template in dictionary:
         check_nesting(template)
     joiner = Joiner(dictionary)
-    changes = _changes(table)
+    ends, slots, values = _changes(table, places[-1] + 1 if places else 0)
     texts: list[str | None] = []
-    size = 0
-    kept = table["raw"].to_pylist()
-    wants = [True] * table.num_rows if wanted is None else wanted.to_pylist()
-    rows = zip(templates.indices.to_pylist(), kept, _fillings(found), strict=True)
-    for (template, raw, columns), (slots, values), is_wanted in zip(
-        rows, changes, wants, strict=True
+    begin = size = 0
+    for place, template, raw, columns in zip(
+        places, picked.to_pylist(), kept.to_pylist(), _fillings(rows), strict=True
     ):
-        if template is not None:
-            joiner.change(slots, values)
-        if not is_wanted:
-            continue
+        # With what the rows between have changed: of a slot the last value counts.
+        end = ends[place]
+        joiner.change(slots[begin:end], values[begin:end])
+        begin = end
         if template is None:
             texts.append(raw)
             continue
@@ -272,19 +274,21 @@ def _texts(table: pa.Table, found: pa.Table, wanted: pa.ChunkedArray | None) -> 
     return texts
 
 
-def _changes(table: pa.Table) -> Iterator[tuple[list[int], list[str]]]:
-    """What each row changes: slots, and values back from the order of the slots."""
+def _changes(table: pa.Table, until: int) -> tuple[list[int], list[int], list[str]]:
+    """What the first rows change: slots, and values back from the order of the slots.
+
+    Those of all these rows are in one list; first, for each row, where its own end there.
+    """
     slots = table["slots"].combine_chunks()
     flat_slots, flat_values = slots.flatten(), table["values"].combine_chunks().flatten()
     if len(flat_slots) != len(flat_values) or flat_slots.null_count or flat_values.null_count:
         raise DamageError("its slots and their values do not fit together")
     order = pc.sort_indices(pc.sort_indices(flat_slots))
-    all_slots, all_values = flat_slots.to_pylist(), flat_values.take(order).to_pylist()
-    start = 0
-    for length in pc.fill_null(pc.list_value_length(slots), 0).to_pylist():
-        end = start + length
-        yield all_slots[start:end], all_values[start:end]
-        start = end
+    lengths = pc.fill_null(pc.list_value_length(slots.slice(0, until)), 0)
+    ends = pc.cumulative_sum(lengths).to_pylist()
+    last = ends[-1] if ends else 0
+    values = flat_values.take(order.slice(0, last))
+    return ends, flat_slots.slice(0, last).to_pylist(), values.to_pylist()
 
 
 def _put_kept(found: dict[str, pa.Array], kept: pa.ChunkedArray) -> None:

@@ -514,4 +514,9 @@ def memory_schema(columns: Sequence[str]) -> pa.Schema:
 
 def empty(columns: Sequence[str]) -> pa.Table:
     """No rows of these columns."""
+    return _empty(tuple(columns))
+
+
+@lru_cache(maxsize=16)
+def _empty(columns: tuple[str, ...]) -> pa.Table:
     return memory_schema(columns).empty_table()
