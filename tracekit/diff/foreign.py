@@ -38,6 +38,26 @@ def named_writes(writes: Iterable[Write], own: str = COMPONENT) -> dict[int, str
     return found
 
 
+def signed_statuses(
+    writes: Iterable[Write], managers: Collection[str] = CONTROLLER_MANAGERS
+) -> dict[int, str]:
+    """Indexes of the statuses that managedFields name another writer of, with who.
+
+    A revision is one manager's: a status that the rules might have led to is his all the same.
+    """
+    found: dict[int, str] = {}
+    for write in writes:
+        status = write.job if write.kind is WriteKind.STATUS_UPDATE else None
+        if write.hidden or write.actor is not None or status is None:
+            continue
+        if not status.evidence.has_others_status():
+            continue
+        named = other_manager(status, managers, subresource="status")
+        if named is not None:
+            found[write.index] = named
+    return found
+
+
 def met_gone(history: History) -> dict[int, str]:
     """Indexes of pods' deletions that the Job controller came too late for, as its Event says.
 

@@ -18,6 +18,7 @@ from tracekit.diff.foreign import (
     foreign_writes,
     met_gone,
     named_writes,
+    signed_statuses,
 )
 from tracekit.diff.job_verdicts import CONTROLLER, judge_missing, judge_write, object_of
 from tracekit.diff.key_queue import (
@@ -60,6 +61,7 @@ from tracekit.replay.run_context import RunContext
 from tracekit.replay.search import KeyWalker
 from tracekit.replay.search_state import Apart, Explanation, KeyReplay
 from tracekit.replay.told_events import COMPONENT
+from tracekit.replay.unsigned import TIES
 from tracekit.verdict import Judgement, Reason, Verdict
 
 #: Writes of which the record may not tell whether the rules asked for them.
@@ -81,7 +83,8 @@ class KeyJudgement(Struct, frozen=True):
 def judge_key(history: History, rules: JobRules, run_context: RunContext) -> KeyJudgement:
     """Replay one key under the observed schedule and judge every action."""
     facts = KeyFacts(history, rules, run_context)
-    named = {**met_gone(history), **named_writes(history.writes)}
+    writes = history.writes
+    named = {**met_gone(history), **signed_statuses(writes), **named_writes(writes)}
     walker = KeyWalker(facts, lambda: foreign_writes(history, rules), named)
     replay = walker.run()
     lone_events = LoneEvents(walker.search, replay.syncs)
@@ -134,43 +137,74 @@ def _services(
     search: CutSearch, replay: KeyReplay, asked: Sequence[Explanation]
 ) -> Iterator[Service]:
     """The syncs of a key as the work queue saw them."""
-    facts = search.facts
     before: Explanation | None = None
-    key = facts.history.key
+    earliest_ns = 0
     for number, sync in enumerate(asked):
         if sync.job is None:
             continue
-        first = sync.writes[0]
-        if first.called_ns - min(sync.due_ns, _began_by_ns(sync)) <= _AT_ONCE_NS:
-            # Whatever held it up, it is not late: only what it overtook is of interest.
-            yield Service(
-                first=first_write(key, first),
-                served_ns=first.called_ns,
-                earliest_ns=0 if sync.problems else first_wake_ns(facts, before, first.rv),
-                certain_ns=first.called_ns,
-                timed=False,
-                judged=False,
-            )
-            before = replay.syncs[number]
-            continue
-        found = due_with_unseen(search, replay.syncs, number, due(facts, before, sync))
-        interrupted = facts.run_context.interrupted(sync.due_ns, first.recv_ns)
-        blind = facts.blind_until_ns
-        unseen = blind and any(sync.due_ns <= at_ns <= first.recv_ns for at_ns in blind)
-        deadlines = [note for note in sync.notes if note.rule == "deadline"]
-        unarmed = deadlines and any(
-            _unarmed(facts, replay.syncs[:number], sync, note) for note in deadlines
-        )
-        yield Service(
-            first=first_write(key, first),
-            served_ns=first.called_ns,
-            # What nothing explains may be somebody else's, and proves nothing about the queue.
-            earliest_ns=0 if sync.problems else found.earliest_ns,
-            certain_ns=min(found.certain_ns, _began_by_ns(sync)),
-            timed=found.timed,
-            judged=not (interrupted or unseen or sync.problems or unarmed),
-        )
+        service = _service(search, replay, number, sync, before)
+        if before is not None and _may_be_one(search.facts, before):
+            service = replace(service, earliest_ns=min(service.earliest_ns, earliest_ns))
+        earliest_ns = service.earliest_ns
+        yield service
         before = replay.syncs[number]
+
+
+def _service(
+    search: CutSearch,
+    replay: KeyReplay,
+    number: int,
+    sync: Explanation,
+    before: Explanation | None,
+) -> Service:
+    facts, first = search.facts, sync.writes[0]
+    named = first_write(facts.history.key, first)
+    # What nothing explains, or nobody signs, may be somebody else's: it proves nothing of a queue.
+    proves = not sync.problems and not _may_be_anybodys(facts, first)
+    if first.called_ns - min(sync.due_ns, _began_by_ns(sync)) <= _AT_ONCE_NS:
+        # Whatever held it up, it is not late: only what it overtook is of interest.
+        return Service(
+            first=named,
+            served_ns=first.called_ns,
+            earliest_ns=first_wake_ns(facts, before, first.rv) if proves else 0,
+            certain_ns=first.called_ns,
+            timed=False,
+            judged=False,
+        )
+    found = due_with_unseen(search, replay.syncs, number, due(facts, before, sync))
+    interrupted = facts.run_context.interrupted(sync.due_ns, first.recv_ns)
+    blind = facts.blind_until_ns
+    unseen = blind and any(sync.due_ns <= at_ns <= first.recv_ns for at_ns in blind)
+    deadlines = [note for note in sync.notes if note.rule == "deadline"]
+    unarmed = deadlines and any(
+        _unarmed(facts, replay.syncs[:number], sync, note) for note in deadlines
+    )
+    return Service(
+        first=named,
+        served_ns=first.called_ns,
+        earliest_ns=found.earliest_ns if proves else 0,
+        certain_ns=min(found.certain_ns, _began_by_ns(sync)),
+        timed=found.timed,
+        judged=not (interrupted or unseen or sync.problems or unarmed),
+    )
+
+
+def _may_be_one(facts: KeyFacts, before: Explanation) -> bool:
+    """Whether a sync may be a part of the next one, or no sync of the controller's at all.
+
+    What left no status may have gone on; what only an old cache explains, or begins with a write
+    that nobody signs, may be another's.
+    """
+    if before.error or before.pods_unseen or _may_be_anybodys(facts, before.writes[0]):
+        return True
+    return not any(write.kind is WriteKind.STATUS_UPDATE for write in before.writes)
+
+
+def _may_be_anybodys(facts: KeyFacts, write: Write) -> bool:
+    """Whether a write, looked at alone, may be another's: nothing tells who made it."""
+    if write.kind is WriteKind.POD_DELETE:
+        return not facts.owned_up(write)
+    return write.kind in TIES and write.actor is None
 
 
 def _began_by_ns(sync: Explanation) -> int:

@@ -20,7 +20,6 @@ from tracekit.replay.feed import (
     REVISION,
     STATES,
     Decoder,
-    RowEvidence,
     RowGroup,
     Rows,
     Texts,
@@ -29,6 +28,7 @@ from tracekit.replay.feed import (
     structs,
 )
 from tracekit.replay.history import Actor, EventRow, Revision
+from tracekit.replay.row_evidence import RowEvidence
 
 _CRON_JOB: Final = (
     "namespace", "name", "uid", "generation", "created_ns", "deleted_ns", "last_schedule_ns",

@@ -12,9 +12,9 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import chain
 from typing import Any, Final, Generic, Protocol, TypeVar
 
-import msgspec
 import orjson
 from msgspec.structs import replace as copied
 
@@ -40,11 +40,11 @@ from tracekit.replay.history import (
     Actor,
     EventRow,
     History,
-    Manager,
     RefusedCall,
     Revision,
     build_history,
 )
+from tracekit.replay.row_evidence import SIGNATURE, RowEvidence, is_of_others
 
 #: The columns that a replay reads.
 COLUMNS: Final = (
@@ -92,38 +92,6 @@ class RowGroup(Protocol):
     def count(self) -> int:
         """How many rows the group has, sorted by revision."""
         ...
-
-
-class RowEvidence(msgspec.Struct, eq=False):
-    """Looks things up in the row when they are asked for."""
-
-    window: Rows
-    row: int
-
-    def managers(self) -> tuple[Manager, ...]:
-        """The managedFields entries."""
-        entries: list[Mapping[str, Any]] | None = self.window.cell("managers", self.row)
-        return tuple(
-            Manager(
-                entry["manager"] or "",
-                entry["operation"] or "",
-                entry["subresource"] or "",
-                entry["time_ns"],
-            )
-            for entry in entries or ()
-        )
-
-    def pod_spec(self) -> Mapping[str, Any]:
-        """The decoded spec of the pod, without its node name."""
-        return self.window.pod_specs.at(self.row)
-
-    def generate_name(self) -> str:
-        """metadata.generateName."""
-        return self.window.generate_name(self.row)
-
-    def owners(self) -> tuple[OwnerRef, ...]:
-        """Every owner reference."""
-        return self.window.owners(self.row)
 
 
 class Decoder(Generic[T]):
@@ -202,6 +170,7 @@ class Rows:
     def __init__(self, table: Any) -> None:
         self.table = table
         self.created: list[int] = []  # rows of new pods
+        self.jobs: list[int] = []  # rows of Jobs
         self._owners: dict[int, tuple[OwnerRef, ...]] = {}
         self._generate_names: dict[int, str | None] = {}
 
@@ -224,6 +193,16 @@ class Rows:
     def pod_specs(self) -> Texts[Mapping[str, Any]]:
         """Of pods, as they came."""
         return Texts(self.table, "spec", _decoded)
+
+    @cached_property
+    def statuses_of_others(self) -> frozenset[int]:
+        """Rows of Jobs in whose status others than a controller manager have set fields."""
+        signed = structs(self.table, self.jobs, "managers", SIGNATURE)
+        others = {entry for entry in set(chain.from_iterable(signed)) if is_of_others(entry)}
+        if not others:  # hardly any window has one
+            return frozenset()
+        pairs = zip(self.jobs, signed, strict=True)
+        return frozenset(row for row, entries in pairs if not others.isdisjoint(entries))
 
     @cached_property
     def sidecars(self) -> Texts[frozenset[str]]:
@@ -274,6 +253,7 @@ class _Window:
             wanted = rows.get(stream)
             if wanted is not None and kind in STATES and rv is not None and uid is not None:
                 wanted.append(row)
+        held.jobs = rows["jobs"]
         self.jobs = _Stream(rows["jobs"], list(_jobs(held, rows["jobs"])))
         self.pods = _Stream(rows["pods"], list(_pods(held, rows["pods"])))
         self.events = _Stream(rows["events"], list(event_rows(table, rows["events"])))

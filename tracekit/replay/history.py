@@ -48,6 +48,10 @@ class Evidence(Protocol):
         """The managedFields entries."""
         ...
 
+    def has_others_status(self) -> bool:
+        """Whether somebody else than a controller manager has set fields of a Job's status."""
+        ...
+
     def pod_spec(self) -> Mapping[str, Any]:
         """The decoded spec of a pod."""
         ...
