@@ -8,7 +8,7 @@ Each version and mix is a control plane of its own on loopback (`tests/e2e`), wi
 never used before unless one is given. Its record is judged whole, and cut at random: a later
 start, an earlier end, gaps, no Events. The controllers are the real ones, so that every divergence
 is a false alarm. Prints Jobs, actions and false alarms per record and per version; exit status 1
-if there was any.
+if there was any, and its record stays in .cache/fidelity: it may never come about again.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import argparse
 import json
 import random
 import secrets
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -36,6 +37,8 @@ from tracekit.trace.reading.reader import TraceReader
 from tracekit.verdict import Judgement
 
 FAST = "--kube-api-qps=100 --kube-api-burst=200"
+#: Records with a false alarm, where no other folder was asked for.
+KEPT = Path(__file__).resolve().parents[1] / ".cache" / "fidelity"
 SHOWN_MAX = 20  # false alarms that are printed for one record
 
 
@@ -193,6 +196,8 @@ def main() -> int:
             work = Path(temporary)
             whole, cut = judge_record(folder, options.cuts, chance, work)
             print(f"{folder.name:40}\n{'  whole':28} {whole}\n{'  cut':28} {cut}", flush=True)
+            if (whole.alarms or cut.alarms) and folder.is_relative_to(work):
+                print(f"kept as {shutil.copytree(folder, KEPT / folder.name)}", flush=True)
             for label, part in ((f"{version} whole", whole), (f"{version} cut", cut)):
                 total = totals.setdefault(label, Tally())
                 for name in vars(total):
