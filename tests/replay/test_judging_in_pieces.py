@@ -192,6 +192,16 @@ def test_of_two_served_at_once_the_first_by_name_is_the_witness() -> None:
     assert proof.startswith("ns/a, which cannot have been ready before")
 
 
+def test_what_was_explained_wrongly_is_no_witness() -> None:
+    services = Services()
+    services.add([service("ns/a", 50, 40)])
+    calls_ns = [at * NS_PER_S for at in range(0, 61, 4)]
+    assert Process(services, calls_ns).proof(0, 60 * NS_PER_S, timed=False) is not None
+    left = services.but_for({"ns/a"})
+    assert Process(left, calls_ns).proof(0, 60 * NS_PER_S, timed=False) is None
+    assert services[0].earliest_ns == 40 * NS_PER_S
+
+
 @pytest.mark.parametrize(
     ("calls", "blind", "silent"),
     [

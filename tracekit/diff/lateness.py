@@ -16,7 +16,8 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from copy import copy
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
@@ -223,6 +224,14 @@ class Services:
         for number in range(len(self)):
             if number == latest or self.served_ns[number] >= from_ns:
                 kept.add([self[number]])
+        return kept
+
+    def but_for(self, keys: Collection[str]) -> Services:
+        """The same, of which the syncs of these keys prove nothing: they were explained wrongly."""
+        kept = copy(self)
+        numbers = {number for number, key in enumerate(self._keys) if key in keys}
+        pairs = zip(self._key, self.earliest_ns, strict=True)
+        kept.earliest_ns = array("q", (0 if key in numbers else at_ns for key, at_ns in pairs))
         return kept
 
     def as_served(self) -> list[int]:

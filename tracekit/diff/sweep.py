@@ -219,10 +219,9 @@ class Sweep:
         """When the process was seen to make a call, in order."""
         return sorted(self._calls_ns)
 
-    def settled(self, run_context: RunContext, pace: Pace = QUEUED) -> Settled:
-        """What follows for the judgements, now that all keys have told."""
-        process = Process(
-            self._services,
+    def _process(self, services: Services, run_context: RunContext, pace: Pace) -> Process:
+        return Process(
+            services,
             array("q", self.calls_ns),
             apart_ns=sorted(self._apart_ns),
             blind=[
@@ -234,17 +233,25 @@ class Sweep:
             pace=pace,
             throttle=run_context.throttle,
         )
+
+    def settled(self, run_context: RunContext, pace: Pace = QUEUED) -> Settled:
+        """What follows for the judgements, now that all keys have told."""
+        process = self._process(self._services, run_context, pace)
+        shown, older = Staircase(process, self._seen), {}
+        for behind in self._behind:
+            why = shown.contradicts(behind)
+            if why is not None:
+                older[behind.first] = Untimely(Verdict.EXTRA, why)
+        if older:
+            proving = self._services.but_for({first.key for first in older})
+            process = self._process(proving, run_context, pace)
         untimely = {first: Untimely(Verdict.LATE, why) for first, why in late(process)}
         for hurried in self._hurried:
             why = early(process, hurried)
             if why is not None and not (hurried.doubt and hurried.first in untimely):
                 untimely[hurried.first] = Untimely(Verdict.EARLY, why, doubt=hurried.doubt)
-        shown, contradicted = Staircase(process, self._seen), set()
-        for behind in self._behind:
-            why = shown.contradicts(behind)
-            if why is not None:
-                untimely[behind.first] = Untimely(Verdict.EXTRA, why)
-                contradicted.add(_pair(behind.first.key))
+        untimely |= older
+        contradicted = {_pair(first.key) for first in older}
         missing, went_on = [], {}
         left_by: dict[tuple[str, str], int] = {}
         for owed in sorted(self._owed, key=_object):  # keys may have come in any order
