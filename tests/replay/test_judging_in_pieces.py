@@ -202,6 +202,24 @@ def test_what_was_explained_wrongly_is_no_witness() -> None:
     assert services[0].earliest_ns == 40 * NS_PER_S
 
 
+def test_who_reads_before_it_writes_gets_in_line_twice() -> None:
+    """The PUT asks for its token when the GET is answered: others may have asked meanwhile."""
+    services = Services()
+    for key, served, earliest in (("ns/a", 50, 40), ("ns/b", 55, 45)):
+        services.add([service(key, served, earliest)])
+    calls_ns = [at * NS_PER_S for at in range(0, 101, 4)]
+    until_ns = 100 * NS_PER_S
+    process = Process(services, calls_ns)
+    assert process.proof(0, until_ns, timed=False) is not None
+    # Both were ready before the first of them was served: the GET came before that, no more.
+    assert process.proof(0, until_ns, timed=False, idle=1) is None
+    services.add([service("ns/c", 80, 60)])
+    proof = Process(services, calls_ns).proof(0, until_ns, timed=False, idle=1)
+    assert proof is not None
+    assert proof.startswith("ns/c")
+    assert Process(services, calls_ns).proof(0, until_ns, timed=False, idle=2) is None
+
+
 @pytest.mark.parametrize(
     ("calls", "blind", "silent"),
     [

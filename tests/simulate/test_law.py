@@ -152,6 +152,7 @@ MENDED = {
     (170020, "v1.21.14"): "an Event of a sync that the end of the record cut off",
     (170310, "v1.11.10"): "an Event before the Job was there that its sync's status fits as well",
     (182166, "v1.32.2"): "pods that the garbage collector deleted just before a sync asked for it",
+    (190835, "v1.16.15"): "a status got in a long line for a token twice: it reads the Job first",
 }
 
 

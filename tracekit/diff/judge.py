@@ -29,6 +29,7 @@ from tracekit.diff.key_queue import (
     first_write,
     hurried_syncs,
     read_clock_ns,
+    reads_before,
     since_its_timer,
 )
 from tracekit.diff.lateness import (
@@ -186,6 +187,7 @@ def _service(
         certain_ns=min(found.certain_ns, _began_by_ns(sync)),
         timed=found.timed,
         judged=not (interrupted or unseen or sync.problems or unarmed),
+        idle=sync.idle + reads_before(facts.rules, first.kind),
     )
 
 

@@ -68,6 +68,15 @@ class Hurried(NamedTuple):
     doubt: str = ""
 
 
+def reads_before(rules: JobRules, kind: WriteKind) -> int:
+    """How often the Job is read from the API server before such a write: that leaves no trace.
+
+    Before the first adoption of a sync, and up to 1.22 before each PUT of a status.
+    """
+    overwrites = kind is WriteKind.STATUS_UPDATE and rules.overwrites_status
+    return int(overwrites or kind is WriteKind.POD_ADOPT)
+
+
 def first_write(key: str, first: Write) -> FirstWrite:
     """By what the judgement of a sync's first write is found."""
     return FirstWrite(key, first.kind.action, str(first.rv))

@@ -42,6 +42,8 @@ _RATE_NS = 3 * NS_PER_S // 2
 _RATE_TOKENS = DEFAULT_THROTTLE.tokens(_RATE_NS)
 #: A revision that lies behind every other.
 _AFTER_ALL = 1 << 62
+#: So many calls fit into a byte: more than that many lines nobody is proved to have waited in.
+_MOST_IDLE = 255
 
 
 class Service(Struct, frozen=True):
@@ -53,6 +55,7 @@ class Service(Struct, frozen=True):
     certain_ns: int  # by then it was ready, for an informer that had seen all
     timed: bool  # a timer of its own made it due: no informer is asked, but two clocks are
     judged: bool  # False where the record could not see what held it up
+    idle: int = 0  # calls of its sync before that, each with a token, that changed nothing
 
 
 class Owed(Struct, frozen=True):
@@ -65,6 +68,7 @@ class Owed(Struct, frozen=True):
     rest: bool = False  # of a sync that is explained as one that the end of the record cut off
     apart: bool = False  # it waits in a queue of its own, for one worker that makes one call a time
     back: int = 0  # of a process after which so many others lived, and left it undone as well
+    idle: int = 0  # calls that its sync makes before, and that change nothing
 
 
 class Seen(Struct, frozen=True):
@@ -114,7 +118,7 @@ class KeyTiming(Struct, frozen=True):
 
 
 class ServicesTold(Struct, frozen=True):
-    """`Services` as they are sent: numbers of 8 bytes, of 1 in `action`, `timed`, `judged`."""
+    """`Services` as they are sent: numbers of 8 bytes, in the last and `action` of 1."""
 
     keys: list[str]
     actions: list[str]
@@ -126,6 +130,7 @@ class ServicesTold(Struct, frozen=True):
     certain_ns: bytes
     timed: bytes
     judged: bytes
+    idle: bytes
 
 
 class Services:
@@ -142,6 +147,7 @@ class Services:
         self.certain_ns = array("q")
         self._timed = bytearray()
         self._judged = bytearray()
+        self._idle = bytearray()
 
     def add(self, services: Sequence[Service]) -> None:
         """Take in the services of one key."""
@@ -157,6 +163,7 @@ class Services:
             self.certain_ns.append(service.certain_ns)
             self._timed.append(service.timed)
             self._judged.append(service.judged)
+            self._idle.append(min(service.idle, _MOST_IDLE))
 
     def told(self) -> ServicesTold:
         """All of them, to be sent."""
@@ -171,6 +178,7 @@ class Services:
             self.certain_ns.tobytes(),
             bytes(self._timed),
             bytes(self._judged),
+            bytes(self._idle),
         )
 
     def merge(self, told: ServicesTold) -> None:
@@ -189,6 +197,7 @@ class Services:
             mine.frombytes(theirs)
         self._timed += told.timed
         self._judged += told.judged
+        self._idle += told.idle
 
     def __len__(self) -> int:
         return len(self.served_ns)
@@ -201,6 +210,7 @@ class Services:
             self.certain_ns[number],
             self.timed(number),
             bool(self._judged[number]),
+            self._idle[number],
         )
 
     def first(self, number: int) -> FirstWrite:
@@ -211,6 +221,10 @@ class Services:
     def timed(self, number: int) -> bool:
         """Whether a timer of its own made it due."""
         return bool(self._timed[number])
+
+    def idle(self, number: int) -> int:
+        """How many calls of its sync came before, and left no trace."""
+        return self._idle[number]
 
     def judged(self) -> Iterator[int]:
         """The services of which the record can tell whether they were late."""
@@ -302,10 +316,11 @@ class Process:
         ]
 
     def proof(
-        self, certain_ns: int, until_ns: int, *, timed: bool, apart: bool = False
+        self, certain_ns: int, until_ns: int, *, timed: bool, apart: bool = False, idle: int = 0
     ) -> str | None:
         """Why a key that was ready at `certain_ns` must have been served before `until_ns`.
 
+        `idle`: calls that its sync makes before the one that shows, each of which gets in line.
         Of what waits `apart` another key tells only where the client had tokens when it was served:
         each call of that worker queues for one anew; and only if that worker's last call was over
         before the other key was ready, since until then others may have been ahead.
@@ -313,7 +328,8 @@ class Process:
         ready_ns = certain_ns + (CLOCK_SLACK_NS if timed else INFORMER_LAG_NS)
         if until_ns - ready_ns <= self._latency_ns:
             return None
-        overtaken = self._overtaken(ready_ns, until_ns, with_tokens=apart)
+        lined_up_ns = self._lined_up_ns(ready_ns, idle)
+        overtaken = self._overtaken(lined_up_ns, until_ns, with_tokens=apart)
         return overtaken or self._silent(ready_ns, until_ns) or self._passed(ready_ns, until_ns)
 
     def began_ns(self, at_ns: int, idle: int = 0) -> int:
@@ -333,6 +349,20 @@ class Process:
         """Of the syncs until then, the one whose key was ready last."""
         position = bisect_right(self._served_ns, at_ns - self._latency_ns)
         return self._latest[position - 1] if position else None
+
+    def _lined_up_ns(self, ready_ns: int, idle: int) -> int:
+        """By when the call that shows had asked for its token, after some that do not.
+
+        Each got one before the first call of a sync whose key was ready only after it had asked.
+        """
+        for _ in range(idle):
+            position = bisect_right(
+                self._latest, ready_ns, key=self.services.earliest_ns.__getitem__
+            )
+            if position == len(self._latest):
+                return _AFTER_ALL
+            ready_ns = self._served_ns[position] + CALL_LATENCY_NS
+        return ready_ns
 
     def _overtaken(self, ready_ns: int, until_ns: int, *, with_tokens: bool) -> str | None:
         number = self._latest_by(until_ns)
@@ -437,7 +467,8 @@ def late(process: Process) -> Iterator[tuple[FirstWrite, str]]:
     services = process.services
     for number in services.judged():
         certain_ns, served_ns = services.certain_ns[number], services.served_ns[number]
-        proof = process.proof(certain_ns, served_ns, timed=services.timed(number))
+        timed, idle = services.timed(number), services.idle(number)
+        proof = process.proof(certain_ns, served_ns, timed=timed, idle=idle)
         if proof is not None:
             waited_s = (served_ns - certain_ns) / NS_PER_S
             yield services.first(number), f"{waited_s:.1f} s after it was due, and {proof}"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from tracekit.diff.job_verdicts import judge_missing
-from tracekit.diff.key_queue import deadline_lost, held_back, queue_wait_ns
+from tracekit.diff.key_queue import deadline_lost, held_back, queue_wait_ns, reads_before
 from tracekit.diff.lateness import Owed
 from tracekit.diff.unseen_retries import RETRIES_UNSEEN, retries_unseen
 from tracekit.eras.job_handlers import HandlerRules
@@ -113,7 +113,8 @@ def _owed_in_a_life(
         ends = [at_ns for at_ns in (refused_ns, life.died_ns) if at_ns is not None]
         until_ns = min(ends, default=None)
         timed = bool(timers)
-        yield Owed(certain_ns, judgement, timed=timed, until_ns=until_ns, back=life.back)
+        idle = reads_before(facts.rules, problem.kind)
+        yield Owed(certain_ns, judgement, timed, until_ns, back=life.back, idle=idle)
 
 
 def _refused_alone(facts: KeyFacts, at_ns: int) -> bool:
@@ -208,7 +209,8 @@ def _rest(facts: KeyFacts, replay: KeyReplay) -> Iterator[Owed]:
         open_ns += [pod.recv_ns for pod in facts.history.pods if pod.rv < ending_rv]
         ends.append(max(open_ns, default=0))
     until_ns = min((at_ns for at_ns in ends if at_ns is not None), default=None)
-    yield Owed(last.recv_ns, judgement, until_ns=until_ns, rest=True)
+    idle = reads_before(facts.rules, sync.rest.kind)
+    yield Owed(last.recv_ns, judgement, until_ns=until_ns, rest=True, idle=idle)
 
 
 def _last_change_ns(facts: KeyFacts, last: Revision[JobView], replay: KeyReplay) -> int:

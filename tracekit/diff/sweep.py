@@ -259,7 +259,9 @@ class Sweep:
                 shown_in(owed.judgement.controller, owed.judgement.action)
             )
             until_ns = end_ns if owed.until_ns is None else min(end_ns, owed.until_ns)
-            proof = process.proof(owed.certain_ns, until_ns, timed=owed.timed, apart=owed.apart)
+            proof = process.proof(
+                owed.certain_ns, until_ns, timed=owed.timed, apart=owed.apart, idle=owed.idle
+            )
             # What one process has left undone, those before it left as well: it is told once.
             if proof is not None and left_by.setdefault(_object(owed), owed.back) == owed.back:
                 missing.append(replace(owed.judgement, why=f"{owed.judgement.why}; {proof}"))

@@ -50,6 +50,8 @@ CONTROLLER = "ttl"
 CONTROLLER_NAME = "ttl-after-finished-controller"
 FOREGROUND = "foregroundDeletion"
 ACTION = "job-delete"
+#: So often it reads a Job from the API server before it deletes it.
+_READS = 1
 _CONSTANTS = Constants()
 
 
@@ -306,6 +308,7 @@ class _KeyJudge:
             certain_ns=since.since_ns,
             timed=since.timed,
             judged=not self.context.interrupted(since.since_ns, gone.recv_ns),
+            idle=_READS,
         )
 
     def _seen(self, states: Sequence[Revision[JobView]], service: Service) -> Seen:
@@ -326,7 +329,7 @@ class _KeyJudge:
     def _owed(self, last: Revision[JobView], due: _Due) -> Owed:
         why = f"{_arithmetic(last.view)}; not deleted"
         judged = replace(_judged(last, Verdict.MISSING, why), time_ns=due.since_ns)
-        return Owed(self._certain_ns(due), judged, timed=due.timed, until_ns=due.until_ns)
+        return Owed(self._certain_ns(due), judged, due.timed, due.until_ns, idle=_READS)
 
     def _foreign(self, gone: Revision[JobView]) -> str | None:
         """Who else deleted the Job; None where it may have been this controller."""
