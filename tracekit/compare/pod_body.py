@@ -7,7 +7,7 @@ named here. Anything else that differs is reported with its path.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 
 from tracekit.compare.fields import FieldDifference
 from tracekit.controllers.actions import CreatePod
@@ -83,27 +83,8 @@ def pod_body_differences(
         found.append(
             FieldDifference("metadata.finalizers", list(intent.finalizers), list(pod.finalizers))
         )
-    return found + _COMPARED.differences(intent.spec, spec)
-
-
-class _Compared:
-    """The last two specs that were compared: pods of one template are often of one spec, too."""
-
-    def __init__(self) -> None:
-        self._last: tuple[Mapping[str, Any], Mapping[str, Any], list[FieldDifference]] = {}, {}, []
-
-    def differences(
-        self, expected: Mapping[str, Any], observed: Mapping[str, Any]
-    ) -> list[FieldDifference]:
-        """The same as `_spec_differences`; of the very objects of last time, what it was then."""
-        before, seen, found = self._last
-        if before is not expected or seen is not observed:
-            found = list(_spec_differences(expected, observed))
-            self._last = expected, observed, found
-        return found
-
-
-_COMPARED: Final = _Compared()
+    found += _spec_differences(intent.spec, spec)
+    return found
 
 
 def _is_generated(name: str, generate_name: str) -> bool:
