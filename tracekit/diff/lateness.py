@@ -42,7 +42,7 @@ _RATE_NS = 3 * NS_PER_S // 2
 _RATE_TOKENS = DEFAULT_THROTTLE.tokens(_RATE_NS)
 #: A revision that lies behind every other.
 _AFTER_ALL = 1 << 62
-#: So many calls fit into a byte: more than that many lines nobody is proved to have waited in.
+#: Calls that left no trace are counted in a byte: a line for each of so many is proof enough.
 _MOST_IDLE = 255
 
 
@@ -118,7 +118,7 @@ class KeyTiming(Struct, frozen=True):
 
 
 class ServicesTold(Struct, frozen=True):
-    """`Services` as they are sent: numbers of 8 bytes, in the last and `action` of 1."""
+    """`Services` as they are sent: numbers of 8 bytes, of 1 in `action` and from `timed` on."""
 
     keys: list[str]
     actions: list[str]
