@@ -197,7 +197,8 @@ def main() -> int:
             whole, cut = judge_record(folder, options.cuts, chance, work)
             print(f"{folder.name:40}\n{'  whole':28} {whole}\n{'  cut':28} {cut}", flush=True)
             if (whole.alarms or cut.alarms) and folder.is_relative_to(work):
-                print(f"kept as {shutil.copytree(folder, KEPT / folder.name)}", flush=True)
+                kept = shutil.copytree(folder, KEPT / folder.name, dirs_exist_ok=True)
+                print(f"kept as {kept}", flush=True)
             for label, part in ((f"{version} whole", whole), (f"{version} cut", cut)):
                 total = totals.setdefault(label, Tally())
                 for name in vars(total):

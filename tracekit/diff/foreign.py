@@ -38,9 +38,7 @@ def named_writes(writes: Iterable[Write], own: str = COMPONENT) -> dict[int, str
     return found
 
 
-def signed_statuses(
-    writes: Iterable[Write], managers: Collection[str] = CONTROLLER_MANAGERS
-) -> dict[int, str]:
+def signed_statuses(writes: Iterable[Write]) -> dict[int, str]:
     """Indexes of the statuses that managedFields name another writer of, with who.
 
     A revision is one manager's: a status that the rules might have led to is his all the same.
@@ -52,7 +50,7 @@ def signed_statuses(
             continue
         if not status.evidence.has_others_status():
             continue
-        named = other_manager(status, managers, subresource="status")
+        named = other_manager(status, CONTROLLER_MANAGERS, subresource="status")
         if named is not None:
             found[write.index] = named
     return found

@@ -204,7 +204,7 @@ def _may_be_one(facts: KeyFacts, before: Explanation) -> bool:
 
 def _may_be_anybodys(facts: KeyFacts, write: Write) -> bool:
     """Whether a write, looked at alone, may be another's: nothing tells who made it."""
-    if write.kind is WriteKind.POD_DELETE:
+    if facts.may_be_foreign(write):
         return not facts.owned_up(write)
     return write.kind in TIES and write.actor is None
 

@@ -71,7 +71,9 @@ class Hurried(NamedTuple):
 def reads_before(rules: JobRules, kind: WriteKind) -> int:
     """How often the Job is read from the API server before such a write: that leaves no trace.
 
-    Before the first adoption of a sync, and up to 1.22 before each PUT of a status.
+    Before the first adoption of a sync, and up to 1.22 before each PUT of a status. Upstream:
+    pkg/controller/controller_ref_manager.go:CanAdopt, pkg/controller/job/job_controller.go:
+    updateJobStatus.
     """
     overwrites = kind is WriteKind.STATUS_UPDATE and rules.overwrites_status
     return int(overwrites or kind is WriteKind.POD_ADOPT)

@@ -42,8 +42,6 @@ _RATE_NS = 3 * NS_PER_S // 2
 _RATE_TOKENS = DEFAULT_THROTTLE.tokens(_RATE_NS)
 #: A revision that lies behind every other.
 _AFTER_ALL = 1 << 62
-#: Calls that left no trace are counted in a byte: a line for each of so many is proof enough.
-_MOST_IDLE = 255
 
 
 class Service(Struct, frozen=True):
@@ -118,7 +116,7 @@ class KeyTiming(Struct, frozen=True):
 
 
 class ServicesTold(Struct, frozen=True):
-    """`Services` as they are sent: numbers of 8 bytes, of 1 in `action` and from `timed` on."""
+    """`Services` as they are sent: numbers of 8 bytes, of 1 in `action`, `timed` and `judged`."""
 
     keys: list[str]
     actions: list[str]
@@ -128,13 +126,13 @@ class ServicesTold(Struct, frozen=True):
     served_ns: bytes
     earliest_ns: bytes
     certain_ns: bytes
+    idle: bytes
     timed: bytes
     judged: bytes
-    idle: bytes
 
 
 class Services:
-    """The syncs of many keys, some forty bytes each: all of them are needed at once."""
+    """The syncs of many keys, some fifty bytes each: all of them are needed at once."""
 
     def __init__(self) -> None:
         self._keys: list[str] = []
@@ -145,9 +143,9 @@ class Services:
         self.served_ns = array("q")
         self.earliest_ns = array("q")
         self.certain_ns = array("q")
+        self._idle = array("q")
         self._timed = bytearray()
         self._judged = bytearray()
-        self._idle = bytearray()
 
     def add(self, services: Sequence[Service]) -> None:
         """Take in the services of one key."""
@@ -161,9 +159,9 @@ class Services:
             self.served_ns.append(service.served_ns)
             self.earliest_ns.append(service.earliest_ns)
             self.certain_ns.append(service.certain_ns)
+            self._idle.append(service.idle)
             self._timed.append(service.timed)
             self._judged.append(service.judged)
-            self._idle.append(min(service.idle, _MOST_IDLE))
 
     def told(self) -> ServicesTold:
         """All of them, to be sent."""
@@ -176,9 +174,9 @@ class Services:
             self.served_ns.tobytes(),
             self.earliest_ns.tobytes(),
             self.certain_ns.tobytes(),
+            self._idle.tobytes(),
             bytes(self._timed),
             bytes(self._judged),
-            bytes(self._idle),
         )
 
     def merge(self, told: ServicesTold) -> None:
@@ -193,11 +191,11 @@ class Services:
             (self.served_ns, told.served_ns),
             (self.earliest_ns, told.earliest_ns),
             (self.certain_ns, told.certain_ns),
+            (self._idle, told.idle),
         ):
             mine.frombytes(theirs)
         self._timed += told.timed
         self._judged += told.judged
-        self._idle += told.idle
 
     def __len__(self) -> int:
         return len(self.served_ns)

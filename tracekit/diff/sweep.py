@@ -130,7 +130,7 @@ class Told(Struct, frozen=True):
     def size_bytes(self) -> int:
         """About how much it is to send."""
         numbers = sum(len(at_ns) + len(rv) for at_ns, rv in self.seen.values())
-        return len(self.calls_ns) + len(self.apart_ns) + numbers + 42 * len(self.services.timed)
+        return len(self.calls_ns) + len(self.apart_ns) + numbers + 50 * len(self.services.timed)
 
 
 @dataclass(slots=True)

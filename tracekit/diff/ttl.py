@@ -50,7 +50,8 @@ CONTROLLER = "ttl"
 CONTROLLER_NAME = "ttl-after-finished-controller"
 FOREGROUND = "foregroundDeletion"
 ACTION = "job-delete"
-#: So often it reads a Job from the API server before it deletes it.
+#: So often it reads a Job from the API server before it deletes it (upstream:
+#: pkg/controller/ttlafterfinished/ttlafterfinished_controller.go:processJob).
 _READS = 1
 _CONSTANTS = Constants()
 

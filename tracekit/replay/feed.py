@@ -19,6 +19,7 @@ import orjson
 from msgspec.structs import replace as copied
 
 from tracekit.kube.decode import EMPTY, as_string_map
+from tracekit.kube.field_managers import CONTROLLER_MANAGERS
 from tracekit.kube.selectors import selector_matches
 from tracekit.kube.views import (
     COMPLETION_INDEX_ANNOTATION,
@@ -44,7 +45,7 @@ from tracekit.replay.history import (
     Revision,
     build_history,
 )
-from tracekit.replay.row_evidence import SIGNATURE, RowEvidence, is_of_others
+from tracekit.replay.row_evidence import RowEvidence
 
 #: The columns that a replay reads.
 COLUMNS: Final = (
@@ -196,9 +197,16 @@ class Rows:
 
     @cached_property
     def statuses_of_others(self) -> frozenset[int]:
-        """Rows of Jobs in whose status others than a controller manager have set fields."""
-        signed = structs(self.table, self.jobs, "managers", SIGNATURE)
-        others = {entry for entry in set(chain.from_iterable(signed)) if is_of_others(entry)}
+        """Rows of Jobs in whose status others than a controller manager have set fields.
+
+        Up to 1.21 no managedFields entry says that it is of a status.
+        """
+        signed = structs(self.table, self.jobs, "managers", ("manager", "subresource"))
+        others = {
+            (manager, subresource)
+            for manager, subresource in set(chain.from_iterable(signed))
+            if subresource == "status" and manager not in CONTROLLER_MANAGERS
+        }
         if not others:  # hardly any window has one
             return frozenset()
         pairs = zip(self.jobs, signed, strict=True)

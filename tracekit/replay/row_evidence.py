@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tracekit.kube.field_managers import CONTROLLER_MANAGERS
 from tracekit.kube.views import OwnerRef
 from tracekit.replay.history import Manager
 
 if TYPE_CHECKING:
     from tracekit.replay.feed import Rows
-
-#: What of a managedFields entry tells whose it is, and of what.
-SIGNATURE: Final = ("manager", "subresource")
 
 
 class RowEvidence(msgspec.Struct, eq=False):
@@ -52,9 +48,3 @@ class RowEvidence(msgspec.Struct, eq=False):
     def owners(self) -> tuple[OwnerRef, ...]:
         """Every owner reference."""
         return self.window.owners(self.row)
-
-
-def is_of_others(signature: tuple[str | None, str | None]) -> bool:
-    """Whether an entry is of a status and no controller manager's; up to 1.21 none says of what."""
-    manager, subresource = signature
-    return subresource == "status" and manager not in CONTROLLER_MANAGERS
