@@ -2,71 +2,100 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
+import tempfile
 import time
+from collections.abc import Iterator
 from itertools import count
 
 from tracekit.crew.ahead import Ahead
 
 
-def squared(number: int) -> tuple[int, int]:
+def numbers(last: int | None = None) -> Iterator[bytes]:
+    """Tasks, in their order."""
+    return map(str.encode, map(str, count() if last is None else range(last)))
+
+
+def squared(number: bytes) -> bytes:
     """The square, and who made it."""
-    return number * number, os.getpid()
+    return f"{int(number) ** 2} {os.getpid()}".encode()
 
 
-def deadly(parent_and_number: tuple[int, int]) -> int:
+def deadly(number: bytes) -> bytes:
     """One task kills the process that is not the parent."""
-    parent, number = parent_and_number
-    if number == 11 and os.getpid() != parent:
+    if number == b"11" and multiprocessing.parent_process() is not None:
         os.kill(os.getpid(), signal.SIGKILL)
     return number
+
+
+def slowly(number: bytes) -> bytes:
+    """Who took its time."""
+    time.sleep(0.02)
+    return squared(number)
+
+
+def is_from_here(result: bytes) -> bool:
+    return int(result.split()[1]) == os.getpid()
+
+
+def begun(ahead: Ahead) -> None:
+    """Go on until others do something."""
+    assert any(not is_from_here(result) for result in ahead.map(squared, numbers()))
 
 
 def test_results_come_in_order_and_from_others() -> None:
     with Ahead(2) as ahead:
         found = []
-        tasks = count()
-        for square, who in ahead.map(squared, tasks):
-            found.append(square)
-            if who != os.getpid():
+        for result in ahead.map(squared, numbers()):
+            found.append(int(result.split()[0]))
+            if not is_from_here(result):
                 break
-        assert who != os.getpid()
         # A second round has the processes at once, and no more is taken than they can do.
         taken = []
-        second = ahead.map(squared, (taken.append(n) or n for n in range(50)))
-        assert next(second)[1] != os.getpid()
-        assert len(taken) <= 6
-        assert [square for square, _ in second] == [n * n for n in range(1, 50)]
+        second = ahead.map(squared, (taken.append(n) or n for n in numbers(50)))
+        assert not is_from_here(next(second))
+        assert len(taken) <= 8
+        assert [int(result.split()[0]) for result in second] == [n * n for n in range(1, 50)]
     assert found == [n * n for n in range(len(found))]
-
-
-def slowly(number: int) -> tuple[int, int]:
-    """Who took its time."""
-    time.sleep(0.02)
-    return number, os.getpid()
 
 
 def test_who_would_wait_for_others_does_some_of_it() -> None:
     with Ahead(1) as ahead:
-        for _, who in ahead.map(slowly, count()):
-            if who != os.getpid():
-                break
-        found = list(ahead.map(slowly, range(40)))
-        assert [number for number, _ in found] == list(range(40))
-        here = sum(who == os.getpid() for _, who in found)
-        assert 0 < here < 40
+        begun(ahead)
+        found = list(ahead.map(slowly, numbers(40)))
+        assert [int(result.split()[0]) for result in found] == [n * n for n in range(40)]
+        assert 0 < sum(map(is_from_here, found)) < 40
 
 
 def test_what_a_process_did_when_it_died_is_done_here() -> None:
     with Ahead(1) as ahead:
-        for _, who in ahead.map(squared, count()):
-            if who != os.getpid():
-                break
-        tasks = [(os.getpid(), number) for number in range(20)]
-        assert list(ahead.map(deadly, tasks)) == list(range(20))
+        begun(ahead)
+        assert list(ahead.map(deadly, numbers(20))) == list(numbers(20))
 
 
-def test_a_few_tasks_begin_no_process() -> None:
+def test_what_finds_no_room_is_done_here(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with Ahead(1) as ahead:
+        begun(ahead)
+        (files,) = tmp_path.iterdir()
+        files.rename(tmp_path / "elsewhere")
+        assert all(map(is_from_here, ahead.map(squared, numbers(20))))
+
+
+def test_nothing_is_left_of_what_went_between_them(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with Ahead(1) as ahead:
+        begun(ahead)
+        before = set(tmp_path.glob("*/*"))
+        for _ in ahead.map(slowly, numbers(40)):
+            assert len(set(tmp_path.glob("*/*")) - before) <= 4
+        assert set(tmp_path.glob("*/*")) <= before
+    assert not list(tmp_path.iterdir())
+
+
+def test_one_task_begins_no_process() -> None:
     with Ahead(2) as ahead:
-        assert {who for _, who in ahead.map(squared, range(2))} == {os.getpid()}
+        assert all(map(is_from_here, ahead.map(squared, numbers(1))))
+        assert not multiprocessing.active_children()

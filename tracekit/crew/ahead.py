@@ -1,6 +1,9 @@
 """Working ahead: the results of one task after the other, made by processes of this machine.
 
-The work is a function of the task alone, so that who does it shows nowhere in the results.
+Tasks and results are bytes, megabytes of them. They go from one process to the other by files: a
+pipe takes 64 KiB at a time, and for each of them the thread that reads it must wait for the
+interpreter. The work is a function of the task alone, so that who does it shows nowhere in the
+results.
 """
 
 from __future__ import annotations
@@ -12,15 +15,20 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from typing import Final, Self, TypeVar
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final, Protocol, Self
 
 from tracekit.collecting import collecting_rarely
 
-A = TypeVar("A")
-B = TypeVar("B")
+Work = Callable[[bytes], bytes]
 
-#: Tasks that are done here first: for a few no process is worth its beginning.
-_FEW: Final = 3
+#: Tasks that are done here first: for them alone no process is worth its beginning.
+_FEW: Final = 1
+#: Tasks that lie ready for each process beside the one that it does, since who hands them out has
+#: more to do than that.
+_READY: Final = 2
 
 
 class Ahead:
@@ -30,55 +38,116 @@ class Ahead:
         """`first` is what each process does before it imports anything for its work."""
         self._processes = processes
         self._first = first
-        self._pool: ProcessPoolExecutor | None = None
-        self._ready: list[Future[None]] = []
+        self._crew: _Crew | None = None
         self._few = _FEW
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(wait=True, cancel_futures=True)
-            self._pool = None
+        if self._crew is not None:
+            self._crew.end()
+            self._crew = None
 
-    def map(self, work: Callable[[A], B], tasks: Iterable[A]) -> Iterator[B]:
+    def map(self, work: Work, tasks: Iterable[bytes]) -> Iterator[bytes]:
         """The results in the order of the tasks, of which no more are taken than are needed.
 
         What a process was doing when it died is done here, and so is all that comes after it.
         """
-        asked: deque[tuple[A, Future[B]]] = deque()
+        asked: deque[_Asked] = deque()
+        most = (1 + _READY) * self._processes
         for task in tasks:
-            if not self._has_begun(work):
+            crew = self._crew_for(work)
+            if crew is None:
                 yield work(task)
                 continue
-            # Each process has one to do and one to go on with: what is more is done here meanwhile.
-            busy = sum(not future.done() for _, future in asked) > self._processes
-            asked.append((task, _done(work(task)) if busy else self._submitted(work, task)))
-            while asked and (asked[0][1].done() or len(asked) > 2 * self._processes + 1):
-                yield _result(work, *asked.popleft())
+            # What is more than is given to the processes is done here meanwhile.
+            busy = sum(not one.done for one in asked) >= most
+            asked.append(_Here(work(task)) if busy else crew.asked(work, task))
+            while asked and (asked[0].done or len(asked) > most + 1):
+                yield asked.popleft().result()
         while asked:
-            yield _result(work, *asked.popleft())
+            yield asked.popleft().result()
 
-    def _has_begun(self, work: Callable[[A], B]) -> bool:
-        """Whether a process is there; the first are begun when there is enough to do."""
+    def _crew_for(self, work: Work) -> _Crew | None:
+        """The processes, once one is there; they are begun when there is enough to do."""
         if self._few:
             self._few -= 1
-            return False
-        if self._pool is None:
-            context = multiprocessing.get_context("spawn")
-            self._pool = ProcessPoolExecutor(self._processes, context, _begin, (self._first,))
-            self._ready = [self._pool.submit(_import, work) for _ in range(self._processes)]
+            return None
+        if self._crew is None:
+            self._crew = _Crew(self._processes, self._first, work)
+        return self._crew if self._crew.is_there else None
+
+
+class _Crew:
+    """The processes, and the directory of the files that go between them and this one."""
+
+    def __init__(self, processes: int, first: Callable[[], object], work: Work) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._files = TemporaryDirectory(prefix="tracekit-")
+        self._names = count()
+        self._pool = ProcessPoolExecutor(processes, context, _begin, (first,))
+        self._ready = [self._pool.submit(_import, work) for _ in range(processes)]
+
+    @property
+    def is_there(self) -> bool:
+        """Whether one of them has begun."""
         return any(future.done() for future in self._ready)
 
-    def _submitted(self, work: Callable[[A], B], task: A) -> Future[B]:
-        assert self._pool is not None  # noqa: S101 - it has begun
+    def asked(self, work: Work, task: bytes) -> _Asked:
+        """Have the task done by one of them; here, if that is not possible."""
+        file = Path(self._files.name, str(next(self._names)))
         try:
-            return self._pool.submit(work, task)
-        except BrokenProcessPool as error:
-            broken: Future[B] = Future()
-            broken.set_exception(error)
-            return broken
+            file.write_bytes(task)
+            return _There(work, task, file, self._pool.submit(_exchange, work, file))
+        except (BrokenProcessPool, OSError):
+            return _Here(work(task))
+
+    def end(self) -> None:
+        """Wait for their end."""
+        self._pool.shutdown(wait=True, cancel_futures=True)
+        self._files.cleanup()
+
+
+class _Asked(Protocol):
+    """A task that is given to somebody."""
+
+    @property
+    def done(self) -> bool: ...
+    def result(self) -> bytes:
+        """What was made of it; waits for that."""
+
+
+class _Here:
+    """A task that was done here."""
+
+    done = True
+
+    def __init__(self, result: bytes) -> None:
+        self._result = result
+
+    def result(self) -> bytes:
+        return self._result
+
+
+class _There:
+    """A task that a process was given in a file, which it puts the result into."""
+
+    def __init__(self, work: Work, task: bytes, file: Path, future: Future[None]) -> None:
+        self._work, self._task, self._file, self._future = work, task, file, future
+
+    @property
+    def done(self) -> bool:
+        return self._future.done()
+
+    def result(self) -> bytes:
+        try:
+            self._future.result()
+            result = self._file.read_bytes()
+        except (BrokenProcessPool, OSError):  # the process died, or the disk is full
+            result = self._work(self._task)
+        self._file.unlink(missing_ok=True)
+        return result
 
 
 def _begin(first: Callable[[], object]) -> None:
@@ -86,21 +155,13 @@ def _begin(first: Callable[[], object]) -> None:
     first()
 
 
-def _import(work: Callable[[A], B]) -> None:
+def _import(work: Work) -> None:
     """Whoever is given the work has imported what it needs, and keeps it."""
     del work
     gc.freeze()
     collecting_rarely().__enter__()  # to the end of the process
 
 
-def _done(result: B) -> Future[B]:
-    future: Future[B] = Future()
-    future.set_result(result)
-    return future
-
-
-def _result(work: Callable[[A], B], task: A, future: Future[B]) -> B:
-    try:
-        return future.result()
-    except BrokenProcessPool:
-        return work(task)
+def _exchange(work: Work, file: Path) -> None:
+    """Put the result where the task was."""
+    file.write_bytes(work(file.read_bytes()))

@@ -36,6 +36,10 @@ from tracekit.trace.writing.writer import TraceWriter
 
 Advance = Callable[[int], None]
 
+#: The zstd level of a watch log's segments. The writer's own takes an eighth more CPU in all, for
+#: 7 % fewer bytes; who wants few bytes has `tracekit compact`.
+_LEVEL = 5
+
 
 @dataclass(slots=True)
 class ImportRequest:
@@ -235,7 +239,7 @@ def _watch(part: _Part, place: Path, request: ImportRequest, result: ImportResul
     if maker is not None:
         sources = [_Made(source, maker, kind) for source in part.sources]
     importer = WatchImporter(
-        lambda: TraceWriter(place, header, session=session), result, request.mapped
+        lambda: TraceWriter(place, header, session=session, level=_LEVEL), result, request.mapped
     )
     try:
         importer.run(sources)
