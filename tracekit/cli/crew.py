@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from tracekit.cli import imports
 from tracekit.cli.damage import note_damage
 from tracekit.cli.talk import tell
 from tracekit.crew.tasks import Crew
@@ -73,7 +74,7 @@ def crew_of(
     if size == 1:
         yield None
         return
-    with Processes(size) as crew:
+    with Processes(size, imports.take_effect_in_a_judge) as crew:
         yield crew
 
 

@@ -140,3 +140,10 @@ def take_effect_in_a_worker() -> None:
     """The same in a process that does a part of this one's work, and needs nothing else."""
     FINDER.hidden += PYARROWS_OWN
     take_effect()
+
+
+def take_effect_in_a_judge() -> None:
+    """The same in a process that judges, where a controller of another package may run, too."""
+    take_effect()
+    with FINDER.also(*PYARROWS_OWN):
+        import tracekit.judging.pieces  # noqa: F401, PLC0415 - what it is for

@@ -29,9 +29,11 @@ def cores() -> int:
 class Processes:
     """A number of processes, begun with the first work; `close` ends them, as `with` does."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, first: Callable[[], object] = int) -> None:
+        """`first` is what each process does before it imports anything for its work."""
         self.size = size
         self.shares_disk = True
+        self._first = first
         self._context = multiprocessing.get_context("spawn")
         self._pool: ProcessPoolExecutor | None = None
 
@@ -84,7 +86,7 @@ class Processes:
         return {pool.submit(work.do, task): task for task in tasks}
 
     def _new_pool(self, size: int) -> ProcessPoolExecutor:
-        return ProcessPoolExecutor(size, mp_context=self._context)
+        return ProcessPoolExecutor(size, self._context, self._first)
 
     def _alone(
         self, work: Work[T, R], task: T, divide: Callable[[T], Sequence[T]]

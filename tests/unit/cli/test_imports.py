@@ -9,11 +9,15 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import NamedTuple
 
 import pytest
 
 from tests.support.traces import TRACES, import_log
 from tracekit.cli import imports
+from tracekit.cli.crew import crew_of
+from tracekit.crew.tasks import Done
+from tracekit.judging.pieces import ready
 
 
 @pytest.fixture
@@ -74,3 +78,23 @@ def test_a_quick_question_runs_none_of_what_takes_long(tmp_path: Path) -> None:
     words = [sys.executable, "-c", code, str(tmp_path / "t")]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "_Late []"
+
+
+class Imported(NamedTuple):
+    """Work that tells which of some modules a worker has, and which it may still have."""
+
+    names: tuple[str, ...]
+
+    def do(self, _: int) -> tuple[list[str], bool]:
+        here = [name for name in self.names if name in sys.modules]
+        return here, import_module("numpy") is not None
+
+
+def test_a_process_that_judges_imports_no_more_and_lets_a_controller_do_so() -> None:
+    names = ("numpy", "pandas", "cloudpickle")
+    with crew_of(2, None, 0) as crew:
+        assert crew is not None
+        crew.begin(ready)
+        (done,) = crew.run(Imported(names), [0], lambda _: ())
+    assert isinstance(done, Done)
+    assert done.result == ([], True)
