@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import Final
 
-_OBJECTS_BETWEEN_COLLECTIONS: Final = 200_000
+_OBJECTS_BETWEEN_COLLECTIONS: Final = 1_000_000
 
 
 class _Inside:

@@ -57,7 +57,7 @@ class Condition(NamedTuple):
     last_transition_ns: int | None
 
 
-class ContainerStatus(Struct, frozen=True):
+class ContainerStatus(Struct, frozen=True, gc=False):
     """One container or init container: `exit_code` is None while it has not terminated."""
 
     name: str

@@ -35,7 +35,7 @@ class Effort(IntEnum):
     STALE = 3  # an informer may be further behind than they are taken to be
 
 
-class Cut(msgspec.Struct, frozen=True):
+class Cut(msgspec.Struct, frozen=True, gc=False):
     """What the controller's caches held when a sync began, and its memory of the key."""
 
     job: Revision[JobView]

@@ -93,7 +93,7 @@ class RefusedCall(NamedTuple):
     actor: Actor | None
 
 
-class Revision(msgspec.Struct, Generic[V], eq=False):
+class Revision(msgspec.Struct, Generic[V], eq=False, gc=False):
     """One observed state of one object."""
 
     rv: int
@@ -127,7 +127,7 @@ class Revision(msgspec.Struct, Generic[V], eq=False):
         return self.recv_ns + self.late_ns
 
 
-class EventRow(Struct, frozen=True):
+class EventRow(Struct, frozen=True, gc=False):
     """One observed state of an Event about the Job."""
 
     seq: int
@@ -164,7 +164,7 @@ class WriteKind(Enum):
     JOB_DELETE = "job-delete"
 
 
-class Write(msgspec.Struct, eq=False):
+class Write(msgspec.Struct, eq=False, gc=False):
     """One mutation seen in the record, whoever did it."""
 
     kind: WriteKind

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tracekit.replay.feed import Rows
 
 
-class RowEvidence(msgspec.Struct, eq=False):
+class RowEvidence(msgspec.Struct, eq=False, gc=False):
     """Looks things up in the row when they are asked for."""
 
     window: Rows

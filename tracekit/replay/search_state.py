@@ -33,7 +33,7 @@ class Hunch(NamedTuple):
     own: bool = False  # the write without an explanation is a deletion, and the controller's
 
 
-class Retries(Struct, frozen=True):
+class Retries(Struct, frozen=True, gc=False):
     """How many retries of a key its queue counts, as the syncs that are explained tell."""
 
     least: int = 0  # since what clears the count left a write
@@ -46,7 +46,7 @@ class Retries(Struct, frozen=True):
         return Retries(0, self.most) if cleared else self
 
 
-class State(msgspec.Struct, frozen=True):
+class State(msgspec.Struct, frozen=True, gc=False):
     """What the controller may have known of one key after some syncs."""
 
     index: int  # the next write to explain
@@ -106,7 +106,7 @@ class State(msgspec.Struct, frozen=True):
         )
 
 
-class Began(msgspec.Struct, frozen=True):
+class Began(msgspec.Struct, frozen=True, gc=False):
     """What a sync began with, beside its caches: enough to run it once more."""
 
     state: State
@@ -129,7 +129,7 @@ class SilentSync(NamedTuple):
     retries: int  # of the key that the queue counts after it (up to 1.27)
 
 
-class Explanation(msgspec.Struct, frozen=True):
+class Explanation(msgspec.Struct, frozen=True, gc=False):
     """One sync under one cut, and the writes that it explains."""
 
     writes: tuple[Write, ...]

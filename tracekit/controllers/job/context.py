@@ -18,7 +18,7 @@ from tracekit.eras.job import JobRules
 from tracekit.kube.views import Condition, JobView, PodView
 
 
-class Choices(msgspec.Struct, frozen=True):
+class Choices(msgspec.Struct, frozen=True, gc=False):
     """Picks where upstream is free: list order of the cache, ties of an unstable sort.
 
     `pods` names uids that are taken first among equals, `messages` failure messages that are taken
@@ -29,7 +29,7 @@ class Choices(msgspec.Struct, frozen=True):
     messages: Collection[str] = frozenset()
 
 
-class Note(msgspec.Struct, frozen=True):
+class Note(msgspec.Struct, frozen=True, gc=False):
     """One step of a sync's reasoning: the rule that was applied, and its numbers."""
 
     rule: str
@@ -57,7 +57,7 @@ class SyncClock:
         return self.now_ns >= at_ns
 
 
-class SyncResult(Struct, frozen=True):
+class SyncResult(Struct, frozen=True, gc=False):
     """How a sync ended, for the worker that called it."""
 
     error: bool  # the key goes back rate limited, whatever `forget` says
@@ -70,7 +70,7 @@ class SyncResult(Struct, frozen=True):
 DONE = SyncResult(error=False)
 
 
-class SyncContext(msgspec.Struct):
+class SyncContext(msgspec.Struct, gc=False):
     """The state of one running sync."""
 
     job: JobView

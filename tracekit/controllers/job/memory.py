@@ -15,7 +15,7 @@ from tracekit.controllers.job.backoff import NO_FAILURES, BackoffRecord
 from tracekit.eras.constants import EXPECTATIONS_TIMEOUT_NS
 
 
-class PodExpectations(msgspec.Struct, frozen=True):
+class PodExpectations(msgspec.Struct, frozen=True, gc=False):
     """Creations and deletions that the informer has still to show; counts may go below zero."""
 
     creations: int
@@ -47,7 +47,7 @@ class OwnWrites(NamedTuple):
 NO_WRITES = OwnWrites()
 
 
-class JobMemory(msgspec.Struct):
+class JobMemory(msgspec.Struct, gc=False):
     """The in-memory state of one key."""
 
     expectations: PodExpectations | None = None

@@ -76,10 +76,13 @@ def check_group(
     metadata: pq.FileMetaData,
     group: int,
     columns: Iterable[int],
-) -> None:
-    """Raise if some leaf columns of a row group would be decoded to too much."""
+) -> dict[str, pa.ChunkedArray]:
+    """Raise if some leaf columns of a row group would be decoded to too much.
+
+    What had to be read for that is returned by its column, as dictionaries.
+    """
     if _Lifted.on:
-        return
+        return {}
     chunks = metadata.row_group(group)
     packed = decoded = 0
     repeating: list[str] = []
@@ -102,12 +105,15 @@ def check_group(
         if values * dictionary > _SURELY_SMALL and column.physical_type == "BYTE_ARRAY":
             repeating.append(column.path_in_schema)
         _check(decoded, packed)
-    if repeating:
-        # Read as a dictionary a column takes no more than its pages, which are counted already.
-        file = pq.ParquetFile(source, metadata=metadata, read_dictionary=repeating)
-        texts = file.read_row_group(group, columns=repeating, use_threads=False)
-        if not _fits(decoded + _text_bytes(texts, _most), packed):
-            _check(decoded + _text_bytes(texts, _sum), packed)
+    if not repeating:
+        return {}
+    # Read as a dictionary a column takes no more than its pages, which are counted already.
+    file = pq.ParquetFile(source, metadata=metadata, read_dictionary=repeating)
+    texts = file.read_row_group(group, columns=repeating, use_threads=False)
+    if not _fits(decoded + _text_bytes(texts, _most), packed):
+        _check(decoded + _text_bytes(texts, _sum), packed)
+    whole = (field.name for field in texts.schema if pa.types.is_dictionary(field.type))
+    return {name: texts[name] for name in whole}
 
 
 def _fits(decoded: int, packed: int) -> bool:

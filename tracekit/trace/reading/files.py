@@ -334,13 +334,18 @@ class SegmentFile:
                 if (group, name) not in self._held:
                     self._held[group, name] = frozenset(pc.unique(table[name]).to_pylist())
 
-    def _check_limits(self, group: int, columns: Collection[str]) -> None:
-        """Refuse to decode what would take more than a trace may (`limits.py`)."""
+    def _check_limits(self, group: int, columns: Collection[str]) -> Mapping[str, pa.ChunkedArray]:
+        """Refuse to decode what would take more than a trace may (`limits.py`).
+
+        Some of the columns may have had to be read for that.
+        """
         wanted = {n for path, n in self._leaves.items() if path.partition(".")[0] in columns}
         new = sorted(wanted - self._within_limits[group])
-        if new:
-            check_group(self._source, self.fileno(), self._parquet.metadata, group, new)
-            self._within_limits[group] |= wanted
+        if not new:
+            return {}
+        read = check_group(self._source, self.fileno(), self._parquet.metadata, group, new)
+        self._within_limits[group] |= wanted
+        return read
 
     def _check_positions(self, table: pa.Table) -> None:
         if "seq" not in table.schema.names or not table.num_rows:
@@ -383,8 +388,15 @@ class SegmentFile:
 
     def _stored(self, group: int, names: Sequence[str]) -> pa.Table:
         """Columns of a row group that the file has."""
-        self._check_limits(group, names)
-        return self._parquet.read_row_group(group, columns=names, use_threads=False)
+        read = self._check_limits(group, names)
+        rest = [name for name in names if name not in read]
+        table = self._parquet.read_row_group(group, columns=rest, use_threads=False)
+        kinds = self._parquet.schema_arrow
+        columns = (
+            read[name].cast(kinds.field(name).type) if name in read else table[name]
+            for name in names
+        )
+        return pa.table(dict(zip(names, columns, strict=True)))
 
     def _widened(
         self, group: int, columns: Sequence[str], about: About, selection: Selection | None
