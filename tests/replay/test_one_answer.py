@@ -239,7 +239,8 @@ def test_the_flags_of_the_controller_manager_count_for_every_verb(
     assert '"divergences":[]' in (tmp_path / "page.html").read_text()
     assert '"TK1' not in output("watch", str(path), "--once", "-o", "jsonl", "--fail-on", "error")
     # There is something else to say of this Job, and that is what is shown.
-    assert "late" not in output("minimise", str(path), "-o", str(tmp_path / "small"), "--job", key)
+    small = ("-o", str(tmp_path / "small"), "--job", key, "--attempts", "20")
+    assert "late" not in output("minimise", str(path), *small)
 
 
 def test_the_zone_of_the_process_counts_for_every_verb(tmp_path: Path) -> None:

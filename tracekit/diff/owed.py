@@ -135,7 +135,7 @@ def _sync_at(
     history = search.history
     cache = state.cache.copy()
     cache.move_to(history.pods, pods)
-    memory = search.memories(state, pods, job.view.uid)[-1].copy()
+    memory = search.memory_at(state, pods, job.view.uid).copy()
     return search.after_the_record(Cut(job, pods, cache, memory, pods), at_ns, assume)
 
 

@@ -55,6 +55,9 @@ class CacheCuts:
         self.history = facts.history
         self.rules = facts.rules
         self._counts: dict[str, PodCounts] = {}
+        #: Where the memories begin that were asked for last, and they.
+        self._begun: tuple[JobMemory, int, str, str] | None = None
+        self._memories: list[JobMemory] = []
 
     def job_candidates(self, state: State, effort: Effort) -> Iterator[Revision[JobView]]:
         """Revisions of the Job that its cache can have held at the next write, newest first."""
@@ -145,23 +148,37 @@ class CacheCuts:
     def memories(
         self, state: State, upto: int, job_uid: str, *, kept: bool = False
     ) -> list[JobMemory]:
-        """The key's memory after each pod revision from the handlers' position to `upto`.
+        """The key's memory after each pod revision from the handlers' position, to `upto` at least.
 
         A Job's end clears it for the next one of the same name, if a sync found the key without a
         Job in between; else it is `kept`, as pods of the old Job left it. Revisions that tell it
-        nothing share one memory: runs get copies.
+        nothing share one memory: runs get copies. A write is looked at under many caches, one
+        after the other: what is known of the last state is gone on with.
         """
         before = self._uid_before(state, job_uid)
-        memory = state.memory if kept or before == job_uid else JobMemory()
-        found = [memory]
-        for revision in self.history.pods[state.handled : upto]:
+        told_of = before if kept else job_uid
+        begun = self._begun
+        if (
+            begun is None
+            or begun[0] is not state.memory
+            or begun[1:] != (state.handled, told_of, before)
+        ):
+            self._begun = (state.memory, state.handled, told_of, before)
+            self._memories = [state.memory if told_of == before else JobMemory()]
+        found = self._memories
+        memory = found[-1]
+        for revision in self.history.pods[state.handled + len(found) - 1 : upto]:
             if may_tell(revision, memory):
                 told = memory.copy()
-                self.facts.pod_handlers.tell(told, revision, before if kept else job_uid)
+                self.facts.pod_handlers.tell(told, revision, told_of)
                 if told != memory:
                     memory = told
             found.append(memory)
         return found
+
+    def memory_at(self, state: State, handled: int, job_uid: str) -> JobMemory:
+        """The key's memory when its handlers had told it of so many pod revisions."""
+        return self.memories(state, handled, job_uid)[handled - state.handled]
 
     def _uid_before(self, state: State, job_uid: str) -> str:
         """Which Job the key's last sync was about."""
@@ -173,7 +190,7 @@ class CacheCuts:
         kept = self._uid_before(state, job.view.uid) != job.view.uid
         for cut in self.cuts_at(state, job, range(newest, floor - 1, -1)):
             memories = self.memories(state, cut.pods, job.view.uid, kept=kept)
-            left, last = MEMORIES_BEHIND, memories[-1]
+            left, last = MEMORIES_BEHIND, memories[cut.pods - state.handled]
             if kept:
                 yield replace(cut, memory=last)
             first = state.handled if self.still_behind(state, cut) else state.pod_floor

@@ -421,7 +421,7 @@ class CutSearch(Attempts):
                 continue
             if known.pod_cut < floor or began.handled < state.handled:
                 continue
-            memory = self.memories(state, began.handled, job.view.uid)[-1]
+            memory = self.memory_at(state, began.handled, job.view.uid)
             for cut in self.cuts_at(state, job, [known.pod_cut]):
                 seen = replace(cut, memory=memory, handled=began.handled)
                 again = self.at_its_time(state, seen, began.assume)

@@ -8,7 +8,7 @@ Upstream: pkg/controller/controller_ref_manager.go:PodControllerRefManager.Claim
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
@@ -31,12 +31,8 @@ def claim_pods(
     claimed: list[PodView] = []
     failed = False
     may_adopt: bool | None = None  # one uncached look at the Job per sync, and only if needed
-    for pod in pods:
-        owner = pod.controller
-        if owner is not None and owner.uid != job.uid:
-            continue
-        matches = selector_matches(job.spec.selector, pod.labels)
-        if owner is not None:
+    for pod, matches in _not_of_others(job, pods):
+        if pod.controller is not None:
             if matches:
                 claimed.append(pod)
             elif job.deleted_ns is None:
@@ -51,6 +47,18 @@ def claim_pods(
     if failed:
         raise ClaimError
     return claimed
+
+
+def _not_of_others(job: JobView, pods: Iterable[PodView]) -> Iterator[tuple[PodView, bool]]:
+    """The pods that are the Job's or nobody's, and whether its selector matches each."""
+    labels, matches = None, False
+    for pod in pods:
+        if pod.controller is not None and pod.controller.uid != job.uid:
+            continue
+        if pod.labels is not labels:  # those of one Job mostly share them
+            labels = pod.labels
+            matches = selector_matches(job.spec.selector, labels)
+        yield pod, matches
 
 
 def _adopted(pod: PodView, *, add_finalizer: bool) -> PodView:

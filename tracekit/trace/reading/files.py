@@ -391,6 +391,8 @@ class SegmentFile:
         read = self._check_limits(group, names)
         rest = [name for name in names if name not in read]
         table = self._parquet.read_row_group(group, columns=rest, use_threads=False)
+        if not read:
+            return table
         kinds = self._parquet.schema_arrow
         columns = (
             read[name].cast(kinds.field(name).type) if name in read else table[name]
