@@ -17,7 +17,7 @@ from tracekit.trace.writing.whole import compact_in_place
 HOURS = ("20261101T000000Z", "20261101T010000Z", "20261101T020000Z")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def cluster() -> Iterator[Cluster]:
     """Two Dask workers on this machine, for all tests."""
     with Cluster("local", 2) as running:

@@ -29,6 +29,7 @@ from tracekit.replay.explanations import CutSearch
 from tracekit.replay.history import Revision, Write, WriteKind
 from tracekit.replay.key_facts import KeyFacts
 from tracekit.replay.nearest import nearest
+from tracekit.replay.recorded_api import Assumptions
 from tracekit.replay.search_state import (
     REACH,
     Apart,
@@ -164,12 +165,18 @@ class KeyWalker(Backtracking[State, Entry]):
         return self.facts.deleted_again(write) and self.facts.collected(write)
 
     def _whole_first(self, state: State, found: Iterator[Explanation]) -> Iterator[Explanation]:
-        """Where no Event could tell of deletions, first the syncs that leave none to others."""
+        """Where no Event could tell of deletions, first the syncs that leave none to others.
+
+        But none that takes more for granted than one that leaves some.
+        """
         if not self._events_spent(state):
             yield from found
             return
-        partly = []
+        partly: list[Explanation] = []
         for sync in found:
+            if partly and _assumed(sync) != _assumed(partly[0]):
+                yield from partly
+                partly = []
             if self._leaves_deletions(sync, state):
                 partly.append(sync)
             else:
@@ -455,6 +462,11 @@ class KeyWalker(Backtracking[State, Entry]):
             return None
         why = self.facts.orphan_reason(write)
         return None if why is None else WriteApart(Apart.ORPHAN_WORKER, write, why)
+
+
+def _assumed(sync: Explanation) -> Assumptions | None:
+    """What the explanation of a sync takes for granted."""
+    return sync.began.assume if sync.began is not None else None
 
 
 def _outermost(entries: Sequence[Entry]) -> Iterator[Entry]:
