@@ -153,10 +153,11 @@ MENDED = {
     (170310, "v1.11.10"): "an Event before the Job was there that its sync's status fits as well",
     (182166, "v1.32.2"): "pods that the garbage collector deleted just before a sync asked for it",
     (190835, "v1.16.15"): "a status got in a long line for a token twice: it reads the Job first",
-    (
-        192359,
-        "v1.37.1",
-    ): "a user's deletion within a sync that had spent its Events: no refusal instead",
+    (192359, "v1.37.1"): "a user's deletion amid a sync of thirty, when Events were spent",
+    (160951, "v1.12.10"): "the same, of a sync of thirty on an old Job",
+    (190984, "v1.15.12"): "the same",
+    (192691, "v1.12.10"): "the same",
+    (191723, "v1.31.14"): "a likely cut and a true one with one status, and another back-off",
 }
 
 

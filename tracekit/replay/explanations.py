@@ -151,7 +151,10 @@ class CutSearch(Attempts):
         effort: Effort,
         shown_ns: int,
     ) -> Iterator[Explanation]:
-        """The likely cuts first; once one explains the write, only those that are as likely."""
+        """The likely cuts first; once one explains the write, only those that are as likely.
+
+        On the way back from a dead end all: another cut of the same status leaves other back-offs.
+        """
         floor, newest = self.window(state, effort)
         floor = max(floor, min(newest, self.facts.pods_shown(shown_ns)))
         if newest < floor:
@@ -170,7 +173,7 @@ class CutSearch(Attempts):
                     # The status that follows says nothing of a sync that met a conflict.
                     explained = explained or any(write.job is not None for write in found.writes)
                     yield found
-            if explained:
+            if explained and effort < Effort.HANDLERS:
                 return
 
     def _with_guesses(
