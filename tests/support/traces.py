@@ -81,6 +81,8 @@ def _import_log(log: Path, target: Path, name: str | Path) -> TraceReader:
             facts["gitVersion"],
             "--feature-gates",
             facts["feature_gates"],
+            "--processes",  # other tests have the other cores
+            "1",
         ],
         catch_exceptions=False,
     )

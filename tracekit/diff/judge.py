@@ -162,7 +162,7 @@ def _service(
     named = first_write(facts.history.key, first)
     # What nothing explains, or nobody signs, may be somebody else's: it proves nothing of a queue.
     proves = not sync.problems and not _may_be_anybodys(facts, first)
-    if first.called_ns - min(sync.due_ns, _began_by_ns(sync)) <= _AT_ONCE_NS:
+    if first.called_ns - min(sync.due_ns, _began_by_ns(facts, sync)) <= _AT_ONCE_NS:
         # Whatever held it up, it is not late: only what it overtook is of interest.
         return Service(
             first=named,
@@ -184,7 +184,7 @@ def _service(
         first=named,
         served_ns=first.called_ns,
         earliest_ns=found.earliest_ns if proves else 0,
-        certain_ns=min(found.certain_ns, _began_by_ns(sync)),
+        certain_ns=min(found.certain_ns, _began_by_ns(facts, sync)),
         timed=found.timed,
         judged=not (interrupted or unseen or sync.problems or unarmed),
         idle=sync.idle + reads_before(facts.rules, first.kind),
@@ -209,9 +209,16 @@ def _may_be_anybodys(facts: KeyFacts, write: Write) -> bool:
     return write.kind in TIES and write.actor is None
 
 
-def _began_by_ns(sync: Explanation) -> int:
-    """By then a sync had begun, for it had read its clock: what held up its key before was over."""
-    return read_clock_ns(sync) + CLOCK_SLACK_NS
+def _began_by_ns(facts: KeyFacts, sync: Explanation) -> int:
+    """By then a sync had begun, for it had read its clock: what held up its key before was over.
+
+    That it created nothing before a back-off was over tells no time if creations were refused.
+    """
+    first, clock_ns = sync.writes[0], read_clock_ns(sync)
+    waited = any(note.rule == "backoff" for note in sync.notes)
+    if waited and facts.refusals_within(first.index) is not None:
+        clock_ns = max(clock_ns, first.called_ns)
+    return clock_ns + CLOCK_SLACK_NS
 
 
 def _unarmed(facts: KeyFacts, before: Sequence[Explanation], sync: Explanation, note: Note) -> bool:
