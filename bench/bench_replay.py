@@ -25,8 +25,8 @@ from bench.multiply import write_multiplied
 TRACES = Path(__file__).parents[1] / "traces"
 _REPLAY = """
 import resource, sys, time
-from tracekit.cli.imports import take_effect_in_a_worker
-take_effect_in_a_worker()  # as the program does
+from tracekit.cli.imports import take_effect_before
+take_effect_before("tracekit.judging.judged")  # as the program does
 from tracekit.judging.judged import Asked, Judge, resolve_era
 from tracekit.trace.reading.reader import TraceReader
 begin = time.process_time()

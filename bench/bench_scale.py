@@ -28,7 +28,8 @@ _PODS_A_JOB = 12
 _NAMESPACES = 40
 _RUN = """
 import hashlib, sys, time
-from tracekit.cli.imports import take_effect, take_effect_in_a_judge
+from functools import partial
+from tracekit.cli.imports import take_effect, take_effect_before
 take_effect()  # as the program does
 from tracekit.crew.processes import Processes
 from tracekit.judging.judged import Judge, resolve_era
@@ -39,7 +40,7 @@ def crew_of(name, size):
     if name == "none":
         return None
     if name == "processes":
-        return Processes(size, take_effect_in_a_judge)
+        return Processes(size, partial(take_effect_before, "tracekit.judging.pieces"))
     from tracekit.crew.cluster import Cluster
     return Cluster("local", size)
 

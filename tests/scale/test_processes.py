@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from functools import partial
 from pathlib import Path
 
 import orjson
@@ -13,7 +14,7 @@ import pytest
 from tests.replay.test_planted_lies import planted
 from tests.scale.crews import Here, Sums, halves
 from tests.support.traces import TRACES, import_log
-from tracekit.cli.imports import take_effect_in_a_judge
+from tracekit.cli.imports import take_effect_before
 from tracekit.cli.main import main
 from tracekit.crew.processes import Processes
 from tracekit.crew.tasks import Done, Lost
@@ -181,7 +182,7 @@ def test_a_key_that_cannot_be_judged_is_named_and_the_rest_is_answered(
 
 def test_a_killed_process_costs_a_retry_and_a_poison_task_itself(tmp_path: Path) -> None:
     tasks = [tuple(range(10 * n, 10 * n + 10)) for n in range(4)]
-    with Processes(2, take_effect_in_a_judge) as crew:
+    with Processes(2, partial(take_effect_before, "tracekit.judging.pieces")) as crew:
         once = Sums(once=25, memory=str(tmp_path / "died"))
         found = list(crew.run(once, tasks, halves))
         assert sorted(o.result for o in found if isinstance(o, Done)) == [45, 145, 245, 345]
@@ -197,7 +198,7 @@ def _dies() -> None:
 
 @pytest.mark.parametrize("seconds", [0, 3])  # is it seen before the tasks are given out, or after?
 def test_a_process_that_dies_before_there_is_work_is_replaced(seconds: int) -> None:
-    with Processes(2, take_effect_in_a_judge) as crew:
+    with Processes(2, partial(take_effect_before, "tracekit.judging.pieces")) as crew:
         crew.begin(_dies)
         time.sleep(seconds)
         found = list(crew.run(Sums(), [(1, 2), (3, 4)], halves))

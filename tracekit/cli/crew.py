@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -74,7 +75,7 @@ def crew_of(
     if size == 1:
         yield None
         return
-    with Processes(size, imports.take_effect_in_a_judge) as crew:
+    with Processes(size, partial(imports.take_effect_before, "tracekit.judging.pieces")) as crew:
         yield crew
 
 

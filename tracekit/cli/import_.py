@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -109,9 +110,9 @@ def _command(name: str, about: str, kind: str | None, *, hidden: bool = False) -
         )
         target = Path(output)
         check_output(target, force=force)
-        with _progress((*files, *others)) as advance, _mapped(processes or cores()) as mapped:
+        with _progress((*files, *others)) as advance, _mapped(processes or cores()) as mapped_in:
             results = import_files(
-                ImportRequest(files, target, header, kind, others, advance, mapped)
+                ImportRequest(files, target, header, kind, others, advance, mapped_in)
             )
         report(results, target, recognised=kind is None)
 
@@ -136,13 +137,14 @@ for _kind in KINDS:
 
 
 @contextmanager
-def _mapped(processes: int) -> Iterator[Mapped]:
-    """What `map` does, in so many processes with this one."""
+def _mapped(processes: int) -> Iterator[Callable[[Path], Mapped]]:
+    """What `map` does, in so many processes with this one, by the folder of its files."""
     if processes == 1:
-        yield map
+        yield lambda _: map
         return
-    with Ahead(processes - 1, imports.take_effect_in_a_worker) as ahead:
-        yield ahead.map
+    first = partial(imports.take_effect_before, "tracekit.trace.importers.blocks")
+    with Ahead(processes - 1, first) as ahead:
+        yield ahead.mapped_in
 
 
 @contextmanager

@@ -11,6 +11,7 @@ import gc
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from importlib.abc import Loader
 from importlib.machinery import ModuleSpec, PathFinder
 from threading import RLock
@@ -136,14 +137,12 @@ def take_effect() -> None:
     sys.meta_path.insert(0, FINDER)
 
 
-def take_effect_in_a_worker() -> None:
-    """The same in a process that does a part of this one's work, and needs nothing else."""
-    FINDER.hidden += PYARROWS_OWN
-    take_effect()
+def take_effect_before(module: str) -> None:
+    """The same in a process that does a part of this one's work, which a module does.
 
-
-def take_effect_in_a_judge() -> None:
-    """The same in a process that judges, where a controller of another package may run, too."""
+    What Arrow looks for is hidden while that is imported: a controller of another package may run
+    there, too, and may need it.
+    """
     take_effect()
     with FINDER.also(*PYARROWS_OWN):
-        import tracekit.judging.pieces  # noqa: F401, PLC0415 - what it is for
+        import_module(module)

@@ -15,9 +15,9 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from functools import partial
 from itertools import count
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final, Protocol, Self
 
 from tracekit.collecting import collecting_rarely
@@ -49,7 +49,11 @@ class Ahead:
             self._crew.end()
             self._crew = None
 
-    def map(self, work: Work, tasks: Iterable[bytes]) -> Iterator[bytes]:
+    def mapped_in(self, folder: Path) -> Callable[[Work, Iterable[bytes]], Iterator[bytes]]:
+        """What `map` does, with the files in a folder that is the caller's to remove."""
+        return partial(self._map, folder)
+
+    def _map(self, folder: Path, work: Work, tasks: Iterable[bytes]) -> Iterator[bytes]:
         """The results in the order of the tasks, of which no more are taken than are needed.
 
         What a process was doing when it died is done here, and so is all that comes after it.
@@ -57,7 +61,7 @@ class Ahead:
         asked: deque[_Asked] = deque()
         most = (1 + _READY) * self._processes
         for task in tasks:
-            crew = self._crew_for(work)
+            crew = self._crew_for(work, folder)
             if crew is None:
                 yield work(task)
                 continue
@@ -69,22 +73,25 @@ class Ahead:
         while asked:
             yield asked.popleft().result()
 
-    def _crew_for(self, work: Work) -> _Crew | None:
+    def _crew_for(self, work: Work, folder: Path) -> _Crew | None:
         """The processes, once one is there; they are begun when there is enough to do."""
         if self._few:
             self._few -= 1
             return None
         if self._crew is None:
-            self._crew = _Crew(self._processes, self._first, work)
+            self._crew = _Crew(self._processes, self._first, work, folder)
         return self._crew if self._crew.is_there else None
 
 
 class _Crew:
-    """The processes, and the directory of the files that go between them and this one."""
+    """The processes, and the folder of the files that go between them and this one."""
 
-    def __init__(self, processes: int, first: Callable[[], object], work: Work) -> None:
+    def __init__(
+        self, processes: int, first: Callable[[], object], work: Work, folder: Path
+    ) -> None:
         context = multiprocessing.get_context("spawn")
-        self._files = TemporaryDirectory(prefix="tracekit-")
+        self._folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
         self._names = count()
         self._pool = ProcessPoolExecutor(processes, context, _begin, (first,))
         self._ready = [self._pool.submit(_import, work) for _ in range(processes)]
@@ -96,7 +103,7 @@ class _Crew:
 
     def asked(self, work: Work, task: bytes) -> _Asked:
         """Have the task done by one of them; here, if that is not possible."""
-        file = Path(self._files.name, str(next(self._names)))
+        file = self._folder / str(next(self._names))
         try:
             file.write_bytes(task)
             return _There(work, task, file, self._pool.submit(_exchange, work, file))
@@ -106,7 +113,6 @@ class _Crew:
     def end(self) -> None:
         """Wait for their end."""
         self._pool.shutdown(wait=True, cancel_futures=True)
-        self._files.cleanup()
 
 
 class _Asked(Protocol):

@@ -162,7 +162,8 @@ def _service(
     named = first_write(facts.history.key, first)
     # What nothing explains, or nobody signs, may be somebody else's: it proves nothing of a queue.
     proves = not sync.problems and not _may_be_anybodys(facts, first)
-    if first.called_ns - min(sync.due_ns, _began_by_ns(facts, sync)) <= _AT_ONCE_NS:
+    began_by_ns = _began_by_ns(facts, sync)
+    if first.called_ns - min(sync.due_ns, began_by_ns) <= _AT_ONCE_NS:
         # Whatever held it up, it is not late: only what it overtook is of interest.
         return Service(
             first=named,
@@ -184,7 +185,7 @@ def _service(
         first=named,
         served_ns=first.called_ns,
         earliest_ns=found.earliest_ns if proves else 0,
-        certain_ns=min(found.certain_ns, _began_by_ns(facts, sync)),
+        certain_ns=min(found.certain_ns, began_by_ns),
         timed=found.timed,
         judged=not (interrupted or unseen or sync.problems or unarmed),
         idle=sync.idle + reads_before(facts.rules, first.kind),

@@ -36,8 +36,9 @@ from tracekit.trace.writing.writer import TraceWriter
 
 Advance = Callable[[int], None]
 
-#: The zstd level of a watch log's segments. The writer's own takes an eighth more CPU in all, for
-#: 7 % fewer bytes; who wants few bytes has `tracekit compact`.
+#: The zstd level of a watch log's segments: the highest whose search is not lazy (upstream: zstd
+#: lib/compress/clevels.h). The writer's own takes an eighth more CPU in all, for 7 % fewer bytes;
+#: who wants few bytes has `tracekit compact`.
 _LEVEL = 5
 
 
@@ -54,8 +55,8 @@ class ImportRequest:
     others: Sequence[str] = ()
     #: Told of bytes that were read.
     advance: Advance = lambda _: None
-    #: What `map` does, for who has other processes to do it in.
-    mapped: Mapped = map
+    #: What `map` does, for who has other processes to do it in, with its files in a folder.
+    mapped_in: Callable[[Path], Mapped] = lambda _: map
 
 
 @dataclass(slots=True)
@@ -203,7 +204,7 @@ def _one(
     session = {"source": f"import {kind.name}"}
     result = ImportResult(kind.name, beside=not alone)
     if kind.reader is None:
-        _watch(part, place, request, result)
+        _watch(part, place, scratch, request, result)
         return result
     reader = kind.reader(scratch, result)
     for source in part.sources:
@@ -229,7 +230,9 @@ def _one(
     return result
 
 
-def _watch(part: _Part, place: Path, request: ImportRequest, result: ImportResult) -> None:
+def _watch(
+    part: _Part, place: Path, scratch: Path, request: ImportRequest, result: ImportResult
+) -> None:
     """Import a watch log, or what can be made into one."""
     kind, header = part.kind, request.header
     assert kind is not None  # noqa: S101 - the caller looked
@@ -239,7 +242,9 @@ def _watch(part: _Part, place: Path, request: ImportRequest, result: ImportResul
     if maker is not None:
         sources = [_Made(source, maker, kind) for source in part.sources]
     importer = WatchImporter(
-        lambda: TraceWriter(place, header, session=session, level=_LEVEL), result, request.mapped
+        lambda: TraceWriter(place, header, session=session, level=_LEVEL),
+        result,
+        request.mapped_in(scratch / "blocks"),
     )
     try:
         importer.run(sources)

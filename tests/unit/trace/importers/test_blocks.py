@@ -104,7 +104,7 @@ def test_who_parses_shows_nowhere(log, tmp_path, monkeypatch) -> None:
     in_blocks(monkeypatch, 300)
     whole, told = written(log, tmp_path / "whole")
     with Ahead(2) as ahead:
-        rows, said = written(log, tmp_path / "parts", ahead.map)
+        rows, said = written(log, tmp_path / "parts", ahead.mapped_in(tmp_path / "files"))
     assert rows.equals(whole)
     assert said == told
 
