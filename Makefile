@@ -10,7 +10,7 @@ DEMO := .cache/demo
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint types format e2e bench clean
+.PHONY: help install demo test test-full test-all lint types format e2e bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "%-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,8 +38,13 @@ demo: $(VENV)/.package ## replay a real trace, then the same one with a lie plan
 	@rm -rf $(DEMO)
 	@$(BIN)/tracekit demo -o $(DEMO)
 
-test: $(VENV)/.dev ## run the fast tests
-	$(PYTEST) -n auto --dist worksteal -m 'not e2e'
+test: $(VENV)/.dev ## run the tests: every kind of lie, gate, version and verb once
+	$(PYTEST) -n auto --dist worksteal -m 'not e2e and not full'
+
+test-full: $(VENV)/.dev ## run what `make test` leaves out: the same on all records, long waits
+	$(PYTEST) -n auto --dist worksteal -m 'full and not e2e'
+
+test-all: test test-full ## run both
 
 lint: $(VENV)/.dev ## run ruff and mypy
 	$(BIN)/ruff check .

@@ -9,6 +9,7 @@ import sys
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support import tiers
 from tests.support.traces import SHARED_VARIABLE
 
 #: Tests keep whole traces as objects: looking through them for cycles was a quarter of their time.
@@ -24,6 +25,12 @@ def pytest_xdist_auto_num_workers() -> int:
     """One more than there are cores: a tenth of the time recorders and browsers are waited for."""
     affinity = getattr(os, "sched_getaffinity", None)
     return (len(affinity(0)) if affinity else os.cpu_count() or 1) + 1
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Each test gets its tier before `-m` chooses."""
+    tiers.mark(items)
 
 
 def pytest_collection_finish() -> None:
