@@ -16,13 +16,30 @@ from tracekit.trace.format.model import STREAM_KINDS
 
 Raw = dict[str, Any]
 
+#: The API groups of kinds that are not in the core group alone.
+_GROUPS = {
+    "Job": ("batch", "extensions"),
+    "CronJob": ("batch",),
+    "Lease": ("coordination.k8s.io",),
+    "Event": ("", "events.k8s.io"),
+}
 _STREAM_OF = {kind: stream for stream, kind in STREAM_KINDS.items()}
 
 
 def stream_of(obj: Mapping[str, Any]) -> str | None:
-    """The stream that an object belongs to by its kind; None for kinds that are not recorded."""
-    kind = obj.get("kind")
-    return _STREAM_OF.get(kind) if isinstance(kind, str) else None
+    """The stream that an object belongs to by its API group and kind; None for all others.
+
+    Kinds of one name are in many groups: audit.k8s.io has an Event, batch.volcano.sh a Job. An item
+    of a typed list names neither, so a missing apiVersion says nothing against it.
+    """
+    kind, version = obj.get("kind"), obj.get("apiVersion")
+    if not isinstance(kind, str):
+        return None
+    if isinstance(version, str):
+        group = version.rpartition("/")[0]
+        if group not in _GROUPS.get(kind, ("",)):
+            return None
+    return _STREAM_OF.get(kind)
 
 
 def frame(stream: str, row_type: str, obj: Any, recv_ns: int | None) -> bytes:

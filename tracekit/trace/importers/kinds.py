@@ -16,8 +16,8 @@ from msgspec import Struct
 from tracekit.errors import TraceFormatError
 from tracekit.trace.format.model import Call, Gap
 from tracekit.trace.importers.audit.importer import AuditReader
+from tracekit.trace.importers.audit.texts import is_csv
 from tracekit.trace.importers.audit.wrappers import unwrap
-from tracekit.trace.importers.documents import documents
 from tracekit.trace.importers.envelopes import Frame
 from tracekit.trace.importers.etcd.bbolt import is_bbolt
 from tracekit.trace.importers.etcd.importer import (
@@ -35,12 +35,9 @@ from tracekit.trace.importers.recorders import (
     is_scheduler,
 )
 from tracekit.trace.importers.report import ImportResult
+from tracekit.trace.importers.sample import DEEP_BYTES, SAMPLE_BYTES, Sample
 from tracekit.trace.importers.source import LineSource
 from tracekit.trace.importers.watch import read_line
-
-#: What of a file is looked at to tell its kind.
-SAMPLE_BYTES = 256 * 1024
-_SAMPLE_DOCUMENTS = 20
 
 Row = Observation | Call | Gap
 
@@ -78,7 +75,7 @@ class Kind(Struct, frozen=True):
     name: str
     #: In the words of a help text: what such a file is.
     about: str
-    recognises: Callable[[bytes], bool]
+    recognises: Callable[[Sample], bool]
     #: Makes a reader, with a directory for temporary files; None: the watch importer reads it.
     reader: Callable[[Path, ImportResult], Reader] | None = None
     #: Makes a watch log of it; None: it is one.
@@ -87,32 +84,27 @@ class Kind(Struct, frozen=True):
     rank: int = 5
 
 
-def sample_documents(sample: bytes) -> list[bytes]:
-    """The first whole documents of a sample."""
-    lines = sample.split(b"\n")
-    if len(sample) >= SAMPLE_BYTES and len(lines) > 1:
-        lines = lines[:-1]
-    found = []
-    for _, document in documents(lines, "sample"):
-        found.append(document)
-        if len(found) >= _SAMPLE_DOCUMENTS:
-            break
-    return found
+def _is_watch(sample: Sample) -> bool:
+    return any(isinstance(read_line(text), Frame) for text in sample.texts)
 
 
-def _is_watch(sample: bytes) -> bool:
-    return any(isinstance(read_line(line), Frame) for line in sample_documents(sample))
-
-
-def _is_audit(sample: bytes) -> bool:
-    for document in sample_documents(sample):
+def _is_audit(sample: Sample) -> bool:
+    if not sample.is_text:
+        return False
+    if sample.is_yaml:
+        versions = sample.fields.get("apiVersion", set())
+        return "protoPayload" in sample.fields or any(map(_is_audit_version, versions))
+    for text in sample.texts:
         try:
-            if next(unwrap(document), None) is not None:
+            if next(unwrap(text), None) is not None:
                 return True
         except ValueError:
             continue
-    # One document of many megabytes: what it begins with must do.
-    return len(sample) >= SAMPLE_BYTES and b"auditID" in sample and b"audit.k8s.io/" in sample
+    return is_csv(sample.head)
+
+
+def _is_audit_version(version: str) -> bool:
+    return version.startswith("audit.k8s.io/")
 
 
 KINDS: tuple[Kind, ...] = (
@@ -127,35 +119,35 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         "etcd",
         "a snapshot of etcd, or the db file of its data directory",
-        is_bbolt,
+        lambda sample: is_bbolt(sample.head),
         EtcdReader,
         rank=2,
     ),
     Kind(
         "kine",
         "the SQLite database of kine (k3s: server/db/state.db)",
-        lambda sample: sample.startswith(SQLITE_MAGIC),
+        lambda sample: sample.head.startswith(SQLITE_MAGIC),
         KineReader,
         rank=2,
     ),
     Kind(
         "etcd-delta",
         "a delta snapshot of etcd-backup-restore (Gardener, etcd-druid)",
-        lambda sample: sample.lstrip()[:1] == b"[" and b'"etcdEvent"' in sample,
+        lambda sample: sample.head.lstrip()[:1] == b"[" and b'"etcdEvent"' in sample.head,
         DeltaReader,
         rank=1,
     ),
     Kind(
         "kshrk",
         "a k8shark archive (kshrk capture)",
-        lambda sample: is_kshrk(sample, sample_documents(sample)),
+        is_kshrk,
         lines=KshrkLines,
         rank=3,
     ),
     Kind(
         "sched-recorder",
         "a record of kube-scheduler-simulator's sched-recorder",
-        lambda sample: is_scheduler(sample, sample_documents(sample)),
+        is_scheduler,
         lines=SchedulerLines,
         rank=3,
     ),
@@ -170,12 +162,25 @@ BY_NAME = {kind.name: kind for kind in KINDS}
 
 
 def recognise(source: LineSource) -> Kind | None:
-    """The kind of a file, None if it is of none."""
-    sample = source.peek(SAMPLE_BYTES)
-    for kind in KINDS:
-        if kind.recognises(sample):
-            return kind
-    return None
+    """The kind of a file, None if it is of none.
+
+    What the first 256 KiB do not tell the first 8 MiB may: a log begins with what it likes.
+    """
+    sample = sample_of(source, SAMPLE_BYTES)
+    found = _claimed(sample)
+    if found is None and not sample.whole and sample.is_text:
+        found = _claimed(sample_of(source, DEEP_BYTES))
+    return found
+
+
+def _claimed(sample: Sample) -> Kind | None:
+    return next((kind for kind in KINDS if kind.recognises(sample)), None)
+
+
+def sample_of(source: LineSource, size: int) -> Sample:
+    """What a source begins with."""
+    head = source.peek(size + 1)
+    return Sample(head[:size], whole=len(head) <= size)
 
 
 def wrong_kind(source: LineSource, kind: Kind) -> TraceFormatError:
@@ -194,10 +199,11 @@ def wrong_kind(source: LineSource, kind: Kind) -> TraceFormatError:
 
 def flaw(source: LineSource) -> str:
     """What keeps a file from being of any kind, "" if nothing plain does."""
-    sample = source.peek(SAMPLE_BYTES)
-    if not sample.strip():
+    sample = sample_of(source, SAMPLE_BYTES)
+    if not sample.head.strip():
         return "is empty: there is nothing to import"
-    if sample.lstrip()[:1] in b"{[" and not any(map(_is_json, sample_documents(sample))):
+    cut = sample.head.lstrip()[:1] in b"{[" and sample.whole and sample.is_text
+    if cut and not any(map(_is_json, sample.texts)):
         return "has no whole JSON document: it is cut off or damaged, fetch it anew"
     return ""
 

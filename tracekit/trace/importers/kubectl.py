@@ -8,32 +8,24 @@ looks.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from itertools import islice
 from typing import Any
 
 import orjson
-import yaml
 
-from tracekit.errors import TraceFormatError
 from tracekit.kube.timestamps import NS_PER_S, parse_rfc3339
 from tracekit.trace.importers.documents import documents
 from tracekit.trace.importers.frames import frame, latest_stamp, listed, split_list, stream_of
 from tracekit.trace.importers.report import ImportResult
+from tracekit.trace.importers.sample import Sample, unstamped
 from tracekit.trace.importers.source import LineSource
+from tracekit.trace.importers.yamls import is_yaml, yaml_documents
 
 Raw = dict[str, Any]
 
-_ISO = re.compile(
-    rb"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?)\s(.*)$",
-    re.DOTALL,
-)
-_TS = re.compile(rb"^([A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?)\s(.*)$", re.DOTALL)
+_HEAD_BYTES = 64 * 1024
 _TYPES = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"})
-_DOCUMENTS_LOOKED_AT = 20
-_YAML_BYTES_MAX = 64 * 1024 * 1024
 
 
 class Stamps:
@@ -45,12 +37,10 @@ class Stamps:
     def strip(self, lines: Iterator[bytes]) -> Iterator[bytes]:
         """The lines without their stamps."""
         for line in lines:
-            found = _ISO.match(line) or _TS.match(line)
-            if found is None:
-                yield line
-            else:
-                self.last = found.group(1)
-                yield found.group(2)
+            stamp, rest = unstamped(line)
+            if stamp is not None:
+                self.last = stamp
+            yield rest
 
     def at_ns(self, near_ns: int | None) -> int | None:
         """The last stamp in Unix ns; `near_ns` gives the year to those that have none."""
@@ -83,8 +73,12 @@ class KubectlLines:
     def lines(self, source: LineSource) -> Iterator[bytes]:
         """The lines of the watch log for one file."""
         stamps = Stamps()
-        if _is_yaml(source.peek(4096)):
-            for document in _yaml(source):
+        if is_yaml(source.peek(_HEAD_BYTES)):
+
+            def broken(place: str) -> None:
+                self._result.problems[f"{source.name} is no YAML at {place}, left out"] += 1
+
+            for document in yaml_documents(source, broken):
                 yield from self._document(document, stamps)
             return
         for number, text in documents(stamps.strip(source.lines()), source.name):
@@ -146,58 +140,18 @@ class KubectlLines:
         return self._latest_ns
 
 
-def _is_yaml(sample: bytes) -> bool:
-    head = sample.lstrip()
-    return head.startswith((b"apiVersion:", b"---", b"items:", b"kind:"))
-
-
-def _yaml(source: LineSource) -> Iterator[Raw]:
-    text = b""
-    for chunk in source.chunks():
-        text += chunk
-        if len(text) > _YAML_BYTES_MAX:
-            raise TraceFormatError(
-                f"{source.name} is YAML of more than {_YAML_BYTES_MAX >> 20} MiB: ask kubectl for "
-                "-o json, which is read piece by piece"
-            )
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    try:
-        for document in yaml.load_all(text, Loader=_untimed(loader)):
-            if isinstance(document, dict):
-                yield document
-    except yaml.YAMLError as error:
-        where = getattr(error, "problem_mark", None)
-        line = f" in line {where.line + 1}" if where is not None else ""
-        raise TraceFormatError(
-            f"{source.name} is no YAML{line}: ask kubectl for -o json instead"
-        ) from error
-
-
-def _untimed(loader: Any) -> Any:
-    """The loader, with time stamps left as the text that they are in the API."""
-    made: Any = type("UntimedLoader", (loader,), {})
-    made.yaml_implicit_resolvers = {
-        first: [(tag, pattern) for tag, pattern in found if not tag.endswith(":timestamp")]
-        for first, found in loader.yaml_implicit_resolvers.items()
-    }
-    return made
-
-
-def is_kubectl(sample: bytes) -> bool:
+def is_kubectl(sample: Sample) -> bool:
     """Whether a file that begins so holds what kubectl prints."""
-    if _is_yaml(sample):
-        return b"apiVersion:" in sample and b"kind:" in sample
-    lines = Stamps().strip(iter(sample.split(b"\n")))
-    for _, text in islice(documents(lines, "sample"), _DOCUMENTS_LOOKED_AT):
-        try:
-            document = orjson.loads(text)
-        except orjson.JSONDecodeError:
-            continue
-        if not isinstance(document, dict):
-            continue
-        obj = document.get("object")
-        if document.get("type") in _TYPES and isinstance(obj, dict) and "resource" not in document:
-            return True
-        if isinstance(document.get("apiVersion"), str) and isinstance(document.get("kind"), str):
-            return "auditID" not in document
-    return False
+    if sample.is_yaml:
+        return bool(sample.fields.get("apiVersion")) and bool(sample.fields.get("kind"))
+    return any(map(_is_printed, sample.values))
+
+
+def _is_printed(document: Raw) -> bool:
+    """Whether a document is one that kubectl prints: a watch event, an object, a list."""
+    obj = document.get("object")
+    if document.get("type") in _TYPES and isinstance(obj, dict):
+        return "resource" not in document
+    return isinstance(document.get("apiVersion"), str) and (
+        isinstance(document.get("kind"), str) or isinstance(document.get("items"), list)
+    )

@@ -22,6 +22,7 @@ from tracekit.kube.timestamps import parse_rfc3339
 from tracekit.trace.importers.documents import documents
 from tracekit.trace.importers.frames import frame, listed, split_list, stream_of
 from tracekit.trace.importers.report import ImportResult
+from tracekit.trace.importers.sample import Sample
 from tracekit.trace.importers.source import LineSource
 
 Raw = dict[str, Any]
@@ -187,24 +188,18 @@ def _time(record: Any) -> int | None:
     return parse_rfc3339(at) if isinstance(at, str) else None
 
 
-def is_kshrk(sample: bytes, found: list[bytes]) -> bool:
+def is_kshrk(sample: Sample) -> bool:
     """Whether a file is a k8shark archive."""
-    if sample.startswith(_AGE_MAGIC):
+    if sample.head.startswith(_AGE_MAGIC):
         return True
-    if sample.startswith(ZIP_MAGIC):
-        return b"k8shark-capture/" in sample
-    return any(
-        isinstance(r := _json(text), dict) and "api_path" in r and "captured_at" in r
-        for text in found
-    )
+    if sample.head.startswith(ZIP_MAGIC):
+        return b"k8shark-capture/" in sample.head
+    return any("api_path" in r and "captured_at" in r for r in sample.values)
 
 
-def is_scheduler(sample: bytes, found: list[bytes]) -> bool:
+def is_scheduler(sample: Sample) -> bool:
     """Whether a file is of sched-recorder."""
-    del sample
     return any(
-        isinstance(r := _json(text), dict)
-        and r.get("event") in _SCHEDULER_TYPES
-        and "resource" in r
-        for text in found
+        isinstance(r.get("event"), str) and r["event"] in _SCHEDULER_TYPES and "resource" in r
+        for r in sample.values
     )

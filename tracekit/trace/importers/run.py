@@ -292,7 +292,7 @@ class _Made:
         if held:
             yield b"\n".join(held)
         if nothing:
-            raise wrong_kind(self._source, self._kind)
+            raise wrong_kind(self._source.again(), self._kind)
 
 
 def _taken(result: ImportResult) -> int:

@@ -1,15 +1,19 @@
-"""Lines out of a file that may be compressed and may be cut off: plain, gzip, bzip2, Zstandard.
+"""Lines out of a file that may be compressed and may be cut off: plain, gzip, bzip2, xz, Zstandard.
 
 Decompression is incremental, so that everything before a cut is delivered and the cut is noticed:
-the usual stream readers either raise before the last good bytes or say nothing at all.
+the usual stream readers either raise before the last good bytes or say nothing at all. Text comes
+out as UTF-8 without a byte order mark, whatever it was written in: PowerShell writes UTF-16.
 """
 
 from __future__ import annotations
 
 import bz2
+import codecs
+import lzma
 import sys
 import zlib
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
@@ -24,8 +28,21 @@ _PACKED_BYTES = 16 * 1024
 _GZIP_MAGIC = b"\x1f\x8b"
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _BZIP2_MAGIC = b"BZh"
-#: A line longer than this is not an object of an API server (etcd takes 1.5 MiB).
-_LINE_BYTES_MAX = 64 * 1024 * 1024
+_XZ_MAGIC = b"\xfd7zXZ\x00"
+#: What text begins with that is not plain UTF-8: how many bytes to leave out, and the encoding.
+_ENCODINGS = (
+    (codecs.BOM_UTF8, 3, None),
+    (codecs.BOM_UTF16_LE, 2, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, 2, "utf-16-be"),
+    *((f"{sign}\0".encode(), 0, "utf-16-le") for sign in "{[a"),
+    *((f"\0{sign}".encode(), 0, "utf-16-be") for sign in "{[a"),
+)
+_MARK_BYTES = 3
+#: What the strongest setting of xz takes to decompress is 65 MiB.
+_XZ_MEMORY_MAX = 128 * 1024 * 1024
+_MID_LINE = "it ends in the middle of a line"
+#: A line longer than this is no one document that memory should hold.
+_LINE_BYTES_MAX = 256 * 1024 * 1024
 
 
 class _Decompressor(Protocol):
@@ -101,22 +118,31 @@ class LineSource:
                 line_bytes = len(chunk) - end - 1
             if line_bytes > _LINE_BYTES_MAX:
                 raise TraceFormatError(
-                    f"{self.name} is not a watch log: it has a line of more than "
-                    f"{_LINE_BYTES_MAX >> 20} MiB; a watch log has one JSON object a line"
+                    f"{self.name} has a line of more than {_LINE_BYTES_MAX >> 20} MiB: write one "
+                    "JSON document a line (of a list: `jq -c '.items[]'`)"
                 )
         whole, broken, last = b"".join(rest).rpartition(b"\n")
         if broken:
             yield whole
         if last.strip():
-            if self.problem is None and last.rstrip().endswith(b"}"):
+            if self.problem is None and last.rstrip().endswith((b"}", b"]")):
                 yield last  # no line break at the end of the file, but whole
                 return
             self.fragment = last
-            self.problem = self.problem or "it ends in the middle of a line"
+            self.problem = self.problem or _MID_LINE
+
+    def text_lines(self) -> Iterator[bytes]:
+        """Every line of text, where nothing tells whether the last one is whole."""
+        yield from self.lines()
+        if self.fragment:
+            yield self.fragment
+            self.fragment = b""
+            if self.problem == _MID_LINE:
+                self.problem = None
 
     def _rest(self) -> Iterator[bytes]:
         if self._begun is None:
-            self._begun = self._opened()
+            self._begun = _decoded(self._opened())
         return self._begun
 
     def _opened(self) -> Iterator[bytes]:
@@ -138,7 +164,7 @@ class LineSource:
 
     def _chunks(self, file: BinaryIO) -> Iterator[bytes]:
         chunk = file.read(_CHUNK_BYTES)
-        while 0 < len(chunk) < len(_ZSTD_MAGIC) and (more := file.read(_CHUNK_BYTES)):
+        while 0 < len(chunk) < len(_XZ_MAGIC) and (more := file.read(_CHUNK_BYTES)):
             chunk += more
         if chunk.startswith(_ZSTD_MAGIC):
             yield from self._decompressed(
@@ -148,6 +174,10 @@ class LineSource:
             yield from self._decompressed(file, chunk, lambda: zlib.decompressobj(wbits=31))
         elif chunk.startswith(_BZIP2_MAGIC):
             yield from self._decompressed(file, chunk, bz2.BZ2Decompressor)
+        elif chunk.startswith(_XZ_MAGIC):
+            yield from self._decompressed(
+                file, chunk, lambda: lzma.LZMADecompressor(memlimit=_XZ_MEMORY_MAX)
+            )
         else:
             while chunk:
                 self._advance(len(chunk))
@@ -171,7 +201,13 @@ class LineSource:
                 start += len(piece)
                 try:
                     yield decompressor.decompress(piece)
-                except (zlib.error, zstandard.ZstdError, OSError, EOFError) as error:
+                except (
+                    zlib.error,
+                    zstandard.ZstdError,
+                    lzma.LZMAError,
+                    OSError,
+                    EOFError,
+                ) as error:
                     self.problem = f"its compressed data is damaged ({error})"
                     return
                 if decompressor.eof:
@@ -179,3 +215,26 @@ class LineSource:
             chunk = file.read(_CHUNK_BYTES)
         if not decompressor.eof:
             self.problem = "its compressed data ends too early"
+
+
+def _decoded(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """The chunks as UTF-8 without a byte order mark, where they begin as text of another kind."""
+    head = b""
+    for chunk in chunks:
+        head += chunk
+        if len(head) >= _MARK_BYTES:
+            break
+    for mark, size, encoding in _ENCODINGS:
+        if head.startswith(mark):
+            rest = chain((head[size:],), chunks)
+            if encoding is None:
+                yield from rest
+                return
+            decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
+            for chunk in rest:
+                yield decoder.decode(chunk).encode()
+            yield decoder.decode(b"", final=True).encode()
+            return
+    if head:
+        yield head
+    yield from chunks

@@ -7,12 +7,16 @@ AKSAudit; `oc adm node-logs`; the log shippers of containers.
 
 from __future__ import annotations
 
+import csv
 import gzip
+import io
 import json
 
 import pytest
+import yaml
 
 from tests.unit.trace.importers.audit_logs import shipped
+from tracekit.errors import TraceFormatError
 from tracekit.judging.judged import Judge, resolve_era
 from tracekit.trace.format.model import TraceHeader
 from tracekit.trace.importers.run import ImportRequest, import_files
@@ -65,6 +69,12 @@ def compact(document):
     return json.dumps(document, separators=(",", ":"))
 
 
+def csv_of(names, table):
+    text = io.StringIO()
+    csv.writer(text).writerows([names, *table])
+    return text.getvalue()
+
+
 def wrapped(shape, found):
     """The text of a log of that shape."""
     texts = [compact(e) for e in found]
@@ -113,6 +123,68 @@ def wrapped(shape, found):
         "aks-blob": lambda: compact({"records": records}),
         "aks-table": lambda: "\n".join(map(compact, tables)),
         "openshift": lambda: "\n".join(f"ip-10-0-1-2.ec2.internal {t}" for t in texts),
+        "fluent-bit": lambda: "\n".join(compact({"date": 1.0, "log": e}) for e in found),
+        "fluent-bit-merged": lambda: "\n".join(
+            compact({"date": 1.0, **e, "kubernetes": {"pod_name": "a"}}) for e in found
+        ),
+        "splunk-hec": lambda: "".join(
+            compact({"time": 1, "sourcetype": "kube:audit", "event": e}) for e in found
+        ),
+        "splunk-raw": lambda: "\n".join(
+            compact({"preview": False, "offset": i, "result": {"_raw": t, "_time": "x"}})
+            for i, t in enumerate(texts)
+        ),
+        "elastic": lambda: "\n".join(
+            compact({"_index": "logs", "_source": {"kubernetes": {"audit": e}}}) for e in found
+        ),
+        "elastic-text": lambda: json.dumps(
+            {"hits": {"hits": [{"_source": {"message": t, "agent": {}}} for t in texts]}}, indent=2
+        ),
+        "datadog": lambda: compact(
+            {"data": [{"id": "A", "attributes": {"service": "k", "attributes": e}} for e in found]}
+        ),
+        "loki": lambda: "\n".join(
+            compact({"labels": {"job": "audit"}, "line": t, "timestamp": "x"}) for t in texts
+        ),
+        "loki-api": lambda: compact(
+            {"data": {"result": [{"stream": {}, "values": [["1", t] for t in texts]}]}}
+        ),
+        "journald": lambda: "\n".join(
+            compact({"MESSAGE": list(t.encode()) if i % 2 else t, "_PID": "1"})
+            for i, t in enumerate(texts)
+        ),
+        "kubectl-logs-prefix": lambda: "\n".join(
+            f"[pod/kube-apiserver-a/kube-apiserver] {t}" for t in texts
+        ),
+        "cri": lambda: "\n".join(
+            f"2026-11-21T05:56:42.4Z stdout {'F' if last else 'P'} {part}"
+            for t in texts
+            for part, last in ((t[:100], False), (t[100:], True))
+        ),
+        "docker": lambda: "\n".join(
+            compact({"log": part, "stream": "stdout", "time": "x"})
+            for t in texts
+            for part in (t[:100], t[100:] + "\n")
+        ),
+        "firehose": lambda: "".join(
+            compact({"messageType": "DATA_MESSAGE", "logEvents": event[i : i + 100]})
+            for i in range(0, len(event), 100)
+        ),
+        "insights-csv": lambda: csv_of(["@timestamp", "@message"], [["t", t] for t in texts]),
+        "azure-diagnostics-csv": lambda: csv_of(
+            ["TimeGenerated [UTC]", "Category", "log_s"], [["t", "kube-audit", t] for t in texts]
+        ),
+        "azure-table-csv": lambda: csv_of(
+            list(tables[0]), [[v or "" for v in row.values()] for row in tables]
+        ),
+        "azure-query": lambda: compact(
+            {"tables": [{"name": "PrimaryResult", "columns": [{"name": n} for n in tables[0]],
+                         "rows": [list(row.values()) for row in tables]}]}
+        ),
+        "array": lambda: compact(found),
+        "array-by-lines": lambda: "[\n" + "\n,".join(texts) + "\n]",
+        "pretty": lambda: "\n".join(json.dumps(e, indent=2) for e in found),
+        "gke-yaml": lambda: "".join("---\n" + yaml.safe_dump(gke(e)) for e in found),
         "shipper": lambda: "\n".join(
             compact({"log": t + "\n", "stream": "stdout", "time": "x"}) for t in texts
         ),
@@ -123,6 +195,13 @@ SHAPES = {
     "webhook": "batch", "gke": "gke", "gke-lines": "gke", "eks-filter": "eks",
     "eks-subscription": "eks", "eks-insights": "eks", "eks-export": "cloudwatch", "aks": "aks",
     "aks-blob": "aks", "aks-table": "aks", "openshift": "openshift", "shipper": "container log",
+    "fluent-bit": "container log", "fluent-bit-merged": "audit", "splunk-hec": "splunk",
+    "splunk-raw": "splunk", "elastic": "elastic", "elastic-text": "elastic",
+    "datadog": "datadog", "loki": "loki", "loki-api": "loki", "journald": "journald",
+    "kubectl-logs-prefix": "container log", "cri": "container log", "docker": "container log",
+    "firehose": "eks", "insights-csv": "eks", "azure-diagnostics-csv": "aks",
+    "azure-table-csv": "aks", "azure-query": "aks", "array": "audit", "array-by-lines": "audit",
+    "pretty": "audit", "gke-yaml": "gke",
 }  # fmt: skip
 
 
@@ -201,3 +280,28 @@ def test_impersonation_names_who_acted(tmp_path):
             entry["impersonatedUser"] = {"username": "u-alice"}
     reader, _ = imported(tmp_path, wrapped("plain", found))
     assert "u-alice" in {r["actor"] for r in reader.table(("actor",)).to_pylist()}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"stage": "RequestReceived"}, "no answer: their stages are 1 RequestReceived"),
+        ({"objectRef": {"resource": "nodes", "name": "a"}}, "none is about the API group batch"),
+        ({"verb": "get", "responseObject": None}, "no write to a Job: take the log of a time"),
+        ({"responseObject": None}, "no answer that shows one"),
+        ({"level": "Metadata", "responseObject": None}, "written at Metadata level"),
+    ],
+)
+def test_what_a_log_cannot_tell_is_said_as_it_is(tmp_path, change, said):
+    entry = next(e for e in entries() if (e.get("objectRef") or {}).get("resource") == "jobs")
+    with pytest.raises(TraceFormatError, match=said):
+        imported(tmp_path, compact({**entry, **change}))
+
+
+def test_an_audit_event_is_no_event_of_a_cluster(tmp_path):
+    entry = next(e for e in entries() if (e.get("objectRef") or {}).get("resource") == "jobs")
+    reader, results = imported(tmp_path, yaml.safe_dump(entry))
+    assert results[0].kind == "audit"
+    assert [s.stream for s in reader.streams()] == ["jobs"]
+    with pytest.raises(TraceFormatError, match="is no kubectl source but audit"):
+        import_files(ImportRequest([str(tmp_path / "log")], tmp_path / "other", kind="kubectl"))

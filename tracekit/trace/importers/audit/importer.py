@@ -36,8 +36,8 @@ from tracekit.trace.importers.audit.entry import (
 )
 from tracekit.trace.importers.audit.objects import Step, placed, steps_of
 from tracekit.trace.importers.audit.revisions import RevisionClock
-from tracekit.trace.importers.audit.wrappers import unwrap
-from tracekit.trace.importers.documents import documents
+from tracekit.trace.importers.audit.texts import texts
+from tracekit.trace.importers.audit.wrappers import unwrap, unwrap_value
 from tracekit.trace.importers.observation import Observation, pack, unpack
 from tracekit.trace.importers.report import ImportResult
 from tracekit.trace.importers.source import LineSource
@@ -69,6 +69,8 @@ class AuditReader:
         self._clock = RevisionClock(scratch)
         self._levels: Counter[str] = Counter()
         self._agents: Counter[str] = Counter()
+        self._stages: Counter[str] = Counter()
+        self._of_batch = 0
         self._written: Counter[str] = Counter()
         self._unseen: dict[str, list[tuple[int, int]]] = {}
         self._renewals = 0
@@ -87,33 +89,38 @@ class AuditReader:
         """Take every document of a file; what is no audit entry is counted."""
         strange = 0
         self._server = self._servers.setdefault(server_of(source.name), len(self._servers))
-        for _, text in documents(source.lines(), source.name):
+
+        def broken(place: str) -> None:
+            self.result.problems[f"{source.name} is no YAML at {place}, left out"] += 1
+
+        for text in texts(source, broken):
             try:
-                if not self.take(text):
-                    strange += 1
+                found = unwrap(text) if isinstance(text, bytes) else unwrap_value(text)
+                strange += not self._take(found)
             except ValueError:
                 strange += 1
         if strange:
             self.result.problems[f"lines of {source.name} without an audit entry"] += strange
 
-    def take(self, line: bytes) -> bool:
-        """Take what a line or document holds; whether it held an audit entry."""
-        found = False
-        for shape, text in unwrap(line):
+    def _take(self, found: Iterable[tuple[str, bytes]]) -> bool:
+        """Take the events of a line or document; whether it held any."""
+        any_found = False
+        for shape, text in found:
+            any_found = True
             try:
                 entry = decode_entry(text)
             except msgspec.ValidationError as error:
                 self.result.problems[f"audit entries of an unknown form ({error})"] += 1
-                found = True
                 continue
             self.result.shapes[shape] += 1
-            found = True
             self._entry(entry)
-        return found
+        return any_found
 
     def _entry(self, entry: Entry) -> None:
         self.entries += 1
         entry.server, entry.shift_ns = self._server, 0
+        self._stages[entry.stage] += 1
+        self._of_batch += entry.ref is not None and entry.ref.api_group == "batch"
         if entry.stage not in (COMPLETE, PANIC):
             self.result.calls[f"at stage {entry.stage}, left out"] += 1
             return
@@ -344,6 +351,36 @@ class AuditReader:
             if begin is not None:
                 yield _gap(stream, begin, end, count)
 
+    def _why_nothing(self) -> str:
+        """Why a log with entries tells of no Job, CronJob or Pod what it was."""
+        count = f"{self.entries:,} {'entry' if self.entries == 1 else 'entries'}"
+        advice = "`tracekit manifests --audit-policy` prints a policy that has what is needed"
+        if not self._stages[COMPLETE] and not self._stages[PANIC]:
+            return (
+                f"the log has {count} and no answer: their stages are {_stage_words(self._stages)}."
+                " What was written stands in the stage ResponseComplete, which the policy "
+                f"(omitStages) or who shipped the log left out; {advice}"
+            )
+        if self._written["jobs"]:
+            return (
+                f"the log has {self._written['jobs']:,} writes to Jobs and no answer that shows "
+                "one: all were refused, or who shipped the log cut the bodies off"
+            )
+        if self._written["pods"] or self._written["cronjobs"]:
+            return (
+                f"the log has {count}, none of them with a write to a Job, and those to Pods and "
+                f"CronJobs are at {_least(self._levels)} level, without what was written; {advice}"
+            )
+        if self._of_batch:
+            return (
+                f"the log has {count}, {self._of_batch:,} of them about the API group batch, and "
+                "no write to a Job: take the log of a time in which one was created or changed"
+            )
+        return (
+            f"the log has {count} and none is about the API group batch: its policy leaves that "
+            f"group out, or the log is of another server or time; {advice}"
+        )
+
     def _judge_levels(self) -> None:
         result = self.result
         levels = ", ".join(f"{n} at {level or 'no'} level" for level, n in self._levels.items())
@@ -356,26 +393,27 @@ class AuditReader:
                     "and the other sources what was written"
                 )
                 return
-            if self._written["jobs"]:
+            if self._written["jobs"] and _least(self._levels) != "RequestResponse":
                 raise TraceFormatError(
                     f"this log was written at {_least(self._levels)} level: it names who wrote "
                     "which Job when, not what; the bodies of the answers are needed "
                     "(RequestResponse), which `tracekit manifests --audit-policy` turns on"
                 )
-            raise TraceFormatError(
-                f"the log has {self.entries:,} entries and no write to a Job: its policy leaves "
-                "the API group batch out, or it is of another server or time; "
-                "`tracekit manifests --audit-policy` prints a policy that has it"
-            )
+            if not any(result.streams[stream] for stream in _WORKLOADS):
+                raise TraceFormatError(self._why_nothing())
         for stream in STREAM_KINDS:
             if result.streams[stream] or (stream == "leases" and self._renewals):
                 continue
-            reason = "the log's policy leaves them out, or nobody wrote any"
+            reason = "the log has no write of any: its policy leaves them out, or nobody wrote one"
             if self._written[stream]:
                 reason = f"the log has {self._written[stream]} writes of them without bodies"
             result.not_recorded[stream] = reason
         if len(self._levels) > 1:
             result.remarks.append(f"writes that matter: {levels}")
+
+
+def _stage_words(stages: Counter[str]) -> str:
+    return ", ".join(f"{count:,} {stage or 'none'}" for stage, count in stages.most_common())
 
 
 def server_of(name: str) -> str:
@@ -394,4 +432,6 @@ def _gap(stream: str, from_ns: int, until_ns: int, count: int) -> Gap:
     return Gap(stream, reason, from_ns=from_ns, until_ns=until_ns)
 
 
+#: Streams of which one is enough for a trace.
+_WORKLOADS = ("jobs", "cronjobs", "pods")
 _WITH_REVISION = frozenset({*STREAM_KINDS.values(), "PartialObjectMetadata"}) - {"Event"}

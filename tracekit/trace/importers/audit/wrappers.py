@@ -1,23 +1,30 @@
-"""Audit entries out of what providers wrap around them, recognised by shape.
+"""Audit events wherever they are: in a line, in JSON around it, in text within JSON.
 
-| shape | source |
+What ships a log puts each event into something of its own, often several times over. An event is
+told by its own fields, so it is looked for: through objects, lists and texts that are JSON, to a
+bounded depth, and never inside an object of the API. Two stores keep no event but its fields under
+other names: Cloud Logging (`protoPayload`) and Log Analytics (`AuditId`, `ObjectRef`, …).
+
+| shape, by what stands around an event | source |
 |---|---|
-| one entry a line | kube-apiserver's log backend; OpenShift's and RKE2's files; Rancher's |
+| nothing | kube-apiserver's log backend; OpenShift's, RKE2's and Rancher's files |
 | `EventList` with `items` | kube-apiserver's webhook and batch backends (audit.k8s.io/v1) |
-| `NODE {…}` | `oc adm node-logs --path=kube-apiserver/audit.log` |
-| `TIME {…}` | CloudWatch's export to S3 |
-| `events[].message` | CloudWatch's filter-log-events |
-| `logEvents[].message` | CloudWatch's subscriptions |
-| `results[][]` | CloudWatch's Logs Insights |
+| text before it | `oc adm node-logs`, `kubectl logs --prefix`, CRI, syslog, exports to S3 |
+| `logEvents`, `events`, `results`, `@message` | CloudWatch: subscription, filter, Insights |
 | `protoPayload` | Cloud Logging (google.cloud.audit.AuditLog), as GKE writes it |
-| `properties.log`, also in `records` | Azure Monitor's resource logs, category kube-audit |
-| `AuditId`, `ObjectRef`, … | Azure's Log Analytics tables AKSAudit and AKSAuditAdmin |
-| `log` or `message` with an entry as text | container log shippers |
+| `records`, `properties`, `log_s`, `AuditId` | Azure Monitor's resource logs and tables |
+| `log`, `message`, `textPayload`, `jsonPayload` | container log shippers (Fluent Bit, Fluentd, …) |
+| `_source`, `kubernetes.audit` | Elasticsearch, Elastic Agent, Filebeat |
+| `event`, `_raw` | Splunk's HTTP Event Collector and exports |
+| `attributes`, `content` | Datadog |
+| `line`, `values` | Loki (`logcli -o jsonl`, its API) |
+| `MESSAGE` | journald (`journalctl -o json`) |
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 import orjson
@@ -26,7 +33,23 @@ Raw = dict[str, Any]
 
 #: What of a line is looked at to take the short way.
 _HEAD_BYTES = 512
-_NESTED_MAX = 4
+#: How deep objects, lists and texts around an event may be nested.
+_NESTED_MAX = 12
+#: Text before an event may hold so many braces of its own.
+_PREFIX_BRACES_MAX = 8
+#: One of these is in every text that holds an event, however often its quotes are escaped.
+_MARKS = ("auditID", "AuditId", "protoPayload")
+#: Who wrote what stands around an event, by the outermost key that tells.
+_SHIPPERS = {
+    "records": "aks", "properties": "aks", "log_s": "aks", "tables": "aks",
+    "logEvents": "eks", "events": "eks", "results": "eks", "@message": "eks",
+    "_source": "elastic", "kubernetes": "elastic", "kubernetes.audit": "elastic",
+    "event": "splunk", "_raw": "splunk",
+    "attributes": "datadog", "content": "datadog",
+    "line": "loki", "values": "loki", "MESSAGE": "journald",
+    "log": "container log", "message": "container log", "textPayload": "container log",
+    "jsonPayload": "container log", "items": "batch",
+}  # fmt: skip
 #: Methods of Cloud Logging that name the REST verbs of the API.
 _RPC_TO_HTTP = {
     0: 200, 1: 499, 2: 500, 3: 400, 4: 504, 5: 404, 6: 409, 7: 403, 8: 429, 9: 409, 10: 409,
@@ -35,121 +58,142 @@ _RPC_TO_HTTP = {
 
 
 def unwrap(line: bytes) -> Iterator[tuple[str, bytes]]:
-    """The audit entries in a line or document, each with the name of the shape that held it.
+    """The audit events in a line or document, each with the name of the shape that held it.
 
     Nothing comes out of a line that holds none; a line that is no JSON raises ValueError.
     """
-    head = line[:_HEAD_BYTES]
-    alone = line.startswith(b'{"') and b'"items"' not in head and b'"EventList"' not in head
-    if alone and b'"auditID"' in head and b'"stage"' in head:
+    inner = line.find(b"{", 1, _HEAD_BYTES)  # of the user: what stands before it is the event's own
+    head = line[: inner if inner > 0 else _HEAD_BYTES]
+    if line.startswith(b'{"') and b'"auditID"' in head and b'"stage"' in head:
         yield "audit", line
         return
+    document, prefix = _after_text(line)
+    for shape, event in unwrap_value(document):
+        yield (prefix if prefix and shape == "audit" else shape), event
+
+
+def unwrap_value(document: Any) -> Iterator[tuple[str, bytes]]:
+    """The audit events in what was read of a document."""
+    for shape, event in _events(document, "", 0):
+        yield shape or "audit", event
+
+
+def _after_text(line: bytes) -> tuple[Any, str]:
+    """The JSON in a line, and the name of what stands before it, "" if nothing does.
+
+    Raises:
+        ValueError: There is none.
+    """
     start = line.find(b"{")
-    bracket = line.find(b"[")
-    prefix = ""
-    if start > 0 and not (0 <= bracket < start):
-        prefix = "cloudwatch" if line[:4].isdigit() else "openshift"
-        line = line[start:]
-    document = orjson.loads(line)
-    for shape, entry in _entries(document, 0):
-        yield (prefix if prefix and shape == "audit" else shape), entry
+    if start < 0 or not line[:start].strip(b" \t\r\n["):
+        return orjson.loads(line), ""
+    for _ in range(_PREFIX_BRACES_MAX):
+        try:
+            return orjson.loads(line[start:]), _prefix(line[:start])
+        except orjson.JSONDecodeError:
+            start = line.find(b"{", start + 1)
+            if start < 0:
+                break
+    return orjson.loads(line), ""
 
 
-def _entries(value: Any, depth: int) -> Iterator[tuple[str, bytes]]:
+def _prefix(text: bytes) -> str:
+    if b" stdout " in text or b" stderr " in text or text.startswith(b"["):
+        return "container log"
+    return "cloudwatch" if text[:4].isdigit() else "openshift"
+
+
+def _events(value: Any, shape: str, depth: int) -> Iterator[tuple[str, bytes]]:
     if depth > _NESTED_MAX:
         return
-    if type(value) is list:
-        for item in value:
-            yield from _entries(item, depth)
-        return
-    if type(value) is not dict:
-        return
-    if "auditID" in value and "stage" in value:
-        yield "audit", orjson.dumps(value)
-        return
-    for shape, mark, read in _SHAPES:
-        if mark in value:
-            yield from _named(shape, read(value), depth)
+    if type(value) is dict:
+        yield from _of_object(value, shape, depth)
+    elif type(value) is list:
+        if len(value) > _HEAD_BYTES and set(map(type, value)) == {int}:
+            yield from _of_text(_text_of(value), shape, depth)  # journald: text with control signs
             return
+        for item in value:
+            yield from _events(item, shape, depth + 1)
+    elif type(value) is str and any(mark in value for mark in _MARKS):
+        yield from _of_text(value.encode(errors="replace"), shape, depth)
 
 
-def _named(shape: str, found: Iterator[Any], depth: int) -> Iterator[tuple[str, bytes]]:
-    for item in found:
-        inner: Any = item
-        if type(item) is str:
-            try:
-                inner = orjson.loads(item)
-            except orjson.JSONDecodeError:
-                continue  # other streams' messages are plain text
-        for inner_shape, entry in _entries(inner, depth + 1):
-            yield (shape if inner_shape == "audit" else inner_shape), entry
+def _text_of(numbers: list[int]) -> bytes:
+    try:
+        return bytes(numbers)
+    except ValueError:
+        return b""
 
 
-def _items(value: Raw) -> Iterator[Any]:
-    yield value["items"]
+def _of_text(text: bytes, shape: str, depth: int) -> Iterator[tuple[str, bytes]]:
+    try:
+        inner, _ = _after_text(text)
+    except ValueError:
+        return  # other messages are plain text
+    yield from _events(inner, shape, depth + 1)
 
 
-def _records(value: Raw) -> Iterator[Any]:
-    yield value["records"]
+def _of_object(value: Raw, shape: str, depth: int) -> Iterator[tuple[str, bytes]]:
+    """The events in an object: itself, under other names, or in what it holds."""
+    if "auditID" in value and "stage" in value:
+        yield shape, orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS)
+        return
+    if type(value.get("protoPayload")) is dict:
+        entry = from_cloud_logging(value)
+        if entry is not None:
+            yield "gke", orjson.dumps(entry, option=orjson.OPT_NON_STR_KEYS)
+        return
+    if "AuditId" in value and ("Stage" in value or "ObjectRef" in value):
+        yield "aks", orjson.dumps(from_log_analytics(value))
+        return
+    for name, inner in _held(value):
+        if type(inner) in (dict, list, str):
+            yield from _events(inner, shape or _SHIPPERS.get(name, ""), depth + 1)
 
 
-def _messages(name: str) -> Callable[[Raw], Iterator[Any]]:
-    def read(value: Raw) -> Iterator[Any]:
-        listed = value[name]
-        for event in listed if type(listed) is list else ():
-            if type(event) is dict and type(event.get("message")) is str:
-                yield event["message"]
-
-    return read
-
-
-def _insights(value: Raw) -> Iterator[Any]:
-    rows = value["results"]
-    for row in rows if type(rows) is list else ():
-        for cell in row if type(row) is list else ():
-            if type(cell) is dict and cell.get("field") == "@message":
-                yield cell.get("value")
-
-
-def _properties(value: Raw) -> Iterator[Any]:
-    inner = value["properties"]
-    if type(inner) is str:
-        yield inner
-    elif type(inner) is dict and "log" in inner:
-        yield inner["log"]
+def _held(value: Raw) -> Iterator[tuple[str, Any]]:
+    """What of an object may hold events, by the name that tells whose shape it is."""
+    version, kind = value.get("apiVersion"), value.get("kind")
+    if type(version) is str and type(kind) is str:
+        if version.startswith("audit.k8s.io/"):
+            yield "items", value.get("items")
+        return  # an object of the API holds no event of its own
+    if type(value.get("columns")) is list and type(value.get("rows")) is list:
+        yield "tables", _table(value["columns"], value["rows"])
+        return
+    dotted = _undotted(value)
+    if dotted is not None:
+        yield "kubernetes", dotted
+        return
+    for name, inner in value.items():
+        yield str(name), inner
 
 
-def _text(name: str) -> Callable[[Raw], Iterator[Any]]:
-    def read(value: Raw) -> Iterator[Any]:
-        yield value[name]
-
-    return read
-
-
-def _cloud_logging(value: Raw) -> Iterator[Any]:
-    entry = from_cloud_logging(value)
-    if entry is not None:
-        yield entry
+def _table(columns: list[Any], rows: list[Any]) -> list[Raw]:
+    """The rows of an answer of Azure Monitor's query API as objects."""
+    names = [str(c.get("name")) if type(c) is dict else str(c) for c in columns]
+    return [dict(zip(names, row, strict=False)) for row in rows if type(row) is list]
 
 
-def _log_analytics(value: Raw) -> Iterator[Any]:
-    yield from_log_analytics(value)
-
-
-_SHAPES: tuple[tuple[str, str, Callable[[Raw], Iterator[Any]]], ...] = (
-    ("gke", "protoPayload", _cloud_logging),
-    ("aks", "AuditId", _log_analytics),
-    ("aks", "records", _records),
-    ("aks", "properties", _properties),
-    ("eks", "logEvents", _messages("logEvents")),
-    ("eks", "events", _messages("events")),
-    ("eks", "results", _insights),
-    ("batch", "items", _items),
-    ("container log", "log", _text("log")),
-    ("container log", "message", _text("message")),
-    ("container log", "textPayload", _text("textPayload")),
-    ("container log", "jsonPayload", _text("jsonPayload")),
-)
+def _undotted(value: Raw) -> Raw | None:
+    """An event that was flattened to dotted names, as exports of Elasticsearch have it."""
+    name = next((n for n in value if type(n) is str and n.endswith(".auditID")), None)
+    if name is None:
+        return None
+    prefix = name.removesuffix("auditID")
+    event: Raw = {}
+    for key, inner in value.items():
+        if not str(key).startswith(prefix) or inner in (None, "", "-"):
+            continue
+        *path, last = str(key).removeprefix(prefix).split(".")
+        at = event
+        for step in path:
+            at = at.setdefault(step, {})
+            if type(at) is not dict:
+                break
+        else:
+            at[last] = inner
+    return event
 
 
 def from_cloud_logging(value: Mapping[str, Any]) -> Raw | None:
@@ -235,6 +279,8 @@ def from_log_analytics(value: Mapping[str, Any]) -> Raw:
     entry: Raw = {"kind": "Event"}
     for ours, theirs in names.items():
         found = value.get(theirs)
+        if ours.endswith("Timestamp") and type(found) is str:
+            found = _utc(found)
         if ours in _STRUCTURED and type(found) is str:
             try:  # dynamic columns are exported as text
                 found = orjson.loads(found)
@@ -246,3 +292,14 @@ def from_log_analytics(value: Mapping[str, Any]) -> Raw:
 
 
 _STRUCTURED = frozenset({"user", "objectRef", "responseStatus", "requestObject", "responseObject"})
+
+
+def _utc(text: str) -> str:
+    """A time as the portal exports it (M/D/YYYY, H:MM:SS.mmm AM, UTC) as RFC 3339."""
+    if text[4:5] == "-":
+        return text
+    try:
+        at = datetime.strptime(text, "%m/%d/%Y, %I:%M:%S.%f %p").replace(tzinfo=UTC)
+    except ValueError:
+        return text
+    return at.isoformat().replace("+00:00", "Z")

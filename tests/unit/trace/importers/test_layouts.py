@@ -1,0 +1,157 @@
+"""One list of objects in every layout and encoding that tools give it is the same trace."""
+
+from __future__ import annotations
+
+import bz2
+import codecs
+import gzip
+import json
+import lzma
+from pathlib import Path
+
+import pytest
+import yaml
+import zstandard
+
+from tracekit.errors import TraceFormatError
+from tracekit.trace.importers.documents import closed, documents, split
+from tracekit.trace.importers.run import ImportRequest, import_files
+from tracekit.trace.importers.yamls import load
+from tracekit.trace.reading.reader import TraceReader
+
+
+def pod(number: int, padding: str = "") -> dict:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": f"p-{number}",
+            "namespace": "shop",
+            "uid": f"00000000-0000-4000-8000-{number:012}",
+            "resourceVersion": str(100 + number),
+            "creationTimestamp": "2026-03-01T10:00:00Z",
+            "annotations": {"braces": '}{ "]', "padding": padding},
+        },
+        "spec": {"containers": [{"name": "c", "image": "busybox"}]},
+        "status": {"phase": "Running"},
+    }
+
+
+def pods(count: int = 3, padding: str = "") -> dict:
+    items = [pod(number, padding) for number in range(count)]
+    return {"apiVersion": "v1", "items": items, "kind": "List", "metadata": {"resourceVersion": ""}}
+
+
+def text(indent: int | None = 4) -> bytes:
+    return json.dumps(pods(), indent=indent).encode()
+
+
+LAYOUTS = {
+    "pretty": text(),
+    "compact": text(None),
+    "flush": "\n".join(line.lstrip() for line in text().decode().splitlines()).encode(),
+    "crlf": text().replace(b"\n", b"\r\n"),
+    "items-by-lines": b'{"apiVersion":"v1","kind":"List","items":[\n'
+    + b",\n".join(json.dumps(item).encode() for item in pods()["items"])
+    + b"\n]}",
+    "array": json.dumps(pods()["items"]).encode(),
+    "array-pretty": json.dumps(pods()["items"], indent=1).encode(),
+    "jsonl": b"\n".join(json.dumps(item).encode() for item in pods()["items"]),
+    "run-together": b"".join(json.dumps(item).encode() for item in pods()["items"]),
+    "pretty-run-together": b"".join(json.dumps(i, indent=2).encode() for i in pods()["items"]),
+    "marked-files-run-together": b"".join(
+        codecs.BOM_UTF8 + json.dumps(i, indent=2).encode() + b"\n" for i in pods()["items"]
+    ),
+    "yaml": yaml.safe_dump(pods()).encode(),
+    "yaml-comment": b"# saved by hand\n\n" + yaml.safe_dump(pods()).encode(),
+    "yaml-documents": yaml.safe_dump_all(pods()["items"], explicit_start=True).encode(),
+    "yaml-array": yaml.safe_dump(pods()["items"]).encode(),
+    "utf-8-mark": codecs.BOM_UTF8 + text(),
+    "utf-16": codecs.BOM_UTF16_LE + text().decode().encode("utf-16-le"),
+    "utf-16-be": codecs.BOM_UTF16_BE + text().decode().encode("utf-16-be"),
+    "utf-16-unmarked": text().decode().encode("utf-16-le"),
+    "utf-16-yaml": yaml.safe_dump(pods()).encode("utf-16"),
+    "gz": gzip.compress(text()),
+    "bz2": bz2.compress(text()),
+    "xz": lzma.compress(text()),
+    "zst": zstandard.ZstdCompressor().compress(text()),
+    "xz-utf-16": lzma.compress(text().decode().encode("utf-16")),
+}
+
+
+def states(path: Path) -> list[str]:
+    return [
+        json.loads(raw)["metadata"]["name"]
+        for raw in TraceReader(path)
+        .table(("raw",), streams=["pods"], types=["LIST", "MODIFIED", "ADDED"])["raw"]
+        .to_pylist()
+    ]
+
+
+@pytest.mark.parametrize("kind", [None, "kubectl"])
+@pytest.mark.parametrize("content", LAYOUTS.values(), ids=LAYOUTS.keys())
+def test_every_layout_is_the_same_objects(tmp_path: Path, content: bytes, kind: str | None) -> None:
+    path = tmp_path / "source"
+    path.write_bytes(content)
+    (result,) = import_files(ImportRequest([str(path)], tmp_path / "trace", kind=kind))
+    assert result.kind == "kubectl"
+    assert states(tmp_path / "trace") == ["p-0", "p-1", "p-2"]
+    assert not [p for p in result.problems if "left out" in p or "cut off" in p]
+
+
+@pytest.mark.parametrize("indent", [None, 4])
+def test_a_list_is_recognised_whatever_its_size(tmp_path: Path, indent: int | None) -> None:
+    path = tmp_path / "pods.json"
+    path.write_text(json.dumps(pods(40, "x" * 16_000), indent=indent))
+    (result,) = import_files(ImportRequest([str(path)], tmp_path / "trace"))
+    assert result.kind == "kubectl"
+    assert len(states(tmp_path / "trace")) == 40
+
+
+def test_a_log_may_begin_with_other_lines(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    lines = [b"I0301 10:00:00.1 1 server.go:1] starting"] * 20_000
+    lines += [json.dumps(item).encode() for item in pods()["items"]]
+    path.write_bytes(b"\n".join(lines))
+    (result,) = import_files(ImportRequest([str(path)], tmp_path / "trace"))
+    assert states(tmp_path / "trace") == ["p-0", "p-1", "p-2"]
+    assert result.problems[f"what is no JSON in {path}, left out"] == 20_000
+
+
+@pytest.mark.parametrize(
+    ("broken", "whole"),
+    [
+        (b'{"a":{"b":"xx\n{"c":1}\n{"d":2}', 2),
+        (b'{"a":{\n{"c":1}\n{"d":2}', 2),
+        (b'{\n "a":1,\n{\n "b":2\n}', 1),
+        (b'{"a":1}\nprose {\n{"b":2}', 2),
+    ],
+)
+def test_a_document_that_was_cut_takes_none_with_it(broken: bytes, whole: int) -> None:
+    found = split(broken)
+    parsed = 0
+    for piece in found:
+        try:
+            parsed += isinstance(json.loads(piece), dict)
+        except ValueError:
+            continue
+    assert (parsed, len(found)) == (whole, whole + 1)
+
+
+def test_text_that_is_no_document_comes_out_with_its_line() -> None:
+    lines = [b"node-1 {", b"", b'{"a": 1}', b"tail"]
+    assert list(documents(lines, "x")) == [(1, b"node-1 {"), (3, b'{"a": 1}'), (4, b"tail")]
+
+
+def test_the_beginning_of_a_document_is_closed_after_a_whole_value() -> None:
+    begun = b'{"items":[{"a":1},{"b":{"c":"}"},"d":"e'
+    assert json.loads(closed(begun) or b"") == {"items": [{"a": 1}, {"b": {"c": "}"}}]}
+    assert json.loads(closed(begun, 2) or b"") == {"items": [{"a": 1}]}
+    assert closed(b'{"a": "b') is None
+
+
+def test_aliases_cannot_stand_for_more_than_memory_holds() -> None:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9)]
+    with pytest.raises(TraceFormatError, match="aliases"):
+        load("\n".join(lines).encode(), "bomb")

@@ -1,0 +1,62 @@
+"""The texts of which an audit log is made: JSON in any layout, YAML, or rows of a CSV export."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+from tracekit.trace.importers.containers import joined
+from tracekit.trace.importers.documents import documents
+from tracekit.trace.importers.source import LineSource
+from tracekit.trace.importers.yamls import is_yaml, yaml_documents
+
+_HEAD_BYTES = 64 * 1024
+_ROWS_LOOKED_AT = 50
+#: A cell with an event: etcd takes 1.5 MiB, quotes are doubled, two bodies.
+_CELL_BYTES_MAX = 64 * 1024 * 1024
+_MARKS = ("auditID", "AuditId", "protoPayload")
+
+
+def texts(source: LineSource, broken: Callable[[str], None]) -> Iterator[bytes | dict[str, Any]]:
+    """Each document of a file: as text, or as what was read of it.
+
+    `broken` is called with where a YAML document cannot be read.
+    """
+    head = source.peek(_HEAD_BYTES)
+    if is_yaml(head):
+        yield from yaml_documents(source, broken)
+    elif is_csv(head):
+        yield from _rows(line.decode(errors="replace") for line in source.text_lines())
+    else:
+        for _, text in documents(joined(source.lines()), source.name):
+            yield text
+
+
+def is_csv(head: bytes) -> bool:
+    """Whether text begins as a CSV export in which audit events are."""
+    first = head[: head.find(b"\n")] if b"\n" in head else b""
+    if not first or b"{" in first or b"[" in first[:1] or b"\0" in first:
+        return False
+    rows = _rows(io.StringIO(head.decode(errors="replace")))
+    try:
+        return any(
+            mark in name or (type(cell) is str and mark in cell)
+            for row in islice(rows, _ROWS_LOOKED_AT)
+            for name, cell in row.items()
+            for mark in _MARKS
+        )
+    except csv.Error:
+        return False
+
+
+def _rows(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
+    """The rows by the names of their columns, without the zone that the portal adds to a name."""
+    csv.field_size_limit(_CELL_BYTES_MAX)
+    reader = csv.reader(line if line.endswith("\n") else f"{line}\n" for line in lines)
+    names = [name.partition(" [")[0].strip() for name in next(reader, [])]
+    for row in reader:
+        if row:
+            yield dict(zip(names, row, strict=False))

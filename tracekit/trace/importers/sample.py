@@ -1,0 +1,92 @@
+"""What a file begins with, read once for all kinds that may claim it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from typing import Any
+
+import orjson
+
+from tracekit.trace.importers.containers import joined
+from tracekit.trace.importers.documents import closed, documents
+from tracekit.trace.importers.yamls import is_yaml
+
+#: What of a file is looked at to tell its kind, and of one that it does not tell.
+SAMPLE_BYTES = 256 * 1024
+DEEP_BYTES = 8 * 1024 * 1024
+
+_ISO = re.compile(
+    rb"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?)\s(.*)$",
+    re.DOTALL,
+)
+_TS = re.compile(rb"^([A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?)\s(.*)$", re.DOTALL)
+_FIELD = re.compile(
+    rb"^(?:- |  )?(apiVersion|kind|auditID|protoPayload):[ \t]*([^\s#]*)", re.MULTILINE
+)
+
+
+class Sample:
+    """The beginning of a file, as bytes and as the documents in it."""
+
+    def __init__(self, head: bytes, *, whole: bool) -> None:
+        self.head = head
+        #: Whether the file ends with it.
+        self.whole = whole
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it can be text at all."""
+        return b"\0" not in self.head[:4096]
+
+    @cached_property
+    def is_yaml(self) -> bool:
+        """Whether it begins as YAML."""
+        return is_yaml(self.head)
+
+    @cached_property
+    def texts(self) -> list[bytes]:
+        """The documents in it; of one that goes on behind it what is whole."""
+        return list(self._texts(joined(self.head.split(b"\n"))))
+
+    @cached_property
+    def values(self) -> list[dict[str, Any]]:
+        """The objects in it, without the stamps that may stand before lines."""
+        lines = [unstamped(line)[1] for line in self.head.split(b"\n")]
+        found = (_json(text) for text in self._texts(lines))
+        return [value for value in found if isinstance(value, dict)]
+
+    @cached_property
+    def fields(self) -> dict[str, set[str]]:
+        """Of YAML the values of some fields of its documents and their items."""
+        found: dict[str, set[str]] = {}
+        for name, value in _FIELD.findall(self.head) if self.is_yaml else ():
+            found.setdefault(name.decode(), set()).add(value.strip(b"'\"").decode(errors="replace"))
+        return found
+
+    def _texts(self, lines: Iterable[bytes]) -> Iterator[bytes]:
+        if not self.is_text:
+            return
+        found = [text for _, text in documents(lines, "sample")]
+        if found and not self.whole:
+            last = found.pop()
+            yield from found
+            text = closed(last)
+            if text is not None:
+                yield text
+            return
+        yield from found
+
+
+def unstamped(line: bytes) -> tuple[bytes | None, bytes]:
+    """The stamp of `ts` (moreutils) before a line, if there is one, and the line without it."""
+    found = _ISO.match(line) or _TS.match(line)
+    return (None, line) if found is None else (found.group(1), found.group(2))
+
+
+def _json(text: bytes) -> Any:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
