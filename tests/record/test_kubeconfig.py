@@ -10,6 +10,7 @@ import yaml
 
 from tracekit.errors import ClusterError
 from tracekit.record.credentials import kubeconfig as module
+from tracekit.record.credentials import plugins
 from tracekit.record.credentials.kubeconfig import Connection
 from tracekit.record.credentials.options import ConnectOptions
 
@@ -135,6 +136,31 @@ def test_a_plugin_that_fails_is_named(tmp_path: Path) -> None:
         Connection(ConnectOptions(kubeconfig=str(path)))
     options = ConnectOptions(kubeconfig=str(path), token="t")  # noqa: S106
     assert Connection(options).headers()
+
+
+def test_a_plugin_that_hangs_is_ended_and_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With what it began, which would hold its pipe open."""
+    monkeypatch.setattr(plugins, "UNATTENDED_DEADLINE_S", 0.3)
+    user = _plugin(tmp_path / "slow", "sleep 600 & sleep 600")
+    path = _write(tmp_path / "config", users={"me": user})
+    with pytest.raises(
+        ClusterError, match=r"plugin .*slow gave no token \(no answer within 0.3 s\)"
+    ):
+        Connection(ConnectOptions(kubeconfig=str(path)))
+
+
+def test_a_plugin_is_not_looked_for_in_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _plugin(tmp_path / "log-in", "exit 0")
+    user = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "log-in"}}
+    path = _write(tmp_path / "config", users={"me": user})
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", ":.:/usr/bin:/bin")
+    with pytest.raises(ClusterError, match=r"log-in gave no token \(it is not on the PATH\)"):
+        Connection(ConnectOptions(kubeconfig=str(path)))
 
 
 def test_in_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -167,3 +167,68 @@ NOT_DEAD = {
     "tracekit.pytest_plugin": "an entry point",
     "tracekit.trace.format.document": "writes the columns of docs/trace-format.md; a test compares them",
 }
+
+
+#: What begins a process, by the module that it is of; a name may end in a star.
+BEGINNERS = {
+    "subprocess": {
+        "Popen",
+        "run",
+        "call",
+        "check_call",
+        "check_output",
+        "getoutput",
+        "getstatusoutput",
+    },
+    "os": {"system", "popen", "fork", "forkpty", "posix_spawn", "posix_spawnp", "startfile"},
+    "multiprocessing": {"Process", "Pool", "Manager", "get_context", "set_start_method"},
+    "asyncio": {"create_subprocess_exec", "create_subprocess_shell"},
+    "pty": {"fork", "spawn"},
+}
+
+
+def _begins(node: ast.AST) -> str | None:
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        room, name = node.value.id, node.attr
+        if name in BEGINNERS.get(room, ()) or (room == "os" and name.startswith(("exec", "spawn"))):
+            return f"{room}.{name}"
+    if isinstance(node, ast.ImportFrom) and node.module in BEGINNERS:
+        for alias in node.names:
+            if alias.name in BEGINNERS[node.module]:
+                return f"{node.module}.{alias.name}"
+    return None
+
+
+def test_every_process_is_begun_in_one_room() -> None:
+    wrong = [
+        f"{module}:{node.lineno}: {what}: begin it with tracekit.children"
+        for module in ALL
+        if module.name != "tracekit.children"
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Attribute | ast.ImportFrom)
+        and (what := _begins(node)) is not None
+        and not _is_annotation(module.tree, node)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def _is_annotation(tree: ast.Module, wanted: ast.AST) -> bool:
+    """Whether a name stands where only a type is meant."""
+    for node in ast.walk(tree):
+        annotations = (getattr(node, "annotation", None), getattr(node, "returns", None))
+        if any(part is wanted for a in annotations if a is not None for part in ast.walk(a)):
+            return True
+    return False
+
+
+def test_a_pool_of_processes_gets_its_context_from_that_room() -> None:
+    calls = [
+        (module, node)
+        for module in ALL
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "ProcessPoolExecutor"
+    ]
+    assert calls
+    assert not [f"{module}:{node.lineno}" for module, node in calls if len(node.args) < 2]

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from tracekit.children import python
 
 _PATIENCE_S = 60.0
 
@@ -22,10 +23,7 @@ def watching(trace: Path, say: Callable[[str], None]) -> Iterator[None]:
     what it wrote last is judged. Ctrl-C is for the recorder, which has the last row to write.
     """
     beside = ("--beside", str(os.getpid()))
-    command = [sys.executable, "-m", "tracekit", "watch", str(trace), *beside]
-    process = subprocess.Popen(  # noqa: S603
-        command, stdout=subprocess.PIPE, text=True, encoding="utf-8", start_new_session=True
-    )
+    process = python("tracekit", "watch", str(trace), *beside, stdout=subprocess.PIPE, text=True)
     reader = threading.Thread(target=_read, args=(process, say), daemon=True)
     reader.start()
     try:

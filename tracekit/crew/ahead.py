@@ -9,7 +9,6 @@ results.
 from __future__ import annotations
 
 import gc
-import multiprocessing
 import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -20,6 +19,7 @@ from itertools import count
 from pathlib import Path
 from typing import Final, Protocol, Self
 
+from tracekit.children import spawning
 from tracekit.collecting import collecting_rarely
 
 Work = Callable[[bytes], bytes]
@@ -89,7 +89,7 @@ class _Crew:
     def __init__(
         self, processes: int, first: Callable[[], object], work: Work, folder: Path
     ) -> None:
-        context = multiprocessing.get_context("spawn")
+        context = spawning()
         self._folder = folder
         folder.mkdir(parents=True, exist_ok=True)
         self._names = count()

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Self
 
+from tracekit.children import SAFE_PATH, safe_search_path
 from tracekit.crew.tasks import Done, Lost, Outcome, R, T, Work
 from tracekit.errors import UsageError
 
@@ -61,9 +62,9 @@ class Cluster:
                 "distributed.admin.system-monitor.interval": "10s",
                 "distributed.worker.memory.monitor-interval": "1s",
                 # Dask has its workers give each freed block back; they take it again at once.
-                "distributed.nanny.pre-spawn-environ": {"OMP_NUM_THREADS": 1},
+                "distributed.nanny.pre-spawn-environ": {"OMP_NUM_THREADS": 1, SAFE_PATH: 1},
             }
-            with dask.config.set(settings):
+            with safe_search_path(), dask.config.set(settings):
                 self._cluster = distributed.LocalCluster(
                     n_workers=workers,
                     threads_per_worker=1,

@@ -6,13 +6,13 @@ needs no package. Each process begins anew: a fork of one whose libraries run th
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from typing import Final, Self
 
+from tracekit.children import spawning
 from tracekit.crew.tasks import Done, Lost, Outcome, R, T, Work
 
 #: So often a task may kill a worker that it has for itself before it is taken to be the reason.
@@ -34,7 +34,7 @@ class Processes:
         self.size = size
         self.shares_disk = True
         self._first = first
-        self._context = multiprocessing.get_context("spawn")
+        self._context = spawning()
         self._pool: ProcessPoolExecutor | None = None
 
     def __enter__(self) -> Self:

@@ -26,6 +26,7 @@ from kubernetes.config.kube_config import ConfigNode, KubeConfigLoader, KubeConf
 from msgspec import Struct
 
 from tracekit.errors import ClusterError
+from tracekit.record.credentials import plugins
 from tracekit.record.credentials.options import ConnectOptions
 from tracekit.record.credentials.withheld import (
     Credentials,
@@ -40,6 +41,7 @@ from tracekit.suggest import hint
 SERVICE_ACCOUNT_DIR = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _OVERRIDE_CONTEXT = "tracekit-overrides"
 _POOL_CONNECTIONS = 64
+plugins.install()
 
 
 class _Loaded(Struct, frozen=True):
@@ -339,9 +341,10 @@ def _check_exec(user: dict[str, Any], configuration: Configuration) -> None:
     if "exec" not in user or configuration.api_key.get("BearerToken") or configuration.cert_file:
         return
     command = (user["exec"] or {}).get("command", "?")
+    why = f" ({reason})" if (reason := plugins.why_none()) else ""
     raise ClusterError(
-        f"The credential plugin {command} gave no token; run it by hand (or `kubectl get ns`) to "
-        "see why."
+        f"The credential plugin {command} gave no token{why}; run it by hand (or `kubectl get ns`) "
+        "to see why."
     )
 
 

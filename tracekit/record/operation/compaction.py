@@ -16,6 +16,7 @@ import sys
 import time
 from pathlib import Path
 
+from tracekit.children import python
 from tracekit.trace.format.segments import live_segments
 from tracekit.trace.writing.compact import FAN_IN, Compactor
 from tracekit.trace.writing.whole import note_namespaces
@@ -82,13 +83,8 @@ class Compaction:
             self._process = None
 
     def _start(self, *arguments: str) -> None:
-        self._process = subprocess.Popen(  # noqa: S603 (this interpreter, our module)
-            [sys.executable, "-m", _MODULE, str(os.getpid()), str(self.trace), *arguments],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            # Ctrl-C is for the recorder, which then waits for this process.
-            start_new_session=True,
+        self._process = python(
+            _MODULE, str(os.getpid()), str(self.trace), *arguments, stderr=subprocess.DEVNULL
         )
 
 

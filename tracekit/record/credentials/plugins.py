@@ -1,0 +1,125 @@
+"""Credential plugins, run as kubectl runs them, with a deadline.
+
+The `kubernetes` package runs them without one, and offers no place to hand in another way: its
+loader looks its two classes up in its own module, where these stand in their place.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from kubernetes.config import kube_config
+from kubernetes.config.config_exception import ConfigException
+from kubernetes.config.dateutil import parse_rfc3339
+from kubernetes.config.exec_provider import ExecProvider
+
+from tracekit.children import PluginError, plugin
+
+#: A person may have to log in with a browser; kubectl waits for ever.
+DEADLINE_S: Final = 60.0
+#: Without a terminal nobody logs in, and a recorder that renews its credentials must go on.
+UNATTENDED_DEADLINE_S: Final = 30.0
+_failures = threading.local()
+_CLUSTER_EXTENSION: Final = "client.authentication.k8s.io/exec"
+
+
+class ExecPlugin(ExecProvider):
+    """`users[].user.exec` (client-go plugin/pkg/client/auth/exec)."""
+
+    def __init__(self, exec_config: Any, cwd: str, cluster: Any = None) -> None:
+        super().__init__(exec_config, cwd, cluster)
+        self._mode = str(exec_config.safe_get("interactiveMode") or "IfAvailable")
+
+    def run(self, previous_response: Any = None) -> dict[str, Any]:
+        """The `status` of the ExecCredential that the plugin prints.
+
+        Raises:
+            ConfigException: it gives none.
+        """
+        del previous_response  # gone with v1beta1
+        interactive = self._mode != "Never" and sys.stdin is not None and sys.stdin.isatty()
+        if self._mode == "Always" and not interactive:
+            raise ConfigException(f"exec: the plugin {self.args[0]} needs a terminal")
+        self.env["KUBERNETES_EXEC_INFO"] = json.dumps(
+            {
+                "apiVersion": self.api_version,
+                "kind": "ExecCredential",
+                "spec": {"interactive": interactive, **self._cluster_info()},
+            }
+        )
+        answer = _ran(self.args, env=self.env, cwd=self.cwd, interactive=interactive)
+        try:
+            credential = json.loads(answer)
+        except ValueError:
+            credential = None
+        if not isinstance(credential, dict) or not isinstance(credential.get("status"), dict):
+            raise ConfigException(f"exec: the plugin {self.args[0]} printed no ExecCredential")
+        if credential.get("apiVersion") != self.api_version:
+            raise ConfigException(
+                f"exec: the plugin {self.args[0]} answers in another apiVersion than "
+                f"{self.api_version}"
+            )
+        return dict(credential["status"])
+
+    def _cluster_info(self) -> dict[str, Any]:
+        if not self.cluster:
+            return {}
+        cluster = dict(self.cluster.value)
+        for extension in cluster.get("extensions") or ():
+            if extension["name"] == _CLUSTER_EXTENSION:
+                cluster["config"] = extension["extension"]
+                break
+        return {"cluster": cluster}
+
+
+class _Token(NamedTuple):
+    token: str
+    expiry: datetime
+
+
+class CommandTokens(kube_config.CommandTokenSource):
+    """The command of the old `auth-provider: gcp`."""
+
+    def token(self) -> Any:
+        """The token that the command prints.
+
+        Raises:
+            ConfigException: it gives none.
+        """
+        answer = _ran([self._cmd, *self._args], env=dict(os.environ), cwd=None, interactive=False)
+        try:
+            data = json.loads(answer)
+            found = data["credential"]
+            return _Token(str(found["access_token"]), parse_rfc3339(found["token_expiry"]))
+        except (ValueError, KeyError, TypeError):
+            raise ConfigException(f"cmd-path: {self._cmd} printed no token") from None
+
+
+def _ran(command: list[str], *, env: dict[str, str], cwd: str | None, interactive: bool) -> str:
+    deadline_s = DEADLINE_S if interactive else UNATTENDED_DEADLINE_S
+    try:
+        return plugin(command, env=env, cwd=cwd, interactive=interactive, deadline_s=deadline_s)
+    except PluginError as error:
+        _failures.reason = str(error)
+        raise ConfigException(f"exec: {error}") from None
+
+
+def why_none() -> str | None:
+    """Why the last plugin that this thread ran gave nothing, if it did not; asked once.
+
+    The package's loader logs what a plugin raises, and goes on without credentials.
+    """
+    reason: str | None = getattr(_failures, "reason", None)
+    _failures.reason = None
+    return reason
+
+
+def install() -> None:
+    """Have the package's loader run plugins this way."""
+    setattr(kube_config, "ExecProvider", ExecPlugin)  # noqa: B010 - the name is not exported
+    setattr(kube_config, "CommandTokenSource", CommandTokens)  # noqa: B010 - as above
