@@ -11,6 +11,7 @@ import importlib.util
 import json
 import os
 import sys
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,6 +30,8 @@ COULD_NOT_RUN = 2
 INTERRUPTED = 130
 #: 128 + SIGPIPE: the output was cut off, so it is neither "no divergence" nor "a divergence".
 READER_GONE = 141
+_DEBUG = "--debug"
+_FAULT_CHARS = 200
 
 VERBS: dict[str, Verb] = {
     "demo": Verb(
@@ -179,9 +182,13 @@ def _tell_version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
     is_flag=True,
     help="Trust the traces: read rows and row groups of any size and nesting.",
 )
+@click.option(
+    _DEBUG, is_flag=True, help="Show where a fault of tracekit's own happened, for a report."
+)
 @click.pass_context
-def cli(ctx: click.Context, *, no_limits: bool) -> None:
+def cli(ctx: click.Context, *, no_limits: bool, debug: bool) -> None:
     """Record and replay what the Kubernetes batch controllers did, and judge it."""
+    del debug  # `_run` looks for it: a fault may come before this
     if no_limits:
         from tracekit.trace.format.limits import lifted  # noqa: PLC0415 - slow to import
 
@@ -242,6 +249,21 @@ def _run(args: list[str] | None) -> int:
     except OSError as error:
         what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
         tell(f"{what}; name another file or directory, or mend this one")
+    except Exception as error:  # noqa: BLE001 - whatever is wrong: 1 means a divergence and nothing else
+        _tell_fault(error, args)
     else:
         return result if isinstance(result, int) else 0
     return COULD_NOT_RUN
+
+
+def _tell_fault(error: Exception, args: list[str] | None) -> None:
+    """Say that tracekit itself is at fault, and where with `--debug`."""
+    if isinstance(error, MemoryError):
+        tell("there is not enough memory for this: ask about less (--from, --to, -n), or free some")
+        return
+    words = sys.argv[1:] if args is None else args
+    if _DEBUG in words:
+        say("".join(traceback.format_exception(error)).rstrip())
+    said = f"{type(error).__name__}: {error}"[:_FAULT_CHARS]
+    again = "" if _DEBUG in words else f"; `{_name()} {_DEBUG} …` shows where"
+    tell(f"this is a fault of tracekit's own ({said}){again}: please report it")

@@ -25,6 +25,7 @@ from tracekit.cli.talk import say, tell_all, tell_error
 from tracekit.errors import TracekitError
 from tracekit.report.rows import FORMATS, write_rows
 from tracekit.sql.catalog import examples, macros, views
+from tracekit.sql.guard import statements_of
 from tracekit.sql.session import Session
 from tracekit.suggest import closest
 
@@ -174,7 +175,7 @@ class Prompt:
 
     def _statements(self, text: str) -> list[str]:
         try:
-            return [s.query for s in self.session.connection.extract_statements(text)]
+            return statements_of(self.session.connection, text)
         except duckdb.Error:
             return [text]  # running it tells what is wrong, with the line
 

@@ -18,7 +18,7 @@ from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import NoneType
-from typing import IO, TYPE_CHECKING, Any, TextIO
+from typing import IO, TYPE_CHECKING, Any, TextIO, cast
 
 import pyarrow as pa
 
@@ -226,7 +226,7 @@ def plain(value: Any) -> Any:  # noqa: C901, PLR0911 - one return per type
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     if isinstance(value, float):
-        return value if math.isfinite(value) else None
+        return value if math.isfinite(value) else str(value)  # JSON has no such number
     if isinstance(value, int) and not -(2**63) <= value < 2**64:
         return str(value)
     if isinstance(value, list | tuple):
@@ -240,8 +240,20 @@ def plain(value: Any) -> Any:  # noqa: C901, PLR0911 - one return per type
 
 def _values(rows: pa.Table) -> Iterator[tuple[Any, ...]]:
     for batch in rows.to_batches(max_chunksize=4096):
-        columns = (column.to_pylist(maps_as_pydicts="lossy") for column in batch.columns)
-        yield from zip(*columns, strict=True)
+        yield from zip(*(_column_values(column) for column in batch.columns), strict=True)
+
+
+def _column_values(column: pa.Array) -> list[Any]:
+    """The values of a column; as DuckDB's text, where Python has no such time."""
+    try:
+        return cast("list[Any]", column.to_pylist(maps_as_pydicts="lossy"))
+    except (OverflowError, ValueError):
+        import duckdb  # noqa: PLC0415 - times beyond the year 9999 alone need it
+
+        with duckdb.connect() as connection:
+            relation = connection.from_arrow(pa.table({"value": column}))
+            texts = relation.project("CAST(value AS VARCHAR) AS value").to_arrow_table()
+        return cast("list[Any]", texts["value"].to_pylist())
 
 
 _WRITERS: Mapping[str, Callable[[pa.Table, TextIO], None]] = {

@@ -1,52 +1,141 @@
 """Read-only: which statements may run when nobody asked for writing.
 
-DuckDB itself refuses files that are not the trace's once the session is locked. What it cannot
-refuse is COPY onto those very files, as a statement of its own, inside EXPLAIN ANALYZE or inside a
-WITH: no statement with an unquoted COPY passes, and only kinds of statement that read do.
+The whole text is parsed before anything of it runs, and DuckDB's own tree of each statement is
+looked at: only queries pass, all the way down. (A statement inside EXPLAIN, or a COPY, INSERT or
+DELETE as a part of a WITH, writes as well, and DuckDB takes both for reading.) Besides, a session
+is locked to the files of its traces (`handles.py`), and rows are fetched in a transaction that only
+reads.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any, Final
+
 import duckdb
+import orjson
 
 from tracekit.sql.messages import QueryError
 
-_READS = {
-    duckdb.StatementType.SELECT,
-    duckdb.StatementType.EXPLAIN,
-    duckdb.StatementType.MULTI,  # what PIVOT becomes
+#: The nodes that a query is made of (DuckDB's QueryNodeType); all others write.
+_QUERY_NODES: Final = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"}
+#: Words that a PIVOT may not hold outside of quotes: DuckDB gives no tree of it.
+_WRITING: Final = {
+    *("alter", "attach", "call", "checkpoint", "copy", "create", "delete", "detach", "drop"),
+    *("execute", "export", "import", "insert", "install", "load", "merge", "pragma", "prepare"),
+    *("reset", "set", "truncate", "update", "use", "vacuum"),
 }
+_SERIALIZE: Final = "SELECT json_serialize_sql(?::VARCHAR)"
 
 
 def check_read_only(connection: duckdb.DuckDBPyConnection, query: str) -> None:
-    """Raise if the query holds a statement that does more than read."""
-    for statement in connection.extract_statements(query):
-        word = _first_word(statement.query)
-        if statement.type not in _READS or _has_copy(statement.query):
+    """Raise if the text holds anything but statements that read.
+
+    Raises:
+        QueryError: it does; the sentence names the first such statement.
+        duckdb.ParserException: it cannot be parsed, and so nothing of it may run.
+    """
+    for text in statements_of(connection, query):
+        if not reads(connection, text):
             raise QueryError(
-                f"{'COPY' if _has_copy(statement.query) else word} is not allowed, a trace is "
-                "read-only: write results with -o and a shell redirection, or add --write to let "
-                "this session write files"
+                f"{_first_word(text)} is not allowed, a trace is read-only: write results with -o "
+                "and a shell redirection, or add --write to let this session write files"
             )
 
 
+def statements_of(connection: duckdb.DuckDBPyConnection, query: str) -> list[str]:
+    """The statements of a text, all of them parsed and none of them run.
+
+    Raises:
+        duckdb.ParserException: it cannot be parsed.
+    """
+    return [statement.query for statement in connection.extract_statements(query)]
+
+
+def reads(connection: duckdb.DuckDBPyConnection, statement: str) -> bool:
+    """Whether a single statement is a query, or EXPLAIN of one."""
+    tree = _tree(connection, statement)
+    if tree is not None:
+        return all(kind in _QUERY_NODES for kind in _query_nodes(tree))
+    parsed = connection.extract_statements(statement)
+    if len(parsed) != 1:
+        return False
+    try:
+        kind = parsed[0].type
+    except ValueError:  # one that the Python package does not know
+        return False
+    if kind == duckdb.StatementType.EXPLAIN:
+        return any(_is_query(connection, text) for text in _explained(statement))
+    # Of two kinds DuckDB makes several statements: PIVOT is one, what no list of columns has.
+    return kind == duckdb.StatementType.MULTI and not (
+        _WRITING & {word.lower() for _, word in _words(statement)}
+    )
+
+
+def _is_query(connection: duckdb.DuckDBPyConnection, text: str) -> bool:
+    """Whether all of a text is one statement that reads."""
+    try:
+        return reads(connection, text)
+    except duckdb.Error:
+        return False
+
+
+def _tree(connection: duckdb.DuckDBPyConnection, statement: str) -> Any:
+    """DuckDB's tree of a query; None of what is none."""
+    row = connection.cursor().execute(_SERIALIZE, [statement]).fetchone()
+    tree = orjson.loads(row[0]) if row else {"error": True}
+    return None if tree["error"] else tree
+
+
+def _query_nodes(tree: Any) -> Iterator[str]:
+    ahead = [tree]
+    while ahead:
+        node = ahead.pop()
+        if isinstance(node, dict):
+            kind = node.get("type")
+            if isinstance(kind, str) and kind.endswith("_NODE"):
+                yield kind
+            ahead += node.values()
+        elif isinstance(node, list):
+            ahead += node
+
+
+def _explained(statement: str) -> Iterator[str]:
+    """What may stand behind EXPLAIN, its ANALYZE and its options in parentheses."""
+    words = _words(statement)[1:]
+    if words and words[0][1].lower() in {"analyze", "analyse"}:
+        words = words[1:]
+    if not words:
+        return
+    data = statement.encode()
+    yield data[words[0][0] :].decode()
+    if words[0][1] == "(":
+        depth = 0
+        for (_, word), (start, _) in pairwise(words):
+            depth += {"(": 1, ")": -1}.get(word, 0)
+            if depth == 0:
+                yield data[start:].decode()
+                return
+
+
 def _first_word(statement: str) -> str:
-    words = _words(statement)
-    return words[0].upper() if words else "this statement"
+    """What a statement that is not allowed is called: COPY, if a part of it is one."""
+    words = [word.upper() for _, word in _words(statement) if word.isalpha()]
+    writing = [word for word in words if word.lower() in _WRITING]
+    return (writing or words or ["this statement"])[0]
 
 
-def _has_copy(statement: str) -> bool:
-    return any(word.lower() == "copy" for word in _words(statement))
-
-
-def _words(statement: str) -> list[str]:
-    """The unquoted words of a statement, without strings and comments."""
+def _words(statement: str) -> list[tuple[int, str]]:
+    """The words and signs of a statement with their places in bytes, without strings, comments."""
     data = statement.encode()
     tokens = duckdb.tokenize(statement)
     starts = [start for start, _ in tokens] + [len(data)]
     words = []
     for (start, kind), end in zip(tokens, starts[1:], strict=True):
+        text = data[start:end].decode(errors="replace")
         if kind in (duckdb.token_type.keyword, duckdb.token_type.identifier):
-            text = data[start:end].decode(errors="replace").split()
-            words.append(text[0] if text else "")
+            words.append((start, text.split()[0] if text.split() else ""))
+        elif kind == duckdb.token_type.operator:
+            words.append((start, text.strip()))
     return words

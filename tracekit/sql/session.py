@@ -31,7 +31,7 @@ from tracekit.sql.catalog import (
     views,
 )
 from tracekit.sql.chosen import EVERYTHING, Chosen, ChosenRows, DamagedFileError, newest_ns
-from tracekit.sql.guard import check_read_only
+from tracekit.sql.guard import check_read_only, reads, statements_of
 from tracekit.sql.handles import Handles
 from tracekit.sql.memory import bound_memory
 from tracekit.sql.messages import QueryError, explain_error
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 JudgedBy = Callable[[Sequence[Source], AskedRules], list[pa.Table]]
 
 _NAMED = re.compile(r"\w+")
+_PLACE = re.compile(r"^LINE (\d+):", re.MULTILINE)
 _COMPUTED_NAMES = re.compile(r"\b(" + "|".join(COMPUTED) + r")\b", re.IGNORECASE)
 #: Up to so many a shared view costs as much to compute as to bind twice or thrice.
 _FEW_ROWS = 10_000
@@ -207,10 +208,23 @@ class Session:
         return rows
 
     def _fetch(self, query: str) -> pa.Table:
-        relation = self.connection.sql(query)
-        if relation is None:
-            return pa.table({"result": ["done"]})
-        return relation.to_arrow_table()
+        with self._only_reading():
+            relation = self.connection.sql(query)
+            if relation is None:
+                return pa.table({"result": ["done"]})
+            return relation.to_arrow_table()
+
+    @contextmanager
+    def _only_reading(self) -> Iterator[None]:
+        """No table of the session can be changed meanwhile, unless writing is allowed."""
+        if self._write:
+            yield
+            return
+        self.connection.execute("BEGIN TRANSACTION READ ONLY")
+        try:
+            yield
+        finally:
+            self.connection.rollback()
 
     def _prepare(self, query: str) -> str:
         """Compute what the query names; gives the one statement to run.
@@ -218,7 +232,7 @@ class Session:
         Of several statements DuckDB would give the last one's rows only: nothing of an answer may
         go missing silently. Where writing is allowed, those before the last one prepare for it.
         """
-        statements = [statement.query for statement in self.connection.extract_statements(query)]
+        statements = statements_of(self.connection, query)
         if not statements:
             raise QueryError("there is no query in it: write one, like SELECT * FROM jobs")
         if not self._write:
@@ -314,14 +328,18 @@ class Session:
             raise explain_error(self._with_place(error, query), self.names(query)) from error
 
     def _with_place(self, error: duckdb.Error, query: str) -> duckdb.Error:
-        """The same error with the line and the caret, which only `execute` tells."""
-        if isinstance(
-            error, duckdb.ParserException | duckdb.BinderException | duckdb.CatalogException
-        ):
-            try:
-                self.connection.execute(query)
-            except duckdb.Error as again:
-                return again
+        """The same error with the line and the caret, which only `execute` tells of a name.
+
+        Only of a query that is one statement and reads: nothing is run to find a place.
+        """
+        if not isinstance(error, duckdb.BinderException | duckdb.CatalogException):
+            return error
+        if len(statements_of(self.connection, query)) != 1 or not reads(self.connection, query):
+            return error
+        try:
+            self.connection.cursor().execute(f"EXPLAIN\n{query}")
+        except duckdb.Error as again:
+            return type(again)(_PLACE.sub(_line_before, str(again)))
         return error
 
     #### What there is ####
@@ -497,6 +515,10 @@ def _chosen_rows(snapshot: Snapshot, chosen: Chosen) -> ChosenRows:
 def _no_rows(schema: pa.Schema) -> pa.Table:
     """`schema.empty_table()`, which imports pandas where it is there."""
     return pa.Table.from_batches([], schema)
+
+
+def _line_before(place: re.Match[str]) -> str:
+    return f"LINE {int(place[1]) - 1}:"
 
 
 def _text(value: str) -> str:
