@@ -21,6 +21,9 @@ _AS_ENTITY: Final = {
 }  # fmt: skip
 #: A word that every shell takes for itself, as the names of Kubernetes are.
 _SHELL_WORD = re.compile(r"[A-Za-z0-9_.:/@%+,-]+")
+#: Every escape of a JSON document, and those that stand for text.
+_CONTROL = re.compile(r"\\(?:u[0-9a-fA-F]{4}|.)")
+_KEPT_ESCAPES: Final = {r"\\", r"\"", r"\/", r"\n", r"\t"}
 _NOT_ASCII = re.compile(r"[^\x20-\x7e\n]")
 
 
@@ -77,8 +80,18 @@ def for_json(document: str) -> str:
 
 
 def for_script(document: str) -> str:
-    """A JSON document that can stand inside the script element of a page."""
-    return re.sub("[<>&]", lambda match: _json_escape(match[0]), for_json(document))
+    """A JSON document that can stand inside the script element of a page, which shows its texts.
+
+    What a browser would obey in a text, or that hides or reorders it, is written out in the text
+    itself, as a terminal shows it: the page need not know what is foreign.
+    """
+    document = _CONTROL.sub(
+        lambda match: match[0] if match[0] in _KEPT_ESCAPES else f"\\{match[0]}", document
+    )
+    document = _NOT_ASCII.sub(
+        lambda match: match[0] if _is_plain(match[0]) else f"\\{_written_out(match[0])}", document
+    )
+    return re.sub("[<>&]", lambda match: _json_escape(match[0]), document)
 
 
 def _json_escape(character: str) -> str:

@@ -10,7 +10,7 @@ import pty
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from tracekit.trace.format.model import TraceHeader
 #: lines, is markup of rich, of Markdown, of HTML and of a shell.
 EVIL = (
     "\x1b]0;owned\x07\x1b[2J\x9b31m\u202e\u2066\u2028\r\nforged: line\n[red]x"
-    "|`c`[a](javascript:x)<img src=x onerror=alert(1)><script>$(touch owned)"
+    "|`c`@SCRIPT@@DATA@[a](javascript:x)<img src=x onerror=alert(1)><script>$(touch owned)"
 )
 FORMULA = "=HYPERLINK(1)"
 NAME = "v1.36.3-restart"
@@ -243,6 +243,25 @@ def test_a_page_has_no_element_of_theirs(hostile: Path, tmp_path: Path, run: Run
     assert "onerror" in page
     assert "<img" not in page
     assert page.count("</script>") == 2
+    assert "@STYLE@" not in page
+    assert {c for c in page if not c.isprintable()} <= {"\n"}
+    data = json.loads(page.partition('<script id="data" type="application/json">')[2].split("<")[0])
+    texts = list(_texts(data))
+    assert any("@SCRIPT@@DATA@" in text for text in texts)
+    assert {c for text in texts for c in text if not c.isprintable()} <= {"\n", "\t"}
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All texts of a document, names of members among them."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            yield name
+            yield from _texts(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _texts(item)
 
 
 def test_no_completion_is_anything_but_a_word(hostile: Path) -> None:

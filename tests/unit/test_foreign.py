@@ -6,6 +6,8 @@ import json
 import shlex
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from tracekit.foreign import (
     for_csv,
@@ -82,12 +84,25 @@ def test_no_cell_is_markup(text: str, cell: str) -> None:
 HOSTILE = "\x1b\x7f\x9b\u202e\u2028\U000e0041 ü 日本 😀 </script><!--&"
 
 
-@pytest.mark.parametrize("function", [for_json, for_script])
-def test_json_stays_the_same_document(function) -> None:
-    text = function(json.dumps({"a": HOSTILE}, ensure_ascii=False, indent=1))
+def test_json_stays_the_same_document() -> None:
+    text = for_json(json.dumps({"a": HOSTILE}, ensure_ascii=False, indent=1))
     assert json.loads(text) == {"a": HOSTILE}
     assert all(c.isprintable() or c == "\n" for c in text)
     assert "日本 😀" in text
+
+
+@pytest.mark.parametrize("ensure_ascii", [True, False])
+@given(text=st.text())
+@example(text=HOSTILE)
+@example(text='\\u001b "\\" \\\x1b\\n \n\t\r\b')
+def test_a_page_shows_texts_and_obeys_none(text: str, ensure_ascii: bool) -> None:
+    shown = json.loads(for_script(json.dumps({"a": text}, ensure_ascii=ensure_ascii)))["a"]
+    if text.isprintable() and (text.isascii() or not ensure_ascii):
+        assert shown == text
+    assert all(
+        c.isprintable() or c in "\n\t\u3000\u00a0" or c.isspace() for c in shown if c > "\x7f"
+    )
+    assert {c for c in shown if c < "\x80" and not c.isprintable()} <= {"\n", "\t"}
 
 
 def test_a_script_element_cannot_be_left() -> None:

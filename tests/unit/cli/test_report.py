@@ -17,7 +17,7 @@ from tests.sql.conftest import EMPTY, session_of, trace_path  # noqa: F401 - fix
 from tests.sql.test_session import HOSTILE, write_jobs
 from tests.support.traces import ALL
 from tests.unit.cli.test_sql import run  # noqa: F401 - a fixture
-from tracekit.foreign import for_csv
+from tracekit.foreign import for_csv, for_terminal
 from tracekit.report.html.data import PHASES, report_data
 from tracekit.report.html.diffs import flatten
 from tracekit.report.html.page import embedded_json, report_page
@@ -97,13 +97,15 @@ def test_hostile_names_stay_data_in_the_page(tmp_path: Path) -> None:
     assert page.count("<script") == 2
     assert page.count("</script>") == 2
     assert "alert(2)</" not in page
-    assert json.loads(DATA.search(page)[1])["jobs"][0]["job"] == name
+    assert json.loads(DATA.search(page)[1])["jobs"][0]["job"] == for_terminal(name).replace(
+        "\\x1b", "\\u001b"
+    )
 
 
 def test_embedded_json_has_no_markup() -> None:
     text = embedded_json({"a": "<!--<script>&\u2028\u2029"})
     assert not set("<>&\u2028\u2029") & set(text)
-    assert json.loads(text)["a"] == "<!--<script>&\u2028\u2029"
+    assert json.loads(text)["a"] == r"<!--<script>&\u2028\u2029"
 
 
 def test_objects_are_flattened_by_name() -> None:
