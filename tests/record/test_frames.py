@@ -114,3 +114,10 @@ def test_the_text_is_the_object(extra: dict, kind: str) -> None:
 def test_anything_else_is_refused_not_crashed_on(noise: bytes) -> None:
     with pytest.raises(BadFrame):
         parse_frame(noise)
+
+
+def test_of_two_objects_the_last_one_counts() -> None:
+    """As for the API's own decoders; what is cut out of the line must be one object."""
+    first, last = (orjson.dumps({"metadata": {**META, "name": name}}) for name in "ab")
+    frame = parse_frame(b'{"type":"ADDED","object":%s,"object":%s}\n' % (first, last))
+    assert (orjson.loads(frame.raw)["metadata"]["name"], frame.resource_version) == ("b", "7")

@@ -6,6 +6,7 @@ import stat
 from pathlib import Path
 
 import pytest
+import urllib3
 import yaml
 
 from tracekit.errors import ClusterError
@@ -168,7 +169,11 @@ def test_in_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "ca.crt").write_text("certificate")
     (tmp_path / "namespace").write_text("home\n")
     monkeypatch.setattr(module, "SERVICE_ACCOUNT_DIR", tmp_path)
-    monkeypatch.setattr(module, "RESTClientObject", lambda _: type("Pool", (), {"pool_manager": 1}))
+    monkeypatch.setattr(
+        module,
+        "RESTClientObject",
+        lambda _: type("Pool", (), {"pool_manager": urllib3.PoolManager()}),
+    )
     monkeypatch.setattr(
         module.InClusterConfigLoader.__init__,
         "__defaults__",

@@ -9,6 +9,7 @@ from tests.tidy.source import module_of, modules
 #: Lowest first; what stands in one line may not import each other. The longest prefix counts.
 LAYERS: tuple[tuple[str, ...], ...] = (
     (
+        "tracekit.bounded_http",
         "tracekit.children",
         "tracekit.collecting",
         "tracekit.errors",

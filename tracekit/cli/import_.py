@@ -52,7 +52,7 @@ def import_() -> None:
     """Make a trace from what others wrote: logs, snapshots, dumps.
 
     `tracekit import FILE…` recognises each file; `tracekit import KIND FILE…` says of which kind
-    they are. FILE is a file, plain or .gz, .bz2, .zst, a directory with all below it, a URL of
+    they are. FILE is a file, plain or .gz, .bz2, .xz, .zst, a directory with all below it, a URL of
     either (s3://, gs://, abfs://), or - for standard input. docs/rescue.md says which source proves
     what.
     """
@@ -119,8 +119,8 @@ def _command(name: str, about: str, kind: str | None, *, hidden: bool = False) -
 
 _WATCH_HELP = """Import list and watch results, one JSON object a line.
 
-Several FILEs are taken as rotations of one log, in the order given; each may be plain, .gz, .bz2 or
-.zst, and - is standard input."""
+Several FILEs are taken as rotations of one log, in the order given; each may be plain, .gz, .bz2,
+.xz or .zst, and - is standard input."""
 
 _command(
     _AUTO,

@@ -31,6 +31,8 @@ INTERRUPTED = 130
 #: 128 + SIGPIPE: the output was cut off, so it is neither "no divergence" nor "a divergence".
 READER_GONE = 141
 _DEBUG = "--debug"
+#: For who shares traces with a group: 027.
+_UMASK = "TRACEKIT_UMASK"
 _FAULT_CHARS = 200
 
 VERBS: dict[str, Verb] = {
@@ -203,6 +205,7 @@ def main(args: list[str] | None = None) -> None:
     """
     if args is None:  # the program, and nobody's notebook
         imports.take_effect()
+        _keep_private()
     if importlib.util.find_spec("fcntl") is None:
         tell("tracekit runs on Linux and macOS: on Windows run it under WSL")
         sys.exit(COULD_NOT_RUN)
@@ -218,6 +221,15 @@ def main(args: list[str] | None = None) -> None:
             if stream is not None:
                 os.dup2(nowhere, stream.fileno())
     sys.exit(status)
+
+
+def _keep_private() -> None:
+    """What is written holds a cluster's data: for its owner alone, unless said otherwise."""
+    try:
+        os.umask(int(os.environ.get(_UMASK, "077"), 8))
+    except (ValueError, OverflowError):
+        tell(f"{_UMASK} is no mask of permissions: write it like 027, or leave it out")
+        sys.exit(COULD_NOT_RUN)
 
 
 def _name() -> str:

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from http.client import HTTPException
-from urllib.error import HTTPError
-from urllib.parse import urlsplit
-from urllib.request import HTTPRedirectHandler, Request, build_opener
+from urllib.parse import SplitResult, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import orjson
+import urllib3
+from urllib3.exceptions import HTTPError
 
 from tracekit import __version__
+from tracekit.bounded_http import TooLate, bound
 from tracekit.errors import UsageError
 from tracekit.watch.news import News
 from tracekit.watch.outbox import NotSent, Outbox
 
 _TIMEOUT_S = 10.0
+_REDIRECT = 300  # a document goes where the user said, and nowhere else
 _SERVER_ERROR = 500
 _BUSY = 429
-
-
-class _NoRedirect(HTTPRedirectHandler):
-    """A document goes where the user said, and nowhere else."""
-
-    def redirect_request(self, *_: object) -> None:
-        return None
 
 
 class Webhook(Outbox):
@@ -33,7 +28,11 @@ class Webhook(Outbox):
 
     def __init__(self, url: str, **pause: float) -> None:
         super().__init__(**pause)
-        parts = urlsplit(url)
+        try:
+            parts = urlsplit(url)
+            _ = parts.port  # a number, or it raises
+        except ValueError:
+            raise UsageError(f"--webhook: {url} is no URL: write https://HOST/PATH") from None
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise UsageError("--webhook takes a URL that begins with http:// or https://")
         if parts.username is not None:
@@ -42,19 +41,30 @@ class Webhook(Outbox):
                 "a proxy beside tracekit, keeps others out"
             )
         self._url = url
+        self._pool = bound(_pool_for(parts))
         self._shown = f"{parts.scheme}://{parts.netloc}"  # a path may be a secret
 
     def send(self, news: News) -> None:
         """Post it, once."""
         headers = {"Content-Type": "application/json", "User-Agent": f"tracekit/{__version__}"}
         body = orjson.dumps(news.document())
-        request = Request(self._url, data=body, headers=headers, method="POST")  # noqa: S310 - checked
         try:
-            with build_opener(_NoRedirect()).open(request, timeout=_TIMEOUT_S) as answer:
-                answer.read(1)
-        except HTTPError as error:
-            is_final = error.code < _SERVER_ERROR and error.code != _BUSY
-            raise NotSent(f"{self._shown} answers {error.code}", is_final=is_final) from error
-        except (OSError, HTTPException) as error:
-            reason = getattr(error, "reason", None) or type(error).__name__
+            answer = self._pool.request(
+                "POST", self._url, body=body, headers=headers, preload_content=False,
+                timeout=urllib3.Timeout(total=_TIMEOUT_S), retries=False, redirect=False,
+            )  # fmt: skip
+        except (HTTPError, OSError, ValueError, TooLate) as error:
+            reason = error if isinstance(error, TooLate) else type(error).__name__
             raise NotSent(f"{self._shown} cannot be reached ({reason})") from error
+        answer.close()  # what it has to say is nobody's
+        if answer.status >= _REDIRECT:
+            is_final = answer.status < _SERVER_ERROR and answer.status != _BUSY
+            raise NotSent(f"{self._shown} answers {answer.status}", is_final=is_final)
+
+
+def _pool_for(url: SplitResult) -> urllib3.PoolManager:
+    """A pool that takes the environment's proxy, as other programs do."""
+    proxy = getproxies().get(url.scheme)
+    if proxy and not proxy_bypass(url.hostname or ""):
+        return urllib3.ProxyManager(proxy if "//" in proxy else f"http://{proxy}")
+    return urllib3.PoolManager()

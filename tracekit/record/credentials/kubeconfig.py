@@ -25,6 +25,7 @@ from kubernetes.config.incluster_config import InClusterConfigLoader
 from kubernetes.config.kube_config import ConfigNode, KubeConfigLoader, KubeConfigMerger
 from msgspec import Struct
 
+from tracekit.bounded_http import bound
 from tracekit.errors import ClusterError
 from tracekit.record.credentials import plugins
 from tracekit.record.credentials.options import ConnectOptions
@@ -83,7 +84,7 @@ class Connection:
         configuration = loaded.configuration
         configuration.connection_pool_maxsize = _POOL_CONNECTIONS
         try:
-            self.pool: urllib3.PoolManager = RESTClientObject(configuration).pool_manager
+            self.pool: urllib3.PoolManager = bound(RESTClientObject(configuration).pool_manager)
         except (OSError, ValueError, urllib3.exceptions.HTTPError) as error:
             reason = self.credentials.clean(str(error))
             raise ClusterError(

@@ -16,7 +16,7 @@ from tracekit.record.server.failures import BadFrame, ConnectionFailed
 
 _READ_BYTES = 1 << 18
 #: A single object is at most about 1.5 MiB in etcd; a line beyond this is not a watch event.
-_LINE_BYTES_MAX = 1 << 26
+_LINE_BYTES_MAX = 1 << 25
 #: The head was read by http.client; the parser must be told what it said.
 _HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 

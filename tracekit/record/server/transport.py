@@ -11,6 +11,7 @@ import contextlib
 import io
 import ssl
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlencode
@@ -21,6 +22,7 @@ from urllib3.exceptions import HTTPError, NewConnectionError, ReadTimeoutError
 from urllib3.exceptions import SSLError as PoolSslError
 from urllib3.exceptions import TimeoutError as PoolTimeoutError
 
+from tracekit.bounded_http import TooLarge, TooLate, retry_after_s, shut_after, whole
 from tracekit.record.credentials.kubeconfig import Connection
 from tracekit.record.server.body import ChunkedBody, LineSplitter
 from tracekit.record.server.failures import (
@@ -35,6 +37,11 @@ _READ_BYTES = 1 << 18
 _LOG_READ_BYTES = 1 << 16
 _CONNECT_TIMEOUT_S = 10.0
 _MESSAGE_CHARS = 300
+#: A page of a list has 500 objects of at most 1.5 MiB each, and seldom a hundredth of that.
+_ANSWER_BYTES_MAX = 1 << 28
+#: What an error's own text may take; without it the status says enough.
+_STATUS_S = 5.0
+_UNREADABLE = (HTTPError, OSError, ValueError, TypeError, KeyError, AttributeError, TooLate)
 _OK = 200
 
 
@@ -81,15 +88,17 @@ class ApiClient:
     def _whole(
         self, method: str, path: str, params: Mapping[str, str] | None, body: bytes | None
     ) -> Any:
+        begun_s = time.monotonic()
         response = self._request(
             method, path, params, body, read_timeout_s=self._request_timeout_s, gzip=True
         )
+        left_s = self._request_timeout_s - (time.monotonic() - begun_s)
         try:
-            data = response.read(decode_content=True)
-        except (HTTPError, OSError) as error:
+            data = whole(response, seconds=left_s, most_bytes=_ANSWER_BYTES_MAX)
+        except (HTTPError, OSError, ValueError, AttributeError, TooLate, TooLarge) as error:
+            response.close()
             raise self.cleaned(_connection_failure(error)) from None
-        finally:
-            response.release_conn()
+        response.release_conn()
         try:
             return orjson.loads(data)
         except orjson.JSONDecodeError as error:
@@ -123,7 +132,7 @@ class ApiClient:
                 redirect=False,
                 timeout=urllib3.Timeout(connect=_CONNECT_TIMEOUT_S, read=read_timeout_s),
             )
-        except (HTTPError, OSError, ValueError) as error:
+        except (HTTPError, OSError, ValueError, TooLate) as error:
             raise self.cleaned(_connection_failure(error)) from None
         if not _OK <= response.status < _OK + 100:
             with contextlib.closing(response):
@@ -230,15 +239,14 @@ def _lines(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
 def _status_failure(response: urllib3.BaseHTTPResponse) -> RequestFailed:
     """Read the Status object of an error answer, as far as there is one."""
     message = f"{response.status} {response.reason or ''}".strip()
-    with contextlib.suppress(HTTPError, OSError, ValueError, TypeError, KeyError):
-        data = response.read(1 << 16, decode_content=True)
+    with contextlib.suppress(*_UNREADABLE):
+        with shut_after(_STATUS_S, response.shutdown):
+            data = response.read(1 << 16, decode_content=True)
         with contextlib.suppress(orjson.JSONDecodeError):
             body = orjson.loads(data)
             message = f"{message}: {body['message']}"[:_MESSAGE_CHARS]
-    retry_after_s = None
-    with contextlib.suppress(ValueError):
-        retry_after_s = max(0.0, float(response.headers.get("Retry-After", "")))
-    return failure(response.status, message, retry_after_s)
+    wait_s = retry_after_s(response.headers.get("Retry-After"))
+    return failure(response.status, message, wait_s)
 
 
 def _connection_failure(error: Exception) -> ConnectionFailed:

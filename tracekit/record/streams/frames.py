@@ -22,6 +22,7 @@ _TYPES = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"})
 _USUAL = {
     kind: b'{"type":"%b","object":{' % kind.encode() for kind in ("ADDED", "MODIFIED", "DELETED")
 }
+_OBJECT = b'"object":'
 _ENDINGS = (b"}}\n", b"}}")
 _BRACE = ord("}")
 _SHOWN_BYTES = 80
@@ -78,6 +79,8 @@ def parse_frame(line: bytes) -> Frame:
             raise BadFrame(f"a watch event of no object, or without revision: {_shown(line)}")
         if not line.isascii():
             _check_text(line)
+        if line.find(_OBJECT, len(usual)) >= 0:
+            return _odd_frame(line)  # perhaps a second object, of which the last one counts
         # Two members, `type` the first: the object ends right before the frame's own brace.
         end = -1 if line[-1] == _BRACE else -2
         return Frame(kind, line[len(usual) - 1 : end], metadata.resourceVersion, metadata.uid)

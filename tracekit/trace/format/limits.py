@@ -24,13 +24,17 @@ from tracekit.trace.format.seal import DamageError, chunk_start
 GROUP_BYTES_MAX = 256 << 20
 #: Bytes of the object of one row. A server takes objects of 1.5 MiB unless it is told otherwise.
 ROW_BYTES_MAX = 32 << 20
-#: How many times its own bytes a row group may be decoded to, if that is more than a little.
+#: How many times its own bytes a row group may be decoded to, if that is more than a writer may put
+#: into one: a full segment, one row more, and the columns of both.
 RATIO_MAX = 1_000
-RATIO_FROM_BYTES = 32 << 20
+RATIO_FROM_BYTES = 128 << 20
 #: How deep JSON may be nested. Jobs and pods have about 15 levels.
 NESTING_MAX = 200
 #: Why a row that came in is kept without columns.
 TOO_DEEP = f"it is nested more than {NESTING_MAX} levels deep"
+TOO_LARGE = f"it has more than {ROW_BYTES_MAX >> 20} MiB: no API server takes such an object"
+#: What is kept of an object that is too large.
+KEPT_OF_TOO_LARGE = 1 << 10
 
 _BYTES_OF_A_VALUE = 8
 #: Texts this short in sum are not looked at more closely.

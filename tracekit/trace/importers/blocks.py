@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from tracekit.collecting import collecting_rarely
 from tracekit.trace.format.limits import (
     NESTING_MAX,
+    ROW_BYTES_MAX,
     is_nested_deeper,
     may_be_nested_deeper,
 )
@@ -64,7 +65,7 @@ def _parsed(block: bytes) -> bytes:
         state = typed_state(line)
         if state is not None and state.recv_ns is not None:
             raw = state.raw
-            if not (deep and is_nested_deeper(raw, NESTING_MAX)):
+            if len(raw) <= ROW_BYTES_MAX and not (deep and is_nested_deeper(raw, NESTING_MAX)):
                 at = len(line) - len(raw) - 1  # nothing but the line's own brace comes after it
                 if not line.startswith(raw, at):
                     at = line.rindex(raw)  # or space, as no recorder writes

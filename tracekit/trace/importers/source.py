@@ -22,9 +22,14 @@ import zstandard
 from tracekit.errors import TraceFormatError
 
 _CHUNK_BYTES = 256 * 1024
-#: Compressed bytes that are taken apart at a time: what they become, a hundred times as much at
-#: worst, should fit into a processor's cache.
-_PACKED_BYTES = 16 * 1024
+#: Compressed bytes that are taken apart at a time: what they usually become should fit into a
+#: processor's cache, and the worst that Zstandard can make of them (a block of 128 KiB out of four
+#: bytes) into memory.
+_PACKED_BYTES = 2 * 1024
+#: So much may come out of a file, or so many times as much as was read of it: the longest records
+#: of real clusters have a hundred and fifty times, what is nothing but a bomb ten thousand times.
+_UNPACKED_BYTES_MIN = 256 * 1024 * 1024
+_UNPACKED_TIMES = 1200
 _GZIP_MAGIC = b"\x1f\x8b"
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _BZIP2_MAGIC = b"BZh"
@@ -40,6 +45,7 @@ _ENCODINGS = (
 _MARK_BYTES = 3
 #: What the strongest setting of xz takes to decompress is 65 MiB.
 _XZ_MEMORY_MAX = 128 * 1024 * 1024
+_DAMAGED = (zlib.error, lzma.LZMAError, zstandard.ZstdError)
 _MID_LINE = "it ends in the middle of a line"
 #: A line longer than this is no one document that memory should hold.
 _LINE_BYTES_MAX = 256 * 1024 * 1024
@@ -104,6 +110,8 @@ class LineSource:
         rest: list[bytes] = []
         held = line_bytes = 0
         for chunk in self.chunks():
+            if line_bytes == 0 and len(chunk) == _CHUNK_BYTES and chunk.isspace():
+                continue  # a hundred thousand empty lines are no lines of a log
             end = chunk.rfind(b"\n")
             if end < 0:
                 rest.append(chunk)
@@ -189,8 +197,10 @@ class LineSource:
     ) -> Iterator[bytes]:
         """Frame after frame, as concatenated files have several."""
         decompressor = make()
+        packed = unpacked = 0
         while chunk:
             self._advance(len(chunk))
+            packed += len(chunk)
             start = 0
             while start < len(chunk):
                 if decompressor.eof:
@@ -200,16 +210,18 @@ class LineSource:
                 piece = chunk[start : start + _PACKED_BYTES]
                 start += len(piece)
                 try:
-                    yield decompressor.decompress(piece)
-                except (
-                    zlib.error,
-                    zstandard.ZstdError,
-                    lzma.LZMAError,
-                    OSError,
-                    EOFError,
-                ) as error:
+                    plain = decompressor.decompress(piece)
+                except (*_DAMAGED, OSError, EOFError) as error:
                     self.problem = f"its compressed data is damaged ({error})"
                     return
+                unpacked += len(plain)
+                if unpacked > max(_UNPACKED_BYTES_MIN, packed * _UNPACKED_TIMES):
+                    raise TraceFormatError(
+                        f"{self.name} holds more than {_UNPACKED_TIMES:,} times the bytes that it "
+                        "has: it is no log; if you know better, decompress it first"
+                    )
+                for at in range(0, len(plain), _CHUNK_BYTES):
+                    yield plain[at : at + _CHUNK_BYTES]
                 if decompressor.eof:
                     start -= len(decompressor.unused_data)
             chunk = file.read(_CHUNK_BYTES)

@@ -20,7 +20,14 @@ from tracekit import __version__
 from tracekit.errors import TraceFormatError
 from tracekit.trace.format.extract import Row, extract
 from tracekit.trace.format.header import read_header, write_header
-from tracekit.trace.format.limits import NESTING_MAX, TOO_DEEP, is_nested_deeper
+from tracekit.trace.format.limits import (
+    KEPT_OF_TOO_LARGE,
+    NESTING_MAX,
+    ROW_BYTES_MAX,
+    TOO_DEEP,
+    TOO_LARGE,
+    is_nested_deeper,
+)
 from tracekit.trace.format.manifest import Manifest, read_manifest, write_manifest
 from tracekit.trace.format.model import (
     HEADER_NAME,
@@ -180,6 +187,8 @@ class TraceWriter:
                     stream, RowType(row_type), recv_ns, obj, found, synthesized=synthesized
                 )
         raw, parsed = _raw_and_parsed(obj, parsed)
+        if len(raw) > ROW_BYTES_MAX:
+            return self.unparsed(raw[:KEPT_OF_TOO_LARGE], recv_ns, TOO_LARGE, stream=stream)
         if type(parsed) is not dict:
             return self.unparsed(raw, recv_ns, "it is not a JSON object", stream=stream)
         if is_nested_deeper(raw, NESTING_MAX):
@@ -207,6 +216,8 @@ class TraceWriter:
         buffer = self._buffer
         if type(buffer) is not RowBuffer:
             raise TypeError("the trace was opened as plain")
+        if len(raw) > ROW_BYTES_MAX:
+            return self.unparsed(raw[:KEPT_OF_TOO_LARGE], recv_ns, TOO_LARGE, stream=stream)
         if is_nested_deeper(raw, NESTING_MAX):
             return self.unparsed(raw, recv_ns, TOO_DEEP, stream=stream)
         position, recv_ns = self._placed(stream, recv_ns)

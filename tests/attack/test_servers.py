@@ -1,0 +1,159 @@
+"""Servers that never come to an end, send a thousand times what was read, or ask for a long wait.
+
+docs/record.md and docs/watch.md: a request and its answer end within `--request-timeout`, a webhook's
+try within ten seconds, and nobody waits longer than five minutes because a server says so.
+"""
+
+from __future__ import annotations
+
+import gzip
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import orjson
+import pytest
+import yaml
+
+from tracekit import bounded_http
+from tracekit.bounded_http import RETRY_AFTER_MAX_S, retry_after_s
+from tracekit.errors import UsageError
+from tracekit.record.credentials.kubeconfig import Connection
+from tracekit.record.credentials.options import ConnectOptions
+from tracekit.record.server import transport
+from tracekit.record.server.failures import ConnectionFailed, Throttled
+from tracekit.record.server.transport import ApiClient
+from tracekit.watch import webhook
+from tracekit.watch.news import News
+from tracekit.watch.outbox import NotSent
+
+Answer = Callable[[socket.socket], None]
+NEWS = News("TK126", "error", "Job", "shop", "import", "a status", "why", 10**9, 46 * 10**9)
+
+
+@contextmanager
+def server(answer: Answer) -> Iterator[str]:
+    """A server that answers each connection so, from its first byte."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    stopped = threading.Event()
+
+    def serve(connection: socket.socket) -> None:
+        with connection, suppress(OSError):
+            connection.recv(1 << 16)
+            answer(connection)
+
+    def accept() -> None:
+        with suppress(OSError):
+            while not stopped.is_set():
+                connection, _ = listener.accept()
+                threading.Thread(target=serve, args=(connection,), daemon=True).start()
+
+    threading.Thread(target=accept, daemon=True).start()
+    yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    stopped.set()
+    listener.close()
+
+
+def client(tmp_path: Path, url: str, timeout_s: float) -> ApiClient:
+    config = tmp_path / "config"
+    named = {"name": "c", "cluster": {"server": url}}
+    context = {"name": "c", "context": {"cluster": "c", "user": "c"}}
+    users = [{"name": "c", "user": {"token": "t"}}]
+    document = {"clusters": [named], "contexts": [context], "current-context": "c", "users": users}
+    config.write_text(yaml.safe_dump(document))
+    return ApiClient(
+        Connection(ConnectOptions(kubeconfig=str(config))), request_timeout_s=timeout_s
+    )
+
+
+def dripping(data: bytes) -> Answer:
+    def answer(connection: socket.socket) -> None:
+        for byte in data:
+            connection.sendall(bytes([byte]))
+            time.sleep(0.05)
+
+    return answer
+
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [HEAD + b"X: y\r\n" * 100, HEAD + b"Content-Length: 500\r\n\r\n" + b" " * 500],
+    ids=["head", "body"],
+)
+def test_an_answer_that_drips_is_late(tmp_path: Path, data: bytes) -> None:
+    """What comes at once is not counted: each byte would begin a socket's timeout anew."""
+    start = len(HEAD) if data.startswith(HEAD + b"Content") else 10
+
+    def answer(connection: socket.socket) -> None:
+        connection.sendall(data[:start])
+        dripping(data[start:])(connection)
+
+    with (
+        server(answer) as url,
+        pytest.raises(ConnectionFailed, match=r"no answer within|timed out"),
+    ):
+        client(tmp_path, url, 0.3).get("/version")
+
+
+def test_a_compressed_answer_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport, "_ANSWER_BYTES_MAX", 1 << 20)
+    body = gzip.compress(b"[" + b" " * (8 << 20) + b"]")
+    head = HEAD + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(body)
+    with (
+        server(lambda connection: connection.sendall(head + body)) as url,
+        pytest.raises(ConnectionFailed, match="an answer of more than 1 MiB"),
+    ):
+        client(tmp_path, url, 5).get("/api/v1/pods")
+
+
+def test_an_answer_that_is_whole_is_read(tmp_path: Path) -> None:
+    body = gzip.compress(orjson.dumps({"a": 1}))
+    head = HEAD + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(body)
+    with server(lambda connection: connection.sendall(head + body)) as url:
+        assert client(tmp_path, url, 5).get("/version") == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        ("3", 3.0), ("0", 0.0), ("0.5", 0.5), ("86400", RETRY_AFTER_MAX_S),
+        ("99999999999", RETRY_AFTER_MAX_S), ("1e300", RETRY_AFTER_MAX_S), ("inf", RETRY_AFTER_MAX_S),
+        ("-1", None), ("-inf", None), ("nan", None), ("", None), (None, None), ("soon", None),
+        ("Wed, 21 Oct 2026 07:28:00 GMT", None), ("9" * 400, RETRY_AFTER_MAX_S),
+    ],
+)  # fmt: skip
+def test_a_wait_that_is_asked_for_has_an_end(value: str | None, seconds: float | None) -> None:
+    assert retry_after_s(value) == seconds
+
+
+def test_a_long_wait_reaches_the_watcher_bounded(tmp_path: Path) -> None:
+    head = b"HTTP/1.1 429 X\r\nRetry-After: 99999999999\r\nContent-Length: 2\r\n\r\n{}"
+    with (
+        server(lambda connection: connection.sendall(head)) as url,
+        pytest.raises(Throttled) as failed,
+    ):
+        client(tmp_path, url, 5).get("/version")
+    assert failed.value.retry_after_s == bounded_http.RETRY_AFTER_MAX_S
+
+
+def test_a_webhook_that_drips_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(webhook, "_TIMEOUT_S", 0.3)
+    with server(dripping(HEAD * 10)) as url, pytest.raises(NotSent, match="no answer within"):
+        webhook.Webhook(f"{url}/secret").send(NEWS)
+
+
+def test_a_webhook_may_say_what_it_likes() -> None:
+    with server(lambda connection: connection.sendall(HEAD + b"\r\n" + b" " * 1000)) as url:
+        webhook.Webhook(url).send(NEWS)
+
+
+@pytest.mark.parametrize("url", ["http://[::1", "http://host:port/", "http://a:99999/"])
+def test_a_url_that_is_none_is_one_sentence(url: str) -> None:
+    with pytest.raises(UsageError, match="is no URL"):
+        webhook.Webhook(url)
