@@ -10,7 +10,7 @@ DEMO := .cache/demo
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-full test-all lint types format e2e bench clean
+.PHONY: help install demo test test-full test-all nightly lint types format e2e bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "%-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,10 +39,13 @@ demo: $(VENV)/.package ## replay a real trace, then the same one with a lie plan
 	@$(BIN)/tracekit demo -o $(DEMO)
 
 test: $(VENV)/.dev ## run the tests: every kind of lie, gate, version and verb once
-	$(PYTEST) -n auto --dist worksteal -m 'not e2e and not full'
+	$(PYTEST) -n auto --dist worksteal -m 'not e2e and not full and not nightly'
 
 test-full: $(VENV)/.dev ## run what `make test` leaves out: the same on all records, long waits
-	$(PYTEST) -n auto --dist worksteal -m 'full and not e2e'
+	$(PYTEST) -n auto --dist worksteal -m 'full and not e2e and not nightly'
+
+nightly: $(VENV)/.dev ## search for crashes with random input, for a quarter of an hour
+	$(PYTEST) -n auto --dist worksteal -m nightly
 
 test-all: test test-full ## run both
 
