@@ -3,6 +3,7 @@
     python -m bench fidelity [--versions v1.36.3,v1.30.14] [--mixes churn,storm] [--seed N]
                              [--jobs 60] [--minutes 4] [--cuts 8] [--keep DIR]
     python -m bench fidelity --judge DIR…      the same figures for what an earlier run kept
+    python -m bench fidelity --views '*'       each record in these views of `bench views`, too
 
 Each version and mix is a control plane of its own on loopback (`tests/e2e`), with a seed that was
 never used before unless one is given. Its record is judged whole, and cut at random: a later
@@ -29,6 +30,7 @@ from pathlib import Path
 
 import orjson
 
+from bench.bench_views import chosen_views, print_outcomes, views_of
 from tests.e2e.build import DEFAULT_VERSION
 from tests.support.erasures import Row, random_cut
 from tests.support.traces import import_log, json_lines
@@ -163,6 +165,14 @@ def _folders(options: argparse.Namespace, seed: int, work: Path) -> Iterator[Pat
                 yield future.result()
 
 
+def _false_views(folder: Path, options: argparse.Namespace, seed: int) -> int:
+    """How many of the views that were asked for say something else than the record."""
+    if not options.views:
+        return 0
+    outcomes = views_of([folder], chosen_views(options.views), seed, 120, options.side_by_side)
+    return sum(bool(found.broken) or not found.ended for found in print_outcomes(outcomes))
+
+
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -174,6 +184,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, default=4)
     parser.add_argument("--cuts", type=int, default=8, help="of each record")
     parser.add_argument("--side-by-side", type=int, default=2, help="control planes at a time")
+    parser.add_argument("--views", default="", help="of each record: names or patterns")
     parser.add_argument("--keep", type=Path, help="where the records stay")
     parser.add_argument("--judge", type=Path, nargs="+", help="records that were kept")
     options = parser.parse_args()
@@ -190,13 +201,16 @@ def main() -> int:
     print(f"seed {seed}\n{'':28} {HEADER}")
     chance = random.Random(seed)  # noqa: S311 - a bench, no secret
     totals: dict[str, Tally] = {}
+    bad_views = 0
     with tempfile.TemporaryDirectory(prefix="fidelity-") as temporary:
         for folder in _folders(options, seed, Path(temporary)):
             version = json.loads((folder / "about.json").read_text())["version"]
             work = Path(temporary)
             whole, cut = judge_record(folder, options.cuts, chance, work)
             print(f"{folder.name:40}\n{'  whole':28} {whole}\n{'  cut':28} {cut}", flush=True)
-            if (whole.alarms or cut.alarms) and folder.is_relative_to(work):
+            false_views = _false_views(folder, options, seed)
+            bad_views += false_views
+            if (whole.alarms or cut.alarms or false_views) and folder.is_relative_to(work):
                 kept = shutil.copytree(folder, KEPT / folder.name, dirs_exist_ok=True)
                 print(f"kept as {kept}", flush=True)
             for label, part in ((f"{version} whole", whole), (f"{version} cut", cut)):
@@ -206,7 +220,7 @@ def main() -> int:
     print(f"\n{'all':28} {HEADER}")
     for label in sorted(totals):
         print(f"{label:28} {totals[label]}")
-    return int(any(total.alarms for total in totals.values()))
+    return int(bad_views > 0 or any(total.alarms for total in totals.values()))
 
 
 if __name__ == "__main__":

@@ -16,6 +16,54 @@ Row = dict[str, Any]
 _STATES = ("LIST", "ADDED", "MODIFIED", "DELETED")
 
 
+class Standing:
+    """The objects that rows leave standing, by stream."""
+
+    def __init__(self) -> None:
+        """Nothing was seen yet."""
+        self._objects: dict[str, dict[str, Row]] = {}
+        self._newest: dict[str, int] = {}
+
+    @property
+    def streams(self) -> list[str]:
+        """All that had a row."""
+        return list(self._objects)
+
+    def take(self, row: Row) -> None:
+        """Take in the next row of the record."""
+        stream, kind, obj = row["resource"], row["type"], row["object"]
+        objects = self._objects.setdefault(stream, {})
+        meta = obj.get("metadata") or {}
+        version = meta.get("resourceVersion") or obj.get("resourceVersion")
+        if version is not None and str(version).isdigit():
+            self._newest[stream] = max(self._newest.get(stream, 0), int(version))
+        if kind == "LIST_BEGIN":
+            objects.clear()
+        elif kind == "DELETED":
+            objects.pop(meta.get("uid", ""), None)
+        elif kind in _STATES:
+            objects[meta["uid"]] = obj
+
+    def namespaces(self, stream: str) -> list[str]:
+        """Those of the stream's objects."""
+        found = self._objects[stream].values()
+        return sorted({obj["metadata"].get("namespace", "") for obj in found})
+
+    def listed(self, stream: str, at_ns: int, *, namespace: str | None = None) -> list[Row]:
+        """The rows of a list that was received at `at_ns`, of one namespace if it is named."""
+        items = [
+            obj
+            for obj in self._objects[stream].values()
+            if namespace is None or obj["metadata"].get("namespace", "") == namespace
+        ]
+        marker = {"resourceVersion": str(self._newest.get(stream, 0))}
+        return [
+            {"recv": at_ns, "resource": stream, "type": kind, "object": item}
+            for kind, found in (("LIST_BEGIN", [marker]), ("LIST", items), ("LIST_END", [marker]))
+            for item in found
+        ]
+
+
 def late_start(rows: Iterable[Row], at_ns: int) -> list[Row]:
     """The record of a recorder that began at `at_ns`."""
     before, after = _parted(rows, at_ns)
@@ -84,30 +132,7 @@ def _parted(rows: Iterable[Row], at_ns: int) -> tuple[list[Row], list[Row]]:
 
 def _listing(rows: Iterable[Row], at_ns: int) -> list[Row]:
     """A list of every stream, with the objects that the rows leave standing."""
-    live: dict[str, dict[str, Row]] = {}
-    newest: dict[str, int] = {}
+    standing = Standing()
     for row in rows:
-        stream, kind, obj = row["resource"], row["type"], row["object"]
-        objects = live.setdefault(stream, {})
-        meta = obj.get("metadata") or {}
-        version = meta.get("resourceVersion") or obj.get("resourceVersion")
-        if version is not None and str(version).isdigit():
-            newest[stream] = max(newest.get(stream, 0), int(version))
-        if kind == "LIST_BEGIN":
-            objects.clear()
-        elif kind == "DELETED":
-            objects.pop(meta.get("uid", ""), None)
-        elif kind in _STATES:
-            objects[meta["uid"]] = obj
-    listed: list[Row] = []
-    for stream, objects in live.items():
-        marker = {"resourceVersion": str(newest.get(stream, 0))}
-        for kind, items in (
-            ("LIST_BEGIN", [marker]),
-            ("LIST", list(objects.values())),
-            ("LIST_END", [marker]),
-        ):
-            listed += [
-                {"recv": at_ns, "resource": stream, "type": kind, "object": item} for item in items
-            ]
-    return listed
+        standing.take(row)
+    return [row for stream in standing.streams for row in standing.listed(stream, at_ns)]

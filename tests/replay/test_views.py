@@ -1,0 +1,135 @@
+"""The same run as other recorders would have seen it: no divergence that the run does not have.
+
+`python -m bench views` asks it of every record and view; here are views of one small record.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import random
+from collections import Counter, defaultdict
+from functools import cache
+from typing import Any
+
+import pytest
+
+from tests.support.erasures import Row
+from tests.support.judged_rows import divergences_of, judgements_of
+from tests.support.other_clocks import moved
+from tests.support.traces import TRACES, json_lines
+from tests.support.views import VIEWS, frozen, lagging, looked_once, offset, seen
+from tracekit.kube.timestamps import NS_PER_S
+
+NAME = "v1.36.3-twins"
+HELD = (
+    "step +1 s",
+    "late events 3 s",
+    "one namespace",
+    "no Events",
+    "no leases",
+    "no managedFields",
+    "polls every 60 s",
+    "kubelets -1 s",
+    "an API server +2 s",
+)
+
+
+@cache
+def rows() -> tuple[Row, ...]:
+    """The record, which nobody changes."""
+    return tuple(json_lines(TRACES / NAME / "watch.jsonl.zst"))
+
+
+@pytest.mark.parametrize("view", HELD)
+def test_a_view_has_no_divergence(view: str) -> None:
+    assert divergences_of(seen(view, rows()), NAME) == []
+
+
+@pytest.mark.parametrize("view", ["no leases", "no managedFields"])
+def test_what_decides_nothing_changes_no_verdict(view: str) -> None:
+    assert judgements_of(seen(view, rows()), NAME) == judgements_of(rows(), NAME)
+
+
+def by_stream(some: list[Row] | tuple[Row, ...]) -> dict[str, list[Any]]:
+    """What each stream brought, in its order."""
+    streams = defaultdict(list)
+    for row in some:
+        streams[row["resource"]].append((row["type"], row["object"]))
+    return streams
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_view_leaves_the_rows_that_it_was_given(view: str) -> None:
+    few = copy.deepcopy(list(rows()[:120]))
+    seen(view, few)
+    assert few == list(rows()[:120])
+
+
+@pytest.mark.parametrize("view", [name for name in VIEWS if name.startswith(("lag", "late", "fr"))])
+def test_a_late_stream_keeps_its_order_and_is_never_early(view: str) -> None:
+    made = seen(view, rows())
+    assert by_stream(made) == by_stream(rows())
+    assert [row["recv"] for row in made] == sorted(row["recv"] for row in made)
+    for stream in by_stream(made):
+        was = [row["recv"] for row in rows() if row["resource"] == stream]
+        now = [row["recv"] for row in made if row["resource"] == stream]
+        assert all(before <= after for before, after in zip(was, now, strict=True))
+
+
+def test_lags_differ_between_streams_and_have_a_limit() -> None:
+    made = lagging(rows(), random.Random(1), max_s=2.0)
+    was = Counter(id(row["object"]) for row in rows())
+    assert was == Counter(id(row["object"]) for row in made)
+    at = {id(row["object"]): row["recv"] for row in rows()}
+    late = [row["recv"] - at[id(row["object"])] for row in made]
+    assert max(late) <= 2 * NS_PER_S < max(late) * 2
+    assert [row["resource"] for row in made] != [row["resource"] for row in rows()]
+
+
+def test_nothing_comes_while_all_streams_stand_still() -> None:
+    made = frozen(rows(), random.Random(1), for_s=4.0, times=2)
+    times = [row["recv"] for row in made]
+    still = [b - a for a, b in itertools.pairwise(times) if b - a > 3.9 * NS_PER_S]
+    assert len(still) == 2
+
+
+def test_an_offset_is_of_every_row() -> None:
+    made = offset(rows(), random.Random(1), by_s=-0.3)
+    assert {b["recv"] - a["recv"] for a, b in zip(rows(), made, strict=True)} == {-300_000_000}
+
+
+def test_lists_by_namespace_hold_one_namespace_each() -> None:
+    made = looked_once(rows(), random.Random(1), apart_s=0.05, by_namespace=True)
+    listed: list[set[str]] = []
+    for row in made:
+        if row["type"] == "LIST_BEGIN":
+            listed.append(set())
+        elif row["type"] == "LIST":
+            listed[-1].add(row["object"]["metadata"].get("namespace", ""))
+    assert len(listed) > len(by_stream(rows()))
+    assert all(len(of) == 1 for of in listed)
+
+
+@pytest.mark.parametrize(
+    ("text", "later"),
+    [
+        ("2026-11-21T05:42:59Z", "2026-11-21T05:43:00Z"),
+        ("2026-11-21T05:42:34.951380Z", "2026-11-21T05:42:35.951380Z"),
+    ],
+)
+def test_a_time_keeps_its_digits(text: str, later: str) -> None:
+    assert moved(text, NS_PER_S) == later
+
+
+def test_clocks_of_controllers_move_what_they_write_and_nothing_else() -> None:
+    made = seen("controllers and kubelets +1 s", rows())
+    for before, after in zip(rows(), made, strict=True):
+        meta = dict(before["object"].get("metadata") or {})
+        told = dict(after["object"].get("metadata") or {})
+        if before["resource"] == "events":
+            meta.pop("name", None)
+            told.pop("name", None)
+        assert told == meta
+    changed = {a["resource"] for a, b in zip(rows(), made, strict=True) if a != b}
+    assert changed == {"jobs", "pods", "events", "leases"}
