@@ -47,11 +47,12 @@ def rows() -> list[dict[str, Any]]:
 
 def places(value: Any) -> Iterator[tuple[Any, Any]]:
     """Every place of a document, as its holder and its key there."""
+    if not isinstance(value, dict | list):
+        return
     items = value.items() if isinstance(value, dict) else enumerate(value)
     for key, item in list(items):
         yield value, key
-        if isinstance(item, dict | list):
-            yield from places(item)
+        yield from places(item)
 
 
 def mutated(draw: random.Random) -> bytes:

@@ -20,7 +20,7 @@ from tracekit.controllers.cronjob.actions import CreateJob, DeleteJob, UpdateCro
 from tracekit.controllers.cronjob.body import scheduled_ns_of_name
 from tracekit.diff.cron_events import told_events
 from tracekit.diff.cron_keys import CronJobKeys, CronReplay
-from tracekit.diff.cron_owed import Wanted, WantedCheck, subject_of
+from tracekit.diff.cron_owed import Wanted, WantedCheck, Wishes, subject_of
 from tracekit.diff.cron_why import (
     due_text,
     nothing_due,
@@ -378,10 +378,11 @@ class CronKeyJudge:
         """What only the process as a whole can tell: late, missing, of stale caches."""
         started_ns = [restart.until_ns for restart in self.context.restarts]
         wanted = WantedCheck(self.history, self.runner, self.context.end_ns, started_ns).run()
+        wishes = Wishes(wanted)
         services = []
         before: CronExplanation | None = None
         for sync in syncs:
-            services.append(self._service(sync, before, wanted))
+            services.append(self._service(sync, before, wishes))
             before = sync
         calls_ns = [write.called_ns for sync in syncs for write in sync.writes]
         calls_ns += [e.recv_ns for e in self.history.events if e.component == COMPONENT]
@@ -391,17 +392,16 @@ class CronKeyJudge:
             tuple(services),
             tuple(calls_ns),
             (),
-            tuple(self._owed(syncs, wanted)),
+            tuple(self._owed(syncs, wishes)),
             () if self.runner.polls else tuple(_seen(syncs)),
             () if self.runner.polls else tuple(self._behind(syncs)),
         )
 
     def _service(
-        self, sync: CronExplanation, before: CronExplanation | None, wanted: list[Wanted]
+        self, sync: CronExplanation, before: CronExplanation | None, wishes: Wishes
     ) -> Service:
         first = sync.writes[0]
-        asked = [w for w in wanted if any(_met(w, write) for write in sync.writes)]
-        wish = min(asked, key=lambda w: w.certain_ns, default=None)
+        wish = min(wishes.met_by(sync.writes), key=lambda w: w.certain_ns, default=None)
         certain_ns = first.recv_ns if wish is None else wish.certain_ns
         earliest_ns = 0
         if before is not None:
@@ -426,10 +426,8 @@ class CronKeyJudge:
             return False
         return not self.context.interrupted(wish.since_ns, until_ns)
 
-    def _owed(self, syncs: list[CronExplanation], wanted: list[Wanted]) -> Iterator[Owed]:
-        for wish in wanted:
-            if any(_met(wish, write) for write in self.history.writes):
-                continue
+    def _owed(self, syncs: list[CronExplanation], wishes: Wishes) -> Iterator[Owed]:
+        for wish in wishes.unmet(self.history.writes):
             until_ns = self.context.end_ns if wish.until_ns is None else wish.until_ns
             if self._told(wish.kind, wish.subject) or not self._is_judged(wish, until_ns):
                 continue
@@ -565,14 +563,6 @@ def _seen(syncs: list[CronExplanation]) -> Iterator[Seen]:
         if any(write.cron_job is not None for write in sync.writes):
             # A PUT succeeds on this revision only.
             yield Seen(sync.writes[0].recv_ns, "cronjobs", sync.cron_job.rv)
-
-
-def _met(wish: Wanted, write: Write) -> bool:
-    """Whether a write is what was wanted, in time or not."""
-    if write.kind is not wish.kind or write.subject != wish.subject:
-        return False
-    late = wish.until_ns is not None and write.recv_ns > wish.until_ns + INFORMER_LAG_NS
-    return write.recv_ns >= wish.since_ns - INFORMER_LAG_NS and not late
 
 
 def _posted(job: Revision[JobView]) -> Mapping[str, object]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 
 from tracekit.eras.throttle import DEFAULT_THROTTLE
 from tracekit.findings.facts import TRACKING, CronJob, Facts, Job, Pause, Pod, State
@@ -209,26 +211,28 @@ def _blind_case(facts: Facts, job: Job, from_ns: int, until_ns: int) -> Iterator
 
 
 def _duplicates(facts: Facts, job: Job) -> Iterator[Case]:
-    found: list[tuple[Pod, list[Pod], int]] = []
+    found: list[tuple[Pod, int]] = []
+    living = _Living(job)
     for pod in job.pods:
         if pod.born_to != job.uid:
             continue
-        others = [
-            other
-            for other in job.pods
-            if other is not pod
-            and other.first.rv < pod.first.rv
-            and (pod.index is None or other.index == pod.index)
-            and other.live_at(pod.first.rv, job.uid)
-        ]
-        wanted = 1 if pod.index is not None else _most_wanted(job, pod.first.rv)
+        wanted = 1 if pod.index is not None else living.most_wanted(pod.first.rv)
+        if living.count(pod) < wanted:
+            continue
         verdict = facts.verdict(job, "pod-create", pod.name)
-        ours = verdict is None or verdict.verdict in (Verdict.MATCH, Verdict.MATCH_LAGGED)
-        if len(others) >= wanted and ours:
-            found.append((pod, others, 0 if verdict is None else verdict.lag_ns))
+        if verdict is None or verdict.verdict in (Verdict.MATCH, Verdict.MATCH_LAGGED):
+            found.append((pod, 0 if verdict is None else verdict.lag_ns))
     if not found:
         return
-    pod, others, lag_ns = found[0]
+    pod, lag_ns = found[0]
+    others = [
+        other
+        for other in job.pods
+        if other is not pod
+        and other.first.rv < pod.first.rv
+        and (pod.index is None or other.index == pod.index)
+        and other.live_at(pod.first.rv, job.uid)
+    ]
     what = "of the same index" if pod.index is not None else "although no more were wanted"
     old = f", by caches that were {span(lag_ns)} old" if lag_ns >= NS_PER_S else ""
     yield Case(
@@ -240,16 +244,52 @@ def _duplicates(facts: Facts, job: Job) -> Iterator[Case]:
         f"{pod.name} at {clock(pod.first.at_ns)} beside {named([o.name for o in others])}{old}",
         job.cronjob,
         evidence={
-            "pods": [p.name for p, _, _ in found],
+            "pods": [p.name for p, _ in found],
             "beside": [o.name for o in others],
             "lag_s": round(lag_ns / NS_PER_S, 3),
         },
     )
 
 
-def _most_wanted(job: Job, rv: int) -> int:
-    wanted = [s.spec.get("parallelism", 1) for s in job.states if s.rv < rv]
-    return max([w for w in wanted if isinstance(w, int)] or [1])
+class _Living:
+    """How many pods of a Job lived at each revision, and how many it wanted at most until then."""
+
+    def __init__(self, job: Job) -> None:
+        self._from: defaultdict[int | None, list[int]] = defaultdict(list)
+        self._until: defaultdict[int | None, list[int]] = defaultdict(list)
+        for pod in job.pods:
+            for index in (None,) if pod.index is None else (None, pod.index):
+                self._add(job, pod, index)
+        for revisions in (*self._from.values(), *self._until.values()):
+            revisions.sort()
+        self._states: list[int] = []
+        self._most: list[int | None] = []
+        most: int | None = None
+        for state in sorted(job.states, key=lambda s: s.rv):
+            wanted = state.spec.get("parallelism", 1)
+            if isinstance(wanted, int):
+                most = wanted if most is None else max(most, wanted)
+            self._states.append(state.rv)
+            self._most.append(most)
+
+    def _add(self, job: Job, pod: Pod, index: int | None) -> None:
+        for state, after in zip_longest(pod.states, pod.states[1:]):
+            if state.is_live_pod_of(job.uid):
+                self._from[index].append(state.rv)
+                if after is not None:
+                    self._until[index].append(after.rv)
+
+    def count(self, pod: Pod) -> int:
+        """The pods that lived just before a pod was first seen: of its index, if it has one."""
+        rv = pod.first.rv
+        begun = bisect_left(self._from[pod.index], rv)
+        return begun - bisect_left(self._until[pod.index], rv)
+
+    def most_wanted(self, rv: int) -> int:
+        """The highest parallelism before a revision."""
+        at = bisect_left(self._states, rv)
+        most = self._most[at - 1] if at else None
+        return 1 if most is None else most
 
 
 def _counted_twice(facts: Facts, job: Job) -> Iterator[Case]:
@@ -329,7 +369,7 @@ def _refused(facts: Facts, job: Job) -> Iterator[Case]:
     first = min(e.row["first_ns"] or e.at_ns for e in events)
     last = max(e.row["last_ns"] or e.at_ns for e in events)
     gained = [p for p in job.pods if first < p.first.at_ns < last]
-    if gained or len(job.pods) >= _most_wanted(job, 1 << 62):
+    if gained or len(job.pods) >= _Living(job).most_wanted(1 << 62):
         return
     yield Case(
         HOT_LOOP,

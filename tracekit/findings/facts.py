@@ -70,6 +70,16 @@ class State(Struct, frozen=True):
         """Whether this is the object's end."""
         return bool(self.row["type"] == "DELETED")
 
+    def is_live_pod_of(self, owner_uid: str) -> bool:
+        """Whether it is a pod of this owner that has neither ended nor begun to."""
+        row = self.row
+        return (
+            not self.gone
+            and row["owner_uid"] == owner_uid
+            and row["deleted_ns"] is None
+            and row["phase"] not in ("Succeeded", "Failed")
+        )
+
     @property
     def spec(self) -> Mapping[str, Any]:
         """`.spec`."""
@@ -204,13 +214,7 @@ class Pod(Life):
     def live_at(self, rv: int, owner_uid: str) -> bool:
         """Whether, just before a revision of the store, it was the owner's and had not ended."""
         state = self.before(rv)
-        return (
-            state is not None
-            and not state.gone
-            and state.row["owner_uid"] == owner_uid
-            and state.row["deleted_ns"] is None
-            and state.row["phase"] not in ("Succeeded", "Failed")
-        )
+        return state is not None and state.is_live_pod_of(owner_uid)
 
     @property
     def born_to(self) -> str | None:

@@ -146,7 +146,9 @@ def _renewed_ns(reader: TraceReader) -> int | None:
     """When the newest revision of the controller manager's lease was first received."""
     names = ("recv_ns", "name", "rv")
     rows = reader.table(names, streams=["leases"], types=sorted(STATE_TYPES)).to_pylist()
-    rvs = [(row["rv"], -row["recv_ns"]) for row in rows if row["name"] == CONTROLLER_MANAGER_LEASE]
+    rvs = [
+        (row["rv"] or 0, -row["recv_ns"]) for row in rows if row["name"] == CONTROLLER_MANAGER_LEASE
+    ]
     return -max(rvs)[1] if rvs else None
 
 

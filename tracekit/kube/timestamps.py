@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 from functools import lru_cache
 
 NS_PER_S = 1_000_000_000
+_CYCLE_YEARS = 400
+_CYCLE_S = 146_097 * 86_400
 
 
 @lru_cache(maxsize=65536)
@@ -51,7 +53,11 @@ def format_rfc3339(at_ns: int | None) -> str | None:
 
 @lru_cache(maxsize=4096)
 def _whole_seconds(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, tz=UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    # The calendar repeats itself: so years have a name that Python's own type does not reach.
+    cycles, rest = divmod(seconds, _CYCLE_S)
+    at = datetime.fromtimestamp(rest, tz=UTC)
+    year = at.year + cycles * _CYCLE_YEARS
+    return f"{year:04d}{at.strftime('-%m-%dT%H:%M:%S')}"
 
 
 def floor_second(at_ns: int) -> int:

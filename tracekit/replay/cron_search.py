@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import IntEnum
+from itertools import islice
 from typing import NamedTuple
 
 import msgspec
@@ -397,9 +398,11 @@ class CronWalker(Backtracking[CronState, CronEntry]):
         yield _Taken()
         if refused is not None:
             yield _Taken(refused)
-        left = self.history.writes[state.index :]
-        statuses = sum(1 for write in left if write.kind is WriteKind.STATUS_UPDATE)
-        if cut_off(self.context, at_ns) is not None or statuses <= STATUS_WRITES_PER_SYNC:
+        writes = self.history.writes
+        left = (writes[index] for index in range(state.index, len(writes)))
+        statuses = (write for write in left if write.kind is WriteKind.STATUS_UPDATE)
+        is_last = len(list(islice(statuses, STATUS_WRITES_PER_SYNC + 1))) <= STATUS_WRITES_PER_SYNC
+        if cut_off(self.context, at_ns) is not None or is_last:
             yield _Taken(cuts_off=True)
             if refused is not None:
                 yield _Taken(refused, cuts_off=True)

@@ -169,9 +169,9 @@ def _any_value(value: Any) -> dict[str, Any]:
     return {"stringValue": str(value)}
 
 
-def _identity(*parts: str, length: int = 16) -> str:
+def _identity(*parts: str | None, length: int = 16) -> str:
     """The same id for the same object in every export."""
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:length]
+    return hashlib.sha256("\0".join(part or "" for part in parts).encode()).hexdigest()[:length]
 
 
 #### Rows ####

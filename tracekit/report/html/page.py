@@ -14,9 +14,8 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
-import orjson
-
 from tracekit.foreign import for_html, for_script
+from tracekit.report.documents import plain_json
 
 _MARK = re.compile("@([A-Z]+)@")
 _FOLDER = files("tracekit.report.html")
@@ -63,7 +62,7 @@ def _page(
 
 def embedded_json(data: Any) -> str:
     """JSON that can stand inside a script element."""
-    return for_script(orjson.dumps(data, default=str).decode())
+    return for_script(plain_json(data))
 
 
 def _hash(text: str) -> str:

@@ -16,7 +16,7 @@ AndFinalizers, deleteWithoutFinalizers), pkg/registry/core/pod/storage (BindingR
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -94,10 +94,21 @@ def steps_of(stream: str, entries: Sequence[Entry], *, tells_deletion: bool) -> 
     state = _State()
     bodies = [_Parsed.of(stream, entry) for entry in entries]
     for index, body in enumerate(bodies):
-        _take(stream, state, body, bodies[index + 1 :], tells_deletion=tells_deletion)
+        _take(stream, state, body, _Later(bodies, index + 1), tells_deletion=tells_deletion)
     if state.created is not None:
         _call(state, state.created, "logged without its answer: nothing later tells its uid")
     return state.steps
+
+
+@dataclass(slots=True)
+class _Later:
+    """The entries from some place on, looked at only by who needs them: no copy for each entry."""
+
+    entries: Sequence[_Parsed]
+    begin: int
+
+    def __iter__(self) -> Iterator[_Parsed]:
+        return (self.entries[at] for at in range(self.begin, len(self.entries)))
 
 
 @dataclass(slots=True)
@@ -136,7 +147,7 @@ def _take(
     stream: str,
     state: _State,
     body: _Parsed,
-    later: Sequence[_Parsed],
+    later: Iterable[_Parsed],
     *,
     tells_deletion: bool,
 ) -> None:
@@ -352,7 +363,7 @@ def _delete(
     stream: str,
     state: _State,
     body: _Parsed,
-    later: Sequence[_Parsed],
+    later: Iterable[_Parsed],
     *,
     tells_deletion: bool,
 ) -> None:
@@ -408,7 +419,7 @@ def _without_rv(obj: Raw) -> Raw:
     return {**obj, "metadata": {**metadata_of(obj), "resourceVersion": ""}}
 
 
-def _marked(state: _State, entry: Entry, later: Sequence[_Parsed]) -> None:
+def _marked(state: _State, entry: Entry, later: Iterable[_Parsed]) -> None:
     """A deletion whose outcome the answer does not tell: what came later does, else the rules."""
     obj = state.obj
     if obj is None:
