@@ -2,6 +2,7 @@
 
     python -m bench fidelity [--versions v1.36.3,v1.30.14] [--mixes churn,storm] [--seed N]
                              [--jobs 60] [--minutes 4] [--cuts 8] [--keep DIR]
+    python -m bench fidelity --hollow-nodes    nodes that are drained, tainted, lost: see tests/e2e
     python -m bench fidelity --judge DIR…      the same figures for what an earlier run kept
     python -m bench fidelity --views '*'       each record in these views of `bench views`, too
 
@@ -102,6 +103,7 @@ def record(version: str, mix: str, seed: int, options: argparse.Namespace, keep:
         *("--scenarios", chosen.scenarios, f"--kcm-flags={chosen.kcm_flags}"),
         *("--churn-seed", str(seed), "--churn-jobs", str(options.jobs)),
         *("--minutes", str(options.minutes), f"--restart-after={chosen.restarts}"),
+        *(["--hollow-nodes"] if options.hollow_nodes else []),
     ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if not folder.exists():
@@ -184,6 +186,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, default=4)
     parser.add_argument("--cuts", type=int, default=8, help="of each record")
     parser.add_argument("--side-by-side", type=int, default=2, help="control planes at a time")
+    parser.add_argument(
+        "--hollow-nodes", action="store_true", help="a real scheduler and kubelets (1.36)"
+    )
     parser.add_argument("--views", default="", help="of each record: names or patterns")
     parser.add_argument("--keep", type=Path, help="where the records stay")
     parser.add_argument("--judge", type=Path, nargs="+", help="records that were kept")

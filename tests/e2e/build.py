@@ -1,5 +1,7 @@
 """Build kube-apiserver and kube-controller-manager of any version, and find etcd.
 
+`NODE_PROGRAMS` are a choice: the scheduler, and kubelets without machines as kubemark has them.
+
 A small Go module that requires `k8s.io/kubernetes` is all it takes, except that Kubernetes lists
 its own staging modules at v0.0.0: each needs a `replace` with the tag it was published under
 (v0.M.P for v1.M.P). The go.mod of the default version is committed with its go.sum; for any other
@@ -28,10 +30,13 @@ from tests.e2e.old_releases import GENERATOR, overlay, recipe_of
 
 DEFAULT_VERSION = "v1.36.3"
 PROGRAMS = ("kube-apiserver", "kube-controller-manager")
+HOLLOW_NODE, SCHEDULER = "hollow-node", "kube-scheduler"
+NODE_PROGRAMS = (SCHEDULER, HOLLOW_NODE)
 TEMPLATE_DIR = Path(__file__).parent / "controlplane"
 MODULE_NAME = "example.com/tracekit/controlplane"
 # Keeps the generator's modules in go.mod; see imports.go for the build tag.
 GENERATOR_IMPORT = f'//go:build controlplane\n\npackage controlplane\n\nimport _ "{GENERATOR}"\n'
+HOLLOW_DIR = "hollow"  # in the module's folder: the source of the hollow node
 EMPTY_DIR = "gone"  # in the module's folder: empty modules for those whose home is gone
 UNPUBLISHED = "v0.0.0"  # what k8s.io/kubernetes requires its staging modules at
 
@@ -49,23 +54,24 @@ def cache_dir(version: str) -> Path:
     return base / version
 
 
-def ensure(version: str = DEFAULT_VERSION) -> Path:
-    """Return the folder with both programs of `version`, building them if they are not there."""
+def ensure(version: str = DEFAULT_VERSION, programs: Collection[str] = PROGRAMS) -> Path:
+    """Return the folder with these programs of `version`, building what is not there."""
     if not re.fullmatch(r"v1\.\d+\.\d+", version):
         raise BuildError(f"{version!r} is not a Kubernetes version; give one like v1.36.3.")
     target = cache_dir(version)
-    if is_complete(target):
+    if is_complete(target, programs):
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
     with _locked(target.with_name(f".{version}.lock")):
-        if not is_complete(target):  # another process may have built it while we waited
-            _build(version, target)
+        lacking = [name for name in programs if not (target / name).is_file()]
+        if lacking:  # another process may have built them while we waited
+            _build(version, target, lacking)
     return target
 
 
-def is_complete(folder: Path) -> bool:
-    """Say whether `folder` holds both programs."""
-    return all((folder / program).is_file() for program in PROGRAMS)
+def is_complete(folder: Path, programs: Collection[str] = PROGRAMS) -> bool:
+    """Say whether `folder` holds these programs."""
+    return all((folder / program).is_file() for program in programs)
 
 
 def etcd_path() -> Path:
@@ -138,13 +144,15 @@ def write_template() -> None:
     run_go("mod", "tidy", cwd=TEMPLATE_DIR)
 
 
-def _build(version: str, target: Path) -> None:
+def _build(version: str, target: Path, programs: Collection[str]) -> None:
     _require_go()
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{version}-") as scratch:
         module_dir, out_dir = Path(scratch) / "module", Path(scratch) / "bin"
         recipe, further = recipe_of(version), []
         go = partial(run_go, environment=recipe.environment)
         shutil.copytree(TEMPLATE_DIR, module_dir)
+        if HOLLOW_NODE not in programs:  # other releases lack modules that it is made of
+            shutil.rmtree(module_dir / HOLLOW_DIR)
         if recipe.makes_openapi:
             (module_dir / "generator.go").write_text(GENERATOR_IMPORT)
         if version != DEFAULT_VERSION:
@@ -157,13 +165,13 @@ def _build(version: str, target: Path) -> None:
             go("mod", "tidy", "-e", cwd=module_dir)
             # -e forgives what only tests need; what the programs need is asked for before long
             # compiling, because the proxy lacks some modules of some patch releases
-            go("list", "-mod=mod", "-deps", *map(_package, PROGRAMS), cwd=module_dir)
+            go("list", "-mod=mod", "-deps", *map(_package, programs), cwd=module_dir)
         if recipe.makes_openapi:
             log.info("generating the OpenAPI definitions of %s", version)
             further = ["-overlay", str(overlay(go, recipe, module_dir, Path(scratch)))]
         if recipe.tags:
             further += ["-tags", recipe.tags]
-        for program in PROGRAMS:
+        for program in programs:
             log.info("building %s %s", program, version)
             go(
                 *_build_arguments(version, program, out_dir),
@@ -173,7 +181,10 @@ def _build(version: str, target: Path) -> None:
             )
         shutil.copy(module_dir / "go.mod", out_dir)
         shutil.copy(module_dir / "go.sum", out_dir)
-        out_dir.replace(target)
+        if not target.exists():
+            out_dir.replace(target)
+        for built in out_dir.iterdir() if out_dir.exists() else ():
+            built.replace(target / built.name)
 
 
 def _build_arguments(version: str, program: str, out_dir: Path) -> list[str]:
@@ -197,7 +208,7 @@ def _build_arguments(version: str, program: str, out_dir: Path) -> list[str]:
 
 
 def _package(program: str) -> str:
-    return f"k8s.io/kubernetes/cmd/{program}"
+    return f"./{HOLLOW_DIR}" if program == HOLLOW_NODE else f"k8s.io/kubernetes/cmd/{program}"
 
 
 def _require_go() -> None:
@@ -239,6 +250,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Build the versions named on the command line and log where they are."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("versions", nargs="*", default=[DEFAULT_VERSION])
+    parser.add_argument("--nodes", action="store_true", help="the scheduler and hollow nodes, too")
     parser.add_argument("--write-template", action="store_true", help=write_template.__doc__)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     options = parser.parse_args(arguments)
@@ -249,9 +261,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BuildError as error:
         log.error("%s", error)  # noqa: TRY400 (a user's error, no traceback)
         return 2
+    programs = (*PROGRAMS, *NODE_PROGRAMS) if options.nodes else PROGRAMS
     for version in options.versions:
         try:
-            log.info("%s is in %s", version, ensure(version))
+            log.info("%s is in %s", version, ensure(version, programs))
         except BuildError as error:
             log.error("%s", error)  # noqa: TRY400
             failed = True

@@ -214,8 +214,33 @@ class Cluster:
             self.start_process(name)
         return ended
 
+    def add_process(self, name: str, arguments: list[str], ready: Callable[[], bool]) -> None:
+        """Start a program beside the control plane and wait until it is ready."""
+        with (self.folder / f"{name}.log").open("ab") as log:
+            self._processes[name] = spawn(arguments, log.fileno())
+        self._remember(name, "started")
+        self._wait(name, ready)
+
+    def start_second_server(self) -> str:
+        """Start another API server on the same etcd, with an audit log of its own; its URL."""
+        (port,) = free_ports(1)
+        name = f"{API_SERVER}-2"
+        changed = {"--secure-port": str(port), "--audit-log-path": f"{self.audit_log}-2"}
+        arguments = [
+            f"{flag}={changed.get(flag, value)}" if value else flag
+            for flag, _, value in (a.partition("=") for a in self._api_server_arguments())
+        ]
+        url = f"https://127.0.0.1:{port}"
+        pool = urllib3.PoolManager(retries=False, ca_certs=str(self.ca_file))
+        self.add_process(
+            name, arguments, lambda: pool.request("GET", f"{url}/readyz", timeout=2).status == 200
+        )
+        return url
+
     def stop(self) -> None:
         """End everything, controllers first."""
+        for name in set(self._processes) - {CONTROLLER_MANAGER, API_SERVER, ETCD}:
+            self.kill(name)
         for name in (CONTROLLER_MANAGER, API_SERVER, ETCD):
             if name in self._processes:
                 self.terminate(name)

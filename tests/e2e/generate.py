@@ -27,8 +27,9 @@ from tests.e2e import audit
 from tests.e2e.access import grant, read_rules
 from tests.e2e.api import ApiError
 from tests.e2e.audit_policies import POLICIES
-from tests.e2e.build import DEFAULT_VERSION, BuildError, ensure
+from tests.e2e.build import DEFAULT_VERSION, NODE_PROGRAMS, PROGRAMS, BuildError, ensure
 from tests.e2e.cluster import API_SERVER, CONTROLLER_MANAGER, Cluster, ClusterError
+from tests.e2e.hollow import HollowNodes, with_nodes
 from tests.e2e.kubelet import Kubelet
 from tests.e2e.scenarios import SCENARIOS, known_to
 from tests.e2e.scene import Scene, Surroundings
@@ -62,6 +63,7 @@ class Run:
     out: Path
     note: str
     audit_policy: str = "full"
+    hollow: bool = False  # a real scheduler and hollow nodes in place of the stand-in
 
     def __post_init__(self) -> None:
         """Start with nothing known."""
@@ -84,7 +86,9 @@ def generate(
     keep: Callable[[Cluster, Path], None] = lambda _cluster, _made: None,
 ) -> None:
     """Make one trace folder; `keep` may take more of the running cluster into it."""
-    ensure(run.version)
+    ensure(run.version, (*PROGRAMS, *NODE_PROGRAMS) if run.hollow else PROGRAMS)
+    if run.hollow:
+        make = with_nodes(make)
     started = time.monotonic()
     run.out.parent.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(dir=run.out.parent, prefix=f".{run.out.name}-"))
@@ -121,7 +125,11 @@ def generate(
 def _record(run: Run, cluster: Cluster, watch_path: Path) -> None:
     """Run the scenarios with the kubelet at work and the watch log on."""
     watching = _start_watchlog(cluster, watch_path)
-    kubelet = Kubelet(cluster.api("system:node:node-1", agent="sim-kubelet", pool_size=10))
+    kubelet = (
+        HollowNodes(cluster, run.seconds)
+        if run.hollow
+        else Kubelet(cluster.api("system:node:node-1", agent="sim-kubelet", pool_size=10))
+    )
     try:
         kubelet.start()
         time.sleep(1)
@@ -237,6 +245,7 @@ def _about(run: Run, made: Path) -> dict[str, Any]:
         "kcm_flags": run.kcm_flags,
         "churn": {"seed": run.seed, "jobs": run.churn_jobs} if "churn" in run.scenarios else None,
         "note": run.note,
+        "nodes": "hollow" if run.hollow else "stand-in",
         "lines": sum(1 for _ in audit.lines(watch_path)),
         "job_controller_writes": dict(audit.writes(audit_path)),
     }
@@ -265,6 +274,9 @@ def options(arguments: Sequence[str] | None) -> Run:
     parser.add_argument("--away-seconds", type=float, default=2, help="until it is started again")
     parser.add_argument("--audit-policy", choices=POLICIES, default="full")
     parser.add_argument("--note", default="")
+    parser.add_argument(
+        "--hollow-nodes", action="store_true", help="real scheduler and kubelets without machines"
+    )
     parser.add_argument("-o", "--out", type=Path, required=True)
     chosen = parser.parse_args(arguments)
     scenarios = chosen.scenarios.split(",")
@@ -289,6 +301,7 @@ def options(arguments: Sequence[str] | None) -> Run:
         out=chosen.out.resolve(),
         note=chosen.note,
         audit_policy=chosen.audit_policy,
+        hollow=chosen.hollow_nodes,
     )
 
 

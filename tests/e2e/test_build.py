@@ -74,6 +74,29 @@ def test_what_is_in_the_cache_is_not_built_again(
     assert build.ensure("v1.36.3") == folder
 
 
+def test_programs_of_nodes_are_built_only_when_they_are_asked_for(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TRACEKIT_E2E_CACHE", str(tmp_path))
+    asked: list[str] = []
+
+    def fake(*arguments: str, **_given: object) -> str:
+        if arguments[0] == "build":
+            made = Path(arguments[arguments.index("-o") + 1])
+            made.parent.mkdir(exist_ok=True)
+            made.touch()
+            asked.append(arguments[-1].rpartition("/")[2])
+        return ""
+
+    monkeypatch.setattr(build, "run_go", fake)
+    monkeypatch.setattr(build, "_require_go", lambda: None)
+    folder = build.ensure("v1.36.3")
+    assert asked == list(build.PROGRAMS)
+    assert build.ensure("v1.36.3", (*build.PROGRAMS, *build.NODE_PROGRAMS)) == folder
+    assert asked[2:] == ["kube-scheduler", "hollow"]
+    assert build.is_complete(folder, (*build.PROGRAMS, *build.NODE_PROGRAMS))
+
+
 @pytest.mark.parametrize("version", ["1.36.3", "v2.0.0", "v1.36", "../v1.36.3", ""])
 def test_what_is_not_a_version_is_refused(version: str) -> None:
     with pytest.raises(build.BuildError, match="is not a Kubernetes version"):
