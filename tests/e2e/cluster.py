@@ -106,7 +106,8 @@ class Cluster:
         self, user: str = "admin", namespace: str = "default", *, server: str = ""
     ) -> Path:
         """Write a kubeconfig for `user` (JSON, which is YAML) and return its path."""
-        path = self.folder / f"kubeconfig-{user.replace(':', '-')}"
+        port = server.rpartition(":")[2]  # a file for each server that the user works at
+        path = self.folder / "-".join(("kubeconfig", user.replace(":", "-"), port)).rstrip("-")
         context = {"cluster": "e2e", "user": user, "namespace": namespace}
         config = {
             "apiVersion": "v1",
