@@ -133,3 +133,12 @@ def test_clocks_of_controllers_move_what_they_write_and_nothing_else() -> None:
         assert told == meta
     changed = {a["resource"] for a, b in zip(rows(), made, strict=True) if a != b}
     assert changed == {"jobs", "pods", "events", "leases"}
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_bookmark_is_an_object_without_a_name(view: str) -> None:
+    mark = {"resourceVersion": "400", "creationTimestamp": None}
+    empty = {"metadata": mark, "spec": {}, "status": {}}
+    last = {"recv": rows()[119]["recv"], "type": "BOOKMARK", "object": empty}
+    marks = [{**last, "resource": stream} for stream in ("leases", "jobs", "pods", "events")]
+    seen(view, [*rows()[:120], *marks])

@@ -61,7 +61,8 @@ def _ahead(row: Row, by_ns: int, *, controllers: bool, kubelets: bool) -> Row:
 
 def _of_controllers(obj: Object) -> bool:
     """Whether it is a Lease of a leader; API servers keep some of their own."""
-    return "spec" in obj and not obj["metadata"]["name"].startswith("apiserver-")
+    name = obj.get("metadata", {}).get("name", "apiserver-")  # a bookmark has a spec and no name
+    return "spec" in obj and not name.startswith("apiserver-")
 
 
 def _tells(obj: Object) -> str:
