@@ -42,6 +42,20 @@ def stream_of(obj: Mapping[str, Any]) -> str | None:
     return _STREAM_OF.get(kind)
 
 
+def stream_named(name: str) -> str | None:
+    """The stream that a file or its folder is named after, as `kubectl` and bundles name them.
+
+    It is asked only about what does not name its kind itself: an empty list, items of old bundles.
+    """
+    *folders, last = name.replace("\\", "/").split("/")
+    for part in (last.partition(".")[0], *reversed(folders[-1:])):
+        plain = part.lower().replace("-", "")
+        found = plain if plain.endswith("s") else f"{plain}s"
+        if found in STREAM_KINDS:
+            return found
+    return None
+
+
 def frame(stream: str, row_type: str, obj: Any, recv_ns: int | None) -> bytes:
     """One line of a watch log."""
     envelope: Raw = {} if recv_ns is None else {"recv": recv_ns}
@@ -49,28 +63,41 @@ def frame(stream: str, row_type: str, obj: Any, recv_ns: int | None) -> bytes:
 
 
 def listed(
-    stream: str, items: Iterable[Raw], revision: str | None, recv_ns: int | None
+    stream: str,
+    items: Iterable[Raw],
+    revision: str | None,
+    recv_ns: int | None,
+    scope: list[str] | None = None,
 ) -> Iterator[bytes]:
-    """The lines of one list."""
-    bound = {"resourceVersion": revision} if revision else {}
-    yield frame(stream, "LIST_BEGIN", bound, recv_ns)
+    """The lines of one list, of all namespaces or of those in its scope."""
+    bound: Raw = {"resourceVersion": revision} if revision else {}
+    yield frame(
+        stream, "LIST_BEGIN", bound if scope is None else {**bound, "scope": scope}, recv_ns
+    )
     for item in items:
         yield frame(stream, "LIST", item, recv_ns)
     yield frame(stream, "LIST_END", bound, recv_ns)
 
 
-def split_list(document: Mapping[str, Any]) -> tuple[dict[str, list[Raw]], str | None] | None:
-    """The items of a List by stream, and its revision; None if the document is no list."""
+def split_list(
+    document: Mapping[str, Any], unnamed: str | None = None
+) -> tuple[dict[str, list[Raw]], str | None] | None:
+    """The items of a List by stream, and its revision; None if the document is no list.
+
+    `unnamed`: the stream of a list and of items that do not name their kind.
+    """
     items, kind = document.get("items"), document.get("kind")
     if not isinstance(items, list) or not isinstance(kind, str) or not kind.endswith("List"):
         return None
     found: dict[str, list[Raw]] = {}
-    own = _STREAM_OF.get(kind.removesuffix("List"))
+    own = stream_of({**document, "kind": kind.removesuffix("List")})
+    if kind == "List" and not items:
+        own = unnamed
     if own is not None:
         found[own] = []
     for item in items:
         if isinstance(item, dict):
-            stream = stream_of(item) or own
+            stream = stream_of(item) if "kind" in item else own or unnamed
             if stream is not None:
                 found.setdefault(stream, []).append(item)
     meta = document.get("metadata")

@@ -6,6 +6,7 @@ none. Kinds are asked in order; the first that says yes reads the file.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Protocol
@@ -26,7 +27,7 @@ from tracekit.trace.importers.etcd.importer import (
     EtcdReader,
     KineReader,
 )
-from tracekit.trace.importers.kubectl import KubectlLines, is_kubectl
+from tracekit.trace.importers.kubectl import KubectlLines, has_streams, is_kubectl
 from tracekit.trace.importers.observation import Observation
 from tracekit.trace.importers.recorders import (
     KshrkLines,
@@ -38,6 +39,12 @@ from tracekit.trace.importers.report import ImportResult
 from tracekit.trace.importers.sample import DEEP_BYTES, SAMPLE_BYTES, Sample
 from tracekit.trace.importers.source import LineSource
 from tracekit.trace.importers.watch import read_line
+
+#: Text in which none of these stands is of no kind.
+_HINTS = re.compile(
+    rb"apiVersion|auditID|AuditId|protoPayload|\"resource\"|etcdEvent|api_path|\"object\"|"
+    rb"age-encryption|\"metadata\""
+)
 
 Row = Observation | Call | Gap
 
@@ -67,6 +74,9 @@ class LineMaker(Protocol):
 
     def lines(self, source: LineSource) -> Iterator[bytes]:
         """The lines for one file."""
+
+    def rest(self) -> Iterator[bytes]:
+        """The lines that only all files together make."""
 
 
 class Kind(Struct, frozen=True):
@@ -161,19 +171,31 @@ KINDS: tuple[Kind, ...] = (
 BY_NAME = {kind.name: kind for kind in KINDS}
 
 
-def recognise(source: LineSource) -> Kind | None:
+def recognise(source: LineSource, deep: re.Pattern[bytes] | None = None) -> Kind | None:
     """The kind of a file, None if it is of none.
 
-    What the first 256 KiB do not tell the first 8 MiB may: a log begins with what it likes.
+    What the first 256 KiB do not tell the first 8 MiB may: a log begins with what it likes. `deep`
+    says what must be in these for a second look, where there are many files.
     """
     sample = sample_of(source, SAMPLE_BYTES)
     found = _claimed(sample)
     if found is None and not sample.whole and sample.is_text:
-        found = _claimed(sample_of(source, DEEP_BYTES))
+        sample = sample_of(source, DEEP_BYTES)
+        if deep is None or deep.search(sample.head):
+            found = _claimed(sample)
     return found
 
 
+def concerns(kind: Kind, source: LineSource) -> bool:
+    """Whether a file of a kind may hold what a trace keeps, as far as its beginning tells."""
+    return kind.lines is not KubectlLines or has_streams(
+        sample_of(source, SAMPLE_BYTES), source.name
+    )
+
+
 def _claimed(sample: Sample) -> Kind | None:
+    if sample.is_text and not _HINTS.search(sample.head):
+        return None
     return next((kind for kind in KINDS if kind.recognises(sample)), None)
 
 

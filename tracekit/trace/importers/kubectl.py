@@ -15,8 +15,16 @@ from typing import Any
 import orjson
 
 from tracekit.kube.timestamps import NS_PER_S, parse_rfc3339
+from tracekit.trace.format.model import STREAM_KINDS
 from tracekit.trace.importers.documents import documents
-from tracekit.trace.importers.frames import frame, latest_stamp, listed, split_list, stream_of
+from tracekit.trace.importers.frames import (
+    frame,
+    latest_stamp,
+    split_list,
+    stream_named,
+    stream_of,
+)
+from tracekit.trace.importers.looks import Looks, look_of
 from tracekit.trace.importers.report import ImportResult
 from tracekit.trace.importers.sample import Sample, unstamped
 from tracekit.trace.importers.source import LineSource
@@ -66,13 +74,23 @@ class KubectlLines:
         self._begun: set[str] = set()
         self._seen: set[str] = set()
         self._known: set[tuple[str, str]] = set()
+        #: By stream, uid and revision the states that were there: bundles have some twice.
+        self._states: set[tuple[str, str, str]] = set()
+        self._looks = Looks()
+        self._name = ""
         self._latest_ns: int | None = None
+        #: The stream that the file's name says, and when its bundle was collected.
+        self._unnamed: str | None = None
+        self._collected_ns: int | None = None
         self.guessed = 0
         self.kubernetes_version: str | None = None
 
     def lines(self, source: LineSource) -> Iterator[bytes]:
         """The lines of the watch log for one file."""
         stamps = Stamps()
+        self._name = source.name
+        self._unnamed = stream_named(source.name)
+        self._collected_ns = source.collected_ns
         if is_yaml(source.peek(_HEAD_BYTES)):
 
             def broken(place: str) -> None:
@@ -99,27 +117,38 @@ class KubectlLines:
             self._result.shapes["watch event"] += 1
             yield from self._state(obj, str(kind), stamps)
             return
-        lists = split_list(document)
+        lists = split_list(document, self._unnamed)
         if lists is None:
             self._result.shapes["object"] += 1
             yield from self._state(document, "", stamps)
             return
         self._result.shapes["list"] += 1
-        items, revision = lists
+        items, _ = lists
         at_ns = self._time({"items": list(items.values())}, stamps)
         if not items:
-            self._result.problems["lists of kinds that are not recorded, left out"] += 1
+            self._result.problems[_left_out(document)] += 1
         for stream, found in items.items():
-            yield from listed(stream, found, revision, at_ns)
+            self._states.update((stream, *_identity(item)) for item in found)
+            yield from self._looks.add(stream, look_of(stream, found, document, self._name, at_ns))
+            if stamps.last is not None:
+                yield from self._looks.end(stream)
+
+    def rest(self) -> Iterator[bytes]:
+        """The lines that all files together make."""
+        yield from self._looks.end_all()
 
     def _state(self, obj: Raw, kind: str, stamps: Stamps) -> Iterator[bytes]:
-        stream = stream_of(obj)
+        stream = stream_of(obj) if "kind" in obj else self._unnamed
         if stream is None:
             name = str(obj.get("kind"))[:60]
             self._result.problems[f"objects of the kind {name}, left out"] += 1
             return
-        meta = obj.get("metadata")
-        uid = str(meta.get("uid")) if isinstance(meta, dict) else ""
+        uid, revision = _identity(obj)
+        if not kind and revision and (stream, uid, revision) in self._states:
+            self._result.problems["objects that are in several files, taken once"] += 1
+            return
+        self._states.add((stream, uid, revision))
+        yield from self._looks.end(stream)
         known = (stream, uid) in self._known
         self._known.add((stream, uid))
         if kind != "ADDED":
@@ -135,9 +164,28 @@ class KubectlLines:
         if at_ns is not None:
             return at_ns
         self.guessed += 1
+        if self._collected_ns is not None and (own is None or own <= self._collected_ns):
+            return self._collected_ns
         if own is not None and (self._latest_ns is None or own > self._latest_ns):
             self._latest_ns = own
         return self._latest_ns
+
+
+def _identity(obj: Raw) -> tuple[str, str]:
+    """The uid and the revision of an object, as far as it has them."""
+    meta = obj.get("metadata")
+    meta = meta if isinstance(meta, dict) else {}
+    return str(meta.get("uid") or ""), str(meta.get("resourceVersion") or "")
+
+
+def _left_out(document: Raw) -> str:
+    """What is said of a list of which nothing is kept."""
+    kind = str(document.get("kind"))[:60]
+    if kind == "List" and not document.get("items"):
+        return "empty lists that do not say of what, left out"
+    first = next((i for i in document["items"] if isinstance(i, dict)), {})
+    name = str(first.get("kind") or kind)[:60].removesuffix("List")
+    return f"lists of the kind {name}, left out"
 
 
 def is_kubectl(sample: Sample) -> bool:
@@ -145,6 +193,26 @@ def is_kubectl(sample: Sample) -> bool:
     if sample.is_yaml:
         return bool(sample.fields.get("apiVersion")) and bool(sample.fields.get("kind"))
     return any(map(_is_printed, sample.values))
+
+
+def has_streams(sample: Sample, name: str) -> bool:
+    """Whether a file that begins so may hold objects of a kind that a trace keeps."""
+    if sample.is_yaml:
+        kinds = {kind.removesuffix("List") for kind in sample.fields.get("kind", ())}
+        if kinds <= {""}:
+            return not sample.whole or stream_named(name) is not None
+        return not kinds.isdisjoint(STREAM_KINDS.values())
+    return not sample.whole or any(_is_of_stream(value, name) for value in sample.values)
+
+
+def _is_of_stream(document: Raw, name: str) -> bool:
+    obj = document.get("object")
+    if isinstance(obj, dict):
+        return stream_of(obj) is not None
+    lists = split_list(document, stream_named(name))
+    if lists is not None:
+        return bool(lists[0])
+    return (stream_of(document) if "kind" in document else stream_named(name)) is not None
 
 
 def _is_printed(document: Raw) -> bool:

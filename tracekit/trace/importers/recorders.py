@@ -61,6 +61,10 @@ class KshrkLines:
         )
         yield from self._frames(ordered)
 
+    def rest(self) -> Iterator[bytes]:
+        """Nothing: each archive stands for itself."""
+        return iter(())
+
     def _archive(self, source: LineSource) -> Iterator[Raw]:
         try:
             archive = zipfile.ZipFile(io.BytesIO(b"".join(source.chunks())))
@@ -163,6 +167,10 @@ class SchedulerLines:
                 continue
             self._result.shapes["record"] += 1
             yield frame(stream, *self._state(stream, kind, obj), _time(record))
+
+    def rest(self) -> Iterator[bytes]:
+        """Nothing: each file stands for itself."""
+        return iter(())
 
     def _state(self, stream: str, kind: str, obj: Raw) -> tuple[str, Raw]:
         """A deletion has the name only: the last state known is what is gone."""

@@ -25,9 +25,11 @@ class LiveObjects:
     def __init__(self) -> None:
         self._live: dict[str, dict[str, int]] = {}
         self._listed: dict[str, set[str]] = {}
+        self._scopes: dict[str, frozenset[str] | None] = {}
 
-    def begin_list(self, stream: str, writer: TraceWriter) -> None:
-        """A list of a stream that was seen before begins."""
+    def begin_list(self, stream: str, writer: TraceWriter, scope: object = None) -> None:
+        """A list of a stream that was seen before begins; `scope`: its namespaces, if not all."""
+        self._scopes[stream] = frozenset(map(str, scope)) if isinstance(scope, list) else None
         if stream not in self._live:
             writer.flush()
             self._live[stream] = _scan(TraceReader(writer.path), stream)
@@ -55,10 +57,15 @@ class LiveObjects:
         if listed is None:
             return
         live = self._live[stream]
-        gone = sorted(live.pop(uid) for uid in [u for u in live if u not in listed])
-        if gone:
-            writer.flush()
-            yield from _states(TraceReader(writer.path), gone)
+        gone = {seq: uid for uid, seq in live.items() if uid not in listed}
+        scope = self._scopes.pop(stream, None)
+        if not gone or (scope is not None and not scope):
+            return
+        writer.flush()
+        for seq, raw, namespace in _states(TraceReader(writer.path), sorted(gone)):
+            if scope is None or (namespace or "") in scope:
+                del live[gone[seq]]
+                yield raw
 
 
 def _scan(reader: TraceReader, stream: str) -> dict[str, int]:
@@ -78,9 +85,10 @@ def _scan(reader: TraceReader, stream: str) -> dict[str, int]:
     return {uid: seq for uid, seq in newest.items() if uid not in deleted}
 
 
-def _states(reader: TraceReader, seqs: list[int]) -> Iterator[bytes]:
+def _states(reader: TraceReader, seqs: list[int]) -> Iterator[tuple[int, bytes, str | None]]:
     wanted = pa.array(seqs, pa.int64())
-    for table in reader.batches(("seq", "raw"), first_seq=seqs[0], last_seq=seqs[-1]):
+    columns = ("seq", "raw", "namespace")
+    for table in reader.batches(columns, first_seq=seqs[0], last_seq=seqs[-1]):
         rows = table.filter(pc.is_in(table["seq"], value_set=wanted)).sort_by("seq")
-        for raw in rows["raw"].to_pylist():
-            yield raw.encode()
+        for row in rows.to_pylist():
+            yield row["seq"], row["raw"].encode(), row["namespace"]

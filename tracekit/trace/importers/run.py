@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -12,20 +13,15 @@ from msgspec.structs import replace
 
 from tracekit.collecting import collecting_rarely
 from tracekit.errors import TraceFormatError, UsageError
+from tracekit.kube.timestamps import format_rfc3339
 from tracekit.trace.format.header import write_header
 from tracekit.trace.format.model import HEADER_NAME, STREAM_KINDS, TraceHeader
 from tracekit.trace.importers.assemble import write_rows
 from tracekit.trace.importers.combine import combine, joined_header
-from tracekit.trace.importers.kinds import (
-    BY_NAME,
-    KINDS,
-    Kind,
-    LineMaker,
-    flaw,
-    recognise,
-    wrong_kind,
-)
-from tracekit.trace.importers.remote import is_remote_trace, remote_files
+from tracekit.trace.importers.facts import Version
+from tracekit.trace.importers.gather import Gathering
+from tracekit.trace.importers.kinds import BY_NAME, Kind, LineMaker, wrong_kind
+from tracekit.trace.importers.remote import is_remote_trace
 from tracekit.trace.importers.report import ImportResult
 from tracekit.trace.importers.source import LineSource
 from tracekit.trace.importers.watch import Mapped, Source, WatchImporter
@@ -82,8 +78,10 @@ def import_files(request: ImportRequest) -> list[ImportResult]:
 
 
 def _import(request: ImportRequest, partial: Path) -> list[ImportResult]:
-    skipped: list[str] = []
-    parts = _parts(request, skipped)
+    gathering = Gathering(partial / "members", request.advance, request.kind)
+    parts = _parts(request, gathering)
+    request = _with_version(request, gathering.facts.version)
+    remarks = [*_remarks(request, gathering)]
     results: list[ImportResult] = []
     traces: list[Path] = []
     alone = len(parts) == 1
@@ -94,9 +92,8 @@ def _import(request: ImportRequest, partial: Path) -> list[ImportResult]:
         assert part.kind is not None  # noqa: S101 - a part is files of a kind, or a trace
         place = partial / ("trace" if alone else f"part-{number}")
         result = _one(part, place, partial / "scratch", request, alone=alone)
-        if skipped:
-            result.remarks.append(_skipped(skipped))
-            skipped = []
+        result.remarks += remarks
+        remarks = []
         _tell(place, result)
         results.append(result)
         traces.append(place)
@@ -105,37 +102,43 @@ def _import(request: ImportRequest, partial: Path) -> list[ImportResult]:
     return results
 
 
-def _skipped(names: Sequence[str]) -> str:
-    return f"{len(names)} files of no known kind were left out, for example {names[0]}"
+def _with_version(request: ImportRequest, version: Version | None) -> ImportRequest:
+    """The request, with the cluster's version if the files told it and nobody else did."""
+    if version is None or request.header.kubernetes_version is not None:
+        return request
+    header = replace(request.header, kubernetes_version=version.text)
+    return dataclasses.replace(request, header=header)
 
 
-def _parts(request: ImportRequest, skipped: list[str]) -> list[_Part]:
+def _remarks(request: ImportRequest, gathering: Gathering) -> Iterator[str]:
+    """What was left out of folders and archives, and what they told of the cluster."""
+    for why, count in gathering.left_out.most_common():
+        files = "1 file" if count == 1 else f"{count:,} files"
+        yield f"{files} {why} left out, for example {gathering.examples[why]}"
+    version = gathering.facts.version
+    if version is not None and version.text == request.header.kubernetes_version:
+        yield f"the cluster's version, {version.text}, is that of {version.said_by}"
+
+
+def _parts(request: ImportRequest, gathering: Gathering) -> list[_Part]:
     """The sources, sorted by how much each kind tells, the best first."""
     parts: dict[str, _Part] = {}
     traces: list[_Part] = []
     stdin = [name for name in (*request.names, *request.others) if name == "-"]
     if len(stdin) > 1:
         raise UsageError("standard input can be read once only: name - once")
-    for name, kind in chain(
-        ((name, request.kind) for name in request.names),
-        ((name, None) for name in request.others),
+    for name, forced in chain(
+        ((name, True) for name in request.names), ((name, False) for name in request.others)
     ):
         if _is_trace(name):
             traces.append(_Part(None, trace=TraceReader(name).path))
             continue
-        before = sum(len(part.sources) for part in parts.values())
-        unknown: list[str] = []
-        why = ""
-        for source in _sources(name, request.advance):
-            found = BY_NAME[kind] if kind is not None else recognise(source)
-            if found is None:
-                unknown.append(source.name)
-                why = flaw(source)
-                continue
-            parts.setdefault(found.name, _Part(found)).sources.append(source)
-        if sum(len(part.sources) for part in parts.values()) == before:
-            raise _unknown(name, unknown, why if len(unknown) == 1 else "")
-        skipped += unknown
+        for kind, source in gathering.files(name, forced=forced):
+            parts.setdefault(kind.name, _Part(kind)).sources.append(source)
+    collected_ns = gathering.facts.collected_ns
+    for part in parts.values():
+        for source in part.sources:
+            source.collected_ns = collected_ns
     return sorted([*traces, *parts.values()], key=_rank)
 
 
@@ -150,49 +153,10 @@ def _rank(part: _Part) -> int:
     return kind.rank - 1 if kind is not None else -1
 
 
-def _unknown(name: str, unknown: Sequence[str], why: str) -> TraceFormatError:
-    shown = "stdin" if name == "-" else name
-    if why:
-        return TraceFormatError(f"{shown} {why}")
-    kinds = ", ".join(kind.name for kind in KINDS)
-    if Path(name).is_dir() and not unknown:
-        return TraceFormatError(f"{shown} is an empty directory: name files")
-    what = (
-        f"none of the {len(unknown)} files in {shown} is"
-        if Path(name).is_dir()
-        else (f"{shown} is not")
-    )
-    return TraceFormatError(
-        f"{what} of a kind that can be imported ({kinds}): if you know its kind, say it with "
-        "`tracekit import KIND`, which tells what is wrong"
-    )
-
-
 def _is_trace(name: str) -> bool:
     if is_url(name):
         return is_remote_trace(name)
     return name != "-" and (Path(name) / HEADER_NAME).is_file()
-
-
-def _sources(name: str, advance: Advance) -> Iterator[LineSource]:
-    """The files that a word names: one, all of a directory, what a URL leads to."""
-    if is_url(name):
-        for remote in remote_files(name):
-            yield LineSource(remote.name, advance, remote.opened)
-        return
-    for path in _files(name):
-        yield LineSource(path, advance)
-
-
-def _files(name: str) -> Iterator[str]:
-    """The file itself, or all files below a directory, by name."""
-    path = Path(name)
-    if name == "-" or not path.is_dir():
-        yield name
-        return
-    for found in sorted(path.rglob("*")):
-        if found.is_file() and not found.name.startswith("."):
-            yield str(found)
 
 
 def _one(
@@ -240,7 +204,8 @@ def _watch(
     maker = kind.lines(result) if kind.lines is not None else None
     sources: list[Source] = list(part.sources)
     if maker is not None:
-        sources = [_Made(source, maker, kind) for source in part.sources]
+        sources = [_Made(source, maker) for source in part.sources]
+        sources.append(_Made(None, maker))
     importer = WatchImporter(
         lambda: TraceWriter(place, header, session=session, level=_LEVEL),
         result,
@@ -252,6 +217,8 @@ def _watch(
         importer.abandon()
     if maker is None:
         return
+    if not result.rows:
+        raise _nothing_kept(part, result)
     for stream in STREAM_KINDS:
         if not result.streams[stream]:
             result.not_recorded[stream] = f"{kind.name} sources have what was asked for only"
@@ -259,31 +226,50 @@ def _watch(
         written = TraceReader(place).header
         write_header(place, replace(written, kubernetes_version=maker.kubernetes_version))
     if maker.guessed:
-        result.times = (
-            "the source has no receive times: each row has the latest that an object tells"
-        )
+        collected_ns = part.sources[0].collected_ns
+        has = "the latest that an object tells"
+        if collected_ns is not None:
+            has = f"the end of the collection, {format_rfc3339(collected_ns)}"
+        result.times = f"the source has no receive times: each row has {has}"
+
+
+def _nothing_kept(part: _Part, result: ImportResult) -> TraceFormatError:
+    """What is said of files of a kind that hold nothing that a trace keeps."""
+    assert part.kind is not None  # noqa: S101 - the caller looked
+    first = part.sources[0]
+    if not result.shapes:
+        return wrong_kind(first.again(), part.kind)
+    rest = f" and {len(part.sources) - 1:,} more" if len(part.sources) > 1 else ""
+    kinds = ", ".join(STREAM_KINDS.values())
+    whys = "; ".join(problem for problem, _ in result.problems.most_common(3))
+    return TraceFormatError(
+        f"{first.name}{rest} has none of the kinds that a trace keeps ({kinds})"
+        + (f": {whys}" if whys else "")
+        + "; `kubectl get cronjobs,jobs,pods,events -A -o json` prints a file that has them"
+    )
 
 
 class _Made:
-    """A source of watch log lines that are made of another file."""
+    """A source of watch log lines that are made of another file, or of all (None)."""
 
-    def __init__(self, source: LineSource, maker: LineMaker, kind: Kind) -> None:
-        self.name = source.name
+    may_be_empty = True
+
+    def __init__(self, source: LineSource | None, maker: LineMaker) -> None:
+        self.name = source.name if source is not None else "all files together"
         self.fragment = b""
-        self._source, self._maker, self._kind = source, maker, kind
+        self._source, self._maker = source, maker
 
     @property
     def problem(self) -> str | None:
         """How the file ended too early, if it did."""
-        return self._source.problem
+        return self._source.problem if self._source is not None else None
 
     def blocks(self, size: int) -> Iterator[bytes]:
-        """The lines, some at a time; an error if there are none."""
-        nothing = True
+        """The lines, some at a time."""
         held: list[bytes] = []
         held_bytes = 0
-        for line in self._maker.lines(self._source):
-            nothing = False
+        maker, source = self._maker, self._source
+        for line in maker.lines(source) if source is not None else maker.rest():
             held.append(line)
             held_bytes += len(line)
             if held_bytes >= size:
@@ -291,8 +277,6 @@ class _Made:
                 held, held_bytes = [], 0
         if held:
             yield b"\n".join(held)
-        if nothing:
-            raise wrong_kind(self._source.again(), self._kind)
 
 
 def _taken(result: ImportResult) -> int:

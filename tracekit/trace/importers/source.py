@@ -42,7 +42,7 @@ _ENCODINGS = (
     *((f"{sign}\0".encode(), 0, "utf-16-le") for sign in "{[a"),
     *((f"\0{sign}".encode(), 0, "utf-16-be") for sign in "{[a"),
 )
-_MARK_BYTES = 3
+_MARK_BYTES = 4
 #: What the strongest setting of xz takes to decompress is 65 MiB.
 _XZ_MEMORY_MAX = 128 * 1024 * 1024
 _DAMAGED = (zlib.error, lzma.LZMAError, zstandard.ZstdError)
@@ -64,18 +64,24 @@ class _Decompressor(Protocol):
 class LineSource:
     """The lines of one file; `problem` says afterwards how it ended too early, if it did."""
 
+    may_be_empty = False
+
     def __init__(
         self,
         name: str,
         advance: Callable[[int], None] | None = None,
         opened: Callable[[], BinaryIO] | None = None,
+        path: Path | None = None,
     ) -> None:
+        """`path`: where it lies, if `name` is another."""
         self.name = "stdin" if name == "-" else name
         self.problem: str | None = None
         #: The part of a line that the cut left.
         self.fragment = b""
-        #: The file's own name; None for standard input and for what lies elsewhere (`opened`).
-        self.path = None if name == "-" or opened is not None else Path(name)
+        #: Where it lies; None for standard input and for what lies elsewhere (`opened`).
+        self.path = path if path is not None else _path_of(name, opened)
+        #: When what it holds was collected at the latest, Unix ns, where something says so.
+        self.collected_ns: int | None = None
         self._open = opened
         self._advance = advance or (lambda _: None)
         self._begun: Iterator[bytes] | None = None
@@ -98,7 +104,12 @@ class LineSource:
 
     def again(self) -> LineSource:
         """The same source from its beginning, as far as it can be read twice."""
-        return LineSource("-" if self.name == "stdin" else self.name, opened=self._open)
+        name = "-" if self.name == "stdin" else self.name
+        return LineSource(name, opened=self._open, path=self.path)
+
+    def release(self) -> None:
+        """Let go of the file and of what was read of it: nothing more is wanted."""
+        self._begun, self._peeked = iter(()), []
 
     def lines(self) -> Iterator[bytes]:
         """Every whole line, without its line break."""
@@ -229,6 +240,10 @@ class LineSource:
             self.problem = "its compressed data ends too early"
 
 
+def _path_of(name: str, opened: object) -> Path | None:
+    return None if name == "-" or opened is not None else Path(name)
+
+
 def _decoded(chunks: Iterator[bytes]) -> Iterator[bytes]:
     """The chunks as UTF-8 without a byte order mark, where they begin as text of another kind."""
     head = b""
@@ -237,7 +252,7 @@ def _decoded(chunks: Iterator[bytes]) -> Iterator[bytes]:
         if len(head) >= _MARK_BYTES:
             break
     for mark, size, encoding in _ENCODINGS:
-        if head.startswith(mark):
+        if head.startswith(mark) and (encoding is None or b"\0" in head[:_MARK_BYTES]):
             rest = chain((head[size:],), chunks)
             if encoding is None:
                 yield from rest

@@ -36,6 +36,8 @@ class Source(Protocol):
     name: str
     #: The part of a line that a cut left.
     fragment: bytes
+    #: Whether a source without a line is no error: it was another file once.
+    may_be_empty: bool
 
     @property
     def problem(self) -> str | None:
@@ -93,7 +95,7 @@ class WatchImporter:
         for block in self._blocks(source):
             self._block(block, source, before)
             before += block.lines
-        if not self._recognised:
+        if not self._recognised and not (source.may_be_empty and not self._held):
             raise not_a_watch_log(source, self._held)
         if source.problem is not None:
             self._cut(source)
@@ -197,13 +199,13 @@ class WatchImporter:
             envelope = found.envelope
             stream, row_type = envelope["resource"], _TYPES[envelope["type"]]
             seen = seen_of(stream, row_type, found.obj, receive_time(envelope))
-            self._before(seen, at)
+            self._before(seen, at, found.obj.get("scope"))
             seq = self._out().append(stream, row_type, seen.recv_ns, found.raw, parsed=found.obj)
         self._watchdog.seen(seen)
         self._objects.seen(stream, row_type, seen.uid, seq)
         self.result.streams[stream] += 1
 
-    def _before(self, seen: Seen, at: Place) -> None:
+    def _before(self, seen: Seen, at: Place, scope: object = None) -> None:
         """Write what stands before a row: gaps, and objects that are gone."""
         stream, recv_ns = seen.stream, seen.recv_ns
         watchdog = self._watchdog
@@ -212,7 +214,7 @@ class WatchImporter:
         if reason is not None:
             self._gap(stream, reason, next_rv=seen.rv, until_ns=recv_ns)
         if watchdog.relisted is not None:
-            self._objects.begin_list(stream, self._out())
+            self._objects.begin_list(stream, self._out(), scope)
         if seen.type is RowType.LIST_END:
             writer = self._out()
             for raw in self._objects.end_list(stream, writer):

@@ -185,5 +185,5 @@ class TestOtherRecorders:
 def test_nothing_that_is_known(tmp_path):
     path = tmp_path / "x.txt"
     path.write_text("hello\nworld\n")
-    with pytest.raises(TraceFormatError, match="not of a kind that can be imported"):
+    with pytest.raises(TraceFormatError, match="holds nothing that can be imported"):
         imported(tmp_path, path)

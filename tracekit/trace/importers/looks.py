@@ -1,0 +1,117 @@
+"""Lists of one kind that add up to one look: bundles and people ask namespace by namespace.
+
+A list is part of the look that is open unless it looks again where that has looked already: then
+the open one ends, and another begins. What a list looked at is its scope: some namespaces, all, or
+nobody knows; where nobody knows, nothing is concluded from what is not in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from msgspec import Struct
+
+from tracekit.trace.importers.frames import listed
+
+Raw = dict[str, Any]
+
+#: Where bundles keep the lists of one namespace: must-gather and `oc adm inspect`,
+#: support-bundle-kit, troubleshoot.
+_LAYOUTS = (
+    re.compile(r"(?:^|/)namespaces/([a-z0-9-]+)/"),
+    re.compile(r"(?:^|/)yamls/namespaced/([a-z0-9-]+)/"),
+    re.compile(r"(?:^|/)cluster-resources/[a-z-]+/([a-z0-9-]+)\.(?:json|ya?ml)$"),
+)
+_SELF_LINK = re.compile(r"/namespaces/([a-z0-9-]+)/[a-z]+$")
+#: Streams of which no object has a namespace: any list of them is of all.
+_CLUSTER_WIDE = frozenset({"namespaces"})
+
+
+class Look(Struct):
+    """A list as it came."""
+
+    items: list[Raw]
+    #: Namespaces; None for all of them, or for whatever was asked for.
+    scope: frozenset[str] | None
+    revision: str | None
+    at_ns: int | None
+    #: The folder that it lay in, which may name a namespace.
+    folder: str
+
+
+def look_of(stream: str, items: list[Raw], document: Raw, name: str, at_ns: int | None) -> Look:
+    """A list that was in a file of that name."""
+    meta = document.get("metadata")
+    meta = meta if isinstance(meta, dict) else {}
+    revision = meta.get("resourceVersion")
+    folder = name.rpartition("/")[0].rpartition("/")[2]
+    scope = _scope(stream, items, str(meta.get("selfLink") or ""), name)
+    known = revision if isinstance(revision, str) and revision else None
+    return Look(items, scope, known, at_ns, folder)
+
+
+def _scope(stream: str, items: list[Raw], link: str, name: str) -> frozenset[str] | None:
+    """What a list looked at, as it, its items or its place tell; nowhere if nothing does."""
+    if stream in _CLUSTER_WIDE:
+        return None
+    for pattern, text in ((_SELF_LINK, link), *((layout, name) for layout in _LAYOUTS)):
+        found = pattern.search(text)
+        if found is not None:
+            return frozenset({found.group(1)})
+    spaces = {
+        str(i["metadata"].get("namespace")) for i in items if isinstance(i.get("metadata"), dict)
+    }
+    return None if len(spaces) > 1 else frozenset(spaces)
+
+
+class Looks:
+    """The looks that are open, by stream."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, list[Look]] = {}
+        self._spaces: set[str] = set()
+
+    def add(self, stream: str, look: Look) -> Iterator[bytes]:
+        """Take a list; the lines of the look before it, if that has looked there already."""
+        if any(_overlap(look, other) for other in self._open.get(stream, ())):
+            yield from self.end(stream)
+        self._spaces.update(look.scope or ())
+        self._open.setdefault(stream, []).append(look)
+
+    def end(self, stream: str) -> Iterator[bytes]:
+        """The lines of the look that is open."""
+        looks = self._open.pop(stream, None)
+        if not looks:
+            return
+        revisions = [int(k.revision) for k in looks if k.revision and k.revision.isdigit()]
+        times = [k.at_ns for k in looks if k.at_ns is not None]
+        yield from listed(
+            stream,
+            (item for look in looks for item in look.items),
+            str(min(revisions)) if revisions else None,
+            max(times, default=None),
+            self._scope_of(looks),
+        )
+
+    def end_all(self) -> Iterator[bytes]:
+        """The lines of all looks that are open."""
+        for stream in list(self._open):
+            yield from self.end(stream)
+
+    def _scope_of(self, looks: Iterable[Look]) -> list[str] | None:
+        spaces: set[str] = set()
+        for look in looks:
+            if look.scope is None:
+                return None
+            spaces |= look.scope
+            if not look.scope and look.folder in self._spaces:
+                spaces.add(look.folder)  # the other lists in it are of the namespace of its name
+        return sorted(spaces)
+
+
+def _overlap(one: Look, other: Look) -> bool:
+    if one.scope is None or other.scope is None:
+        return True
+    return not one.scope.isdisjoint(other.scope)
