@@ -12,8 +12,9 @@ The view `cron_ticks`, `explain`, the findings and `whatif` all count by this.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Final, NamedTuple
 
 from msgspec import Struct, field
@@ -27,8 +28,12 @@ SCHEDULED_AT: Final = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 #: A tick so close to the end may still have been started afterwards (the polling controller looks
 #: every 10 s, the queued one starts at once).
 END_SLACK_NS: Final = 15 * NS_PER_S
-#: Nobody reads more ticks of one CronJob; a schedule of `@every 1s` over months would not end.
-MAX_TICKS: Final = 200_000
+#: So many ticks of a CronJob are listed, and so many more for each row about it or its Jobs: a
+#: schedule goes on for as long as somebody says that a record does, and costs nothing to write.
+TICKS_AT_LEAST: Final = 5_000
+TICKS_A_ROW: Final = 100
+#: What became of the rest.
+UNLISTED: Final = "unlisted"
 _MINUTE_NS: Final = 60 * NS_PER_S
 #: Numbers at the end of a Job's name above this are seconds, below it minutes.
 _SECONDS_FROM: Final = 1_000_000_000
@@ -106,8 +111,13 @@ class StartedJob(Struct, frozen=True):
 
     def running_at(self, at_ns: int) -> bool:
         """Whether the Job was unfinished then, as far as the record tells."""
+        return self.created_ns <= at_ns < self.ends_ns
+
+    @property
+    def ends_ns(self) -> int:
+        """When it finished or went, as far as the record tells."""
         ends = [ns for ns in (self.finished_ns, self.gone_ns) if ns is not None]
-        return self.created_ns <= at_ns < min(ends, default=1 << 62)
+        return min(ends, default=1 << 62)
 
 
 class Surroundings(Struct, frozen=True):
@@ -147,6 +157,11 @@ class _CronJob:
         #: Somebody else's Job that stood under a wanted name, since when no timer is armed.
         self.stopped_by: str | None = None
         self.jobs = sorted(jobs, key=lambda job: job.created_ns)
+        self.by_name = {job.name: job for job in reversed(self.jobs)}
+        self.gone_ns = [seen.recv_ns for seen in revisions if seen.type == "DELETED"]
+        #: Jobs that a tick to come may find unfinished, and how many have been looked at.
+        self.unfinished: list[StartedJob] = []
+        self.taken_in = 0
         self.around = around
         self.gave_up = around.gave_up.get(self.key, ())
         self.rules = [_rule(seen) for seen in revisions if seen.type != "DELETED"]
@@ -154,8 +169,13 @@ class _CronJob:
         self.by_minute = {job.due_minute: job for job in self.jobs if job.due_minute is not None}
 
     def ticks(self) -> Iterator[Tick]:
-        """Every due time while the CronJob was seen, with what became of it."""
-        due = [(at_ns, rule) for at_ns, rule in self._due()]
+        """Every due time while the CronJob was seen, with what became of it.
+
+        Where there are more than its rows can be about, the last one stands for the rest.
+        """
+        most = TICKS_AT_LEAST + TICKS_A_ROW * (len(self.revisions) + len(self.jobs))
+        due = list(islice(self._due(), most + 1))
+        rest = due.pop() if len(due) > most else None
         matched = [self._job_for(at_ns, due, place) for place, (at_ns, _) in enumerate(due)]
         # For each tick the next Job that was started for a later one.
         laters: list[StartedJob | None] = [None] * len(due)
@@ -164,6 +184,7 @@ class _CronJob:
             laters[place] = later
             later = matched[place] or later
         for (at_ns, rule), job, next_job in zip(due, matched, laters, strict=True):
+            self._take_in(at_ns)
             if job is not None and job.created_ns >= at_ns:
                 fate = self._started(at_ns, rule, job)
                 self.stopped_by = None
@@ -179,6 +200,21 @@ class _CronJob:
                 rule.text,
                 fate.why,
             )
+        if rest is not None:
+            at_ns, rule = rest
+            why = (
+                f"it was due more than {most:,} times, far more than there are rows about it: from "
+                "here on its times are not listed"
+            )
+            yield Tick(at_ns, "unknown", UNLISTED, None, None, rule.text, why)
+
+    def _take_in(self, at_ns: int) -> None:
+        """Know the Jobs that are unfinished at a time just before, times coming in their order."""
+        before_ns = at_ns - 1
+        self.unfinished = [job for job in self.unfinished if job.ends_ns > before_ns]
+        while self.taken_in < len(self.jobs) and self.jobs[self.taken_in].created_ns <= at_ns:
+            self.unfinished.append(self.jobs[self.taken_in])
+            self.taken_in += 1
 
     def _due(self) -> Iterator[tuple[int, _Rule]]:
         if not self.rules:
@@ -188,11 +224,16 @@ class _CronJob:
         seen_ns = first.recv_ns if first.type == "LIST" else 0
         at_ns = first.view.base_ns or first.recv_ns
         starts = [rule.from_ns for rule in self.rules]
-        for _ in range(MAX_TICKS):
+        changes_ns: list[int | None] = [None] * len(self.rules)
+        for place in range(len(self.rules) - 2, -1, -1):
+            after = self.rules[place + 1]
+            differs = after.text != self.rules[place].text
+            changes_ns[place] = after.from_ns if differs else changes_ns[place + 1]
+        while True:
             place = max(0, bisect_right(starts, at_ns) - 1)
             rule = self.rules[place]
             upcoming = self.runner.next_slot_ns(rule.cron_job, at_ns)
-            changed_ns = next((r.from_ns for r in self.rules[place:] if r.text != rule.text), None)
+            changed_ns = changes_ns[place]
             if changed_ns is not None and (upcoming is None or upcoming >= changed_ns):
                 at_ns = max(changed_ns, at_ns + 1)
                 continue
@@ -226,7 +267,7 @@ class _CronJob:
         delay_s = (job.created_ns - at_ns) / NS_PER_S
         replaced = [
             other.name
-            for other in self.jobs
+            for other in self.unfinished
             if other is not job and other.running_at(at_ns - 1) and other.gone_ns is not None
             and abs(other.gone_ns - job.created_ns) < END_SLACK_NS
         ]  # fmt: skip
@@ -243,7 +284,7 @@ class _CronJob:
         taken = self._name_taken(at_ns)
         if taken is not None:
             return taken
-        running = [job.name for job in self.jobs if job.running_at(at_ns)]
+        running = [job.name for job in self.unfinished if job.running_at(at_ns)]
         if rule.policy == "Forbid" and running:
             why = f"{', '.join(running)} still ran, and concurrencyPolicy is Forbid"
             return _Fate("skipped", "Forbid", why)
@@ -289,9 +330,9 @@ class _CronJob:
     def _deleted_before_it_came(self, at_ns: int) -> _Fate | None:
         """The CronJob went so soon after the time that the controller need not have seen it due."""
         slack_ns = END_SLACK_NS if self.era.controller is Controller.POLLING else NS_PER_S
-        gone = (seen.recv_ns for seen in self.revisions if seen.type == "DELETED")
-        gone_ns = next((ns for ns in gone if at_ns <= ns < at_ns + slack_ns), None)
-        if gone_ns is None:
+        place = bisect_left(self.gone_ns, at_ns)
+        gone_ns = self.gone_ns[place] if place < len(self.gone_ns) else None
+        if gone_ns is None or gone_ns >= at_ns + slack_ns:
             return None
         after_s = (gone_ns - at_ns) / NS_PER_S
         why = f"the CronJob was deleted {after_s:.1f} s after it was due, before it was looked at"
@@ -302,7 +343,7 @@ class _CronJob:
         namespace, cron_job = self.key
         number = at_ns // (NS_PER_S if self.era.controller is Controller.POLLING else _MINUTE_NS)
         name = f"{cron_job}-{number}"
-        own = next((job for job in self.jobs if job.name == name), None)
+        own = self.by_name.get(name)
         if own is not None and own.created_ns < at_ns < (own.gone_ns or 1 << 62):
             why = f"{name}, which names the CronJob as its owner, was there already"
             return _Fate("missed", "name-taken", why)

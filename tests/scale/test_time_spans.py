@@ -1,0 +1,55 @@
+"""A record may say that it ends in the year 2262: what that costs goes by its rows, not by its years."""
+
+from __future__ import annotations
+
+import orjson
+import pytest
+
+from tests.attack.answers import run
+from tracekit.diff.cron_ticks import TICKS_A_ROW, TICKS_AT_LEAST
+
+START_S = 1_767_225_600
+END_S = 9_223_372_036
+SPEC = {
+    "template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "x"}]}}
+}
+
+
+def lines(cron_jobs: int, schedule: str) -> bytes:
+    rows = []
+    for stream in ("jobs", "pods", "cronjobs"):
+        for kind in ("LIST_BEGIN", "LIST_END"):
+            rows.append((START_S, stream, kind, {"resourceVersion": "10"}))
+    for number in range(cron_jobs):
+        name = f"c{number}"
+        meta = {"name": name, "namespace": "s", "uid": name, "resourceVersion": str(11 + number)}
+        meta["creationTimestamp"] = "2026-01-01T00:00:00Z"
+        spec = {"schedule": schedule, "jobTemplate": {"spec": SPEC}}
+        rows.append((START_S + 1, "cronjobs", "ADDED", {"metadata": meta, "spec": spec}))
+    meta = {"name": "j", "namespace": "s", "uid": "j", "resourceVersion": "9999"}
+    meta["creationTimestamp"] = "2262-04-11T23:47:16Z"
+    spec = {"parallelism": 1, "completions": 1, **SPEC}
+    rows.append((END_S, "jobs", "ADDED", {"metadata": meta, "spec": spec, "status": {}}))
+    return b"".join(
+        orjson.dumps({"recv": at_s * 10**9, "resource": stream, "type": kind, "object": body})
+        + b"\n"
+        for at_s, stream, kind, body in rows
+    )
+
+
+@pytest.mark.parametrize("schedule", ["* * * * *", "@every 1s", "0 0 29 2 *"])
+def test_years_of_nothing_are_not_counted_out(tmp_path, schedule: str) -> None:
+    log, trace = tmp_path / "watch.jsonl", tmp_path / "trace"
+    log.write_bytes(lines(2, schedule))
+    assert run("import", "watch", str(log), "-o", str(trace))[0] == 0
+    query = "SELECT cronjob, count(*) FROM cron_ticks GROUP BY ALL ORDER BY ALL"
+    code, out, said = run("sql", str(trace), "-o", "csv", query)
+    assert code == 0, said
+    counts = [int(line.split(",")[1]) for line in out.splitlines()[1:]]
+    assert len(counts) == 2
+    assert max(counts) <= TICKS_AT_LEAST + TICKS_A_ROW + 1
+    code, out, said = run("explain", str(trace), "s/c0")
+    assert (code, len(out) < 1 << 20) == (0, True), said
+    if schedule != "0 0 29 2 *":
+        assert "are not listed" in out
+    assert run("diagnose", str(trace))[0] == 0
