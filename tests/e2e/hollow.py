@@ -27,6 +27,7 @@ MAX_PODS = 40  # of a node; what a Job of high priority wants beyond that pushes
 SCHEDULER_USER = "system:kube-scheduler"
 MORE_CONTROLLERS = ("nodelifecycle", "taint-eviction-controller", "disruption")
 LOST_SECONDS = 8  # from the last heartbeat to a node that is not ready
+DRAIN_WAITS_SECONDS = 20  # for a pod that runs: one that is pending is deleted without a condition
 PUSHED_OUT = 6  # pods of low priority that must go for those of high priority
 _OUT_OF_SERVICE = {"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}
 
@@ -116,7 +117,11 @@ class HollowNodes:
                 self.errors[f"{type(error).__name__}: {error}"] += 1
 
     def _drain(self, name: str) -> None:
-        """What kubectl drain does, and uncordon after a while."""
+        """What kubectl drain does, once something runs there, and uncordon after a while."""
+        waits_until = time.monotonic() + DRAIN_WAITS_SECONDS
+        while time.monotonic() < waits_until and not self._stopped.wait(0.2):
+            if any(pod["status"]["phase"] == "Running" for pod in self._pods_on(name)):
+                break
         self._admin.patch(_node(name), {"spec": {"unschedulable": True}})
         for pod in self._pods_on(name):
             meta = pod["metadata"]
