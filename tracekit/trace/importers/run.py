@@ -20,7 +20,7 @@ from tracekit.trace.importers.assemble import write_rows
 from tracekit.trace.importers.combine import combine, joined_header
 from tracekit.trace.importers.facts import Version
 from tracekit.trace.importers.gather import Gathering
-from tracekit.trace.importers.kinds import BY_NAME, Kind, LineMaker, wrong_kind
+from tracekit.trace.importers.kinds import BY_NAME, Kind, LineMaker, recognise, wrong_kind
 from tracekit.trace.importers.remote import is_remote_trace
 from tracekit.trace.importers.report import ImportResult
 from tracekit.trace.importers.source import LineSource
@@ -237,7 +237,7 @@ def _nothing_kept(part: _Part, result: ImportResult) -> TraceFormatError:
     """What is said of files of a kind that hold nothing that a trace keeps."""
     assert part.kind is not None  # noqa: S101 - the caller looked
     first = part.sources[0]
-    if not result.shapes:
+    if not result.shapes or recognise(first.again()) is not part.kind:
         return wrong_kind(first.again(), part.kind)
     rest = f" and {len(part.sources) - 1:,} more" if len(part.sources) > 1 else ""
     kinds = ", ".join(STREAM_KINDS.values())
