@@ -12,11 +12,8 @@ next slot (upstream only arms a timer then).
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from math import inf
 
 from msgspec import Struct
 
@@ -34,7 +31,7 @@ from tracekit.replay.cron_api import DryCronApi
 from tracekit.replay.cron_history import CronHistory
 from tracekit.replay.cron_runner import CronRunner
 from tracekit.replay.cron_search import RETRY_NS_MAX, job_signature
-from tracekit.replay.history import Write, WriteKind
+from tracekit.replay.history import WriteKind
 from tracekit.replay.key_facts import INFORMER_LAG_NS
 
 #: So many slots are looked at while nothing changes: what was missed first is told by then.
@@ -245,63 +242,6 @@ _KINDS = {
     DeleteJob: WriteKind.JOB_DELETE,
     UpdateCronJobStatus: WriteKind.STATUS_UPDATE,
 }
-
-
-class Wishes:
-    """All that was wanted, found by the writes that it was for.
-
-    A CronJob of every minute has thousands of both in a day, so no wish is held against each write.
-    """
-
-    def __init__(self, wanted: Sequence[Wanted]) -> None:
-        self._wanted = wanted
-        self._of: defaultdict[tuple[WriteKind, str], _Alike] = defaultdict(_Alike)
-        for place, wish in enumerate(wanted):
-            self._of[wish.kind, wish.subject].add(place, wish)
-
-    def met_by(self, writes: Iterable[Write]) -> list[Wanted]:
-        """The wishes that one of the writes is for, in time or not; in order of time."""
-        return [self._wanted[place] for place in sorted(self._places(writes))]
-
-    def unmet(self, writes: Iterable[Write]) -> list[Wanted]:
-        """The wishes that none of the writes is for, in order of time."""
-        met = self._places(writes)
-        return [wish for place, wish in enumerate(self._wanted) if place not in met]
-
-    def _places(self, writes: Iterable[Write]) -> set[int]:
-        found: set[int] = set()
-        for write in writes:
-            target = (write.kind, write.subject)
-            if target in self._of:
-                found.update(self._of[target].met_by(write))
-        return found
-
-
-@dataclass(slots=True)
-class _Alike:
-    """The wishes for one write of one object, in order of time."""
-
-    places: list[int] = field(default_factory=list)
-    wishes: list[Wanted] = field(default_factory=list)
-    since_ns: list[int] = field(default_factory=list)
-    #: When all up to each of them were over.
-    ends_ns: list[float] = field(default_factory=list)
-
-    def add(self, place: int, wish: Wanted) -> None:
-        end_ns = inf if wish.until_ns is None else wish.until_ns
-        self.places.append(place)
-        self.wishes.append(wish)
-        self.since_ns.append(wish.since_ns)
-        self.ends_ns.append(max(end_ns, self.ends_ns[-1]) if self.ends_ns else end_ns)
-
-    def met_by(self, write: Write) -> Iterator[int]:
-        """Those that began before the write, the latest first, until all before had ended."""
-        at = bisect_right(self.since_ns, write.recv_ns + INFORMER_LAG_NS) - 1
-        while at >= 0 and self.ends_ns[at] >= write.recv_ns - INFORMER_LAG_NS:
-            until_ns = self.wishes[at].until_ns
-            if until_ns is None or write.recv_ns <= until_ns + INFORMER_LAG_NS:
-                yield self.places[at]
-            at -= 1
 
 
 def _target(intent: Intent) -> object:

@@ -18,9 +18,10 @@ from tracekit.compare.fields import FieldDifference
 from tracekit.compare.job_body import job_body_differences
 from tracekit.controllers.cronjob.actions import CreateJob, DeleteJob, UpdateCronJobStatus
 from tracekit.controllers.cronjob.body import scheduled_ns_of_name
+from tracekit.diff.cron_answers import Answers
 from tracekit.diff.cron_events import told_events
 from tracekit.diff.cron_keys import CronJobKeys, CronReplay
-from tracekit.diff.cron_owed import Wanted, WantedCheck, Wishes, subject_of
+from tracekit.diff.cron_owed import Wanted, WantedCheck, subject_of
 from tracekit.diff.cron_why import (
     due_text,
     nothing_due,
@@ -132,6 +133,7 @@ class CronKeyJudge:
         self.runner = runner
         self.context = context
         self.found: list[Judgement] = []
+        self._lacked: set[tuple[str, str]] = set()  # (action, subject) of those found missing
         self.timing = KeyTiming((), (), (), (), (), ())
         named = {**_in_the_foreground(history), **named_writes(history.writes, COMPONENT)}
         others = Others(named, self._managed_by_others, self._deletion_evidence)
@@ -330,13 +332,11 @@ class CronKeyJudge:
         if not self._told(problem.kind, subject):
             judged = self._judgement(problem.kind, Verdict.MISSING, write, subject, why)
             self.found.append(judged)
+            self._lacked.add((problem.kind.value, subject))
 
     def _told(self, kind: WriteKind, subject: str) -> bool:
         """Whether that action was reported as missing before."""
-        return any(
-            j.verdict is Verdict.MISSING and (j.action, j.subject) == (kind.value, subject)
-            for j in self.found
-        )
+        return (kind.value, subject) in self._lacked
 
     def _event(self, event: EventRow, *, is_explained: bool) -> None:
         outage = None
@@ -378,11 +378,11 @@ class CronKeyJudge:
         """What only the process as a whole can tell: late, missing, of stale caches."""
         started_ns = [restart.until_ns for restart in self.context.restarts]
         wanted = WantedCheck(self.history, self.runner, self.context.end_ns, started_ns).run()
-        wishes = Wishes(wanted)
+        answers = Answers(wanted, self.history.writes)
         services = []
         before: CronExplanation | None = None
         for sync in syncs:
-            services.append(self._service(sync, before, wishes))
+            services.append(self._service(sync, before, answers))
             before = sync
         calls_ns = [write.called_ns for sync in syncs for write in sync.writes]
         calls_ns += [e.recv_ns for e in self.history.events if e.component == COMPONENT]
@@ -392,16 +392,16 @@ class CronKeyJudge:
             tuple(services),
             tuple(calls_ns),
             (),
-            tuple(self._owed(syncs, wishes)),
+            tuple(self._owed(syncs, answers)),
             () if self.runner.polls else tuple(_seen(syncs)),
             () if self.runner.polls else tuple(self._behind(syncs)),
         )
 
     def _service(
-        self, sync: CronExplanation, before: CronExplanation | None, wishes: Wishes
+        self, sync: CronExplanation, before: CronExplanation | None, answers: Answers
     ) -> Service:
         first = sync.writes[0]
-        wish = min(wishes.met_by(sync.writes), key=lambda w: w.certain_ns, default=None)
+        wish = answers.met_by(sync.writes)
         certain_ns = first.recv_ns if wish is None else wish.certain_ns
         earliest_ns = 0
         if before is not None:
@@ -426,8 +426,8 @@ class CronKeyJudge:
             return False
         return not self.context.interrupted(wish.since_ns, until_ns)
 
-    def _owed(self, syncs: list[CronExplanation], wishes: Wishes) -> Iterator[Owed]:
-        for wish in wishes.unmet(self.history.writes):
+    def _owed(self, syncs: list[CronExplanation], answers: Answers) -> Iterator[Owed]:
+        for wish in answers.unmet():
             until_ns = self.context.end_ns if wish.until_ns is None else wish.until_ns
             if self._told(wish.kind, wish.subject) or not self._is_judged(wish, until_ns):
                 continue

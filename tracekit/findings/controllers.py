@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
 from itertools import pairwise, zip_longest
@@ -298,8 +298,9 @@ def _counted_twice(facts: Facts, job: Job) -> Iterator[Case]:
     if facts.blind(job.first.at_ns, job.last.at_ns):
         return
     ends = [s.rv for p in job.pods if (s := p.first_at(_succeeded)) is not None]
+    ends.sort()
     for state in job.states:
-        ended = sum(rv < state.rv for rv in ends)
+        ended = bisect_left(ends, state.rv)
         if state.gone or state.number("succeeded") <= ended:
             continue
         verdict = facts.verdict(job, "status-update", "status", state.rv)
@@ -398,7 +399,10 @@ def _repeated(life: Job | CronJob) -> Iterator[Case]:
         same = not now.gone and now.rv != before.rv and all(
             before.row[name] == now.row[name] for name in _FINGERPRINT
         )  # fmt: skip
-        run = [*run, now] if same else []
+        if not same:
+            run = []
+            continue
+        run.append(now)
         if len(run) >= LOOPS and now.at_ns - run[-LOOPS].at_ns <= LOOP_NS:
             yield Case(
                 HOT_LOOP,
@@ -515,12 +519,12 @@ def _backlogs(facts: Facts) -> Iterator[Case]:
         return
     from_ns, until_ns = spells[0][0], spells[-1][1]
     took_ns = sum(until - since for since, until, _ in spells)
-    ours = [
+    ours = sorted(
         j.time_ns
         for j in facts.judgements
         if j.controller == "job" and not j.divergent and j.verdict is not Verdict.FOREIGN
-    ]
-    writes = sum(since <= at_ns <= until for since, until, _ in spells for at_ns in ours)
+    )
+    writes = sum(bisect_right(ours, u) - bisect_left(ours, s) for s, u, _ in spells)
     rate = writes / (took_ns / NS_PER_S)
     worst = max(most for _, _, most in spells)
     told = f"{clock(from_ns)} to {clock(until_ns)}, {rate:.0f} writes a second meanwhile"

@@ -16,7 +16,8 @@ AndFinalizers, deleteWithoutFinalizers), pkg/registry/core/pod/storage (BindingR
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -93,8 +94,10 @@ def steps_of(stream: str, entries: Sequence[Entry], *, tells_deletion: bool) -> 
     """
     state = _State()
     bodies = [_Parsed.of(stream, entry) for entry in entries]
+    later = _Later(bodies)
     for index, body in enumerate(bodies):
-        _take(stream, state, body, _Later(bodies, index + 1), tells_deletion=tells_deletion)
+        later.begin = index + 1
+        _take(stream, state, body, later, tells_deletion=tells_deletion)
     if state.created is not None:
         _call(state, state.created, "logged without its answer: nothing later tells its uid")
     return state.steps
@@ -102,13 +105,22 @@ def steps_of(stream: str, entries: Sequence[Entry], *, tells_deletion: bool) -> 
 
 @dataclass(slots=True)
 class _Later:
-    """The entries from some place on, looked at only by who needs them: no copy for each entry."""
+    """The entries behind the one that is looked at; only a few kinds of request ask for them."""
 
     entries: Sequence[_Parsed]
-    begin: int
+    begin: int = 0
+    _whole: dict[str | None, list[int]] | None = None
 
-    def __iter__(self) -> Iterator[_Parsed]:
-        return (self.entries[at] for at in range(self.begin, len(self.entries)))
+    def whole_of(self, uid: str | None) -> _Parsed | None:
+        """The next answer that is the object of that uid."""
+        if self._whole is None:
+            self._whole = {}
+            for place, body in enumerate(self.entries):
+                if body.whole:
+                    self._whole.setdefault(body.uid, []).append(place)
+        places = self._whole.get(uid, [])
+        at = bisect_left(places, self.begin)
+        return self.entries[places[at]] if at < len(places) else None
 
 
 @dataclass(slots=True)
@@ -147,7 +159,7 @@ def _take(
     stream: str,
     state: _State,
     body: _Parsed,
-    later: Iterable[_Parsed],
+    later: _Later,
     *,
     tells_deletion: bool,
 ) -> None:
@@ -363,7 +375,7 @@ def _delete(
     stream: str,
     state: _State,
     body: _Parsed,
-    later: Iterable[_Parsed],
+    later: _Later,
     *,
     tells_deletion: bool,
 ) -> None:
@@ -419,7 +431,7 @@ def _without_rv(obj: Raw) -> Raw:
     return {**obj, "metadata": {**metadata_of(obj), "resourceVersion": ""}}
 
 
-def _marked(state: _State, entry: Entry, later: Iterable[_Parsed]) -> None:
+def _marked(state: _State, entry: Entry, later: _Later) -> None:
     """A deletion whose outcome the answer does not tell: what came later does, else the rules."""
     obj = state.obj
     if obj is None:
@@ -429,7 +441,7 @@ def _marked(state: _State, entry: Entry, later: Iterable[_Parsed]) -> None:
     if "deletionTimestamp" in meta:
         _call(state, entry, "it was being deleted already")
         return
-    following = next((b for b in later if b.whole and b.uid == state.uid), None)
+    following = later.whole_of(state.uid)
     spec, status = obj.get("spec"), obj.get("status")
     spec = spec if isinstance(spec, dict) else {}
     status = status if isinstance(status, dict) else {}
@@ -476,6 +488,7 @@ def placed(
 ) -> Iterator[Observation | Step]:
     """The rows with a revision each; requests without a state pass as they are."""
     last_rv = known_rv = 0
+    next_rvs = _next_rvs(steps)
     for index, step in enumerate(steps):
         if step.type is RowType.CALL or step.obj is None:
             yield step
@@ -489,7 +502,7 @@ def placed(
         if rv is not None and step.derived_from is not None:
             obj = {**obj, "metadata": {**metadata_of(obj), "resourceVersion": str(rv)}}
         if rv is None:
-            following = next((s.rv for s in steps[index + 1 :] if s.rv is not None), None)
+            following = next_rvs[index]
             low, high = clock.bounds(received_ns, at_ns)
             low = max(low, known_rv)
             high = min(h for h in (high, following) if h is not None) if high or following else None
@@ -513,6 +526,16 @@ def placed(
             verb=verb_of(entry),
         )
         yield Observation(stream, step.type, at_ns, obj, step.raw, rv, origin)
+
+
+def _next_rvs(steps: Sequence[Step]) -> list[int | None]:
+    """For each step the revision of the next one behind it that has one."""
+    found: list[int | None] = []
+    following = None
+    for step in reversed(steps):
+        found.append(following)
+        following = step.rv if step.rv is not None else following
+    return found[::-1]
 
 
 def verb_of(entry: Entry) -> str:
