@@ -12,6 +12,8 @@ from msgspec.structs import replace
 from tracekit.cron import CronSpecError, Generation, Schedule, parse
 from tracekit.cron.schedule import EverySchedule, SpecSchedule
 from tracekit.cron.zones import UTC, UnknownZoneError, Zone, load_zone
+from tracekit.findings import cron_runs, waiting
+from tracekit.findings.cron_runs import STALE_ACTIVE, stale_active, starved, twice
 from tracekit.findings.facts import CronJob, Facts, Job, Row, State
 from tracekit.findings.model import Case, Rule, Severity
 from tracekit.findings.words import clock, counted, named, span
@@ -26,6 +28,8 @@ LATE_NS = 15 * NS_PER_S
 EVIDENCE_NS = 300 * NS_PER_S
 _COMPARED = 40  # activations by which two readings of a schedule are compared
 _MINUTE_NS = 60 * NS_PER_S
+#: A Job comes within so long after the timer that woke its controller.
+_TIMER_NS = 5 * NS_PER_S
 _SECONDS_FROM = 1_000_000_000
 
 NO_LEADER = Rule(
@@ -123,7 +127,7 @@ EVIDENCE_GONE = Rule(
 )  # fmt: skip
 RULES = (
     NO_LEADER, TOO_MANY_MISSED, DEADLINE, FORBID, SUSPENDED, NOT_STARTED, LATE, NEVER_DUE,
-    READ_DIFFERENTLY, RETROACTIVE, EVIDENCE_GONE,
+    READ_DIFFERENTLY, RETROACTIVE, EVIDENCE_GONE, *cron_runs.RULES,
 )  # fmt: skip
 
 
@@ -144,7 +148,19 @@ def find(facts: Facts) -> Iterator[Case]:
         reading = reading_of(cron.last, facts.generation)
         # `@every` counts from the last start: its later times are not those that the view dates.
         dated = reading is not None and not isinstance(reading[0], EverySchedule)
-        yield from _ticks(cron, ticks[cron.uid], dated=dated and not never)
+        held = stale_active(facts, cron, mine)
+        if held is not None:
+            yield held
+        blocked = held is not None
+        for case in _ticks(cron, ticks[cron.uid], dated=dated and not never):
+            if blocked and case.rule in (DEADLINE, NOT_STARTED, FORBID):
+                yield replace(case, cause=STALE_ACTIVE, severity=Severity.WARNING)
+            elif case.rule is FORBID and any(waiting.waits(facts, job) for job in mine):
+                yield replace(case, cause=waiting.TERMINATING)
+            else:
+                yield case
+        yield from starved(cron, mine)
+        yield from twice(cron, ticks[cron.uid], reading)
         yield from _jumps(facts, cron, mine)
         yield from _starts(facts, cron, mine)
         yield from _differently(facts, cron)
@@ -295,11 +311,26 @@ def _starts(facts: Facts, cron: CronJob, jobs: Sequence[Job]) -> Iterator[Case]:
             "was started for a time before the edit that allowed it",
             edit.at_ns,
             early[-1][0].first.at_ns,
-            f"{job.name} for {clock(slot_ns)}, edited at {clock(edit.at_ns)}",
+            f"{job.name} for {clock(slot_ns)}, edited at {clock(edit.at_ns)}"
+            + _woken_by(facts, cron, edit, job),
             evidence={"jobs": [j.name for j, _, _ in early]},
         )
     if late:
         yield _late(facts, cron, late, jobs)
+
+
+def _woken_by(facts: Facts, cron: CronJob, edit: State, job: Job) -> str:
+    """What woke the controller when it started that Job: the timer of the schedule before."""
+    before = cron.before(edit.rv)
+    reading = None if before is None else reading_of(before, facts.generation)
+    if reading is None or isinstance(reading[0], EverySchedule):
+        return ""
+    schedule, zone = reading
+    at_ns = job.first.at_ns
+    old_ns = schedule.next_ns(at_ns - _TIMER_NS, zone=zone)
+    if old_ns is None or old_ns > at_ns:
+        return ""
+    return f"; the old schedule's timer woke the controller at {clock(old_ns)}"
 
 
 def _late(facts: Facts, cron: CronJob, late: list[tuple[Job, int]], jobs: Sequence[Job]) -> Case:

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from tracekit.errors import UsageError
-from tracekit.findings import controllers, cronjobs, divergences, jobs, record
+from tracekit.findings import controllers, cronjobs, divergences, jobs, record, waiting
 from tracekit.findings.baseline import Baseline
 from tracekit.findings.facts import Facts
 from tracekit.findings.model import Case, Finding, Rule, Severity
@@ -22,6 +22,7 @@ _FAMILIES: tuple[Callable[[Facts], Iterator[Case]], ...] = (
     controllers.find,
     cronjobs.find,
     jobs.find,
+    waiting.find,
     record.find,
 )
 RULES: tuple[Rule, ...] = tuple(
@@ -31,6 +32,7 @@ RULES: tuple[Rule, ...] = tuple(
             *controllers.RULES,
             *cronjobs.RULES,
             *jobs.RULES,
+            *waiting.RULES,
             *record.RULES,
         ),
         key=lambda rule: rule.id,

@@ -31,12 +31,14 @@ TRACKING = "batch.kubernetes.io/job-tracking"
 #: The columns of the trace that the facts are made of.
 COLUMNS = (
     "stream", "type", "recv_ns", "rv", "seq", "namespace", "name", "uid", "job", "cronjob",
-    "created_ns", "deleted_ns", "finalizers", "owner_kind", "owner_name", "owner_uid", "labels",
-    "annotations", "managers", "spec", "phase", "reason", "message", "start_ns", "conditions",
+    "created_ns", "deleted_ns", "deletion_grace_s", "finalizers", "owner_kind", "owner_name",
+    "owner_uid", "labels", "annotations", "managers", "spec", "phase", "reason", "message",
+    "start_ns", "conditions",
     "active", "ready", "succeeded", "failed", "terminating", "completion_ns", "completed_indexes",
     "failed_indexes", "node_name", "pod_ready", "containers", "restarts", "completion_index",
     "involved_kind", "involved_name", "involved_uid", "event_type", "count", "first_ns", "last_ns",
-    "last_schedule_ns", "holder", "renew_ns", "acquire_ns",
+    "last_schedule_ns", "cron_active", "uncounted_succeeded", "uncounted_failed", "holder",
+    "renew_ns", "acquire_ns",
 )  # fmt: skip
 STREAMS = ("jobs", "pods", "cronjobs", "events", "leases")
 
@@ -365,11 +367,19 @@ class Facts:
     namespaces: Sequence[str] = ()  # those that the record was limited to
     #: By namespace and pod: rows of the view logs, what containers that ended had said.
     last_words: Mapping[tuple[str, str], Sequence[Row]] = field(default_factory=dict)
+    #: By the uid of pods that had not ended: what only the raw object tells of their containers.
+    container_notes: Mapping[str, Sequence[Row]] = field(default_factory=dict)
+    #: Requests for Jobs and CronJobs that the API server refused, out of an audit log.
+    refused_calls: Sequence[Row] = ()
+    kubernetes_version: str | None = None
+    #: Whether a list (or watch) of Jobs is in the record: else none of them proves nothing.
+    lists_jobs: bool = False
     verdicts_of: Mapping[tuple[str, str, str, str], list[Judgement]] = field(default_factory=dict)
     #: By namespace and name: writes that only caches behind the record explain.
     lagged_of: Mapping[tuple[str, str], list[Judgement]] = field(default_factory=dict)
     #: By the uid of their Job: Events of creations that were refused.
     refusals_of: Mapping[str, list[State]] = field(default_factory=dict)
+    pod_events: Mapping[str, list[State]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Index the judgements by namespace, name, action and subject, and refusals by Job."""
@@ -383,10 +393,17 @@ class Facts:
                 lagged[key[:2]].append(judgement)
         self.verdicts_of, self.lagged_of = dict(index), dict(lagged)
         refusals: defaultdict[str, list[State]] = defaultdict(list)
+        of_pods: defaultdict[str, list[State]] = defaultdict(list)
         for event in self.events:
             if event.row["reason"] == "FailedCreate":
                 refusals[event.row["involved_uid"]].append(event)
-        self.refusals_of = dict(refusals)
+            if event.row["involved_kind"] == "Pod":
+                of_pods[event.row["involved_uid"] or ""].append(event)
+        self.refusals_of, self.pod_events = dict(refusals), dict(of_pods)
+
+    def events_of_pod(self, pod: Pod) -> Sequence[State]:
+        """The Events about a pod, oldest first."""
+        return self.pod_events.get(pod.uid, ())
 
     def verdict(self, life: Life, action: str, subject: str, rv: int = 0) -> Judgement | None:
         """What replay said of a write to an object, or of one of its revisions."""
@@ -434,6 +451,10 @@ def facts_of(
     generation: Generation,
     namespaces: Sequence[str] = (),
     logs: Sequence[Row] = (),
+    container_notes: Mapping[str, Sequence[Row]] | None = None,
+    refused_calls: Sequence[Row] = (),
+    kubernetes_version: str | None = None,
+    lists_jobs: bool = False,
 ) -> Facts:
     """Put the rows of a trace together; they come in any order."""
     lives: dict[str, defaultdict[tuple[str, str, str], list[State]]] = {
@@ -480,6 +501,10 @@ def facts_of(
         generation=generation,
         namespaces=namespaces,
         last_words=_by_pod(logs),
+        container_notes=container_notes or {},
+        refused_calls=refused_calls,
+        kubernetes_version=kubernetes_version,
+        lists_jobs=lists_jobs,
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
+from tracekit.answers.endings import Cause, Ending, ending_of
 from tracekit.findings.facts import Facts, Job, Pod, Row
 from tracekit.findings.model import Case, Rule, Severity
 from tracekit.findings.words import clock, counted, named
@@ -89,6 +90,7 @@ POLICY = Rule(
     "A Job whose policy does what it is for.",
     "The message names the pod or the indexes; " + _LOGS[0].lower() + _LOGS[1:], rank=20,
 )  # fmt: skip
+NO_ACCOUNT = "Create the ServiceAccount that the message names, or correct serviceAccountName."
 RULES = (
     EXITED, OOM, EVICTED, PULL, REFUSED, PENDING_DEADLINE, SAME_EXIT, TOO_LONG, OTHERWISE, POLICY,
 )  # fmt: skip
@@ -116,7 +118,50 @@ def _failed(facts: Facts, job: Job) -> Case:
     if not job.pods and _refusals(facts, job):
         return _refused_case(facts, job, end_ns)
     rule, claim, pods = _cause(job, reason, dead, ran=ran)
-    return _with_last_words(facts, job, _case(job, rule, claim, end_ns, pods, reason), pods)
+    case = _told_by_pod(job, _case(job, rule, claim, end_ns, pods, reason), pods)
+    return _with_last_words(facts, job, case, pods)
+
+
+#: Why no rule on exit codes can match, and what to do.
+_DEADLINE_NOTE = "the pods ended by the template's activeDeadlineSeconds"
+_EXIT_0_NOTE = (
+    "; a container with exit code 0 is left out of onExitCodes (and In [0] is invalid), so no rule "
+    "on exit codes matches"
+)
+_REFUSED_NOTE = (
+    "the kubelet refused the pod: no container ran and it has no DisruptionTarget, so a "
+    "podFailurePolicy cannot ignore it, and it counts toward backoffLimit"
+)
+
+
+def _told_by_pod(job: Job, case: Case, pods: list[Pod]) -> Case:
+    """The case with the reason and message of the pod that shows its cause, and fitting advice."""
+    ending = next((e for pod in pods if (e := ending_of(pod)) is not None), None)
+    if ending is None or ending.cause in (Cause.OWN_EXIT, Cause.UNKNOWN):
+        return case
+    said = f"; {ending.message}" if ending.message else ""
+    note = {Cause.POD_DEADLINE: _DEADLINE_NOTE, Cause.REFUSED_BY_KUBELET: _REFUSED_NOTE}
+    more = f"; {note[ending.cause]}" if ending.cause in note else ""
+    codes = {pod.exit["exit_code"] for pod in pods if pod.exit is not None}
+    if ending.cause is Cause.POD_DEADLINE and codes == {0}:
+        more += _EXIT_0_NOTE
+    policy = (job.spec.get("podFailurePolicy") or {}).get("rules") or ()
+    ignored = any(rule.get("action") == "Ignore" and rule.get("onPodConditions") for rule in policy)
+    todo = {
+        Cause.POD_DEADLINE: "Raise activeDeadlineSeconds of the pod template, or set it on the "
+        "Job (.spec.activeDeadlineSeconds), which fails the Job at once.",
+        Cause.REFUSED_BY_KUBELET: "Allow a retry (backoffLimit above 0); free the node, or keep "
+        "other pods off it.",
+    }.get(ending.cause)
+    if ignored and ending.cause in (Cause.NODE_SHUTDOWN, Cause.DISRUPTED):
+        todo = "Its podFailurePolicy ignores pod conditions already: see whether this one fits."
+    return replace(
+        case,
+        detail=f"{case.detail}{said}{more}",
+        evidence={**case.evidence, "cause": ending.cause.value, "pod_reason": ending.reason,
+                  "pod_message": ending.message, "from": ending.evidence.value},
+        todo=todo,
+    )  # fmt: skip
 
 
 def _with_last_words(facts: Facts, job: Job, case: Case, pods: list[Pod]) -> Case:
@@ -163,13 +208,15 @@ def _last_line(log: Row) -> str:
 def _cause(job: Job, reason: str, dead: list[Pod], *, ran: bool) -> tuple[Rule, str, list[Pod]]:
     """The first cause of a failure, with the pods that show it."""
     killed = [p for p in dead if any(_oom(p))]
-    evicted = [p for p in dead if p.disruption]
+    endings = {p.uid: e for p in dead if (e := ending_of(p)) is not None}
+    disrupted = (Cause.DISRUPTED, Cause.NODE_SHUTDOWN)
+    evicted = [p for p in dead if p.uid in endings and endings[p.uid].cause in disrupted]
     found: tuple[Rule, str, list[Pod]]
     if killed:
         claim = "failed: a container used more memory than it may (OOMKilled)"
         found = OOM, claim, killed
     elif evicted:
-        found = EVICTED, f"failed: its pods were evicted ({evicted[0].disruption})", evicted
+        found = EVICTED, _disruption(endings[evicted[0].uid]), evicted
     elif reason == "DeadlineExceeded" and not ran:
         found = PENDING_DEADLINE, "failed: its deadline passed before a pod ran", job.pods
     elif reason == "DeadlineExceeded":
@@ -177,8 +224,24 @@ def _cause(job: Job, reason: str, dead: list[Pod], *, ran: bool) -> tuple[Rule, 
     elif reason in ("PodFailurePolicy", "FailedIndexes", "MaxFailedIndexesExceeded"):
         found = POLICY, f"failed: a rule of its own ended it ({reason})", dead
     else:
-        found = (*_by_exit_codes(job, reason, dead), dead)
+        found = (*_by_pods(job, reason, dead, list(endings.values())), dead)
     return found
+
+
+def _disruption(ending: Ending) -> str:
+    if ending.cause is Cause.NODE_SHUTDOWN:
+        return f"failed: its node was shut down ({ending.reason})"
+    return f"failed: its pods were evicted ({ending.reason})"
+
+
+def _by_pods(job: Job, reason: str, dead: list[Pod], endings: list[Ending]) -> tuple[Rule, str]:
+    """What the pods' own statuses say, where all say the same; else their exit codes."""
+    causes = {ending.cause for ending in endings}
+    if causes == {Cause.REFUSED_BY_KUBELET}:
+        return OTHERWISE, f"failed: the kubelet refused its pods ({endings[0].reason})"
+    if causes == {Cause.POD_DEADLINE}:
+        return OTHERWISE, "failed: its pods ran longer than the pod template allows"
+    return _by_exit_codes(job, reason, dead)
 
 
 def _by_exit_codes(job: Job, reason: str, dead: list[Pod]) -> tuple[Rule, str]:
@@ -273,6 +336,7 @@ def _refusals(facts: Facts, job: Job) -> str | None:
 
 def _refused_case(facts: Facts, job: Job, until_ns: int) -> Case:
     message = _refusals(facts, job) or ""
+    no_account = "serviceaccount" in message and "not found" in message
     what = "exceeded quota" if "exceeded quota" in message else "the API server refuses its pods"
     state = "failed" if job.failure is not None else "cannot start"
     return Case(
@@ -284,4 +348,5 @@ def _refused_case(facts: Facts, job: Job, until_ns: int) -> Case:
         f"from {clock(job.created_ns)} on: {message[:160]}",
         job.cronjob,
         evidence={"message": message},
+        todo=NO_ACCOUNT if no_account else None,
     )

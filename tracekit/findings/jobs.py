@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from tracekit.findings import job_failures
+from tracekit.findings import job_failures, waiting
 from tracekit.findings.controllers import BACKLOG, Spells, backlog_spells
 from tracekit.findings.facts import Facts, Job, Pod, State
 from tracekit.findings.model import Case, Rule, Severity
@@ -149,6 +149,8 @@ def _unfinished(facts: Facts, job: Job, spells: Spells) -> Iterator[Case]:
     age_ns = facts.end_ns - job.created_ns
     # That nobody leads, or nobody led, is TK208's.
     led_ns = facts.end_ns - facts.led_since(job.created_ns, facts.end_ns)
+    if waiting.waits(facts, job) or waiting.uncountable(job):
+        return  # that names what it waits for
     live = [p for p in job.pods if p.end is None and p.deletion_ns is None]
     dead = [p for p in job.pods if p.end is not None and p.phase == "Failed"]
     if job.spec.get("suspend") is True:
@@ -164,11 +166,18 @@ def _unfinished(facts: Facts, job: Job, spells: Spells) -> Iterator[Case]:
         if job.spec.get("parallelism") == 0:
             return
         why, detail = _why_not(job)
-        cause = None
+        cause, todo = None, None
+        if "no node takes" in why:
+            todo = (
+                "Give the pod what the scheduler misses: its requests, node selector and "
+                "tolerations, or a node that fits."
+            )
         if not job.pods and _behind(spells, job.created_ns, facts.end_ns):
             why, cause = "its controller was behind (TK207)", BACKLOG
         detail = f"{span(age_ns)} after its creation at {clock(job.created_ns)}; {detail}"
-        yield replace(_plain(NOT_BEGUN, facts, job, f"has not begun: {why}", detail), cause=cause)
+        yield replace(
+            _plain(NOT_BEGUN, facts, job, f"has not begun: {why}", detail), cause=cause, todo=todo
+        )
 
 
 def _why_not(job: Job) -> tuple[str, str]:
@@ -296,7 +305,7 @@ def _outlived(facts: Facts, job: Job) -> Iterator[Case]:
         there_ns = pod.gone_ns or facts.end_ns
         if not pod.last.row["owner_uid"]:
             continue
-        asked_ns = pod.deletion_ns
+        asked_ns = _asked_ns(pod)
         others = [f for f in pod.last.finalizers if not f.startswith("batch.kubernetes.io/")]
         if (asked_ns or facts.end_ns) - gone_ns >= OUTLIVED_NS:
             left.append((pod, "nobody asked them to go"))
@@ -315,6 +324,14 @@ def _outlived(facts: Facts, job: Job) -> Iterator[Case]:
             job.cronjob,
             evidence={"pods": names},
         )
+
+
+def _asked_ns(pod: Pod) -> int | None:
+    """When its deletion was asked for: what the object says of it, if the look came later."""
+    seen_ns, deadline_ns = pod.deletion_ns, pod.last.row["deleted_ns"]
+    if seen_ns is None or deadline_ns is None:
+        return seen_ns
+    return min(seen_ns, int(deadline_ns) - int(pod.last.row["deletion_grace_s"] or 0) * NS_PER_S)
 
 
 def _orphaned(job: Job) -> bool:

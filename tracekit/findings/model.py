@@ -62,6 +62,8 @@ class Case(Struct, frozen=True):
     severity: Severity | None = None
     thread: int | None = None
     evidence: Mapping[str, Any] = field(default_factory=dict)
+    #: What to do in this very case, where the rule's own advice does not fit.
+    todo: str | None = None
     #: Of which other finding it is a consequence: then that one's advice counts.
     cause: Rule | None = None
 

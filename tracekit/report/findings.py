@@ -74,7 +74,8 @@ def advice(finding: Finding) -> str:
     """What to do, with the first object's name in commands as one word of a shell."""
     target = finding.cases[0].target
     cause = finding.cause
-    todo = finding.rule.todo if cause is None else f"see {cause.id}. {cause.todo}"
+    own = finding.cases[0].todo or finding.rule.todo
+    todo = own if cause is None else f"see {cause.id}. {cause.todo}"
     return todo.replace("{object}", for_shell(f"{target.namespace}/{target.name}"))
 
 

@@ -54,7 +54,56 @@ def facts_from(session: Session) -> Facts:
             "SELECT namespace, pod, container, exit_code, text, gap FROM logs "
             "ORDER BY seen_at, pod, container"
         ),
+        container_notes=_container_notes(session),
+        refused_calls=session.rows(_REFUSED_CALLS),
+        kubernetes_version=session.sources[0].header.kubernetes_version,
+        lists_jobs=bool(
+            session.rows(
+                "SELECT 1 AS n FROM internal._rows WHERE stream = 'jobs' AND type <> 'GAP' LIMIT 1"
+            )
+        ),
     )
+
+
+# Waiting messages and the state before have no column: the raw text of a pod's last revision does.
+_LAST_OF_PODS = """
+WITH ends AS (SELECT uid, max(_order) AS last FROM internal._states WHERE stream = 'pods'
+              GROUP BY uid)
+SELECT s.uid, s.raw FROM internal._states AS s JOIN ends ON s.uid = ends.uid AND s._order = last
+WHERE s.stream = 'pods' AND s.type <> 'DELETED' AND s.phase NOT IN ('Succeeded', 'Failed')
+"""
+_REFUSED_CALLS = """
+SELECT stream, namespace, name, recv_ns, reason, message, raw ->> '$.verb' AS verb,
+       raw ->> '$.user.username' AS username
+FROM internal._rows WHERE type = 'CALL' AND reason = 'Invalid' AND stream IN ('jobs', 'cronjobs')
+ORDER BY recv_ns
+"""
+
+
+def _container_notes(session: Session) -> dict[str, list[dict[str, Any]]]:
+    """By pod: the message for which each container waits, and how it ended before."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in session.rows(_LAST_OF_PODS):
+        try:
+            status = orjson.loads(row["raw"] or "{}").get("status") or {}
+            found[row["uid"]] = [
+                _note(container)
+                for name in ("containerStatuses", "initContainerStatuses")
+                for container in status.get(name) or ()
+            ]
+        except (ValueError, AttributeError, TypeError):
+            continue  # the typed columns say what could be read of it
+    return found
+
+
+def _note(container: dict[str, Any]) -> dict[str, Any]:
+    waiting = (container.get("state") or {}).get("waiting") or {}
+    before = (container.get("lastState") or {}).get("terminated") or {}
+    return {
+        "name": container.get("name"),
+        "message": waiting.get("message"),
+        "exit_code": before.get("exitCode"),
+    }
 
 
 def _states(session: Session) -> Iterator[dict[str, Any]]:

@@ -1,0 +1,96 @@
+"""Situations out of public reports: the first screen of `diagnose` says what is right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tests.support.traces import ROOT
+from tracekit.cli.import_ import import_
+from tracekit.cli.simulate import simulate_command
+from tracekit.report.findings import text_lines
+from tracekit.sql.diagnosed import findings_of
+from tracekit.sql.session import Session
+
+REPORTS = ROOT / "tests" / "data" / "reports"
+SCREEN = 24
+#: By report: the files (none: the workload is simulated), what the screen says, what it does not.
+SAID: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
+    "01-unschedulable": (("all.yaml", "events.yaml"), (
+        "TK411", "3 Insufficient nvidia.com/gpu"), ("No pod at all",)),
+    "02-serviceaccount-missing": (("all.yaml", "events.yaml"), (
+        'serviceaccount "scanner" not found', "do: Create the ServiceAccount"), ("raise the",)),
+    "03-terminating-dead-node": (("all.yaml", "events.yaml"), (
+        "podReplacementPolicy Failed", "epoch-7-h2m9s on node-dead", "DeletionByTaintManager",
+        "1 h 5 min ago", "--force --grace-period=0"), ()),
+    "04-failuretarget-stuck": (("all.yaml", "events.yaml"), (
+        "was ended (DeadlineExceeded)", "FailureTarget since 2026-08-17 18:10:00Z",
+        "revoke-29783160-zz9pl on node-dead"), ("Give the Job an activeDeadlineSeconds",)),
+    "05-failed-ttl": ((), ("ttlSecondsAfterFinished 20 took it", "deleted 20 s later"), ()),
+    "06-stale-active": (("all.yaml", "events.yaml"), (
+        "status.active names poll-handout-27405720", "Complete since 2022-02-08 18:23:00Z",
+        "8 times"), ("Raise startingDeadlineSeconds",)),
+    "07-parallelism-gt-completions": ((), ("1 pods at most, not parallelism 3",), ()),
+    "08-init-crashloop": (("all.yaml", "events.yaml"), (
+        "init container wait-db ends with exit code 2", "4 restarts", "backoffLimit 6"),
+        ("Unschedulable",)),
+    "09-outofpods": (("all.yaml", "events.yaml"), (
+        "the kubelet refused its pods (OutOfpods)", "no DisruptionTarget", "used: 110"), ()),
+    "10-policy-vs-pod-deadline": (("all.yaml", "events.yaml"), (
+        "longer than the pod template allows", "In [0] is invalid"),
+        ("FailJob on this exit code",)),
+    "11-immutable": (("audit.log",), (
+        "argocd-application-controller was refused (422)", "2 times", "delete the Job"), ()),
+    "12-dst": ((), ("was due twice at 2025-10-26 02:15:00 (Europe/Berlin)",), ("No findings",)),
+    "13-argo-hook-ttl0": ((), ("went as it became Complete (ttlSecondsAfterFinished 0)",), ()),
+    "14-finalizer-orphan": (("pods.yaml", "events.yaml", "jobs.json"), (
+        "TK204", "held by the tracking finalizer", "Job mailer-29158680 is gone"),
+        ("nobody asked them",)),
+    "15-replace-never-ends": ((), ("10 of 10 runs were replaced before they ended",), ()),
+    "16-schedule-edit": ((), (
+        "TK310", "the old schedule's timer woke the controller at 2025-03-14 10:50:00Z"), ()),
+    "17-node-shutdown": (("all.yaml", "events.yaml"), (
+        "its node was shut down (TerminationByKubelet)"), ("exit code 0",)),
+    "18-duplicate-uncounted": (("all.yaml", "events.yaml"), (
+        "Duplicate value in uncountedTerminatedPods", "solve-a-0-aaaaa is Failed", "#125410",
+        "PR 126343"), ("broken watch",)),
+    "19-config-error": (("jobs-pods.yaml", "events.yaml"), (
+        'secret "export-db" not found', 'configmap "no-such" not found',
+        "never counts toward backoffLimit"), ("Unschedulable",)),
+    "20-ready-untold": ((), (
+        "active 0 < ready", "#139428", "1.34.10, 1.35.7, 1.36.3"), ("broken watch",)),
+    "21-pod-gone-after-complete": ((), (
+        "Complete before its pods were deleted", "does not run again"), ("No findings",)),
+    "22-node-shutdown-1.24": (("all.yaml", "events.yaml"), (
+        "its node was shut down (Terminated)"), ("exit code 0",)),
+    "23-selector-clash": ((), ("No findings.",), ()),
+}  # fmt: skip
+
+
+def first_screen(name: str, files: tuple[str, ...], place: Path) -> str:
+    """What `diagnose` prints first at 80 columns, its lines joined by single spaces."""
+    out, folder = place / "trace", REPORTS / name
+    if files:
+        args = [*(str(folder / file) for file in files), "-o", str(out)]
+        result = CliRunner().invoke(import_, args, standalone_mode=False)
+    else:
+        args = ["--workload", str(folder / "w.yaml"), "-o", str(out)]
+        result = CliRunner().invoke(simulate_command, args, standalone_mode=False)
+    assert result.exception is None, result.output
+    lines = list(text_lines(findings_of(Session([str(out)]))))
+    return " ".join(" ".join(lines[:SCREEN]).split())
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_the_first_screen_says_what_is_right(name: str, tmp_path: Path) -> None:
+    files, said, not_said = SAID[name]
+    screen = first_screen(name, files, tmp_path)
+    assert [text for text in said if text not in screen] == [], screen
+    assert [text for text in not_said if text in screen] == [], screen
+
+
+def test_a_list_without_events_is_not_silent(tmp_path: Path) -> None:
+    screen = first_screen("19-config-error", ("jobs-pods.yaml",), tmp_path)
+    assert 'secret "export-db" not found' in screen

@@ -1,0 +1,66 @@
+"""Why a pod failed: by its status first, then by the exit codes of its containers."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from msgspec import Struct
+
+from tracekit.answers.evidence import Evidence
+from tracekit.findings.facts import Pod
+
+
+class Cause(Enum):
+    """Why a pod failed."""
+
+    NODE_SHUTDOWN = "node shutdown"
+    DISRUPTED = "disrupted"
+    REFUSED_BY_KUBELET = "refused by the kubelet"
+    POD_DEADLINE = "the pod's own deadline"
+    OWN_EXIT = "its own exit code"
+    UNKNOWN = "unknown"
+
+
+class Ending(Struct, frozen=True):
+    """A cause, the reason and message that tell it, and what they are."""
+
+    cause: Cause
+    reason: str
+    message: str
+    evidence: Evidence
+
+
+_SHUTDOWNS = ("NodeShutdown", "Shutdown")
+_SHUTDOWN_WORDS = "node shutdown"
+_DISRUPTIONS = ("Evicted", "NodeLost", "Preempting")
+#: Upstream: pkg/kubelet/lifecycle (predicate.go, handlers.go) and the kubelet's admit handlers.
+_REFUSALS = (
+    "NodeAffinity", "NodePorts", "NodeName", "NodeUnschedulable", "TaintToleration",
+    "UnexpectedAdmissionError", "UnexpectedPredicateFailureType", "TopologyAffinityError",
+    "AppArmor", "PodOSSelectorNodeLabelDoesNotMatch", "PodOSNotSupported", "SysctlForbidden",
+    "InvalidNodeInfo", "PodFeatureUnsupported", "OutOfPods",
+)  # fmt: skip
+
+
+def ending_of(pod: Pod) -> Ending | None:
+    """Why a pod failed; None while it has not."""
+    end = pod.end
+    if end is None or end.row["phase"] != "Failed":
+        return None
+    last = pod.last if pod.last.row["phase"] == "Failed" else end
+    reason, message = str(last.row["reason"] or ""), str(last.row["message"] or "")
+    condition = last.true("DisruptionTarget") or {}
+    told = str(condition.get("reason") or "DisruptionTarget") if condition else ""
+    why = str(condition.get("message") or message)
+    cause = Cause.UNKNOWN
+    if reason in _SHUTDOWNS or _SHUTDOWN_WORDS in why:
+        cause, reason, message = Cause.NODE_SHUTDOWN, told or reason, why
+    elif condition or reason in _DISRUPTIONS:
+        cause, reason, message = Cause.DISRUPTED, told or reason, why
+    elif reason == "DeadlineExceeded":
+        cause = Cause.POD_DEADLINE
+    elif reason and (reason in _REFUSALS or reason.startswith("OutOf")):
+        cause = Cause.REFUSED_BY_KUBELET
+    elif pod.exit is not None:
+        cause, reason = Cause.OWN_EXIT, str(pod.exit["reason"] or "Error")
+    return Ending(cause, reason, message, Evidence.STATUS)

@@ -1,0 +1,132 @@
+"""What a pod or a Job that has not ended waits for, as of the end of the record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from typing import Any
+
+from msgspec import Struct
+
+from tracekit.answers.evidence import Evidence
+from tracekit.findings.facts import Facts, Job, Pod
+from tracekit.kube.timestamps import NS_PER_S
+
+#: So long after its deletionTimestamp, in which the grace period is counted, a pod is overdue.
+OVERDUE_NS = 30 * NS_PER_S
+
+
+class Wait(Enum):
+    """What holds a pod."""
+
+    GATES = "scheduling gates"
+    CONFIGURATION = "a container cannot be created"
+    MOUNT = "a volume cannot be mounted"
+    INIT_FAILS = "an init container fails"
+    CRASHES = "a container fails again and again"
+    TERMINATING = "is being deleted and does not go"
+
+
+class PodWait(Struct, frozen=True):
+    """A pod, what holds it, in which container, since when (Unix ns), and in whose words."""
+
+    pod: Pod
+    wait: Wait
+    container: str
+    reason: str
+    message: str
+    since_ns: int
+    evidence: Evidence
+    restarts: int = 0
+    exit_code: int | None = None
+
+
+_CONFIGURATION = (
+    "CreateContainerConfigError", "CreateContainerError", "RunContainerError",
+    "PreCreateHookError", "PreStartHookError", "PostStartHookError", "CreatePodSandboxError",
+)  # fmt: skip
+_MOUNTS = ("FailedMount", "FailedAttachVolume", "FailedMapVolume", "FailedCreatePodSandBox")
+_NOT_YET = ("ContainerCreating", "PodInitializing")
+
+
+def wait_of(facts: Facts, pod: Pod) -> PodWait | None:
+    """What holds a pod, None where nothing is seen that does."""
+    if pod.last.gone or pod.phase in ("Succeeded", "Failed"):
+        return None
+    deleted_ns = pod.last.row["deleted_ns"]
+    if deleted_ns is not None:
+        if facts.end_ns - deleted_ns < OVERDUE_NS:
+            return None
+        return _terminating(facts, pod, deleted_ns)
+    gates = _specified(pod, "schedulingGates")
+    if gates:
+        names = ", ".join(str(g.get("name")) for g in gates if isinstance(g, Mapping))
+        return PodWait(pod, Wait.GATES, "", names, "", _born_ns(pod), Evidence.STATUS)
+    return _by_containers(facts, pod) or _by_mounts(facts, pod)
+
+
+def held_by(facts: Facts, job: Job) -> list[PodWait]:
+    """What holds the pods of a Job that have not ended, oldest pod first."""
+    return [wait for pod in job.pods if (wait := wait_of(facts, pod)) is not None]
+
+
+def _born_ns(pod: Pod) -> int:
+    return int(pod.first.row["created_ns"] or pod.first.at_ns)
+
+
+def _specified(pod: Pod, name: str) -> list[Any]:
+    found = pod.last.spec.get(name)
+    return found if isinstance(found, list) else []
+
+
+def _terminating(facts: Facts, pod: Pod, deleted_ns: int) -> PodWait:
+    grace_s = _grace_s(pod)
+    asked_ns = deleted_ns - grace_s * NS_PER_S
+    condition = pod.last.true("DisruptionTarget")
+    reason = str(condition["reason"] or "") if condition is not None else ""
+    lost = next((e for e in facts.events_of_pod(pod) if e.row["reason"] == "NodeNotReady"), None)
+    message = str(lost.row["message"] or "Node is not ready") if lost is not None else ""
+    return PodWait(pod, Wait.TERMINATING, "", reason, message, asked_ns, Evidence.STATUS)
+
+
+def _grace_s(pod: Pod) -> int:
+    found = pod.last.row["deletion_grace_s"]
+    return int(found) if found is not None else 0
+
+
+def _by_containers(facts: Facts, pod: Pod) -> PodWait | None:
+    notes = {note.get("name"): note for note in facts.container_notes.get(pod.uid, ())}
+    for container in sorted(pod.last.row["containers"] or (), key=lambda c: not c["init"]):
+        reason = str(container["reason"] or "")
+        restarts = int(container["restart_count"] or 0)
+        note = notes.get(container["name"], {})
+        waiting = container["state"] == "waiting"
+        code = note.get("exit_code") if waiting else container["exit_code"]
+        fails = reason == "CrashLoopBackOff" or (container["init"] and restarts and code)
+        if waiting and reason in _CONFIGURATION:
+            wait = Wait.CONFIGURATION
+        elif fails:
+            wait = Wait.INIT_FAILS if container["init"] else Wait.CRASHES
+        else:
+            continue
+        return PodWait(
+            pod, wait, str(container["name"]), reason, str(note.get("message") or ""),
+            _born_ns(pod), Evidence.STATUS, restarts, code if isinstance(code, int) else None,
+        )  # fmt: skip
+    return None
+
+
+def _by_mounts(facts: Facts, pod: Pod) -> PodWait | None:
+    """An Event of the kubelet about a pod all of whose containers are still to be created."""
+    waits = [c for c in pod.last.row["containers"] or () if c["state"] == "waiting"]
+    if not waits or pod.ran or any(c["reason"] not in _NOT_YET for c in waits):
+        return None
+    for event in reversed(list(_mount_events(facts, pod))):
+        reason, message = str(event.row["reason"]), str(event.row["message"] or "")
+        since_ns = int(event.row["first_ns"] or event.at_ns)
+        return PodWait(pod, Wait.MOUNT, "", reason, message, since_ns, Evidence.EVENT)
+    return None
+
+
+def _mount_events(facts: Facts, pod: Pod) -> Iterator[Any]:
+    return (e for e in facts.events_of_pod(pod) if e.row["reason"] in _MOUNTS)
