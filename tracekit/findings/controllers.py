@@ -7,11 +7,13 @@ from collections import defaultdict
 from collections.abc import Iterator
 from itertools import pairwise, zip_longest
 
-from tracekit.eras.behavior_releases import behaviors_of
-from tracekit.eras.behaviors import Behavior
 from tracekit.eras.throttle import DEFAULT_THROTTLE
-from tracekit.eras.version import KubeVersion
-from tracekit.errors import TracekitError
+from tracekit.findings.backoff_statuses import (
+    REFUSED_IN_BACKOFF,
+    has_uncountable,
+    hidden_by_backoff,
+    refused_in_backoff,
+)
 from tracekit.findings.facts import TRACKING, CronJob, Facts, Job, Pause, Pod, State
 from tracekit.findings.model import Case, Rule, Severity, Target
 from tracekit.findings.words import clock, counted, named, span
@@ -23,8 +25,6 @@ from tracekit.verdict import Verdict
 STALE_NS = 5 * NS_PER_S
 #: A Job whose status tells another number of ready pods for so long has a controller without news.
 BLIND_NS = 30 * NS_PER_S
-#: No back-off between failures and the next creation is longer.
-BACKOFF_MOST_NS = 600 * NS_PER_S
 #: A tracking finalizer that stays so long after pod and Job have ended is left.
 LEFT_NS = 10 * NS_PER_S
 #: So many Jobs that wait at a time, each longer than the first bound, for so long, are a backlog.
@@ -49,15 +49,6 @@ STALE = Rule(
     "Look for a broken watch between controller manager and API server at that time (its log, "
     "the API server's watch cache); a restart of the controller manager lists anew.",
     130683, rank=30,
-)  # fmt: skip
-REFUSED_IN_BACKOFF = Rule(
-    "TK210", "a status that is refused while creations are in back-off", Severity.WARNING,
-    "As TK201 for `.status.ready`, up to 10 minutes after a pod of the Job failed while another "
-    "ran, under a release that refuses a status with more ready pods than active ones and counts "
-    "active as 0 while the back-off holds creations back.",
-    "A broken watch at the same time.",
-    "Upgrade to 1.34.10, 1.35.7, 1.36.3 or later.",
-    139428, rank=29,
 )  # fmt: skip
 DUPLICATE = Rule(
     "TK202", "a second pod beside one that still lived", Severity.WARNING,
@@ -222,20 +213,10 @@ def _is_ready(state: State) -> bool:
 def _blind_case(facts: Facts, job: Job, from_ns: int, until_ns: int) -> Iterator[Case]:
     if facts.led_ns(from_ns, until_ns) < BLIND_NS or facts.blind(from_ns, until_ns):
         return
-    if _uncountable(job):
+    if has_uncountable(job):
         return  # TK209 says why no status is written
-    if _hidden_by_backoff(facts, job, from_ns):
-        yield Case(
-            REFUSED_IN_BACKOFF,
-            job.target,
-            "each status is refused during the back-off (active 0 < ready)",
-            from_ns,
-            until_ns,
-            f"for {span(until_ns - from_ns)} from {clock(from_ns)} no status was written: "
-            f"{facts.kubernetes_version} tells active 0 while creations are held back",
-            job.cronjob,
-            evidence={"seconds": round((until_ns - from_ns) / NS_PER_S, 3)},
-        )
+    if hidden_by_backoff(facts, job, from_ns):
+        yield refused_in_backoff(facts, job, from_ns, until_ns)
         return
     yield Case(
         STALE,
@@ -248,36 +229,6 @@ def _blind_case(facts: Facts, job: Job, from_ns: int, until_ns: int) -> Iterator
         job.cronjob,
         evidence={"seconds": round((until_ns - from_ns) / NS_PER_S, 3)},
     )
-
-
-def _uncountable(job: Job) -> bool:
-    """Whether a pod's uid stands in the list of the phase that it is no longer in."""
-    done = frozenset(job.last.row["uncounted_succeeded"] or ())
-    dead = frozenset(job.last.row["uncounted_failed"] or ())
-    return any(
-        (p.uid in done and p.phase == "Failed") or (p.uid in dead and p.phase == "Succeeded")
-        for p in job.pods
-    )
-
-
-def _hidden_by_backoff(facts: Facts, job: Job, at_ns: int) -> bool:
-    """Whether a failure held creations back then, in a release that tells active 0 meanwhile."""
-    try:
-        version = KubeVersion.parse(facts.kubernetes_version or "")
-        behaviors = behaviors_of(version)
-    except (TracekitError, ValueError):
-        return False
-    if (
-        Behavior.READY_ABOVE_ACTIVE_REFUSED not in behaviors
-        or Behavior.ACTIVE_KEPT_DURING_CREATION_BACKOFF in behaviors
-    ):
-        return False
-    failed = [p for p in job.pods if p.phase == "Failed" and p.ended_ns is not None]
-    fresh = any(0 <= at_ns - (p.ended_ns or 0) <= BACKOFF_MOST_NS for p in failed)
-    living = any(
-        p.first.at_ns <= at_ns and (p.ended_ns is None or p.ended_ns > at_ns) for p in job.pods
-    )
-    return fresh and living
 
 
 def _duplicates(facts: Facts, job: Job) -> Iterator[Case]:

@@ -371,7 +371,8 @@ class Facts:
     container_notes: Mapping[str, Sequence[Row]] = field(default_factory=dict)
     #: Requests for Jobs and CronJobs that the API server refused, out of an audit log.
     refused_calls: Sequence[Row] = ()
-    kubernetes_version: str | None = None
+    #: Whether the release counts active as 0 in a back-off and refuses ready above active.
+    refuses_ready_in_backoff: bool = False
     #: Whether a list (or watch) of Jobs is in the record: else none of them proves nothing.
     lists_jobs: bool = False
     verdicts_of: Mapping[tuple[str, str, str, str], list[Judgement]] = field(default_factory=dict)
@@ -453,7 +454,7 @@ def facts_of(
     logs: Sequence[Row] = (),
     container_notes: Mapping[str, Sequence[Row]] | None = None,
     refused_calls: Sequence[Row] = (),
-    kubernetes_version: str | None = None,
+    refuses_ready_in_backoff: bool = False,
     lists_jobs: bool = False,
 ) -> Facts:
     """Put the rows of a trace together; they come in any order."""
@@ -503,7 +504,7 @@ def facts_of(
         last_words=_by_pod(logs),
         container_notes=container_notes or {},
         refused_calls=refused_calls,
-        kubernetes_version=kubernetes_version,
+        refuses_ready_in_backoff=refuses_ready_in_backoff,
         lists_jobs=lists_jobs,
     )
 

@@ -56,7 +56,7 @@ def facts_from(session: Session) -> Facts:
         ),
         container_notes=_container_notes(session),
         refused_calls=session.rows(_REFUSED_CALLS),
-        kubernetes_version=session.sources[0].header.kubernetes_version,
+        refuses_ready_in_backoff=_refuses_ready(session),
         lists_jobs=bool(
             session.rows(
                 "SELECT 1 AS n FROM internal._rows WHERE stream = 'jobs' AND type <> 'GAP' LIMIT 1"
@@ -160,6 +160,17 @@ def _judgement(row: dict[str, Any]) -> Judgement:
         ),
         row["lag_observations"],
         row["lag_ns"],
+    )
+
+
+def _refuses_ready(session: Session) -> bool:
+    """Whether the release tells active 0 in a back-off and refuses more ready pods than that."""
+    try:
+        behaviors = era_of(session.sources[0].reader(), session.rules).behaviors
+    except (TracekitError, IndexError):
+        return False
+    return (
+        behaviors.ready_above_active_refused and not behaviors.active_kept_during_creation_backoff
     )
 
 
