@@ -45,9 +45,11 @@ SAID: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
         "argocd-application-controller was refused (422)", "2 times", "delete the Job"), ()),
     "12-dst": ((), ("was due twice at 2025-10-26 02:15:00 (Europe/Berlin)",), ("No findings",)),
     "13-argo-hook-ttl0": ((), ("went as it became Complete (ttlSecondsAfterFinished 0)",), ()),
-    "14-finalizer-orphan": (("pods.yaml", "events.yaml", "jobs.json"), (
-        "TK204", "held by the tracking finalizer", "Job mailer-29158680 is gone"),
-        ("nobody asked them",)),
+    "14-finalizer-orphan": (
+        ("watch.log",),
+        ("TK204", "left with the tracking finalizer", "mailer-29158680-9dcql"),
+        ("nobody asked them",),
+    ),
     "15-replace-never-ends": ((), ("10 of 10 runs were replaced before they ended",), ()),
     "16-schedule-edit": ((), (
         "TK310", "the old schedule's timer woke the controller at 2025-03-14 10:50:00Z"), ()),

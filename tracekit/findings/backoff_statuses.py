@@ -1,8 +1,10 @@
-"""TK210: statuses that a release refuses while a back-off holds creations back."""
+"""TK201 and TK210: pods that are ready and a status that does not tell so, and why."""
 
 from __future__ import annotations
 
-from tracekit.findings.facts import Facts, Job
+from collections.abc import Iterator
+
+from tracekit.findings.facts import Facts, Job, Pod, State
 from tracekit.findings.model import Case, Rule, Severity
 from tracekit.findings.words import clock, span
 from tracekit.kube.timestamps import NS_PER_S
@@ -10,6 +12,19 @@ from tracekit.kube.timestamps import NS_PER_S
 #: No back-off between failures and the next creation is longer.
 BACKOFF_MOST_NS = 600 * NS_PER_S
 
+#: A Job whose status tells another number of ready pods for so long has a controller without news.
+BLIND_NS = 30 * NS_PER_S
+
+STALE = Rule(
+    "TK201", "a write on old news", Severity.WARNING,
+    "Replay explains a write of the controller only with caches that were 5 s old or more "
+    "(`match-lagged`) while it was not throttled (TK207); or for 30 s or more the Job's `.status."
+    "ready` differs from the pods that are ready, although a controller manager led.",
+    "A controller manager that was stopped and continued (a debugger, a frozen virtual machine).",
+    "Look for a broken watch between controller manager and API server at that time (its log, "
+    "the API server's watch cache); a restart of the controller manager lists anew.",
+    130683, rank=30,
+)  # fmt: skip
 REFUSED_IN_BACKOFF = Rule(
     "TK210", "a status that is refused while creations are in back-off", Severity.WARNING,
     "As TK201 for `.status.ready`, up to 10 minutes after a pod of the Job failed while another "
@@ -21,7 +36,7 @@ REFUSED_IN_BACKOFF = Rule(
 )  # fmt: skip
 
 
-def refused_in_backoff(facts: Facts, job: Job, from_ns: int, until_ns: int) -> Case:
+def refused_in_backoff(job: Job, from_ns: int, until_ns: int) -> Case:
     """The case of a time in which no status could be written."""
     return Case(
         REFUSED_IN_BACKOFF,
@@ -56,3 +71,59 @@ def hidden_by_backoff(facts: Facts, job: Job, at_ns: int) -> bool:
         p.first.at_ns <= at_ns and (p.ended_ns is None or p.ended_ns > at_ns) for p in job.pods
     )
     return fresh and living
+
+
+def without_news(facts: Facts, job: Job) -> Iterator[Case]:
+    """A number of ready pods that the status does not tell for long."""
+    if not job.managed or not any(s.row["ready"] is not None for s in job.states):
+        return
+    changes: list[tuple[Pod | None, State]] = [(pod, s) for pod in job.pods for s in pod.states]
+    changes += [(None, s) for s in job.states]
+    changes.sort(key=lambda change: change[1].rv)
+    ready: set[str] = set()
+    since: int | None = None
+    for pod, state in changes:
+        at_ns = state.at_ns
+        if pod is not None:
+            (ready.add if _is_ready(state) else ready.discard)(pod.uid)
+        told = job.before(state.rv + 1)
+        differs = told is not None and told.number("ready") != len(ready)
+        if differs and since is None:
+            since = at_ns
+        elif not differs and since is not None:
+            yield from _blind_case(facts, job, since, at_ns)
+            since = None
+        if pod is None and (state.gone or state.true("Complete") or state.true("Failed")):
+            return
+    if since is not None:
+        yield from _blind_case(facts, job, since, facts.end_ns)
+
+
+def _is_ready(state: State) -> bool:
+    return (
+        not state.gone
+        and bool(state.row["pod_ready"])
+        and state.row["deleted_ns"] is None
+        and state.row["phase"] == "Running"
+    )
+
+
+def _blind_case(facts: Facts, job: Job, from_ns: int, until_ns: int) -> Iterator[Case]:
+    if facts.led_ns(from_ns, until_ns) < BLIND_NS or facts.blind(from_ns, until_ns):
+        return
+    if has_uncountable(job):
+        return  # TK209 says why no status is written
+    if hidden_by_backoff(facts, job, from_ns):
+        yield refused_in_backoff(job, from_ns, until_ns)
+        return
+    yield Case(
+        STALE,
+        job.target,
+        "the controller had no news of its pods",
+        from_ns,
+        until_ns,
+        f"for {span(until_ns - from_ns)} from {clock(from_ns)} the status did not tell which pods "
+        "were ready",
+        job.cronjob,
+        evidence={"seconds": round((until_ns - from_ns) / NS_PER_S, 3)},
+    )

@@ -8,12 +8,7 @@ from collections.abc import Iterator
 from itertools import pairwise, zip_longest
 
 from tracekit.eras.throttle import DEFAULT_THROTTLE
-from tracekit.findings.backoff_statuses import (
-    REFUSED_IN_BACKOFF,
-    has_uncountable,
-    hidden_by_backoff,
-    refused_in_backoff,
-)
+from tracekit.findings.backoff_statuses import REFUSED_IN_BACKOFF, STALE, without_news
 from tracekit.findings.facts import TRACKING, CronJob, Facts, Job, Pause, Pod, State
 from tracekit.findings.model import Case, Rule, Severity, Target
 from tracekit.findings.words import clock, counted, named, span
@@ -23,8 +18,6 @@ from tracekit.verdict import Verdict
 
 #: A cache that old is stale; the write that needed it is told.
 STALE_NS = 5 * NS_PER_S
-#: A Job whose status tells another number of ready pods for so long has a controller without news.
-BLIND_NS = 30 * NS_PER_S
 #: A tracking finalizer that stays so long after pod and Job have ended is left.
 LEFT_NS = 10 * NS_PER_S
 #: So many Jobs that wait at a time, each longer than the first bound, for so long, are a backlog.
@@ -40,16 +33,6 @@ _FINGERPRINT = (
     "completion_ns", "last_schedule_ns", "deleted_ns",
 )  # fmt: skip
 
-STALE = Rule(
-    "TK201", "a write on old news", Severity.WARNING,
-    "Replay explains a write of the controller only with caches that were 5 s old or more "
-    "(`match-lagged`) while it was not throttled (TK207); or for 30 s or more the Job's `.status."
-    "ready` differs from the pods that are ready, although a controller manager led.",
-    "A controller manager that was stopped and continued (a debugger, a frozen virtual machine).",
-    "Look for a broken watch between controller manager and API server at that time (its log, "
-    "the API server's watch cache); a restart of the controller manager lists anew.",
-    130683, rank=30,
-)  # fmt: skip
 DUPLICATE = Rule(
     "TK202", "a second pod beside one that still lived", Severity.WARNING,
     "The controller created a pod while as many as the Job's parallelism (the greatest that it had "
@@ -135,7 +118,7 @@ def find(facts: Facts) -> Iterator[Case]:
     backlogs = list(_backlogs(facts))
     for job in facts.jobs:
         yield from _stale_writes(facts, job, backlogs)
-        yield from _without_news(facts, job)
+        yield from without_news(facts, job)
         yield from _duplicates(facts, job)
         yield from _counted_twice(facts, job)
         yield from _finalizers(facts, job)
@@ -172,62 +155,6 @@ def _stale_writes(facts: Facts, job: Job, backlogs: list[Case]) -> Iterator[Case
         f"{clock(worst.time_ns)}: its caches were {span(worst.lag_ns)} old",
         job.cronjob,
         evidence={"writes": len(old), "lag_s": round(worst.lag_ns / NS_PER_S, 3)},
-    )
-
-
-def _without_news(facts: Facts, job: Job) -> Iterator[Case]:
-    """A number of ready pods that the status does not tell for long."""
-    if not job.managed or not any(s.row["ready"] is not None for s in job.states):
-        return
-    changes: list[tuple[Pod | None, State]] = [(pod, s) for pod in job.pods for s in pod.states]
-    changes += [(None, s) for s in job.states]
-    changes.sort(key=lambda change: change[1].rv)
-    ready: set[str] = set()
-    since: int | None = None
-    for pod, state in changes:
-        at_ns = state.at_ns
-        if pod is not None:
-            (ready.add if _is_ready(state) else ready.discard)(pod.uid)
-        told = job.before(state.rv + 1)
-        differs = told is not None and told.number("ready") != len(ready)
-        if differs and since is None:
-            since = at_ns
-        elif not differs and since is not None:
-            yield from _blind_case(facts, job, since, at_ns)
-            since = None
-        if pod is None and (state.gone or state.true("Complete") or state.true("Failed")):
-            return
-    if since is not None:
-        yield from _blind_case(facts, job, since, facts.end_ns)
-
-
-def _is_ready(state: State) -> bool:
-    return (
-        not state.gone
-        and bool(state.row["pod_ready"])
-        and state.row["deleted_ns"] is None
-        and state.row["phase"] == "Running"
-    )
-
-
-def _blind_case(facts: Facts, job: Job, from_ns: int, until_ns: int) -> Iterator[Case]:
-    if facts.led_ns(from_ns, until_ns) < BLIND_NS or facts.blind(from_ns, until_ns):
-        return
-    if has_uncountable(job):
-        return  # TK209 says why no status is written
-    if hidden_by_backoff(facts, job, from_ns):
-        yield refused_in_backoff(facts, job, from_ns, until_ns)
-        return
-    yield Case(
-        STALE,
-        job.target,
-        "the controller had no news of its pods",
-        from_ns,
-        until_ns,
-        f"for {span(until_ns - from_ns)} from {clock(from_ns)} the status did not tell which pods "
-        "were ready",
-        job.cronjob,
-        evidence={"seconds": round((until_ns - from_ns) / NS_PER_S, 3)},
     )
 
 
