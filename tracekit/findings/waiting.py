@@ -65,7 +65,7 @@ EDIT_REFUSED = Rule(
     "Replace=true,Force=true).", rank=24,
 )  # fmt: skip
 UNCOUNTABLE = Rule(
-    "TK209", "a status that the API server must refuse", Severity.ERROR,
+    "TK209", "a status that the API server must refuse", Severity.WARNING,
     "The uid of a pod stands in `.status.uncountedTerminatedPods.succeeded` while the pod's phase "
     "is Failed (or the other way round): the next status would name it in both lists, which "
     "validation refuses.",
