@@ -226,7 +226,8 @@ def test_a_log_that_begins_late_shows_looks(tmp_path, log):
     ("entries", "words"),
     [
         ([entry("create", "jobs", "three", level="Metadata")], "written at Metadata level"),
-        ([entry("create", "pods", "x", response=pod())], "no write to a Job"),
+        ([entry("list", "jobs", "")], "no write to a Job"),
+        ([entry("create", "services", "x")], "none is about the API group batch"),
         (
             [created(), entry("create", "jobs", "b", at_s=1, response=job("b", 10), code=201)],
             "of two clusters",
