@@ -12,6 +12,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "tracekit.bounded_http",
         "tracekit.children",
         "tracekit.collecting",
+        "tracekit.coverage",
         "tracekit.errors",
         "tracekit.foreign",
         "tracekit.kube",

@@ -24,6 +24,7 @@ from tracekit.cli.completion import complete_file, complete_gates, complete_vers
 from tracekit.cli.talk import say, tell
 from tracekit.cli.trace_options import parse_feature_gates, parse_flags, parse_version
 from tracekit.cli.units import HERE
+from tracekit.coverage import scope_of
 from tracekit.crew.ahead import Ahead
 from tracekit.crew.processes import cores
 from tracekit.report.table import counted
@@ -84,6 +85,12 @@ def _command(name: str, about: str, kind: str | None, *, hidden: bool = False) -
         shell_complete=complete_gates,
     )
     @click.option("--controller-flags", metavar="FLAGS", help="The controller manager's flags.")
+    @click.option(
+        "--scope",
+        metavar="all|NAMESPACE",
+        help="What lists asked for that do not say it: what such a list does not hold is gone.  "
+        "[default: what the list, its place or its objects say]",
+    )
     @click.option("--force", is_flag=True, help="Replace the trace if it exists.")
     @click.option(
         "--processes",
@@ -100,6 +107,7 @@ def _command(name: str, about: str, kind: str | None, *, hidden: bool = False) -
         kubernetes_version: str | None,
         feature_gates: str | None,
         controller_flags: str | None,
+        scope: str | None,
         force: bool,
         processes: int | None,
     ) -> None:
@@ -112,7 +120,9 @@ def _command(name: str, about: str, kind: str | None, *, hidden: bool = False) -
         check_output(target, force=force)
         with _progress((*files, *others)) as advance, _mapped(processes or cores()) as mapped_in:
             results = import_files(
-                ImportRequest(files, target, header, kind, others, advance, mapped_in)
+                ImportRequest(
+                    files, target, header, kind, others, advance, mapped_in, scope_of(scope)
+                )
             )
         report(results, target, recognised=kind is None)
 

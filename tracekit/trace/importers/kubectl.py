@@ -129,7 +129,8 @@ class KubectlLines:
             self._result.problems[_left_out(document)] += 1
         for stream, found in items.items():
             self._states.update((stream, *_identity(item)) for item in found)
-            yield from self._looks.add(stream, look_of(stream, found, document, self._name, at_ns))
+            look = look_of(stream, found, document, self._name, at_ns, self._result.scope)
+            yield from self._looks.add(stream, look)
             if stamps.last is not None:
                 yield from self._looks.end(stream)
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from tracekit.coverage import Scope
 from tracekit.trace.importers.frames import listed
 
 Raw = dict[str, Any]
@@ -41,18 +42,27 @@ class Look(Struct):
     folder: str
 
 
-def look_of(stream: str, items: list[Raw], document: Raw, name: str, at_ns: int | None) -> Look:
-    """A list that was in a file of that name."""
+def look_of(
+    stream: str,
+    items: list[Raw],
+    document: Raw,
+    name: str,
+    at_ns: int | None,
+    asked: Scope | None = None,
+) -> Look:
+    """A list that was in a file of that name; `asked`: what it asked for, if it does not say it."""
     meta = document.get("metadata")
     meta = meta if isinstance(meta, dict) else {}
     revision = meta.get("resourceVersion")
     folder = name.rpartition("/")[0].rpartition("/")[2]
-    scope = _scope(stream, items, str(meta.get("selfLink") or ""), name)
+    scope = _scope(stream, items, str(meta.get("selfLink") or ""), name, asked)
     known = revision if isinstance(revision, str) and revision else None
     return Look(items, scope, known, at_ns, folder)
 
 
-def _scope(stream: str, items: list[Raw], link: str, name: str) -> frozenset[str] | None:
+def _scope(
+    stream: str, items: list[Raw], link: str, name: str, asked: Scope | None
+) -> frozenset[str] | None:
     """What a list looked at, as it, its items or its place tell; nowhere if nothing does."""
     if stream in _CLUSTER_WIDE:
         return None
@@ -60,6 +70,8 @@ def _scope(stream: str, items: list[Raw], link: str, name: str) -> frozenset[str
         found = pattern.search(text)
         if found is not None:
             return frozenset({found.group(1)})
+    if asked is not None:
+        return asked.namespaces
     spaces = {
         str(i["metadata"].get("namespace")) for i in items if isinstance(i.get("metadata"), dict)
     }

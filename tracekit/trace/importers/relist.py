@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tracekit.coverage import UNKNOWN, Scope
 from tracekit.trace.format.model import STATE_TYPES, RowType
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.writing.writer import TraceWriter
@@ -25,11 +26,14 @@ class LiveObjects:
     def __init__(self) -> None:
         self._live: dict[str, dict[str, int]] = {}
         self._listed: dict[str, set[str]] = {}
-        self._scopes: dict[str, frozenset[str] | None] = {}
+        self._scopes: dict[str, Scope | None] = {}
 
-    def begin_list(self, stream: str, writer: TraceWriter, scope: object = None) -> None:
-        """A list of a stream that was seen before begins; `scope`: its namespaces, if not all."""
-        self._scopes[stream] = frozenset(map(str, scope)) if isinstance(scope, list) else None
+    def begin_list(self, stream: str, writer: TraceWriter, scope: Scope | None = None) -> None:
+        """A list of a stream that was seen before begins.
+
+        What `scope` does not cover is not gone when the list does not hold it; None: all is.
+        """
+        self._scopes[stream] = scope
         if stream not in self._live:
             writer.flush()
             self._live[stream] = _scan(TraceReader(writer.path), stream)
@@ -59,11 +63,11 @@ class LiveObjects:
         live = self._live[stream]
         gone = {seq: uid for uid, seq in live.items() if uid not in listed}
         scope = self._scopes.pop(stream, None)
-        if not gone or (scope is not None and not scope):
+        if not gone or scope == UNKNOWN:
             return
         writer.flush()
         for seq, raw, namespace in _states(TraceReader(writer.path), sorted(gone)):
-            if scope is None or (namespace or "") in scope:
+            if scope is None or scope.covers(namespace):
                 del live[gone[seq]]
                 yield raw
 

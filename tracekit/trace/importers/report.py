@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tracekit.coverage import Scope
+
 
 @dataclass(slots=True)
 class ImportResult:
@@ -39,6 +41,8 @@ class ImportResult:
     unlisted: str = ""
     #: What is worth knowing of it besides, as sentences.
     remarks: list[str] = field(default_factory=list)
+    #: What lists that do not say it asked for, where the user says so.
+    scope: Scope | None = None
 
     def document(self) -> Mapping[str, Any]:
         """As it stands in the trace's header."""

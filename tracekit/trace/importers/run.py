@@ -12,6 +12,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from tracekit.collecting import collecting_rarely
+from tracekit.coverage import Scope
 from tracekit.errors import TraceFormatError, UsageError
 from tracekit.kube.timestamps import format_rfc3339
 from tracekit.trace.format.header import write_header
@@ -53,6 +54,8 @@ class ImportRequest:
     advance: Advance = lambda _: None
     #: What `map` does, for who has other processes to do it in, with its files in a folder.
     mapped_in: Callable[[Path], Mapped] = lambda _: map
+    #: What lists that do not say it asked for.
+    scope: Scope | None = None
 
 
 @dataclass(slots=True)
@@ -166,7 +169,7 @@ def _one(
     kind, header = part.kind, request.header
     assert kind is not None  # noqa: S101 - the caller looked
     session = {"source": f"import {kind.name}"}
-    result = ImportResult(kind.name, beside=not alone)
+    result = ImportResult(kind.name, beside=not alone, scope=request.scope)
     if kind.reader is None:
         _watch(part, place, scratch, request, result)
         return result

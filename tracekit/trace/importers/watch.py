@@ -12,6 +12,9 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
+import orjson
+
+from tracekit.coverage import Scope, scope_of
 from tracekit.errors import TraceFormatError
 from tracekit.trace.format.extract import number_of
 from tracekit.trace.format.model import WATCH_LOG_TYPES, Gap, RowType
@@ -57,6 +60,8 @@ class WatchImporter:
         mapped: Mapped = map,
     ) -> None:
         """`mapped` does what `map` does, maybe with the help of other processes."""
+        #: By stream, the namespaces that were listed before; None stands for all of them.
+        self._looked: dict[str, set[str | None]] = {}
         self._open_writer = open_writer
         self._writer: TraceWriter | None = None
         self._watchdog = Watchdog()
@@ -193,24 +198,34 @@ class WatchImporter:
             meta = obj.metadata
             rv = number_of(meta.resource_version)
             seen = Seen(stream, row_type, rv, meta.uid, meta.name, recv_ns)
-            self._before(seen, at)
+            self._before(seen, at, None)
             seq = self._out().append_typed(stream, row_type, recv_ns, raw, obj)
         else:
             envelope = found.envelope
             stream, row_type = envelope["resource"], _TYPES[envelope["type"]]
             seen = seen_of(stream, row_type, found.obj, receive_time(envelope))
-            self._before(seen, at, found.obj.get("scope"))
+            if row_type is RowType.LIST_BEGIN and "scope" in envelope:
+                found = _with_scope(found)
+            self._before(seen, at, self._scope_of(found))
             seq = self._out().append(stream, row_type, seen.recv_ns, found.raw, parsed=found.obj)
         self._watchdog.seen(seen)
         self._objects.seen(stream, row_type, seen.uid, seq)
         self.result.streams[stream] += 1
 
-    def _before(self, seen: Seen, at: Place, scope: object = None) -> None:
+    def _scope_of(self, found: Frame) -> Scope | None:
+        """What a list says that it asked for; a recorder's names the namespace of a part."""
+        own = scope_of(found.obj.get("scope")) or scope_of(found.obj.get("namespace"))
+        return own or self.result.scope
+
+    def _before(self, seen: Seen, at: Place, scope: Scope | None) -> None:
         """Write what stands before a row: gaps, and objects that are gone."""
         stream, recv_ns = seen.stream, seen.recv_ns
         watchdog = self._watchdog
         watchdog.look(seen, at)
-        reason = self._interrupted.pop(stream, None) or watchdog.relisted
+        again = watchdog.relisted
+        if seen.type is RowType.LIST_BEGIN and not self._looks_again(stream, scope):
+            again = None  # the first look at a part: nothing was lost before it
+        reason = self._interrupted.pop(stream, None) or again
         if reason is not None:
             self._gap(stream, reason, next_rv=seen.rv, until_ns=recv_ns)
         if watchdog.relisted is not None:
@@ -220,6 +235,19 @@ class WatchImporter:
             for raw in self._objects.end_list(stream, writer):
                 writer.append(stream, RowType.DELETED, recv_ns, raw, synthesized=True)
                 self.result.synthesized += 1
+
+    def _looks_again(self, stream: str, scope: Scope | None) -> bool:
+        """Whether a list looks at what was looked at before; remembers that it does."""
+        names: set[str | None] = {None}
+        if scope is not None and scope.namespaces is not None:
+            names = set(scope.namespaces)
+        looked = self._looked.get(stream)
+        if looked is None:
+            self._looked[stream] = names
+            return scope is None
+        again = None in looked or None in names or not looked.isdisjoint(names)
+        looked |= names
+        return again and bool(names)
 
     def _gap(self, stream: str, reason: str, *, next_rv: int | None, until_ns: int | None) -> None:
         state = self._watchdog.state(stream)
@@ -255,6 +283,12 @@ def read_line(line: bytes) -> Frame | str:
     if row_type not in _TYPES:
         return f"no watch has the type {row_type[:40]!r}"
     return frame
+
+
+def _with_scope(found: Frame) -> Frame:
+    """The bound of a list with the scope that its line names: the trace keeps the object only."""
+    obj = {**found.obj, "scope": found.envelope["scope"]}
+    return Frame(found.envelope, orjson.dumps(obj), obj)
 
 
 def receive_time(envelope: dict[str, Any]) -> int | None:

@@ -1,0 +1,83 @@
+"""What is missing from a list is gone only where the list has looked."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.support.watchlog import job
+from tracekit.coverage import ALL, Scope
+from tracekit.trace.importers.run import ImportRequest, import_files
+from tracekit.trace.reading.reader import TraceReader
+
+
+def _job(name, namespace):
+    obj = job(name)
+    meta = {**obj["metadata"], "namespace": namespace, "uid": f"{namespace}-{name}"}
+    return {"apiVersion": "batch/v1", "kind": "Job", **obj, "metadata": meta}
+
+
+def _listed(rv, *items):
+    meta = {"resourceVersion": str(rv)}
+    return json.dumps({"apiVersion": "v1", "kind": "List", "metadata": meta, "items": list(items)})
+
+
+def _typed(rv, *items):
+    meta = {"resourceVersion": str(rv)}
+    found = {"apiVersion": "batch/v1", "kind": "JobList", "metadata": meta, "items": list(items)}
+    return json.dumps(found)
+
+
+def _gone(tmp_path, lines, kind="kubectl", scope=None):
+    source, target = tmp_path / "source", tmp_path / "trace"
+    source.write_text("\n".join(lines) + "\n")
+    (result,) = import_files(ImportRequest([str(source)], target, kind=kind, scope=scope))
+    rows = TraceReader(target).table(("uid",), types=["DELETED"]).to_pylist()
+    assert len(rows) == result.synthesized
+    return sorted(row["uid"] for row in rows), result.gaps
+
+
+def test_lists_of_one_namespace_each_add_up(tmp_path) -> None:
+    lines = [_listed(100, _job("x", name)) for name in "abc"]
+    assert _gone(tmp_path, lines) == ([], 0)
+
+
+def test_a_namespace_that_is_listed_again_says_what_is_gone_from_it(tmp_path) -> None:
+    a, b = _job("x", "a"), _job("x", "b")
+    lines = [_listed(100, a, _job("y", "a")), _listed(100, b), _listed(120, a)]
+    assert _gone(tmp_path, lines) == (["a-y"], 1)
+
+
+@pytest.mark.parametrize(
+    ("scope", "gone"), [(None, []), (ALL, ["a-x"]), (Scope(frozenset("b")), [])]
+)
+def test_an_empty_list_covers_what_the_user_says(tmp_path, scope, gone) -> None:
+    lines = [_typed(100, _job("x", "a")), _typed(120)]
+    assert _gone(tmp_path, lines, scope=scope)[0] == gone
+
+
+def _frames(rv, items, **envelope):
+    bound = {"resourceVersion": str(rv)}
+    common = {"recv": rv * 10**9, "resource": "jobs"}
+    yield {**common, **envelope, "type": "LIST_BEGIN", "object": bound}
+    for item in items:
+        yield {**common, "type": "LIST", "object": item}
+    yield {**common, "type": "LIST_END", "object": bound}
+
+
+@pytest.mark.parametrize(
+    ("envelope", "gone"),
+    [({}, ["a-x", "b-x"]), ({"scope": "all"}, ["a-x", "b-x"]), ({"scope": "a"}, ["a-x"]),
+     ({"scope": ["b"]}, ["b-x"]), ({"scope": []}, [])],
+)  # fmt: skip
+def test_a_watch_log_says_what_its_lists_asked_for(tmp_path, envelope, gone) -> None:
+    frames = [*_frames(100, [_job("x", "a"), _job("x", "b")]), *_frames(120, [], **envelope)]
+    assert _gone(tmp_path, map(json.dumps, frames), "watch")[0] == gone
+
+
+def test_the_scope_is_kept_in_the_trace(tmp_path) -> None:
+    frames = _frames(100, [_job("x", "a")], scope="a")
+    _gone(tmp_path, map(json.dumps, frames), "watch")
+    rows = TraceReader(tmp_path / "trace").table(("raw",), types=["LIST_BEGIN"]).to_pylist()
+    assert [json.loads(row["raw"])["scope"] for row in rows] == ["a"]
