@@ -118,7 +118,7 @@ def shut_after(seconds: float, shut: Callable[[], None]) -> Iterator[None]:
         raise TooLate(f"no answer within {seconds:.3g} s")
 
 
-def whole(response: urllib3.BaseHTTPResponse, *, seconds: float, most_bytes: int) -> bytes:
+def whole(response: urllib3.BaseHTTPResponse, *, seconds: float, most_bytes: int) -> bytearray:
     """The body of an answer, decompressed.
 
     Raises:
@@ -131,7 +131,7 @@ def whole(response: urllib3.BaseHTTPResponse, *, seconds: float, most_bytes: int
             data += piece
             if len(data) > most_bytes:
                 raise TooLarge(f"an answer of more than {most_bytes >> 20} MiB")
-    return bytes(data)
+    return data
 
 
 def retry_after_s(value: str | None) -> float | None:

@@ -8,7 +8,10 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import sqlite3
+import zipfile
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import orjson
@@ -18,7 +21,7 @@ import zstandard
 from tests.attack.answers import run
 from tests.support.traces import TRACES, import_log, json_lines
 from tracekit.errors import TraceFormatError
-from tracekit.trace.importers import source
+from tracekit.trace.importers import recorders, source, values, yamls
 from tracekit.trace.importers.source import LineSource
 
 NAME = "v1.36.3-restart"
@@ -96,3 +99,84 @@ def test_what_is_imported_is_replayed(tmp_path: Path, size: int) -> None:
     query = "SELECT reason FROM observations WHERE type = 'UNPARSED'"
     _, out, _ = run("sql", str(tmp_path / "trace"), query)
     assert ("more than 32 MiB" in out) == (size > 32 << 20)
+
+
+TINY = b"[],"
+
+
+@pytest.mark.parametrize(
+    ("kind", "gap"),
+    [
+        *((kind, b"") for kind in ("watch", "kubectl", "audit", "kshrk", "etcd-delta")),
+        *((kind, b"\n") for kind in ("kubectl", "audit", "kshrk", "etcd-delta")),
+    ],
+)
+def test_a_document_of_tiny_values_is_refused(
+    tmp_path: Path, kind: str, gap: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """184 kB of gzip were 60 million values, and as Python's objects 5.9 GiB."""
+    for module in (source, values):
+        monkeypatch.setattr(module, "VALUES_MAX", 1000)
+    log = tmp_path / "log.json.gz"
+    head = b'[{"kind":"List","recv":1,"resource":"pods","type":"ADDED","object":{"a":[' + gap
+    log.write_bytes(gzip.compress(head + (TINY + gap) * 1001 + b"[]]}}]\n"))
+    code, _, said = run("import", kind, str(log), "-o", str(tmp_path / "trace"))
+    assert (code, said.count("\n")) == (2, 1)
+    assert "a JSON document of more than 1,000 values" in said
+
+
+def test_yaml_of_tiny_values_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """51 kB of gzip were 12 million lines, and 3 GiB in the parser."""
+    monkeypatch.setattr(yamls, "_ITEMS_MAX", 1000)
+    for text in (b"- a\n" * 1001, b"  [" + b"[]," * 1001 + b"]\n"):
+        log = tmp_path / "log.yaml"
+        log.write_bytes(b"kind: List\nitems:\n" + text)
+        code, _, said = run("import", "kubectl", str(log), "-o", str(tmp_path / "trace"))
+        assert (code, said.count("\n")) == (2, 1)
+        assert "a YAML document of more than 1,000 values" in said
+
+
+def test_an_archive_that_holds_a_bomb_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An entry was unpacked whole before its size was looked at, and all of them had no bound."""
+    monkeypatch.setattr(recorders, "_ARCHIVE_BYTES_MIN", 1 << 20)
+    monkeypatch.setattr(recorders, "_ENTRY_BYTES_MAX", 1 << 20)
+    for sizes, words in (
+        ((2 << 20,), "an entry of more than 1 MiB"),
+        ((1 << 19,) * 5, "100 times"),
+    ):
+        path = tmp_path / "capture.kshrk"
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("k8shark-capture/metadata.json", "{}")
+            for number, size in enumerate(sizes):
+                archive.writestr(f"k8shark-capture/records/a/{number}.json", b" " * size)
+        code, _, said = run("import", "kshrk", str(path), "-o", str(tmp_path / "trace"))
+        assert (code, said.count("\n")) == (2, 1)
+        assert words in said
+
+
+ENDLESS = """
+CREATE VIEW kine AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c)
+SELECT x AS id, '/registry/jobs/a/b' AS name, 1 AS created, 0 AS deleted, 0 AS prev_revision,
+'' AS value, '' AS old_value FROM c
+"""
+COMPUTED = """
+CREATE TABLE kine(id INTEGER PRIMARY KEY, name TEXT, created, deleted, prev_revision, old_value,
+value AS (zeroblob(900000000)))
+"""
+
+
+@pytest.mark.parametrize("statement", [ENDLESS, COMPUTED], ids=["view", "computed column"])
+def test_a_database_that_computes_its_rows_is_none(tmp_path: Path, statement: str) -> None:
+    """Eight kB were rows without end, or 900 MB each."""
+    path = tmp_path / "state.db"
+    with closing(sqlite3.connect(path)) as database:
+        database.execute(statement)
+        if "TABLE" in statement:
+            row = "INSERT INTO kine(id, name, prev_revision) VALUES(1, '/registry/jobs/a/b', 0)"
+            database.execute(row)
+        database.commit()
+    code, _, said = run("import", "kine", str(path), "-o", str(tmp_path / "trace"))
+    assert (code, said.count("\n")) == (2, 1)
+    assert "kine is no table of stored columns" in said

@@ -112,6 +112,21 @@ def test_a_compressed_answer_is_bounded(tmp_path: Path, monkeypatch: pytest.Monk
         client(tmp_path, url, 5).get("/api/v1/pods")
 
 
+@pytest.mark.parametrize("value", [b"[],", b"{},", b"0,"])
+def test_an_answer_of_tiny_values_is_bounded(
+    tmp_path: Path, value: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """245 kB of gzip were 256 MiB of JSON, and as Python's objects 7.6 GiB."""
+    monkeypatch.setattr(transport, "_ANSWER_VALUES_MAX", 1000)
+    body = gzip.compress(b"[" + value * 1001 + b"0]")
+    head = HEAD + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(body)
+    with (
+        server(lambda connection: connection.sendall(head + body)) as url,
+        pytest.raises(ConnectionFailed, match=r"an answer of more than 1,000 values"),
+    ):
+        client(tmp_path, url, 5).get("/api/v1/pods")
+
+
 def test_an_answer_that_is_whole_is_read(tmp_path: Path) -> None:
     body = gzip.compress(orjson.dumps({"a": 1}))
     head = HEAD + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(body)

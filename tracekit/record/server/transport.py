@@ -32,6 +32,7 @@ from tracekit.record.server.failures import (
     TlsFailed,
     failure,
 )
+from tracekit.trace.format.limits import has_more_values
 
 _READ_BYTES = 1 << 18
 _LOG_READ_BYTES = 1 << 16
@@ -39,6 +40,9 @@ _CONNECT_TIMEOUT_S = 10.0
 _MESSAGE_CHARS = 300
 #: A page of a list has 500 objects of at most 1.5 MiB each, and seldom a hundredth of that.
 _ANSWER_BYTES_MAX = 1 << 28
+#: As Python's objects a value takes up to 100 bytes, and in an answer two (`{},`). A page of 500
+#: objects may have 8,000 each, ten times what large ones have.
+_ANSWER_VALUES_MAX = 4_000_000
 #: What an error's own text may take; without it the status says enough.
 _STATUS_S = 5.0
 _UNREADABLE = (HTTPError, OSError, ValueError, TypeError, KeyError, AttributeError, TooLate)
@@ -99,6 +103,8 @@ class ApiClient:
             response.close()
             raise self.cleaned(_connection_failure(error)) from None
         response.release_conn()
+        if has_more_values(data, _ANSWER_VALUES_MAX):
+            raise ConnectionFailed(f"an answer of more than {_ANSWER_VALUES_MAX:,} values")
         try:
             return orjson.loads(data)
         except orjson.JSONDecodeError as error:

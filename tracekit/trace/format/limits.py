@@ -28,6 +28,9 @@ ROW_BYTES_MAX = 32 << 20
 #: into one: a full segment, one row more, and the columns of both.
 RATIO_MAX = 1_000
 RATIO_FROM_BYTES = 128 << 20
+#: Values of one JSON document that comes in: as Python's objects each takes up to 100 bytes, of
+#: which a document may have two (`{},`), and a real one has twenty and more.
+VALUES_MAX = 16 << 20
 #: How deep JSON may be nested. Jobs and pods have about 15 levels.
 NESTING_MAX = 200
 #: Why a row that came in is kept without columns.
@@ -43,6 +46,7 @@ _SURELY_SMALL = 16 << 20
 #: run lengths, deltas of numbers, lengths and bytes apart.
 _ENCODINGS = frozenset({0, 2, 3, 4, 5, 6, 8, 9})
 _OPENING = b"{["
+_BEFORE_A_VALUE = (b",", b"[", b"{")
 _NOT_OPENING = bytes(set(range(256)) - set(_OPENING))
 _NOT_OPENING_LINES = bytes(set(range(256)) - set(_OPENING) - set(b"\n"))
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"{}[]"))
@@ -182,6 +186,11 @@ def check_nesting(text: str | bytes) -> None:
         return
     if is_nested_deeper(text, NESTING_MAX):
         raise TooMuchError(f"an object of it is nested more than {NESTING_MAX} levels deep")
+
+
+def has_more_values(text: bytes | bytearray, most: int) -> bool:
+    """Whether a text of JSON may hold more than so many values (signs in strings count as well)."""
+    return len(text) > most and sum(map(text.count, _BEFORE_A_VALUE)) > most
 
 
 def may_be_nested_deeper(lines: bytes, levels: int) -> bool:

@@ -13,6 +13,7 @@ from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator
 
 from tracekit.errors import TraceFormatError
+from tracekit.trace.importers.values import check_values
 
 #: More than that, in one document, is not held in memory.
 _DOCUMENT_BYTES_MAX = 256 * 1024 * 1024
@@ -32,8 +33,12 @@ def documents(lines: Iterable[bytes], name: str) -> Iterator[Document]:
     """
     splitter = _Splitter(name)
     for number, line in enumerate(lines, 1):
-        yield from splitter.take(number, line)
-    yield from splitter.rest()
+        for document in splitter.take(number, line):
+            check_values(document[1], name)
+            yield document
+    for document in splitter.rest():
+        check_values(document[1], name)
+        yield document
 
 
 def split(text: bytes) -> list[bytes]:

@@ -11,8 +11,9 @@ from __future__ import annotations
 import io
 import re
 import zipfile
+import zlib
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import IO, Any
 
 import orjson
 import zstandard
@@ -24,12 +25,19 @@ from tracekit.trace.importers.frames import frame, listed, split_list, stream_of
 from tracekit.trace.importers.report import ImportResult
 from tracekit.trace.importers.sample import Sample
 from tracekit.trace.importers.source import LineSource
+from tracekit.trace.importers.values import check_values
 
 Raw = dict[str, Any]
 
 ZIP_MAGIC = b"PK\x03\x04"
 _AGE_MAGIC = b"age-encryption.org/"
-_ENTRY_BYTES_MAX = 512 * 1024 * 1024
+_ENTRY_BYTES_MAX = 256 * 1024 * 1024
+#: What all entries together may come to, as all are held at once: each is compressed by itself,
+#: which makes JSON of servers five to forty times smaller.
+_ARCHIVE_BYTES_MIN = 256 * 1024 * 1024
+_ARCHIVE_TIMES = 100
+#: What `zipfile` raises for an entry that is damaged, encrypted or compressed in another way.
+_BROKEN_ENTRY = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
 _RECORD = re.compile(r"k8shark-capture/records/[0-9a-f]+/\d+\.json(\.zst)?")
 _OK = 200
 _SCHEDULER_TYPES = {"Add": "ADDED", "Update": "MODIFIED", "Delete": "DELETED"}
@@ -66,22 +74,31 @@ class KshrkLines:
         return iter(())
 
     def _archive(self, source: LineSource) -> Iterator[Raw]:
+        packed = b"".join(source.chunks())
         try:
-            archive = zipfile.ZipFile(io.BytesIO(b"".join(source.chunks())))
+            archive = zipfile.ZipFile(io.BytesIO(packed))
         except zipfile.BadZipFile:
             raise TraceFormatError(
                 f"{source.name} is a broken archive: it was cut off, or its capture was; copy it "
                 "again"
             ) from None
         names = archive.namelist()
+        unpacked = 0
         if "k8shark-capture/metadata.json" in names:
-            about = _json(archive.read("k8shark-capture/metadata.json"))
+            about = _json(_entry(archive, "k8shark-capture/metadata.json", source.name))
             if isinstance(about, dict) and isinstance(about.get("kubernetes_version"), str):
                 self.kubernetes_version = about["kubernetes_version"]
         for name in names:
             if not _RECORD.fullmatch(name):
                 continue
-            record = _json(_entry(archive, name, source.name))
+            text = _entry(archive, name, source.name)
+            unpacked += len(text)
+            if unpacked > max(_ARCHIVE_BYTES_MIN, len(packed) * _ARCHIVE_TIMES):
+                raise TraceFormatError(
+                    f"{source.name} holds more than {_ARCHIVE_TIMES} times the bytes that it has: "
+                    "it is no capture"
+                )
+            record = _json(text)
             if isinstance(record, dict):
                 yield record
 
@@ -128,19 +145,21 @@ def _json(text: bytes) -> Any:
 
 
 def _entry(archive: zipfile.ZipFile, name: str, where: str) -> bytes:
-    data = archive.read(name)
-    if name.endswith(".zst"):
-        reader = zstandard.ZstdDecompressor().stream_reader(data)
-        try:
-            data = reader.read(_ENTRY_BYTES_MAX + 1)
-        except zstandard.ZstdError as error:
-            raise TraceFormatError(
-                f"{where} is damaged: its entry {name} cannot be read ({error}); copy it again"
-            ) from error
+    try:
+        with archive.open(name) as entry:
+            stream: IO[bytes] | zstandard.ZstdDecompressionReader = entry
+            if name.endswith(".zst"):
+                stream = zstandard.ZstdDecompressor().stream_reader(entry)
+            data = bytes(stream.read(_ENTRY_BYTES_MAX + 1))
+    except (zstandard.ZstdError, *_BROKEN_ENTRY) as error:
+        raise TraceFormatError(
+            f"{where} is damaged: its entry {name} cannot be read ({error}); copy it again"
+        ) from error
     if len(data) > _ENTRY_BYTES_MAX:
         raise TraceFormatError(
             f"{where} has an entry of more than {_ENTRY_BYTES_MAX >> 20} MiB: it is no capture"
         )
+    check_values(data, where)
     return data
 
 

@@ -20,6 +20,8 @@ from typing import BinaryIO, Protocol
 import zstandard
 
 from tracekit.errors import TraceFormatError
+from tracekit.trace.format.limits import VALUES_MAX
+from tracekit.trace.importers.values import check_values
 
 _CHUNK_BYTES = 256 * 1024
 #: Compressed bytes that are taken apart at a time: what they usually become should fit into a
@@ -132,7 +134,7 @@ class LineSource:
                     rest.append(chunk)
                     held += line_bytes + end
                 else:
-                    yield b"".join((*rest, chunk[:end]))
+                    yield self._checked(b"".join((*rest, chunk[:end])))
                     rest, held = [chunk[end + 1 :]], 0
                 line_bytes = len(chunk) - end - 1
             if line_bytes > _LINE_BYTES_MAX:
@@ -140,7 +142,7 @@ class LineSource:
                     f"{self.name} has a line of more than {_LINE_BYTES_MAX >> 20} MiB: write one "
                     "JSON document a line (of a list: `jq -c '.items[]'`)"
                 )
-        whole, broken, last = b"".join(rest).rpartition(b"\n")
+        whole, broken, last = self._checked(b"".join(rest)).rpartition(b"\n")
         if broken:
             yield whole
         if last.strip():
@@ -149,6 +151,13 @@ class LineSource:
                 return
             self.fragment = last
             self.problem = self.problem or _MID_LINE
+
+    def _checked(self, block: bytes) -> bytes:
+        """The block, none of whose lines holds more values than memory does."""
+        if len(block) > VALUES_MAX:  # else no line of it can
+            for line in block.split(b"\n"):
+                check_values(line, self.name)
+        return block
 
     def text_lines(self) -> Iterator[bytes]:
         """Every line of text, where nothing tells whether the last one is whole."""

@@ -19,6 +19,10 @@ Raw = dict[str, Any]
 
 _DOCUMENT_BYTES_MAX = 64 * 1024 * 1024
 _NODES_MAX = 20_000_000
+#: Lines and items of a document: `kubectl` needs thirty bytes for each and a bomb two, of which the
+#: parser makes several hundred.
+_ITEMS_MAX = 3_000_000
+_BEFORE_AN_ITEM = (b"\n", b",", b"[", b"{")
 _NESTING_MAX = 200
 _COMMENT = re.compile(rb"\A(?:[ \t]*(?:#[^\n]*)?\r?\n|---[ \t]*(?:#[^\n]*)?\r?\n|%YAML[^\n]*\n)*")
 _KEY = re.compile(rb"\A(?:- )?['\"]?[A-Za-z_][\w./-]*['\"]?:(?:[ \t\r\n]|\Z)")
@@ -52,7 +56,13 @@ def yaml_documents(source: LineSource, broken: Callable[[str], None]) -> Iterato
 
 
 def load(text: bytes, name: str) -> Any:
-    """One document; times stay the text that they are in the API."""
+    """One document; times stay the text that they are in the API.
+
+    Raises:
+        TraceFormatError: It holds more values than memory should.
+    """
+    if len(text) > _ITEMS_MAX and sum(map(text.count, _BEFORE_AN_ITEM)) > _ITEMS_MAX:
+        raise _too_many(name)
     loader = _LOADER(text)
     try:
         found = loader.get_single_data()
@@ -68,6 +78,13 @@ def load(text: bytes, name: str) -> Any:
     return found
 
 
+def _too_many(name: str) -> TraceFormatError:
+    return TraceFormatError(
+        f"{name} has a YAML document of more than {_ITEMS_MAX:,} values: ask kubectl for -o json, "
+        "which is read faster"
+    )
+
+
 def _pieces(source: LineSource) -> Iterator[tuple[int, bytes]]:
     """The text between `---`, with the number of its first line."""
     held: list[bytes] = []
@@ -81,6 +98,8 @@ def _pieces(source: LineSource) -> Iterator[tuple[int, bytes]]:
             continue
         held.append(line)
         size += len(line) + 1
+        if len(held) > _ITEMS_MAX:  # before memory holds them all
+            raise _too_many(source.name)
         if size > _DOCUMENT_BYTES_MAX:
             raise TraceFormatError(
                 f"{source.name} is YAML of more than {_DOCUMENT_BYTES_MAX >> 20} MiB: ask kubectl "

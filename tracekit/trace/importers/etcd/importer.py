@@ -23,6 +23,7 @@ import orjson
 
 from tracekit.errors import TraceFormatError
 from tracekit.kube.timestamps import parse_rfc3339
+from tracekit.trace.format.limits import ROW_BYTES_MAX
 from tracekit.trace.format.model import STREAM_KINDS, Origin, RowType
 from tracekit.trace.importers.etcd.bbolt import BoltFile, is_bbolt
 from tracekit.trace.importers.etcd.stored import (
@@ -36,6 +37,7 @@ from tracekit.trace.importers.observation import Observation
 from tracekit.trace.importers.report import ImportResult
 from tracekit.trace.importers.source import LineSource
 from tracekit.trace.importers.spill import Spill
+from tracekit.trace.importers.values import check_values
 
 _Key = tuple[int, int]
 SQLITE_MAGIC = b"SQLite format 3\0"
@@ -230,6 +232,17 @@ def _revision(name: bytes) -> int:
     return int.from_bytes(name[:8], "big") if len(name) >= _REVISION_BYTES else 0
 
 
+def _is_plain_table(connection: sqlite3.Connection) -> bool:
+    """Whether what is called kine is stored: a view or a computed column may have no end."""
+    connection.execute("PRAGMA trusted_schema = OFF")
+    (tables,) = connection.execute(
+        "SELECT count(*) FROM sqlite_master "
+        "WHERE name = 'kine' AND type = 'table' AND sql LIKE 'CREATE TABLE%'"
+    ).fetchone()
+    columns = connection.execute("PRAGMA table_xinfo(kine)").fetchall()
+    return bool(tables) and all(hidden == 0 for *_, hidden in columns)
+
+
 def _as_file(source: LineSource, scratch: Path) -> Path:
     """The file itself if it can be read anywhere in, else a copy."""
     if source.path is not None:
@@ -257,6 +270,9 @@ class KineReader(StoreReader):
         try:
             with closing(sqlite3.connect(uri, uri=True)) as connection:
                 connection.text_factory = bytes
+                connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, ROW_BYTES_MAX)
+                if not _is_plain_table(connection):
+                    raise sqlite3.DatabaseError("kine is no table of stored columns")  # noqa: TRY301
                 self._rows(connection)
         except sqlite3.DatabaseError as error:
             raise TraceFormatError(
@@ -288,7 +304,7 @@ class DeltaReader(StoreReader):
 
     def read(self, source: LineSource) -> None:
         """Take the revisions of one file: a JSON array with its SHA-256 behind it."""
-        text = b""
+        text = bytearray()
         for chunk in source.chunks():
             text += chunk
             if len(text) > _DELTA_BYTES_MAX:
@@ -296,6 +312,7 @@ class DeltaReader(StoreReader):
                     f"{source.name} has more than {_DELTA_BYTES_MAX >> 30} GiB: no delta snapshot "
                     "is so large"
                 )
+        check_values(text, source.name)
         events = delta_events(text)
         if events is None:
             raise TraceFormatError(
@@ -323,7 +340,7 @@ class DeltaReader(StoreReader):
         self.take(revision, text, _Stored(stream, text, value, deleted, created, at_ns=at_ns))
 
 
-def delta_events(text: bytes) -> list[Any] | None:
+def delta_events(text: bytes | bytearray) -> list[Any] | None:
     """The events of a delta snapshot; None if it is none."""
     for body in (text[:-_HASH_BYTES], text):
         try:
