@@ -14,10 +14,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import selectors
 import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from multiprocessing import resource_tracker
 from multiprocessing.context import SpawnContext, SpawnProcess
@@ -26,6 +28,9 @@ from typing import IO, Any, Final
 
 SAFE_PATH: Final = "PYTHONSAFEPATH"
 _PATH: Final = "PYTHONPATH"
+_PIECE_BYTES: Final = 1 << 16
+#: Far more than any credential, and than the certificates beside it.
+_PRINTED_BYTES_MAX: Final = 1 << 20
 _lock = threading.RLock()
 
 
@@ -144,9 +149,7 @@ def plugin(
             [program, *command[1:]],
             stdin=None if interactive else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
-            stderr=None if interactive else subprocess.PIPE,
-            text=True,
-            errors="replace",
+            stderr=None if interactive else subprocess.DEVNULL,
             env=dict(env),
             cwd=cwd,
             start_new_session=not interactive,
@@ -154,15 +157,40 @@ def plugin(
     except OSError as error:
         raise PluginError(f"it cannot be run: {error.strerror}") from None
     try:
-        stdout, _ = process.communicate(timeout=deadline_s)
+        stdout = _printed(process, deadline_s)
     except subprocess.TimeoutExpired:
         raise PluginError(f"no answer within {deadline_s:g} s") from None
     finally:
-        if process.returncode is None:  # late, or we are interrupted
+        if process.stdout is not None:
+            process.stdout.close()
+        if process.returncode is None:  # late, too talkative, or we are interrupted
             _end(process, its_session=not interactive)
     if process.returncode != 0:
         raise PluginError(f"exit status {process.returncode}")
-    return str(stdout)
+    return stdout.decode("utf-8", "replace")
+
+
+def _printed(process: subprocess.Popen[bytes], deadline_s: float) -> bytes:
+    """All that a process prints until it ends.
+
+    Raises:
+        TimeoutExpired: it has not ended in time.
+        PluginError: it prints more than an answer has.
+    """
+    assert process.stdout is not None  # noqa: S101 - it is a pipe
+    late_s = time.monotonic() + deadline_s
+    data = bytearray()
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ)
+        while selector.select(max(late_s - time.monotonic(), 0)):
+            piece = os.read(process.stdout.fileno(), _PIECE_BYTES)
+            if not piece:
+                process.wait(max(late_s - time.monotonic(), 0))
+                return bytes(data)
+            data += piece
+            if len(data) > _PRINTED_BYTES_MAX:
+                raise PluginError(f"it prints more than {_PRINTED_BYTES_MAX >> 20} MiB")
+    raise subprocess.TimeoutExpired(process.args, deadline_s)
 
 
 def _found(name: str, path: str, cwd: str | None) -> str | None:
@@ -184,4 +212,4 @@ def _end(process: subprocess.Popen[Any], *, its_session: bool) -> None:
         else:
             process.kill()
     with contextlib.suppress(subprocess.TimeoutExpired):
-        process.communicate(timeout=1)
+        process.wait(timeout=1)

@@ -152,6 +152,12 @@ def test_a_plugin_that_hangs_is_ended_and_named(
         Connection(ConnectOptions(kubeconfig=str(path)))
 
 
+def test_a_plugin_that_prints_without_end_is_ended_and_named(tmp_path: Path) -> None:
+    path = _write(tmp_path / "config", users={"me": _plugin(tmp_path / "talker", "exec yes")})
+    with pytest.raises(ClusterError, match=r"talker gave no token \(it prints more than 1 MiB\)"):
+        Connection(ConnectOptions(kubeconfig=str(path)))
+
+
 def test_a_plugin_is_not_looked_for_in_the_working_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from fnmatch import fnmatch
+
+import pytest
 
 from tests.tidy.source import PURE_ROOMS, Module, modules
 
@@ -180,23 +183,71 @@ BEGINNERS = {
         "getoutput",
         "getstatusoutput",
     },
-    "os": {"system", "popen", "fork", "forkpty", "posix_spawn", "posix_spawnp", "startfile"},
+    "os": {
+        "system",
+        "popen",
+        "fork",
+        "forkpty",
+        "posix_spawn",
+        "posix_spawnp",
+        "startfile",
+        "exec*",
+        "spawn*",
+    },
     "multiprocessing": {"Process", "Pool", "Manager", "get_context", "set_start_method"},
+    "multiprocessing.context": {"*"},
+    "multiprocessing.process": {"*"},
+    "multiprocessing.pool": {"*"},
     "asyncio": {"create_subprocess_exec", "create_subprocess_shell"},
     "pty": {"fork", "spawn"},
 }
 
 
-def _begins(node: ast.AST) -> str | None:
-    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-        room, name = node.value.id, node.attr
-        if name in BEGINNERS.get(room, ()) or (room == "os" and name.startswith(("exec", "spawn"))):
+def _begins(node: ast.AST, names: dict[str, str]) -> str | None:
+    """What begins a process here; `names` are the modules that the file knows under a name."""
+    found: list[tuple[str, str]] = []
+    if isinstance(node, ast.Attribute):
+        written = ast.unparse(node.value)
+        found = [(names.get(written, written), node.attr)]
+    elif isinstance(node, ast.ImportFrom):
+        found = [(node.module or "", alias.name) for alias in node.names]
+    for room, name in found:
+        if any(fnmatch(name, pattern) for pattern in BEGINNERS.get(room, ())):
             return f"{room}.{name}"
-    if isinstance(node, ast.ImportFrom) and node.module in BEGINNERS:
-        for alias in node.names:
-            if alias.name in BEGINNERS[node.module]:
-                return f"{node.module}.{alias.name}"
     return None
+
+
+def _names_of_modules(tree: ast.Module) -> dict[str, str]:
+    """The full name of each module by what it is called in a file."""
+    found: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.asname: alias.name for alias in node.names if alias.asname}
+        elif isinstance(node, ast.ImportFrom):
+            found |= {
+                alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names
+            }
+    return found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import subprocess\nsubprocess.run([])",
+        "import subprocess as sp\nsp.Popen([])",
+        "from subprocess import Popen as begin",
+        "from os import execvp",
+        "import os as machine\nmachine.spawnl()",
+        "import multiprocessing as mp\nmp.Pool()",
+        "from multiprocessing import context\ncontext.SpawnContext()",
+        "from multiprocessing.pool import Pool",
+        "import multiprocessing.context\nmultiprocessing.context.SpawnProcess()",
+    ],
+)
+def test_no_other_name_hides_what_begins_a_process(text: str) -> None:
+    tree = ast.parse(text)
+    names = _names_of_modules(tree)
+    assert any(_begins(node, names) for node in ast.walk(tree))
 
 
 def test_every_process_is_begun_in_one_room() -> None:
@@ -204,9 +255,10 @@ def test_every_process_is_begun_in_one_room() -> None:
         f"{module}:{node.lineno}: {what}: begin it with tracekit.children"
         for module in ALL
         if module.name != "tracekit.children"
+        for names in [_names_of_modules(module.tree)]
         for node in ast.walk(module.tree)
         if isinstance(node, ast.Attribute | ast.ImportFrom)
-        and (what := _begins(node)) is not None
+        and (what := _begins(node, names)) is not None
         and not _is_annotation(module.tree, node)
     ]
     assert not wrong, "\n".join(wrong)
@@ -226,9 +278,7 @@ def test_a_pool_of_processes_gets_its_context_from_that_room() -> None:
         (module, node)
         for module in ALL
         for node in ast.walk(module.tree)
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
-        and node.func.id == "ProcessPoolExecutor"
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("ProcessPoolExecutor")
     ]
     assert calls
     assert not [f"{module}:{node.lineno}" for module, node in calls if len(node.args) < 2]
