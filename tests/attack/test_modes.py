@@ -51,7 +51,8 @@ def test_nobody_else_reads_what_is_written(tmp_path: Path, mask: str | None, oth
         assert made["report.html"] == 0o640
 
 
-def test_a_mask_that_is_none_is_one_sentence(tmp_path: Path) -> None:
-    done = run(tmp_path, "versions", TRACEKIT_UMASK="private")
+@pytest.mark.parametrize("mask", ["private", "-1", "0o27", "", "99", "٠٢٧"])
+def test_a_mask_that_is_none_is_one_sentence(tmp_path: Path, mask: str) -> None:
+    done = run(tmp_path, "versions", TRACEKIT_UMASK=mask)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.count("\n") == 1

@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import re
 import sys
 import traceback
 from collections.abc import Iterator
@@ -225,9 +226,10 @@ def main(args: list[str] | None = None) -> None:
 
 def _keep_private() -> None:
     """What is written holds a cluster's data: for its owner alone, unless said otherwise."""
-    try:
-        os.umask(int(os.environ.get(_UMASK, "077"), 8))
-    except (ValueError, OverflowError):
+    mask = os.environ.get(_UMASK, "077")
+    if re.fullmatch(r"0?[0-7]{1,3}", mask, re.ASCII) is not None:
+        os.umask(int(mask, 8))
+    else:
         tell(f"{_UMASK} is no mask of permissions: write it like 027, or leave it out")
         sys.exit(COULD_NOT_RUN)
 
