@@ -86,8 +86,9 @@ def divergences(trace: Path) -> list[dict[str, Any]]:
     return found
 
 
+#: Not strict: how many false alarms a run of real servers shows is a matter of its timing.
 received_is_not_happened = pytest.mark.xfail(
-    strict=True, reason="replay takes the time of receipt for the time of the write"
+    strict=False, reason="replay takes the time of receipt for the time of the write"
 )
 
 
