@@ -73,7 +73,7 @@ def test_a_snapshot_and_a_trace_beside_it(s3: S3, tmp_path: Path, plain: Path) -
     [
         ("s3://parts/none.log", "does not exist"),
         ("s3://nowhere/audit.log", "does not exist"),
-        ("s3://parts/note.txt", "not of a kind that can be imported"),
+        ("s3://parts/note.txt", "none of the files in s3://parts/note.txt can be imported"),
     ],
 )
 def test_what_is_not_there_is_said(s3: S3, tmp_path, capsys, url: str, words: str) -> None:

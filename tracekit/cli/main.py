@@ -258,7 +258,7 @@ def _run(args: list[str] | None) -> int:
         nested = isinstance(error, RecursionError)
         what = "nested too deep" if nested else f"no JSON ({error})"
         tell(f"a text of the trace is {what}: do not trust the trace")
-    except BrokenPipeError:
+    except (BrokenPipeError, ReaderGoneError):
         raise
     except OSError as error:
         what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
