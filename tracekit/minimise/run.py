@@ -32,7 +32,8 @@ from tracekit.trace.writing.writer import TraceWriter
 from tracekit.verdict import Judgement
 
 #: Rules about the record itself: what is left out of it is said in its header.
-_OF_THE_RECORD = "TK9"
+#: A pod that is overdue when the record ends (TK430) follows from which rows were left out.
+_OF_THE_RECORD = ("TK9", "TK430")
 #: Words that place a finding; a divergence has more.
 _FINDING = 4
 LEFT_OUT = "rows that the verdict does not need were left out (tracekit minimise)"
