@@ -93,6 +93,17 @@ def test_the_first_screen_says_what_is_right(name: str, tmp_path: Path) -> None:
     assert [text for text in not_said if text in screen] == [], screen
 
 
+@pytest.mark.parametrize("jobs", ["jobs.json", "jobs.yaml"])
+def test_a_pod_whose_job_is_in_no_list_is_left_with_its_finalizer(
+    jobs: str, tmp_path: Path
+) -> None:
+    files = ("pods.yaml", "events.yaml", jobs)
+    screen = first_screen("14-finalizer-orphan", files, tmp_path)
+    for said in ("TK204", "held by the tracking finalizer", "Job mailer-29158680 is gone"):
+        assert said in screen
+    assert "nobody asked them" not in screen
+
+
 def test_a_list_without_events_is_not_silent(tmp_path: Path) -> None:
     screen = first_screen("19-config-error", ("jobs-pods.yaml",), tmp_path)
     assert 'secret "export-db" not found' in screen

@@ -90,7 +90,7 @@ def split_list(
     if not isinstance(items, list) or not isinstance(kind, str) or not kind.endswith("List"):
         return None
     found: dict[str, list[Raw]] = {}
-    own = stream_of({**document, "kind": kind.removesuffix("List")})
+    own = _listed_stream(document, kind.removesuffix("List"))
     if kind == "List" and not items:
         own = unnamed
     if own is not None:
@@ -103,6 +103,15 @@ def split_list(
     meta = document.get("metadata")
     revision = meta.get("resourceVersion") if isinstance(meta, dict) else None
     return found, revision if isinstance(revision, str) and revision else None
+
+
+def _listed_stream(document: Mapping[str, Any], kind: str) -> str | None:
+    """The stream of a typed list; kubectl gives some the version of its own lists, v1."""
+    version = document.get("apiVersion")
+    in_core = "" in _GROUPS.get(kind, ("",))
+    if version == "v1" and not in_core:  # no kind of that name can be meant
+        version = None
+    return stream_of({"kind": kind, "apiVersion": version})
 
 
 def latest_stamp(value: Any) -> int | None:

@@ -37,13 +37,13 @@ from tracekit.trace.importers.recorders import (
 )
 from tracekit.trace.importers.report import ImportResult
 from tracekit.trace.importers.sample import DEEP_BYTES, SAMPLE_BYTES, Sample
-from tracekit.trace.importers.source import LineSource
+from tracekit.trace.importers.source import BEGINS_BLANK, BLANK, EMPTY, LineSource
 from tracekit.trace.importers.watch import read_line
 
 #: Text in which none of these stands is of no kind.
 _HINTS = re.compile(
     rb"apiVersion|auditID|AuditId|protoPayload|\"resource\"|etcdEvent|api_path|\"object\"|"
-    rb"age-encryption|\"metadata\""
+    rb"age-encryption|\"metadata\"|\"items\""
 )
 
 Row = Observation | Call | Gap
@@ -222,8 +222,10 @@ def wrong_kind(source: LineSource, kind: Kind) -> TraceFormatError:
 def flaw(source: LineSource) -> str:
     """What keeps a file from being of any kind, "" if nothing plain does."""
     sample = sample_of(source, SAMPLE_BYTES)
+    if not sample.head:
+        return EMPTY
     if not sample.head.strip():
-        return "is empty: there is nothing to import"
+        return BLANK if sample.whole else BEGINS_BLANK
     cut = sample.head.lstrip()[:1] in b"{[" and sample.whole and sample.is_text
     if cut and not any(map(_is_json, sample.texts)):
         return "has no whole JSON document: it is cut off or damaged, fetch it anew"

@@ -221,6 +221,9 @@ def _is_printed(document: Raw) -> bool:
     obj = document.get("object")
     if document.get("type") in _TYPES and isinstance(obj, dict):
         return "resource" not in document
+    lists = split_list(document)
+    if lists is not None and lists[0]:  # a program may leave the version out
+        return True
     return isinstance(document.get("apiVersion"), str) and (
         isinstance(document.get("kind"), str) or isinstance(document.get("items"), list)
     )

@@ -256,6 +256,7 @@ class _Made:
     """A source of watch log lines that are made of another file, or of all (None)."""
 
     may_be_empty = True
+    has_bytes = False
 
     def __init__(self, source: LineSource | None, maker: LineMaker) -> None:
         self.name = source.name if source is not None else "all files together"

@@ -52,6 +52,14 @@ _MID_LINE = "it ends in the middle of a line"
 #: A line longer than this is no one document that memory should hold.
 _LINE_BYTES_MAX = 256 * 1024 * 1024
 
+#: What is said of a file without text.
+EMPTY = "is empty: there is nothing to import"
+BLANK = "holds nothing but white space: there is nothing to import"
+BEGINS_BLANK = (
+    "begins with 256 KiB of white space, and nothing in its first 8 MiB can be imported: name "
+    "another file"
+)
+
 
 class _Decompressor(Protocol):
     """What `zlib` and `zstandard` have in common."""
@@ -67,6 +75,8 @@ class LineSource:
     """The lines of one file; `problem` says afterwards how it ended too early, if it did."""
 
     may_be_empty = False
+    #: Whether it has bytes at all, once its blocks are read.
+    has_bytes = False
 
     def __init__(
         self,
@@ -123,6 +133,7 @@ class LineSource:
         rest: list[bytes] = []
         held = line_bytes = 0
         for chunk in self.chunks():
+            self.has_bytes = True
             if line_bytes == 0 and len(chunk) == _CHUNK_BYTES and chunk.isspace():
                 continue  # a hundred thousand empty lines are no lines of a log
             end = chunk.rfind(b"\n")

@@ -22,6 +22,7 @@ from tracekit.trace.importers.blocks import BLOCK_BYTES, Block, parse_block
 from tracekit.trace.importers.envelopes import Frame, State, split_frame, typed_state
 from tracekit.trace.importers.relist import LiveObjects
 from tracekit.trace.importers.report import ImportResult
+from tracekit.trace.importers.source import BLANK, EMPTY
 from tracekit.trace.importers.watchdog import Place, Seen, Watchdog, seen_of
 from tracekit.trace.writing.writer import TraceWriter
 
@@ -41,6 +42,7 @@ class Source(Protocol):
     fragment: bytes
     #: Whether a source without a line is no error: it was another file once.
     may_be_empty: bool
+    has_bytes: bool
 
     @property
     def problem(self) -> str | None:
@@ -302,7 +304,7 @@ def not_a_watch_log(source: Source, held: Sequence[tuple[bytes, str]]) -> TraceF
     if not held:
         if source.problem is not None:
             return TraceFormatError(f"{source.name} has no whole line to import: {source.problem}")
-        return TraceFormatError(f"{source.name} is empty: there is nothing to import")
+        return TraceFormatError(f"{source.name} {BLANK if source.has_bytes else EMPTY}")
     line, reason = held[0]
     if b'"audit.k8s.io/' in line[:4096]:
         reason = "it is an audit log of an API server: `tracekit import audit` reads it"

@@ -16,6 +16,7 @@ BAD = {
     "binary": bytes(range(256)) * 40,
     "prose": b"the quick brown fox\njumps over the lazy dog\n" * 30,
     "another-json": b'{"a": 1}\n{"b": [2, 3]}\n' * 20,
+    "blanks": b" \n" * 200_000,
     "nesting": b"[" * 20_000,
 }
 
@@ -42,11 +43,29 @@ def test_no_kind_recognises_it(content: bytes, tmp_path: Path) -> None:
     assert recognise(LineSource(str(path))) is None
 
 
+@pytest.mark.parametrize("content", [b"", b" \n\t\n" * 100_000], ids=["empty", "blank"])
+def test_a_watch_log_without_text_is_said_to_be_so(
+    content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = tmp_path / "source"
+    source.write_bytes(content)
+    with pytest.raises(SystemExit):
+        main(["import", "watch", str(source), "-o", str(tmp_path / "trace")])
+    why = "nothing but white space" if content else "is empty"
+    assert why in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("words", [["import"], ["import", "audit"]])
 @pytest.mark.parametrize(
     ("content", "why"),
-    [(b"", "is empty"), (BAD["half-a-line"], "cut off"), (None, "does not exist")],
-    ids=["empty", "cut", "missing"],
+    [
+        (b"", "is empty"),
+        (b" \n\t\n", "nothing but white space"),
+        (BAD["blanks"], "begins with 256 KiB of white space"),
+        (BAD["half-a-line"], "cut off"),
+        (None, "does not exist"),
+    ],
+    ids=["empty", "blank", "blanks", "cut", "missing"],
 )
 def test_a_file_that_holds_nothing_whole_is_said_to(
     words: list[str],

@@ -108,6 +108,22 @@ def test_a_list_is_recognised_whatever_its_size(tmp_path: Path, indent: int | No
     assert len(states(tmp_path / "trace")) == 40
 
 
+@pytest.mark.parametrize(
+    "more",
+    [{}, {"apiVersion": "v1"}, {"apiVersion": "batch/v1"}, {"metadata": {"resourceVersion": "9"}}],
+    ids=["bare", "version-of-kubectl", "version-of-jobs", "revision"],
+)
+@pytest.mark.parametrize("folder", [False, True])
+def test_an_empty_list_is_a_look(tmp_path: Path, more: dict, folder: bool) -> None:
+    path = tmp_path / "in" / "of-jobs.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps({"items": [], "kind": "JobList", **more}))
+    name = str(path.parent if folder else path)
+    (result,) = import_files(ImportRequest([name], tmp_path / "trace"))
+    assert result.streams == {"jobs": 2}
+    assert not [p for p in result.problems if "left out" in p]
+
+
 def test_a_log_may_begin_with_other_lines(tmp_path: Path) -> None:
     path = tmp_path / "log"
     lines = [b"I0301 10:00:00.1 1 server.go:1] starting"] * 20_000
