@@ -20,7 +20,7 @@ from rich.table import Table
 from tracekit.cli.completion import complete_trace
 from tracekit.cli.connecting import connection_options, take_connection
 from tracekit.cli.talk import tell
-from tracekit.cli.trace_options import parse_flags, rules_options, tell_warnings
+from tracekit.cli.trace_options import asked_rules, parse_flags, rules_options, tell_warnings
 from tracekit.cli.units import DURATION
 from tracekit.errors import UsageError
 from tracekit.foreign import for_terminal
@@ -29,6 +29,8 @@ from tracekit.judging.rolling import SETTLED_NS
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.record.credentials.options import ConnectOptions
 from tracekit.report.table import counted
+from tracekit.sql.diagnosed import facts_from
+from tracekit.sql.session import Session
 from tracekit.stopping import StopRequest
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.watch.follow import Follower
@@ -40,6 +42,7 @@ from tracekit.watch.webhook import Webhook
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from tracekit.eras.asked import AskedRules
     from tracekit.eras.era import Era
     from tracekit.trace.format.model import TraceHeader
     from tracekit.watch.events import ClusterEvents
@@ -89,12 +92,8 @@ def watch(
     metrics_port: int | None,
     metrics_address: str,
     fail_on: str | None,
-    kubernetes_version: str | None,
-    feature_gates: str | None,
-    process_zone: str | None,
-    controller_flags: str | None,
     output: str,
-    **connection: Any,
+    **options: Any,
 ) -> int:
     """Judge TRACE while `tracekit record` writes it, and tell what comes up.
 
@@ -104,13 +103,14 @@ def watch(
     --event each is an Event of its object, too, in the cluster that the options name as kubectl
     has them.
     """
-    follower = Follower(Path(trace), parse_flags(controller_flags))
+    follower = Follower(Path(trace), parse_flags(options["controller_flags"]))
     posts = Webhook(webhook) if webhook is not None else None
-    era = resolve_era(TraceReader(follower.trace), kubernetes_version, feature_gates, process_zone)
+    asked = (options["kubernetes_version"], options["feature_gates"], options["process_zone"])
+    era = resolve_era(TraceReader(follower.trace), *asked)
     tell_warnings(era)
-    events = _events(take_connection(connection), follower.header(), wanted=writes_events)
+    events = _events(take_connection(options), follower.header(), wanted=writes_events)
     outboxes: list[Outbox] = [outbox for outbox in (posts, events) if outbox is not None]
-    loop = _Loop(follower, era, outboxes, output)
+    loop = _Loop(follower, era, outboxes, output, asked_rules(options) if once else None)
     with ExitStack() as stack:
         if metrics_port is not None:
             collector = loop.collects(posts, events)
@@ -164,11 +164,18 @@ class _Loop:
     """Reads, judges and tells, until something ends it."""
 
     def __init__(
-        self, follower: Follower, era: Era, outboxes: Sequence[Outbox], output: str
+        self,
+        follower: Follower,
+        era: Era,
+        outboxes: Sequence[Outbox],
+        output: str,
+        whole: AskedRules | None,
     ) -> None:
+        """`whole` are the rules by which a trace is looked at once, as `diagnose` does."""
         self._follower, self._era = follower, era
-        self._outboxes, self._output = outboxes, output
+        self._outboxes, self._output, self._whole = outboxes, output, whole
         self._live = LiveJudge(follower.header(), era)
+        self._judged = follower.trace
         self._collector: WatchCollector | None = None
         self.worst: dict[str, int] = {}
         self._latest: deque[News] = deque(maxlen=_SHOWN)
@@ -224,7 +231,8 @@ class _Loop:
         """
         more = self._take()
         if ends:
-            self._tell([] if more else self._live.judge(last=True))
+            if not more:
+                self._end()
             return more
         if time.monotonic() >= self._due_s:
             spent_s = time.process_time()
@@ -235,14 +243,26 @@ class _Loop:
         self._tell(self._live.leader(time.time_ns()))
         return more
 
+    def _end(self) -> None:
+        """Tell the rest of a trace to which nothing is added any more."""
+        if self._whole is None:
+            self._tell(self._live.judge(last=True))
+            return
+        session = Session([str(self._judged)], rules=self._whole)
+        try:
+            self._tell(self._live.judge(last=True, whole=facts_from(session)))
+        finally:
+            session.close()
+
     def _take(self) -> bool:
         """Take in what is new; whether there may be more."""
         rows = self._follower.poll()
         if rows is not None:
             self._live.feed(rows)
         elif self._follower.rotated():
-            self._tell(self._live.judge(last=True))
+            self._end()
             self._live = self._live.renewed(self._follower.header())
+            self._judged = self._follower.trace
             if self._collector is not None:
                 self._collector.live = self._live
             return True

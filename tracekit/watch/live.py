@@ -21,6 +21,7 @@ from tracekit.diff.unrecorded import as_far_as_recorded
 from tracekit.eras.era import Era
 from tracekit.findings.controllers import LEADER
 from tracekit.findings.diagnosis import diagnose
+from tracekit.findings.facts import Facts
 from tracekit.findings.model import Case, Severity
 from tracekit.judging.engine import judge_cron_jobs
 from tracekit.judging.rolling import ROW_COLUMNS, SETTLED_NS, RollingJudge
@@ -49,6 +50,8 @@ AGAIN_NS = 60 * NS_PER_S
 _JUDGED = 6
 #: Rules that only the whole of a record decides, or that say what is said live in another way.
 _NOT_LIVE = ("TK1", "TK9", LEADER.id)
+#: Told as verdicts, one for each.
+_VERDICTS = ("TK1",)
 
 
 @dataclass(slots=True)
@@ -103,10 +106,12 @@ class LiveJudge:
         for case in self._leader.lost(now_ns, self._now_ns, self.waiting.count):
             yield self._told(case, max(case.until_ns, self._now_ns))
 
-    def judge(self, *, last: bool = False) -> list[News]:
+    def judge(self, *, last: bool = False, whole: Facts | None = None) -> list[News]:
         """What has become certain since the last call, by time; if it is the last, all the rest.
 
         The last is that of a record that has ended: no row comes any more that could explain it.
+        `whole` are the facts of all of it, where they can be had: then its findings are told, for
+        what is remembered here is only what a record that grows still needs.
         """
         around = self._held(self._around.table())
         context = self._context.of(around, self._now_ns)
@@ -117,7 +122,11 @@ class LiveJudge:
             certain_ns = self._now_ns - (0 if last else CRON_SETTLED_NS)
             found = judge_cron_jobs(around, self._era, context)
             news += self._divergences((j for j in found if j.time_ns <= certain_ns), context)
-        news += self._findings(judgements, self._now_ns - (0 if last else self._settled_ns))
+        certain_ns = self._now_ns - (0 if last else self._settled_ns)
+        if whole is None:
+            news += self._findings(self._facts(judgements), certain_ns)
+        else:
+            news += self._of_the_whole(whole)
         self._forget()
         return sorted(news, key=lambda n: (n.at_ns, n.id, n.subject))
 
@@ -142,24 +151,38 @@ class LiveJudge:
                     self.counts.findings[news.id] += 1
                     yield news
 
-    def _findings(self, judgements: list[Judgement], certain_ns: int) -> Iterator[News]:
-        """Findings about the Jobs of the latest rows, and about CronJobs."""
+    def _facts(self, judgements: list[Judgement]) -> Facts:
+        """What findings look at of the Jobs of the latest rows, and of CronJobs."""
         table = pa.concat_tables([self._around.table(), self._recent.table()])
         reader = self._held(table)
         self._judged += judgements
         while self._judged and self._judged[0].time_ns < self._now_ns - _JUDGED * self._settled_ns:
             self._judged.popleft()
-        facts = facts_from_reader(reader, list(self._judged), self._era)
-        for tick in facts.ticks:
-            key = ("tick", tick["cronjob_uid"], tick["due_ns"])
-            if tick["outcome"] == "missed" and self._is_new(key, tick["due_ns"]):
-                self.counts.missed_ticks += 1
+        return facts_from_reader(reader, list(self._judged), self._era)
+
+    def _findings(self, facts: Facts, certain_ns: int) -> Iterator[News]:
+        self._count_ticks(facts)
         for finding in diagnose(facts):
             if finding.id.startswith(_NOT_LIVE):
                 continue
             for case in finding.cases:
                 if case.from_ns <= certain_ns and self._is_whole(case):
                     yield from self._case(case)
+
+    def _of_the_whole(self, facts: Facts) -> Iterator[News]:
+        """All that `tracekit diagnose` warns of."""
+        self._count_ticks(facts)
+        for finding in diagnose(facts):
+            if not finding.id.startswith(_VERDICTS):
+                for case in finding.cases:
+                    if case.badness is not Severity.INFO:
+                        yield from self._case(case)
+
+    def _count_ticks(self, facts: Facts) -> None:
+        for tick in facts.ticks:
+            key = ("tick", tick["cronjob_uid"], tick["due_ns"])
+            if tick["outcome"] == "missed" and self._is_new(key, tick["due_ns"]):
+                self.counts.missed_ticks += 1
 
     def _is_whole(self, case: Case) -> bool:
         """Whether all is known that decides it, and it is worth telling."""
