@@ -27,6 +27,7 @@ from tracekit.eras.era import Era
 from tracekit.eras.job import JobRules
 from tracekit.judging.found import Failure
 from tracekit.judging.kept_facts import kept_fact
+from tracekit.judging.lost_time import LostTime
 from tracekit.judging.pieces import Pieces, ready
 from tracekit.judging.run_context import run_context_of
 from tracekit.judging.sink import Kept, Sink
@@ -34,7 +35,6 @@ from tracekit.replay.cron_runner import CronRunner
 from tracekit.replay.feed import COLUMNS, RowGroup, histories
 from tracekit.replay.run_context import RunContext
 from tracekit.trace.format.model import STATE_TYPES, RowType
-from tracekit.trace.reading.losses import LostTime
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.reading.selection import Keys
 from tracekit.trace.stores.parts import Parts

@@ -1,20 +1,18 @@
 """Rows that a trace has lost, as what they are for a reader: a gap of every stream.
 
 A recorder's own gap ends with a list of what lives; where a file is gone no list follows, so what
-was deleted, created or changed in it stays unknown for as long as the object lives. `LostTime` says
-which objects lived into a gap of that kind.
+was deleted, created or changed in it stays unknown for as long as the object lives
+(`tracekit.judging.lost_time`).
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from msgspec import Struct
 
 from tracekit.trace.format.model import RowType
 from tracekit.trace.format.rows import MEMORY_SCHEMA
@@ -22,9 +20,6 @@ from tracekit.trace.format.segments import Segment
 from tracekit.trace.reading.files import conform
 from tracekit.trace.reading.in_memory import RowsInMemory
 from tracekit.trace.reading.snapshot import Loss, Snapshot
-from tracekit.verdict import Judgement, Verdict
-
-_SEEN = ("seq", "uid", "namespace", "name", "type", "recv_ns")
 
 
 class LostFile(RowsInMemory):
@@ -113,72 +108,3 @@ def _gap_rows(loss: Loss, around: Iterable[_Around]) -> pa.Table:
     names += ["gap_last_rv", "gap_next_rv", "gap_from_ns", "gap_until_ns"]
     schema = pa.schema([MEMORY_SCHEMA.field(name) for name in names])
     return conform(pa.Table.from_pylist(rows, schema), MEMORY_SCHEMA.names)
-
-
-#### What of it concerns an object ####
-
-
-class _Reader(Protocol):
-    @property
-    def losses(self) -> list[Loss]: ...
-
-    def batches(self, columns: Sequence[str]) -> Iterator[pa.Table]: ...
-
-
-class _Life(Struct, frozen=True):
-    first_seq: int
-    first_type: str
-    deleted_seq: int | None
-
-
-class LostTime:
-    """Which objects of a trace lived while rows of it were lost."""
-
-    def __init__(self, reader: _Reader) -> None:
-        self._losses = reader.losses
-        self._lives: dict[str, _Life] = {}
-        #: Uids that went by a namespace and name, one after the other.
-        self._named: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
-        #: For each loss, the latest receive time before it.
-        self._from_ns = [-1] * len(self._losses)
-        if not self._losses:
-            return
-        for table in reader.batches(_SEEN):
-            self._note(table)
-
-    def _note(self, table: pa.Table) -> None:
-        for row in table.to_pylist():
-            seq, uid, kind = row["seq"], row["uid"], row["type"]
-            for number, loss in enumerate(self._losses):
-                if seq < loss.first and row["recv_ns"] is not None:
-                    self._from_ns[number] = max(self._from_ns[number], row["recv_ns"])
-            if uid is None:
-                continue
-            self._named[row["namespace"] or "", row["name"] or ""].add(uid)
-            known = self._lives.get(uid)
-            gone = seq if kind == RowType.DELETED else known.deleted_seq if known else None
-            if known is None or seq < known.first_seq:
-                self._lives[uid] = _Life(seq, kind, gone)
-            elif gone != known.deleted_seq:
-                self._lives[uid] = _Life(known.first_seq, known.first_type, gone)
-
-    def hiding(self, judgement: Judgement) -> Loss | None:
-        """The loss that may hold what would make another judgement of this one."""
-        where = judgement.object
-        uids = {where.uid} | self._named.get((where.namespace, judgement.subject), set())
-        # What was not seen may as well lie in a loss after it was owed.
-        owed = judgement.verdict in (Verdict.MISSING, Verdict.LATE)
-        for loss, from_ns in zip(self._losses, self._from_ns, strict=True):
-            if (owed or judgement.time_ns >= from_ns) and any(
-                self._lived_into(uid, loss) for uid in uids
-            ):
-                return loss
-        return None
-
-    def _lived_into(self, uid: str, loss: Loss) -> bool:
-        life = self._lives.get(uid)
-        if life is None:
-            return True
-        if life.first_seq > loss.last:
-            return life.first_type != RowType.ADDED
-        return life.deleted_seq is None or life.deleted_seq > loss.last
