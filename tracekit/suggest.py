@@ -8,6 +8,8 @@ from difflib import SequenceMatcher, get_close_matches
 #: So like a name must another be, of 1, to be meant at all; and so much less than the best one.
 _CLOSE = 0.61
 _AS_CLOSE = 0.12
+#: So many letters differ of a name that was mistyped.
+_SLIP = 2
 
 
 def closest(name: str, names: Iterable[str], *, count: int = 3) -> str:
@@ -23,6 +25,17 @@ def closest(name: str, names: Iterable[str], *, count: int = 3) -> str:
 
 def _likeness(name: str, other: str) -> float:
     return SequenceMatcher(None, other, name.lower()).ratio()
+
+
+def misspelt(name: str, names: Iterable[str]) -> str:
+    """The one name that this differs from by a slip of the keyboard; empty when there is none."""
+    known = {candidate.lower(): candidate for candidate in names}
+    for near in get_close_matches(name.lower(), list(known), 1, cutoff=_CLOSE):
+        blocks = SequenceMatcher(None, near, name.lower()).get_matching_blocks()
+        same = sum(block.size for block in blocks)
+        if max(len(near), len(name)) - same <= _SLIP:
+            return known[near]
+    return ""
 
 
 def hint(name: str, names: Iterable[str], otherwise: str) -> str:

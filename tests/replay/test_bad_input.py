@@ -116,7 +116,7 @@ def test_a_trace_of_a_newer_format(tmp_path: Path) -> None:
         (["--job", "ns/absent"], "ns/absent"),
         (["--job", "no-such-job"], "no-such-job"),
         (["--job", "ns/three", "-n", "other"], "other"),
-        (["--feature-gates", "NoSuchGate=true"], "NoSuchGate"),
+        (["--feature-gates", "JobReadyPod=true"], "JobReadyPod"),
         (["--feature-gates", "JobSuccessPolicy"], "JobSuccessPolicy"),
         (["--feature-gates", "JobSuccessPolicy=perhaps"], "perhaps"),
         (["--kubernetes-version", "newest"], "newest"),

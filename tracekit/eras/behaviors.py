@@ -77,6 +77,7 @@ class Behavior(Enum):
     ACTIVE_KEPT_DURING_CREATION_BACKOFF = auto()
     ONLY_REPLACEMENT_POLICY_HOLDS_REPLACEMENTS_BACK = auto()
     ORPHAN_FINALIZER_RETRIED = auto()
+    DELETED_JOB_FORGETS_EXPECTATIONS = auto()
     # Job, the API server's validation of status updates
     STATUS_TRANSITIONS_VALIDATED = auto()
     ENDING_WITHOUT_INTERIM_CONDITION_REFUSED = auto()
@@ -184,6 +185,7 @@ class BehaviorFlags(Struct, frozen=True):
     active_kept_during_creation_backoff: bool
     only_replacement_policy_holds_replacements_back: bool
     orphan_finalizer_retried: bool
+    deleted_job_forgets_expectations: bool
     status_transitions_validated: bool
     ending_without_interim_condition_refused: bool
     ready_above_active_refused: bool

@@ -14,7 +14,7 @@ numbers stay those of the binary.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
 from msgspec import Struct
@@ -22,10 +22,10 @@ from msgspec import Struct
 from tracekit.eras.behavior_releases import behaviors_of
 from tracekit.eras.behaviors import Behavior, BehaviorFlags, flags_of
 from tracekit.eras.constants import Constants, constants_of
-from tracekit.eras.gates import GATE_BY_NAME, GATES, UNPORTED, Gate, Stage
+from tracekit.eras.gates import DEPENDENCIES, GATE_BY_NAME, GATES, UNPORTED, Gate, Stage
 from tracekit.eras.version import PATCH_MAX, KubeVersion
 from tracekit.errors import UnsupportedVersionError
-from tracekit.suggest import hint
+from tracekit.suggest import misspelt
 
 OLDEST: Final = KubeVersion.parse("1.11.0")
 NEWEST: Final = KubeVersion.parse("1.37.0")
@@ -40,6 +40,7 @@ class GateFlags(Struct, frozen=True):
     CronJobControllerV2: bool
     CronJobTimeZone: bool
     CronJobsScheduledAnnotation: bool
+    GenericWorkload: bool
     IndexedJob: bool
     JobBackoffLimitPerIndex: bool
     JobManagedBy: bool
@@ -108,7 +109,11 @@ class Era(Struct, frozen=True):
             constants=constants_of(basis),
             enabled_gates=enabled,
             held_behaviors=held,
-            warnings=(*warnings, *(_unported(gate) for gate in UNPORTED if gate in enabled)),
+            warnings=(
+                *warnings,
+                *(_unported(gate) for gate in UNPORTED if gate in enabled),
+                *_of_others(gate_overrides or {}),
+            ),
         )
 
     def enabled(self, gate: Gate) -> bool:
@@ -123,6 +128,18 @@ class Era(Struct, frozen=True):
 
 
 _GATE_NAMES: Final = GateFlags.__struct_fields__
+
+
+def _of_others(overrides: Mapping[str, bool]) -> Iterator[str]:
+    """A manager's flags name gates of all its controllers."""
+    names = [
+        n for n in sorted(overrides) if n not in GATE_BY_NAME and n not in (ALL_ALPHA, ALL_BETA)
+    ]
+    if names:
+        yield (
+            f"no rule of the Job, CronJob and TTL controllers reads feature gate "
+            f"{', '.join(names)}: set or not, nothing here changes."
+        )
 
 
 def _unported(gate: Gate) -> str:
@@ -166,7 +183,7 @@ def resolve_gates(
     binary = existing_in or version
     explicit: dict[Gate, bool] = {}
     for name in sorted(overrides):
-        if name not in (ALL_ALPHA, ALL_BETA):
+        if name not in (ALL_ALPHA, ALL_BETA) and not _is_of_others(name):
             gate = _settable(name, version, binary, value=overrides[name])
             explicit[gate] = overrides[name]
     enabled = []
@@ -183,17 +200,34 @@ def resolve_gates(
             value = explicit.get(gate, value)
         if value:
             enabled.append(gate)
+    _check_dependencies(enabled)
     return frozenset(enabled)
+
+
+def _check_dependencies(enabled: Collection[Gate]) -> None:
+    for gate, needed in DEPENDENCIES.items():
+        if gate in enabled and needed not in enabled:
+            raise UnsupportedVersionError(
+                f"Feature gate {gate.value} is on and needs {needed.value}, which is off, so "
+                f"that no component would start: set {needed.value}=true or {gate.value}=false."
+            )
+
+
+def _is_of_others(name: str) -> bool:
+    """Whether it is no gate that the batch controllers read, nor meant to be one."""
+    if name in GATE_BY_NAME:
+        return False
+    meant = misspelt(name, GATE_BY_NAME)
+    if meant:
+        raise UnsupportedVersionError(
+            f"{name} is no feature gate of the batch controllers; did you mean {meant}?"
+        )
+    return True
 
 
 def _settable(name: str, version: KubeVersion, binary: KubeVersion, *, value: bool) -> Gate:
     """The gate of that name, if this version lets it be set to this value."""
-    gate = GATE_BY_NAME.get(name)
-    if gate is None:
-        raise UnsupportedVersionError(
-            f"{name} is no feature gate of the batch controllers"
-            + hint(name, GATE_BY_NAME, "leave it out; `tracekit versions` lists those that are")
-        )
+    gate = GATE_BY_NAME[name]
     history = GATES[gate]
     spec = history.at(version)
     if spec is None:

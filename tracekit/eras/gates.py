@@ -31,6 +31,7 @@ class Gate(Enum):
     CronJobControllerV2 = "CronJobControllerV2"
     CronJobTimeZone = "CronJobTimeZone"
     CronJobsScheduledAnnotation = "CronJobsScheduledAnnotation"
+    GenericWorkload = "GenericWorkload"
     IndexedJob = "IndexedJob"
     JobBackoffLimitPerIndex = "JobBackoffLimitPerIndex"
     JobManagedBy = "JobManagedBy"
@@ -143,6 +144,11 @@ GATES: Final[dict[Gate, GateHistory]] = {
         removed="1.35",
         about="annotation batch.kubernetes.io/cronjob-scheduled-timestamp on the Jobs of CronJobs",
     ),
+    Gate.GenericWorkload: _history(
+        "1.35 alpha off",
+        "1.37 beta off",
+        about="the Workload API, which WorkloadWithJob needs; no rule here reads it",
+    ),
     Gate.IndexedJob: _history(
         "1.21 alpha off",
         "1.22 beta on",
@@ -247,6 +253,13 @@ GATES: Final[dict[Gate, GateHistory]] = {
 #: Gates whose part of the controllers is not ported: on, they change what no rule here knows of.
 UNPORTED: Final[dict[Gate, str]] = {
     Gate.WorkloadWithJob: "Workload and PodGroup objects, and schedulingGroup in pods",
+}
+
+#: Gates that can be on only together with others, from 1.36 on: a component that is started
+#: otherwise refuses to run. Upstream: defaultKubernetesFeatureGateDependencies.
+DEPENDENCIES: Final[dict[Gate, Gate]] = {
+    Gate.StaleControllerConsistencyJob: Gate.AtomicFIFO,
+    Gate.WorkloadWithJob: Gate.GenericWorkload,
 }
 
 GATE_BY_NAME: Final[dict[str, Gate]] = {gate.value: gate for gate in Gate}

@@ -362,7 +362,17 @@ JOB_SHIPPED: Final[dict[Behavior, Shipped]] = {
         "taking the finalizer off an orphan is tried again with a back-off when it failed (before: "
         "at the pod's next change)",
         f"{_JOB}:syncOrphanPodsBySelector",
-        first_patch={"1.37": 1},
+        # On 1.35 the pick was merged after 1.35.8 was tagged; the release itself was not read.
+        first_patch={"1.35": 9, "1.36": 5, "1.37": 1},
+        certain=False,
+    ),
+    Behavior.DELETED_JOB_FORGETS_EXPECTATIONS: shipped(
+        "1.37",
+        "a deletion clears what was expected of the Job's pods, so that a new Job of the name does "
+        "not wait for them (before: for up to 5 minutes, where the new Job came before the next "
+        "sync)",
+        f"{_JOB}:deleteJob",
+        first_patch={"1.37": 2},
     ),
 }
 

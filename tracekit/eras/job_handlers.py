@@ -31,6 +31,7 @@ class HandlerRules(Struct, frozen=True):
     orphan_finalizer_retried: bool = True
     # What a deletion of a Job clears
     deleted_job_forgets_backoff: bool = True
+    deleted_job_forgets_expectations: bool = True
     deleted_job_forgets_finish: bool = True
 
     @classmethod

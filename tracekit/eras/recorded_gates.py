@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from tracekit.eras.era import ALL_ALPHA, ALL_BETA
-from tracekit.eras.gates import GATE_BY_NAME, GATES, Gate
+from tracekit.eras.gates import DEPENDENCIES, GATE_BY_NAME, GATES, Gate
 from tracekit.eras.version import KubeVersion
 
 
@@ -48,7 +48,21 @@ def reconcile_gates(
             settings[name] = on
         elif on is not GATES[gate].default_at(version):
             warnings.append(_contradiction(gate, version, on=on))
+    _complete(settings, recorded, version)
     return ReconciledGates(settings, tuple(warnings))
+
+
+def _complete(
+    settings: dict[str, bool], recorded: Mapping[str, bool], version: KubeVersion
+) -> None:
+    """What must have been set beside these, for the control plane to have run at all."""
+    for gate, needed in DEPENDENCIES.items():
+        if not (GATES[gate].is_settable(version) and GATES[needed].is_settable(version)):
+            continue
+        if settings.get(gate.value) and needed.value not in recorded:
+            settings[needed.value] = True
+        elif settings.get(needed.value) is False and gate.value not in recorded:
+            settings[gate.value] = False
 
 
 def _contradiction(gate: Gate, version: KubeVersion, *, on: bool) -> str:

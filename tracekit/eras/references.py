@@ -36,6 +36,9 @@ _BEHAVIORS: Final = {
     "zone_in_schedule_refused": f"{_PULL}116252",
     "missed_runs_requeue_from_now": f"{_PULL}121327",
     "requeue_from_last_run": f"{_PULL}109250",
+    "active_kept_during_creation_backoff": f"{_ISSUE}139428",
+    "orphan_finalizer_retried": f"{_ISSUE}141346",
+    "deleted_job_forgets_expectations": f"{_ISSUE}131917",
 }
 
 REFERENCES: Final[dict[tuple[str, str], str]] = {

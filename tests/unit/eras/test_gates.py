@@ -4,7 +4,9 @@ import pytest
 
 from tracekit.eras.era import Era, GateFlags
 from tracekit.eras.gates import GATES, Gate, Stage
+from tracekit.eras.recorded_gates import reconcile_gates
 from tracekit.eras.texts import parse_feature_gates
+from tracekit.eras.version import KubeVersion
 from tracekit.errors import UnsupportedVersionError, UsageError
 
 
@@ -77,13 +79,32 @@ def test_setting_a_locked_gate_to_its_default_is_allowed():
         ("1.30.0", {"JobTrackingWithFinalizers": True}, "was removed in v1.29"),
         ("1.37.1", {"JobSuccessPolicy": True}, "was removed in v1.37"),
         ("1.20.0", {"IndexedJob": True}, "came with v1.21"),
-        ("1.30.0", {"NoSuchGate": True}, "no feature gate of the batch controllers"),
+        ("1.30.0", {"JobReadyPod": True}, "did you mean JobReadyPods"),
+        ("1.36.3", {"WorkloadWithJob": True}, "needs GenericWorkload, which is off"),
+        ("1.37.1", {"AtomicFIFO": False}, "StaleControllerConsistencyJob is on and needs"),
     ],
 )
 def test_a_setting_that_cannot_be_is_refused_in_a_sentence(version, overrides, sentence):
     with pytest.raises(UnsupportedVersionError, match=sentence) as raised:
         Era.resolve(version, overrides)
     assert str(raised.value).endswith((".", "lists those that are", "?"))
+
+
+def test_the_gates_of_a_managers_other_controllers_are_taken_and_named_once():
+    flags = {"GangScheduling": True, "GenericWorkload": True, "StaleControllerConsistencyHPA": True}
+    era = Era.resolve("1.37.1", flags)
+    assert era.enabled_gates - Era.resolve("1.37.1").enabled_gates == {Gate.GenericWorkload}
+    assert [w for w in era.warnings if "GangScheduling, StaleControllerConsistencyHPA" in w]
+    assert Era.resolve("1.36.3", {"GenericWorkload": True, "WorkloadWithJob": True}).enabled(
+        Gate.WorkloadWithJob
+    )
+
+
+@pytest.mark.parametrize("gates", [{"WorkloadWithJob": True}, {"AtomicFIFO": False}])
+def test_a_control_plane_that_ran_had_what_its_gates_need(gates):
+    version = KubeVersion.parse("1.36.3")
+    era = Era.resolve(version, reconcile_gates(gates, version).settings)
+    assert all(era.enabled(Gate[name]) is on for name, on in gates.items())
 
 
 def test_all_alpha_and_all_beta_move_what_is_not_set_by_name():

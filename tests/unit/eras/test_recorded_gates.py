@@ -69,7 +69,10 @@ def test_gates_of_other_controllers_are_left_out_and_group_gates_kept():
     assert brought.settings == {"AllAlpha": True}
 
 
+GANGS = {"WorkloadWithJob": True, "GenericWorkload": True}
+
+
 def test_a_gate_that_is_not_ported_is_said():
-    [warning] = Era.resolve("v1.36.3", {"WorkloadWithJob": True}).warnings
+    [warning] = Era.resolve("v1.36.3", GANGS).warnings
     assert "WorkloadWithJob" in warning
     assert "not ported" in warning

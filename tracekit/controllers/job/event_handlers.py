@@ -156,6 +156,7 @@ class JobEventHandlers(Struct, frozen=True):
                 job.uid,
                 finish=handlers.deleted_job_forgets_finish,
                 backoff=handlers.deleted_job_forgets_backoff,
+                expectations=handlers.deleted_job_forgets_expectations,
             )
         if handlers.orphans_without_owner_lose_finalizer:
             self._enqueue_orphans_of(job)

@@ -146,13 +146,15 @@ class JobMemory(msgspec.Struct, gc=False):
         self.backoff = NO_FAILURES
         self._clear_writes(uid)
 
-    def job_deleted(self, uid: str, *, finish: bool, backoff: bool) -> None:
+    def job_deleted(self, uid: str, *, finish: bool, backoff: bool, expectations: bool) -> None:
         """The informer showed the deletion; what the version clears at once."""
         self._clear_writes(uid)
         if finish:
             self.finished_uids -= {uid}
         if backoff:
             self.backoff = NO_FAILURES
+        if expectations:
+            self.expectations = None
 
     def forget_key(self) -> None:
         """The Job is gone from the lister."""
