@@ -23,8 +23,8 @@ from tracekit.bounded_http import RETRY_AFTER_MAX_S, retry_after_s
 from tracekit.errors import UsageError
 from tracekit.record.credentials.kubeconfig import Connection
 from tracekit.record.credentials.options import ConnectOptions
+from tracekit.record.failures import ConnectionFailed, Throttled
 from tracekit.record.server import transport
-from tracekit.record.server.failures import ConnectionFailed, Throttled
 from tracekit.record.server.transport import ApiClient
 from tracekit.watch import webhook
 from tracekit.watch.news import News

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tracekit.record.failures import RequestFailed
 from tracekit.record.server.body import ChunkedBody, LineSplitter
-from tracekit.record.server.failures import RequestFailed
 
 LINES = [b'{"a":1}\n', b"\n", "ü\n".encode(), b"x" * 70_000 + b"\n", b"last\n"]
 

@@ -33,9 +33,9 @@ from tracekit.record.credentials.withheld import (
     kubeconfig_credentials,
     without_userinfo,
 )
+from tracekit.record.failures import CredentialsFailed
 from tracekit.record.operation.metrics import MetricsServer
 from tracekit.record.server.backoff import Backoff
-from tracekit.record.server.failures import CredentialsFailed
 from tracekit.record.streams.watcher import WatchPolicy
 from tracekit.trace.reading.reader import TraceReader
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.record.server.failures import BadFrame
+from tracekit.record.failures import BadFrame
 from tracekit.record.streams import frames
 from tracekit.record.streams.frames import parse_frame
 

@@ -46,7 +46,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("tracekit.trace",),
     ("tracekit.crew",),
     ("tracekit.judging",),
-    ("tracekit.record.server.failures",),
+    ("tracekit.record.failures",),
     ("tracekit.record.credentials", "tracekit.record.redaction"),
     ("tracekit.record.server",),
     ("tracekit.record.streams",),

@@ -13,8 +13,8 @@ from tracekit.cli import imports
 from tracekit.cli.damage import note_damage
 from tracekit.cli.talk import tell
 from tracekit.crew.tasks import Crew
+from tracekit.trace.stores.cache_folder import cache_folder
 from tracekit.trace.stores.parts import Parts
-from tracekit.trace.stores.place import cache_folder
 
 if TYPE_CHECKING:
     from tracekit.judging.found import Failure

@@ -6,7 +6,7 @@ from tracekit.errors import ClusterError, UsageError
 from tracekit.kube.timestamps import NS_PER_S
 from tracekit.record.credentials.kubeconfig import Connection
 from tracekit.record.credentials.options import ConnectOptions
-from tracekit.record.server.failures import (
+from tracekit.record.failures import (
     ConnectionFailed,
     RequestFailed,
     ServerFailed,

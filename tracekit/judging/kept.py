@@ -28,7 +28,7 @@ import pyarrow.parquet as pq
 from tracekit.judging.plugins import load_plugins
 from tracekit.trace.format.header import header_document
 from tracekit.trace.reading.snapshot import Snapshot
-from tracekit.trace.stores.place import cache_folder, make_room
+from tracekit.trace.stores.cache_folder import cache_folder, make_room
 
 _FOLDER = "verdicts"
 _SUFFIX = ".parquet"

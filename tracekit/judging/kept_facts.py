@@ -20,7 +20,7 @@ import msgspec
 from tracekit.judging.kept import verdicts_key
 from tracekit.trace.reading.files import SegmentFile
 from tracekit.trace.reading.snapshot import Snapshot
-from tracekit.trace.stores.place import cache_folder, make_room
+from tracekit.trace.stores.cache_folder import cache_folder, make_room
 
 T = TypeVar("T")
 _SUFFIX = ".json"

@@ -16,31 +16,9 @@ from tracekit.eras.asked import AskedRules
 from tracekit.judging.kept import verdicts_key
 from tracekit.judging.verdict_table import VERDICT_SCHEMA, KeptVerdicts, load_verdicts
 from tracekit.sql.catalog import COMPUTED, definition, parts_for
+from tracekit.sql.computed_schemas import NOTE_SCHEMA, TICK_SCHEMA
 from tracekit.sql.sources import Source
 
-TICK_SCHEMA = pa.schema(
-    [
-        ("trace", pa.string()),
-        ("namespace", pa.string()),
-        ("cronjob", pa.string()),
-        ("cronjob_uid", pa.string()),
-        ("due_ns", pa.int64()),
-        ("outcome", pa.string()),
-        ("policy", pa.string()),
-        ("job", pa.string()),
-        ("started_ns", pa.int64()),
-        ("schedule", pa.string()),
-        ("why", pa.string()),
-    ]
-)
-NOTE_SCHEMA = pa.schema(
-    [
-        ("trace", pa.string()),
-        ("namespace", pa.string()),
-        ("cronjob_uid", pa.string()),
-        ("notes", pa.list_(pa.struct([("name", pa.string()), ("text", pa.string())]))),
-    ]
-)
 SCHEMAS = {"_verdicts": VERDICT_SCHEMA, "_cron_ticks": TICK_SCHEMA, "_schedule_notes": NOTE_SCHEMA}
 #: The views that those are made from.
 READ = {

@@ -23,7 +23,7 @@ from tracekit.eras.version import KubeVersion
 from tracekit.errors import TracekitError
 from tracekit.kube.cronjob_views import CronJobStatus, CronJobView, cron_spec_from_raw
 from tracekit.replay.cron_runner import CronRunner
-from tracekit.sql.computed import TICK_SCHEMA
+from tracekit.sql.computed_schemas import TICK_SCHEMA
 
 _CRONJOBS = """
 SELECT seq, recv_ns, type, namespace, name, uid, created_ns, last_schedule_ns, spec

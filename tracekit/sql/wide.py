@@ -22,7 +22,7 @@ from tracekit.trace.format.model import LOG_DIR
 from tracekit.trace.format.seal import DamageError
 from tracekit.trace.format.segments import Segment, segment_name, write_segment
 from tracekit.trace.reading.files import SegmentFile
-from tracekit.trace.stores.place import cache_folder
+from tracekit.trace.stores.cache_folder import cache_folder
 
 _FOLDER = "wide"
 #: The ones used longest ago go when there is more.

@@ -36,7 +36,7 @@ from tracekit.record.credentials.withheld import (
     url_credentials,
     without_userinfo,
 )
-from tracekit.record.server.failures import CredentialsFailed
+from tracekit.record.failures import CredentialsFailed
 from tracekit.suggest import hint
 
 SERVICE_ACCOUNT_DIR = Path("/var/run/secrets/kubernetes.io/serviceaccount")

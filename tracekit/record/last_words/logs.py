@@ -23,8 +23,7 @@ import orjson
 from msgspec import Struct
 
 from tracekit.errors import ClusterError
-from tracekit.record.last_words.log_tail import Tail, TailReader
-from tracekit.record.server.failures import (
+from tracekit.record.failures import (
     ConnectionFailed,
     Forbidden,
     NotFound,
@@ -32,6 +31,7 @@ from tracekit.record.server.failures import (
     Unauthorized,
     Unsupported,
 )
+from tracekit.record.last_words.log_tail import Tail, TailReader
 from tracekit.record.server.transport import ApiClient, LogResponse
 from tracekit.record.streams.sink import Rows, Sink, SinkClosedError
 from tracekit.record.streams.status import StreamState, StreamStatus

@@ -19,7 +19,7 @@ from tracekit.errors import TracekitError
 from tracekit.record.operation.rotation import delete_trace
 from tracekit.trace.format.model import HEADER_NAME, LOG_DIR, MANIFEST_NAME
 from tracekit.trace.format.segments import all_segments, split_covered
-from tracekit.trace.stores.place import cache_folder
+from tracekit.trace.stores.cache_folder import cache_folder
 from tracekit.trace.stores.rotated import rotated_traces
 from tracekit.trace.stores.store import Store, complaints, open_store
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import httptools
 
-from tracekit.record.server.failures import BadFrame, ConnectionFailed
+from tracekit.record.failures import BadFrame, ConnectionFailed
 
 _READ_BYTES = 1 << 18
 #: A single object is at most about 1.5 MiB in etcd; a line beyond this is not a watch event.

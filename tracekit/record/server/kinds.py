@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from tracekit.errors import ClusterError
 from tracekit.kube.leases import CONTROLLER_MANAGER_LEASE
-from tracekit.record.server.failures import Forbidden, NotFound, RequestFailed
+from tracekit.record.failures import Forbidden, NotFound, RequestFailed
 from tracekit.record.server.transport import ApiClient
 
 CONTROLLER_MANAGER_NAMESPACE = "kube-system"

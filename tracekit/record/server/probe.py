@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from msgspec import Struct, field
 
 from tracekit.errors import ClusterError
-from tracekit.record.server.failures import (
+from tracekit.record.failures import (
     ConnectionFailed,
     CredentialsFailed,
     Forbidden,

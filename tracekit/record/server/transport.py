@@ -24,14 +24,14 @@ from urllib3.exceptions import TimeoutError as PoolTimeoutError
 
 from tracekit.bounded_http import TooLarge, TooLate, retry_after_s, shut_after, whole
 from tracekit.record.credentials.kubeconfig import Connection
-from tracekit.record.server.body import ChunkedBody, LineSplitter
-from tracekit.record.server.failures import (
+from tracekit.record.failures import (
     ConnectionFailed,
     RequestFailed,
     StreamIdle,
     TlsFailed,
     failure,
 )
+from tracekit.record.server.body import ChunkedBody, LineSplitter
 from tracekit.trace.format.limits import has_more_values
 
 _READ_BYTES = 1 << 18

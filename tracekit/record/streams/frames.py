@@ -12,7 +12,7 @@ import re
 import msgspec
 import orjson
 
-from tracekit.record.server.failures import BadFrame
+from tracekit.record.failures import BadFrame
 
 _INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 #: How the API server opens a frame: fixed by Go's encoder (field order of the struct).

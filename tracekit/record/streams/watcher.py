@@ -19,8 +19,7 @@ from typing import Any, Protocol
 import orjson
 
 from tracekit.errors import ClusterError
-from tracekit.record.server.backoff import Backoff
-from tracekit.record.server.failures import (
+from tracekit.record.failures import (
     BadFrame,
     Gone,
     RequestFailed,
@@ -29,6 +28,7 @@ from tracekit.record.server.failures import (
     Unsupported,
     failure,
 )
+from tracekit.record.server.backoff import Backoff
 from tracekit.record.server.kinds import StreamSpec
 from tracekit.record.server.transport import ApiClient, WatchResponse
 from tracekit.record.streams.frames import Frame, parse_frame

@@ -17,7 +17,7 @@ from tracekit.trace.format.limits import (
     RATIO_MAX,
     are_lifted,
 )
-from tracekit.trace.stores.place import cache_folder, make_room
+from tracekit.trace.stores.cache_folder import cache_folder, make_room
 
 #: The ones noted longest ago go when there are more; each is empty.
 _MOST = 1_000

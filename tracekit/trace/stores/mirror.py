@@ -33,8 +33,8 @@ from tracekit.trace.format.segments import (
     named_segments,
     split_covered,
 )
+from tracekit.trace.stores.cache_folder import CACHE_VARIABLE, cache_folder
 from tracekit.trace.stores.origin import Origin, count_fetched
-from tracekit.trace.stores.place import CACHE_VARIABLE, cache_folder
 from tracekit.trace.stores.store import REQUESTS_AT_ONCE, Address, Store, complaints, open_store
 
 #: What is known of the fetched files: name -> size and time of the object.

@@ -5,7 +5,6 @@ Every reader of traces passes here, so that a URL does wherever a directory does
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +12,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tracekit.trace.stores.origin import Origin
 
-CACHE_VARIABLE = "TRACEKIT_CACHE_DIR"
 #: From where the copies come that this process has brought up to date. Only a word of the user's
 #: names an origin: nothing that lies in the directory of a trace does.
 _origins: dict[Path, Origin] = {}
@@ -48,32 +46,9 @@ def expand_url(pattern: str) -> list[str]:
     return matching(pattern)
 
 
-def cache_folder() -> Path:
-    """Where this user's tracekit keeps what can be made again; it need not be there yet."""
-    root = os.environ.get(CACHE_VARIABLE)
-    if root:
-        return Path(root)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tracekit"
-
-
 def known_copy(url: str) -> Path:
     """Where the copy of a trace lies, if there is one, without a look at the network."""
     from tracekit.trace.stores.mirror import folder_of  # noqa: PLC0415 - slow to import
     from tracekit.trace.stores.store import locate  # noqa: PLC0415 - slow to import
 
     return folder_of(locate(url))
-
-
-def make_room(folder: Path, most: int, most_bytes: int) -> None:
-    """Let those files of a folder go that were used longest ago, where there are too many."""
-    kept = sorted(
-        (status.st_mtime_ns, status.st_size, path)
-        for path in folder.iterdir()
-        for status in (path.stat(),)
-    )
-    left, over = len(kept), sum(size for _, size, _ in kept) - most_bytes
-    for _, size, path in kept:
-        if left < most and over <= 0:
-            return
-        path.unlink(missing_ok=True)
-        left, over = left - 1, over - size
