@@ -14,8 +14,10 @@ from tracekit.eras.texts import parse_feature_gates, parse_version
 from tracekit.eras.version import KubeVersion
 from tracekit.errors import UsageError
 from tracekit.simulate.draws import SeededDraws
+from tracekit.simulate.manifests import manifests_of
 from tracekit.simulate.run import Run, simulate
 from tracekit.simulate.workload import (
+    Workload,
     flags_of,
     read_workload,
     timing_of,
@@ -63,9 +65,9 @@ def simulate_command(
     """Run the controllers of a version in a model of a cluster, without a cluster.
 
     Out comes a trace that every verb reads; it is marked as simulated. The same file, version and
-    seed give the same trace.
+    seed give the same trace. Plain Job and CronJob manifests are a workload, too.
     """
-    plan = read_workload(_content(workload), workload)
+    plan = _plan(_content(workload), workload)
     world = world_of(plan)
     text = parse_version(kubernetes_version or plan.kubernetes_version)
     version = KubeVersion.parse(text) if text is not None else NEWEST
@@ -87,6 +89,16 @@ def simulate_command(
         for row in run.rows:
             writer.append(row.stream, row.type, row.recv_ns, row.obj)
     _tell(run, output, version)
+
+
+def _plan(content: bytes, name: str) -> Workload:
+    """The workload of a file, be it one or manifests."""
+    found = manifests_of(content, name)
+    if found is None:
+        return read_workload(content, name)
+    for remark in found.remarks:
+        click.echo(f"tracekit: {remark}", err=True)
+    return found.workload
 
 
 def _content(name: str) -> bytes:

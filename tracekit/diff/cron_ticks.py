@@ -222,7 +222,11 @@ class _CronJob:
         first, last = self.revisions[0], self.revisions[-1]
         until_ns = last.recv_ns if last.type == "DELETED" else self.around.end_ns
         seen_ns = first.recv_ns if first.type == "LIST" else 0
-        at_ns = first.view.base_ns or first.recv_ns
+        # A list without times may show a CronJob that does not say since when it is there.
+        known_ns = next((seen.recv_ns for seen in self.revisions if seen.recv_ns > 0), None)
+        at_ns = first.view.base_ns or known_ns
+        if at_ns is None:
+            return
         starts = [rule.from_ns for rule in self.rules]
         changes_ns: list[int | None] = [None] * len(self.rules)
         for place in range(len(self.rules) - 2, -1, -1):

@@ -35,7 +35,8 @@ Delay = Duration | tuple[Duration, Duration]
 
 _UNITS: Final = {"ms": NS_PER_S // 1000, "s": NS_PER_S, "m": 60 * NS_PER_S, "h": 3600 * NS_PER_S}
 _DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
-_START: Final = "2026-01-01T00:00:00Z"
+#: When a run begins, where the file does not say it.
+START: Final = "2026-01-01T00:00:00Z"
 _COPIES_MAX: Final = 1_000_000
 
 
@@ -146,7 +147,7 @@ class Workload(_Strict, frozen=True):
     """A workload file."""
 
     duration: Duration
-    start: str = _START
+    start: str = START
     seed: int = 0
     kubernetes_version: str | None = None
     feature_gates: dict[str, bool] = {}

@@ -34,6 +34,12 @@ Raw = dict[str, Any]
 
 _HEAD_BYTES = 64 * 1024
 _TYPES = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"})
+_OF_SERVER = ("uid", "resourceVersion", "creationTimestamp")
+#: What is said of objects that no server has stored.
+MANIFESTS = (
+    "objects that lack what a server sets (uid, resourceVersion, creationTimestamp): they are "
+    "manifests, which say what should be and not what was, left out"
+)
 
 
 class Stamps:
@@ -125,14 +131,45 @@ class KubectlLines:
         self._result.shapes["list"] += 1
         items, _ = lists
         at_ns = self._time({"items": list(items.values())}, stamps)
-        if not items:
-            self._result.problems[_left_out(document)] += 1
-        for stream, found in items.items():
+        self._tell_left_out(document, items)
+        for stream, given in items.items():
+            found = [item for item in given if not self._leaves_manifest(stream, item)]
+            if given and not found:
+                continue  # nobody has looked
             self._states.update((stream, *_identity(item)) for item in found)
             look = look_of(stream, found, document, self._name, at_ns, self._result.scope)
             yield from self._looks.add(stream, look)
             if stamps.last is not None:
                 yield from self._looks.end(stream)
+
+    def _leaves_manifest(self, stream: str, obj: Raw) -> bool:
+        """Whether an object is left out, as it lacks all that a server sets; counts what lacks."""
+        meta = obj.get("metadata")
+        lacks = [n for n in _OF_SERVER if not isinstance(meta, dict) or not meta.get(n)]
+        if len(lacks) == len(_OF_SERVER):
+            self._result.problems[MANIFESTS] += 1
+            self._result.shapes[f"manifest in {stream}"] += 1
+            return True
+        if lacks:
+            self._result.problems[f"objects without {' and '.join(lacks)}, kept"] += 1
+        return False
+
+    def _tell_left_out(self, document: Raw, items: dict[str, list[Raw]]) -> None:
+        """Count what of a list is not kept."""
+        problems, all_items = self._result.problems, document["items"]
+        kind = str(document.get("kind"))[:60].removesuffix("List")
+        if not items and not all_items:
+            of = f"of the kind {kind}" if kind else "that do not say of what"
+            problems[f"empty lists {of}, left out"] += 1
+        if sum(map(len, items.values())) == len(all_items):
+            return
+        for item in all_items:
+            if not isinstance(item, dict):
+                problems["items of lists that are no objects, left out"] += 1
+            elif "kind" in item and stream_of(item) is None:
+                problems[f"objects of the kind {str(item['kind'])[:60]}, left out"] += 1
+            elif not items:
+                problems[f"objects of the kind {kind or 'that nothing names'}, left out"] += 1
 
     def rest(self) -> Iterator[bytes]:
         """The lines that all files together make."""
@@ -143,6 +180,8 @@ class KubectlLines:
         if stream is None:
             name = str(obj.get("kind"))[:60]
             self._result.problems[f"objects of the kind {name}, left out"] += 1
+            return
+        if self._leaves_manifest(stream, obj):
             return
         uid, revision = _identity(obj)
         if not kind and revision and (stream, uid, revision) in self._states:
@@ -177,16 +216,6 @@ def _identity(obj: Raw) -> tuple[str, str]:
     meta = obj.get("metadata")
     meta = meta if isinstance(meta, dict) else {}
     return str(meta.get("uid") or ""), str(meta.get("resourceVersion") or "")
-
-
-def _left_out(document: Raw) -> str:
-    """What is said of a list of which nothing is kept."""
-    kind = str(document.get("kind"))[:60]
-    if kind == "List" and not document.get("items"):
-        return "empty lists that do not say of what, left out"
-    first = next((i for i in document["items"] if isinstance(i, dict)), {})
-    name = str(first.get("kind") or kind)[:60].removesuffix("List")
-    return f"lists of the kind {name}, left out"
 
 
 def is_kubectl(sample: Sample) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -22,6 +23,7 @@ from tracekit.trace.importers.combine import combine, joined_header
 from tracekit.trace.importers.facts import Version
 from tracekit.trace.importers.gather import Gathering
 from tracekit.trace.importers.kinds import BY_NAME, Kind, LineMaker, recognise, wrong_kind
+from tracekit.trace.importers.kubectl import MANIFESTS
 from tracekit.trace.importers.remote import is_remote_trace
 from tracekit.trace.importers.report import ImportResult
 from tracekit.trace.importers.source import LineSource
@@ -243,12 +245,33 @@ def _nothing_kept(part: _Part, result: ImportResult) -> TraceFormatError:
     if not result.shapes or recognise(first.again()) is not part.kind:
         return wrong_kind(first.again(), part.kind)
     rest = f" and {len(part.sources) - 1:,} more" if len(part.sources) > 1 else ""
+    if result.problems[MANIFESTS]:
+        return _manifests_only(part, result)
     kinds = ", ".join(STREAM_KINDS.values())
     whys = "; ".join(problem for problem, _ in result.problems.most_common(3))
     return TraceFormatError(
         f"{first.name}{rest} has none of the kinds that a trace keeps ({kinds})"
         + (f": {whys}" if whys else "")
         + "; `kubectl get cronjobs,jobs,pods,events -A -o json` prints a file that has them"
+    )
+
+
+def _manifests_only(part: _Part, result: ImportResult) -> TraceFormatError:
+    """What is said of files in which nothing but manifests is."""
+    name = part.sources[0].name
+    plain = shlex.quote(name) if Path(name).suffix in (".yaml", ".yml", ".json") else "FILE"
+    problems = [(what, n) for what, n in result.problems.most_common() if what != MANIFESTS]
+    beside = "".join(f"; {n:,} {what}" for what, n in problems[:2] if what.endswith("left out"))
+    cron_jobs = result.shapes["manifest in cronjobs"]
+    todo = "name what `kubectl get -o json` prints of a cluster"
+    if cron_jobs or result.shapes["manifest in jobs"]:
+        todo = f"`tracekit simulate --workload {plain} -o TRACE` runs them"
+    if cron_jobs:
+        todo += f", `tracekit cron lint {plain}` reads their schedules"
+    return TraceFormatError(
+        f"{name} has manifests only, which say what should be and not what was: what a server sets "
+        "(uid, resourceVersion, creationTimestamp) is missing wherever it would tell something "
+        f"(objects: {result.problems[MANIFESTS]:,}{beside}); {todo}"
     )
 
 

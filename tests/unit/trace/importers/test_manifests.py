@@ -1,0 +1,78 @@
+"""What a server never stored is no history: it is said to be that, and what reads it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tracekit.cli.main import main
+from tracekit.errors import TraceFormatError
+from tracekit.trace.importers.run import ImportRequest, import_files
+
+_SET = {"uid": "u-1", "resourceVersion": "7", "creationTimestamp": "2026-03-01T10:00:00Z"}
+
+
+def obj(kind: str, name: str, **meta: Any) -> dict[str, Any]:
+    version = "batch/v1" if kind.endswith("Job") else "v1"
+    spec = {"schedule": "30 2 * * *"} if kind == "CronJob" else {}
+    return {
+        "apiVersion": version,
+        "kind": kind,
+        "metadata": {"name": name, "namespace": "shop", **meta},
+        "spec": spec,
+    }
+
+
+def written(path: Path, *documents: dict[str, Any]) -> str:
+    path.write_text(yaml.safe_dump_all(documents))
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "verbs"),
+    [("CronJob", ("simulate", "cron lint")), ("Job", ("simulate",)), ("Pod", ())],
+)
+def test_a_file_of_manifests_alone_names_what_reads_it(
+    kind: str, verbs: tuple[str, ...], tmp_path: Path
+) -> None:
+    name = written(tmp_path / "a.yaml", obj(kind, "a", creationTimestamp=None), obj("Node", "n"))
+    with pytest.raises(TraceFormatError) as refused:
+        import_files(ImportRequest([name], tmp_path / "trace"))
+    said = str(refused.value)
+    assert "manifests only" in said
+    assert "objects: 1; 1 objects of the kind Node, left out" in said
+    assert [verb for verb in ("simulate", "cron lint") if f"`tracekit {verb} " in said] == [*verbs]
+
+
+def test_beside_history_manifests_are_left_out_and_counted(tmp_path: Path) -> None:
+    manifests = {"apiVersion": "v1", "kind": "List", "items": [obj("CronJob", "a")] * 3}
+    name = written(tmp_path / "a.yaml", obj("Job", "b", **_SET), manifests)
+    (result,) = import_files(ImportRequest([name], tmp_path / "trace"))
+    assert dict(result.streams) == {"jobs": 1}  # a list of manifests is no look at CronJobs
+    (said,) = [n for what, n in result.problems.items() if "manifests" in what]
+    assert said == 3
+
+
+@pytest.mark.parametrize("lacks", sorted(_SET))
+def test_what_lacks_a_part_is_kept_and_said_to_lack_it(lacks: str, tmp_path: Path) -> None:
+    meta = {name: value for name, value in _SET.items() if name != lacks}
+    name = written(tmp_path / "a.yaml", obj("CronJob", "a", **meta))
+    (result,) = import_files(ImportRequest([name], tmp_path / "trace"))
+    assert result.streams["cronjobs"] == 1
+    assert result.problems[f"objects without {lacks}, kept"] == 1
+
+
+def test_a_cronjob_without_a_creation_is_not_missed_since_1970(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    meta = {name: value for name, value in _SET.items() if name != "creationTimestamp"}
+    name = written(tmp_path / "a.yaml", obj("CronJob", "a", **meta), obj("Job", "b", **_SET))
+    import_files(ImportRequest([name], tmp_path / "trace"))
+    with pytest.raises(SystemExit):
+        main(["diagnose", str(tmp_path / "trace")])
+    said = capsys.readouterr().out
+    assert "1970" not in said
+    assert "missed" not in said
