@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from tests.support.raw_walk import Pod, finished, walk
 from tests.support.traces import ALL, CONTROLLERS, TRACES, json_lines
+from tracekit.cli.import_ import import_
 from tracekit.kube.timestamps import parse_rfc3339
 from tracekit.sql.catalog import views
 from tracekit.sql.messages import QueryError
@@ -241,6 +243,28 @@ def test_deletions_are_by_whom_the_audit_log_says(name: str, session_of: Session
         told = ["user", "eviction"] if who == ["eviction"] else who
         assert row["deleted_by"] in told, row
         assert row["delete_evidence"]
+
+
+@pytest.mark.parametrize("name", ["v1.27.4-churn606", "v1.36.3-troubles"])
+def test_with_an_audit_log_each_deletion_names_its_user(name: str, tmp_path: Path) -> None:
+    asked: dict[tuple[str, str], set[str]] = {}
+    for entry in json_lines(TRACES / name / "audit.jsonl.zst"):
+        if entry["verb"] == "delete" and entry["responseStatus"]["code"] in range(200, 300):
+            key = (entry["objectRef"].get("namespace", ""), entry["objectRef"]["name"])
+            asked.setdefault(key, set()).add(entry["user"]["username"])
+    logs = [str(TRACES / name / f"{log}.jsonl.zst") for log in ("watch", "audit")]
+    out = str(tmp_path / "trace")
+    words = [*logs, "-o", out, "--processes", "1"]
+    assert CliRunner().invoke(import_, words, catch_exceptions=False).exit_code == 0
+    found = rows(Session([out]), "FROM deletions")
+    people = [row for row in found if row["actor"] and not row["actor"].startswith("system:")]
+    assert len(people) >= 5
+    assert {row["deleted_by"] for row in people} == {"user"}
+    for row in found:
+        assert row["actor"] in asked[row["namespace"], row["name"]], row
+        assert row["delete_evidence"].startswith("audit log")
+        if row in people:
+            assert row["actor"] in row["delete_evidence"]
 
 
 @on_all

@@ -1,6 +1,6 @@
 --- One row per pod of a Job, Job or CronJob that was deleted: by whom, by which rule, known from what.
---- A watch does not name who deletes. What controllers do follows from the objects around: order is
---- that of revisions, for the streams of a watch come at different times.
+--- Evidence, strongest first: the audit log, Events and conditions, what controllers do by their
+--- rules: order is that of revisions, for the streams of a watch come at different times.
 CREATE VIEW internal._deletions AS
 WITH
 going AS (
@@ -11,7 +11,13 @@ going AS (
          min(rv) FILTER (type = 'DELETED' OR deleted_ns IS NOT NULL) AS deletion_rv,
          max(recv_ns) FILTER (type = 'DELETED') AS gone_ns,
          min(rv) FILTER (phase IN ('Succeeded', 'Failed')) AS ended_rv,
-         arg_max(conditions, _order) FILTER (stream = 'pods') AS pod_conditions
+         arg_max(conditions, _order) FILTER (stream = 'pods' AND len(list_filter(
+           conditions, lambda c: c.type = 'DisruptionTarget' AND c.status = 'True')) > 0) AS pod_conditions,
+         -- Who asked for it: a kubelet only says that the containers have ended.
+         arg_min(struct_pack(name := actor, agent := actor_agent, verb := verb), _order) FILTER (
+           verb IN ('delete', 'deletecollection', 'create/eviction') AND actor IS NOT NULL
+           AND NOT starts_with(actor, 'system:node:') AND (type = 'DELETED' OR deleted_ns IS NOT NULL)
+         ) AS asker
   FROM internal._states
   WHERE stream IN ('pods', 'jobs', 'cronjobs')
   GROUP BY trace, stream, namespace, name, uid
@@ -25,6 +31,17 @@ told AS (
   FROM internal._rows
   WHERE stream = 'events' AND reason = 'SuccessfulDelete'
     AND component IN ('job-controller', 'cronjob-controller')
+  GROUP BY ALL
+),
+-- What old releases say with an Event, for there is no condition.
+disruptions AS (
+  SELECT trace, involved_uid AS uid,
+         arg_min(CASE reason WHEN 'Preempted' THEN 'kube-scheduler' ELSE 'taint-eviction-controller' END, recv_ns)
+           AS disrupted_by,
+         arg_min(reason, recv_ns) AS event_reason
+  FROM internal._rows
+  WHERE stream = 'events' AND involved_kind = 'Pod' AND reason IN ('Preempted', 'TaintManagerEviction')
+    AND involved_uid IS NOT NULL
   GROUP BY ALL
 ),
 -- What a Job was like at each of its revisions; a pod's deletion is looked up in it both ways.
@@ -69,8 +86,28 @@ facts AS (
          owners.deletion_rv <= afterwards.deletion_rv AS owner_gone,
          namespaces.rv <= afterwards.deletion_rv AS namespace_gone,
          coalesce(ending, next_ending) AS over,
-         (deletion_ns - finished_ns) / 1e9 AS after_finish_s
+         (deletion_ns - finished_ns) / 1e9 AS after_finish_s,
+         disrupted_by, event_reason,
+         CASE
+           WHEN asker.verb = 'create/eviction' THEN 'eviction'
+           WHEN asker.name = 'system:kube-scheduler' THEN 'kube-scheduler'
+           WHEN asker.name = 'system:kube-controller-manager' THEN NULL  -- any of its controllers
+           WHEN starts_with(asker.name, 'system:serviceaccount:kube-system:') THEN
+             CASE split_part(asker.name, ':', 4)
+               WHEN 'generic-garbage-collector' THEN 'garbage-collector'
+               WHEN 'node-controller' THEN 'taint-eviction-controller'
+               WHEN 'job-controller' THEN 'job-controller'
+               WHEN 'cronjob-controller' THEN 'cronjob-controller'
+               WHEN 'ttl-after-finished-controller' THEN 'ttl-after-finished-controller'
+               WHEN 'namespace-controller' THEN 'namespace-controller'
+               WHEN 'pod-garbage-collector' THEN 'pod-garbage-collector'
+               WHEN 'taint-eviction-controller' THEN 'taint-eviction-controller'
+               ELSE 'user'
+             END
+           ELSE CASE WHEN asker.name IS NOT NULL THEN 'user' END
+         END AS audited
   FROM afterwards
+  LEFT JOIN disruptions ON disruptions.trace = afterwards.trace AND disruptions.uid = afterwards.uid
   LEFT JOIN owners
     ON owners.trace = afterwards.trace AND owners.uid = afterwards.owner_uid
     AND owners.stream <> afterwards.stream
@@ -80,11 +117,14 @@ facts AS (
 judged AS (
   SELECT *,
          CASE
-           WHEN component IS NOT NULL THEN component
+           WHEN audited <> 'user' THEN audited
+           WHEN audited IS NULL AND component IS NOT NULL THEN component
            WHEN disruption = 'EvictionByEvictionAPI' THEN 'eviction'
            WHEN disruption = 'PreemptionByScheduler' THEN 'kube-scheduler'
            WHEN disruption = 'DeletionByTaintManager' THEN 'taint-eviction-controller'
            WHEN disruption = 'DeletionByPodGC' THEN 'pod-garbage-collector'
+           WHEN disrupted_by IS NOT NULL THEN disrupted_by
+           WHEN audited IS NOT NULL THEN audited
            WHEN owner_gone THEN 'garbage-collector'
            WHEN namespace_gone THEN 'namespace-controller'
            WHEN stream = 'jobs' AND after_finish_s >= ttl_s THEN 'ttl-after-finished-controller'
@@ -95,8 +135,9 @@ judged AS (
            ELSE 'user'
          END AS deleted_by
   FROM facts
-)
-SELECT trace, stream, namespace, name, uid, job, cronjob, deletion_ns, deletion_rv, gone_ns, deleted_by,
+),
+reasoned AS (
+SELECT *,
        CASE deleted_by
          WHEN 'job-controller' THEN
            CASE WHEN component IS NULL THEN 'inferred: ' ELSE 'Event SuccessfulDelete: ' END ||
@@ -113,6 +154,17 @@ SELECT trace, stream, namespace, name, uid, job, cronjob, deletion_ns, deletion_
          WHEN 'ttl-after-finished-controller' THEN
            'inferred: ' || round(after_finish_s, 1) || ' s after its end, ttlSecondsAfterFinished is ' || ttl_s
          WHEN 'user' THEN 'inferred: no rule of a controller leads to it'
-         ELSE 'condition DisruptionTarget: ' || disruption
+         ELSE CASE WHEN disruption <> '' THEN 'condition DisruptionTarget: ' || disruption
+                   WHEN event_reason IS NOT NULL THEN 'Event ' || event_reason END
+       END AS evidence
+FROM judged
+)
+SELECT trace, stream, namespace, name, uid, job, cronjob, deletion_ns, deletion_rv, gone_ns, deleted_by,
+       asker.name AS actor,
+       CASE WHEN asker.name IS NULL THEN evidence
+            WHEN audited <> 'user' AND deleted_by <> 'eviction' THEN
+              concat_ws('; ', 'audit log', replace(evidence, 'inferred: ', ''))
+            ELSE concat_ws('; ', 'audit log: ' || asker.verb || ' by ' || asker.name || coalesce(' (' || asker.agent || ')', ''),
+                           CASE WHEN deleted_by <> 'user' THEN evidence END)
        END AS delete_evidence
-FROM judged;
+FROM reasoned;

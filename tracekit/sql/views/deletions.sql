@@ -1,6 +1,6 @@
 --- One row per CronJob, Job or pod of a Job that was deleted: by whom, by which rule.
---- A watch does not name who deletes: what is not told by an Event or a condition is inferred from
---- the objects around, and says so.
+--- An audit log names who asked; without one, what no Event or condition tells is inferred from the
+--- objects around, and says so.
 --? Who deleted it, and by which rule?
 --@ trace | name of the trace | never
 --@ kind | CronJob, Job or Pod | never
@@ -11,14 +11,15 @@
 --@ deletion_at | when it was first seen with a deletionTimestamp, or gone, UTC | no time was known yet
 --@ gone_at | when its DELETED was received | it was there at the end
 --@ going_s | between the two, seconds | it was there at the end
---@ deleted_by | job-controller, cronjob-controller, ttl-after-finished-controller, garbage-collector, namespace-controller, eviction (through its API), kube-scheduler (preemption), taint-eviction-controller, pod-garbage-collector, or user: no rule of a controller leads to it | never
---@ delete_evidence | the Event, the condition or the rule from which that is known | never
+--@ deleted_by | job-controller, cronjob-controller, ttl-after-finished-controller, garbage-collector, namespace-controller, eviction (through its API), kube-scheduler (preemption), taint-eviction-controller, pod-garbage-collector, or user: somebody else asked for it, or no rule of a controller leads to it | never
+--@ actor | the user whose request it was, as the audit log has it | the trace has no audit log, or the request is not in it
+--@ delete_evidence | the request, the Event, the condition or the rule from which that is known | never
 --= kind | CronJob, Job, Pod
 --= deleted_by | job-controller, cronjob-controller, ttl-after-finished-controller, garbage-collector, namespace-controller, eviction, kube-scheduler, taint-eviction-controller, pod-garbage-collector, user
 CREATE VIEW deletions AS
 SELECT trace,
        (CASE stream WHEN 'pods' THEN 'Pod' WHEN 'jobs' THEN 'Job' ELSE 'CronJob' END) COLLATE NOCASE AS kind,
        namespace, name, uid, job, utc(deletion_ns) AS deletion_at, utc(gone_ns) AS gone_at,
-       seconds_between(deletion_ns, gone_ns) AS going_s, deleted_by COLLATE NOCASE AS deleted_by, delete_evidence
+       seconds_between(deletion_ns, gone_ns) AS going_s, deleted_by COLLATE NOCASE AS deleted_by, actor, delete_evidence
 FROM internal._deletions
 ORDER BY deletion_ns;
