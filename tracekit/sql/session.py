@@ -2,8 +2,8 @@
 
 The traces' Parquet files are read where they lie: the very files that were opened and verified when
 the session began, by their descriptors, so nothing that happens to their names can be seen in an
-answer, and no name is a pattern or leads elsewhere. Files without checksums may still break in the
-middle: one that does is left out, named, and the rest answers.
+answer, no name is a pattern or leads elsewhere, and nothing can be written to them. Files without
+checksums may still break in the middle: one that does is left out, named, and the rest answers.
 """
 
 from __future__ import annotations
@@ -123,12 +123,9 @@ class Session:
         self._handles = Handles(
             [*(self._wide.get(file, file) for file in files), *self._parts.values()]
         )
+        self._handles.show(self.connection)
         if not write:
             self._restrict()
-        self._handles.open()
-        # A relation is computed when it is fetched, maybe long after this session is forgotten: a
-        # table of the connection keeps the files open for as long as that lives.
-        self.connection.register("_open_files", self._handles.as_rows())
         self._make()
         if not write:
             self.connection.execute("SET lock_configuration = true")

@@ -248,19 +248,18 @@ def _self_sufficient(kind: Any) -> Any:
 
 def _fsspec(address: Address) -> fs.FileSystem:
     """Whatever fsspec knows: https servers that list their folders, and others by name."""
+    import fsspec  # noqa: PLC0415 - slow to import: only such URLs need it
+
     scheme = address.scheme
     try:
-        import fsspec  # noqa: PLC0415 - an extra: only such URLs need it
-
         # Its file systems remember listings, but a trace may have grown since.
         files = _self_sufficient(fsspec.get_filesystem_class(scheme))(
             use_listings_cache=False, skip_instance_cache=True
         )
     except ImportError as error:
-        extra = "http" if scheme in _WEB else "fsspec"
+        wanted = "pip install 'kube-tracekit[http]'" if scheme in _WEB else "install that"
         raise TraceFormatError(
-            f"{address.url} needs a package that is not installed ({error}): pip install "
-            f"'kube-tracekit[{extra}]'"
+            f"{address.url} needs a package that is not installed ({error}): {wanted}"
         ) from error
     except ValueError as error:
         raise TraceFormatError(
