@@ -16,7 +16,16 @@ import time
 from pathlib import Path
 
 #: Only when they are named: many minutes, and for fidelity control planes and Go to build them.
-ON_REQUEST = ("audit_lies", "fidelity", "large", "law", "lies", "minimise", "views")
+ON_REQUEST = (
+    "audit_lies",
+    "fidelity",
+    "large",
+    "law",
+    "lies",
+    "minimise",
+    "questions",
+    "views",
+)
 FOLDER = Path(__file__).resolve().parent
 
 

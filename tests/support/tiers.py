@@ -32,6 +32,7 @@ SMALL = ("v1.32.2-twins", "v1.17.17-all", "v1.36.3-restart", "duplicate-pod", "d
 
 QUICK: dict[str, Kept] = {
     "api/test_docs.py::test_the_examples_of_the_api_run": NONE,
+    "mcp/test_questions.py::test_the_right_answer_is_what_the_tools_say": Kept(every=6),
     "attack/test_bit_flips.py::test_no_flip_changes_what_a_command_says": Kept(("narrow",)),
     "attack/test_bit_flips.py::test_no_flip_reaches_a_reader": Kept(("narrow",)),
     "attack/test_hostile_texts.py::test_a_terminal_obeys_nothing": Kept(every=3),

@@ -56,7 +56,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("tracekit.record", "tracekit.sql"),
     ("tracekit.minimise", "tracekit.watch"),
     ("tracekit.report",),
-    ("tracekit.api",),
+    ("tracekit.api", "tracekit.mcp"),
     ("tracekit.cli", "tracekit.pytest_plugin", "tracekit"),
     ("tracekit.__main__",),
 )

@@ -116,6 +116,10 @@ VERBS: dict[str, Verb] = {
         "tracekit.cli.cron:cron",
         "Cron schedules as the CronJob controller of a Kubernetes release reads them.",
     ),
+    "mcp": Verb(
+        "tracekit.cli.mcp:mcp",
+        "Serve traces to an agent as an MCP server on stdin and stdout.",
+    ),
     "info": Verb(
         "tracekit.cli.info:info",
         "Say what a trace holds: versions, streams, gaps, jobs by outcome, leaders.",

@@ -1,0 +1,1 @@
+"""Traces for agents, over the Model Context Protocol: `server.py` is the face (docs/mcp.md)."""
