@@ -1,4 +1,4 @@
-"""Times, lengths of time and ranges as people write them: RFC 3339, -10m, 1h30m. Pure."""
+"""Times, lengths of time and ranges as people write them: RFC 3339, 22:43, -10m, 1h30m. Pure."""
 
 from __future__ import annotations
 
@@ -14,6 +14,14 @@ _DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)", re.ASCII)
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 #: A day, or a time of day, with what it leaves out.
 _REST = {10: "T00:00:00Z", 16: ":00Z", 17: ":00Z"}
+#: A time of day, with the day it is of: `22:43`, `yesterday 14:00`, `today 9:05:30.5+02:00`.
+_SHORT = re.compile(
+    r"(?:(?P<day>today|yesterday)[ T]+)?(?P<hour>\d{1,2}):(?P<rest>\d\d(?::\d\d(?:\.\d{1,9})?)?)"
+    r"(?P<zone>Z|[+-]\d\d:\d\d)?",
+    re.ASCII | re.IGNORECASE,
+)
+_DAY_NAMES = {"today": 0, "yesterday": 1}
+_DAY_NS = 86_400 * NS_PER_S
 
 
 def duration_s(text: str) -> float | None:
@@ -27,16 +35,19 @@ def duration_s(text: str) -> float | None:
     return sum(float(number) * _SECONDS[unit] for number, unit in parts)
 
 
-def moment_ns(text: str | int, end_ns: int) -> int:
+def moment_ns(text: str | int, end_ns: int, *, not_before_ns: int | None = None) -> int:
     """The instant that a user names, in ns since 1970.
 
     Args:
-        text: RFC 3339, a day or a time without a zone (which is UTC then), `-10m`: so long before
+        text: RFC 3339, a day or a time without a zone (which is UTC then); a time of day like
+            `22:43`, `yesterday 14:00`, by the day on which the record ends; `-10m`: so long before
             the end; or nanoseconds since 1970.
-        end_ns: What times that begin with a minus are before.
+        end_ns: The end of the record.
+        not_before_ns: A time of day without a day is the first one from then on; None: the last
+            one that is not after the end.
 
     Raises:
-        UsageError: It is neither.
+        UsageError: It is none of these.
     """
     if isinstance(text, int):
         return text
@@ -45,15 +56,48 @@ def moment_ns(text: str | int, end_ns: int) -> int:
         before_s = duration_s(written[1:])
         if before_s is not None:
             return end_ns - int(before_s * NS_PER_S)
+    short = _of_that_day(written, end_ns, not_before_ns)
+    if short is not None:
+        return short
     written = written.replace(" ", "T")
     for shape in (written, f"{written}Z", written.removesuffix("Z") + _REST.get(len(written), "")):
         at_ns = parse_rfc3339(shape)
         if at_ns is not None:
             return at_ns
     raise UsageError(
-        f"{text!r} is no time: write it like 2026-11-21T05:42:45Z, or -10m for ten "
-        "minutes before the end"
+        f"{text!r} is no time: write it like 2026-11-21T05:42:45Z, 05:42, yesterday 05:42, or -10m "
+        "for ten minutes before the end"
     )
+
+
+def is_relative(text: str | int | None) -> bool:
+    """Whether what a user names depends on when the record ends: `-10m`, `22:43`, `yesterday`."""
+    if not isinstance(text, str):
+        return False
+    written = text.strip()
+    return (
+        written.startswith("-") or written.lower() in _DAY_NAMES or bool(_SHORT.fullmatch(written))
+    )
+
+
+def _of_that_day(written: str, end_ns: int, not_before_ns: int | None) -> int | None:
+    """A day or a time of day, by the day on which the record ends; None: it is neither."""
+    today_ns = end_ns - end_ns % _DAY_NS
+    if written.lower() in _DAY_NAMES:
+        return today_ns - _DAY_NAMES[written.lower()] * _DAY_NS
+    short = _SHORT.fullmatch(written)
+    if short is None:
+        return None
+    rest = short["rest"] if ":" in short["rest"] else f"{short['rest']}:00"
+    of_1970_ns = parse_rfc3339(f"1970-01-02T{short['hour']:0>2}:{rest}{short['zone'] or 'Z'}")
+    if of_1970_ns is None:
+        return None
+    at_ns = today_ns + of_1970_ns - _DAY_NS
+    if short["day"]:
+        return at_ns - _DAY_NAMES[short["day"].lower()] * _DAY_NS
+    if not_before_ns is not None:
+        return at_ns + -((at_ns - not_before_ns) // _DAY_NS) * _DAY_NS
+    return at_ns + (end_ns - at_ns) // _DAY_NS * _DAY_NS
 
 
 class TimeRange(Struct, frozen=True):
@@ -112,7 +156,9 @@ def time_range(
         if length_s is None:
             raise UsageError(f"{since!r} is no duration: write it like 90s, 10m, 1h30m or 7d")
         from_ns = end_ns - int(length_s * NS_PER_S)
-    until_ns = None if to is None else moment_ns(to, end_ns)
+    # Until a time of day: the first one after the beginning, or that of the last day.
+    floor_ns = end_ns - end_ns % _DAY_NS if from_ns is None else from_ns
+    until_ns = None if to is None else moment_ns(to, end_ns, not_before_ns=floor_ns)
     if from_ns is not None and until_ns is not None and from_ns > until_ns:
         raise UsageError("--from is after --to: swap them")
     return TimeRange(from_ns, until_ns)

@@ -80,7 +80,7 @@ MISTAKES: Mapping[str, tuple[str, ...]] = {
     "Times": (
         "tracekit diagnose run --since yesterday",
         "tracekit diagnose run --since 2x",
-        "tracekit diagnose run --from 05:42",
+        "tracekit diagnose run --from 25:42",
         "tracekit diagnose run --from 2026-11-31",
         "tracekit diagnose run --since 1h --from -10m",
         "tracekit replay run --diff --from -1m --to -2m",

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tracekit.errors import UsageError
 from tracekit.kube.timestamps import NS_PER_S, format_rfc3339, parse_rfc3339
-from tracekit.moments import TimeRange, duration_s, moment_ns, time_range
+from tracekit.moments import TimeRange, duration_s, is_relative, moment_ns, time_range
 
 END = parse_rfc3339("2026-11-21T06:00:00Z") or 0
 
@@ -26,6 +26,17 @@ END = parse_rfc3339("2026-11-21T06:00:00Z") or 0
         ("-1h30m", "2026-11-21T04:30:00Z"),
         ("-90", "2026-11-21T05:58:30Z"),
         ("-0s", "2026-11-21T06:00:00Z"),
+        ("05:42", "2026-11-21T05:42:00Z"),
+        ("5:42:45.5", "2026-11-21T05:42:45.5Z"),
+        ("06:00", "2026-11-21T06:00:00Z"),
+        ("06:01", "2026-11-20T06:01:00Z"),
+        ("22:43Z", "2026-11-20T22:43:00Z"),
+        ("07:42+02:00", "2026-11-21T05:42:00Z"),
+        ("23:00-02:00", "2026-11-21T01:00:00Z"),
+        ("yesterday 14:00", "2026-11-20T14:00:00Z"),
+        ("Today 14:00", "2026-11-21T14:00:00Z"),
+        ("yesterday", "2026-11-20T00:00:00Z"),
+        ("today", "2026-11-21T00:00:00Z"),
     ],
 )
 def test_a_moment_is_read_as_people_write_it(text: str, said: str) -> None:
@@ -33,10 +44,11 @@ def test_a_moment_is_read_as_people_write_it(text: str, said: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "noon", "10m", "-", "-2x", "05:42", "2026-11-31", "21.11.2026"]
+    "text",
+    ["", "noon", "10m", "-", "-2x", "25:42", "5:4", "tomorrow 05:42", "2026-11-31", "21.11.2026"],
 )
 def test_what_is_no_moment_is_an_error_that_says_how_to_write_one(text: str) -> None:
-    with pytest.raises(UsageError, match="write it like 2026-11-21T05:42:45Z, or -10m"):
+    with pytest.raises(UsageError, match="write it like 2026-11-21T05:42:45Z, 05:42, "):
         moment_ns(text, END)
 
 
@@ -68,6 +80,28 @@ def test_a_range_has_both_its_ends() -> None:
     assert times.meets(0, None)
     assert not times.meets(0, END - 601 * NS_PER_S)
     assert str(times) == "from 2026-11-21T05:50:00Z to 2026-11-21T05:55:00Z"
+
+
+@pytest.mark.parametrize(
+    ("from_", "to", "said"),
+    [
+        ("22:40", "22:45", "from 2026-11-20T22:40:00Z to 2026-11-20T22:45:00Z"),
+        ("22:40", "05:50", "from 2026-11-20T22:40:00Z to 2026-11-21T05:50:00Z"),
+        ("yesterday 14:00", "14:05", "from 2026-11-20T14:00:00Z to 2026-11-20T14:05:00Z"),
+        (None, "05:50", "to 2026-11-21T05:50:00Z"),
+        (None, "06:30", "to 2026-11-21T06:30:00Z"),  # nothing of the last day is left out
+    ],
+)
+def test_a_range_between_times_of_day(from_: str | None, to: str, said: str) -> None:
+    assert str(time_range(END, from_=from_, to=to)) == said
+
+
+@pytest.mark.parametrize(
+    ("text", "is_so"),
+    [("-10m", True), ("22:43", True), ("yesterday", True), ("2026-11-21", False), (None, False)],
+)
+def test_what_depends_on_the_end_of_the_record_is_known(text: str | None, is_so: bool) -> None:
+    assert is_relative(text) is is_so
 
 
 def test_no_range_holds_everything() -> None:

@@ -164,7 +164,7 @@ class Trace:
             namespace: Only this namespace.
             selector: Only objects with these labels, as kubectl's `-l` takes it: "app=shop".
             since: Only the end of the trace, so long: "2h", or seconds.
-            from_: Only from then on: RFC 3339, "-10m" (before the end of the trace), or ns.
+            from_: Only from then on: RFC 3339, "22:43", "-10m" (before the end), or ns.
             to: Only until then.
             version: Kubernetes version whose rules apply, instead of the trace's own.
             feature_gates: Gates that differ from that version's defaults.
@@ -213,7 +213,7 @@ class Trace:
             controllers: Only these: "job", "cronjob", "ttl".
             min_actions: How many actions there must be to judge.
             since: Only the end of the trace, so long: "2h", or seconds.
-            from_: Only from then on: RFC 3339, "-10m" (before the end of the trace), or ns.
+            from_: Only from then on: RFC 3339, "22:43", "-10m" (before the end), or ns.
             to: Only until then.
 
         Raises:
@@ -258,7 +258,7 @@ class Trace:
             namespace: Where to look for a name alone.
             at: The same as `to`.
             since: Only the end of the trace, so long: "2h", or seconds.
-            from_: Only from then on: RFC 3339, "-10m" (before the end of the trace), or ns.
+            from_: Only from then on: RFC 3339, "22:43", "-10m" (before the end), or ns.
             to: Only what happened by then.
             version: Kubernetes version whose rules apply, instead of the trace's own.
             feature_gates: Gates that differ from that version's defaults.

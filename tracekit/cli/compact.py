@@ -25,7 +25,7 @@ from tracekit.trace.writing.whole import compact_copy, compact_in_place
     "--wide", is_flag=True, help="Keep every column in the files, as format 1 does: quick to read."
 )
 def compact(trace: str, *, output: Path | None, wide: bool) -> None:
-    """Make a trace small: few files, in which nothing stands that follows from the rest.
+    """Make a trace small: nothing in it follows from the rest.
 
     A row then takes about a third of its bytes. Every object comes back byte for byte, and every
     answer stays the same; all of the trace gets checksums. A reader takes a little longer, and

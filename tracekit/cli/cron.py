@@ -36,7 +36,7 @@ _WRITE = "write five fields like '0 2 * * 1-5', or one of @hourly, @daily, @ever
     verbs={
         "lint": Verb(
             "tracekit.cli.cron_lint:lint",
-            "Say where Kubernetes reads schedules differently from crontab and Airflow (croniter).",
+            "Say where crontab and Airflow (croniter) read schedules otherwise.",
         ),
         "next": Verb(
             "tracekit.cli.cron:next_command",
@@ -45,7 +45,7 @@ _WRITE = "write five fields like '0 2 * * 1-5', or one of @hourly, @daily, @ever
     },
 )
 def cron() -> None:
-    """Cron schedules as the CronJob controller of a Kubernetes release reads them."""
+    """Say when a schedule fires, as a Kubernetes release reads it."""
 
 
 @click.command("next")

@@ -72,7 +72,7 @@ def lint(
     fail_on: str | None,
     output: str,
 ) -> int:
-    """Say where Kubernetes reads schedules differently from crontab and Airflow (croniter).
+    """Say where crontab and Airflow (croniter) read schedules otherwise.
 
     The source is a schedule, a crontab, manifests (.yaml, .json) or a trace. Each disagreement has
     a class (docs/cron.md). Told as well: runs that a clock change drops or doubles, a

@@ -12,6 +12,7 @@ import click
 from tracekit.cli.completion import complete_version
 from tracekit.cron import UnknownZoneError, Zone, load_zone
 from tracekit.errors import UsageError
+from tracekit.kube.timestamps import NS_PER_S
 from tracekit.moments import moment_ns
 from tracekit.suggest import hint
 
@@ -34,7 +35,7 @@ def schedule_options(*, count: int, most: int, what: str) -> Callable[[_Command]
             "--from",
             "from_text",
             metavar="TIME",
-            help="RFC 3339, or -10m; only later times count. [default: now]",
+            help="Only later times: 22:43, yesterday 14:00, -10m, or RFC 3339.  [default: now]",
         ),
         click.option(
             "--count", type=click.IntRange(1, most), default=count, show_default=True, help=what
@@ -59,7 +60,9 @@ def release_option(text: str) -> Callable[[_Command], _Command]:
 def from_ns(text: str | None) -> int:
     """The instant that `--from` names, in ns; now without one."""
     now_ns = time.time_ns()
-    return now_ns if text is None else moment_ns(text, now_ns)
+    if text is None:
+        return now_ns
+    return moment_ns(text, now_ns, not_before_ns=now_ns - now_ns % (86_400 * NS_PER_S))
 
 
 def process_zone(name: str) -> Zone:

@@ -42,7 +42,7 @@ class DemoError(TracekitError):
     help="Keep the traces, as DIR/real and DIR/lie.  [default: remove them at the end]",
 )
 def demo(*, output: str | None) -> None:
-    """Replay a real trace that comes with tracekit, then a copy of it with one lie planted.
+    """Replay a real trace, then a copy of it with one lie planted.
 
     It needs no cluster, no network and no checkout. Exit 0 if nothing is said of the real trace and
     the lie is found; 2 if not.

@@ -36,94 +36,100 @@ _DEBUG = "--debug"
 _UMASK = "TRACEKIT_UMASK"
 _FAULT_CHARS = 200
 
+#: In the order of work, below the headings of `--help`.
+SECTIONS: dict[str, dict[str, Verb]] = {
+    "Get a record": {
+        "demo": Verb(
+            "tracekit.cli.demo:demo", "Replay a real trace, then a copy of it with one lie planted."
+        ),
+        "record": Verb(
+            "tracekit.cli.record:record",
+            "Record Jobs, CronJobs, pods, Events and what else matters.",
+        ),
+        "import": Verb(
+            "tracekit.cli.import_:import_",
+            "Make a trace from what others wrote: logs, snapshots, dumps.",
+        ),
+        "merge": Verb(
+            "tracekit.cli.merge:merge_command", "Merge what several recorders of one cluster saw."
+        ),
+        "manifests": Verb(
+            "tracekit.cli.manifests:manifests_command",
+            "Print what a recorder in the cluster needs, as YAML.",
+        ),
+    },
+    "Find out what happened": {
+        "info": Verb(
+            "tracekit.cli.info:info",
+            "Say what a trace holds: versions, streams, gaps, Jobs, leaders.",
+        ),
+        "diagnose": Verb(
+            "tracekit.cli.diagnose:diagnose", "Say what went wrong in TRACE, worst first."
+        ),
+        "jobs": Verb(
+            "tracekit.cli.jobs:jobs", "List the Jobs of a trace: outcome, reason, pods, retries."
+        ),
+        "explain": Verb(
+            "tracekit.cli.explain:explain",
+            "Tell what happened to one Job or CronJob, step by step.",
+        ),
+        "report": Verb(
+            "tracekit.cli.report:report",
+            "Write a report on a trace, a Job or a CronJob as one HTML file.",
+        ),
+        "sql": Verb("tracekit.cli.sql:sql", "Ask one or several traces questions in SQL."),
+        "watch": Verb(
+            "tracekit.cli.watch:watch", "Judge TRACE while it is recorded, and tell what comes up."
+        ),
+    },
+    "Judge the controllers": {
+        "replay": Verb("tracekit.cli.replay:replay", "Feed TRACE through the ported controllers."),
+        "whatif": Verb(
+            "tracekit.cli.whatif:whatif",
+            "Say what other rules would have done with the Jobs of TRACE.",
+        ),
+        "upgrade": Verb(
+            "tracekit.cli.whatif:upgrade",
+            "Say what an upgrade would have done to the Jobs of TRACE.",
+        ),
+        "simulate": Verb(
+            "tracekit.cli.simulate:simulate_command",
+            "Run the controllers of a version in a model of a cluster.",
+        ),
+        "versions": Verb(
+            "tracekit.cli.versions:versions", "Show what changed in which Kubernetes version."
+        ),
+        "cron": Verb(
+            "tracekit.cli.cron:cron", "Say when a schedule fires, as a Kubernetes release reads it."
+        ),
+    },
+    "Share and keep": {
+        "minimise": Verb(
+            "tracekit.cli.minimise:minimise_command",
+            "Make the smallest trace that still shows what is wrong.",
+        ),
+        "redact": Verb(
+            "tracekit.cli.redact:redact", "Hash what may be secret in a trace; its verdicts stay."
+        ),
+        "compact": Verb(
+            "tracekit.cli.compact:compact",
+            "Make a trace small: nothing in it follows from the rest.",
+        ),
+        "export": Verb(
+            "tracekit.cli.export:export", "Write a trace in the format of another tool."
+        ),
+    },
+    "Set up": {
+        "mcp": Verb(
+            "tracekit.cli.mcp:mcp", "Serve traces to an agent as an MCP server on stdin and stdout."
+        ),
+        "completion": Verb(
+            "tracekit.cli.completion:completion", "Print the completion script for a shell."
+        ),
+    },
+}
 VERBS: dict[str, Verb] = {
-    "demo": Verb(
-        "tracekit.cli.demo:demo",
-        "Replay a real trace that comes with tracekit, then a copy of it with one lie planted.",
-    ),
-    "diagnose": Verb(
-        "tracekit.cli.diagnose:diagnose",
-        "Say what went wrong in TRACE, worst first.",
-    ),
-    "watch": Verb(
-        "tracekit.cli.watch:watch",
-        "Judge TRACE while `tracekit record` writes it, and tell what comes up.",
-    ),
-    "replay": Verb("tracekit.cli.replay:replay", "Feed TRACE through the ported controllers."),
-    "simulate": Verb(
-        "tracekit.cli.simulate:simulate_command",
-        "Run the controllers of a version in a model of a cluster, without a cluster.",
-    ),
-    "record": Verb(
-        "tracekit.cli.record:record",
-        "Record jobs, cronjobs, pods, events and what else their controllers go by.",
-    ),
-    "redact": Verb(
-        "tracekit.cli.redact:redact",
-        "Hash what may be secret: environment, arguments, annotations, volumes, messages.",
-    ),
-    "merge": Verb(
-        "tracekit.cli.merge:merge_command",
-        "Merge what several recorders of one cluster saw, so that each fills the others' gaps.",
-    ),
-    "minimise": Verb(
-        "tracekit.cli.minimise:minimise_command",
-        "Make the smallest trace that still shows what is wrong: for a bug report.",
-    ),
-    "compact": Verb(
-        "tracekit.cli.compact:compact",
-        "Make a trace small: few files, in which nothing stands that follows from the rest.",
-    ),
-    "manifests": Verb(
-        "tracekit.cli.manifests:manifests_command",
-        "Print Role or ClusterRole, ServiceAccount, volume and Deployment of a recorder as YAML.",
-    ),
-    "sql": Verb("tracekit.cli.sql:sql", "Ask one or several traces questions in SQL."),
-    "jobs": Verb(
-        "tracekit.cli.jobs:jobs",
-        "List the Jobs of a trace: outcome, reason, pods, retries.",
-    ),
-    "explain": Verb(
-        "tracekit.cli.explain:explain",
-        "Tell what happened to one Job or CronJob, step by step.",
-    ),
-    "report": Verb(
-        "tracekit.cli.report:report",
-        "Write a report on a trace, or on one Job or CronJob of it, as one HTML file.",
-    ),
-    "export": Verb("tracekit.cli.export:export", "Write a trace in the format of another tool."),
-    "completion": Verb(
-        "tracekit.cli.completion:completion",
-        "Print the completion script for a shell.",
-    ),
-    "import": Verb(
-        "tracekit.cli.import_:import_",
-        "Make a trace from what others wrote: logs, snapshots, dumps.",
-    ),
-    "versions": Verb(
-        "tracekit.cli.versions:versions",
-        "Show what changed in which Kubernetes version.",
-    ),
-    "whatif": Verb(
-        "tracekit.cli.whatif:whatif",
-        "Say what other rules would have done with the Jobs of TRACE.",
-    ),
-    "upgrade": Verb(
-        "tracekit.cli.whatif:upgrade",
-        "Say what an upgrade would have done to the Jobs of TRACE: `whatif` with --to.",
-    ),
-    "cron": Verb(
-        "tracekit.cli.cron:cron",
-        "Cron schedules as the CronJob controller of a Kubernetes release reads them.",
-    ),
-    "mcp": Verb(
-        "tracekit.cli.mcp:mcp",
-        "Serve traces to an agent as an MCP server on stdin and stdout.",
-    ),
-    "info": Verb(
-        "tracekit.cli.info:info",
-        "Say what a trace holds: versions, streams, gaps, jobs by outcome, leaders.",
-    ),
+    name: verb for section in SECTIONS.values() for name, verb in section.items()
 }
 
 
@@ -175,7 +181,12 @@ def _tell_version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
         ctx.exit()
 
 
-@click.group(cls=MainGroup, verbs=VERBS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=MainGroup,
+    verbs=VERBS,
+    sections=SECTIONS,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.option(
     "--version",
     is_flag=True,

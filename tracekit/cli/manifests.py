@@ -54,7 +54,7 @@ def manifests_command(
     wants_audit_policy: bool,
     feature_gates: bool,
 ) -> None:
-    """Print Role or ClusterRole, ServiceAccount, volume and Deployment of a recorder as YAML.
+    """Print what a recorder in the cluster needs, as YAML.
 
     It may get, list and watch what it records, with --event create Events, and nothing else.
     """

@@ -26,7 +26,7 @@ _FEWEST = 2
     help="New trace.",
 )  # fmt: skip
 def merge_command(*, traces: tuple[str, ...], output: Path) -> int:
-    """Merge what several recorders of one cluster saw, so that each fills the others' gaps.
+    """Merge what several recorders of one cluster saw.
 
     The same revision is the same observation, and the earlier receipt counts. A gap remains only
     where all of them had one. Clocks that differ by more than a second are put right by what all

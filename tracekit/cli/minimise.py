@@ -64,7 +64,7 @@ def minimise_command(
     process_zone: str | None,
     controller_flags: str | None,
 ) -> int:
-    """Make the smallest trace that still shows what is wrong: for a bug report.
+    """Make the smallest trace that still shows what is wrong.
 
     What is shown is the first divergence of the trace, else its worst finding; --job and --finding
     choose among them. Rows are left out for as long as the very same verdict remains and no other

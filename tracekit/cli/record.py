@@ -121,7 +121,7 @@ class _Options(Struct, frozen=True, kw_only=True):
 @click.option("--request-timeout", type=DURATION, default="30s", help="Patience for one answer.")
 @connection_options
 def record(**values: Any) -> int:
-    """Record jobs, cronjobs, pods, events and what else their controllers go by.
+    """Record Jobs, CronJobs, pods, Events and what else matters.
 
     Which cluster is found as kubectl finds it: flags, then KUBECONFIG, then ~/.kube/config, then
     the pod's service account. Without -n and -A the context's namespace is recorded.

@@ -49,7 +49,7 @@ def redact(
     strict: bool,
     check: bool,
 ) -> int:
-    """Hash what may be secret: environment, arguments, annotations, volumes, messages.
+    """Hash what may be secret in a trace; its verdicts stay.
 
     Equal values get equal hashes, so replay and joins work as before. What looks like a secret (a
     token, a key, a password in a URL) is hashed wherever it stands. With --check nothing is

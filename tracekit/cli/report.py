@@ -59,7 +59,7 @@ def report(
     parts: str | None,
     **options: Any,
 ) -> None:
-    """Write a report on a trace, or on one Job or CronJob of it, as one HTML file.
+    """Write a report on a trace, a Job or a CronJob as one HTML file.
 
     It needs no network and holds everything: what went wrong, a timeline of CronJobs, Jobs, pods
     and controller writes, the account of each Job, and what changed between its revisions. With

@@ -62,7 +62,7 @@ def simulate_command(
     feature_gates: str | None,
     seed: int | None,
 ) -> None:
-    """Run the controllers of a version in a model of a cluster, without a cluster.
+    """Run the controllers of a version in a model of a cluster.
 
     Out comes a trace that every verb reads; it is marked as simulated. The same file, version and
     seed give the same trace. Plain Job and CronJob manifests are a workload, too.

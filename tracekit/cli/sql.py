@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from tracekit.cli.trace_options import (
     rules_options,
 )
 from tracekit.errors import UsageError
+from tracekit.moments import TimeRange, time_range
 from tracekit.report.rows import FORMATS, write_rows
 from tracekit.report.table import counted
 from tracekit.sql.catalog import examples
@@ -59,9 +61,14 @@ _WITH_POSITIONS = re.compile(r"observations|stream_pos|internal", re.IGNORECASE)
 @click.option("--write", is_flag=True, help="Let queries read and write other files too.")
 @namespace_option
 @click.option(
-    "--from", "from_text", metavar="TIME", help="Only rows received from then on; RFC 3339."
+    "--from",
+    "from_text",
+    metavar="TIME",
+    help="Only rows received from then on: 22:43, yesterday 14:00, -10m, or RFC 3339.",
 )
-@click.option("--to", "to_text", metavar="TIME", help="Only rows received until then; RFC 3339.")
+@click.option(
+    "--to", "to_text", metavar="TIME", help="Only rows received until then, written like --from."
+)
 @rules_options
 @many_options
 def sql(
@@ -100,9 +107,7 @@ def sql(
         query = _only_one(query, _script(script), "-f")
     if example is not None:
         query = _only_one(query, _example(example), "--example")
-    within = absolute({"from_text": options["from_text"], "to_text": options["to_text"]})
-    if within is None:
-        raise UsageError("say --from and --to as times, like 2026-11-21T05:42:45Z")
+    within = _within(traces, options["from_text"], options["to_text"])
     by_crew = any(option is not None for option in (processes, scheduler, parts))
     with_rows = not by_crew or query is None or not takes_only_verdicts(query)
     session = Session(
@@ -126,6 +131,15 @@ def sql(
     rows = session.table(query)
     tell_problems(session, told)
     write_rows(rows, output, sys.stdout)
+
+
+def _within(traces: Sequence[str], from_text: str | None, to_text: str | None) -> TimeRange:
+    """The time that is asked for; one that counts from the end of the traces takes a look there."""
+    within = absolute({"from_text": from_text, "to_text": to_text})
+    if within is not None:
+        return within
+    with closing(Session(traces)) as session:
+        return time_range(session.end_ns, from_=from_text, to=to_text)
 
 
 def split_words(words: Sequence[str]) -> tuple[list[str], str | None]:

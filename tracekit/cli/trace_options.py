@@ -15,7 +15,7 @@ from tracekit.eras.asked import AskedRules
 from tracekit.eras.era import Era
 from tracekit.eras.texts import parse_feature_gates, parse_version
 from tracekit.errors import UsageError
-from tracekit.moments import TimeRange, time_range
+from tracekit.moments import TimeRange, is_relative, time_range
 
 __all__ = [
     "RULES",
@@ -121,9 +121,14 @@ def range_options(command: _Command) -> _Command:
             "--since", type=DURATION, metavar="2h", help="Only the end of the trace, so long."
         ),
         click.option(
-            "--from", "from_text", metavar="TIME", help="Only from then on; RFC 3339, or -10m."
+            "--from",
+            "from_text",
+            metavar="TIME",
+            help="Only from then on: 22:43, yesterday 14:00, -10m, or RFC 3339.",
         ),
-        click.option("--to", "to_text", metavar="TIME", help="Only until then; RFC 3339, or -10m."),
+        click.option(
+            "--to", "to_text", metavar="TIME", help="Only until then, written like --from."
+        ),
     )
     for option in reversed(options):
         command = option(command)
@@ -139,9 +144,7 @@ def range_within(
 
 def absolute(times: Mapping[str, Any]) -> TimeRange | None:
     """The time that is asked for; None where it counts from the end of a trace."""
-    relative = [
-        text for text in (times["from_text"], times["to_text"]) if str(text).startswith("-")
-    ]
+    relative = is_relative(times["from_text"]) or is_relative(times["to_text"])
     if times.get("since") is not None or relative:
         return None
     return time_range(0, from_=times["from_text"], to=times["to_text"])

@@ -53,9 +53,17 @@ class Verb(NamedTuple):
 class LazyGroup(VerbGroup):
     """A group whose verbs are imported on first use, and not to be listed."""
 
-    def __init__(self, *args: Any, verbs: Mapping[str, Verb], **attributes: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        verbs: Mapping[str, Verb],
+        sections: Mapping[str, Mapping[str, Verb]] | None = None,
+        **attributes: Any,
+    ) -> None:
         super().__init__(*args, **attributes)
         self.verbs = verbs
+        #: How its help lists them: headings with their verbs.
+        self.sections = sections or {"Commands": verbs}
         self._listing = False
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -77,9 +85,13 @@ class LazyGroup(VerbGroup):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the verbs."""
-        with self._only_listed():
-            super().format_commands(ctx, formatter)
+        """List the verbs, each with the whole first paragraph of its help."""
+        del ctx
+        widest = max(map(len, self.verbs))
+        for heading, verbs in self.sections.items():
+            with formatter.section(heading):
+                rows = [(name.ljust(widest), verb.about) for name, verb in verbs.items()]
+                formatter.write_dl(rows)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """The verbs that begin so."""
@@ -98,8 +110,8 @@ class LazyGroup(VerbGroup):
 def no_verb(name: str, verbs: list[str], context: click.Context) -> click.UsageError:
     """The error for a verb that is none."""
     meant = closest(name, verbs)
-    hint = f"did you mean {meant}?" if meant else f"it is one of {', '.join(verbs)}"
-    return Unsaid(f"{context.command_path} has no verb {name!r}; {hint}")
+    hint = f"did you mean {meant}?" if meant else f"`{context.command_path} --help` lists them"
+    return Unsaid(f'unknown command "{name}" for "{context.command_path}"; {hint}')
 
 
 class Unsaid(click.UsageError):

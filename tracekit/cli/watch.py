@@ -95,7 +95,7 @@ def watch(
     output: str,
     **options: Any,
 ) -> int:
-    """Judge TRACE while `tracekit record` writes it, and tell what comes up.
+    """Judge TRACE while it is recorded, and tell what comes up.
 
     TRACE is a trace, or the folder of `record --rotate`. Each divergence and each finding is told
     once, as soon as it is certain: about 45 s after it happened, of CronJobs 75 s, and that nobody

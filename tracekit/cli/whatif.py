@@ -180,7 +180,7 @@ def whatif(traces: tuple[str, ...], **options: Any) -> int:
 @_options
 @many_options
 def upgrade(traces: tuple[str, ...], **options: Any) -> int:
-    """Say what an upgrade would have done to the Jobs of TRACE: `whatif` with --to."""
+    """Say what an upgrade would have done to the Jobs of TRACE."""
     return run(traces, **options)
 
 

@@ -69,7 +69,7 @@ def test_a_zone_prefix_is_noted_where_new_cronjobs_may_not_have_it() -> None:
             "has no spec.timeZone",
         ),
         (("* * * * *", "--process-zone", "Nowhere"), "--process-zone"),
-        (("* * * * *", "--from", "yesterday"), "is no time"),
+        (("* * * * *", "--from", "some day"), "is no time"),
         (("TZ=UTC * * * * *", "--kubernetes-version", "1.21"), "Expected exactly 5 fields"),
     ],
 )

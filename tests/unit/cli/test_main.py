@@ -160,7 +160,7 @@ def test_without_posix_one_sentence_says_where_to_run_it(run, monkeypatch) -> No
 
 def test_the_program_is_named_as_it_was_called(run, monkeypatch) -> None:  # noqa: F811
     monkeypatch.setattr("sys.argv", ["/usr/local/bin/kubectl-tracekit"])
-    assert "kubectl tracekit has no verb 'reply'" in run("reply")[2]
+    assert 'unknown command "reply" for "kubectl tracekit"' in run("reply")[2]
 
 
 @pytest.mark.parametrize("group", [cli, cron])
@@ -170,6 +170,17 @@ def test_a_verb_is_listed_by_how_its_help_begins(group: LazyGroup) -> None:
         assert command is not None
         first = inspect.cleandoc(command.help or "").split("\n\n")[0]
         assert verb.about == " ".join(first.split()), name
+
+
+def test_help_lists_each_verb_once_on_one_line_of_80_columns() -> None:
+    with click.Context(
+        cli, info_name="tracekit", terminal_width=80, max_content_width=80
+    ) as context:
+        lines = cli.get_help(context).splitlines()
+    for name, verb in VERBS.items():
+        assert [line.split() for line in lines if line.startswith(f"  {name} ")] == [
+            [name, *verb.about.split()]
+        ]
 
 
 @pytest.mark.parametrize(
