@@ -27,6 +27,7 @@ from tracekit.trace.importers.etcd.importer import (
     EtcdReader,
     KineReader,
 )
+from tracekit.trace.importers.kcmlog import KcmLogReader, is_kcm_log
 from tracekit.trace.importers.kubectl import KubectlLines, has_streams, is_kubectl
 from tracekit.trace.importers.observation import Observation
 from tracekit.trace.importers.recorders import (
@@ -43,7 +44,8 @@ from tracekit.trace.importers.watch import read_line
 #: Text in which none of these stands is of no kind.
 _HINTS = re.compile(
     rb"apiVersion|auditID|AuditId|protoPayload|\"resource\"|etcdEvent|api_path|\"object\"|"
-    rb"age-encryption|\"metadata\"|\"items\""
+    rb"age-encryption|\"metadata\"|\"items\"|"
+    rb"job_?controller(?:v2)?\.go|controllermanager\.go"
 )
 
 Row = Observation | Call | Gap
@@ -117,7 +119,15 @@ def _is_audit_version(version: str) -> bool:
     return version.startswith("audit.k8s.io/")
 
 
+#: The log of a controller manager is asked about first: its JSON lines name kinds and versions.
 KINDS: tuple[Kind, ...] = (
+    Kind(
+        "kcm-log",
+        "a kube-controller-manager's own log (klog, text or JSON), beside a record",
+        is_kcm_log,
+        KcmLogReader,
+        rank=9,
+    ),
     Kind("watch", "list and watch results, one JSON object a line", _is_watch, rank=0),
     Kind(
         "audit",

@@ -21,6 +21,8 @@ class ImportResult:
     rows: int = 0
     #: Whether another source is put beside it: then it may tell less than a trace needs.
     beside: bool = False
+    #: When the record that it is put beside begins and ends, Unix ns, as far as that is known.
+    beside_ns: tuple[int, int] | None = None
     streams: Counter[str] = field(default_factory=Counter)
     #: Problems by their words, with how often each was seen.
     problems: Counter[str] = field(default_factory=Counter)
@@ -39,6 +41,8 @@ class ImportResult:
     #: Why objects that were there before the source begins are known only once somebody wrote them;
     #: empty if the source lists them.
     unlisted: str = ""
+    #: The controller manager's flags, as far as the source tells them: values by name.
+    controller_flags: dict[str, str] = field(default_factory=dict)
     #: What is worth knowing of it besides, as sentences.
     remarks: list[str] = field(default_factory=list)
     #: What lists that do not say it asked for, where the user says so.

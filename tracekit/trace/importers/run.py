@@ -96,7 +96,8 @@ def _import(request: ImportRequest, partial: Path) -> list[ImportResult]:
             continue
         assert part.kind is not None  # noqa: S101 - a part is files of a kind, or a trace
         place = partial / ("trace" if alone else f"part-{number}")
-        result = _one(part, place, partial / "scratch", request, alone=alone)
+        beside_ns = None if alone else _span_ns(traces)
+        result = _one(part, place, partial / "scratch", request, alone=alone, beside_ns=beside_ns)
         result.remarks += remarks
         remarks = []
         _tell(place, result)
@@ -164,14 +165,28 @@ def _is_trace(name: str) -> bool:
     return name != "-" and (Path(name) / HEADER_NAME).is_file()
 
 
+def _span_ns(traces: Sequence[Path]) -> tuple[int, int] | None:
+    """When what these traces show begins and ends."""
+    streams = [stream for trace in traces for stream in TraceReader(trace).streams()]
+    first = [s.first_ns for s in streams if s.first_ns]
+    last = [s.last_ns for s in streams if s.last_ns]
+    return (min(first), max(last)) if first and last else None
+
+
 def _one(
-    part: _Part, place: Path, scratch: Path, request: ImportRequest, *, alone: bool
+    part: _Part,
+    place: Path,
+    scratch: Path,
+    request: ImportRequest,
+    *,
+    alone: bool,
+    beside_ns: tuple[int, int] | None = None,
 ) -> ImportResult:
     """Import the files of one kind."""
     kind, header = part.kind, request.header
     assert kind is not None  # noqa: S101 - the caller looked
     session = {"source": f"import {kind.name}"}
-    result = ImportResult(kind.name, beside=not alone, scope=request.scope)
+    result = ImportResult(kind.name, beside=not alone, scope=request.scope, beside_ns=beside_ns)
     if kind.reader is None:
         _watch(part, place, scratch, request, result)
         return result
@@ -192,6 +207,9 @@ def _one(
         )
     if header.kubernetes_version is None:
         header = replace(header, kubernetes_version=reader.kubernetes_version)
+    if not header.controller_flags:
+        flags = tuple(f"--{name}={value}" for name, value in result.controller_flags.items())
+        header = replace(header, controller_flags=flags)
     with TraceWriter(place, header, session=session) as writer:
         write_rows(writer, chain((first,), rows), result)
         writer.close(compact=True)

@@ -1,0 +1,352 @@
+"""`kcm-log`: what a kube-controller-manager wrote to its own log, klog as text or as JSON.
+
+It is a second witness beside a record: it has no states. Of Jobs and CronJobs it tells
+
+| line | kept as a row of type CALL with the verb |
+|---|---|
+| "Finished syncing job" (-v=4), "Re-queuing cronjob" (-v=4) | `sync`: when it began and ended, whether it wrote or not |
+| "Event occurred" | `event`, with the Event's reason and message, before any is aggregated or dropped |
+| the same of a FailedCreate or FailedDelete | `create` or `delete` with the code of the refusal, where its message has it |
+| "Error reconciling cronjob" | `error`, with the message |
+
+and from its head the version and the flags. Times are by the controller manager's clock; klog's text
+has neither year nor zone: the year is that of the record beside it, the zone UTC, as in containers.
+
+Formats: klog (kubernetes/klog, klog.go and textlogger), k8s.io/component-base/logs/json, the lines
+of container runtimes around them, and before 1.22 sentences in the place of keys and values.
+"""  # noqa: E501
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import orjson
+from msgspec import Struct
+
+from tracekit.cron.gotext import parse_duration_ns
+from tracekit.errors import TraceFormatError
+from tracekit.kube.timestamps import NS_PER_S, parse_rfc3339
+from tracekit.trace.format.model import STREAM_KINDS, Call, Origin
+from tracekit.trace.importers.containers import joined
+from tracekit.trace.importers.observation import pack, unpack
+from tracekit.trace.importers.report import ImportResult
+from tracekit.trace.importers.sample import Sample, unstamped
+from tracekit.trace.importers.source import LineSource
+from tracekit.trace.importers.spill import Spill
+
+_KLOG = re.compile(
+    rb"^[IWEF](\d\d)(\d\d) (\d\d):(\d\d):(\d\d)\.(\d{6})\s+\d+ ([\w./-]+\.go):\d+\] (.*)$",
+    re.DOTALL,
+)
+#: Before the line of a container: its runtime's time and stream.
+_RUNTIME = re.compile(
+    rb"^(\d{4}-\d\d-\d\dT\S+) (?:(?:stdout|stderr) F(?::\S+)? )?(?=[IWEF]\d{4} |\{)"
+)
+_POD = re.compile(rb"^\[pod/[^\]]+\] ")
+_MESSAGE = re.compile(rb'^"((?:[^"\\]|\\.)*)" ?')
+_PAIR = re.compile(rb'([\w.-]+)=("(?:[^"\\]|\\.)*"|[^\s"]\S*)')
+_FLAG = re.compile(r'^FLAG: --([a-z-]+)="(.*)"$')
+#: Flags on which a verdict depends, and the gates.
+_FLAGS = frozenset(
+    {
+        "kube-api-qps", "kube-api-burst", "concurrent-job-syncs", "concurrent-cron-job-syncs",
+        "concurrent-ttl-after-finished-syncs",
+    }
+)  # fmt: skip
+#: Sentences of releases before 1.22.
+_OLD_SYNC = re.compile(r'^Finished syncing job "([^"]+)" \(([^)]+)\)$')
+_OLD_EVENT = re.compile(
+    r'^Event\(v1\.ObjectReference\{Kind:"(\w+)", Namespace:"([^"]*)", Name:"([^"]*)".*?\}\): '
+    r"type: '(\w+)' reason: '(\w+)' (.*)$",
+    re.DOTALL,
+)
+_MARKS = re.compile(
+    rb"\b(?:job_controller|jobcontroller|cronjob_controller(?:v2)?|controllermanager)\.go:\d+"
+)
+_HEADS = re.compile(rb'(?:^|[ "])[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6}|"caller":"', re.MULTILINE)
+_STREAMS = {"Job": "jobs", "CronJob": "cronjobs"}
+#: By what the API server says the code of its answer; other refusals do not tell whether it wrote.
+_CODES = (
+    (" is forbidden: ", 403, "Forbidden"),
+    ("Operation cannot be fulfilled on ", 409, "Conflict"),
+    (" already exists", 409, "AlreadyExists"),
+    (" is invalid: ", 422, "Invalid"),
+    (" not found", 404, "NotFound"),
+)
+#: The year 2286, in ms.
+_MS_MAX = 1e13
+_REFUSED = {"FailedCreate": "create", "FailedDelete": "delete"}
+
+
+class Line(Struct, frozen=True):
+    """One line: when it was written, which message it has, and its keys and values."""
+
+    at_ns: int
+    message: str
+    values: Mapping[str, Any]
+
+
+class KcmLogReader:
+    """Reads logs of controller managers."""
+
+    def __init__(self, scratch: Path, result: ImportResult) -> None:
+        self.result = result
+        self.kubernetes_version: str | None = None
+        self._calls: Spill[tuple[int, int]] = Spill(scratch, "kcm", tuple[int, int])
+        self._number = 0
+
+    def read(self, source: LineSource) -> None:
+        """Take what a log tells of Jobs and CronJobs."""
+        for text in joined(source.text_lines()):
+            if not text.strip():
+                continue
+            line = read_line(text, self._near_ns)
+            if line is None:
+                self.result.problems["lines that are none of klog's, left out"] += 1
+                continue
+            self.result.shapes["klog line"] += 1
+            self._take(line)
+
+    @property
+    def _near_ns(self) -> int | None:
+        return self.result.beside_ns[1] if self.result.beside_ns is not None else None
+
+    def _take(self, line: Line) -> None:
+        told = self._configuration(line)
+        call = call_of(line)
+        if call is None:
+            if not told:
+                self.result.problems["lines about other things, left out"] += 1
+            return
+        between = self.result.beside_ns
+        if between is not None and not between[0] <= call.recv_ns <= between[1]:
+            self.result.problems["lines from before or after the record, left out"] += 1
+            return
+        self.result.calls[call.origin.verb or ""] += 1
+        self._number += 1
+        self._calls.add((call.recv_ns, self._number), pack(call))
+
+    def _configuration(self, line: Line) -> bool:
+        """Take the version and the flags, which stand at the head of a log."""
+        flag = _FLAG.match(line.message)
+        if flag is not None:
+            name, value = flag.groups()
+            if name in _FLAGS and value.isdigit():
+                self.result.controller_flags[name] = value
+            return True
+        version = line.values.get("version")
+        if line.message == "Starting" and isinstance(version, str) and version[:1] == "v":
+            self.kubernetes_version = version
+            return True
+        return False
+
+    def rows(self) -> Iterator[Call]:
+        """All calls in order of time.
+
+        Raises:
+            TraceFormatError: There is no record beside the log.
+        """
+        if not self.result.beside:
+            raise TraceFormatError(
+                "the log of a controller manager has no states of Jobs: put it beside a record of "
+                "the same time (`tracekit import RECORD --with LOG -o TRACE`)"
+            )
+        why = "the log of a controller manager has no states"
+        self.result.not_recorded = dict.fromkeys(STREAM_KINDS, why)
+        self.result.unlisted = "the log of a controller manager lists nothing"
+        for _, data in self._calls.sorted():
+            call = unpack(data)
+            if isinstance(call, Call):
+                yield call
+
+
+def is_kcm_log(sample: Sample) -> bool:
+    """Whether a file begins as the log of a controller manager that runs the Job controllers."""
+    return bool(sample.is_text and _MARKS.search(sample.head) and _HEADS.search(sample.head))
+
+
+def read_line(text: bytes, near_ns: int | None) -> Line | None:
+    """A line of klog's; None if it is none. `near_ns`: a time of its year, Unix ns."""
+    stamp_ns: int | None = None
+    text = _POD.sub(b"", text.rstrip(b"\r\n"))
+    if text[:8] == b'{"log":"':
+        kept = _json(text) or {}
+        stamp_ns = parse_rfc3339(str(kept.get("time")))
+        text = str(kept.get("log")).rstrip("\n").encode()
+    runtime = _RUNTIME.match(text)
+    if runtime is not None:
+        stamp_ns = parse_rfc3339(runtime.group(1).decode())
+        text = text[runtime.end() :]
+    else:
+        text = unstamped(text)[1]
+    if text[:1] == b"{":
+        return _json_line(text)
+    found = _KLOG.match(text)
+    if found is None:
+        return None
+    month, day, hour, minute, second, micro = (int(part) for part in found.groups()[:6])
+    clock = (month, day, hour, minute, second)
+    at_ns = _dated(clock, stamp_ns if stamp_ns is not None else near_ns)
+    return None if at_ns is None else _text_line(at_ns + micro * 1000, found.group(8))
+
+
+def _json(text: bytes) -> dict[str, Any] | None:
+    try:
+        found = orjson.loads(text)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _json_line(text: bytes) -> Line | None:
+    found = _json(text)
+    if found is None or not isinstance(found.get("msg"), str):
+        return None
+    stamp = found.get("ts")
+    at_ns = None
+    if isinstance(stamp, str):
+        at_ns = parse_rfc3339(stamp)
+    elif isinstance(stamp, int | float) and 0 <= stamp < _MS_MAX:
+        at_ns = round(stamp * 1000) * 1000  # component-base writes ms, with a fraction
+    return None if at_ns is None else Line(at_ns, found["msg"], found)
+
+
+def _dated(clock: tuple[int, int, int, int, int], near_ns: int | None) -> int | None:
+    """A time without a year: the one that is nearest."""
+    month, day, hour, minute, second = clock
+    if near_ns is None:
+        near_ns = 0
+    year = datetime.fromtimestamp(near_ns / NS_PER_S, tz=UTC).year
+    best: int | None = None
+    for candidate in (year - 1, year, year + 1):
+        try:
+            at = datetime(candidate, month, day, hour, minute, second, tzinfo=UTC)
+        except ValueError:
+            continue
+        at_ns = int(at.timestamp()) * NS_PER_S
+        if best is None or abs(at_ns - near_ns) < abs(best - near_ns):
+            best = at_ns
+    return best
+
+
+def _text_line(at_ns: int, rest: bytes) -> Line:
+    quoted = _MESSAGE.match(rest)
+    if quoted is None:
+        return Line(at_ns, rest.decode(errors="replace"), {})
+    values = {
+        name.decode(): _unquoted(value) for name, value in _PAIR.findall(rest[quoted.end() :])
+    }
+    return Line(at_ns, _unquoted(b'"' + quoted.group(1) + b'"'), values)
+
+
+def _unquoted(value: bytes) -> str:
+    if value[:1] == b'"':
+        try:
+            return str(orjson.loads(value))
+        except ValueError:  # Go quotes what is not printable otherwise
+            value = value[1:-1]
+    return value.decode(errors="replace")
+
+
+def call_of(line: Line) -> Call | None:
+    """The row for a line; None if it tells nothing of a Job or CronJob."""
+    message, values = line.message, line.values
+    match message:
+        case "Finished syncing job":
+            found = _sync(line, "jobs", values.get("key"), values.get("elapsed"))
+        case "Re-queuing cronjob":
+            found = _sync(line, "cronjobs", values.get("cronjob"), None)
+        case "Event occurred":
+            kind, reason = str(values.get("kind")), str(values.get("reason"))
+            about = _place(values.get("object"))
+            found = _event(line, kind, about, reason, str(values.get("message")))
+        case "Error reconciling cronjob":
+            about = _place(values.get("cronjob"))
+            found = _call(line, "cronjobs", about, "error", str(values.get("err")))
+        case _:
+            found = _old_call(line)
+    return found
+
+
+def _old_call(line: Line) -> Call | None:
+    """The same of the sentences that releases before 1.22 wrote."""
+    old = _OLD_SYNC.match(line.message)
+    if old is not None:
+        return _sync(line, "jobs", old[1], old[2])
+    old = _OLD_EVENT.match(line.message)
+    if old is not None:
+        return _event(line, old[1], (old[2], old[3]), old[5], old[6])
+    return None
+
+
+def _place(value: Any) -> tuple[str, str] | None:
+    """The namespace and name of an object, as text or as JSON has it."""
+    if isinstance(value, dict):
+        space, name = value.get("namespace"), value.get("name")
+        return (str(space), str(name)) if space and name else None
+    space, _, name = str(value or "").rpartition("/")
+    return (space, name) if space and name else None
+
+
+def _sync(line: Line, stream: str, key: Any, elapsed: Any) -> Call | None:
+    began_ns = None
+    if elapsed is not None:
+        try:
+            began_ns = line.at_ns - parse_duration_ns(str(elapsed))
+        except ValueError:
+            began_ns = None
+    return _call(line, stream, _place(key), "sync", "", began_ns=began_ns)
+
+
+def _event(
+    line: Line, kind: str, about: tuple[str, str] | None, reason: str, message: str
+) -> Call | None:
+    """An Event, or the refused request that it tells of."""
+    stream = _STREAMS.get(kind)
+    if stream is None:
+        return None
+    verb, answer = _REFUSED.get(reason), _answer(message)
+    if verb is None or answer is None:
+        return _call(line, stream, about, "event", message, reason=reason)
+    refused = "pods" if stream == "jobs" else "jobs"
+    code, why = answer
+    return _call(line, refused, about, verb, message, code=code, reason=why, owner=stream)
+
+
+def _answer(message: str) -> tuple[int, str] | None:
+    return next(((code, why) for words, code, why in _CODES if words in message), None)
+
+
+def _call(
+    line: Line,
+    stream: str,
+    about: tuple[str, str] | None,
+    verb: str,
+    message: str,
+    *,
+    code: int | None = None,
+    reason: str | None = None,
+    began_ns: int | None = None,
+    owner: str | None = None,
+) -> Call | None:
+    if about is None:
+        return None
+    space, name = about
+    of = owner or stream
+    return Call(
+        stream,
+        line.at_ns,
+        orjson.dumps({"msg": line.message, **line.values}),
+        Origin(not_before_ns=began_ns, verb=verb),
+        namespace=space,
+        name=name if owner is None else None,
+        job=name if of == "jobs" else None,
+        cronjob=name if of == "cronjobs" else None,
+        code=code,
+        reason=reason,
+        message=message or None,
+    )
