@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -19,6 +20,7 @@ from tracekit.findings.model import Case, Rule, Severity
 from tracekit.findings.words import clock, counted, named, span
 from tracekit.kube.timestamps import NS_PER_S, parse_rfc3339
 
+INSTANTIATED = "cronjob.kubernetes.io/instantiate"
 SCHEDULED_AT = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 #: Above so many missed times the controller warns, or up to 1.20 gives up.
 TOO_MANY = 100
@@ -30,6 +32,8 @@ _COMPARED = 40  # activations by which two readings of a schedule are compared
 _MINUTE_NS = 60 * NS_PER_S
 #: A Job comes within so long after the timer that woke its controller.
 _TIMER_NS = 5 * NS_PER_S
+#: Minutes since 1970; seconds, as the polling controller had it.
+_SLOT = re.compile(r"[0-9]{8}|[0-9]{10}", re.ASCII)
 _SECONDS_FROM = 1_000_000_000
 
 NO_LEADER = Rule(
@@ -273,12 +277,17 @@ def _count(reading: tuple[Schedule, Zone], from_ns: int, until_ns: int) -> int:
 
 
 def scheduled_ns(job: Job) -> int | None:
-    """The time that a CronJob's Job was started for: its annotation, else the end of its name."""
+    """The time that a CronJob's Job was started for: its annotation, else the end of its name.
+
+    None of one that `kubectl create job --from` made, or of a name that the controller gives none.
+    """
+    if job.first.annotations.get(INSTANTIATED) == "manual":
+        return None
     text = job.first.annotations.get(SCHEDULED_AT)
     if isinstance(text, str):
         return parse_rfc3339(text)
-    suffix = job.name.rpartition("-")[2]
-    if not (suffix.isascii() and suffix.isdigit()) or len(suffix) > 11:  # noqa: PLR2004
+    owner, _, suffix = job.name.rpartition("-")
+    if owner != job.cronjob or not _SLOT.fullmatch(suffix):
         return None
     number = int(suffix)
     return number * (NS_PER_S if number >= _SECONDS_FROM else _MINUTE_NS)
