@@ -40,7 +40,7 @@ SHOWN = {
     "TK202": Shown("duplicate-pod", "t-duplicate-pod/import", ALL, "t-orphans/adopter"),
     "TK203": Shown("counted-twice", "t-counted-twice/import", ALL, "t-work-queue/queue"),
     "TK204": Shown("finalizer-left", "t-finalizer-left/import", "counted-twice", "t-counted-twice/import"),
-    "TK205": Shown(T, "t-refused/never-admitted", ALL, "t-quota/squeezed"),
+    "TK205": Shown("rewritten", "t-troubles/strict", T, "t-refused/never-admitted"),
     "TK206": Shown(T, "t-troubles/sleeps", "v1.30.14-all", "t-elastic-indexed/shrink"),
     "TK207": Shown(CHURN, "the Job controller", T, "the Job controller"),
     "TK208": Shown("v1.36.3-restart", LEASE, ALL, LEASE),

@@ -21,7 +21,7 @@ SAID: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
     "01-unschedulable": (("all.yaml", "events.yaml"), (
         "TK411", "3 Insufficient nvidia.com/gpu"), ("No pod at all",)),
     "02-serviceaccount-missing": (("all.yaml", "events.yaml"), (
-        'serviceaccount "scanner" not found', "do: Create the ServiceAccount"), ("raise the",)),
+        'serviceaccount "scanner" not found', "do: Create the ServiceAccount"), ("raise the", "TK205")),
     "03-terminating-dead-node": (("all.yaml", "events.yaml"), (
         "podReplacementPolicy Failed", "epoch-7-h2m9s on node-dead", "DeletionByTaintManager",
         "1 h 5 min ago", "--force --grace-period=0"), ()),
@@ -48,7 +48,7 @@ SAID: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
     "14-finalizer-orphan": (
         ("watch.log",),
         ("TK204", "left with the tracking finalizer", "mailer-29158680-9dcql"),
-        ("nobody asked them",),
+        ("nobody asked them", "TK201"),
     ),
     "15-replace-never-ends": ((), ("10 of 10 runs were replaced before they ended",), ()),
     "16-schedule-edit": ((), (

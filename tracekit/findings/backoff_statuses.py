@@ -19,7 +19,8 @@ STALE = Rule(
     "TK201", "a write on old news", Severity.WARNING,
     "Replay explains a write of the controller only with caches that were 5 s old or more "
     "(`match-lagged`) while it was not throttled (TK207); or for 30 s or more the Job's `.status."
-    "ready` differs from the pods that are ready, although a controller manager led.",
+    "ready` differs from the pods that are ready, although a controller manager led (its Lease, or "
+    "what it wrote for other Jobs meanwhile).",
     "A controller manager that was stopped and continued (a debugger, a frozen virtual machine).",
     "Look for a broken watch between controller manager and API server at that time (its log, "
     "the API server's watch cache); a restart of the controller manager lists anew.",
@@ -99,6 +100,16 @@ def without_news(facts: Facts, job: Job) -> Iterator[Case]:
         yield from _blind_case(facts, job, since, facts.end_ns)
 
 
+def _at_work(facts: Facts, job: Job, from_ns: int, until_ns: int) -> bool:
+    """Whether the record shows that a controller ran: its Lease, or what it wrote meanwhile."""
+    return bool(facts.streams.get("leases")) or any(
+        from_ns < state.at_ns < until_ns
+        for other in facts.jobs
+        for state in (*other.states, *(pod.first for pod in other.pods))
+        if other is not job and state.row["type"] in ("ADDED", "MODIFIED")
+    )
+
+
 def _is_ready(state: State) -> bool:
     return (
         not state.gone
@@ -115,6 +126,8 @@ def _blind_case(facts: Facts, job: Job, from_ns: int, until_ns: int) -> Iterator
         return  # TK209 says why no status is written
     if hidden_by_backoff(facts, job, from_ns):
         yield refused_in_backoff(job, from_ns, until_ns)
+        return
+    if not _at_work(facts, job, from_ns, until_ns):
         return
     yield Case(
         STALE,

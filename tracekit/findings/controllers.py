@@ -10,6 +10,7 @@ from itertools import pairwise, zip_longest
 from tracekit.eras.throttle import DEFAULT_THROTTLE
 from tracekit.findings.backoff_statuses import REFUSED_IN_BACKOFF, STALE, without_news
 from tracekit.findings.facts import TRACKING, CronJob, Facts, Job, Pause, Pod, State
+from tracekit.findings.job_failures import refusal_advice, refused_to_the_end
 from tracekit.findings.model import Case, Rule, Severity, Target
 from tracekit.findings.words import clock, counted, named, span
 from tracekit.kube.leases import CONTROLLER_MANAGER_LEASE, CONTROLLER_MANAGER_LEASE_NAMESPACE
@@ -65,10 +66,10 @@ FINALIZER_LEFT = Rule(
 HOT_LOOP = Rule(
     "TK205", "the same write again and again", Severity.WARNING,
     "The API server refused five creations or more (Events FailedCreate) of a Job that had fewer "
-    "pods than it wants, and gained none meanwhile; or five revisions of an object within a minute "
-    "differ in nothing but managedFields.",
+    "pods than it wants, and gained none meanwhile but did later (else it is TK405); or five "
+    "revisions of an object within a minute differ in nothing but managedFields.",
     "A quota that is meant to hold Jobs back.",
-    "Free the quota, or repair what admission objects to: the Event's message names it.",
+    "See what the Event's message names, or who writes the object.",
     rank=25,
 )  # fmt: skip
 BACKWARDS = Rule(
@@ -311,6 +312,8 @@ def _finalizers(facts: Facts, job: Job) -> Iterator[Case]:
 
 
 def _refused(facts: Facts, job: Job) -> Iterator[Case]:
+    if refused_to_the_end(facts, job):
+        return  # TK405 tells it
     events = facts.refusals_of.get(job.uid, [])
     times = sum(max(e.row["count"] or 1, 1) for e in _newest(events))
     if times < LOOPS:
@@ -329,6 +332,7 @@ def _refused(facts: Facts, job: Job) -> Iterator[Case]:
         f"{times} times in {span(last - first)}: {_message(events[-1])}",
         job.cronjob,
         evidence={"refusals": times, "message": events[-1].row["message"]},
+        todo=refusal_advice(_message(events[-1])),
     )
 
 

@@ -10,12 +10,15 @@ from itertools import pairwise
 
 from msgspec.structs import replace
 
+from tracekit.answers.evidence import Evidence
+from tracekit.answers.refusals import Refusal, refusal_of
 from tracekit.cron import CronSpecError, Generation, Schedule, parse
 from tracekit.cron.schedule import EverySchedule, SpecSchedule
 from tracekit.cron.zones import UTC, UnknownZoneError, Zone, load_zone
 from tracekit.findings import cron_runs, waiting
 from tracekit.findings.cron_runs import STALE_ACTIVE, stale_active, starved, twice
 from tracekit.findings.facts import CronJob, Facts, Job, Row, State
+from tracekit.findings.job_failures import REFUSAL_ADVICE, refusal_advice
 from tracekit.findings.model import Case, Rule, Severity
 from tracekit.findings.words import clock, counted, named, span
 from tracekit.kube.timestamps import NS_PER_S, parse_rfc3339
@@ -156,7 +159,7 @@ def find(facts: Facts) -> Iterator[Case]:
         if held is not None:
             yield held
         blocked = held is not None
-        for case in _ticks(cron, ticks[cron.uid], dated=dated and not never):
+        for case in _ticks(facts, cron, ticks[cron.uid], dated=dated and not never):
             if blocked and case.rule in (DEADLINE, NOT_STARTED, FORBID):
                 yield replace(case, cause=STALE_ACTIVE, severity=Severity.WARNING)
             elif case.rule is FORBID and any(waiting.waits(facts, job) for job in mine):
@@ -174,20 +177,52 @@ def find(facts: Facts) -> Iterator[Case]:
 #### Ticks that were not started ####
 
 
-def _ticks(cron: CronJob, ticks: Sequence[Row], *, dated: bool) -> Iterator[Case]:
+def _ticks(facts: Facts, cron: CronJob, ticks: Sequence[Row], *, dated: bool) -> Iterator[Case]:
     groups: defaultdict[tuple[str, str], list[Row]] = defaultdict(list)
     for tick in ticks:
         groups[tick["outcome"], tick["policy"] or ""].append(tick)
     for (outcome, policy), found in groups.items():
         case = None
         if outcome == "missed" and dated:
-            case = _missed(cron, policy, found)
+            case = _refused(facts, cron, policy, found) or _missed(cron, policy, found)
         elif outcome == "skipped":
             case = _skipped(cron, found)
         elif outcome == "suspended":
             case = _tick_case(SUSPENDED, cron, found, "was due while it was suspended")
         if case is not None:
             yield case
+
+
+#: A Job is asked for within so long after its time.
+_ASKED_NS = 60 * NS_PER_S
+
+
+def _refused(facts: Facts, cron: CronJob, policy: str, found: list[Row]) -> Case | None:
+    """Due times for which the API server took no Job: by an audit log, or as the namespace goes."""
+    if policy not in ("", "startingDeadlineSeconds"):
+        return None
+    calls = [
+        call
+        for call in facts.refused_creations.get(("jobs", cron.namespace, cron.name), ())
+        if any(0 <= call["recv_ns"] - tick["due_ns"] <= _ASKED_NS for tick in found)
+    ]
+    going_ns = facts.terminating.get(cron.namespace)
+    if calls:
+        message = str(calls[-1]["message"] or calls[-1]["reason"] or "")
+        refusal, evidence = refusal_of(message), Evidence.AUDIT
+    elif going_ns is not None and all(tick["due_ns"] >= going_ns for tick in found):
+        message = f"its deletion was asked for at {clock(going_ns)}"
+        refusal, evidence = Refusal.NAMESPACE_TERMINATING, Evidence.STATUS
+    else:
+        return None
+    case = _tick_case(NOT_STARTED, cron, found, f"was due, and no Job can come: {refusal.value}")
+    return replace(
+        case,
+        detail=f"{case.detail.partition(': ')[0]}: {message[:160]}",
+        evidence={**case.evidence, "message": message, "from": evidence.value},
+        severity=Severity.WARNING if refusal is Refusal.NAMESPACE_TERMINATING else None,
+        todo=refusal_advice(message) or REFUSAL_ADVICE.get(refusal),
+    )
 
 
 def _missed(cron: CronJob, policy: str, found: list[Row]) -> Case:

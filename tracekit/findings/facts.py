@@ -375,12 +375,16 @@ class Facts:
     refuses_ready_in_backoff: bool = False
     #: Whether a list (or watch) of Jobs is in the record: else none of them proves nothing.
     lists_jobs: bool = False
+    #: By namespace: when its deletion was asked for, Unix ns.
+    terminating: Mapping[str, int] = field(default_factory=dict)
     verdicts_of: Mapping[tuple[str, str, str, str], list[Judgement]] = field(default_factory=dict)
     #: By namespace and name: writes that only caches behind the record explain.
     lagged_of: Mapping[tuple[str, str], list[Judgement]] = field(default_factory=dict)
     #: By the uid of their Job: Events of creations that were refused.
     refusals_of: Mapping[str, list[State]] = field(default_factory=dict)
     pod_events: Mapping[str, list[State]] = field(default_factory=dict)
+    #: By stream, namespace and name of the owner: creations that an audit log says were refused.
+    refused_creations: Mapping[tuple[str, str, str], list[Row]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Index the judgements by namespace, name, action and subject, and refusals by Job."""
@@ -401,6 +405,12 @@ class Facts:
             if event.row["involved_kind"] == "Pod":
                 of_pods[event.row["involved_uid"] or ""].append(event)
         self.refusals_of, self.pod_events = dict(refusals), dict(of_pods)
+        calls: defaultdict[tuple[str, str, str], list[Row]] = defaultdict(list)
+        for call in self.refused_calls:
+            owner = call["job"] if call["stream"] == "pods" else call["cronjob"]
+            if call["verb"] == "create" and owner:
+                calls[call["stream"], call["namespace"] or "", owner].append(call)
+        self.refused_creations = dict(calls)
 
     def events_of_pod(self, pod: Pod) -> Sequence[State]:
         """The Events about a pod, oldest first."""
@@ -456,6 +466,7 @@ def facts_of(
     refused_calls: Sequence[Row] = (),
     refuses_ready_in_backoff: bool = False,
     lists_jobs: bool = False,
+    terminating: Mapping[str, int] | None = None,
 ) -> Facts:
     """Put the rows of a trace together; they come in any order."""
     lives: dict[str, defaultdict[tuple[str, str, str], list[State]]] = {
@@ -506,6 +517,7 @@ def facts_of(
         refused_calls=refused_calls,
         refuses_ready_in_backoff=refuses_ready_in_backoff,
         lists_jobs=lists_jobs,
+        terminating=terminating or {},
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from tracekit.answers.endings import Cause, Ending, ending_of
+from tracekit.answers.refusals import Refusal, refusal_of
 from tracekit.findings.facts import Facts, Job, Pod, Row
 from tracekit.findings.model import Case, Rule, Severity
 from tracekit.findings.words import clock, counted, named
@@ -53,7 +54,7 @@ PULL = Rule(
 REFUSED = Rule(
     "TK405", "its pods are refused", Severity.WARNING,
     "The Job failed or is not done, has fewer pods than it wants, and the API server refused "
-    "creations (Events FailedCreate) after which no pod came.",
+    "creations (Events FailedCreate, an audit log's answers) after which no pod came.",
     "None known.",
     "Free or raise the quota, or repair what admission objects to.", rank=15,
 )  # fmt: skip
@@ -90,7 +91,22 @@ POLICY = Rule(
     "A Job whose policy does what it is for.",
     "The message names the pod or the indexes; " + _LOGS[0].lower() + _LOGS[1:], rank=20,
 )  # fmt: skip
-NO_ACCOUNT = "Create the ServiceAccount that the message names, or correct serviceAccountName."
+#: What to do about a creation that was refused.
+REFUSAL_ADVICE = {
+    Refusal.NAMESPACE_TERMINATING: "Nothing can be created in it any more: see who deleted the "
+    "namespace, and what its finalizers wait for.",
+    Refusal.QUOTA: "Free the quota or raise it, or ask for less.",
+    Refusal.NO_SERVICE_ACCOUNT: "Create the ServiceAccount that the message names, or correct "
+    "serviceAccountName.",
+    Refusal.POD_SECURITY: "Give the pod template the securityContext that the message asks for, or "
+    "the namespace another label pod-security.kubernetes.io/enforce.",
+    Refusal.WEBHOOK_UNREACHABLE: "Repair what serves the webhook that the message names, or let it "
+    "not look at this namespace; failurePolicy Ignore lets objects pass while it is away.",
+    Refusal.WEBHOOK_DENIED: "Change the pod template as the webhook's message says.",
+    Refusal.POLICY: "Change the pod template, or the policy's binding, as the message says.",
+    Refusal.NO_RIGHT: "Give the controller its right back (ClusterRole system:controller:…).",
+    Refusal.INVALID: "Delete the Job, and create it without what the message names.",
+}  # fmt: skip
 RULES = (
     EXITED, OOM, EVICTED, PULL, REFUSED, PENDING_DEADLINE, SAME_EXIT, TOO_LONG, OTHERWISE, POLICY,
 )  # fmt: skip
@@ -322,22 +338,44 @@ def _unpulled_case(job: Job, until_ns: int) -> Case:
 def _refusals(facts: Facts, job: Job) -> str | None:
     """The last message of a refusal after which no pod came, of a Job that wants more pods."""
     events = facts.refusals_of.get(job.uid, [])
-    if not events:
+    calls = [
+        call
+        for call in facts.refused_creations.get(("pods", job.namespace, job.name), ())
+        if job.created_ns <= call["recv_ns"] <= (job.gone_ns or facts.end_ns)
+    ]
+    if not events and not calls:
         return None
-    first_ns = min(e.row["first_ns"] or e.at_ns for e in events)
+    times = [e.row["first_ns"] or e.at_ns for e in events] + [c["recv_ns"] for c in calls]
+    first_ns = min(times)
     if any(p.first.at_ns > first_ns for p in job.pods):
         return None
     wanted = job.spec.get("parallelism", 1)
     live = [p for p in job.pods if p.end is None and p.deletion_ns is None]
     if not isinstance(wanted, int) or len(live) >= wanted:
         return None
-    return str(events[-1].row["message"] or "no message")
+    last = events[-1].row if events else calls[-1]
+    return str(last["message"] or "no message")
+
+
+def refused_to_the_end(facts: Facts, job: Job) -> bool:
+    """Whether TK405 tells of a Job that its pods are refused."""
+    if job.failure is not None:
+        return not job.pods and _refusals(facts, job) is not None
+    return job.gone_ns is None and job.managed and _refusals(facts, job) is not None
+
+
+def refusal_advice(message: str) -> str | None:
+    """What to do about that refusal; None where only its own message tells."""
+    return REFUSAL_ADVICE.get(refusal_of(message))
 
 
 def _refused_case(facts: Facts, job: Job, until_ns: int) -> Case:
     message = _refusals(facts, job) or ""
-    no_account = "serviceaccount" in message and "not found" in message
-    what = "exceeded quota" if "exceeded quota" in message else "the API server refuses its pods"
+    refusal = refusal_of(message)
+    plain = refusal in (Refusal.OTHER, Refusal.INVALID)
+    what = "the API server refuses its pods" if plain else f"its pods are refused ({refusal.value})"
+    if refusal is Refusal.QUOTA:
+        what = refusal.value
     state = "failed" if job.failure is not None else "cannot start"
     return Case(
         REFUSED,
@@ -347,6 +385,6 @@ def _refused_case(facts: Facts, job: Job, until_ns: int) -> Case:
         until_ns,
         f"from {clock(job.created_ns)} on: {message[:160]}",
         job.cronjob,
-        evidence={"message": message},
-        todo=NO_ACCOUNT if no_account else None,
+        evidence={"message": message, "refusal": refusal.value},
+        todo=refusal_advice(message),
     )

@@ -100,8 +100,8 @@ def find(facts: Facts) -> Iterator[Case]:
         yield from waits(facts, job)
         yield from _uncountable(facts, job)
         yield from _ttl_took(job)
-        yield from _spare(facts, job)
         yield from _pods_gone(facts, job)
+    yield from _spare(facts)
     yield from _ownerless(facts)
     yield from _edits(facts)
 
@@ -261,18 +261,29 @@ def _ttl_took(job: Job) -> Iterator[Case]:
         )  # fmt: skip
 
 
-def _spare(facts: Facts, job: Job) -> Iterator[Case]:
-    wanted, completions = job.spec.get("parallelism"), job.spec.get("completions")
-    if not isinstance(wanted, int) or not isinstance(completions, int) or wanted <= completions:
-        return
-    yield Case(
-        SPARE_PARALLELISM, job.target,
-        f"has {completions} pods at most, not parallelism {wanted}: completions is {completions}",
-        job.created_ns, job.ended_ns or facts.end_ns,
-        f"parallelism {wanted}, completions {completions}: it wants "
-        "min(parallelism, completions - succeeded) pods",
-        job.cronjob, evidence={"parallelism": wanted, "completions": completions},
-    )  # fmt: skip
+def _spare(facts: Facts) -> Iterator[Case]:
+    """Jobs whose completions bound their pods; told with their numbers where these are the same."""
+    found: defaultdict[tuple[int, int], list[Job]] = defaultdict(list)
+    for job in facts.jobs:
+        wanted, completions = job.spec.get("parallelism"), job.spec.get("completions")
+        if isinstance(wanted, int) and isinstance(completions, int) and wanted > completions:
+            found[wanted, completions].append(job)
+    several = len(found) > 1
+    for (wanted, completions), jobs in found.items():
+        claim = (
+            f"has {completions} pods at most, not parallelism {wanted}: completions is "
+            f"{completions}"
+        )
+        if several:
+            claim = "has at most as many pods as completions, not parallelism, which is greater"
+        for job in jobs:
+            yield Case(
+                SPARE_PARALLELISM, job.target, claim,
+                job.created_ns, job.ended_ns or facts.end_ns,
+                f"parallelism {wanted}, completions {completions}: it wants "
+                "min(parallelism, completions - succeeded) pods",
+                evidence={"parallelism": wanted, "completions": completions},
+            )  # fmt: skip
 
 
 def _pods_gone(facts: Facts, job: Job) -> Iterator[Case]:
@@ -332,6 +343,8 @@ def _ownerless(facts: Facts) -> Iterator[Case]:
 def _edits(facts: Facts) -> Iterator[Case]:
     groups: defaultdict[tuple[str, ...], list[Row]] = defaultdict(list)
     for call in facts.refused_calls:
+        if call["reason"] != "Invalid" or call["stream"] not in _REFUSALS_OF or call["cronjob"]:
+            continue  # what a controller's creation met is told of its owner
         names = ("stream", "namespace", "name", "username", "verb", "message")
         groups[tuple(str(call[n] or "") for n in names)].append(call)
     for (stream, namespace, name, user, verb, message), calls in groups.items():

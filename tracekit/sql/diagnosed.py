@@ -56,6 +56,7 @@ def facts_from(session: Session) -> Facts:
         ),
         container_notes=_container_notes(session),
         refused_calls=session.rows(_REFUSED_CALLS),
+        terminating={row["name"]: row["at_ns"] for row in session.rows(_TERMINATING)},
         refuses_ready_in_backoff=_refuses_ready(session),
         lists_jobs=bool(
             session.rows(
@@ -73,10 +74,16 @@ SELECT s.uid, s.raw FROM internal._states AS s JOIN ends ON s.uid = ends.uid AND
 WHERE s.stream = 'pods' AND s.type <> 'DELETED' AND s.phase NOT IN ('Succeeded', 'Failed')
 """
 _REFUSED_CALLS = """
-SELECT stream, namespace, name, recv_ns, reason, message, raw ->> '$.verb' AS verb,
-       raw ->> '$.user.username' AS username
-FROM internal._rows WHERE type = 'CALL' AND reason = 'Invalid' AND stream IN ('jobs', 'cronjobs')
+SELECT stream, namespace, name, job, cronjob, recv_ns, code, reason, message, verb,
+       actor AS username
+FROM internal._rows
+WHERE type = 'CALL' AND ((reason = 'Invalid' AND stream IN ('jobs', 'cronjobs'))
+  OR (verb = 'create' AND stream IN ('pods', 'jobs') AND code >= 400 AND code NOT IN (409, 429)))
 ORDER BY recv_ns
+"""
+_TERMINATING = """
+SELECT name, min(coalesce(deleted_ns, recv_ns)) AS at_ns FROM internal._states
+WHERE stream = 'namespaces' AND (deleted_ns IS NOT NULL OR type = 'DELETED') GROUP BY name
 """
 
 
