@@ -24,13 +24,13 @@ sys.path.insert(0, str(ROOT))
 
 from bench.bench_scale import workload  # noqa: E402
 from tests.support.s3 import S3, s3_server  # noqa: E402
-from tracekit.crew.alone import Alone  # noqa: E402
-from tracekit.judging import pieces  # noqa: E402
-from tracekit.judging.judged import resolve_era  # noqa: E402
-from tracekit.judging.pieces import JudgeUnits, Pieces  # noqa: E402
-from tracekit.judging.run_context import run_context_of  # noqa: E402
-from tracekit.judging.units import cut, families  # noqa: E402
-from tracekit.kube.timestamps import format_rfc3339  # noqa: E402
+from tracekit.base.kube.timestamps import format_rfc3339  # noqa: E402
+from tracekit.judge import pieces  # noqa: E402
+from tracekit.judge.crew.alone import Alone  # noqa: E402
+from tracekit.judge.judged import resolve_era  # noqa: E402
+from tracekit.judge.pieces import JudgeUnits, Pieces  # noqa: E402
+from tracekit.judge.run_context import run_context_of  # noqa: E402
+from tracekit.judge.units import cut, families  # noqa: E402
 from tracekit.trace.reading.reader import TraceReader  # noqa: E402
 
 #: As `judging.pieces` cuts a trace where parts are kept.

@@ -35,9 +35,9 @@ from bench.bench_views import chosen_views, print_outcomes, views_of
 from tests.e2e.build import DEFAULT_VERSION
 from tests.support.erasures import Row, random_cut
 from tests.support.traces import import_log, json_lines
-from tracekit.judging.judged import Judge, resolve_era
+from tracekit.check.verdict import Judgement
+from tracekit.judge.judged import Judge, resolve_era
 from tracekit.trace.reading.reader import TraceReader
-from tracekit.verdict import Judgement
 
 FAST = "--kube-api-qps=100 --kube-api-burst=200"
 #: Records with a false alarm, where no other folder was asked for.

@@ -20,15 +20,15 @@ from msgspec.structs import replace
 from tests.support.fake_api import FakeApi
 from tests.support.handlers import pod_observed
 from tests.support.objects import NOW_NS, job, rules
-from tracekit.controllers.actions import Created, CreatePod, Outcome
-from tracekit.controllers.job.context import Choices, SyncClock
-from tracekit.controllers.job.memory import JobMemory
-from tracekit.controllers.job.sync import sync_job
-from tracekit.diff.judge import judge_key
-from tracekit.kube.timestamps import NS_PER_S
-from tracekit.kube.views import JobStatus, JobView, OwnerRef, PodView
-from tracekit.replay.history import History, Manager, Revision, WriteKind, build_history
-from tracekit.replay.run_context import RunContext
+from tracekit.base.kube.timestamps import NS_PER_S
+from tracekit.base.kube.views import JobStatus, JobView, OwnerRef, PodView
+from tracekit.check.diff.judge import judge_key
+from tracekit.check.replay.history import History, Manager, Revision, WriteKind, build_history
+from tracekit.check.replay.run_context import RunContext
+from tracekit.ports.actions import Created, CreatePod, Outcome
+from tracekit.ports.job.context import Choices, SyncClock
+from tracekit.ports.job.memory import JobMemory
+from tracekit.ports.job.sync import sync_job
 
 VERSIONS = ("v1.36.3", "v1.19.16")
 SIZES = (10, 100, 1000, 5000)

@@ -27,8 +27,8 @@ from tests.support.erasures import Row
 from tests.support.judged_rows import judge_of
 from tests.support.traces import about
 from tests.support.views import VIEWS, seen
-from tracekit.eras.version import KubeVersion
-from tracekit.verdict import Judgement, Verdict
+from tracekit.check.verdict import Judgement, Verdict
+from tracekit.versions.version import KubeVersion
 
 #: What may come of a lie.
 FOUND, OPEN, DOUBTED, MISSED = "found", "told as not decidable", "doubted", "missed"

@@ -22,8 +22,8 @@ import orjson
 
 from tests.lies import KINDS, draws_of, plant
 from tests.support.traces import TRACES, import_log, json_lines
-from tracekit.findings.divergences import RULES
-from tracekit.judging.judged import Judge, resolve_era
+from tracekit.answers.findings.divergences import RULES
+from tracekit.judge.judged import Judge, resolve_era
 from tracekit.minimise.run import minimise, write
 from tracekit.minimise.showing import divergence, showing_of
 from tracekit.minimise.target import choose

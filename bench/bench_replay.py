@@ -26,8 +26,8 @@ TRACES = Path(__file__).parents[1] / "traces"
 _REPLAY = """
 import resource, sys, time
 from tracekit.cli.imports import take_effect_before
-take_effect_before("tracekit.judging.judged")  # as the program does
-from tracekit.judging.judged import Asked, Judge, resolve_era
+take_effect_before("tracekit.judge.judged")  # as the program does
+from tracekit.judge.judged import Asked, Judge, resolve_era
 from tracekit.trace.reading.reader import TraceReader
 begin = time.process_time()
 reader = TraceReader(sys.argv[1])

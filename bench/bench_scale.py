@@ -31,17 +31,17 @@ import hashlib, sys, time
 from functools import partial
 from tracekit.cli.imports import take_effect, take_effect_before
 take_effect()  # as the program does
-from tracekit.crew.processes import Processes
-from tracekit.judging.judged import Judge, resolve_era
-from tracekit.judging.pieces import ready
+from tracekit.judge.crew.processes import Processes
+from tracekit.judge.judged import Judge, resolve_era
+from tracekit.judge.pieces import ready
 from tracekit.trace.reading.reader import TraceReader
 
 def crew_of(name, size):
     if name == "none":
         return None
     if name == "processes":
-        return Processes(size, partial(take_effect_before, "tracekit.judging.pieces"))
-    from tracekit.crew.cluster import Cluster
+        return Processes(size, partial(take_effect_before, "tracekit.judge.pieces"))
+    from tracekit.judge.crew.cluster import Cluster
     return Cluster("local", size)
 
 def main():

@@ -20,8 +20,8 @@ import zstandard
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tracekit.judging.judged import Judge, resolve_era  # noqa: E402
-from tracekit.replay.feed import COLUMNS  # noqa: E402
+from tracekit.check.replay.feed import COLUMNS  # noqa: E402
+from tracekit.judge.judged import Judge, resolve_era  # noqa: E402
 from tracekit.trace.format.model import TraceHeader  # noqa: E402
 from tracekit.trace.importers.source import LineSource  # noqa: E402
 from tracekit.trace.importers.watch import WatchImporter  # noqa: E402

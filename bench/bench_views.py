@@ -186,7 +186,7 @@ def _child(log: Path, record: Path, limit_s: int) -> None:
     """Import and judge a log in this process, which ends at its limits."""
     import hashlib  # noqa: PLC0415 - the parent needs none of this
 
-    from tracekit.judging.judged import Judge, resolve_era  # noqa: PLC0415
+    from tracekit.judge.judged import Judge, resolve_era  # noqa: PLC0415
 
     resource.setrlimit(resource.RLIMIT_CPU, (limit_s, limit_s))
     resource.setrlimit(resource.RLIMIT_AS, (LIMIT_BYTES, LIMIT_BYTES))

@@ -29,7 +29,7 @@ from bench.laid_out import laid_out
 from bench.multiply import write_multiplied
 from tests.support.traces import import_log
 from tracekit.cli.watch import rest_s
-from tracekit.judging.judged import resolve_era
+from tracekit.judge.judged import resolve_era
 from tracekit.trace.format.schema import NAMES
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.watch.live import LiveJudge

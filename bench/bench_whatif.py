@@ -30,13 +30,13 @@ from typing import IO, cast
 from bench.laid_out import laid_out
 from bench.measured import Used, run
 from tests.support.traces import TRACES, import_log, json_lines
-from tracekit.eras.api_server import ApiRules
-from tracekit.judging.judged import resolve_era
-from tracekit.judging.whatif import Running, Selected, answer_all
-from tracekit.process.manager import ManagerFlags
+from tracekit.answers.whatif.answers import JobAnswer
+from tracekit.answers.whatif.course import JobCourse
+from tracekit.answers.whatif_traces import Running, Selected, answer_all
+from tracekit.judge.judged import resolve_era
+from tracekit.model.process.manager import ManagerFlags
 from tracekit.trace.reading.reader import TraceReader
-from tracekit.whatif.answers import JobAnswer
-from tracekit.whatif.course import JobCourse
+from tracekit.versions.api_server import ApiRules
 
 #: Records of the same scenarios: written at the same time, with the same flags of the controllers.
 FAMILIES = (

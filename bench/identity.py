@@ -23,7 +23,7 @@ import tracekit
 from tests.replay import test_planted_lies as lies
 from tests.support.judged_rows import judge_of
 from tests.support.traces import TRACES, import_log
-from tracekit.verdict import Judgement
+from tracekit.check.verdict import Judgement
 
 ROOT = Path(__file__).resolve().parents[1]
 

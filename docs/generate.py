@@ -13,18 +13,18 @@ from tempfile import TemporaryDirectory
 
 import click
 
+from tracekit.answers.findings import divergences
+from tracekit.answers.findings.diagnosis import RULES
 from tracekit.cli.main import VERBS, cli
-from tracekit.eras.behavior_releases import SHIPPED
-from tracekit.eras.behaviors import Behavior
-from tracekit.eras.gates import GATES, Gate
-from tracekit.findings import divergences
-from tracekit.findings.diagnosis import RULES
-from tracekit.simulate.workload import schema
+from tracekit.model.simulate.workload import schema
 from tracekit.sql.catalog import View, examples, macros, views
 from tracekit.sql.session import Session
 from tracekit.trace.format.model import TraceHeader
 from tracekit.trace.format.schema import COLUMNS
 from tracekit.trace.writing.writer import TraceWriter
+from tracekit.versions.behavior_releases import SHIPPED
+from tracekit.versions.behaviors import Behavior
+from tracekit.versions.gates import GATES, Gate
 
 DOCS = Path(__file__).resolve().parent
 REPOSITORY = "https://github.com/kubernetes/kubernetes"
@@ -254,7 +254,7 @@ def _shown_lines() -> Iterator[str]:
 VERSIONS_HEAD = """\
 # The version table
 
-<!-- Made by docs/generate.py from tracekit/eras and tests/mutation: change it there. -->
+<!-- Made by docs/generate.py from tracekit/versions and tests/mutation: change it there. -->
 
 Every difference between releases that the ports know, one row each, as `tracekit versions` prints
 them. *Witness*: a shipped trace (or a part of a real record in `tests/data`) and an object of it

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tracekit.api import Account, Diagnosis, Finding, Judgement, Replay, Trace
-    from tracekit.errors import (
+    from tracekit.base.errors import (
         ClusterError,
         TraceFormatError,
         TracekitError,
@@ -58,7 +58,7 @@ def __getattr__(name: str) -> Any:
         return _version()
     if name not in __all__:
         raise AttributeError(f"module 'tracekit' has no attribute {name!r}")
-    module = "tracekit.errors" if name.endswith("Error") else "tracekit.api"
+    module = "tracekit.base.errors" if name.endswith("Error") else "tracekit.api"
     return getattr(import_module(module), name)
 
 

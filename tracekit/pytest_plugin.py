@@ -92,8 +92,8 @@ def check_no_divergence(
     """Fail with the divergences, their fields and their why."""
     __tracebackhide__ = True
     import tracekit  # noqa: PLC0415 - only for tests that ask for it
-    from tracekit.errors import TracekitError  # noqa: PLC0415
-    from tracekit.foreign import for_terminal  # noqa: PLC0415
+    from tracekit.base.errors import TracekitError  # noqa: PLC0415
+    from tracekit.base.foreign import for_terminal  # noqa: PLC0415
 
     try:
         replay = tracekit.open(trace).replay(

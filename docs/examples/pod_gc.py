@@ -15,13 +15,13 @@ from dataclasses import dataclass, field
 
 from msgspec import Struct
 
-from tracekit.diff.registry import Controller, Scope
-from tracekit.diff.sweep import Sweep
-from tracekit.kube.timestamps import NS_PER_S
-from tracekit.replay.feed import RowGroup
-from tracekit.replay.history import History, Revision
-from tracekit.replay.run_context import RunContext
-from tracekit.verdict import Judgement, ObjectRef, Verdict
+from tracekit.base.kube.timestamps import NS_PER_S
+from tracekit.check.diff.registry import Controller, Scope
+from tracekit.check.diff.sweep import Sweep
+from tracekit.check.replay.feed import RowGroup
+from tracekit.check.replay.history import History, Revision
+from tracekit.check.replay.run_context import RunContext
+from tracekit.check.verdict import Judgement, ObjectRef, Verdict
 
 NAME = "pod-gc"
 ACTION = "pod-delete"

@@ -6,8 +6,8 @@ import pytest
 
 import tracekit
 from tracekit.api.results import html_table
-from tracekit.errors import UsageError
-from tracekit.moments import TimeRange
+from tracekit.base.errors import UsageError
+from tracekit.base.moments import TimeRange
 from tracekit.report.conclusion import job_conclusions
 
 NAME = "v1.36.3-all"

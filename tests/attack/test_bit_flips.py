@@ -14,7 +14,7 @@ import pytest
 
 from tests.attack.answers import is_refusal, replayed, run
 from tests.support.traces import TRACES
-from tracekit.errors import TraceFormatError
+from tracekit.base.errors import TraceFormatError
 from tracekit.trace.format.schema import NAMES
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.writing.compact import Compactor

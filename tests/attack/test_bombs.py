@@ -20,7 +20,7 @@ import zstandard
 
 from tests.attack.answers import run
 from tests.support.traces import TRACES, import_log, json_lines
-from tracekit.errors import TraceFormatError
+from tracekit.base.errors import TraceFormatError
 from tracekit.trace.importers import recorders, source, values, yamls
 from tracekit.trace.importers.source import LineSource
 

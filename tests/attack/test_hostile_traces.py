@@ -13,7 +13,7 @@ import pytest
 import tracekit
 from tests.attack.answers import is_refusal, replayed, run
 from tests.attack.forge import forged, honest
-from tracekit.errors import TracekitError
+from tracekit.base.errors import TracekitError
 from tracekit.trace.format import limits
 from tracekit.trace.format.limits import is_nested_deeper
 from tracekit.trace.format.schema import NAMES, SCHEMA

@@ -11,15 +11,15 @@ import pytest
 import tracekit
 from tests.attack.answers import is_refusal, replayed, run
 from tests.support.traces import TRACES
-from tracekit.errors import TraceFormatError
-from tracekit.judging.judged import Judge, resolve_era
+from tracekit.base.errors import TraceFormatError
+from tracekit.check.verdict import Verdict
+from tracekit.judge.judged import Judge, resolve_era
 from tracekit.trace.format.model import TraceHeader
 from tracekit.trace.format.segments import live_segments
 from tracekit.trace.importers.source import LineSource
 from tracekit.trace.importers.watch import WatchImporter
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.writing.writer import TraceWriter
-from tracekit.verdict import Verdict
 
 NAME = "v1.36.3-all"
 SEGMENTS_LOST = (0, 1, 4, 5, 9)

@@ -25,8 +25,8 @@ import pytest
 import tracekit
 from tests.attack.answers import run
 from tests.support.traces import TRACES, import_log
+from tracekit.base.errors import TracekitError
 from tracekit.cli.sql_prompt import Prompt
-from tracekit.errors import TracekitError
 from tracekit.sql.guard import reads
 from tracekit.sql.session import Session
 from tracekit.trace.format.segments import live_segments

@@ -18,9 +18,9 @@ import orjson
 import pytest
 import yaml
 
-from tracekit import bounded_http
-from tracekit.bounded_http import RETRY_AFTER_MAX_S, retry_after_s
-from tracekit.errors import UsageError
+from tracekit.base import bounded_http
+from tracekit.base.bounded_http import RETRY_AFTER_MAX_S, retry_after_s
+from tracekit.base.errors import UsageError
 from tracekit.record.credentials.kubeconfig import Connection
 from tracekit.record.credentials.options import ConnectOptions
 from tracekit.record.failures import ConnectionFailed, Throttled

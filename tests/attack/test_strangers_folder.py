@@ -21,7 +21,7 @@ from tests.record.fakeserver import FakeServer
 from tests.record.harness import write_kubeconfig
 from tests.record.kills import ROOT
 from tests.support.traces import TRACES, import_log, json_lines
-from tracekit.children import environment
+from tracekit.base.children import environment
 
 TRAP = "open({sprung!r}, 'w').close()\nraise SystemExit(97)\n"
 NAMES = sorted({*sys.stdlib_module_names, *packages_distributions(), "tracekit"})

@@ -14,17 +14,17 @@ import pytest
 from click.testing import CliRunner
 
 from tests.support.traces import ROOT, json_lines
+from tracekit.answers.findings.divergences import rule_of
+from tracekit.base.errors import UsageError
+from tracekit.check.diff.registry import ACTIONS, Controller, register, unregister
+from tracekit.check.diff.sweep import Sweep
+from tracekit.check.replay.feed import COLUMNS
+from tracekit.check.verdict import Verdict
 from tracekit.cli.import_ import import_
-from tracekit.diff.registry import ACTIONS, Controller, register, unregister
-from tracekit.diff.sweep import Sweep
-from tracekit.errors import UsageError
-from tracekit.findings.divergences import rule_of
-from tracekit.judging import plugins
-from tracekit.judging.found import Found, decoded, encoded
-from tracekit.judging.judged import Asked, Judge, resolve_era
-from tracekit.replay.feed import COLUMNS
+from tracekit.judge import plugins
+from tracekit.judge.found import Found, decoded, encoded
+from tracekit.judge.judged import Asked, Judge, resolve_era
 from tracekit.trace.reading.reader import TraceReader
-from tracekit.verdict import Verdict
 
 EXAMPLE = ROOT / "docs" / "examples" / "pod_gc.py"
 RECORD = ROOT / "tests" / "data" / "controllers" / "pod-gc"

@@ -13,15 +13,15 @@ from msgspec.structs import replace
 
 from tests.docs.console import Console, examples, is_shown
 from tests.support.traces import CONTROLLERS, ROOT, TRACES, audited_writes
-from tracekit.diff.report import DiffReport
-from tracekit.diff.trace import judge_groups
-from tracekit.eras.job import JobRules
-from tracekit.judging.judged import Judge, resolve_era
-from tracekit.judging.run_context import run_context_of
-from tracekit.kube.timestamps import NS_PER_S
-from tracekit.replay.feed import COLUMNS
+from tracekit.base.kube.timestamps import NS_PER_S
+from tracekit.check.diff.report import DiffReport
+from tracekit.check.diff.trace import judge_groups
+from tracekit.check.replay.feed import COLUMNS
+from tracekit.check.verdict import Verdict
+from tracekit.judge.judged import Judge, resolve_era
+from tracekit.judge.run_context import run_context_of
 from tracekit.trace.reading.reader import TraceReader
-from tracekit.verdict import Verdict
+from tracekit.versions.job import JobRules
 
 PAGES = ROOT / "docs" / "incidents"
 INDEX = PAGES / "README.md"

@@ -32,7 +32,7 @@ from tests.e2e.incident_scenarios import INCIDENTS, Incident, Stage
 from tests.e2e.kubelet import Kubelet
 from tests.e2e.lagging import LaggingView
 from tests.e2e.scene import Scene, Surroundings
-from tracekit.errors import TracekitError
+from tracekit.base.errors import TracekitError
 from tracekit.trace.reading.reader import TraceReader
 
 STREAMS = 7

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.e2e.cluster import Cluster
-from tracekit.errors import TracekitError
+from tracekit.base.errors import TracekitError
 from tracekit.trace.reading.reader import TraceReader
 
 #: A wall clock that is off from the start and is set once, for a process that asks Python for it.

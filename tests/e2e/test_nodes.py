@@ -12,7 +12,7 @@ import pytest
 from bench.bench_fidelity import judged
 from tests.e2e import generate
 from tests.e2e.audit import lines
-from tracekit.verdict import Judgement, Verdict
+from tracekit.check.verdict import Judgement, Verdict
 
 pytestmark = pytest.mark.e2e
 

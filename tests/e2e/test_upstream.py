@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.e2e import upstream
-from tracekit.eras.gates import Gate
-from tracekit.eras.version import KubeVersion
+from tracekit.versions.gates import Gate
+from tracekit.versions.version import KubeVersion
 
 OLD = """package job
 

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.e2e.build import BuildError, run_go
-from tracekit.eras.gates import GATES, Gate
-from tracekit.eras.version import KubeVersion
+from tracekit.versions.gates import GATES, Gate
+from tracekit.versions.version import KubeVersion
 
 #: Module → the files and folders of it that the ports follow.
 FOLLOWED: Mapping[str, Sequence[str]] = {

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.support.traces import ROOT, TRACES, import_log, json_lines
-from tracekit.findings.model import Finding
+from tracekit.answers.model import Finding
 from tracekit.sql.diagnosed import findings_of
 from tracekit.sql.session import Session
 

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 
 from tests.findings.conftest import Traces
 from tests.support.traces import ALL, ROOT, TRACES
-from tracekit.findings.model import Finding
+from tracekit.answers.model import Finding
 
 KEPT = ROOT / "tests" / "findings" / "matrix.json"
 INCIDENTS = tuple(sorted(f"incidents/{path.name}" for path in (TRACES / "incidents").iterdir()))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tracekit.findings.controllers import BACKLOG
-from tracekit.findings.diagnosis import grouped
-from tracekit.findings.jobs import NOT_BEGUN, OVERRUN
-from tracekit.findings.model import Case, Target
-from tracekit.findings.words import of_several
+from tracekit.answers.findings.controllers import BACKLOG
+from tracekit.answers.findings.diagnosis import grouped
+from tracekit.answers.findings.jobs import NOT_BEGUN, OVERRUN
+from tracekit.answers.model import Case, Target
+from tracekit.answers.words import of_several
 from tracekit.report.findings import advice
 
 

@@ -10,12 +10,12 @@ from msgspec.structs import replace
 
 from tests.findings.conftest import Traces
 from tests.support.traces import ROOT
-from tracekit.eras.behavior_releases import behaviors_of
-from tracekit.eras.behaviors import Behavior
-from tracekit.eras.version import KubeVersion
-from tracekit.findings.diagnosis import RULES
-from tracekit.findings.jobs import OVERRUN
+from tracekit.answers.findings.diagnosis import RULES
+from tracekit.answers.findings.jobs import OVERRUN
 from tracekit.report.findings import advice
+from tracekit.versions.behavior_releases import behaviors_of
+from tracekit.versions.behaviors import Behavior
+from tracekit.versions.version import KubeVersion
 
 T, ALL, CHURN = "v1.36.3-troubles", "v1.36.3-all", "v1.36.3-churn7"
 RECORD = "the record"

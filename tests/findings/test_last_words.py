@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tracekit.findings.diagnosis import diagnose
-from tracekit.findings.model import Case
+from tracekit.answers.findings.diagnosis import diagnose
+from tracekit.answers.model import Case
 from tracekit.sql.diagnosed import facts_from
 from tracekit.sql.session import Session
 

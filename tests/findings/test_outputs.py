@@ -18,8 +18,8 @@ from tests.findings.conftest import Traces
 from tests.lies import plant
 from tests.support.traces import ROOT, TRACES, import_log, json_lines
 from tests.support.watchlog import small_log, write_log
+from tracekit.answers.findings.diagnosis import RULES
 from tracekit.cli.main import main
-from tracekit.findings.diagnosis import RULES
 
 TROUBLES = "v1.36.3-troubles"
 INCIDENTS = {

@@ -10,9 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 from tests.support.traces import TRACES, json_lines
+from tracekit.answers.model import Finding
 from tracekit.answers.refusals import Refusal, refusal_of
 from tracekit.cli.import_ import import_
-from tracekit.findings.model import Finding
 from tracekit.sql.diagnosed import findings_of
 from tracekit.sql.session import Session
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tests.findings.conftest import Traces
-from tracekit.findings.diagnosis import diagnose
+from tracekit.answers.findings.diagnosis import diagnose
 from tracekit.sql.diagnosed import facts_from
 from tracekit.sql.session import Session
 

@@ -21,7 +21,7 @@ import pytest
 from tests.lies import KINDS, Lie, Record, draws_of, plant
 from tests.replay.test_planted_lies import FOUND, PLACES
 from tests.unit.trace.importers.audit_logs import TRACES, header_of
-from tracekit.judging.judged import Judge, resolve_era
+from tracekit.judge.judged import Judge, resolve_era
 from tracekit.trace.format.model import Origin, TraceHeader
 from tracekit.trace.importers.run import ImportRequest, import_files
 from tracekit.trace.reading.reader import TraceReader

@@ -13,8 +13,8 @@ from mcp import Client
 from mcp.types import CallToolResult
 
 from tests.support.traces import ROOT
+from tracekit.base.errors import TracekitError
 from tracekit.cli.main import cli
-from tracekit.errors import TracekitError
 from tracekit.mcp.asking import Asking, Printed
 from tracekit.mcp.server import server_of
 

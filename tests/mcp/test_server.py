@@ -13,8 +13,8 @@ import pytest
 from mcp import Client, StdioServerParameters
 
 from tests.mcp.conftest import Call, caller
+from tracekit.base.errors import UsageError
 from tracekit.cli.mcp import by_name
-from tracekit.errors import UsageError
 from tracekit.mcp.answer import ANSWER_BYTES_MAX, bounded
 from tracekit.mcp.asking import Printed, in_a_process
 from tracekit.mcp.server import server_of

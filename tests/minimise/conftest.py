@@ -11,7 +11,7 @@ import orjson
 
 from tests.lies import draws_of, plant
 from tests.support.traces import TRACES, import_log, json_lines
-from tracekit.judging.judged import Judge, resolve_era
+from tracekit.judge.judged import Judge, resolve_era
 from tracekit.minimise.showing import Showing, showing_of
 from tracekit.trace.reading.objects import Objects, objects_of
 from tracekit.trace.reading.reader import TraceReader

@@ -10,10 +10,10 @@ import pytest
 from click.testing import CliRunner
 
 from tests.minimise.conftest import CHURN, LIES, SCENES, Lied, lied
+from tracekit.answers.findings.divergences import RULES, rule_of
+from tracekit.base.errors import TracekitError
 from tracekit.cli.main import cli
-from tracekit.errors import TracekitError
-from tracekit.findings.divergences import RULES, rule_of
-from tracekit.judging.judged import Judge, resolve_era
+from tracekit.judge.judged import Judge, resolve_era
 from tracekit.minimise.ddmin import ddmin
 from tracekit.minimise.run import minimise, write
 from tracekit.minimise.showing import divergence

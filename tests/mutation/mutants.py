@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 from msgspec.structs import fields, replace
 
-from tracekit.eras.behaviors import Behavior
-from tracekit.eras.constants import CHANGES, Constants
-from tracekit.eras.cronjob import TEXTS, CronJobEra
-from tracekit.eras.era import Era
-from tracekit.eras.gates import Gate
-from tracekit.eras.job import JobRules
+from tracekit.versions.behaviors import Behavior
+from tracekit.versions.constants import CHANGES, Constants
+from tracekit.versions.cronjob import TEXTS, CronJobEra
+from tracekit.versions.era import Era
+from tracekit.versions.gates import Gate
+from tracekit.versions.job import JobRules
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ import pytest
 
 from tests.mutation.mutants import mutants, rows
 from tests.mutation.witness import Trial, Witness, load
-from tracekit.eras.era import Era
+from tracekit.versions.era import Era
 
 WITNESSES = load()
 _BY_TRACE: dict[str, dict[str, Witness]] = defaultdict(dict)

@@ -18,15 +18,15 @@ from pathlib import Path
 
 from tests.mutation.mutants import Mutant, mutants, rows
 from tests.support.traces import ALL, TRACES, import_log
-from tracekit.diff.cronjob import CronJobJudge
-from tracekit.diff.trace import judge_groups
-from tracekit.diff.ttl import TtlJudge
-from tracekit.eras.era import Era
-from tracekit.judging.judged import resolve_era
-from tracekit.judging.run_context import run_context_of
-from tracekit.replay.cron_runner import CronRunner
-from tracekit.replay.feed import COLUMNS, histories
+from tracekit.check.diff.cronjob import CronJobJudge
+from tracekit.check.diff.trace import judge_groups
+from tracekit.check.diff.ttl import TtlJudge
+from tracekit.check.replay.cron_runner import CronRunner
+from tracekit.check.replay.feed import COLUMNS, histories
+from tracekit.judge.judged import resolve_era
+from tracekit.judge.run_context import run_context_of
 from tracekit.trace.reading.reader import TraceReader
+from tracekit.versions.era import Era
 
 STORE = Path(__file__).with_name("witnesses.json")
 #: Both sides of each pair of traces/upgrades, asked where no larger trace is a witness.

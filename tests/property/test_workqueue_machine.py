@@ -8,9 +8,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from tracekit.sim.clock import VirtualClock
-from tracekit.workqueue.rate_limiters import ItemExponentialFailureRateLimiter
-from tracekit.workqueue.rate_limiting import RateLimitingQueue
+from tracekit.base.sim.clock import VirtualClock
+from tracekit.ports.workqueue.rate_limiters import ItemExponentialFailureRateLimiter
+from tracekit.ports.workqueue.rate_limiting import RateLimitingQueue
 
 KEYS = st.sampled_from(["ns/a", "ns/b", "ns/c", "ns/d"])
 BASE, CAP = 3, 40

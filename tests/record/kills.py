@@ -24,7 +24,7 @@ import orjson
 from tests.record.fakecluster import FakeCluster
 from tests.record.fakeserver import FakeServer
 from tests.record.harness import Row, violations, write_kubeconfig
-from tracekit.errors import TracekitError
+from tracekit.base.errors import TracekitError
 from tracekit.record.streams.sink import GapRow
 from tracekit.trace.reading.reader import TraceReader
 

@@ -24,8 +24,8 @@ from tests.record.fakeserver import FakeServer, _chunk, _error
 from tests.record.harness import write_kubeconfig
 from tests.record.test_record_cli import run
 from tests.record.test_watcher import Running
+from tracekit.base.errors import ClusterError
 from tracekit.cli import record as module
-from tracekit.errors import ClusterError
 from tracekit.record.credentials.kubeconfig import Connection
 from tracekit.record.credentials.options import ConnectOptions
 from tracekit.record.credentials.withheld import (

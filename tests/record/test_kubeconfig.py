@@ -9,7 +9,7 @@ import pytest
 import urllib3
 import yaml
 
-from tracekit.errors import ClusterError
+from tracekit.base.errors import ClusterError
 from tracekit.record.credentials import kubeconfig as module
 from tracekit.record.credentials import plugins
 from tracekit.record.credentials.kubeconfig import Connection

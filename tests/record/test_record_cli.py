@@ -21,8 +21,8 @@ from tests.record.fakecluster import FakeCluster
 from tests.record.fakeserver import FakeServer, Faults
 from tests.record.harness import Row, write_kubeconfig
 from tests.record.kills import ROOT, items_of, recorder
+from tracekit.base.errors import TracekitError
 from tracekit.cli.main import main
-from tracekit.errors import TracekitError
 from tracekit.record.streams.sink import GapRow
 from tracekit.trace.format import header, segments
 from tracekit.trace.reading.reader import TraceReader

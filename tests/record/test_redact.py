@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from tests.record.test_record_cli import run
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 from tracekit.record.redaction.redact import FIELDS, STRICT, Redactor, parse_fields, read_key
 from tracekit.record.redaction.secrets import PREFIX, scrubbed, suspicions
 from tracekit.trace.format.model import Call, Gap, Origin

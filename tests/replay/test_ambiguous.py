@@ -10,7 +10,7 @@ import pytest
 from tests.lies import Lie, draws_of, plant
 from tests.support.judged_rows import judge_of
 from tests.support.traces import TRACES, json_lines
-from tracekit.verdict import Judgement, Reason, Verdict
+from tracekit.check.verdict import Judgement, Reason, Verdict
 
 TRACE = "v1.28.15-all"
 

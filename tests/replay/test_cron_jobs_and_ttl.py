@@ -22,10 +22,10 @@ from tests.support.cron_logs import (
     without_pods,
     without_tick,
 )
-from tracekit.controllers.cronjob.body import job_name
-from tracekit.cron.gotime import rfc3339
-from tracekit.eras.cronjob import Controller
-from tracekit.verdict import Reason, Verdict
+from tracekit.base.cron.gotime import rfc3339
+from tracekit.check.verdict import Reason, Verdict
+from tracekit.ports.cronjob.body import job_name
+from tracekit.versions.cronjob import Controller
 
 SCHEDULED_AT = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 CRON_JOB = "failing"  # every minute, Allow, its Jobs fail at once; failedJobsHistoryLimit 1

@@ -9,14 +9,14 @@ import pytest
 from msgspec.structs import replace
 
 from tests.support.traces import ALL, TRACES, about, import_log, json_lines
-from tracekit.eras.version import KubeVersion
-from tracekit.judging import detected
-from tracekit.judging.detected import detected_gates, detected_version
-from tracekit.judging.judged import resolve_era
+from tracekit.judge import detected
+from tracekit.judge.detected import detected_gates, detected_version
+from tracekit.judge.judged import resolve_era
 from tracekit.trace.format.header import write_header
 from tracekit.trace.format.model import TraceHeader
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.writing.writer import TraceWriter
+from tracekit.versions.version import KubeVersion
 
 
 @pytest.fixture(scope="module", params=ALL)

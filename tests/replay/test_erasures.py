@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.erasures import random_cut
 from tests.support.traces import ALL, TRACES, import_log, json_lines
-from tracekit.judging.judged import Judge, resolve_era
+from tracekit.judge.judged import Judge, resolve_era
 
 #: Of the larger ones `python -m bench fidelity --judge` makes as many cuts as one has time for.
 SIZE_MAX = 100_000

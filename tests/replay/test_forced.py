@@ -11,20 +11,20 @@ from click.testing import CliRunner
 from msgspec.structs import replace
 
 from tests.support.traces import TRACES, import_log
+from tracekit.check.diff.forced import with_forced
+from tracekit.check.diff.job_verdicts import place_of
+from tracekit.check.diff.judge import KeyJudgement
+from tracekit.check.diff.trace import judge_groups
+from tracekit.check.replay.feed import COLUMNS
+from tracekit.check.replay.key_facts import KeyFacts
+from tracekit.check.replay.other_caches import forced_syncs
+from tracekit.check.replay.search import KeyWalker
+from tracekit.check.replay.search_state import Entry, Explanation, KeyReplay, State
 from tracekit.cli.main import cli
-from tracekit.diff.forced import with_forced
-from tracekit.diff.job_verdicts import place_of
-from tracekit.diff.judge import KeyJudgement
-from tracekit.diff.trace import judge_groups
-from tracekit.eras.job import JobRules
-from tracekit.judging.judged import resolve_era
-from tracekit.judging.run_context import run_context_of
-from tracekit.replay.feed import COLUMNS
-from tracekit.replay.key_facts import KeyFacts
-from tracekit.replay.other_caches import forced_syncs
-from tracekit.replay.search import KeyWalker
-from tracekit.replay.search_state import Entry, Explanation, KeyReplay, State
+from tracekit.judge.judged import resolve_era
+from tracekit.judge.run_context import run_context_of
 from tracekit.trace.reading.reader import TraceReader
+from tracekit.versions.job import JobRules
 
 
 class _Without(KeyWalker):

@@ -9,11 +9,11 @@ import pytest
 
 from tests.support.judged_rows import judge_of
 from tests.support.traces import TRACES, import_log, json_lines
-from tracekit.diff.judge import judge_key
-from tracekit.eras.job import JobRules
-from tracekit.judging.judged import Judge, resolve_era
-from tracekit.replay.history import History
-from tracekit.replay.run_context import RunContext
+from tracekit.check.diff.judge import judge_key
+from tracekit.check.replay.history import History
+from tracekit.check.replay.run_context import RunContext
+from tracekit.judge.judged import Judge, resolve_era
+from tracekit.versions.job import JobRules
 
 #: One Job of a churn run on 1.20.15: a sync finds a new pod in its cache, and waits for it still.
 RECORD = Path(__file__).parents[1] / "data" / "replay" / "handlers-behind"

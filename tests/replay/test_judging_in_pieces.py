@@ -15,17 +15,17 @@ import pytest
 
 from tests.replay.test_planted_lies import planted
 from tests.support.traces import TRACES, import_log
-from tracekit.diff.key_queue import FirstWrite
-from tracekit.diff.lateness import Pace, Positions, Process, Service, Services
-from tracekit.diff.trace import judge_groups as judge_groups_of
-from tracekit.judging.judged import Asked, Judge, resolve_era
-from tracekit.judging.kept import verdicts_key
-from tracekit.judging.rolling import ROW_COLUMNS, SETTLED_NS, RollingJudge
-from tracekit.kube.timestamps import NS_PER_S
+from tracekit.base.kube.timestamps import NS_PER_S
+from tracekit.check.diff.key_queue import FirstWrite
+from tracekit.check.diff.lateness import Pace, Positions, Process, Service, Services
+from tracekit.check.diff.trace import judge_groups as judge_groups_of
+from tracekit.check.verdict import Judgement
+from tracekit.judge.judged import Asked, Judge, resolve_era
+from tracekit.judge.kept import verdicts_key
+from tracekit.judge.rolling import ROW_COLUMNS, SETTLED_NS, RollingJudge
 from tracekit.trace.format.schema import NAMES
 from tracekit.trace.reading.held import in_file_order, read_held
 from tracekit.trace.reading.reader import TraceReader
-from tracekit.verdict import Judgement
 
 #: Lies that only the process as a whole tells, and some that a key tells alone.
 KINDS = ("sync-late", "retry-early", "interim-missing")
@@ -151,7 +151,7 @@ def test_a_job_that_rests_is_let_go_and_found_again(
     }
     there = rows.filter(pc.invert(pc.is_in(rows["job"], pa.array(sorted(gone - {None})))))
     rolling.feed(there.slice(there.num_rows // 2))
-    monkeypatch.setattr("tracekit.judging.rolling.judge_groups", judge_groups)
+    monkeypatch.setattr("tracekit.judge.rolling.judge_groups", judge_groups)
     again = rolling.judgements(context)
     assert searched
     assert not said(again) & said(first)

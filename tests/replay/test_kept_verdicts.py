@@ -11,18 +11,18 @@ import pytest
 from click.testing import CliRunner
 
 from tracekit.api import Trace
+from tracekit.base.errors import TracekitError
 from tracekit.cli.compact import compact
 from tracekit.cli.demo import demo
 from tracekit.cli.sql_many import VerdictsQuestion
-from tracekit.eras.asked import AskedRules
-from tracekit.errors import TracekitError
-from tracekit.judging import engine
-from tracekit.judging.judged import Asked, Judge, resolve_era
-from tracekit.judging.kept import verdicts_key
-from tracekit.judging.run_context import run_context_of
+from tracekit.judge import engine
+from tracekit.judge.judged import Asked, Judge, resolve_era
+from tracekit.judge.kept import verdicts_key
+from tracekit.judge.run_context import run_context_of
 from tracekit.trace.format.limits import lifted
 from tracekit.trace.reading import files
 from tracekit.trace.reading.reader import TraceReader
+from tracekit.versions.asked import AskedRules
 
 
 @pytest.fixture(scope="module")
@@ -111,8 +111,8 @@ def test_who_reads_them_imports_no_engine(lie: Path) -> None:
     program = (
         "import sys; from tracekit.cli.main import main\n"
         "try: main()\n"
-        "finally: print([n for n in ('tracekit.judging.engine', 'tracekit.diff.judge', "
-        "'tracekit.replay.search', 'duckdb', 'numpy') if n in sys.modules])"
+        "finally: print([n for n in ('tracekit.judge.engine', 'tracekit.check.diff.judge', "
+        "'tracekit.check.replay.search', 'duckdb', 'numpy') if n in sys.modules])"
     )
     for words in (("--diff",), ("--job", "t-fixed-completions/three")):
         done = subprocess.run(
@@ -178,7 +178,7 @@ def test_what_a_whole_trace_tells_is_read_once(
     told = [(judge.era, judge.run_context, judge.objects) for judge in [judge_of(lie, kept=False)]]
     for place in ("judging.detected._facts", "judging.engine.run_context_of"):
         monkeypatch.setattr(f"tracekit.{place}", None)
-    monkeypatch.setattr("tracekit.judging.judged.objects_of", None)
+    monkeypatch.setattr("tracekit.judge.judged.objects_of", None)
     judge = judge_of(lie, kept=False)
     assert [(judge.era, judge.run_context, judge.objects)] == told
     assert told[0][1] == run_context_of(TraceReader(lie)).watching("jobs", "pods")

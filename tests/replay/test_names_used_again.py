@@ -7,11 +7,11 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from tests.support.traces import import_log
-from tracekit.diff.trace import diff_groups
-from tracekit.eras.job import JobRules
-from tracekit.judging.judged import Judge, resolve_era
-from tracekit.replay.feed import COLUMNS
-from tracekit.replay.run_context import Outage
+from tracekit.check.diff.trace import diff_groups
+from tracekit.check.replay.feed import COLUMNS
+from tracekit.check.replay.run_context import Outage
+from tracekit.judge.judged import Judge, resolve_era
+from tracekit.versions.job import JobRules
 
 RECORD = Path(__file__).parents[1] / "data" / "replay" / "waits-for-another-of-the-name"
 FIRST_SYNC_NS = 1795408160561034501

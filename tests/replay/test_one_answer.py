@@ -25,15 +25,15 @@ from tests.lies import plant
 from tests.support.traces import ALL, TRACES, import_log, json_lines
 from tests.unit.cli.test_report import DATA
 from tracekit.api import Trace
+from tracekit.base.errors import UsageError
+from tracekit.check.verdict import Judgement
 from tracekit.cli import main as entry
 from tracekit.cli.explain import account_document
-from tracekit.eras.asked import AskedRules
-from tracekit.errors import UsageError
 from tracekit.report.html.data import report_data
 from tracekit.report.html.page import report_page
 from tracekit.report.replay import judgement_document
 from tracekit.sql.session import Session
-from tracekit.verdict import Judgement
+from tracekit.versions.asked import AskedRules
 
 INCIDENTS = sorted(path.parent.name for path in TRACES.glob("incidents/*/about.json"))
 #: Lies of each sort: different, missing, extra, early, late; of Jobs, CronJobs and TTL.
@@ -333,7 +333,7 @@ def test_a_cronjob_that_is_not_there_is_an_error(place: Callable[[str], Path]) -
 def test_to_explain_one_job_judges_every_job_once(
     place: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from tracekit.diff import readings as whole  # noqa: PLC0415
+    from tracekit.check.diff import readings as whole  # noqa: PLC0415
 
     seen: Counter[str] = Counter()
     judge_key = whole.judge_key

@@ -12,7 +12,7 @@ import pytest
 from tests.lies import KINDS, Lie, Record, draws_of, plant
 from tests.support.judged_rows import divergences_of, judge_of, judgements_of
 from tests.support.traces import TRACES, import_log, json_lines
-from tracekit.judging.judged import Judge, resolve_era
+from tracekit.judge.judged import Judge, resolve_era
 
 PLACES = ("v1.36.3-all", "v1.28.15-all", "v1.34.4-all")
 OLD_PLACES = ("v1.23.17-all", "v1.21.14-all", "v1.17.17-all")

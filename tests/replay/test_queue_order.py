@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 
 from tests.support.traces import TRACES, import_log
-from tracekit.diff.key_queue import DELIVERY_JITTER_NS
-from tracekit.diff.lateness import CALL_LATENCY_NS, Service
-from tracekit.diff.trace import judge_groups
-from tracekit.eras.job import JobRules
-from tracekit.judging.judged import Judge, resolve_era
-from tracekit.replay.feed import COLUMNS
+from tracekit.check.diff.key_queue import DELIVERY_JITTER_NS
+from tracekit.check.diff.lateness import CALL_LATENCY_NS, Service
+from tracekit.check.diff.trace import judge_groups
+from tracekit.check.replay.feed import COLUMNS
+from tracekit.check.verdict import Verdict
+from tracekit.judge.judged import Judge, resolve_era
 from tracekit.trace.reading.reader import TraceReader
-from tracekit.verdict import Verdict
+from tracekit.versions.job import JobRules
 
 #: Two Jobs each, without the others that kept the process busy.
 BACKLOGS = Path(__file__).parents[1] / "data" / "backlogs"

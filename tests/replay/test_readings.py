@@ -6,11 +6,11 @@ import pytest
 from msgspec.structs import replace
 
 from tests.support.traces import TRACES, import_log
-from tracekit.diff.readings import judge_as_known
-from tracekit.eras.job import JobRules
-from tracekit.judging.judged import Judge, resolve_era
-from tracekit.replay.feed import COLUMNS, histories
-from tracekit.replay.history import build_history
+from tracekit.check.diff.readings import judge_as_known
+from tracekit.check.replay.feed import COLUMNS, histories
+from tracekit.check.replay.history import build_history
+from tracekit.judge.judged import Judge, resolve_era
+from tracekit.versions.job import JobRules
 
 TRACE = "v1.36.3-all"
 

@@ -16,9 +16,9 @@ from tests.support.traces import (
     audited_writes,
     import_log,
 )
-from tracekit.diff.report import DiffReport
-from tracekit.judging.judged import Judge, resolve_era
-from tracekit.verdict import Verdict
+from tracekit.check.diff.report import DiffReport
+from tracekit.check.verdict import Verdict
+from tracekit.judge.judged import Judge, resolve_era
 
 EXPLAINED = (Verdict.MATCH, Verdict.MATCH_LAGGED)
 

@@ -11,11 +11,11 @@ from click.testing import CliRunner, Result
 from msgspec.structs import replace
 
 from tests.support.traces import TRACES
+from tracekit.base.errors import UnsupportedVersionError
 from tracekit.cli import main as entry
-from tracekit.eras.gates import GATES, Gate
-from tracekit.eras.version import KubeVersion
-from tracekit.errors import UnsupportedVersionError
 from tracekit.trace.format.header import read_header, write_header
+from tracekit.versions.gates import GATES, Gate
+from tracekit.versions.version import KubeVersion
 
 NAME = "v1.36.3-restart"
 #: What /metrics of a real v1.36.3 says of the gates in whose names the recorder sees a Job.

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.traces import TRACES, import_log, json_lines
-from tracekit.judging.judged import Asked, Judge, resolve_era
+from tracekit.judge.judged import Asked, Judge, resolve_era
 
 #: Indexed: a Job that is not counts the pod again before it ends, which is refused.
 NAMESPACE, JOB = "t-indexed", "idx"

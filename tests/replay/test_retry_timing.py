@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.traces import TRACES, import_log, json_lines
-from tracekit.judging.judged import Asked, Judge, resolve_era
-from tracekit.verdict import Verdict
+from tracekit.check.verdict import Verdict
+from tracekit.judge.judged import Asked, Judge, resolve_era
 
 NS_PER_S = 10**9
 NAMESPACE, JOB = "t-backoff-limit", "flaky"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.traces import about, import_log
-from tracekit.judging.judged import Judge, resolve_era
+from tracekit.judge.judged import Judge, resolve_era
 
 DATA = Path(__file__).parents[1] / "data"
 CASES = sorted(

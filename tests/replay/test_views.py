@@ -19,7 +19,7 @@ from tests.support.judged_rows import divergences_of, judgements_of
 from tests.support.other_clocks import moved
 from tests.support.traces import TRACES, json_lines
 from tests.support.views import VIEWS, frozen, lagging, looked_once, offset, seen
-from tracekit.kube.timestamps import NS_PER_S
+from tracekit.base.kube.timestamps import NS_PER_S
 
 NAME = "v1.36.3-twins"
 HELD = (

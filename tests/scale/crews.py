@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Self
 
 from tests.support.traces import ROOT
-from tracekit.crew.tasks import Done, Outcome, R, T, Work
+from tracekit.judge.crew.tasks import Done, Outcome, R, T, Work
 
 
 @dataclass

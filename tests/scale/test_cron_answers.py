@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from tests.support.operations import growth
-from tracekit.diff.cron_answers import Answers
-from tracekit.diff.cron_owed import Wanted
-from tracekit.kube.timestamps import NS_PER_S
-from tracekit.replay.history import Write, WriteKind
-from tracekit.replay.key_facts import INFORMER_LAG_NS
+from tracekit.base.kube.timestamps import NS_PER_S
+from tracekit.check.diff.cron_answers import Answers
+from tracekit.check.diff.cron_owed import Wanted
+from tracekit.check.replay.history import Write, WriteKind
+from tracekit.check.replay.key_facts import INFORMER_LAG_NS
 
 _KINDS = (WriteKind.JOB_CREATE, WriteKind.STATUS_UPDATE)
 _NOTHING: Any = None  # subjects are "status" of all these

@@ -10,12 +10,12 @@ import pytest
 from tests.scale.crews import Sums, halves
 from tests.scale.test_processes import run, told
 from tests.scale.test_processes import trace as trace  # noqa: PLC0414 - a fixture
-from tracekit.crew.cluster import Cluster, check_worker
-from tracekit.crew.tasks import Done, Lost
-from tracekit.errors import UsageError
-from tracekit.judging import pieces
-from tracekit.judging.judged import Judge, resolve_era
-from tracekit.judging.kept import verdicts_key
+from tracekit.base.errors import UsageError
+from tracekit.judge import pieces
+from tracekit.judge.crew.cluster import Cluster, check_worker
+from tracekit.judge.crew.tasks import Done, Lost
+from tracekit.judge.judged import Judge, resolve_era
+from tracekit.judge.kept import verdicts_key
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.stores.parts import Parts
 
@@ -86,7 +86,7 @@ def test_workers_of_the_same_version_but_other_code_are_refused() -> None:
 def test_a_scheduler_that_does_not_answer_is_one_sentence(
     trace: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tracekit.crew.cluster._ANSWERS_S", 1)
+    monkeypatch.setattr("tracekit.judge.crew.cluster._ANSWERS_S", 1)
     address = "tcp://127.0.0.1:9"
     status, out, err = run(capsys, "replay", str(trace), "--diff", "--scheduler", address)
     assert (status, out) == (2, "")

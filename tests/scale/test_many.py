@@ -18,19 +18,19 @@ from tests.scale.test_processes import run
 from tests.support.erasures import early_end
 from tests.support.s3 import S3, set_environment
 from tests.support.traces import TRACES, import_log, json_lines
+from tracekit.base.moments import ALWAYS
 from tracekit.cli.many import ask
 from tracekit.cli.report_many import ReportQuestion, pages_of
 from tracekit.cli.sql_many import VerdictsQuestion
 from tracekit.cli.whatif_many import WhatIfQuestion
-from tracekit.crew.alone import Alone
-from tracekit.crew.cluster import Cluster
-from tracekit.eras.asked import AskedRules
-from tracekit.moments import ALWAYS
+from tracekit.judge.crew.alone import Alone
+from tracekit.judge.crew.cluster import Cluster
 from tracekit.trace.format.manifest import parse_manifest, write_manifest
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.stores.parts import Parts
 from tracekit.trace.stores.rotated import overlapping
 from tracekit.trace.writing.whole import compact_in_place
+from tracekit.versions.asked import AskedRules
 
 
 def test_a_folder_is_judged_trace_by_trace_and_only_what_is_new_again(
@@ -250,7 +250,7 @@ def test_a_bucket_under_dask_with_a_worker_killed_and_a_store_that_fails(
 
     monkeypatch.setenv("TRACEKIT_CACHE_DIR", str(tmp_path / "workers"))
     with Cluster("local", 2) as cluster:  # its workers, and who follows them, have these settings
-        monkeypatch.setattr("tracekit.crew.cluster.Cluster", lambda *_: _Held(cluster))
+        monkeypatch.setattr("tracekit.judge.crew.cluster.Cluster", lambda *_: _Held(cluster))
         with server.failing(every=20):
             killer = _Killer(cluster)
             killer.start()
@@ -307,7 +307,7 @@ def test_verdicts_in_sql_are_judged_by_a_crew_and_only_those_that_are_new(
         "answer",
         lambda self, word: asked.append(word.rpartition("/")[2]) or whole(self, word),
     )
-    monkeypatch.setattr("tracekit.crew.processes.cores", lambda: 1)
+    monkeypatch.setattr("tracekit.judge.crew.processes.cores", lambda: 1)
     words = ("sql", "s3://verdicts/a/*", VERDICTS, "-o", "csv", "--processes", "1")
     kept = ("--parts", "s3://verdicts/parts")
     assert run(capsys, *words, *kept) == expected
@@ -384,7 +384,7 @@ def test_workers_that_share_no_disk_read_one_trace_from_the_bucket(
 ) -> None:
     expected = run(capsys, "replay", str(folder / HOURS[1]), "--diff", "-o", "jsonl")
     set_environment(monkeypatch, server, tmp_path / "cache")
-    monkeypatch.setattr("tracekit.crew.cluster._ANSWERS_S", 120)  # of a busy machine
+    monkeypatch.setattr("tracekit.judge.crew.cluster._ANSWERS_S", 120)  # of a busy machine
     url = server.put(folder / HOURS[1], "alone/t")
     theirs = tmp_path / "of workers"
     with scheduler(workers=1, TRACEKIT_CACHE_DIR=str(theirs)) as (address, _):

@@ -14,14 +14,14 @@ import pytest
 from tests.replay.test_planted_lies import planted
 from tests.scale.crews import Here, Sums, halves
 from tests.support.traces import TRACES, import_log
+from tracekit.check.diff.report import DiffReport
 from tracekit.cli.imports import take_effect_before
 from tracekit.cli.main import main
-from tracekit.crew.processes import Processes
-from tracekit.crew.tasks import Done, Lost
-from tracekit.diff.report import DiffReport
-from tracekit.judging import pieces
-from tracekit.judging.judged import Asked, Judge, resolve_era
-from tracekit.judging.units import Unit, cut, families
+from tracekit.judge import pieces
+from tracekit.judge.crew.processes import Processes
+from tracekit.judge.crew.tasks import Done, Lost
+from tracekit.judge.judged import Asked, Judge, resolve_era
+from tracekit.judge.units import Unit, cut, families
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.writing.whole import compact_in_place
 
@@ -164,7 +164,7 @@ def test_a_key_that_cannot_be_judged_is_named_and_the_rest_is_answered(
         return judge(history, rules, context)
 
     monkeypatch.setattr(pieces, "judge_as_known", poisoned)
-    monkeypatch.setattr("tracekit.crew.processes.Processes", Here)
+    monkeypatch.setattr("tracekit.judge.crew.processes.Processes", Here)
     status, out, err = run(capsys, "replay", str(trace), "--diff", "--processes", "2", "-o", "json")
     assert status == 2
     assert f"{namespace}/{name} could not be judged (ZeroDivisionError: of no use)" in err
@@ -182,7 +182,7 @@ def test_a_key_that_cannot_be_judged_is_named_and_the_rest_is_answered(
 
 def test_a_killed_process_costs_a_retry_and_a_poison_task_itself(tmp_path: Path) -> None:
     tasks = [tuple(range(10 * n, 10 * n + 10)) for n in range(4)]
-    with Processes(2, partial(take_effect_before, "tracekit.judging.pieces")) as crew:
+    with Processes(2, partial(take_effect_before, "tracekit.judge.pieces")) as crew:
         once = Sums(once=25, memory=str(tmp_path / "died"))
         found = list(crew.run(once, tasks, halves))
         assert sorted(o.result for o in found if isinstance(o, Done)) == [45, 145, 245, 345]
@@ -198,7 +198,7 @@ def _dies() -> None:
 
 @pytest.mark.parametrize("seconds", [0, 3])  # is it seen before the tasks are given out, or after?
 def test_a_process_that_dies_before_there_is_work_is_replaced(seconds: int) -> None:
-    with Processes(2, partial(take_effect_before, "tracekit.judging.pieces")) as crew:
+    with Processes(2, partial(take_effect_before, "tracekit.judge.pieces")) as crew:
         crew.begin(_dies)
         time.sleep(seconds)
         found = list(crew.run(Sums(), [(1, 2), (3, 4)], halves))

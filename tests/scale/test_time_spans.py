@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from tests.attack.answers import run
-from tracekit.diff.cron_ticks import TICKS_A_ROW, TICKS_AT_LEAST
+from tracekit.check.diff.cron_ticks import TICKS_A_ROW, TICKS_AT_LEAST
 
 START_S = 1_767_225_600
 END_S = 9_223_372_036

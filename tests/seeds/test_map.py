@@ -13,7 +13,7 @@ from tests.simulate.test_law import run_of
 from tests.support.executed import code_of, executed
 from tests.support.random_worlds import random_world
 from tests.support.traces import ROOT, TRACES, import_log
-from tracekit.judging.judged import Judge, resolve_era
+from tracekit.judge.judged import Judge, resolve_era
 
 PAGE = (ROOT / "docs" / "seeds.md").read_text(encoding="utf-8")
 FUNCTIONS = sorted(set(re.findall(r"`(tracekit[\w.]*:[\w.]+)`", PAGE)))

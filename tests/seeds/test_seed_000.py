@@ -21,19 +21,19 @@ from tests.support.objects import (
     pods,
     rules,
 )
-from tracekit.controllers.actions import Outcome
-from tracekit.controllers.cronjob.actions import Answer
-from tracekit.controllers.job.context import DONE, SyncResult
-from tracekit.controllers.job.memory import JobMemory, PodExpectations
-from tracekit.controllers.job.ranking import rank_active_pods
-from tracekit.controllers.job.worker import process_next_work_item
-from tracekit.controllers.ttl.controller import DeleteExpiredJob, TtlResult, job_seen, process
-from tracekit.eras.era import Era
-from tracekit.kube.timestamps import NS_PER_S, format_rfc3339
-from tracekit.kube.views import JobView
-from tracekit.sim.clock import VirtualClock
-from tracekit.workqueue.rate_limiters import job_rate_limiter
-from tracekit.workqueue.rate_limiting import RateLimitingQueue
+from tracekit.base.kube.timestamps import NS_PER_S, format_rfc3339
+from tracekit.base.kube.views import JobView
+from tracekit.base.sim.clock import VirtualClock
+from tracekit.ports.actions import Outcome
+from tracekit.ports.cronjob.actions import Answer
+from tracekit.ports.job.context import DONE, SyncResult
+from tracekit.ports.job.memory import JobMemory, PodExpectations
+from tracekit.ports.job.ranking import rank_active_pods
+from tracekit.ports.job.worker import process_next_work_item
+from tracekit.ports.ttl.controller import DeleteExpiredJob, TtlResult, job_seen, process
+from tracekit.ports.workqueue.rate_limiters import job_rate_limiter
+from tracekit.ports.workqueue.rate_limiting import RateLimitingQueue
+from tracekit.versions.era import Era
 
 VERSION = "v1.16.4"
 RULES = rules(VERSION)

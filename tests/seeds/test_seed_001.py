@@ -17,13 +17,13 @@ from tests.support.handlers import (
     pod_updated,
 )
 from tests.support.objects import LABELS, NOW_NS, at, condition, job, pod, pods, rules
-from tracekit.cache.pods import PodCache
-from tracekit.controllers.job.memory import JobMemory, PodExpectations
-from tracekit.eras.era import Era
-from tracekit.eras.job import JobRules
-from tracekit.kube.timestamps import NS_PER_S, format_rfc3339
-from tracekit.kube.views import PodView
-from tracekit.replay.history import Revision, build_history
+from tracekit.base.kube.timestamps import NS_PER_S, format_rfc3339
+from tracekit.base.kube.views import PodView
+from tracekit.check.replay.history import Revision, build_history
+from tracekit.ports.cache.pods import PodCache
+from tracekit.ports.job.memory import JobMemory, PodExpectations
+from tracekit.versions.era import Era
+from tracekit.versions.job import JobRules
 
 VERSION = "v1.12.10"
 RULES = rules(VERSION)

@@ -8,17 +8,17 @@ import pytest
 
 from tests.support.cron_pass import Cluster
 from tests.support.cron_world import World, at, cron_job, era, job, ref
-from tracekit.controllers.actions import Outcome
-from tracekit.controllers.cronjob.actions import Answer, CreateJob, UpdateCronJobStatus
-from tracekit.controllers.cronjob.children import group_by_owner_uid
-from tracekit.controllers.cronjob.missed import parse_schedule, unmet_starts
-from tracekit.controllers.cronjob.sync_all import sync_all
-from tracekit.controllers.cronjob.sync_polling import sync_one
-from tracekit.cron.zones import UTC
-from tracekit.eras.constants import CRON_POLL_PERIOD_NS
-from tracekit.eras.cronjob import Controller
-from tracekit.kube.timestamps import NS_PER_S
-from tracekit.replay.cron_runner import CronRunner
+from tracekit.base.cron.zones import UTC
+from tracekit.base.kube.timestamps import NS_PER_S
+from tracekit.check.replay.cron_runner import CronRunner
+from tracekit.ports.actions import Outcome
+from tracekit.ports.cronjob.actions import Answer, CreateJob, UpdateCronJobStatus
+from tracekit.ports.cronjob.children import group_by_owner_uid
+from tracekit.ports.cronjob.missed import parse_schedule, unmet_starts
+from tracekit.ports.cronjob.sync_all import sync_all
+from tracekit.ports.cronjob.sync_polling import sync_one
+from tracekit.versions.constants import CRON_POLL_PERIOD_NS
+from tracekit.versions.cronjob import Controller
 
 ERA = era("1.11.10")
 RUNNING = job("cj-1463648400")

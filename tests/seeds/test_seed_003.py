@@ -8,12 +8,12 @@ from tests.support.cron_world import at as clock_time
 from tests.support.cron_world import job as finished_job
 from tests.support.fake_api import Bench, FakeApi
 from tests.support.objects import NOW_NS, job, pods, rules
-from tracekit.controllers.actions import Outcome
-from tracekit.controllers.cronjob.actions import Answer
-from tracekit.controllers.job.memory import PodExpectations
-from tracekit.controllers.ttl.controller import DeleteExpiredJob, process
-from tracekit.kube.timestamps import NS_PER_S
-from tracekit.kube.views import JobView
+from tracekit.base.kube.timestamps import NS_PER_S
+from tracekit.base.kube.views import JobView
+from tracekit.ports.actions import Outcome
+from tracekit.ports.cronjob.actions import Answer
+from tracekit.ports.job.memory import PodExpectations
+from tracekit.ports.ttl.controller import DeleteExpiredJob, process
 
 RULES = rules("v1.16.4")
 PLAIN: dict[str, Any] = {"finalizer": False}

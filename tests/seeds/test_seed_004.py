@@ -19,22 +19,22 @@ from tests.support.handlers import (
     pod_updated,
 )
 from tests.support.objects import LABELS, NOW_NS, at, job, pod, pods, raw_job, rules
-from tracekit.controllers.actions import Outcome
-from tracekit.controllers.job.memory import JobMemory, PodExpectations
-from tracekit.controllers.job.orphans import sync_orphan_pod
-from tracekit.controllers.job.worker import process_next_orphan_pod
-from tracekit.eras.era import Era
-from tracekit.eras.job import JobRules
-from tracekit.kube.timestamps import NS_PER_S, format_rfc3339
-from tracekit.kube.views import JobView, PodView, job_from_raw
-from tracekit.replay.history import Revision, build_history
-from tracekit.replay.key_facts import KeyFacts
-from tracekit.replay.run_context import RunContext
-from tracekit.replay.search import KeyWalker
-from tracekit.replay.search_state import Apart
-from tracekit.sim.clock import VirtualClock
-from tracekit.workqueue.rate_limiters import job_rate_limiter
-from tracekit.workqueue.rate_limiting import RateLimitingQueue
+from tracekit.base.kube.timestamps import NS_PER_S, format_rfc3339
+from tracekit.base.kube.views import JobView, PodView, job_from_raw
+from tracekit.base.sim.clock import VirtualClock
+from tracekit.check.replay.history import Revision, build_history
+from tracekit.check.replay.key_facts import KeyFacts
+from tracekit.check.replay.run_context import RunContext
+from tracekit.check.replay.search import KeyWalker
+from tracekit.check.replay.search_state import Apart
+from tracekit.ports.actions import Outcome
+from tracekit.ports.job.memory import JobMemory, PodExpectations
+from tracekit.ports.job.orphans import sync_orphan_pod
+from tracekit.ports.job.worker import process_next_orphan_pod
+from tracekit.ports.workqueue.rate_limiters import job_rate_limiter
+from tracekit.ports.workqueue.rate_limiting import RateLimitingQueue
+from tracekit.versions.era import Era
+from tracekit.versions.job import JobRules
 
 VERSION = "v1.23.0"
 ERA = Era.resolve(VERSION, {})

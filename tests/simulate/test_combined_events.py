@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from tests.simulate.test_workload import simulated
-from tracekit.judging.judged import Judge, resolve_era
-from tracekit.kube.events import COMBINED
+from tracekit.base.kube.events import COMBINED
+from tracekit.judge.judged import Judge, resolve_era
 from tracekit.trace.format.model import TraceHeader
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.writing.writer import TraceWriter

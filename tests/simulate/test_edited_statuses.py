@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.support.simulated_rows import Row, report_of, rows_of
-from tracekit.kube.timestamps import NS_PER_S, format_rfc3339
-from tracekit.verdict import Verdict
+from tracekit.base.kube.timestamps import NS_PER_S, format_rfc3339
+from tracekit.check.verdict import Verdict
 
 WORKLOAD = {
     "duration": "20s",

@@ -9,7 +9,7 @@ import pytest
 
 from tests.lies import plant
 from tests.support.simulated_rows import report_of, rows_of
-from tracekit.verdict import Verdict
+from tracekit.check.verdict import Verdict
 
 #: The pod ends a moment before the deadline; other Jobs show that the process had the time.
 WORKLOAD = {

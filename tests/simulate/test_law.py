@@ -14,18 +14,18 @@ from tests.support.random_worlds import (
     with_late_kubelets,
     with_slow_answers,
 )
+from tracekit.check.diff.judge import judge_key
+from tracekit.check.replay.feed import COLUMNS, histories
+from tracekit.check.replay.history import Actor, WriteKind
+from tracekit.check.verdict import Judgement
 from tracekit.cli.main import main
-from tracekit.diff.judge import judge_key
-from tracekit.eras.job import JobRules
-from tracekit.judging.judged import Judge, resolve_era
-from tracekit.replay.feed import COLUMNS, histories
-from tracekit.replay.history import Actor, WriteKind
-from tracekit.simulate.draws import SeededDraws
-from tracekit.simulate.run import Run, simulate
+from tracekit.judge.judged import Judge, resolve_era
+from tracekit.model.simulate.draws import SeededDraws
+from tracekit.model.simulate.run import Run, simulate
 from tracekit.trace.format.model import TraceHeader
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.writing.writer import TraceWriter
-from tracekit.verdict import Judgement
+from tracekit.versions.job import JobRules
 
 JOB_CONTROLLER = Actor("system:serviceaccount:kube-system:job-controller", "")
 #: `python -m bench law` takes thousands.

@@ -9,8 +9,8 @@ import pytest
 
 from tests.support.erasures import late_start
 from tests.support.simulated_rows import report_of, rows_of
-from tracekit.kube.timestamps import NS_PER_S
-from tracekit.verdict import Judgement
+from tracekit.base.kube.timestamps import NS_PER_S
+from tracekit.check.verdict import Judgement
 
 VERSION = "v1.22.2"
 #: They show that the process had the time.

@@ -9,9 +9,9 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from tracekit.base.errors import UsageError
 from tracekit.cli.simulate import simulate_command
-from tracekit.errors import UsageError
-from tracekit.simulate.manifests import manifests_of
+from tracekit.model.simulate.manifests import manifests_of
 from tracekit.trace.reading.reader import TraceReader
 
 JOB = {

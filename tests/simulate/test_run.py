@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tracekit.cluster.pod_life import PodLife, Slot
-from tracekit.eras.era import Era
-from tracekit.kube.timestamps import NS_PER_S
-from tracekit.process.manager import ManagerFlags
-from tracekit.simulate.draws import SeededDraws, Timing
-from tracekit.simulate.run import simulate
-from tracekit.simulate.world import CreateObject, DeleteObject, PatchObject, World
+from tracekit.base.kube.timestamps import NS_PER_S
+from tracekit.model.cluster.pod_life import PodLife, Slot
+from tracekit.model.process.manager import ManagerFlags
+from tracekit.model.simulate.draws import SeededDraws, Timing
+from tracekit.model.simulate.run import simulate
+from tracekit.model.simulate.world import CreateObject, DeleteObject, PatchObject, World
+from tracekit.versions.era import Era
 
 START_NS = 1_700_000_000 * NS_PER_S
 INDEX = "batch.kubernetes.io/job-completion-index"

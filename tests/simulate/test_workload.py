@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from tracekit.cli.main import main
 from tracekit.cli.simulate import simulate_command
-from tracekit.simulate.workload import schema
+from tracekit.model.simulate.workload import schema
 
 FILE = """
 duration: 2m

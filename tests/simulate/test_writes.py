@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tracekit.cluster.pod_life import PodLife
-from tracekit.eras.era import Era
-from tracekit.kube.timestamps import NS_PER_S
-from tracekit.process.manager import ManagerFlags
-from tracekit.simulate.draws import SeededDraws
-from tracekit.simulate.run import Row, simulate
-from tracekit.simulate.world import (
+from tracekit.base.kube.timestamps import NS_PER_S
+from tracekit.model.cluster.pod_life import PodLife
+from tracekit.model.process.manager import ManagerFlags
+from tracekit.model.simulate.draws import SeededDraws
+from tracekit.model.simulate.run import Row, simulate
+from tracekit.model.simulate.world import (
     CreateObject,
     DeleteObject,
     DeletePodOf,
@@ -20,6 +19,7 @@ from tracekit.simulate.world import (
     UserWrite,
     World,
 )
+from tracekit.versions.era import Era
 
 START_NS = 1_700_000_000 * NS_PER_S
 POD: dict[str, Any] = {"restartPolicy": "Never", "containers": [{"name": "main"}]}

@@ -9,10 +9,9 @@ import pytest
 from msgspec.structs import replace
 
 from tests.support.traces import TRACES, import_log
-from tracekit.eras.era import Era
-from tracekit.errors import TracekitError
-from tracekit.findings.facts import Facts
-from tracekit.judging.judged import resolve_era
+from tracekit.answers.facts import Facts
+from tracekit.base.errors import TracekitError
+from tracekit.judge.judged import resolve_era
 from tracekit.sql import held_facts
 from tracekit.sql.diagnosed import facts_from
 from tracekit.sql.held_facts import facts_from_reader
@@ -22,6 +21,7 @@ from tracekit.trace.format.schema import NAMES
 from tracekit.trace.reading.held import in_file_order, read_held
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.writing.writer import TraceWriter
+from tracekit.versions.era import Era
 
 NAME = "v1.36.3-all"
 S = 10**9

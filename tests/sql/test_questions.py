@@ -14,8 +14,8 @@ from click.testing import CliRunner
 
 from tests.support.raw_walk import Pod, finished, walk
 from tests.support.traces import ALL, CONTROLLERS, TRACES, json_lines
+from tracekit.base.kube.timestamps import parse_rfc3339
 from tracekit.cli.import_ import import_
-from tracekit.kube.timestamps import parse_rfc3339
 from tracekit.sql.catalog import views
 from tracekit.sql.messages import QueryError
 from tracekit.sql.session import Session

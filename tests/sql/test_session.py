@@ -13,10 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import tracekit
-from tracekit.eras.asked import AskedRules
-from tracekit.errors import TraceFormatError, TracekitError, UsageError
-from tracekit.judging import verdict_table
-from tracekit.judging.judged import Judge
+from tracekit.base.errors import TraceFormatError, TracekitError, UsageError
+from tracekit.judge import verdict_table
+from tracekit.judge.judged import Judge
 from tracekit.report.html.data import report_data
 from tracekit.sql import computed
 from tracekit.sql.chosen import Chosen
@@ -25,6 +24,7 @@ from tracekit.sql.session import Session
 from tracekit.trace.format.model import TraceHeader
 from tracekit.trace.format.segments import live_segments, write_segment
 from tracekit.trace.writing.writer import TraceWriter
+from tracekit.versions.asked import AskedRules
 
 NAME = "v1.36.3-restart"
 
@@ -236,7 +236,7 @@ def test_verdicts_are_kept_outside_the_trace_and_made_again_when_it_grows(
     assert first.stat().st_mode & 0o077 == 0
     assert sorted(path.rglob("*")) == before
     with monkeypatch.context() as patch:
-        patch.setattr("tracekit.judging.judged.Judge", None)  # whoever judges again fails
+        patch.setattr("tracekit.judge.judged.Judge", None)  # whoever judges again fails
         assert Session([path]).table("SELECT * FROM divergences").num_rows == 0
         copy = shutil.copytree(path, tmp_path / "copy")
         assert Session([copy]).table("SELECT * FROM divergences").num_rows == 0
@@ -246,7 +246,7 @@ def test_verdicts_are_kept_outside_the_trace_and_made_again_when_it_grows(
     first.write_bytes(first.read_bytes()[:-1] + b"!")
     calls = []
     monkeypatch.setattr(
-        "tracekit.judging.judged.Judge", lambda *a, **k: calls.append(1) or Judge(*a, **k)
+        "tracekit.judge.judged.Judge", lambda *a, **k: calls.append(1) or Judge(*a, **k)
     )
     Session([copy]).table("SELECT * FROM verdicts")
     assert calls == [1]  # a file that rotted is no verdict
@@ -383,7 +383,7 @@ def test_a_query_without_verdicts_imports_neither_the_engine_nor_pandas(trace_pa
         "import sys; from tracekit.cli.main import main\n"
         "try: main(sys.argv[1:])\n"
         "except SystemExit: pass\n"
-        "print([n for n in ('pandas', 'rich.console', 'tracekit.diff.judge') if n in sys.modules])"
+        "print([n for n in ('pandas', 'rich.console', 'tracekit.check.diff.judge') if n in sys.modules])"
     )
     words = [sys.executable, "-c", code, "sql", str(trace_path("empty")), "SELECT 1"]
     done = subprocess.run(words, capture_output=True, text=True, check=True)

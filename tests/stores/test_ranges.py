@@ -10,15 +10,15 @@ import pytest
 from tests.stores.test_stores import run
 from tests.support.s3 import S3
 from tests.support.traces import TRACES, import_log
-from tracekit.crew.alone import Alone
-from tracekit.errors import TraceFormatError
-from tracekit.judging import pieces
-from tracekit.judging.found import decoded
-from tracekit.judging.judged import resolve_era
-from tracekit.judging.pieces import JudgeUnits, Pieces
-from tracekit.judging.run_context import run_context_of
-from tracekit.judging.units import families
-from tracekit.kube.timestamps import format_rfc3339
+from tracekit.base.errors import TraceFormatError
+from tracekit.base.kube.timestamps import format_rfc3339
+from tracekit.judge import pieces
+from tracekit.judge.crew.alone import Alone
+from tracekit.judge.found import decoded
+from tracekit.judge.judged import resolve_era
+from tracekit.judge.pieces import JudgeUnits, Pieces
+from tracekit.judge.run_context import run_context_of
+from tracekit.judge.units import families
 from tracekit.trace.format import segments
 from tracekit.trace.format.model import HEADER_NAME, MANIFEST_NAME
 from tracekit.trace.format.seal import read_footer, rest_offset

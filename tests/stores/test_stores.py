@@ -17,8 +17,8 @@ from click.testing import CliRunner, Result
 import tracekit
 from tests.sql.test_session import write_jobs
 from tests.support.s3 import S3
+from tracekit.base.errors import TraceFormatError
 from tracekit.cli.main import cli, main
-from tracekit.errors import TraceFormatError
 from tracekit.sql.session import Session
 from tracekit.trace.format.segments import live_segments
 from tracekit.trace.reading.reader import TraceReader

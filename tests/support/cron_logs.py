@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from tests.support.judged_rows import judgements_of
 from tests.support.traces import TRACES, about, json_lines
-from tracekit.eras.cronjob import CronJobEra, cron_job_era
-from tracekit.eras.version import KubeVersion
-from tracekit.verdict import Judgement
+from tracekit.check.verdict import Judgement
+from tracekit.versions.cronjob import CronJobEra, cron_job_era
+from tracekit.versions.version import KubeVersion
 
 NS = 10**9
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tests.support.cron_world import World, at
-from tracekit.controllers.actions import Outcome
-from tracekit.controllers.cronjob.actions import Answer
-from tracekit.kube.cronjob_views import CronJobView
-from tracekit.kube.views import JobView
+from tracekit.base.kube.cronjob_views import CronJobView
+from tracekit.base.kube.views import JobView
+from tracekit.ports.actions import Outcome
+from tracekit.ports.cronjob.actions import Answer
 
 FAILS = Answer(Outcome.TIMEOUT, "the server was not able to return a response in the time allotted")
 

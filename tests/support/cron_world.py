@@ -6,8 +6,11 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from tracekit.controllers.actions import Outcome
-from tracekit.controllers.cronjob.actions import (
+from tracekit.base.kube.cronjob_views import ActiveRef, CronJobSpec, CronJobStatus, CronJobView
+from tracekit.base.kube.timestamps import parse_rfc3339
+from tracekit.base.kube.views import JobView, job_from_raw
+from tracekit.ports.actions import Outcome
+from tracekit.ports.cronjob.actions import (
     Answer,
     CreateJob,
     DeleteJob,
@@ -16,11 +19,8 @@ from tracekit.controllers.cronjob.actions import (
     ScaleDownJob,
     UpdateCronJobStatus,
 )
-from tracekit.eras.cronjob import CronJobEra, cron_job_era
-from tracekit.eras.version import KubeVersion
-from tracekit.kube.cronjob_views import ActiveRef, CronJobSpec, CronJobStatus, CronJobView
-from tracekit.kube.timestamps import parse_rfc3339
-from tracekit.kube.views import JobView, job_from_raw
+from tracekit.versions.cronjob import CronJobEra, cron_job_era
+from tracekit.versions.version import KubeVersion
 
 #: Thursday 19 May 2016, and the deadlines of the scenarios.
 CREATED = "2016-05-19T09:00:00Z"

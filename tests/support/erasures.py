@@ -10,7 +10,7 @@ import random
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from tracekit.kube.timestamps import NS_PER_S
+from tracekit.base.kube.timestamps import NS_PER_S
 
 Row = dict[str, Any]
 _STATES = ("LIST", "ADDED", "MODIFIED", "DELETED")

@@ -9,13 +9,8 @@ from msgspec.structs import replace
 
 from tests.support.handlers import pod_observed
 from tests.support.objects import NOW_NS
-from tracekit.controllers.actions import Created, CreatePod, Outcome
-from tracekit.controllers.job.context import Choices, SyncClock
-from tracekit.controllers.job.memory import JobMemory
-from tracekit.controllers.job.sync import SyncResult, sync_job
-from tracekit.eras.job import JobRules
-from tracekit.kube.timestamps import NS_PER_S
-from tracekit.kube.views import (
+from tracekit.base.kube.timestamps import NS_PER_S
+from tracekit.base.kube.views import (
     JOB_TRACKING_FINALIZER,
     JobStatus,
     JobView,
@@ -23,6 +18,11 @@ from tracekit.kube.views import (
     PodView,
     completion_index,
 )
+from tracekit.ports.actions import Created, CreatePod, Outcome
+from tracekit.ports.job.context import Choices, SyncClock
+from tracekit.ports.job.memory import JobMemory
+from tracekit.ports.job.sync import SyncResult, sync_job
+from tracekit.versions.job import JobRules
 
 
 @dataclass

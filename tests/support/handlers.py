@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from tracekit.controllers.job.event_handlers import JobEventHandlers
-from tracekit.controllers.job.memory import JobMemory
-from tracekit.controllers.job.orphans import OrphanKey
-from tracekit.eras.job import JobRules
-from tracekit.kube.selectors import selector_matches
-from tracekit.kube.views import JobView, PodView
+from tracekit.base.kube.selectors import selector_matches
+from tracekit.base.kube.views import JobView, PodView
+from tracekit.ports.job.event_handlers import JobEventHandlers
+from tracekit.ports.job.memory import JobMemory
+from tracekit.ports.job.orphans import OrphanKey
+from tracekit.versions.job import JobRules
 
 
 class Wake(NamedTuple):

@@ -16,15 +16,15 @@ import orjson
 
 from tests.support.known_keys import judging_known_keys_once
 from tests.support.traces import about
+from tracekit.check.verdict import Judgement
 from tracekit.cli.trace_options import parse_feature_gates, parse_version
-from tracekit.judging.judged import Judge, resolve_era
+from tracekit.judge.judged import Judge, resolve_era
 from tracekit.trace.format.model import TraceHeader
 from tracekit.trace.format.schema import NAMES
 from tracekit.trace.importers.watch import WatchImporter
 from tracekit.trace.reading.held import in_file_order, read_held
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.writing.writer import TraceWriter
-from tracekit.verdict import Judgement
 
 
 class _Held(TraceWriter):

@@ -17,15 +17,15 @@ from unittest import mock
 
 from msgspec.structs import replace
 
-from tracekit.diff.cronjob import CronKeyJudge
-from tracekit.diff.judge import KeyJudgement
-from tracekit.diff.readings import judge_as_known
-from tracekit.eras.job import JobRules
-from tracekit.replay.cron_history import CronHistory
-from tracekit.replay.history import History, Revision
-from tracekit.replay.run_context import RunContext
-from tracekit.replay.search_state import KeyReplay
+from tracekit.check.diff.cronjob import CronKeyJudge
+from tracekit.check.diff.judge import KeyJudgement
+from tracekit.check.diff.readings import judge_as_known
+from tracekit.check.replay.cron_history import CronHistory
+from tracekit.check.replay.history import History, Revision
+from tracekit.check.replay.run_context import RunContext
+from tracekit.check.replay.search_state import KeyReplay
 from tracekit.trace.reading.reader import TraceReader
+from tracekit.versions.job import JobRules
 
 T = TypeVar("T")
 _KEYS_MAX = 4000
@@ -40,8 +40,8 @@ def judging_known_keys_once(reader: TraceReader) -> Iterator[None]:
     columns = (reader.table(("seq", "raw")).column(name).to_pylist() for name in ("seq", "raw"))
     rows = _Rows({seq: _texts.setdefault(raw, raw) for seq, raw in zip(*columns, strict=True)})
     with (
-        mock.patch("tracekit.diff.trace.judge_as_known", rows.job),
-        mock.patch("tracekit.diff.cronjob.CronKeyJudge", partial(_CronKey, rows)),
+        mock.patch("tracekit.check.diff.trace.judge_as_known", rows.job),
+        mock.patch("tracekit.check.diff.cronjob.CronKeyJudge", partial(_CronKey, rows)),
     ):
         yield
 

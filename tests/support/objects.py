@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tracekit.eras.era import Era
-from tracekit.eras.job import JobRules
-from tracekit.kube.timestamps import NS_PER_S, format_rfc3339
-from tracekit.kube.views import (
+from tracekit.base.kube.timestamps import NS_PER_S, format_rfc3339
+from tracekit.base.kube.views import (
     COMPLETION_INDEX_ANNOTATION,
     JOB_TRACKING_FINALIZER,
     JobView,
@@ -16,6 +14,8 @@ from tracekit.kube.views import (
     job_from_raw,
     pod_from_raw,
 )
+from tracekit.versions.era import Era
+from tracekit.versions.job import JobRules
 
 #: When the syncs of the tests run: 2026-03-01T12:00:00Z.
 NOW_NS = 1_772_366_400 * NS_PER_S

@@ -15,14 +15,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from tracekit.cluster.api_server import Refusal
-from tracekit.cluster.pod_life import PodLife, Slot
-from tracekit.eras.era import Era
-from tracekit.eras.version import KubeVersion
-from tracekit.kube.timestamps import NS_PER_S, parse_rfc3339
-from tracekit.process.manager import ManagerFlags
-from tracekit.simulate.draws import Timing
-from tracekit.simulate.world import (
+from tracekit.base.kube.timestamps import NS_PER_S, parse_rfc3339
+from tracekit.model.cluster.api_server import Refusal
+from tracekit.model.cluster.pod_life import PodLife, Slot
+from tracekit.model.process.manager import ManagerFlags
+from tracekit.model.simulate.draws import Timing
+from tracekit.model.simulate.world import (
     CreateObject,
     DeleteObject,
     DeletePodOf,
@@ -31,6 +29,8 @@ from tracekit.simulate.world import (
     UserWrite,
     World,
 )
+from tracekit.versions.era import Era
+from tracekit.versions.version import KubeVersion
 
 VERSIONS = [
     "v1.11.10",

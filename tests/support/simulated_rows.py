@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.simulate.test_workload import simulated
-from tracekit.diff.report import DiffReport
-from tracekit.judging.judged import Judge, resolve_era
+from tracekit.check.diff.report import DiffReport
+from tracekit.judge.judged import Judge, resolve_era
 from tracekit.trace.format.model import TraceHeader
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.writing.writer import TraceWriter

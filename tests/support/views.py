@@ -16,7 +16,7 @@ from functools import partial
 
 from tests.support.erasures import Row, Standing, without
 from tests.support.other_clocks import api_server_ahead, writers_ahead
-from tracekit.kube.timestamps import NS_PER_S
+from tracekit.base.kube.timestamps import NS_PER_S
 
 Rows = Sequence[Row]
 _STEP_S = 0.5  # of a random walk

@@ -10,27 +10,21 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PACKAGE = REPOSITORY / "tracekit"
-#: Rooms that are pure: what they return follows from what they are given, and from nothing else.
-PURE_ROOMS = frozenset(
-    {
-        "kube",
-        "sim",
-        "cron",
-        "eras",
-        "workqueue",
-        "cache",
-        "controllers",
-        "cluster",
-        "process",
-        "compare",
-        "verdict",
-        "replay",
-        "diff",
-        "findings",
-        "whatif",
-        "worlds",
-    }
+#: What is pure: its results follow from what it is given, and from nothing else.
+PURE = (
+    "tracekit.base.kube",
+    "tracekit.base.sim",
+    "tracekit.base.cron",
+    "tracekit.base.coverage",
+    "tracekit.versions",
+    "tracekit.ports",
+    "tracekit.model.cluster",
+    "tracekit.model.process",
+    "tracekit.check",
+    "tracekit.answers",
 )
+#: What of these is not.
+NOT_PURE = ("tracekit.answers.cronlint", "tracekit.answers.whatif_traces")
 
 
 @dataclass(frozen=True)
@@ -41,10 +35,15 @@ class Module:
     path: Path
 
     @property
-    def room(self) -> str:
+    def layer(self) -> str:
         """The first folder or module below the package; "" for the package itself."""
         parts = self.name.split(".")
         return parts[1] if len(parts) > 1 else ""
+
+    @property
+    def is_pure(self) -> bool:
+        """Whether it is of those that are pure."""
+        return _within(self.name, PURE) and not _within(self.name, NOT_PURE)
 
     @property
     def text(self) -> str:
@@ -69,6 +68,10 @@ class Module:
 
     def __str__(self) -> str:
         return str(self.path.relative_to(REPOSITORY))
+
+
+def _within(name: str, rooms: tuple[str, ...]) -> bool:
+    return any(f"{name}.".startswith(f"{room}.") for room in rooms)
 
 
 def _imported(node: ast.AST) -> list[str]:

@@ -9,7 +9,7 @@ from fnmatch import fnmatch
 
 import pytest
 
-from tests.tidy.source import PURE_ROOMS, Module, modules
+from tests.tidy.source import Module, modules
 
 #: Modules that bring the outside in, with what to use in their place.
 BANNED_IMPORTS = {
@@ -18,8 +18,8 @@ BANNED_IMPORTS = {
     "shutil": "leave files to cli, record, trace or sql",
     "tempfile": "leave files to cli, record, trace or sql",
     "sys": "return a value or raise",
-    "time": "take the time as an int of nanoseconds, from tracekit.sim.clock or an argument",
-    "random": "make the choice an argument (tracekit.controllers.job.context.Choices)",
+    "time": "take the time as an int of nanoseconds, from tracekit.base.sim.clock or an argument",
+    "random": "make the choice an argument (tracekit.ports.job.context.Choices)",
     "secrets": "make the choice an argument",
     "uuid": "uids and names are inputs",
     "threading": "the core is single-threaded",
@@ -44,13 +44,13 @@ BANNED_CALLS = {
 }
 _WALL_CLOCK = {"now", "utcnow", "today"}
 #: Only these compare versions or parse them; others ask an era or its rules.
-VERSION_ROOMS = {"eras", "judging", "cli"}
+VERSION_LAYERS = {"versions", "judge", "cli"}
 VERSION_EXEMPT = {
     "tracekit.sql.ticks": "a view has the version of a trace as text and resolves it to an era",
-    "tracekit.cronlint.linted": "a schedule is linted for a version, and the eras say what it means",
+    "tracekit.answers.cronlint.linted": "a schedule is linted for a version, and the eras say what it means",
     "tracekit.sql.schedule_notes": "a view has the version of a trace as text, as those of the ticks",
 }
-PURE = [module for module in modules() if module.room in PURE_ROOMS]
+PURE = [module for module in modules() if module.is_pure]
 ALL = list(modules())
 
 
@@ -117,9 +117,9 @@ def _is_set(node: ast.expr) -> bool:
 
 def test_only_the_version_table_knows_versions() -> None:
     wrong = [
-        f"{module}, lines {used}: ask tracekit.eras for a rule, or drop the exemption"
+        f"{module}, lines {used}: ask tracekit.versions for a rule, or drop the exemption"
         for module in ALL
-        if module.room not in VERSION_ROOMS
+        if module.layer not in VERSION_LAYERS
         and bool(used := list(_versions(module))) != (module.name in VERSION_EXEMPT)
     ]
     assert not wrong, "\n".join(wrong)
@@ -252,9 +252,9 @@ def test_no_other_name_hides_what_begins_a_process(text: str) -> None:
 
 def test_every_process_is_begun_in_one_room() -> None:
     wrong = [
-        f"{module}:{node.lineno}: {what}: begin it with tracekit.children"
+        f"{module}:{node.lineno}: {what}: begin it with tracekit.base.children"
         for module in ALL
-        if module.name != "tracekit.children"
+        if module.name != "tracekit.base.children"
         for names in [_names_of_modules(module.tree)]
         for node in ast.walk(module.tree)
         if isinstance(node, ast.Attribute | ast.ImportFrom)

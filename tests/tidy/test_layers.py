@@ -1,128 +1,41 @@
-"""Imports go down only: each room may import the rooms below it. docs/architecture.md says why."""
+"""Imports go down only. The contracts are in pyproject.toml, docs/architecture.md says why."""
 
 from __future__ import annotations
 
-import pytest
+import ast
+import re
+import tomllib
 
-from tests.tidy.source import module_of, modules
+from importlinter.cli import EXIT_STATUS_SUCCESS, lint_imports
 
-#: Lowest first; what stands in one line may not import each other. The longest prefix counts.
-LAYERS: tuple[tuple[str, ...], ...] = (
-    (
-        "tracekit.bounded_http",
-        "tracekit.children",
-        "tracekit.collecting",
-        "tracekit.coverage",
-        "tracekit.errors",
-        "tracekit.foreign",
-        "tracekit.kube",
-        "tracekit.stopping",
-        "tracekit.suggest",
-    ),
-    ("tracekit.sim", "tracekit.moments"),
-    ("tracekit.eras.version",),
-    ("tracekit.cron",),
-    ("tracekit.eras",),
-    ("tracekit.cache", "tracekit.workqueue"),
-    ("tracekit.controllers",),
-    ("tracekit.cluster",),
-    ("tracekit.process",),
-    ("tracekit.simulate",),
-    ("tracekit.compare",),
-    ("tracekit.verdict",),
-    ("tracekit.replay",),
-    ("tracekit.diff",),
-    ("tracekit.worlds",),
-    ("tracekit.findings.words",),
-    ("tracekit.findings.model",),
-    ("tracekit.findings.facts",),
-    ("tracekit.answers",),
-    ("tracekit.findings", "tracekit.whatif"),
-    ("tracekit.trace.format",),
-    ("tracekit.trace.stores",),
-    ("tracekit.trace.reading",),
-    ("tracekit.trace.writing",),
-    ("tracekit.trace.importers",),
-    ("tracekit.trace",),
-    ("tracekit.crew",),
-    ("tracekit.judging",),
-    ("tracekit.record.failures",),
-    ("tracekit.record.credentials", "tracekit.record.redaction"),
-    ("tracekit.record.server",),
-    ("tracekit.record.streams",),
-    ("tracekit.record.last_words",),
-    ("tracekit.record.operation",),
-    ("tracekit.cronlint",),
-    ("tracekit.record", "tracekit.sql"),
-    ("tracekit.minimise", "tracekit.watch"),
-    ("tracekit.report",),
-    ("tracekit.api", "tracekit.mcp"),
-    ("tracekit.cli", "tracekit.pytest_plugin", "tracekit"),
-    ("tracekit.__main__",),
-)
+from tests.tidy.source import PACKAGE, REPOSITORY
+
+PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
+CONTRACTS = PROJECT["tool"]["importlinter"]["contracts"]
+#: The layers, highest first; those of one line know nothing of each other.
+LAYERS = next(contract["layers"] for contract in CONTRACTS if contract["type"] == "layers")
 
 
-#: Rooms that know nothing of each other, although one stands above the other.
-STRANGERS = (
-    ("tracekit.watch", "tracekit.record"),
-    ("tracekit.minimise", "tracekit.record"),
-    ("tracekit.record", "tracekit.verdict"),
-    ("tracekit.record", "tracekit.replay"),
-    ("tracekit.record", "tracekit.diff"),
-    ("tracekit.record", "tracekit.judging"),
-)
+def test_the_contracts_are_kept() -> None:
+    assert lint_imports(no_cache=True) == EXIT_STATUS_SUCCESS
 
 
-def _layer(name: str) -> tuple[int, str]:
-    """The layer of a module and the prefix that put it there."""
-    best = max(
-        (prefix for layer in LAYERS for prefix in layer if f"{name}.".startswith(f"{prefix}.")),
-        key=len,
-    )
-    return next(i for i, layer in enumerate(LAYERS) if best in layer), best
-
-
-def test_imports_go_down_only() -> None:
-    wrong = []
-    for module in modules():
-        height, prefix = _layer(module.name)
-        for imported, line in module.imports():
-            target = module_of(imported)
-            if target is None or target == "tracekit":
-                continue
-            depth, where = _layer(target)
-            if depth > height or (depth == height and where != prefix):
-                wrong.append(f"{module}:{line}: {prefix} may not import {where} ({imported})")
-    assert not wrong, "\n".join(wrong)
-
-
-@pytest.mark.parametrize(("room", "stranger"), STRANGERS)
-def test_strangers_stay_strangers(room: str, stranger: str) -> None:
-    wrong = [
-        f"{module}:{line}: {room} may not know {stranger} ({imported})"
-        for module in modules()
-        if f"{module.name}.".startswith(f"{room}.")
-        for imported, line in module.imports()
-        if f"{imported}.".startswith(f"{stranger}.")
+def test_the_page_about_the_architecture_shows_the_layers_of_the_contract() -> None:
+    page = (REPOSITORY / "docs" / "architecture.md").read_text(encoding="utf-8")
+    table = page.partition("| layer |")[2].partition("\n\n")[0]
+    shown = [
+        " | ".join(re.findall(r"`(\w+)`", row.split("|")[1])) for row in table.splitlines()[2:]
     ]
+    assert shown == [layer for layer in LAYERS if layer != "__main__"]
+
+
+def test_each_layer_says_what_it_knows_and_who_calls_it() -> None:
+    wrong = []
+    for name in re.findall(r"\w+", " ".join(LAYERS)):
+        folder = PACKAGE / name / "__init__.py"
+        if not folder.exists():
+            continue  # a module
+        said = ast.get_docstring(ast.parse(folder.read_text(encoding="utf-8"))) or ""
+        if "Knows:" not in said or "Called by:" not in said:
+            wrong.append(f'{folder}: its docstring has no line "Knows: …" and "Called by: …"')
     assert not wrong, "\n".join(wrong)
-
-
-def test_no_module_imports_itself_through_others() -> None:
-    graph: dict[str, set[str]] = {
-        module.name: {
-            target
-            for imported in module.loaded_with()
-            if (target := module_of(imported)) is not None and target != "tracekit"
-        }
-        for module in modules()
-    }
-    for name in sorted(graph):
-        seen: set[str] = set()
-        ahead = list(graph[name])
-        while ahead:
-            other = ahead.pop()
-            assert other != name, f"{name} imports itself through {sorted(seen)}"
-            if other not in seen:
-                seen.add(other)
-                ahead += graph.get(other, set())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tracekit.coverage import (
+from tracekit.base.coverage import (
     ALL,
     UNKNOWN,
     Coverage,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tracekit.foreign import (
+from tracekit.base.foreign import (
     for_csv,
     for_json,
     for_markdown,

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.errors import UsageError
-from tracekit.kube.timestamps import NS_PER_S, format_rfc3339, parse_rfc3339
-from tracekit.moments import TimeRange, duration_s, is_relative, moment_ns, time_range
+from tracekit.base.errors import UsageError
+from tracekit.base.kube.timestamps import NS_PER_S, format_rfc3339, parse_rfc3339
+from tracekit.base.moments import TimeRange, duration_s, is_relative, moment_ns, time_range
 
 END = parse_rfc3339("2026-11-21T06:00:00Z") or 0
 

@@ -6,12 +6,12 @@ import threading
 
 import pytest
 
-from tracekit.stopping import StopRequest
+from tracekit.base.stopping import StopRequest
 
 #: Thousands of waits, each ended by a signal that comes at any of its bytecodes.
 _INTERRUPTED = """
 import signal, threading
-from tracekit.stopping import StopRequest
+from tracekit.base.stopping import StopRequest
 stop = {kind}
 signal.signal(signal.SIGALRM, lambda *_: stop.set())
 for _ in range(3000):

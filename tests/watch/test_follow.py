@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tracekit.errors import TraceFormatError
+from tracekit.base.errors import TraceFormatError
 from tracekit.trace.format.model import TraceHeader
 from tracekit.trace.format.segments import Segment, live_segments
 from tracekit.trace.reading.files import SegmentFile, Vouched

@@ -16,11 +16,11 @@ import pytest
 
 from tests.lies import plant
 from tests.support.traces import TRACES, import_log, json_lines
-from tracekit.findings.divergences import rule_of
-from tracekit.findings.facts import Facts
-from tracekit.judging.judged import Judge, resolve_era
-from tracekit.judging.rolling import SETTLED_NS
-from tracekit.kube.leases import LEASE_DURATION_NS
+from tracekit.answers.facts import Facts
+from tracekit.answers.findings.divergences import rule_of
+from tracekit.base.kube.leases import LEASE_DURATION_NS
+from tracekit.judge.judged import Judge, resolve_era
+from tracekit.judge.rolling import SETTLED_NS
 from tracekit.sql.diagnosed import findings_of
 from tracekit.sql.held_facts import facts_from_reader
 from tracekit.sql.session import Session

@@ -15,12 +15,12 @@ from prometheus_client.core import CollectorRegistry
 
 from tests.support.traces import TRACES, import_log
 from tests.watch.test_live import lied
+from tracekit.answers.findings.divergences import rule_of
+from tracekit.answers.model import Severity
+from tracekit.base.errors import TracekitError
 from tracekit.cli.main import cli
-from tracekit.errors import TracekitError
-from tracekit.findings.divergences import rule_of
-from tracekit.findings.model import Severity
-from tracekit.judging.judged import Judge, resolve_era
-from tracekit.judging.rolling import SETTLED_NS
+from tracekit.judge.judged import Judge, resolve_era
+from tracekit.judge.rolling import SETTLED_NS
 from tracekit.sql.diagnosed import findings_of
 from tracekit.sql.session import Session
 from tracekit.trace.format.schema import NAMES

@@ -20,9 +20,9 @@ from tests.record.fakecluster import FakeCluster
 from tests.record.fakeserver import FakeServer, Faults
 from tests.record.harness import write_kubeconfig
 from tests.support.traces import ROOT, TRACES, import_log, json_lines
+from tracekit.base.errors import TracekitError
 from tracekit.cli.main import cli
-from tracekit.errors import TracekitError
-from tracekit.judging.judged import Judge, resolve_era
+from tracekit.judge.judged import Judge, resolve_era
 from tracekit.sql.diagnosed import findings_of
 from tracekit.sql.session import Session
 from tracekit.watch.events import KEPT_NS, ClusterEvents, Document, event_of, name_of

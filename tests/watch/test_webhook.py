@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 from tracekit.watch.news import News
 from tracekit.watch.outbox import TRIES, WAITING_MAX
 from tracekit.watch.webhook import Webhook

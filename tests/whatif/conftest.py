@@ -12,17 +12,17 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.support.traces import TRACES, import_log
+from tracekit.answers.whatif.answers import Answers
+from tracekit.answers.whatif_traces import Running, Selected, Settings, answer_all
+from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.cli.main import cli
-from tracekit.eras.era import Era
-from tracekit.judging.whatif import Running, Selected, Settings, answer_all
-from tracekit.kube.timestamps import NS_PER_S
-from tracekit.simulate.draws import SeededDraws
-from tracekit.simulate.run import STREAMS, Row, simulate
-from tracekit.simulate.workload import flags_of, read_workload, timing_of, world_of
+from tracekit.model.simulate.draws import SeededDraws
+from tracekit.model.simulate.run import STREAMS, Row, simulate
+from tracekit.model.simulate.workload import flags_of, read_workload, timing_of, world_of
 from tracekit.trace.format.model import TraceHeader
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.writing.writer import TraceWriter
-from tracekit.whatif.answers import Answers
+from tracekit.versions.era import Era
 
 Import = Callable[[str], Path]
 

@@ -15,10 +15,10 @@ from click.testing import CliRunner
 
 from tests.support.traces import ROOT
 from tests.whatif.conftest import Import, Records, answers, ask
+from tracekit.answers.whatif.answers import Drawn
+from tracekit.base.errors import TracekitError
 from tracekit.cli.main import cli
-from tracekit.errors import TracekitError
 from tracekit.report.whatif import in_draws
-from tracekit.whatif.answers import Drawn
 
 SCHEMA: dict[str, Any] = json.loads((ROOT / "docs" / "whatif.schema.json").read_text())
 

@@ -9,25 +9,25 @@ from click.testing import CliRunner
 from msgspec.structs import replace
 
 from tests.whatif.unsimulated import Unsimulated
+from tracekit.answers.whatif.answers import Drawn, JobAnswer
+from tracekit.answers.whatif.beside_proof import on_time
+from tracekit.answers.whatif.course import JobCourse
+from tracekit.answers.whatif.edges import margins
+from tracekit.answers.whatif.plan import Plan
+from tracekit.answers.worlds.drawing import JobWorld
+from tracekit.answers.worlds.pace import Pace
+from tracekit.base.kube.views import job_from_raw
+from tracekit.check.diff.trace import judge_groups
+from tracekit.check.replay.feed import COLUMNS
+from tracekit.check.replay.key_facts import KeyFacts
+from tracekit.check.replay.rerun import Rerunner
+from tracekit.check.replay.run_context import RunContext
 from tracekit.cli.main import cli
-from tracekit.diff.trace import judge_groups
-from tracekit.eras.era import Era
-from tracekit.eras.job import JobRules
-from tracekit.judging.judged import Judge
-from tracekit.kube.views import job_from_raw
-from tracekit.process.manager import ManagerFlags
-from tracekit.replay.feed import COLUMNS
-from tracekit.replay.key_facts import KeyFacts
-from tracekit.replay.rerun import Rerunner
-from tracekit.replay.run_context import RunContext
+from tracekit.judge.judged import Judge
+from tracekit.model.process.manager import ManagerFlags
 from tracekit.trace.reading.reader import TraceReader
-from tracekit.whatif.answers import Drawn, JobAnswer
-from tracekit.whatif.beside_proof import on_time
-from tracekit.whatif.course import JobCourse
-from tracekit.whatif.edges import margins
-from tracekit.whatif.plan import Plan
-from tracekit.worlds.drawing import JobWorld
-from tracekit.worlds.pace import Pace
+from tracekit.versions.era import Era
+from tracekit.versions.job import JobRules
 
 _MS = 1_000_000
 _ERA = Era.resolve("v1.34.4")

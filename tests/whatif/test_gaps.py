@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from tests.whatif.conftest import answers, by_name
-from tracekit.eras.era import Era
-from tracekit.kube.timestamps import NS_PER_S
-from tracekit.simulate.draws import SeededDraws
-from tracekit.simulate.run import STREAMS, Row, simulate
-from tracekit.simulate.workload import flags_of, read_workload, timing_of, world_of
+from tracekit.base.kube.timestamps import NS_PER_S
+from tracekit.model.simulate.draws import SeededDraws
+from tracekit.model.simulate.run import STREAMS, Row, simulate
+from tracekit.model.simulate.workload import flags_of, read_workload, timing_of, world_of
 from tracekit.trace.format.model import Gap, TraceHeader
 from tracekit.trace.writing.writer import TraceWriter
+from tracekit.versions.era import Era
 
 VERSION = "v1.27.4"
 BLIND_S = (30, 70)

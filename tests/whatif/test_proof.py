@@ -9,19 +9,19 @@ import pytest
 
 from tests.support.traces import TRACES, import_log, json_lines
 from tests.whatif.conftest import Import, answers, by_name
-from tracekit.diff.judge import KeyJudgement
-from tracekit.diff.trace import judge_groups
-from tracekit.eras.era import Era
-from tracekit.eras.job import JobRules
-from tracekit.eras.rows import Row, differing_rows, with_rows
-from tracekit.judging.judged import Judge, resolve_era
-from tracekit.replay.feed import COLUMNS
-from tracekit.replay.key_facts import KeyFacts
-from tracekit.replay.rerun import Rerunner
+from tracekit.answers.whatif.answers import Prover
+from tracekit.answers.whatif.changes import job_change
+from tracekit.answers.whatif.proof import KeyProof
+from tracekit.check.diff.judge import KeyJudgement
+from tracekit.check.diff.trace import judge_groups
+from tracekit.check.replay.feed import COLUMNS
+from tracekit.check.replay.key_facts import KeyFacts
+from tracekit.check.replay.rerun import Rerunner
+from tracekit.judge.judged import Judge, resolve_era
 from tracekit.trace.reading.reader import TraceReader
-from tracekit.whatif.answers import Prover
-from tracekit.whatif.changes import job_change
-from tracekit.whatif.proof import KeyProof
+from tracekit.versions.era import Era
+from tracekit.versions.job import JobRules
+from tracekit.versions.rows import Row, differing_rows, with_rows
 
 ALWAYS = ("v1.17.17-all", "v1.23.17-all", "v1.32.2-twins", "v1.36.3-restart")
 

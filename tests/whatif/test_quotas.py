@@ -8,14 +8,14 @@ import pytest
 from msgspec.structs import replace
 
 from tests.whatif.conftest import answers, by_name
-from tracekit.eras.era import Era
-from tracekit.kube.timestamps import NS_PER_S
-from tracekit.simulate.draws import SeededDraws
-from tracekit.simulate.run import simulate
-from tracekit.simulate.workload import flags_of, read_workload, timing_of, world_of
-from tracekit.simulate.world import SetPodQuota
+from tracekit.base.kube.timestamps import NS_PER_S
+from tracekit.model.simulate.draws import SeededDraws
+from tracekit.model.simulate.run import simulate
+from tracekit.model.simulate.workload import flags_of, read_workload, timing_of, world_of
+from tracekit.model.simulate.world import SetPodQuota
 from tracekit.trace.format.model import TraceHeader
 from tracekit.trace.writing.writer import TraceWriter
+from tracekit.versions.era import Era
 
 VERSION = "v1.22.2"
 WORKLOAD = b"""

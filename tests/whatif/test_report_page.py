@@ -13,18 +13,18 @@ from msgspec.structs import replace
 
 from tests.sql.test_session import HOSTILE
 from tests.whatif.conftest import Import, Records, ask
-from tracekit.eras.era import Era
-from tracekit.errors import TracekitError
-from tracekit.kube.cronjob_views import CronJobView
-from tracekit.kube.timestamps import NS_PER_S
-from tracekit.kube.views import job_from_raw
+from tracekit.answers.whatif.answers import Answers, Cause, Drawn, JobAnswer
+from tracekit.answers.whatif.course import JobCourse
+from tracekit.answers.whatif.cron_answers import CronAnswer
+from tracekit.answers.whatif.cron_course import CronCourse
+from tracekit.answers.whatif.lanes import FAILED, PodLane, Span
+from tracekit.base.errors import TracekitError
+from tracekit.base.kube.cronjob_views import CronJobView
+from tracekit.base.kube.timestamps import NS_PER_S
+from tracekit.base.kube.views import job_from_raw
 from tracekit.report.html.page import whatif_page
 from tracekit.report.html.whatif import DRAWN_MAX, LISTED_MAX, whatif_data
-from tracekit.whatif.answers import Answers, Cause, Drawn, JobAnswer
-from tracekit.whatif.course import JobCourse
-from tracekit.whatif.cron_answers import CronAnswer
-from tracekit.whatif.cron_course import CronCourse
-from tracekit.whatif.lanes import FAILED, PodLane, Span
+from tracekit.versions.era import Era
 
 webdriver = pytest.importorskip("selenium.webdriver")
 from selenium.webdriver.support.wait import WebDriverWait  # noqa: E402

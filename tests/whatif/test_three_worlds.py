@@ -11,21 +11,21 @@ from msgspec.structs import replace
 
 from tests.whatif.conftest import Import, answers, by_name
 from tests.whatif.unsimulated import Unsimulated
+from tracekit.answers.whatif import three_worlds
+from tracekit.answers.whatif.answers import Cause, Drawn, JobAnswer
+from tracekit.answers.whatif.beside_proof import with_lots
+from tracekit.answers.whatif.course import JobCourse
+from tracekit.answers.whatif.plan import Plan
+from tracekit.answers.worlds.drawing import JobWorld, merge_difference
+from tracekit.base.kube.timestamps import NS_PER_S
+from tracekit.base.kube.views import job_from_raw
+from tracekit.check.replay.run_context import RunContext
 from tracekit.cli.main import cli
-from tracekit.eras.behaviors import Behavior
-from tracekit.eras.era import Era
-from tracekit.eras.rows import differing_rows
-from tracekit.kube.timestamps import NS_PER_S
-from tracekit.kube.views import job_from_raw
-from tracekit.process.manager import ManagerFlags
-from tracekit.replay.run_context import RunContext
-from tracekit.simulate.world import CreateObject, DeleteObject, DeletePodOf, UserWrite
-from tracekit.whatif import three_worlds
-from tracekit.whatif.answers import Cause, Drawn, JobAnswer
-from tracekit.whatif.beside_proof import with_lots
-from tracekit.whatif.course import JobCourse
-from tracekit.whatif.plan import Plan
-from tracekit.worlds.drawing import JobWorld, merge_difference
+from tracekit.model.process.manager import ManagerFlags
+from tracekit.model.simulate.world import CreateObject, DeleteObject, DeletePodOf, UserWrite
+from tracekit.versions.behaviors import Behavior
+from tracekit.versions.era import Era
+from tracekit.versions.rows import differing_rows
 
 
 def test_pods_that_fail_together_make_other_pods(imported: Import) -> None:

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from tests.support.traces import ROOT, TRACES, import_log
-from tracekit.judging.judged import resolve_era
-from tracekit.judging.whatif import Running, Selected, answer_all
+from tracekit.answers.whatif.answers import Answers
+from tracekit.answers.whatif.cron_answers import CronAnswer
+from tracekit.answers.whatif.cron_course import CronCourse
+from tracekit.answers.whatif_traces import Running, Selected, answer_all
+from tracekit.judge.judged import resolve_era
 from tracekit.trace.reading.reader import TraceReader
-from tracekit.whatif.answers import Answers
-from tracekit.whatif.cron_answers import CronAnswer
-from tracekit.whatif.cron_course import CronCourse
 
 UPGRADES = TRACES / "upgrades"
 PAGES = ROOT / "docs" / "upgrades"

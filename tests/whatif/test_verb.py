@@ -11,7 +11,7 @@ import pytest
 import tracekit
 from tests.support.traces import ROOT
 from tests.whatif.conftest import Import, answers, ask
-from tracekit.errors import TracekitError
+from tracekit.base.errors import TracekitError
 
 SCHEMA: dict[str, Any] = json.loads((ROOT / "docs" / "whatif.schema.json").read_text())
 NAME = "v1.25.4-twins"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tracekit.eras.era import Era
-from tracekit.process.manager import ManagerFlags
-from tracekit.whatif.course import JobCourse
-from tracekit.whatif.model import ModelledJob
-from tracekit.whatif.three_worlds import ThreeWorlds
+from tracekit.answers.whatif.course import JobCourse
+from tracekit.answers.whatif.model import ModelledJob
+from tracekit.answers.whatif.three_worlds import ThreeWorlds
+from tracekit.model.process.manager import ManagerFlags
+from tracekit.versions.era import Era
 
 
 class Unsimulated(ThreeWorlds):

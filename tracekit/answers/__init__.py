@@ -1,1 +1,5 @@
-"""Why pods ended and what Jobs wait for: typed answers out of the record's objects and Events."""
+"""Why things happened: endings, waits, findings, and what other rules would have done.
+
+Knows: judgements and the record's objects; asks the model and the rules.
+Called by: sql and above.
+"""

@@ -7,7 +7,7 @@ from enum import Enum
 from msgspec import Struct
 
 from tracekit.answers.evidence import Evidence
-from tracekit.findings.facts import Pod
+from tracekit.answers.facts import Pod
 
 
 class Cause(Enum):

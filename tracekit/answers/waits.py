@@ -9,8 +9,8 @@ from typing import Any
 from msgspec import Struct
 
 from tracekit.answers.evidence import Evidence
-from tracekit.findings.facts import Facts, Job, Pod
-from tracekit.kube.timestamps import NS_PER_S
+from tracekit.answers.facts import Facts, Job, Pod
+from tracekit.base.kube.timestamps import NS_PER_S
 
 #: So long after its deletionTimestamp, in which the grace period is counted, a pod is overdue.
 OVERDUE_NS = 30 * NS_PER_S

@@ -5,14 +5,17 @@ trace.sql("SELECT job, reason FROM jobs WHERE outcome = 'Failed'").df()
 trace.diagnose()
 trace.replay().divergences
 print(trace.explain("shop/import").text())
+
+Knows: all answers.
+Called by: users' code, pytest_plugin.
 """
 
 from __future__ import annotations
 
+from tracekit.answers.model import Finding
 from tracekit.api.results import Diagnosis, Replay
 from tracekit.api.trace import Trace
-from tracekit.findings.model import Finding
+from tracekit.check.verdict import Judgement
 from tracekit.report.account import Account
-from tracekit.verdict import Judgement
 
 __all__ = ["Account", "Diagnosis", "Finding", "Judgement", "Replay", "Trace"]

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, overload
 
 import pyarrow as pa
 
-from tracekit.diff.report import DiffReport
-from tracekit.errors import UsageError
-from tracekit.findings.model import Finding
-from tracekit.foreign import for_html
-from tracekit.judging.verdict_table import verdict_table
-from tracekit.kube.timestamps import format_rfc3339
+from tracekit.answers.model import Finding
+from tracekit.base.errors import UsageError
+from tracekit.base.foreign import for_html
+from tracekit.base.kube.timestamps import format_rfc3339
+from tracekit.check.diff.report import DiffReport
+from tracekit.check.verdict import Judgement
+from tracekit.judge.verdict_table import verdict_table
 from tracekit.report.findings import document, text_lines
 from tracekit.report.table import counted
-from tracekit.verdict import Judgement
 
 if TYPE_CHECKING:
     import pandas as pd

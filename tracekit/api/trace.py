@@ -11,13 +11,13 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tracekit.answers.findings.diagnosis import Wanted, wanted_selector
 from tracekit.api.results import Diagnosis, Replay, html_table
-from tracekit.eras.asked import AskedRules
-from tracekit.errors import TraceFormatError, UsageError
-from tracekit.findings.diagnosis import Wanted, wanted_selector
-from tracekit.judging.judged import Asked, Judge, resolve_era
-from tracekit.judging.kept import verdicts_key
-from tracekit.moments import time_range
+from tracekit.base.errors import TraceFormatError, UsageError
+from tracekit.base.moments import time_range
+from tracekit.check.verdict import Judgement
+from tracekit.judge.judged import Asked, Judge, resolve_era
+from tracekit.judge.kept import verdicts_key
 from tracekit.report.account import Account, account_of_job
 from tracekit.report.account_logs import add_last_words
 from tracekit.report.account_others import account_of_cronjob, add_judgements, add_restarts
@@ -28,7 +28,7 @@ from tracekit.trace.format.model import TraceHeader
 from tracekit.trace.format.schema import NAMES
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.stores.place import local_trace
-from tracekit.verdict import Judgement
+from tracekit.versions.asked import AskedRules
 
 if TYPE_CHECKING:
     import duckdb

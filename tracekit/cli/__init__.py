@@ -1,1 +1,5 @@
-"""The command line: one module per verb, `main` is the one place that catches errors."""
+"""The command line: one module per verb, `main` is the one place that catches errors.
+
+Knows: all layers.
+Called by: the entry points.
+"""

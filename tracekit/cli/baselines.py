@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 import click
 import orjson
 
+from tracekit.answers.findings.baseline import Baseline, baseline_from
+from tracekit.base.errors import UsageError
 from tracekit.cli.talk import tell
-from tracekit.errors import UsageError
-from tracekit.findings.baseline import Baseline, baseline_from
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem, get_completion_class
 
-from tracekit.foreign import is_shell_word
+from tracekit.base.foreign import is_shell_word
+from tracekit.check.verdict import ACTIONS
 from tracekit.trace.format.model import HEADER_NAME
 from tracekit.trace.stores.place import is_url, known_copy
-from tracekit.verdict import ACTIONS
 
 _SHELLS = ("bash", "zsh", "fish")
 _MOST = 500
@@ -99,7 +99,7 @@ def complete_version(
 ) -> list[CompletionItem]:
     """Branches whose rules are known, newest first."""
     del ctx, param
-    from tracekit.eras.era import NEWEST, OLDEST  # noqa: PLC0415 - slow to import
+    from tracekit.versions.era import NEWEST, OLDEST  # noqa: PLC0415 - slow to import
 
     branches = (f"v1.{minor}" for minor in range(NEWEST.minor, OLDEST.minor - 1, -1))
     start = incomplete if incomplete.startswith("v") else f"v{incomplete}"
@@ -111,7 +111,7 @@ def complete_gates(
 ) -> list[CompletionItem]:
     """Feature gates, `Name=true` and `Name=false`, after a comma the next one."""
     del ctx, param
-    from tracekit.eras.gates import Gate  # noqa: PLC0415 - slow to import
+    from tracekit.versions.gates import Gate  # noqa: PLC0415 - slow to import
 
     before, comma, word = incomplete.rpartition(",")
     settings = (f"{gate.value}={on}" for gate in Gate for on in ("true", "false"))

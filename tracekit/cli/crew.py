@@ -12,12 +12,12 @@ import click
 from tracekit.cli import imports
 from tracekit.cli.damage import note_damage
 from tracekit.cli.talk import tell
-from tracekit.crew.tasks import Crew
+from tracekit.judge.crew.tasks import Crew
 from tracekit.trace.stores.cache_folder import cache_folder
 from tracekit.trace.stores.parts import Parts
 
 if TYPE_CHECKING:
-    from tracekit.judging.found import Failure
+    from tracekit.judge.found import Failure
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 #: Beginning processes takes seconds, as long as it takes to judge so many observations.
@@ -63,10 +63,10 @@ def crew_of(
     processes: int | None, scheduler: str | None, observations: int
 ) -> Iterator[Crew | None]:
     """Those who judge; None: this process alone does."""
-    from tracekit.crew.processes import Processes, cores  # noqa: PLC0415 - takes a while
+    from tracekit.judge.crew.processes import Processes, cores  # noqa: PLC0415 - takes a while
 
     if scheduler is not None:
-        from tracekit.crew.cluster import Cluster  # noqa: PLC0415 - an extra, and slow to import
+        from tracekit.judge.crew.cluster import Cluster  # noqa: PLC0415 - an extra, and slow to import
 
         with Cluster(scheduler, processes or cores()) as cluster:
             yield cluster
@@ -75,7 +75,7 @@ def crew_of(
     if size == 1:
         yield None
         return
-    with Processes(size, partial(imports.take_effect_before, "tracekit.judging.pieces")) as crew:
+    with Processes(size, partial(imports.take_effect_before, "tracekit.judge.pieces")) as crew:
         yield crew
 
 

@@ -6,6 +6,12 @@ import sys
 
 import click
 
+from tracekit.base.cron import CronSpecError, Zone, load_zone, next_activations_ns
+from tracekit.base.cron.gotime import rfc3339
+from tracekit.base.cron.parser import DESCRIPTORS
+from tracekit.base.errors import UsageError
+from tracekit.base.kube.timestamps import NS_PER_S, format_rfc3339
+from tracekit.base.suggest import hint
 from tracekit.cli.cron_options import (
     from_ns,
     process_zone,
@@ -15,17 +21,11 @@ from tracekit.cli.cron_options import (
 from tracekit.cli.talk import say
 from tracekit.cli.trace_options import output_option
 from tracekit.cli.usage import LazyGroup, Verb
-from tracekit.cron import CronSpecError, Zone, load_zone, next_activations_ns
-from tracekit.cron.gotime import rfc3339
-from tracekit.cron.parser import DESCRIPTORS
-from tracekit.eras.cron_spec import KubernetesSpec, TimeZoneError, kubernetes_spec
-from tracekit.eras.era import NEWEST
-from tracekit.eras.version import KubeVersion
-from tracekit.errors import UsageError
-from tracekit.kube.timestamps import NS_PER_S, format_rfc3339
 from tracekit.report.documents import json_text
 from tracekit.report.table import write_line, write_table
-from tracekit.suggest import hint
+from tracekit.versions.cron_spec import KubernetesSpec, TimeZoneError, kubernetes_spec
+from tracekit.versions.era import NEWEST
+from tracekit.versions.version import KubeVersion
 
 _COUNT_MAX = 10_000
 _WRITE = "write five fields like '0 2 * * 1-5', or one of @hourly, @daily, @every 90m"

@@ -11,6 +11,18 @@ from typing import Any
 
 import click
 
+from tracekit.answers.cronlint.classes import CLASSES
+from tracekit.answers.cronlint.croniter_reading import Reading
+from tracekit.answers.cronlint.linted import LONGEST_RUNS, Asked, Linted, entry_of, linted
+from tracekit.answers.cronlint.sources import Entry, crontab_entries, manifest_entries
+from tracekit.answers.cronlint.surprises import (
+    SURPRISES,
+)
+from tracekit.base.cron import Zone
+from tracekit.base.cron.gotime import rfc3339
+from tracekit.base.errors import UsageError
+from tracekit.base.kube.timestamps import format_rfc3339
+from tracekit.base.suggest import hint
 from tracekit.cli.cron_options import (
     from_ns,
     process_zone,
@@ -19,25 +31,13 @@ from tracekit.cli.cron_options import (
 )
 from tracekit.cli.sql import tell_problems
 from tracekit.cli.trace_options import output_option
-from tracekit.cron import Zone
-from tracekit.cron.gotime import rfc3339
-from tracekit.cronlint.classes import CLASSES
-from tracekit.cronlint.croniter_reading import Reading
-from tracekit.cronlint.linted import LONGEST_RUNS, Asked, Linted, entry_of, linted
-from tracekit.cronlint.sources import Entry, crontab_entries, manifest_entries
-from tracekit.cronlint.surprises import (
-    SURPRISES,
-)
-from tracekit.eras.cronjob import CronJobEra
-from tracekit.eras.era import NEWEST, Era
-from tracekit.eras.version import KubeVersion
-from tracekit.errors import UsageError
-from tracekit.kube.timestamps import format_rfc3339
 from tracekit.report.documents import write_document
 from tracekit.report.table import counted, write_line
 from tracekit.sql.session import Session
-from tracekit.suggest import hint
 from tracekit.trace.stores.place import is_url
+from tracekit.versions.cronjob import CronJobEra
+from tracekit.versions.era import NEWEST, Era
+from tracekit.versions.version import KubeVersion
 
 _FILE_BYTES_MAX = 4_000_000
 _SHOWN = 3

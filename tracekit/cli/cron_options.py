@@ -9,12 +9,12 @@ from zoneinfo import available_timezones
 
 import click
 
+from tracekit.base.cron import UnknownZoneError, Zone, load_zone
+from tracekit.base.errors import UsageError
+from tracekit.base.kube.timestamps import NS_PER_S
+from tracekit.base.moments import moment_ns
+from tracekit.base.suggest import hint
 from tracekit.cli.completion import complete_version
-from tracekit.cron import UnknownZoneError, Zone, load_zone
-from tracekit.errors import UsageError
-from tracekit.kube.timestamps import NS_PER_S
-from tracekit.moments import moment_ns
-from tracekit.suggest import hint
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 

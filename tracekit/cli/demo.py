@@ -16,10 +16,10 @@ from typing import TextIO
 import click
 import zstandard
 
+from tracekit.base.errors import TracekitError, UsageError
+from tracekit.check.diff.report import DiffReport
 from tracekit.cli.units import HERE
-from tracekit.diff.report import DiffReport
-from tracekit.errors import TracekitError, UsageError
-from tracekit.judging.judged import Judge, resolve_era
+from tracekit.judge.judged import Judge, resolve_era
 from tracekit.report.replay import render_diff
 from tracekit.trace.format.model import TraceHeader
 from tracekit.trace.importers.run import ImportRequest, import_files

@@ -11,6 +11,10 @@ from typing import Any
 import click
 import orjson
 
+from tracekit.answers.findings.baseline import baseline_document
+from tracekit.answers.findings.diagnosis import RULES, Wanted, wanted_selector
+from tracekit.answers.model import Finding, Severity
+from tracekit.base.errors import UsageError
 from tracekit.cli.baselines import baseline_option, read_baseline, tell_unused
 from tracekit.cli.completion import complete_trace
 from tracekit.cli.sql import tell_problems
@@ -23,10 +27,6 @@ from tracekit.cli.trace_options import (
     rules_options,
 )
 from tracekit.cli.units import HERE
-from tracekit.errors import UsageError
-from tracekit.findings.baseline import baseline_document
-from tracekit.findings.diagnosis import RULES, Wanted, wanted_selector
-from tracekit.findings.model import Finding, Severity
 from tracekit.report.ci import junit_of_findings, sarif_of_findings
 from tracekit.report.documents import write_document
 from tracekit.report.findings import document, markdown_lines, rule_lines, text_lines

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tracekit.api import Trace
+from tracekit.base.errors import UsageError
 from tracekit.cli.completion import complete_key, complete_trace
 from tracekit.cli.sql import tell_problems
 from tracekit.cli.talk import tell_all, tell_judging
@@ -19,14 +20,13 @@ from tracekit.cli.trace_options import (
     range_options,
     rules_options,
 )
-from tracekit.errors import UsageError
 from tracekit.report.account import Account, clock, styled_lines
 from tracekit.report.documents import write_document
 from tracekit.report.replay import judgement_document
 from tracekit.report.table import write_line, write_parts
 
 if TYPE_CHECKING:
-    from tracekit.cronlint.surprises import Surprise
+    from tracekit.answers.cronlint.surprises import Surprise
 
 
 @click.command()
@@ -92,8 +92,7 @@ def schedule_notes(
     """
     if account.kind != "CronJob":
         return []
-    from tracekit.cron import load_zone  # noqa: PLC0415 - with it
-    from tracekit.cronlint.linted import (  # noqa: PLC0415 - slow to import, and of no use to a Job
+    from tracekit.answers.cronlint.linted import (  # noqa: PLC0415 - slow to import, and of no use to a Job
         COUNT,
         LONGEST_RUNS,
         Asked,
@@ -101,7 +100,8 @@ def schedule_notes(
         linted,
         notes_of,
     )
-    from tracekit.eras.version import KubeVersion  # noqa: PLC0415 - with it
+    from tracekit.base.cron import load_zone  # noqa: PLC0415 - with it
+    from tracekit.versions.version import KubeVersion  # noqa: PLC0415 - with it
 
     relation = trace.sql(LONGEST_RUNS)
     rows = [dict(zip(relation.columns, row, strict=True)) for row in relation.fetchall()]

@@ -9,12 +9,12 @@ from typing import Any, TextIO
 
 import click
 
+from tracekit.base.errors import UsageError
 from tracekit.cli.completion import complete_trace
 from tracekit.cli.sql import tell_problems
 from tracekit.cli.talk import say
 from tracekit.cli.trace_options import namespace_option, range_options, range_within
 from tracekit.cli.units import HERE
-from tracekit.errors import UsageError
 from tracekit.report.export.happenings import Happenings, happenings
 from tracekit.report.export.text import write_chrome, write_csv, write_jsonl, write_otlp
 from tracekit.report.table import counted

@@ -8,13 +8,13 @@ from typing import Any, TextIO
 
 import click
 
+from tracekit.base.errors import TraceFormatError
+from tracekit.base.foreign import for_terminal
+from tracekit.base.kube.timestamps import format_rfc3339
 from tracekit.cli.completion import complete_trace
 from tracekit.cli.damage import note_damage
 from tracekit.cli.talk import tell_all
 from tracekit.cli.trace_options import output_option
-from tracekit.errors import TraceFormatError
-from tracekit.foreign import for_terminal
-from tracekit.kube.timestamps import format_rfc3339
 from tracekit.report.documents import write_document
 from tracekit.report.table import counted, write_facts, write_line, write_table
 from tracekit.trace.format.header import header_document

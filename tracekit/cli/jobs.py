@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
+from tracekit.base.moments import ALWAYS, TimeRange
 from tracekit.cli.completion import complete_cronjob, complete_trace
 from tracekit.cli.sql import check_namespace, tell_left_out, tell_problems
 from tracekit.cli.trace_options import absolute, namespace_option, range_options, range_within
-from tracekit.moments import ALWAYS, TimeRange
 from tracekit.report.rows import FORMATS, write_listing, write_rows
 from tracekit.sql.chosen import Chosen
 from tracekit.sql.session import Session

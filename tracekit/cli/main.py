@@ -21,11 +21,11 @@ from typing import Any
 import click
 
 import tracekit
+from tracekit.base.errors import TracekitError
 from tracekit.cli import imports
 from tracekit.cli.damage import damage_noted
 from tracekit.cli.talk import say, tell, tell_error
 from tracekit.cli.usage import LazyGroup, Unsaid, Verb, sentence
-from tracekit.errors import TracekitError
 
 COULD_NOT_RUN = 2
 INTERRUPTED = 130

@@ -7,7 +7,7 @@ import json
 import click
 import yaml
 
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 from tracekit.record.operation.audit_policy import COMMENT, audit_policy
 from tracekit.record.operation.manifests import Deployment, manifests
 

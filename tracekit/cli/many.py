@@ -13,16 +13,16 @@ from typing import Any, ClassVar, Final, Protocol
 import orjson
 from msgspec import Struct
 
+from tracekit.base.errors import TracekitError, UsageError
+from tracekit.base.moments import TimeRange
 from tracekit.cli.crew import crew_of, parts_of
 from tracekit.cli.damage import note_damage
 from tracekit.cli.talk import tell, tell_all
 from tracekit.cli.trace_options import absolute
-from tracekit.crew.alone import Alone
-from tracekit.crew.processes import cores
-from tracekit.crew.tasks import Crew, Lost
-from tracekit.errors import TracekitError, UsageError
-from tracekit.judging.kept import code_digest
-from tracekit.moments import TimeRange
+from tracekit.judge.crew.alone import Alone
+from tracekit.judge.crew.processes import cores
+from tracekit.judge.crew.tasks import Crew, Lost
+from tracekit.judge.kept import code_digest
 from tracekit.report.table import counted
 from tracekit.trace.format.limits import lifted
 from tracekit.trace.stores.parts import Parts
@@ -65,7 +65,7 @@ class Answering(Struct, frozen=True):
 
     def do(self, word: str) -> bytes:
         """The document about one trace; where there is none, the sentence that says why."""
-        from tracekit.judging.pieces import check_code  # noqa: PLC0415 - slow to import
+        from tracekit.judge.pieces import check_code  # noqa: PLC0415 - slow to import
 
         check_code(self.code)
         for left in reversed(range(_TRIES)):

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import click
 
+from tracekit.base.errors import UsageError
 from tracekit.cli.completion import complete_trace
 from tracekit.cli.units import DURATION
-from tracekit.errors import UsageError
 from tracekit.trace.stores.stamps import named_traces
 
 _NAMED = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]{0,62})=(.+)", re.DOTALL)

@@ -7,14 +7,13 @@ from pathlib import Path
 
 import click
 
+from tracekit.base.errors import UsageError
 from tracekit.cli.completion import complete_key, complete_trace
 from tracekit.cli.redact import redacted_copy
 from tracekit.cli.talk import say, tell
 from tracekit.cli.trace_options import parse_flags, rules_options, tell_warnings
 from tracekit.cli.units import HERE_AS_PATH
-from tracekit.eras.era import Era
-from tracekit.errors import UsageError
-from tracekit.judging.judged import Judge, resolve_era
+from tracekit.judge.judged import Judge, resolve_era
 from tracekit.minimise.run import Minimised, minimise, write
 from tracekit.minimise.showing import showing_of
 from tracekit.minimise.target import choose
@@ -23,6 +22,7 @@ from tracekit.report.table import counted
 from tracekit.trace.reading.objects import objects_of
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.writing.placing import placed
+from tracekit.versions.era import Era
 
 
 @click.command("minimise")

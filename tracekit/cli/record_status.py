@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Self
 from rich.live import Live
 from rich.table import Table
 
+from tracekit.base.foreign import for_terminal
 from tracekit.cli.units import format_bytes
-from tracekit.foreign import for_terminal
 from tracekit.record.streams.status import StreamState
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ import click
 import orjson
 from msgspec.structs import replace
 
+from tracekit.base.errors import UsageError
+from tracekit.base.foreign import for_terminal
 from tracekit.cli.completion import complete_trace
 from tracekit.cli.units import HERE_AS_PATH
-from tracekit.errors import UsageError
-from tracekit.foreign import for_terminal
 from tracekit.record.redaction.redact import FIELDS, STRICT, Redactor, parse_fields, read_key
 from tracekit.record.redaction.secrets import suspicions
 from tracekit.report.table import counted

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import click
 from msgspec import Struct
 
+from tracekit.base.errors import UsageError
 from tracekit.cli.baselines import baseline_option, read_baseline, tell_unused
 from tracekit.cli.completion import complete_controllers, complete_key, complete_trace
 from tracekit.cli.crew import crew_of, crew_options, parts_of, tell_failures
@@ -23,16 +24,15 @@ from tracekit.cli.trace_options import (
     rules_options,
     tell_warnings,
 )
-from tracekit.eras.asked import AskedRules
-from tracekit.errors import UsageError
-from tracekit.judging.judged import Asked, Judge, check_controllers, resolve_era
-from tracekit.judging.kept import verdicts_key
-from tracekit.judging.verdict_table import load_verdicts
+from tracekit.judge.judged import Asked, Judge, check_controllers, resolve_era
+from tracekit.judge.kept import verdicts_key
+from tracekit.judge.verdict_table import load_verdicts
 from tracekit.report.ci import CI_FORMATS, write_ci
 from tracekit.report.replay import render_actions, render_diff
 from tracekit.trace.format.limits import are_lifted
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.stores.stamps import named_traces
+from tracekit.versions.asked import AskedRules
 
 
 @click.command()
@@ -134,7 +134,7 @@ def _one(trace: str, options: _Options) -> int:
     place = parts_of(options.parts, options.scheduler)
     with crew_of(options.processes, options.scheduler, reader.rows) as crew:
         if crew is not None and load_verdicts(key) is None:
-            from tracekit.judging.pieces import ready  # noqa: PLC0415 - slow to import
+            from tracekit.judge.pieces import ready  # noqa: PLC0415 - slow to import
 
             crew.begin(ready)  # it takes longer than to see by which rules to judge
         era = resolve_era(reader, *options.rules.era)

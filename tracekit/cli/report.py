@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from tracekit.base.errors import UsageError
 from tracekit.cli.completion import complete_key, complete_trace
 from tracekit.cli.crew import many_options
 from tracekit.cli.many import ask_crew, of_that_time, tell_troubles
@@ -23,7 +24,6 @@ from tracekit.cli.trace_options import (
     rules_options,
 )
 from tracekit.cli.units import HERE
-from tracekit.errors import UsageError
 from tracekit.report.html.data import report_data
 from tracekit.report.html.page import report_page
 from tracekit.report.table import counted

@@ -7,16 +7,13 @@ from pathlib import Path
 
 import click
 
+from tracekit.base.errors import UsageError
 from tracekit.cli.completion import complete_gates, complete_version
 from tracekit.cli.units import HERE
-from tracekit.eras.era import NEWEST, Era
-from tracekit.eras.texts import parse_feature_gates, parse_version
-from tracekit.eras.version import KubeVersion
-from tracekit.errors import UsageError
-from tracekit.simulate.draws import SeededDraws
-from tracekit.simulate.manifests import manifests_of
-from tracekit.simulate.run import Run, simulate
-from tracekit.simulate.workload import (
+from tracekit.model.simulate.draws import SeededDraws
+from tracekit.model.simulate.manifests import manifests_of
+from tracekit.model.simulate.run import Run, simulate
+from tracekit.model.simulate.workload import (
     Workload,
     flags_of,
     read_workload,
@@ -25,6 +22,9 @@ from tracekit.simulate.workload import (
 )
 from tracekit.trace.format.model import TraceHeader
 from tracekit.trace.writing.writer import TraceWriter
+from tracekit.versions.era import NEWEST, Era
+from tracekit.versions.texts import parse_feature_gates, parse_version
+from tracekit.versions.version import KubeVersion
 
 _BYTES_MAX = 16 << 20
 

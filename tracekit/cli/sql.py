@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tracekit.base.errors import UsageError
+from tracekit.base.moments import TimeRange, time_range
+from tracekit.base.suggest import closest
 from tracekit.cli.completion import complete_example, complete_trace
 from tracekit.cli.crew import many_options
 from tracekit.cli.damage import note_damage
@@ -21,15 +24,12 @@ from tracekit.cli.trace_options import (
     namespace_option,
     rules_options,
 )
-from tracekit.errors import UsageError
-from tracekit.moments import TimeRange, time_range
 from tracekit.report.rows import FORMATS, write_rows
 from tracekit.report.table import counted
 from tracekit.sql.catalog import examples
 from tracekit.sql.chosen import Chosen
 from tracekit.sql.computed import takes_only_verdicts
 from tracekit.sql.session import JudgedBy, Session
-from tracekit.suggest import closest
 from tracekit.trace.format.model import HEADER_NAME
 
 if TYPE_CHECKING:

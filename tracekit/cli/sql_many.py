@@ -11,14 +11,14 @@ import pyarrow.parquet as pq
 from msgspec import Struct
 
 from tracekit.cli.many import Document, ask_crew
-from tracekit.eras.asked import AskedRules
-from tracekit.judging.judged import Judge, resolve_era
-from tracekit.judging.kept import verdicts_key
-from tracekit.judging.verdict_table import VERDICT_SCHEMA, tables_of
+from tracekit.judge.judged import Judge, resolve_era
+from tracekit.judge.kept import verdicts_key
+from tracekit.judge.verdict_table import VERDICT_SCHEMA, tables_of
 from tracekit.sql.computed import named
 from tracekit.sql.sources import Source
 from tracekit.trace.format.limits import are_lifted
 from tracekit.trace.reading.reader import TraceReader
+from tracekit.versions.asked import AskedRules
 
 
 class VerdictsQuestion(Struct, frozen=True):

@@ -21,13 +21,13 @@ from prompt_toolkit.lexers import PygmentsLexer
 from prompt_toolkit.output import Output
 from pygments.lexers.sql import SqlLexer  # type: ignore[import-untyped]
 
+from tracekit.base.errors import TracekitError
+from tracekit.base.suggest import closest
 from tracekit.cli.talk import say, tell_all, tell_error
-from tracekit.errors import TracekitError
 from tracekit.report.rows import FORMATS, write_rows
 from tracekit.sql.catalog import examples, macros, views
 from tracekit.sql.guard import statements_of
 from tracekit.sql.session import Session
-from tracekit.suggest import closest
 
 _KEYWORDS = (
     "SELECT", "FROM", "WHERE", "GROUP", "BY", "ORDER", "LIMIT", "JOIN", "LEFT", "USING", "ON",

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import click
 
-from tracekit.errors import TracekitError
-from tracekit.foreign import for_terminal
+from tracekit.base.errors import TracekitError
+from tracekit.base.foreign import for_terminal
 
 #: They take longer to judge than somebody waits without asking why.
 _MANY_ROWS = 20_000

@@ -8,14 +8,14 @@ from typing import Any, TypeVar
 
 import click
 
+from tracekit.base.errors import UsageError
+from tracekit.base.moments import TimeRange, is_relative, time_range
 from tracekit.cli.completion import complete_gates, complete_namespace, complete_version
 from tracekit.cli.talk import tell_all
 from tracekit.cli.units import DURATION
-from tracekit.eras.asked import AskedRules
-from tracekit.eras.era import Era
-from tracekit.eras.texts import parse_feature_gates, parse_version
-from tracekit.errors import UsageError
-from tracekit.moments import TimeRange, is_relative, time_range
+from tracekit.versions.asked import AskedRules
+from tracekit.versions.era import Era
+from tracekit.versions.texts import parse_feature_gates, parse_version
 
 __all__ = [
     "RULES",

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import click
 from click.shell_completion import CompletionItem
 
+from tracekit.base.suggest import closest
 from tracekit.cli import imports
-from tracekit.suggest import closest
 
 _QUOTED = re.compile(r"^'(?P<value>.*)' is not one of ", re.DOTALL)
 

@@ -14,14 +14,14 @@ from msgspec.structs import asdict
 
 from tracekit.cli.completion import complete_gates, complete_version
 from tracekit.cli.trace_options import output_option, parse_feature_gates, tell_warnings
-from tracekit.eras import table as versions_table
-from tracekit.eras.behavior_releases import SHIPPED
-from tracekit.eras.behaviors import Behavior
-from tracekit.eras.constants import Constants
-from tracekit.eras.era import Era
-from tracekit.eras.gates import GATES, Gate
 from tracekit.report.documents import write_document
 from tracekit.report.table import write_table
+from tracekit.versions import table as versions_table
+from tracekit.versions.behavior_releases import SHIPPED
+from tracekit.versions.behaviors import Behavior
+from tracekit.versions.constants import Constants
+from tracekit.versions.era import Era
+from tracekit.versions.gates import GATES, Gate
 
 SCHEMA_VERSION = 1
 

@@ -17,21 +17,21 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
+from tracekit.base.errors import UsageError
+from tracekit.base.foreign import for_terminal
+from tracekit.base.kube.timestamps import NS_PER_S
+from tracekit.base.stopping import StopRequest
 from tracekit.cli.completion import complete_trace
 from tracekit.cli.connecting import connection_options, take_connection
 from tracekit.cli.talk import tell
 from tracekit.cli.trace_options import asked_rules, parse_flags, rules_options, tell_warnings
 from tracekit.cli.units import DURATION
-from tracekit.errors import UsageError
-from tracekit.foreign import for_terminal
-from tracekit.judging.judged import resolve_era
-from tracekit.judging.rolling import SETTLED_NS
-from tracekit.kube.timestamps import NS_PER_S
+from tracekit.judge.judged import resolve_era
+from tracekit.judge.rolling import SETTLED_NS
 from tracekit.record.credentials.options import ConnectOptions
 from tracekit.report.table import counted
 from tracekit.sql.diagnosed import facts_from
 from tracekit.sql.session import Session
-from tracekit.stopping import StopRequest
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.watch.follow import Follower
 from tracekit.watch.live import LiveJudge
@@ -42,9 +42,9 @@ from tracekit.watch.webhook import Webhook
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from tracekit.eras.asked import AskedRules
-    from tracekit.eras.era import Era
     from tracekit.trace.format.model import TraceHeader
+    from tracekit.versions.asked import AskedRules
+    from tracekit.versions.era import Era
     from tracekit.watch.events import ClusterEvents
     from tracekit.watch.outbox import Outbox
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tracekit.children import python
+from tracekit.base.children import python
 
 _PATIENCE_S = 60.0
 

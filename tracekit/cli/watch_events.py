@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tracekit.errors import ClusterError, UsageError
-from tracekit.kube.timestamps import NS_PER_S
+from tracekit.base.errors import ClusterError, UsageError
+from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.record.credentials.kubeconfig import Connection
 from tracekit.record.credentials.options import ConnectOptions
 from tracekit.record.failures import (

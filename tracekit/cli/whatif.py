@@ -10,6 +10,9 @@ from typing import Any, TypeVar
 import click
 from msgspec.structs import replace
 
+from tracekit.answers.whatif.answers import Answers
+from tracekit.base.errors import UsageError
+from tracekit.base.moments import ALWAYS
 from tracekit.cli.completion import complete_gates, complete_key, complete_trace, complete_version
 from tracekit.cli.crew import many_options
 from tracekit.cli.many import ask_crew, of_that_time, tell_troubles
@@ -17,16 +20,13 @@ from tracekit.cli.talk import say
 from tracekit.cli.trace_options import namespace_option, range_options, range_within, tell_warnings
 from tracekit.cli.units import HERE
 from tracekit.cli.whatif_many import OUTPUTS, WhatIfQuestion, fails_somewhere, write_many
-from tracekit.errors import UsageError
-from tracekit.judging.run_context import end_of
-from tracekit.moments import ALWAYS
+from tracekit.judge.run_context import end_of
 from tracekit.report.html.page import whatif_page
 from tracekit.report.html.whatif import whatif_data
 from tracekit.report.whatif import fails, render, render_cron_why, render_why
 from tracekit.trace.format.limits import are_lifted
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.stores.stamps import named_traces
-from tracekit.whatif.answers import Answers
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 DRAWS_MAX = 100

@@ -8,21 +8,28 @@ from typing import Any, ClassVar, Final, TextIO
 import pyarrow as pa
 from msgspec import Struct
 
+from tracekit.answers.whatif.answers import Answers, severity_of
+from tracekit.answers.whatif.changes import parse_settings
+from tracekit.answers.whatif.cron_changes import parse_cron_settings
+from tracekit.answers.whatif_traces import (
+    Running,
+    Selected,
+    Settings,
+    Target,
+    answer_all,
+    target_era,
+)
+from tracekit.base.errors import UsageError
+from tracekit.base.moments import TimeRange
 from tracekit.cli.many import Document, without
-from tracekit.eras.era import Era
-from tracekit.errors import UsageError
-from tracekit.judging.judged import resolve_era
-from tracekit.judging.whatif import Running, Selected, Settings, Target, answer_all, target_era
-from tracekit.moments import TimeRange
-from tracekit.process.manager import ManagerFlags
+from tracekit.judge.judged import resolve_era
+from tracekit.model.process.manager import ManagerFlags
 from tracekit.report.documents import write_document, write_lines
 from tracekit.report.rows import write_listing
 from tracekit.report.whatif_document import ORDER, SCHEMA_VERSION, document
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.stores.namespaces import lacks_namespace
-from tracekit.whatif.answers import Answers, severity_of
-from tracekit.whatif.changes import parse_settings
-from tracekit.whatif.cron_changes import parse_cron_settings
+from tracekit.versions.era import Era
 
 OUTPUTS: Final = ("table", "json", "jsonl")
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from threading import Timer
 from typing import Any, Final, NamedTuple
 
-from tracekit import children
+from tracekit.base import children
 
 #: More than any document that an answer is cut from needs; a talkative verb is ended.
 PRINTED_BYTES_MAX: Final = 64 << 20

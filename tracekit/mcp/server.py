@@ -16,11 +16,11 @@ from mcp.types import CallToolResult, ToolAnnotations
 from pydantic import Field
 
 import tracekit
+from tracekit.base.suggest import closest
 from tracekit.mcp import statements
 from tracekit.mcp.answer import STATEMENTS_MAX, answer_of, refused
 from tracekit.mcp.asking import Asking
 from tracekit.mcp.statements import Statement
-from tracekit.suggest import closest
 
 _QUERY_CHARS_MAX: Final = 20_000
 #: A query of one word would be taken for one more trace, and opened.

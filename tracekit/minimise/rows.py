@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tracekit.kube.leases import CONTROLLER_MANAGER_LEASE
+from tracekit.base.kube.leases import CONTROLLER_MANAGER_LEASE
 from tracekit.trace.format.model import STATE_TYPES, RowType
 from tracekit.trace.format.schema import NAMES
 from tracekit.trace.reading.held import in_file_order

@@ -16,10 +16,10 @@ from pathlib import Path
 import pyarrow as pa
 from msgspec.structs import replace
 
-from tracekit.diff.lateness import IDLE_NS
-from tracekit.eras.era import Era
-from tracekit.errors import TracekitError, UsageError
-from tracekit.judging.judged import Judge
+from tracekit.base.errors import TracekitError, UsageError
+from tracekit.check.diff.lateness import IDLE_NS
+from tracekit.check.verdict import Judgement
+from tracekit.judge.judged import Judge
 from tracekit.minimise.ddmin import ddmin
 from tracekit.minimise.rows import Key, Parts, rows_about, within
 from tracekit.minimise.showing import Showing, Shown, divergence, showing
@@ -29,7 +29,7 @@ from tracekit.trace.reading.held import read_held
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.writing.copying import copy_row, rows_of
 from tracekit.trace.writing.writer import TraceWriter
-from tracekit.verdict import Judgement
+from tracekit.versions.era import Era
 
 #: Rules about the record itself: what is left out of it is said in its header.
 #: A pod that is overdue when the record ends (TK430) follows from which rows were left out.

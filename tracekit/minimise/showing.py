@@ -9,16 +9,16 @@ from typing import NamedTuple
 import pyarrow as pa
 from msgspec import Struct
 
-from tracekit.eras.era import Era
-from tracekit.findings.diagnosis import diagnose
-from tracekit.findings.divergences import rule_of
-from tracekit.findings.model import Case, Target
-from tracekit.judging.judged import Judge
+from tracekit.answers.findings.diagnosis import diagnose
+from tracekit.answers.findings.divergences import rule_of
+from tracekit.answers.model import Case, Target
+from tracekit.check.verdict import Judgement
+from tracekit.judge.judged import Judge
 from tracekit.sql.held_facts import facts_from_reader
 from tracekit.trace.format.model import TraceHeader
 from tracekit.trace.reading.held import read_held
 from tracekit.trace.reading.reader import TraceReader
-from tracekit.verdict import Judgement
+from tracekit.versions.era import Era
 
 
 class Shown(NamedTuple):

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from tracekit.errors import UsageError
-from tracekit.findings.diagnosis import RULES
-from tracekit.findings.divergences import rule_of
-from tracekit.findings.model import Case
+from tracekit.answers.findings.diagnosis import RULES
+from tracekit.answers.findings.divergences import rule_of
+from tracekit.answers.model import Case
+from tracekit.base.errors import UsageError
+from tracekit.base.suggest import hint
+from tracekit.check.verdict import Judgement, Verdict
 from tracekit.minimise.rows import Key
 from tracekit.minimise.showing import Showing, Shown, divergence, finding
-from tracekit.suggest import hint
 from tracekit.trace.reading.objects import Objects
-from tracekit.verdict import Judgement, Verdict
 
 _TIMELY = frozenset({Verdict.EARLY, Verdict.LATE, Verdict.MISSING})
 

@@ -1,1 +1,5 @@
-"""How results are shown: data in, text out."""
+"""How results are shown: data in, text out.
+
+Knows: answers, verdicts, SQL; opens no files.
+Called by: cli, api.
+"""

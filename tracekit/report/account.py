@@ -16,17 +16,17 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from tracekit.controllers.job.context import Note
-from tracekit.diff.job_verdicts import place_of
-from tracekit.diff.judge import KeyJudgement
-from tracekit.diff.why import describe, describe_cut
-from tracekit.foreign import for_html, for_terminal
-from tracekit.kube.timestamps import NS_PER_S, format_rfc3339
-from tracekit.kube.views import JobView, PodView
-from tracekit.moments import TimeRange
-from tracekit.replay.history import History, Revision, Write, WriteKind
-from tracekit.replay.search_state import Explanation
-from tracekit.verdict import DIVERGENT, Judgement, Verdict
+from tracekit.base.foreign import for_html, for_terminal
+from tracekit.base.kube.timestamps import NS_PER_S, format_rfc3339
+from tracekit.base.kube.views import JobView, PodView
+from tracekit.base.moments import TimeRange
+from tracekit.check.diff.job_verdicts import place_of
+from tracekit.check.diff.judge import KeyJudgement
+from tracekit.check.diff.why import describe, describe_cut
+from tracekit.check.replay.history import History, Revision, Write, WriteKind
+from tracekit.check.replay.search_state import Explanation
+from tracekit.check.verdict import DIVERGENT, Judgement, Verdict
+from tracekit.ports.job.context import Note
 
 _VERBS = {
     WriteKind.POD_CREATE: "created",

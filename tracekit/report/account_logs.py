@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tracekit.kube.decode import as_int, as_map, as_text
-from tracekit.kube.timestamps import parse_rfc3339
+from tracekit.base.kube.decode import as_int, as_map, as_text
+from tracekit.base.kube.timestamps import parse_rfc3339
 from tracekit.report.account import Account, Step, in_order
 
 #: So many lines are told; the trace has more (view `logs`).

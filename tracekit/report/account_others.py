@@ -12,10 +12,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from tracekit.kube.timestamps import NS_PER_S
-from tracekit.replay.run_context import Outage
+from tracekit.base.kube.timestamps import NS_PER_S
+from tracekit.check.replay.run_context import Outage
+from tracekit.check.verdict import Judgement, Verdict
 from tracekit.report.account import Account, Step, contradicted, in_order
-from tracekit.verdict import Judgement, Verdict
 
 _VERBS = {
     "job-create": "created Job",

@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from tracekit.findings.model import Case, Finding, Rule, Severity
-from tracekit.findings.words import clock, counted
-from tracekit.foreign import for_markdown, for_shell, for_terminal
-from tracekit.kube.timestamps import format_rfc3339
+from tracekit.answers.model import Case, Finding, Rule, Severity
+from tracekit.answers.words import clock, counted
+from tracekit.base.foreign import for_markdown, for_shell, for_terminal
+from tracekit.base.kube.timestamps import format_rfc3339
 
 SCHEMA_VERSION = 1
 REPOSITORY = "kubernetes/kubernetes"

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, TextIO
 import orjson
 from rich.text import Text
 
-from tracekit.diff.report import DiffReport
-from tracekit.eras.era import Era
-from tracekit.foreign import for_terminal
-from tracekit.kube.timestamps import NS_PER_S, format_rfc3339
+from tracekit.base.foreign import for_terminal
+from tracekit.base.kube.timestamps import NS_PER_S, format_rfc3339
+from tracekit.check.diff.report import DiffReport
+from tracekit.check.verdict import Judgement, Verdict
 from tracekit.report.documents import write_document, write_lines
 from tracekit.report.table import (
     NO_WIDTH,
@@ -26,7 +26,7 @@ from tracekit.report.table import (
     write_indented,
     write_table,
 )
-from tracekit.verdict import Judgement, Verdict
+from tracekit.versions.era import Era
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, TextIO
 
-from tracekit.foreign import for_terminal
-from tracekit.kube.timestamps import NS_PER_S, format_rfc3339
+from tracekit.answers.whatif.answers import Answers, Drawn, JobAnswer, severity_of
+from tracekit.answers.whatif.course import JobCourse
+from tracekit.answers.whatif.cron_answers import CronAnswer
+from tracekit.answers.whatif.cron_course import CronCourse, Start
+from tracekit.base.foreign import for_terminal
+from tracekit.base.kube.timestamps import NS_PER_S, format_rfc3339
 from tracekit.report.documents import write_document
 from tracekit.report.table import counted, write_table
 from tracekit.report.whatif_document import (
@@ -16,10 +20,6 @@ from tracekit.report.whatif_document import (
     document,
     row_text,
 )
-from tracekit.whatif.answers import Answers, Drawn, JobAnswer, severity_of
-from tracekit.whatif.course import JobCourse
-from tracekit.whatif.cron_answers import CronAnswer
-from tracekit.whatif.cron_course import CronCourse, Start
 
 _MEANING: Final = {
     "outcome": "end otherwise",

@@ -7,15 +7,15 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from tracekit.eras.era import Era
-from tracekit.eras.gates import GATES, Gate
-from tracekit.eras.rows import Row, RowText, describe_row
-from tracekit.eras.table import KINDS
-from tracekit.kube.timestamps import format_rfc3339
-from tracekit.whatif.answers import Answers, Cause, Drawn, JobAnswer
-from tracekit.whatif.course import JobCourse
-from tracekit.whatif.cron_answers import CronAnswer
-from tracekit.whatif.cron_course import Start
+from tracekit.answers.whatif.answers import Answers, Cause, Drawn, JobAnswer
+from tracekit.answers.whatif.course import JobCourse
+from tracekit.answers.whatif.cron_answers import CronAnswer
+from tracekit.answers.whatif.cron_course import Start
+from tracekit.base.kube.timestamps import format_rfc3339
+from tracekit.versions.era import Era
+from tracekit.versions.gates import GATES, Gate
+from tracekit.versions.rows import Row, RowText, describe_row
+from tracekit.versions.table import KINDS
 
 SCHEMA_VERSION: Final = 1
 #: Worst first, and what is not decided last.

@@ -18,9 +18,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from msgspec import Struct
 
-from tracekit.errors import UsageError
-from tracekit.kube.leases import CONTROLLER_MANAGER_LEASE_NAMESPACE
-from tracekit.moments import ALWAYS, TimeRange
+from tracekit.base.errors import UsageError
+from tracekit.base.kube.leases import CONTROLLER_MANAGER_LEASE_NAMESPACE
+from tracekit.base.moments import ALWAYS, TimeRange
 from tracekit.trace.format.schema import NAMES, SCHEMA
 from tracekit.trace.format.seal import DamageError
 from tracekit.trace.format.segments import Segment

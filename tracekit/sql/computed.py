@@ -1,6 +1,6 @@
 """Rows that SQL cannot make: verdicts by replaying the trace, cron ticks by the schedule.
 
-Verdicts are kept on this machine (`tracekit.judging.kept`) under a digest of all that they follow
+Verdicts are kept on this machine (`tracekit.judge.kept`) under a digest of all that they follow
 from: the trace's content, the rules, the code. Nothing that a trace brings along is one.
 """
 
@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from tracekit.eras.asked import AskedRules
-from tracekit.judging.kept import verdicts_key
-from tracekit.judging.verdict_table import VERDICT_SCHEMA, KeptVerdicts, load_verdicts
+from tracekit.judge.kept import verdicts_key
+from tracekit.judge.verdict_table import VERDICT_SCHEMA, KeptVerdicts, load_verdicts
 from tracekit.sql.catalog import COMPUTED, definition, parts_for
 from tracekit.sql.computed_schemas import NOTE_SCHEMA, TICK_SCHEMA
 from tracekit.sql.sources import Source
+from tracekit.versions.asked import AskedRules
 
 SCHEMAS = {"_verdicts": VERDICT_SCHEMA, "_cron_ticks": TICK_SCHEMA, "_schedule_notes": NOTE_SCHEMA}
 #: The views that those are made from.
@@ -43,13 +43,13 @@ def takes_only_verdicts(query: str) -> bool:
 if TYPE_CHECKING:
     import duckdb
 
-    from tracekit.eras.era import Era
     from tracekit.trace.reading.reader import TraceReader
+    from tracekit.versions.era import Era
 
 
 def era_of(reader: TraceReader, asked: AskedRules) -> Era:
     """The rules that the trace is judged by."""
-    from tracekit.judging.judged import resolve_era  # noqa: PLC0415 - the engine is slow to import
+    from tracekit.judge.judged import resolve_era  # noqa: PLC0415 - the engine is slow to import
 
     return resolve_era(reader, *asked.era)
 
@@ -78,7 +78,7 @@ def verdicts(
     known = load_verdicts(key)
     if known is not None:
         return known
-    from tracekit.judging.judged import Judge  # noqa: PLC0415 - the engine is slow to import
+    from tracekit.judge.judged import Judge  # noqa: PLC0415 - the engine is slow to import
 
     return Judge(reader, era, kept_as=key, before_judging=before_judging).verdicts()
 

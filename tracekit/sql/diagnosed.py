@@ -7,17 +7,17 @@ from typing import Any
 
 import orjson
 
-from tracekit.compare.fields import FieldDifference
-from tracekit.cron import Generation
-from tracekit.eras.cronjob import CronJobEra
-from tracekit.errors import TracekitError
-from tracekit.findings.baseline import Baseline
-from tracekit.findings.diagnosis import Wanted, diagnose
-from tracekit.findings.facts import COLUMNS, STREAMS, Facts, Gap, facts_of
-from tracekit.findings.model import Finding
+from tracekit.answers.facts import COLUMNS, STREAMS, Facts, Gap, facts_of
+from tracekit.answers.findings.baseline import Baseline
+from tracekit.answers.findings.diagnosis import Wanted, diagnose
+from tracekit.answers.model import Finding
+from tracekit.base.cron import Generation
+from tracekit.base.errors import TracekitError
+from tracekit.check.compare.fields import FieldDifference
+from tracekit.check.verdict import Judgement, ObjectRef, Verdict
 from tracekit.sql.computed import era_of
 from tracekit.sql.session import Session
-from tracekit.verdict import Judgement, ObjectRef, Verdict
+from tracekit.versions.cronjob import CronJobEra
 
 _BATCH = 4096
 

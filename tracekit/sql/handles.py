@@ -15,7 +15,7 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from tracekit.errors import TracekitError
+from tracekit.base.errors import TracekitError
 from tracekit.trace.format.opening import more_files
 
 if TYPE_CHECKING:

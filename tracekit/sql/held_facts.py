@@ -9,10 +9,8 @@ from tempfile import TemporaryDirectory
 import pyarrow as pa
 from msgspec.structs import replace
 
-from tracekit.eras.asked import AskedRules
-from tracekit.eras.cronjob import CronJobEra
-from tracekit.eras.era import Era
-from tracekit.findings.facts import COLUMNS, Facts, Gap, Row, facts_of
+from tracekit.answers.facts import COLUMNS, Facts, Gap, Row, facts_of
+from tracekit.check.verdict import Judgement
 from tracekit.sql.diagnosed import ticks_of
 from tracekit.sql.session import Session
 from tracekit.trace.format.header import write_header
@@ -20,7 +18,9 @@ from tracekit.trace.format.model import LOG_DIR, STATE_TYPES
 from tracekit.trace.format.schema import NAMES
 from tracekit.trace.format.segments import write_segment
 from tracekit.trace.reading.reader import TraceReader
-from tracekit.verdict import Judgement
+from tracekit.versions.asked import AskedRules
+from tracekit.versions.cronjob import CronJobEra
+from tracekit.versions.era import Era
 
 _STATES = sorted(STATE_TYPES)
 #: Of zstd: the rows are read once, and thrown away.

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 
 if TYPE_CHECKING:
     import duckdb

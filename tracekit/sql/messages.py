@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from tracekit.errors import TracekitError
+from tracekit.base.errors import TracekitError
+from tracekit.base.suggest import closest
 from tracekit.sql.memory import VARIABLE
-from tracekit.suggest import closest
 
 _MISSING = (
     ("table", re.compile(r"Table with name (?P<name>\S+) does not exist")),

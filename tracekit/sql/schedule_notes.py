@@ -5,11 +5,11 @@ from __future__ import annotations
 import duckdb
 import pyarrow as pa
 
-from tracekit.cron import UnknownZoneError, load_zone
-from tracekit.cronlint.linted import COUNT, LONGEST_RUNS, Asked, entry_of, linted, notes_of
-from tracekit.eras.version import KubeVersion
-from tracekit.errors import TracekitError
+from tracekit.answers.cronlint.linted import COUNT, LONGEST_RUNS, Asked, entry_of, linted, notes_of
+from tracekit.base.cron import UnknownZoneError, load_zone
+from tracekit.base.errors import TracekitError
 from tracekit.sql.computed_schemas import NOTE_SCHEMA
+from tracekit.versions.version import KubeVersion
 
 _RUNS = f"SELECT * FROM ({LONGEST_RUNS}) WHERE trace = ?"  # noqa: S608 - our own words
 _END = "SELECT max(trace_end_ns) FROM internal._ends WHERE trace = ?"

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pyarrow as pa
 
-from tracekit.eras.asked import AskedRules
-from tracekit.judging.verdict_table import KeptVerdicts, tables_of
+from tracekit.judge.verdict_table import KeptVerdicts, tables_of
 from tracekit.sql import computed
 from tracekit.sql.catalog import (
     COMPUTED,
@@ -44,6 +43,7 @@ from tracekit.trace.reading.files import SegmentFile
 from tracekit.trace.reading.losses import lost_files
 from tracekit.trace.reading.objects import Objects
 from tracekit.trace.reading.snapshot import Snapshot
+from tracekit.versions.asked import AskedRules
 
 if TYPE_CHECKING:
     from pyarrow.dataset import Dataset

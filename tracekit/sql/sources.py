@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tracekit.errors import TraceFormatError
+from tracekit.base.errors import TraceFormatError
 from tracekit.sql.chosen import EVERYTHING, Chosen
 from tracekit.trace.format.model import HEADER_NAME, TraceHeader
 from tracekit.trace.reading.files import SegmentFile

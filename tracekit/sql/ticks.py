@@ -9,21 +9,21 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from tracekit.diff.cron_ticks import (
+from tracekit.base.errors import TracekitError
+from tracekit.base.kube.cronjob_views import CronJobStatus, CronJobView, cron_spec_from_raw
+from tracekit.check.diff.cron_ticks import (
     SCHEDULED_AT,
     SeenCronJob,
     StartedJob,
     Surroundings,
     ticks_of_cron_job,
 )
-from tracekit.eras.cronjob import CronJobEra
-from tracekit.eras.era import NEWEST, Era
-from tracekit.eras.texts import parse_process_zone
-from tracekit.eras.version import KubeVersion
-from tracekit.errors import TracekitError
-from tracekit.kube.cronjob_views import CronJobStatus, CronJobView, cron_spec_from_raw
-from tracekit.replay.cron_runner import CronRunner
+from tracekit.check.replay.cron_runner import CronRunner
 from tracekit.sql.computed_schemas import TICK_SCHEMA
+from tracekit.versions.cronjob import CronJobEra
+from tracekit.versions.era import NEWEST, Era
+from tracekit.versions.texts import parse_process_zone
+from tracekit.versions.version import KubeVersion
 
 _CRONJOBS = """
 SELECT seq, recv_ns, type, namespace, name, uid, created_ns, last_schedule_ns, spec

@@ -13,9 +13,9 @@ from typing import Any
 import duckdb
 import orjson
 
+from tracekit.base.suggest import closest
 from tracekit.sql.catalog import View
 from tracekit.sql.messages import QueryError
-from tracekit.suggest import closest
 
 _COMPARISONS = {
     "COMPARE_EQUAL",

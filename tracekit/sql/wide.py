@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from tempfile import mkdtemp
 
-from tracekit.judging.kept import code_digest
+from tracekit.judge.kept import code_digest
 from tracekit.trace.format.model import LOG_DIR
 from tracekit.trace.format.seal import DamageError
 from tracekit.trace.format.segments import Segment, segment_name, write_segment

@@ -1,1 +1,5 @@
-"""Verdicts and findings while a record grows: `follow` reads it, `live` judges, `news` is told."""
+"""Verdicts and findings while a record grows: `follow` reads it, `live` judges, `news` is reported.
+
+Knows: traces, judge, answers; not the recorder.
+Called by: cli.
+"""

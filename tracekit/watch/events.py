@@ -13,8 +13,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from tracekit.kube.leases import CONTROLLER_MANAGER_LEASE, CONTROLLER_MANAGER_LEASE_NAMESPACE
-from tracekit.kube.timestamps import NS_PER_S, format_rfc3339
+from tracekit.base.kube.leases import CONTROLLER_MANAGER_LEASE, CONTROLLER_MANAGER_LEASE_NAMESPACE
+from tracekit.base.kube.timestamps import NS_PER_S, format_rfc3339
 from tracekit.watch.news import News
 from tracekit.watch.outbox import Outbox
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 from msgspec.structs import replace
 
-from tracekit.errors import TraceFormatError
+from tracekit.base.errors import TraceFormatError
 from tracekit.trace.format.header import read_header
 from tracekit.trace.format.manifest import Manifest, read_manifest
 from tracekit.trace.format.model import HEADER_NAME, TraceHeader

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tracekit.findings.controllers import LEADER
-from tracekit.findings.model import Case, Target
-from tracekit.kube.leases import (
+from tracekit.answers.findings.controllers import LEADER
+from tracekit.answers.model import Case, Target
+from tracekit.base.kube.leases import (
     CONTROLLER_MANAGER_LEASE,
     CONTROLLER_MANAGER_LEASE_NAMESPACE,
     LEASE_DURATION_NS,
 )
-from tracekit.kube.timestamps import NS_PER_S, format_rfc3339
+from tracekit.base.kube.timestamps import NS_PER_S, format_rfc3339
 
 #: A record that tells nothing at all for so long, no bookmark either, is of a silent cluster.
 SILENT_NS = 75 * NS_PER_S

@@ -17,24 +17,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec.structs import replace
 
-from tracekit.diff.unrecorded import as_far_as_recorded
-from tracekit.eras.era import Era
-from tracekit.findings.controllers import LEADER
-from tracekit.findings.diagnosis import diagnose
-from tracekit.findings.facts import Facts
-from tracekit.findings.model import Case, Severity
-from tracekit.judging.engine import judge_cron_jobs
-from tracekit.judging.rolling import ROW_COLUMNS, SETTLED_NS, RollingJudge
-from tracekit.judging.run_context import GrowingContext
-from tracekit.kube.leases import CONTROLLER_MANAGER_LEASE
-from tracekit.kube.timestamps import NS_PER_S
-from tracekit.replay.cron_history import SLOT_NAME
-from tracekit.replay.run_context import RunContext
+from tracekit.answers.facts import Facts
+from tracekit.answers.findings.controllers import LEADER
+from tracekit.answers.findings.diagnosis import diagnose
+from tracekit.answers.model import Case, Severity
+from tracekit.base.kube.leases import CONTROLLER_MANAGER_LEASE
+from tracekit.base.kube.timestamps import NS_PER_S
+from tracekit.check.diff.unrecorded import as_far_as_recorded
+from tracekit.check.replay.cron_history import SLOT_NAME
+from tracekit.check.replay.run_context import RunContext
+from tracekit.check.verdict import Judgement
+from tracekit.judge.engine import judge_cron_jobs
+from tracekit.judge.rolling import ROW_COLUMNS, SETTLED_NS, RollingJudge
+from tracekit.judge.run_context import GrowingContext
 from tracekit.sql.held_facts import facts_from_reader
 from tracekit.trace.format.model import TraceHeader
 from tracekit.trace.reading.held import in_file_order, read_held
 from tracekit.trace.reading.reader import TraceReader
-from tracekit.verdict import Judgement
+from tracekit.versions.era import Era
 from tracekit.watch.leader import Leader
 from tracekit.watch.news import News, of_case, of_divergence
 from tracekit.watch.waiting import WaitingJobs

@@ -10,7 +10,7 @@ from wsgiref.simple_server import WSGIServer
 from prometheus_client import CollectorRegistry, ProcessCollector, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 from tracekit.watch.events import ClusterEvents
 from tracekit.watch.live import LiveJudge
 from tracekit.watch.webhook import Webhook

@@ -6,10 +6,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from tracekit.findings.divergences import rule_of
-from tracekit.findings.model import Case, Target
-from tracekit.kube.timestamps import format_rfc3339
-from tracekit.verdict import Judgement
+from tracekit.answers.findings.divergences import rule_of
+from tracekit.answers.model import Case, Target
+from tracekit.base.kube.timestamps import format_rfc3339
+from tracekit.check.verdict import Judgement
 
 
 class News(Struct, frozen=True):

@@ -10,8 +10,8 @@ import urllib3
 from urllib3.exceptions import HTTPError
 
 from tracekit import __version__
-from tracekit.bounded_http import TooLate, bound
-from tracekit.errors import UsageError
+from tracekit.base.bounded_http import TooLate, bound
+from tracekit.base.errors import UsageError
 from tracekit.watch.news import News
 from tracekit.watch.outbox import NotSent, Outbox
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.objects import raw_pod
-from tracekit.cache.pods import PodCache
-from tracekit.kube.views import PodView, pod_from_raw
+from tracekit.base.kube.views import PodView, pod_from_raw
+from tracekit.ports.cache.pods import PodCache
 
 
 @dataclass

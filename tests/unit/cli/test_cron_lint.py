@@ -10,11 +10,11 @@ from click.testing import CliRunner
 from msgspec.structs import replace
 
 from tests.support.traces import TRACES, import_log
+from tracekit.base.errors import UsageError
 from tracekit.cli.main import cli, main
-from tracekit.eras.asked import AskedRules
-from tracekit.errors import UsageError
 from tracekit.sql.session import Session
 from tracekit.trace.format.header import read_header, write_header
+from tracekit.versions.asked import AskedRules
 
 FROM = ("--from", "2026-01-01T00:00:00Z")
 CRONTAB = """\

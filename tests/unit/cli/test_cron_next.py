@@ -7,8 +7,8 @@ import json
 import pytest
 from click.testing import CliRunner
 
+from tracekit.base.errors import UsageError
 from tracekit.cli.cron import cron
-from tracekit.errors import UsageError
 
 
 def ask(*args: str) -> str:

@@ -16,8 +16,8 @@ import pytest
 from tests.support.traces import TRACES, import_log
 from tracekit.cli import imports
 from tracekit.cli.crew import crew_of
-from tracekit.crew.tasks import Done
-from tracekit.judging.pieces import ready
+from tracekit.judge.crew.tasks import Done
+from tracekit.judge.pieces import ready
 
 
 @pytest.fixture

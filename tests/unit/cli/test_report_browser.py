@@ -13,10 +13,10 @@ import pytest
 
 from tests.sql.conftest import session_of, trace_path  # noqa: F401 - fixtures
 from tests.sql.test_session import HOSTILE
-from tracekit.eras.asked import AskedRules
 from tracekit.report.html.data import PHASES, report_data
 from tracekit.report.html.page import report_page
 from tracekit.sql.session import Session
+from tracekit.versions.asked import AskedRules
 
 webdriver = pytest.importorskip("selenium.webdriver")
 from selenium.webdriver.common.by import By  # noqa: E402

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from tracekit.cluster.api_server import ApiServer
-from tracekit.cluster.store import Raw, Store
-from tracekit.eras.api_server import ApiRules
-from tracekit.eras.era import Era
-from tracekit.eras.job_status import StatusValidation
-from tracekit.kube.views import job_from_raw, pod_from_raw
-from tracekit.process.life import Life
-from tracekit.process.pod_index import PodInformer
-from tracekit.sim.clock import VirtualClock
-from tracekit.sim.loop import Loop
-from tracekit.simulate.draws import SeededDraws
+from tracekit.base.kube.views import job_from_raw, pod_from_raw
+from tracekit.base.sim.clock import VirtualClock
+from tracekit.base.sim.loop import Loop
+from tracekit.model.cluster.api_server import ApiServer
+from tracekit.model.cluster.store import Raw, Store
+from tracekit.model.process.life import Life
+from tracekit.model.process.pod_index import PodInformer
+from tracekit.model.simulate.draws import SeededDraws
+from tracekit.versions.api_server import ApiRules
+from tracekit.versions.era import Era
+from tracekit.versions.job_status import StatusValidation
 
 DRAWS = SeededDraws(1)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tracekit.compare.job_body import job_body_differences
-from tracekit.controllers.cronjob.actions import CreateJob
+from tracekit.check.compare.job_body import job_body_differences
+from tracekit.ports.cronjob.actions import CreateJob
 
 CONTAINER = {"name": "main", "image": "busybox:1"}
 OWNER = {

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from tests.support.objects import job, rules
-from tracekit.compare.pod_body import pod_body_differences
-from tracekit.controllers.actions import CreatePod
-from tracekit.controllers.job.body import new_pod
-from tracekit.kube.views import COMPLETION_INDEX_ANNOTATION, pod_from_raw
+from tracekit.base.kube.views import COMPLETION_INDEX_ANNOTATION, pod_from_raw
+from tracekit.check.compare.pod_body import pod_body_differences
+from tracekit.ports.actions import CreatePod
+from tracekit.ports.job.body import new_pod
 
 TEMPLATE: dict[str, Any] = {
     "metadata": {

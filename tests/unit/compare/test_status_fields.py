@@ -8,9 +8,9 @@ import pytest
 from msgspec.structs import replace
 
 from tests.support.objects import LONG_AGO_NS, NOW_NS, at
-from tracekit.compare.status import Interval, status_differences
-from tracekit.kube.timestamps import NS_PER_S, floor_second
-from tracekit.kube.views import Condition, JobStatus
+from tracekit.base.kube.timestamps import NS_PER_S, floor_second
+from tracekit.base.kube.views import Condition, JobStatus
+from tracekit.check.compare.status import Interval, status_differences
 
 #: A time that no API object can hold: what the controller took from its clock in this sync.
 FRESH_NS = NOW_NS + 1

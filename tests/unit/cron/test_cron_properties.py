@@ -9,8 +9,8 @@ from croniter import CroniterBadDateError, croniter
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tracekit.cron import CronSpecError, Generation, load_zone, next_activations_ns, parse
-from tracekit.kube.timestamps import NS_PER_S
+from tracekit.base.cron import CronSpecError, Generation, load_zone, next_activations_ns, parse
+from tracekit.base.kube.timestamps import NS_PER_S
 
 ZONES = (
     "UTC",

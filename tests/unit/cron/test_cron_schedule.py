@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tracekit.cron import Generation, load_zone, next_activations_ns, parse
-from tracekit.cron.schedule import civil_from_days, days_from_civil
-from tracekit.kube.timestamps import format_rfc3339, parse_rfc3339
+from tracekit.base.cron import Generation, load_zone, next_activations_ns, parse
+from tracekit.base.cron.schedule import civil_from_days, days_from_civil
+from tracekit.base.kube.timestamps import format_rfc3339, parse_rfc3339
 
 GEN1, GEN3 = Generation.GEN1, Generation.GEN3
 

@@ -8,7 +8,7 @@ import pytest
 import tzdata
 
 from tests.support.go_answers import rows
-from tracekit.cron import (
+from tracekit.base.cron import (
     CronPanicError,
     CronSpecError,
     Generation,
@@ -16,7 +16,7 @@ from tracekit.cron import (
     next_activations_ns,
     parse,
 )
-from tracekit.kube.timestamps import NS_PER_S, parse_rfc3339
+from tracekit.base.kube.timestamps import NS_PER_S, parse_rfc3339
 
 #: Morocco's rules changed in this edition of the tz database; the answers are older.
 MOROCCO_CHANGED = "2026c"

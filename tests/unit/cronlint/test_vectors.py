@@ -10,10 +10,10 @@ import pytest
 
 from tests.support.go_answers import rows
 from tests.tidy.source import REPOSITORY
-from tracekit.cron import Generation, load_zone
-from tracekit.cronlint.classes import CLASSES
-from tracekit.cronlint.comparison import compare
-from tracekit.kube.timestamps import NS_PER_S, parse_rfc3339
+from tracekit.answers.cronlint.classes import CLASSES
+from tracekit.answers.cronlint.comparison import compare
+from tracekit.base.cron import Generation, load_zone
+from tracekit.base.kube.timestamps import NS_PER_S, parse_rfc3339
 
 AT = "2025-01-01T00:00:00Z"
 

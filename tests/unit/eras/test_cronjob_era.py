@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import fields, replace
 
 from tests.support.cron_world import era
-from tracekit.cron import Generation
-from tracekit.eras.cronjob import TEXTS, Arithmetic, Controller, CronJobEra
+from tracekit.base.cron import Generation
+from tracekit.versions.cronjob import TEXTS, Arithmetic, Controller, CronJobEra
 
 
 @pytest.mark.parametrize(

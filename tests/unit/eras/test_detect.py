@@ -2,8 +2,8 @@
 
 import pytest
 
-from tracekit.eras.detect import REASONS_TOLD, Fact, detect, facts_of
-from tracekit.eras.version_markers import RULES, Sign
+from tracekit.versions.detect import REASONS_TOLD, Fact, detect, facts_of
+from tracekit.versions.version_markers import RULES, Sign
 
 
 def facts(*signs):

@@ -2,12 +2,12 @@
 
 import pytest
 
-from tracekit.eras import table
-from tracekit.eras.behavior_releases import SHIPPED
-from tracekit.eras.behaviors import Behavior, BehaviorFlags
-from tracekit.eras.era import Era
-from tracekit.eras.version import branch_key
-from tracekit.errors import UnsupportedVersionError
+from tracekit.base.errors import UnsupportedVersionError
+from tracekit.versions import table
+from tracekit.versions.behavior_releases import SHIPPED
+from tracekit.versions.behaviors import Behavior, BehaviorFlags
+from tracekit.versions.era import Era
+from tracekit.versions.version import branch_key
 
 NS_PER_S = 1_000_000_000
 

@@ -2,12 +2,12 @@
 
 import pytest
 
-from tracekit.eras.era import Era, GateFlags
-from tracekit.eras.gates import GATES, Gate, Stage
-from tracekit.eras.recorded_gates import reconcile_gates
-from tracekit.eras.texts import parse_feature_gates
-from tracekit.eras.version import KubeVersion
-from tracekit.errors import UnsupportedVersionError, UsageError
+from tracekit.base.errors import UnsupportedVersionError, UsageError
+from tracekit.versions.era import Era, GateFlags
+from tracekit.versions.gates import GATES, Gate, Stage
+from tracekit.versions.recorded_gates import reconcile_gates
+from tracekit.versions.texts import parse_feature_gates
+from tracekit.versions.version import KubeVersion
 
 
 def test_every_gate_has_a_history_and_a_flag_of_its_name():

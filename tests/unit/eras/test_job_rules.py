@@ -3,8 +3,8 @@
 import pytest
 
 from tests.support.objects import job as job_of
-from tracekit.eras.era import Era
-from tracekit.eras.job import JobRules
+from tracekit.versions.era import Era
+from tracekit.versions.job import JobRules
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-from tracekit.eras.era import Era
-from tracekit.eras.gates import GATES, Gate
-from tracekit.eras.recorded_gates import reconcile_gates
-from tracekit.eras.version import KubeVersion
+from tracekit.versions.era import Era
+from tracekit.versions.gates import GATES, Gate
+from tracekit.versions.recorded_gates import reconcile_gates
+from tracekit.versions.version import KubeVersion
 
 V1_36 = KubeVersion.parse("v1.36.3")
 V1_30 = KubeVersion.parse("v1.30.14")

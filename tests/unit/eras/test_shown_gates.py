@@ -2,10 +2,10 @@
 
 import pytest
 
-from tracekit.eras.detect import Fact
-from tracekit.eras.era import Era
-from tracekit.eras.inferred_gates import SHOWS, shown_gates
-from tracekit.eras.version_markers import Sign
+from tracekit.versions.detect import Fact
+from tracekit.versions.era import Era
+from tracekit.versions.inferred_gates import SHOWS, shown_gates
+from tracekit.versions.version_markers import Sign
 
 
 def shown(version, *signs, **gates):

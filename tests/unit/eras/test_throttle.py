@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tracekit.eras.throttle import DEFAULT_THROTTLE, Throttle, throttle_of
-from tracekit.kube.timestamps import NS_PER_S
-from tracekit.process.manager import ManagerFlags
+from tracekit.base.kube.timestamps import NS_PER_S
+from tracekit.model.process.manager import ManagerFlags
+from tracekit.versions.throttle import DEFAULT_THROTTLE, Throttle, throttle_of
 
 
 @pytest.mark.parametrize(

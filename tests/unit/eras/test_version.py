@@ -2,8 +2,8 @@
 
 import pytest
 
-from tracekit.eras.version import Boundary, KubeVersion
-from tracekit.errors import UnsupportedVersionError
+from tracekit.base.errors import UnsupportedVersionError
+from tracekit.versions.version import Boundary, KubeVersion
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tracekit.diff.lateness import KeyTiming, Owed
-from tracekit.diff.sweep import Sweep
-from tracekit.replay.run_context import RunContext
-from tracekit.verdict import Judgement, ObjectRef, Verdict
+from tracekit.check.diff.lateness import KeyTiming, Owed
+from tracekit.check.diff.sweep import Sweep
+from tracekit.check.replay.run_context import RunContext
+from tracekit.check.verdict import Judgement, ObjectRef, Verdict
 
 S = 10**9
 END_NS = 100 * S

@@ -12,8 +12,8 @@ import pytest
 from tests.support.erasures import early_end
 from tests.support.judged_rows import divergences_of
 from tests.support.traces import import_log, json_lines
-from tracekit.judging.run_context import run_context_of
-from tracekit.judging.stream_lag import StreamLag, written_ns_of
+from tracekit.judge.run_context import run_context_of
+from tracekit.judge.stream_lag import StreamLag, written_ns_of
 from tracekit.trace.reading.reader import TraceReader
 
 S = 10**9

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tracekit.kube.merge_patch import merge_patched
+from tracekit.base.kube.merge_patch import merge_patched
 
 
 @pytest.mark.parametrize(

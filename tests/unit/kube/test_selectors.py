@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tracekit.kube.selectors import selector_matches
+from tracekit.base.kube.selectors import selector_matches
 
 
 def expression(operator: str, *values: str, key: str = "a") -> dict[str, Any]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.kube.timestamps import NS_PER_S, floor_second, format_rfc3339, parse_rfc3339
+from tracekit.base.kube.timestamps import NS_PER_S, floor_second, format_rfc3339, parse_rfc3339
 
 READ: dict[str, tuple[str, int | None]] = {
     "the epoch": ("1970-01-01T00:00:00Z", 0),

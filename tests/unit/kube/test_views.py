@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from tests.support.junk import JUNK, places, with_part
 from tests.support.objects import LONG_AGO_NS, NOW_NS, at, condition, container, raw_job, raw_pod
-from tracekit.kube.timestamps import format_rfc3339
-from tracekit.kube.views import (
+from tracekit.base.kube.timestamps import format_rfc3339
+from tracekit.base.kube.views import (
     COMPLETION_INDEX_ANNOTATION,
     JOB_TRACKING_FINALIZER,
     UNKNOWN_COMPLETION_INDEX,

@@ -12,8 +12,15 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.support.objects import LONG_AGO_NS, job, pod
-from tracekit.kube.views import JobView, PodView
-from tracekit.replay.history import EventRow, Evidence, History, Revision, WriteKind, build_history
+from tracekit.base.kube.views import JobView, PodView
+from tracekit.check.replay.history import (
+    EventRow,
+    Evidence,
+    History,
+    Revision,
+    WriteKind,
+    build_history,
+)
 
 NOTHING = cast("Evidence", None)
 COUNTER = itertools.count(1)

@@ -7,8 +7,8 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.kube.timestamps import NS_PER_S
-from tracekit.replay.run_context import Outage
+from tracekit.base.kube.timestamps import NS_PER_S
+from tracekit.check.replay.run_context import Outage
 from tracekit.report.account import Account, Step, in_order
 from tracekit.report.account_others import account_of_cronjob, add_restarts
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tracekit.sim.clock import VirtualClock
+from tracekit.base.sim.clock import VirtualClock
 
 
 def test_it_moves_forward_by_times_and_by_spans():

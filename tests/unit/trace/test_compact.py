@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.trace.test_writer import fill
-from tracekit.errors import TraceFormatError
+from tracekit.base.errors import TraceFormatError
 from tracekit.trace.format import narrow_file, segments
 from tracekit.trace.format.manifest import Manifest, read_manifest, write_manifest
 from tracekit.trace.format.model import RowType, TraceHeader

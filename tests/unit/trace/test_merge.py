@@ -20,9 +20,9 @@ from click.testing import CliRunner
 
 from tests.support.erasures import early_end, late_start, with_gap
 from tests.support.traces import ROOT, TRACES, import_log, json_lines
+from tracekit.base.errors import TracekitError
 from tracekit.cli.main import cli
-from tracekit.errors import TracekitError
-from tracekit.judging.judged import Judge, resolve_era
+from tracekit.judge.judged import Judge, resolve_era
 from tracekit.trace.reading.reader import TraceReader
 
 NAME = "v1.36.3-all"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.support.traces import TRACES
 from tests.unit.trace.test_formats import golden_log
 from tests.unit.trace.test_reader import SAMPLE, write
-from tracekit.errors import TraceFormatError
+from tracekit.base.errors import TraceFormatError
 from tracekit.trace.format import narrow_file, segments
 from tracekit.trace.format.model import Call, Gap, Origin, TraceHeader
 from tracekit.trace.format.narrow import narrowed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 from tracekit.trace.reading.objects import Objects
 
 OBJECTS = Objects(

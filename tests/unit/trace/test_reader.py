@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.support.watchlog import job, namespace, pod
-from tracekit.errors import TraceFormatError
+from tracekit.base.errors import TraceFormatError
 from tracekit.trace.format import segments
 from tracekit.trace.format.model import FORMAT_VERSION, TraceHeader
 from tracekit.trace.format.schema import NAMES, TYPED_COLUMNS

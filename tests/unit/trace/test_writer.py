@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.support.watchlog import REPOSITORY, job, pod
-from tracekit.errors import TraceFormatError
+from tracekit.base.errors import TraceFormatError
 from tracekit.trace.format.model import Gap, TraceHeader
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.writing.writer import TraceWriter

@@ -1,7 +1,7 @@
 """The delaying queue: one pending time per key, the earliest wins, `add` cancels nothing."""
 
-from tracekit.sim.clock import VirtualClock
-from tracekit.workqueue.delaying import DelayingQueue
+from tracekit.base.sim.clock import VirtualClock
+from tracekit.ports.workqueue.delaying import DelayingQueue
 
 
 def make():

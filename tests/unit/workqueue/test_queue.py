@@ -1,6 +1,6 @@
 """The basic queue: what client-go's queue_test.go states, as cases of our own."""
 
-from tracekit.workqueue.queue import Queue
+from tracekit.ports.workqueue.queue import Queue
 
 
 def test_keys_come_out_in_the_order_in_which_they_were_first_added():

@@ -1,15 +1,15 @@
 """Rate limiters and the queue that uses them."""
 
-from tracekit.eras.era import Era
-from tracekit.sim.clock import VirtualClock
-from tracekit.workqueue.rate_limiters import (
+from tracekit.base.sim.clock import VirtualClock
+from tracekit.ports.workqueue.rate_limiters import (
     BucketRateLimiter,
     ItemExponentialFailureRateLimiter,
     MaxOfRateLimiter,
     default_controller_rate_limiter,
     job_rate_limiter,
 )
-from tracekit.workqueue.rate_limiting import RateLimitingQueue
+from tracekit.ports.workqueue.rate_limiting import RateLimitingQueue
+from tracekit.versions.era import Era
 
 S = 1_000_000_000
 MS = 1_000_000

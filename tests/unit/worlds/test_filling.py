@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from tracekit.cluster.pod_life import PodLife, Slot
-from tracekit.simulate.draws import SeededDraws
-from tracekit.worlds.filling import FilledLives
-from tracekit.worlds.lives import (
+from tracekit.answers.worlds.filling import FilledLives
+from tracekit.answers.worlds.lives import (
     SeenLife,
     deleted_by_others,
     goes_on_ns,
     ran_anew,
     scheduled_anew,
 )
+from tracekit.model.cluster.pod_life import PodLife, Slot
+from tracekit.model.simulate.draws import SeededDraws
 
 POD: dict[str, Any] = {"metadata": {"uid": "p1"}}
 

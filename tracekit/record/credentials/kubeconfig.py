@@ -25,8 +25,9 @@ from kubernetes.config.incluster_config import InClusterConfigLoader
 from kubernetes.config.kube_config import ConfigNode, KubeConfigLoader, KubeConfigMerger
 from msgspec import Struct
 
-from tracekit.bounded_http import bound
-from tracekit.errors import ClusterError
+from tracekit.base.bounded_http import bound
+from tracekit.base.errors import ClusterError
+from tracekit.base.suggest import hint
 from tracekit.record.credentials import plugins
 from tracekit.record.credentials.options import ConnectOptions
 from tracekit.record.credentials.withheld import (
@@ -37,7 +38,6 @@ from tracekit.record.credentials.withheld import (
     without_userinfo,
 )
 from tracekit.record.failures import CredentialsFailed
-from tracekit.suggest import hint
 
 SERVICE_ACCOUNT_DIR = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _OVERRIDE_CONTEXT = "tracekit-overrides"

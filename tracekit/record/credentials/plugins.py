@@ -18,7 +18,7 @@ from kubernetes.config.config_exception import ConfigException
 from kubernetes.config.dateutil import parse_rfc3339
 from kubernetes.config.exec_provider import ExecProvider
 
-from tracekit.children import PluginError, plugin
+from tracekit.base.children import PluginError, plugin
 
 #: A person may have to log in with a browser; kubectl waits for ever.
 DEADLINE_S: Final = 60.0

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import orjson
 from msgspec import Struct
 
-from tracekit.errors import ClusterError
+from tracekit.base.errors import ClusterError
 from tracekit.record.failures import (
     ConnectionFailed,
     Forbidden,

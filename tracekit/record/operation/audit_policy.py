@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tracekit.kube.leases import CONTROLLER_MANAGER_LEASE
+from tracekit.base.kube.leases import CONTROLLER_MANAGER_LEASE
 
 _WRITES = ["create", "update", "patch", "delete", "deletecollection"]
 

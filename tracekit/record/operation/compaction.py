@@ -16,7 +16,7 @@ import sys
 import time
 from pathlib import Path
 
-from tracekit.children import python
+from tracekit.base.children import python
 from tracekit.trace.format.segments import live_segments
 from tracekit.trace.writing.compact import FAN_IN, Compactor
 from tracekit.trace.writing.whole import note_namespaces

@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from tracekit.kube.leases import CONTROLLER_MANAGER_LEASE
+from tracekit.base.kube.leases import CONTROLLER_MANAGER_LEASE
 
 _VERBS = ["get", "list", "watch"]
 _METRICS_PORT = 8080

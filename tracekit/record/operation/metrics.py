@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector, generate_late
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 
 if TYPE_CHECKING:
     from tracekit.record.operation.recorder import Recorder

@@ -18,7 +18,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from tracekit.errors import TracekitError
+from tracekit.base.errors import TracekitError
+from tracekit.base.stopping import StopRequest
 from tracekit.record.last_words.logs import RESUMED, LastWords, LogOptions
 from tracekit.record.last_words.logs import STREAM as LOG_STREAM
 from tracekit.record.operation.compaction import Compaction
@@ -32,7 +33,6 @@ from tracekit.record.streams.positions import ResumePoint
 from tracekit.record.streams.sink import RowQueue
 from tracekit.record.streams.status import StreamState, StreamStatus
 from tracekit.record.streams.watcher import Transform, Watcher, WatchPolicy
-from tracekit.stopping import StopRequest
 from tracekit.trace.format.model import TraceHeader
 from tracekit.trace.stores.rotated import new_trace_path
 from tracekit.trace.writing.writer import TraceWriter

@@ -11,7 +11,7 @@ import os
 import shutil
 from pathlib import Path
 
-from tracekit.errors import TraceFormatError
+from tracekit.base.errors import TraceFormatError
 from tracekit.trace.stores.rotated import rotated_traces
 from tracekit.trace.writing.lock import LOCK_NAME, TraceLock
 

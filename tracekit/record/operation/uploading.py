@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from tracekit.errors import TracekitError
+from tracekit.base.errors import TracekitError
 from tracekit.record.operation.rotation import delete_trace
 from tracekit.trace.format.model import HEADER_NAME, LOG_DIR, MANIFEST_NAME
 from tracekit.trace.format.segments import all_segments, split_covered

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 from tracekit.record.redaction.redact_strict import kept_strictly
 from tracekit.record.redaction.secrets import DIGITS, PREFIX, is_stand_in, scrubbed
 from tracekit.trace.format.model import STATE_TYPES

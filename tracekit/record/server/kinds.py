@@ -8,8 +8,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from tracekit.errors import ClusterError
-from tracekit.kube.leases import CONTROLLER_MANAGER_LEASE
+from tracekit.base.errors import ClusterError
+from tracekit.base.kube.leases import CONTROLLER_MANAGER_LEASE
 from tracekit.record.failures import Forbidden, NotFound, RequestFailed
 from tracekit.record.server.transport import ApiClient
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from msgspec import Struct, field
 
-from tracekit.errors import ClusterError
+from tracekit.base.errors import ClusterError
 from tracekit.record.failures import (
     ConnectionFailed,
     CredentialsFailed,

@@ -22,7 +22,7 @@ from urllib3.exceptions import HTTPError, NewConnectionError, ReadTimeoutError
 from urllib3.exceptions import SSLError as PoolSslError
 from urllib3.exceptions import TimeoutError as PoolTimeoutError
 
-from tracekit.bounded_http import TooLarge, TooLate, retry_after_s, shut_after, whole
+from tracekit.base.bounded_http import TooLarge, TooLate, retry_after_s, shut_after, whole
 from tracekit.record.credentials.kubeconfig import Connection
 from tracekit.record.failures import (
     ConnectionFailed,

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
-from tracekit.errors import ClusterError, TracekitError
+from tracekit.base.errors import ClusterError, TracekitError
 from tracekit.record.streams.sink import GapRow, Item, RowQueue, Rows
 from tracekit.trace.format.model import Gap
 from tracekit.trace.format.segments import all_segments

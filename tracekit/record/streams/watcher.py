@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 import orjson
 
-from tracekit.errors import ClusterError
+from tracekit.base.errors import ClusterError
 from tracekit.record.failures import (
     BadFrame,
     Gone,

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tracekit.errors import UsageError
-from tracekit.moments import ALWAYS, TimeRange
+from tracekit.base.errors import UsageError
+from tracekit.base.moments import ALWAYS, TimeRange
 from tracekit.sql.session import Session
 
 

@@ -7,20 +7,20 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from tracekit.diff.forced import with_forced
-from tracekit.diff.trace import judge_groups
-from tracekit.eras.job import JobRules
-from tracekit.errors import TracekitError
-from tracekit.findings.facts import Facts
-from tracekit.findings.model import Finding
-from tracekit.judging.run_context import run_context_of
-from tracekit.replay.feed import COLUMNS
+from tracekit.answers.facts import Facts
+from tracekit.answers.model import Finding
+from tracekit.base.errors import TracekitError
+from tracekit.check.diff.forced import with_forced
+from tracekit.check.diff.trace import judge_groups
+from tracekit.check.replay.feed import COLUMNS
+from tracekit.check.verdict import Judgement
+from tracekit.judge.run_context import run_context_of
 from tracekit.report.account import Account, account_of_job
 from tracekit.report.account_others import add_judgements, add_restarts
 from tracekit.report.conclusion import job_conclusions
 from tracekit.sql.computed import era_of
 from tracekit.sql.session import Session
-from tracekit.verdict import Judgement
+from tracekit.versions.job import JobRules
 
 #: So many Jobs get an account, and so many steps are in all of them together.
 MAX_ACCOUNTS = 400

@@ -10,9 +10,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tracekit.errors import TracekitError
-from tracekit.findings.diagnosis import Wanted, diagnose
-from tracekit.moments import ALWAYS, TimeRange
+from tracekit.answers.findings.diagnosis import Wanted, diagnose
+from tracekit.base.errors import TracekitError
+from tracekit.base.moments import ALWAYS, TimeRange
 from tracekit.report.html.accounts import Accounts
 from tracekit.report.html.diffs import changes
 from tracekit.report.html.lanes import cron_lanes, finding_row, pod_diffs

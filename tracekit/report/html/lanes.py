@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tracekit.findings.model import Finding
+from tracekit.answers.model import Finding
 from tracekit.report.findings import advice, thread_url
 from tracekit.report.html.diffs import changes
 from tracekit.report.html.scope import Scope

@@ -6,8 +6,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from tracekit.findings.diagnosis import OF_THE_WHOLE
-from tracekit.moments import ALWAYS, TimeRange
+from tracekit.answers.findings.diagnosis import OF_THE_WHOLE
+from tracekit.base.moments import ALWAYS, TimeRange
 from tracekit.sql.session import Session
 
 Key = tuple[str, str]

@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from tracekit.eras.era import Era
+from tracekit.answers.whatif.answers import Answers, JobAnswer, severity_of
+from tracekit.answers.whatif.course import JobCourse
+from tracekit.answers.whatif.cron_answers import CronAnswer
+from tracekit.answers.whatif.cron_course import CronCourse
+from tracekit.answers.whatif.lanes import LANES_MAX, PodLane
+from tracekit.answers.whatif.steps import Severity
 from tracekit.report.html.data import PHASES
 from tracekit.report.whatif import brief, cron_brief, how, in_draws, setting_names, target_brief
 from tracekit.report.whatif_document import ORDER, cause_groups, row_text
-from tracekit.whatif.answers import Answers, JobAnswer, severity_of
-from tracekit.whatif.course import JobCourse
-from tracekit.whatif.cron_answers import CronAnswer
-from tracekit.whatif.cron_course import CronCourse
-from tracekit.whatif.lanes import LANES_MAX, PodLane
-from tracekit.whatif.steps import Severity
+from tracekit.versions.era import Era
 
 #: So many Jobs and CronJobs are drawn, the worst first; so many others are listed.
 DRAWN_MAX: Final = 200

@@ -11,8 +11,8 @@ from typing import Any
 
 import orjson
 
-from tracekit.kube.timestamps import parse_rfc3339
-from tracekit.kube.views import COMPLETION_INDEX_ANNOTATION, go_atoi
+from tracekit.base.kube.timestamps import parse_rfc3339
+from tracekit.base.kube.views import COMPLETION_INDEX_ANNOTATION, go_atoi
 from tracekit.trace.format.model import STREAM_KINDS, RowType
 
 Row = dict[str, Any]

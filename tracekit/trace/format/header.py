@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tracekit.errors import TraceFormatError
+from tracekit.base.errors import TraceFormatError
 from tracekit.trace.format.migrate import migrate_header
 from tracekit.trace.format.model import FORMAT_VERSION, HEADER_NAME, TraceHeader
 from tracekit.trace.format.opening import new_file, read_inside

@@ -15,7 +15,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from tracekit.errors import TraceFormatError
+from tracekit.base.errors import TraceFormatError
 from tracekit.trace.format.header import replace_file
 from tracekit.trace.format.model import MANIFEST_NAME
 from tracekit.trace.format.opening import read_inside

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from tracekit.errors import TraceFormatError
+from tracekit.base.errors import TraceFormatError
 
 #: A pipe must not make the opening wait for somebody who writes to it.
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from msgspec import Struct
 
-from tracekit.errors import TraceFormatError
+from tracekit.base.errors import TraceFormatError
 from tracekit.trace.format.header import sync_directory, sync_file
 from tracekit.trace.format.model import LOG_DIR, SEGMENT_SUFFIX, SEQ_DIGITS, WIDE_VERSION
 from tracekit.trace.format.opening import names_inside, new_file

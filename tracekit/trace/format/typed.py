@@ -16,8 +16,8 @@ import msgspec
 import orjson
 from msgspec.structs import astuple
 
-from tracekit.kube.timestamps import parse_rfc3339
-from tracekit.kube.views import COMPLETION_INDEX_ANNOTATION, go_atoi
+from tracekit.base.kube.timestamps import parse_rfc3339
+from tracekit.base.kube.views import COMPLETION_INDEX_ANNOTATION, go_atoi
 from tracekit.trace.format import promised
 from tracekit.trace.format.extract import INT64_MAX, INT64_MIN, canonical_json, number_of
 from tracekit.trace.format.model import STREAM_KINDS

@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tracekit.collecting import collecting_rarely
+from tracekit.base.collecting import collecting_rarely
 from tracekit.trace.format.limits import (
     NESTING_MAX,
     ROW_BYTES_MAX,

@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from tracekit.kube.timestamps import NS_PER_S
+from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.trace.format.model import Origin
 
 Raw = dict[str, Any]

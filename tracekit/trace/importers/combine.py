@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from tracekit.errors import TraceFormatError
+from tracekit.base.errors import TraceFormatError
 from tracekit.trace.format.model import STATE_TYPES, Origin, TraceHeader
 from tracekit.trace.importers.callers import Callers
 from tracekit.trace.reading.reader import TraceReader

@@ -12,7 +12,7 @@ import re
 from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator
 
-from tracekit.errors import TraceFormatError
+from tracekit.base.errors import TraceFormatError
 from tracekit.trace.importers.values import check_values
 
 #: More than that, in one document, is not held in memory.

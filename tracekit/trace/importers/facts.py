@@ -15,7 +15,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from tracekit.kube.timestamps import NS_PER_S, parse_rfc3339
+from tracekit.base.kube.timestamps import NS_PER_S, parse_rfc3339
 from tracekit.trace.importers.yamls import is_yaml
 
 _VERSION = rb"(v1\.\d+\.\d+[\w.+-]*)"

@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from tracekit.kube.timestamps import parse_rfc3339
+from tracekit.base.kube.timestamps import parse_rfc3339
 from tracekit.trace.format.model import STREAM_KINDS
 
 Raw = dict[str, Any]

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from tracekit.errors import TraceFormatError
+from tracekit.base.errors import TraceFormatError
 from tracekit.trace.importers.facts import Facts
 from tracekit.trace.importers.kinds import BY_NAME, Kind, concerns, flaw, recognise
 from tracekit.trace.importers.recorders import ZIP_MAGIC

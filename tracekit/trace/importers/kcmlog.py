@@ -27,9 +27,9 @@ from typing import Any
 import orjson
 from msgspec import Struct
 
-from tracekit.cron.gotext import parse_duration_ns
-from tracekit.errors import TraceFormatError
-from tracekit.kube.timestamps import NS_PER_S, parse_rfc3339
+from tracekit.base.cron.gotext import parse_duration_ns
+from tracekit.base.errors import TraceFormatError
+from tracekit.base.kube.timestamps import NS_PER_S, parse_rfc3339
 from tracekit.trace.format.model import STREAM_KINDS, Call, Origin
 from tracekit.trace.importers.containers import joined
 from tracekit.trace.importers.observation import pack, unpack

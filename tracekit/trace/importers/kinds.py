@@ -14,7 +14,7 @@ from typing import Protocol
 import orjson
 from msgspec import Struct
 
-from tracekit.errors import TraceFormatError
+from tracekit.base.errors import TraceFormatError
 from tracekit.trace.format.model import Call, Gap
 from tracekit.trace.importers.audit.importer import AuditReader
 from tracekit.trace.importers.audit.texts import is_csv

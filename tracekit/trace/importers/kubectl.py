@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from tracekit.kube.timestamps import NS_PER_S, parse_rfc3339
+from tracekit.base.kube.timestamps import NS_PER_S, parse_rfc3339
 from tracekit.trace.format.model import STREAM_KINDS
 from tracekit.trace.importers.documents import documents
 from tracekit.trace.importers.frames import (

@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from tracekit.coverage import Scope
+from tracekit.base.coverage import Scope
 from tracekit.trace.importers.frames import listed
 
 Raw = dict[str, Any]

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import orjson
 from msgspec.structs import replace
 
-from tracekit.errors import UsageError
-from tracekit.kube.timestamps import NS_PER_S
+from tracekit.base.errors import UsageError
+from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.trace.format.model import STATE_TYPES, Gap, RowType, TraceHeader
 from tracekit.trace.importers.combine import joined_header, two_clusters
 from tracekit.trace.importers.relist import LiveObjects

@@ -18,8 +18,8 @@ from typing import IO, Any
 import orjson
 import zstandard
 
-from tracekit.errors import TraceFormatError
-from tracekit.kube.timestamps import parse_rfc3339
+from tracekit.base.errors import TraceFormatError
+from tracekit.base.kube.timestamps import parse_rfc3339
 from tracekit.trace.importers.documents import documents
 from tracekit.trace.importers.frames import frame, listed, split_list, stream_of
 from tracekit.trace.importers.report import ImportResult

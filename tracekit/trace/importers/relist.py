@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tracekit.coverage import UNKNOWN, Scope
+from tracekit.base.coverage import UNKNOWN, Scope
 from tracekit.trace.format.model import STATE_TYPES, RowType
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.writing.writer import TraceWriter

@@ -8,7 +8,7 @@ from typing import Any, BinaryIO, Self, cast
 from msgspec import Struct
 from pyarrow import fs
 
-from tracekit.errors import TraceFormatError
+from tracekit.base.errors import TraceFormatError
 from tracekit.trace.format.model import HEADER_NAME
 from tracekit.trace.stores.store import Store, complaints, open_store
 

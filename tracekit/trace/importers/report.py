@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tracekit.coverage import Scope
+from tracekit.base.coverage import Scope
 
 
 @dataclass(slots=True)

@@ -12,10 +12,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from tracekit.collecting import collecting_rarely
-from tracekit.coverage import Scope
-from tracekit.errors import TraceFormatError, UsageError
-from tracekit.kube.timestamps import format_rfc3339
+from tracekit.base.collecting import collecting_rarely
+from tracekit.base.coverage import Scope
+from tracekit.base.errors import TraceFormatError, UsageError
+from tracekit.base.kube.timestamps import format_rfc3339
 from tracekit.trace.format.header import write_header
 from tracekit.trace.format.model import HEADER_NAME, STREAM_KINDS, TraceHeader
 from tracekit.trace.importers.assemble import write_rows

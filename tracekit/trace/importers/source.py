@@ -19,7 +19,7 @@ from typing import BinaryIO, Protocol
 
 import zstandard
 
-from tracekit.errors import TraceFormatError
+from tracekit.base.errors import TraceFormatError
 from tracekit.trace.format.limits import VALUES_MAX
 from tracekit.trace.importers.values import check_values
 

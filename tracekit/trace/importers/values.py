@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracekit.errors import TraceFormatError
+from tracekit.base.errors import TraceFormatError
 from tracekit.trace.format.limits import VALUES_MAX, has_more_values
 
 

@@ -14,8 +14,8 @@ from typing import Any, Protocol
 
 import orjson
 
-from tracekit.coverage import Scope, scope_of
-from tracekit.errors import TraceFormatError
+from tracekit.base.coverage import Scope, scope_of
+from tracekit.base.errors import TraceFormatError
 from tracekit.trace.format.extract import number_of
 from tracekit.trace.format.model import WATCH_LOG_TYPES, Gap, RowType
 from tracekit.trace.importers.blocks import BLOCK_BYTES, Block, parse_block

@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from tracekit.errors import TraceFormatError
+from tracekit.base.errors import TraceFormatError
 from tracekit.trace.importers.source import LineSource
 
 Raw = dict[str, Any]

@@ -20,8 +20,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from msgspec import Struct
 
-from tracekit.collecting import collecting_rarely
-from tracekit.errors import TraceFormatError
+from tracekit.base.collecting import collecting_rarely
+from tracekit.base.errors import TraceFormatError
 from tracekit.trace.format.limits import TooMuchError, check_group, check_texts
 from tracekit.trace.format.model import FORMAT_VERSION, LOG_DIR
 from tracekit.trace.format.narrow import (

@@ -2,7 +2,7 @@
 
 A recorder's own gap ends with a list of what lives; where a file is gone no list follows, so what
 was deleted, created or changed in it stays unknown for as long as the object lives
-(`tracekit.judging.lost_time`).
+(`tracekit.judge.lost_time`).
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import Struct
 
-from tracekit.errors import UsageError
-from tracekit.suggest import hint
+from tracekit.base.errors import UsageError
+from tracekit.base.suggest import hint
 from tracekit.trace.reading.reader import TraceReader
 
 _STREAMS = ("cronjobs", "events", "jobs", "pods")

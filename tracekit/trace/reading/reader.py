@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from tracekit.errors import TraceFormatError
+from tracekit.base.errors import TraceFormatError
 from tracekit.trace.format.model import Gap, RowType, StreamSummary
 from tracekit.trace.format.schema import NAMES, TYPED_COLUMNS
 from tracekit.trace.format.seal import DamageError

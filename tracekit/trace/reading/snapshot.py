@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from tracekit.errors import TraceFormatError
+from tracekit.base.errors import TraceFormatError
 from tracekit.trace.format.header import read_header
 from tracekit.trace.format.manifest import Manifest, read_manifest
 from tracekit.trace.format.model import LOG_DIR, TraceHeader

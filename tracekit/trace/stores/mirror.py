@@ -23,7 +23,7 @@ from urllib.parse import quote
 
 from pyarrow import fs
 
-from tracekit.errors import TraceFormatError
+from tracekit.base.errors import TraceFormatError
 from tracekit.trace.format.header import replace_file
 from tracekit.trace.format.model import HEADER_NAME, LOG_DIR, MANIFEST_NAME
 from tracekit.trace.format.seal import rest_offset

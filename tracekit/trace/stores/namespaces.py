@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tracekit.errors import TracekitError
+from tracekit.base.errors import TracekitError
 from tracekit.trace.format.header import read_header
 from tracekit.trace.format.manifest import Manifest, parse_manifest, read_manifest
 from tracekit.trace.format.model import MANIFEST_NAME

@@ -13,7 +13,7 @@ import threading
 
 from msgspec import Struct
 
-from tracekit.errors import TraceFormatError
+from tracekit.base.errors import TraceFormatError
 from tracekit.trace.format.model import LOG_DIR
 from tracekit.trace.stores.store import Store, complaints
 

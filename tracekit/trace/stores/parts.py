@@ -13,7 +13,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 from tracekit.trace.stores.place import is_url
 from tracekit.trace.stores.store import Store, complaints, open_store
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tracekit.kube.timestamps import NS_PER_S
+from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.trace.format.model import HEADER_NAME
 
 _NAME = re.compile(r"\d{8}T\d{6}Z(?:-\d+)?")

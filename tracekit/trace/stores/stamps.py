@@ -9,7 +9,7 @@ from __future__ import annotations
 from glob import glob, has_magic
 from pathlib import Path
 
-from tracekit.errors import TraceFormatError
+from tracekit.base.errors import TraceFormatError
 from tracekit.trace.format.model import HEADER_NAME, LOG_DIR, MANIFEST_NAME
 from tracekit.trace.stores.place import expand_url, is_url
 from tracekit.trace.stores.rotated import rotated_traces

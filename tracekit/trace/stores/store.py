@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 from pyarrow import fs
 
-from tracekit.errors import TraceFormatError
+from tracekit.base.errors import TraceFormatError
 
 _SAME = {"s3a": "s3", "gcs": "gs", "az": "abfs", "abfss": "abfs"}
 _WEB = ("http", "https")

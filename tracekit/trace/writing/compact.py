@@ -20,7 +20,7 @@ from typing import TypedDict
 import pyarrow as pa
 from msgspec import Struct
 
-from tracekit.collecting import collecting_rarely
+from tracekit.base.collecting import collecting_rarely
 from tracekit.trace.format.narrow_file import write_narrow_segment
 from tracekit.trace.format.seal import DamageError
 from tracekit.trace.format.segments import (

@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 from typing import Self
 
-from tracekit.errors import TraceFormatError
+from tracekit.base.errors import TraceFormatError
 
 LOCK_NAME = ".lock"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tracekit.errors import TraceFormatError
+from tracekit.base.errors import TraceFormatError
 from tracekit.trace.format.seal import DamageError
 from tracekit.trace.format.segments import Segment
 from tracekit.trace.reading.files import SegmentFile, damaged_segment

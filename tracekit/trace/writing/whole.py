@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tracekit import __version__
-from tracekit.errors import TraceFormatError
+from tracekit.base.errors import TraceFormatError
 from tracekit.trace.format.header import read_header, sync_directory, sync_file, write_header
 from tracekit.trace.format.manifest import Manifest, read_manifest, write_manifest
 from tracekit.trace.format.model import FORMAT_VERSION, LOG_DIR, WIDE_VERSION

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from msgspec.structs import replace
 
 from tracekit import __version__
-from tracekit.errors import TraceFormatError
+from tracekit.base.errors import TraceFormatError
 from tracekit.trace.format.extract import Row, extract
 from tracekit.trace.format.header import read_header, write_header
 from tracekit.trace.format.limits import (

@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from tests.support.cron_world import at, cron_job, era, job
-from tracekit.controllers.cronjob.actions import RecordEvent
-from tracekit.controllers.cronjob.handlers import (
+from tracekit.ports.cronjob.actions import RecordEvent
+from tracekit.ports.cronjob.handlers import (
     Enqueue,
     cron_job_added,
     cron_job_updated,

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from tests.support.cron_world import at, cron_job, era
-from tracekit.controllers.cronjob.missed import (
+from tracekit.base.cron import load_zone
+from tracekit.base.kube.timestamps import format_rfc3339
+from tracekit.ports.cronjob.missed import (
     Missed,
     ScheduleError,
     due,
     parse_schedule,
     requeue_after_ns,
 )
-from tracekit.cron import load_zone
-from tracekit.kube.timestamps import format_rfc3339
 
 A0, A1, A2, A3, A4 = "1.20.15", "1.22.17", "1.25.11", "1.26.7", "1.36.3"
 MS = 1_000_000

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from tests.support.cron_pass import Cluster
 from tests.support.cron_world import cron_job, era, job
-from tracekit.controllers.cronjob.sync_all import sync_all
-from tracekit.kube.cronjob_views import CronJobView
+from tracekit.base.kube.cronjob_views import CronJobView
+from tracekit.ports.cronjob.sync_all import sync_all
 
 
 def named(name: str, kept: int | None = None) -> CronJobView:

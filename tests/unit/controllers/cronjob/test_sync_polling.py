@@ -19,10 +19,10 @@ from tests.support.cron_world import (
     job,
     ref,
 )
-from tracekit.controllers.actions import Outcome
-from tracekit.controllers.cronjob.actions import Answer, CreateJob, DeleteJob, UpdateCronJobStatus
-from tracekit.controllers.cronjob.children import group_by_owner_uid
-from tracekit.controllers.cronjob.sync_polling import sync_one
+from tracekit.ports.actions import Outcome
+from tracekit.ports.cronjob.actions import Answer, CreateJob, DeleteJob, UpdateCronJobStatus
+from tracekit.ports.cronjob.children import group_by_owner_uid
+from tracekit.ports.cronjob.sync_polling import sync_one
 
 OLD = "1.17.17"
 RUNNING = job("cj-1463648400")

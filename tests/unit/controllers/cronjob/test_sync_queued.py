@@ -20,19 +20,19 @@ from tests.support.cron_world import (
     job,
     ref,
 )
-from tracekit.controllers.actions import Outcome
-from tracekit.controllers.cronjob.actions import (
+from tracekit.base.cron import load_zone
+from tracekit.ports.actions import Outcome
+from tracekit.ports.cronjob.actions import (
     Answer,
     CreateJob,
     DeleteJob,
     SyncResult,
     UpdateCronJobStatus,
 )
-from tracekit.controllers.cronjob.body import SCHEDULED_TIMESTAMP_ANNOTATION, scheduled_ns_of_name
-from tracekit.controllers.cronjob.children import children_of
-from tracekit.controllers.cronjob.sync_queued import sync
-from tracekit.cron import load_zone
-from tracekit.eras.cronjob import Controller
+from tracekit.ports.cronjob.body import SCHEDULED_TIMESTAMP_ANNOTATION, scheduled_ns_of_name
+from tracekit.ports.cronjob.children import children_of
+from tracekit.ports.cronjob.sync_queued import sync
+from tracekit.versions.cronjob import Controller
 
 NEW = "1.37.1"
 SLOT_9, SLOT_10 = "cj-24394140", "cj-24394200"

@@ -4,13 +4,13 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from tracekit.controllers.actions import Created, Outcome
-from tracekit.controllers.job.context import Choices, SyncClock
-from tracekit.controllers.job.memory import JobMemory
-from tracekit.controllers.job.sync_counting import sync_counting_job
-from tracekit.eras.era import Era
-from tracekit.eras.job import JobRules
-from tracekit.kube.views import JobStatus, JobView, OwnerRef, job_from_raw, pod_from_raw
+from tracekit.base.kube.views import JobStatus, JobView, OwnerRef, job_from_raw, pod_from_raw
+from tracekit.ports.actions import Created, Outcome
+from tracekit.ports.job.context import Choices, SyncClock
+from tracekit.ports.job.memory import JobMemory
+from tracekit.ports.job.sync_counting import sync_counting_job
+from tracekit.versions.era import Era
+from tracekit.versions.job import JobRules
 
 S = 1_000_000_000
 #: A time that is no whole second, so that what the controller took from its clock can be told.

@@ -12,9 +12,9 @@ import pytest
 
 from tests.support.fake_api import Bench, FakeApi
 from tests.support.objects import LONG_AGO_NS, job, pod, rules
-from tracekit.controllers.actions import Outcome
-from tracekit.controllers.job.claim import ClaimError, claim_pods
-from tracekit.kube.views import JobView, PodView
+from tracekit.base.kube.views import JobView, PodView
+from tracekit.ports.actions import Outcome
+from tracekit.ports.job.claim import ClaimError, claim_pods
 
 OTHER_LABELS = {"app": "other"}
 

@@ -11,15 +11,15 @@ from counting_world import NOW, Api, S, job, pod, rules
 from msgspec.structs import replace
 
 from tests.support.handlers import job_updated, pod_added, pod_updated
-from tracekit.controllers.actions import Created, Outcome
-from tracekit.controllers.job.context import Choices, SyncClock
-from tracekit.controllers.job.memory import JobMemory
-from tracekit.controllers.job.sync_counting import sync_counting_job
-from tracekit.eras.era import Era
-from tracekit.eras.job import JobRules
-from tracekit.sim.clock import VirtualClock
-from tracekit.workqueue.rate_limiters import job_rate_limiter
-from tracekit.workqueue.rate_limiting import RateLimitingQueue
+from tracekit.base.sim.clock import VirtualClock
+from tracekit.ports.actions import Created, Outcome
+from tracekit.ports.job.context import Choices, SyncClock
+from tracekit.ports.job.memory import JobMemory
+from tracekit.ports.job.sync_counting import sync_counting_job
+from tracekit.ports.workqueue.rate_limiters import job_rate_limiter
+from tracekit.ports.workqueue.rate_limiting import RateLimitingQueue
+from tracekit.versions.era import Era
+from tracekit.versions.job import JobRules
 
 KEY = "ns/job"
 

@@ -30,16 +30,16 @@ from tests.support.objects import (
     ready_pods,
     rules,
 )
-from tracekit.controllers.actions import Outcome
-from tracekit.controllers.job.backoff import NO_FAILURES, BackoffRecord
-from tracekit.controllers.job.memory import JobMemory, PodExpectations
-from tracekit.kube.timestamps import NS_PER_S, format_rfc3339
-from tracekit.kube.views import (
+from tracekit.base.kube.timestamps import NS_PER_S, format_rfc3339
+from tracekit.base.kube.views import (
     INDEX_FAILURE_COUNT_ANNOTATION,
     INDEX_IGNORED_FAILURE_COUNT_ANNOTATION,
     JOB_TRACKING_ANNOTATION,
     PodView,
 )
+from tracekit.ports.actions import Outcome
+from tracekit.ports.job.backoff import NO_FAILURES, BackoffRecord
+from tracekit.ports.job.memory import JobMemory, PodExpectations
 
 #: Every gate of the Job controller that a 1.32 lets one turn off: endings are terminal at once.
 BARE = ("v1.32.0", {"JobPodReplacementPolicy": False, "JobManagedBy": False})

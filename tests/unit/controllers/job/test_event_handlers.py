@@ -11,9 +11,9 @@ from tests.support.handlers import (
     pod_deleted,
     pod_updated,
 )
-from tracekit.eras.era import Era
-from tracekit.eras.job import JobRules
-from tracekit.kube.views import OwnerRef
+from tracekit.base.kube.views import OwnerRef
+from tracekit.versions.era import Era
+from tracekit.versions.job import JobRules
 
 ONE = job()
 TWO = job(name="two", uid="uid-two")

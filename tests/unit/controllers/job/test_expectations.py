@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 from tests.support.fake_api import FakeApi
 from tests.support.handlers import pod_observed
 from tests.support.objects import LONG_AGO_NS, at, job, pod
-from tracekit.controllers.job.backoff import BackoffRecord
-from tracekit.controllers.job.context import Choices, SyncClock
-from tracekit.controllers.job.memory import JobMemory, PodExpectations
-from tracekit.controllers.job.sync import sync_job
-from tracekit.eras.era import Era
-from tracekit.eras.job import JobRules
-from tracekit.kube.timestamps import format_rfc3339
-from tracekit.kube.views import PodView
+from tracekit.base.kube.timestamps import format_rfc3339
+from tracekit.base.kube.views import PodView
+from tracekit.ports.job.backoff import BackoffRecord
+from tracekit.ports.job.context import Choices, SyncClock
+from tracekit.ports.job.memory import JobMemory, PodExpectations
+from tracekit.ports.job.sync import sync_job
+from tracekit.versions.era import Era
+from tracekit.versions.job import JobRules
 
 RULES = JobRules.of(Era.resolve("v1.36.3"))
 

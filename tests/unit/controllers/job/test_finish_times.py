@@ -13,7 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.objects import LONG_AGO_NS, at, condition, container, pod
-from tracekit.controllers.job.backoff import (
+from tracekit.base.kube.timestamps import NS_PER_S
+from tracekit.base.kube.views import (
+    INDEX_FAILURE_COUNT_ANNOTATION,
+    INDEX_IGNORED_FAILURE_COUNT_ANNOTATION,
+    PodView,
+)
+from tracekit.ports.job.backoff import (
     NO_FAILURES,
     BackoffRecord,
     absolute_failure_count,
@@ -23,12 +29,6 @@ from tracekit.controllers.job.backoff import (
     index_backoff_end_ns,
     index_failure_count,
     new_backoff_record,
-)
-from tracekit.kube.timestamps import NS_PER_S
-from tracekit.kube.views import (
-    INDEX_FAILURE_COUNT_ANNOTATION,
-    INDEX_IGNORED_FAILURE_COUNT_ANNOTATION,
-    PodView,
 )
 
 RUNNING = container()

@@ -9,10 +9,10 @@ import pytest
 
 from tests.support.fake_api import Bench, FakeApi
 from tests.support.objects import NOW_NS, job, pods, rules
-from tracekit.controllers.actions import Outcome
-from tracekit.controllers.job.context import Choices, SyncClock
-from tracekit.controllers.job.memory import CacheRevisions, JobMemory, OwnWrites
-from tracekit.controllers.job.sync import sync_job
+from tracekit.ports.actions import Outcome
+from tracekit.ports.job.context import Choices, SyncClock
+from tracekit.ports.job.memory import CacheRevisions, JobMemory, OwnWrites
+from tracekit.ports.job.sync import sync_job
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.controllers.job.indexes import (
+from tracekit.ports.job.indexes import (
     Intervals,
     contains,
     first_pending,

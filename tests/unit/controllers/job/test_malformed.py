@@ -20,9 +20,9 @@ from tests.support.objects import (
     raw_pod,
     rules,
 )
-from tracekit.compare.pod_body import pod_body_differences
-from tracekit.kube.timestamps import format_rfc3339
-from tracekit.kube.views import job_from_raw, pod_from_raw
+from tracekit.base.kube.timestamps import format_rfc3339
+from tracekit.base.kube.views import job_from_raw, pod_from_raw
+from tracekit.check.compare.pod_body import pod_body_differences
 
 TEMPLATE: dict[str, Any] = {
     "metadata": {"labels": {"app": "demo"}, "annotations": {"a": "b"}, "finalizers": ["f"]},

@@ -19,10 +19,10 @@ from tests.support.objects import (
     pods,
     rules,
 )
-from tracekit.controllers.actions import Outcome
-from tracekit.controllers.job.backoff import BackoffRecord
-from tracekit.controllers.job.context import Choices
-from tracekit.controllers.job.memory import JobMemory, PodExpectations
+from tracekit.ports.actions import Outcome
+from tracekit.ports.job.backoff import BackoffRecord
+from tracekit.ports.job.context import Choices
+from tracekit.ports.job.memory import JobMemory, PodExpectations
 
 SLOW_START: dict[str, tuple[int, int | None, list[int], int, int]] = {
     # wanted, creations that the quota allows -> batches, active, creations still expected

@@ -14,13 +14,13 @@ from msgspec.structs import replace
 
 from tests.support.handlers import Controller, Jobs, Pods, Requests, Wake
 from tests.support.objects import NOW_NS, at, condition, job, pod, rules
-from tracekit.controllers.actions import Outcome
-from tracekit.controllers.job.backoff import NO_FAILURES, BackoffRecord
-from tracekit.controllers.job.event_handlers import JobEventHandlers
-from tracekit.controllers.job.memory import JobMemory, PodExpectations
-from tracekit.controllers.job.orphans import OrphanKey, orphan_pod, orphans_of, sync_orphan_pod
-from tracekit.kube.timestamps import NS_PER_S, format_rfc3339
-from tracekit.kube.views import JobView, OwnerRef, PodView
+from tracekit.base.kube.timestamps import NS_PER_S, format_rfc3339
+from tracekit.base.kube.views import JobView, OwnerRef, PodView
+from tracekit.ports.actions import Outcome
+from tracekit.ports.job.backoff import NO_FAILURES, BackoffRecord
+from tracekit.ports.job.event_handlers import JobEventHandlers
+from tracekit.ports.job.memory import JobMemory, PodExpectations
+from tracekit.ports.job.orphans import OrphanKey, orphan_pod, orphans_of, sync_orphan_pod
 
 JOB = job()
 DONE = job(status={"conditions": [condition("Complete")]})

@@ -15,8 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.objects import exit_code_rule, job, pod, rules
-from tracekit.controllers.job.body import new_pod
-from tracekit.kube.views import (
+from tracekit.base.kube.views import (
     COMPLETION_INDEX_ANNOTATION,
     INDEX_FAILURE_COUNT_ANNOTATION,
     INDEX_IGNORED_FAILURE_COUNT_ANNOTATION,
@@ -25,6 +24,7 @@ from tracekit.kube.views import (
     PodView,
     job_from_raw,
 )
+from tracekit.ports.job.body import new_pod
 
 INDEX = "JOB_COMPLETION_INDEX"
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from tests.support.objects import condition, condition_rule, container, exit_code_rule, pod
-from tracekit.controllers.job.indexes import Intervals
-from tracekit.controllers.job.pod_failure_policy import match_pod_failure_policy
-from tracekit.controllers.job.success_policy import match_success_policy
-from tracekit.kube.views import PodView
+from tracekit.base.kube.views import PodView
+from tracekit.ports.job.indexes import Intervals
+from tracekit.ports.job.pod_failure_policy import match_pod_failure_policy
+from tracekit.ports.job.success_policy import match_success_policy
 
 
 def exits(*codes: int, init: int | None = None) -> PodView:

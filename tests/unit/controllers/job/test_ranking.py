@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 
 from tests.support.fake_api import Bench
 from tests.support.objects import at, container, indexed_pods, job, pod, rules
-from tracekit.controllers.job.ranking import (
+from tracekit.base.kube.views import PodView
+from tracekit.ports.job.ranking import (
     compare_active_pods,
     indexes_of,
     pods_for_removal,
     rank_active_pods,
 )
-from tracekit.kube.views import PodView
 
 #: Deleted first to last; each pod differs from its neighbour in the one respect that its name says.
 IN_ORDER = [

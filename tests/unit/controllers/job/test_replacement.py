@@ -23,7 +23,7 @@ from tests.support.objects import (
     pods,
     rules,
 )
-from tracekit.kube.views import PodView
+from tracekit.base.kube.views import PodView
 
 FAILED = {"podReplacementPolicy": "Failed"}
 EITHER = {"podReplacementPolicy": "TerminatingOrFailed"}

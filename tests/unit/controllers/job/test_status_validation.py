@@ -15,10 +15,10 @@ import pytest
 from msgspec.structs import replace
 
 from tests.support.objects import at, job
-from tracekit.controllers.job.status_validation import status_refusals
-from tracekit.eras.era import Era
-from tracekit.eras.job_status import StatusValidation
-from tracekit.kube.views import Condition, JobStatus, JobView
+from tracekit.base.kube.views import Condition, JobStatus, JobView
+from tracekit.ports.job.status_validation import status_refusals
+from tracekit.versions.era import Era
+from tracekit.versions.job_status import StatusValidation
 
 
 def validation(version: str, **gates: bool) -> StatusValidation:

@@ -7,9 +7,9 @@ import pytest
 from counting_world import NOW, Api, S, job, pod, pods, rules, started, sync
 from msgspec.structs import replace
 
-from tracekit.controllers.actions import Outcome
-from tracekit.controllers.job.memory import JobMemory, PodExpectations
-from tracekit.kube.views import Condition
+from tracekit.base.kube.views import Condition
+from tracekit.ports.actions import Outcome
+from tracekit.ports.job.memory import JobMemory, PodExpectations
 
 REFUSED = Outcome.REFUSED
 ALL = ("1.11.0", "1.15.3", "1.17.17", "1.20.8", "1.21.14", "1.24.17")

@@ -24,11 +24,11 @@ from tests.support.objects import (
     ready_pods,
     rules,
 )
-from tracekit.controllers.actions import Outcome
-from tracekit.controllers.job.backoff import BackoffRecord
-from tracekit.controllers.job.memory import JobMemory, PodExpectations
-from tracekit.kube.timestamps import format_rfc3339
-from tracekit.kube.views import PodView
+from tracekit.base.kube.timestamps import format_rfc3339
+from tracekit.base.kube.views import PodView
+from tracekit.ports.actions import Outcome
+from tracekit.ports.job.backoff import BackoffRecord
+from tracekit.ports.job.memory import JobMemory, PodExpectations
 
 OLD = "v1.28.15"  # no podReplacementPolicy, no interim condition but for pod failure policies
 MODERN = ("v1.31.14", "v1.34.4", "v1.36.3")

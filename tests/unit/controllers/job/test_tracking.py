@@ -14,10 +14,10 @@ import pytest
 
 from tests.support.fake_api import Bench, FakeApi
 from tests.support.objects import LONG_AGO_NS, at, job, pod, pods, rules
-from tracekit.controllers.actions import Outcome
-from tracekit.controllers.job.backoff import BackoffRecord
-from tracekit.controllers.job.memory import JobMemory
-from tracekit.kube.views import JobStatus, PodView
+from tracekit.base.kube.views import JobStatus, PodView
+from tracekit.ports.actions import Outcome
+from tracekit.ports.job.backoff import BackoffRecord
+from tracekit.ports.job.memory import JobMemory
 
 
 def uncounted(

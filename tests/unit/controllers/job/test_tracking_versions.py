@@ -24,10 +24,10 @@ from tests.support.objects import (
     pods,
     rules,
 )
-from tracekit.controllers.actions import Outcome
-from tracekit.controllers.job.memory import JobMemory, PodExpectations
-from tracekit.kube.timestamps import NS_PER_S
-from tracekit.kube.views import JOB_TRACKING_ANNOTATION, JobStatus, JobView, PodView
+from tracekit.base.kube.timestamps import NS_PER_S
+from tracekit.base.kube.views import JOB_TRACKING_ANNOTATION, JobStatus, JobView, PodView
+from tracekit.ports.actions import Outcome
+from tracekit.ports.job.memory import JobMemory, PodExpectations
 
 
 def tracked(**fields: Any) -> JobView:

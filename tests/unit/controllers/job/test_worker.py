@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from tests.support.objects import NOW_NS, rules
-from tracekit.controllers.job.context import SyncResult
-from tracekit.controllers.job.worker import process_next_orphan_pod, process_next_work_item
-from tracekit.eras.constants import Constants
-from tracekit.eras.era import Era
-from tracekit.kube.timestamps import NS_PER_S
-from tracekit.sim.clock import VirtualClock
-from tracekit.workqueue.rate_limiters import job_rate_limiter
-from tracekit.workqueue.rate_limiting import RateLimitingQueue
+from tracekit.base.kube.timestamps import NS_PER_S
+from tracekit.base.sim.clock import VirtualClock
+from tracekit.ports.job.context import SyncResult
+from tracekit.ports.job.worker import process_next_orphan_pod, process_next_work_item
+from tracekit.ports.workqueue.rate_limiters import job_rate_limiter
+from tracekit.ports.workqueue.rate_limiting import RateLimitingQueue
+from tracekit.versions.constants import Constants
+from tracekit.versions.era import Era
 
 KEY = "default/demo"
 

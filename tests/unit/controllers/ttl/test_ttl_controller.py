@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 import pytest
 
 from tests.support.cron_world import at, era, job
-from tracekit.controllers.actions import Outcome
-from tracekit.controllers.cronjob.actions import Answer
-from tracekit.controllers.ttl.controller import (
+from tracekit.base.kube.views import JobView
+from tracekit.base.sim.clock import VirtualClock
+from tracekit.ports.actions import Outcome
+from tracekit.ports.cronjob.actions import Answer
+from tracekit.ports.ttl.controller import (
     DeleteExpiredJob,
     NoFinishTimeError,
     TtlResult,
@@ -20,11 +22,9 @@ from tracekit.controllers.ttl.controller import (
     time_left_ns,
     update_job,
 )
-from tracekit.eras.era import Era
-from tracekit.kube.views import JobView
-from tracekit.sim.clock import VirtualClock
-from tracekit.workqueue.rate_limiters import default_controller_rate_limiter
-from tracekit.workqueue.rate_limiting import RateLimitingQueue
+from tracekit.ports.workqueue.rate_limiters import default_controller_rate_limiter
+from tracekit.ports.workqueue.rate_limiting import RateLimitingQueue
+from tracekit.versions.era import Era
 
 S = 10**9
 

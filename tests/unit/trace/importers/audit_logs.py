@@ -9,7 +9,7 @@ from typing import Any
 import zstandard
 
 from tests.support.watchlog import REPOSITORY
-from tracekit.kube.timestamps import format_rfc3339
+from tracekit.base.kube.timestamps import format_rfc3339
 from tracekit.trace.format.model import TraceHeader
 
 TRACES = REPOSITORY / "traces"

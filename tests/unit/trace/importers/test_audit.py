@@ -9,12 +9,12 @@ import pytest
 
 from tests.support.watchlog import job, pod
 from tests.unit.trace.importers.audit_logs import START_NS, TRACES, entry, header_of, shipped, write
-from tracekit.errors import TraceFormatError
-from tracekit.judging.judged import Judge, resolve_era
+from tracekit.base.errors import TraceFormatError
+from tracekit.check.verdict import Verdict
+from tracekit.judge.judged import Judge, resolve_era
 from tracekit.trace.format.model import TraceHeader
 from tracekit.trace.importers.run import ImportRequest, import_files
 from tracekit.trace.reading.reader import TraceReader
-from tracekit.verdict import Verdict
 
 SAMPLES = ("v1.17.17-all", "v1.23.17-all", "v1.36.3-all", "v1.36.3-restart")
 

@@ -9,11 +9,11 @@ import pytest
 
 from tests.support.traces import import_log
 from tests.unit.trace.importers.audit_logs import TRACES, header_of
-from tracekit.judging.judged import Judge, resolve_era
+from tracekit.check.verdict import Reason, Verdict
+from tracekit.judge.judged import Judge, resolve_era
 from tracekit.trace.format.model import HEADER_NAME
 from tracekit.trace.importers.run import ImportRequest, import_files
 from tracekit.trace.reading.reader import TraceReader
-from tracekit.verdict import Reason, Verdict
 
 ALL = sorted(str(path.parent.relative_to(TRACES)) for path in TRACES.glob("**/audit.jsonl.zst"))
 #: The incidents' parts of logs have no Leases: what a restart explains is told by nothing there.

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tracekit.errors import TraceFormatError
+from tracekit.base.errors import TraceFormatError
 from tracekit.trace.importers.report import ImportResult
 from tracekit.trace.importers.run import ImportRequest, import_files
 from tracekit.trace.reading.reader import TraceReader

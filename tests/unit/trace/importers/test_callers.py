@@ -8,10 +8,10 @@ import orjson
 import pytest
 
 from tests.unit.trace.importers.audit_logs import TRACES, header_of, shipped
-from tracekit.judging.judged import Judge, resolve_era
+from tracekit.check.verdict import Verdict
+from tracekit.judge.judged import Judge, resolve_era
 from tracekit.trace.importers.run import ImportRequest, import_files
 from tracekit.trace.reading.reader import TraceReader
-from tracekit.verdict import Verdict
 
 WRITTEN = ("ADDED", "MODIFIED", "DELETED")
 NAMED_SHARE = 0.9

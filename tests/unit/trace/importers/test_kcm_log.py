@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.watchlog import job
-from tracekit.errors import TraceFormatError
+from tracekit.base.errors import TraceFormatError
 from tracekit.trace.importers.kcmlog import call_of, read_line
 from tracekit.trace.importers.kinds import recognise
 from tracekit.trace.importers.run import ImportRequest, import_files

@@ -13,7 +13,7 @@ import pytest
 import yaml
 import zstandard
 
-from tracekit.errors import TraceFormatError
+from tracekit.base.errors import TraceFormatError
 from tracekit.trace.importers.documents import closed, documents, split
 from tracekit.trace.importers.run import ImportRequest, import_files
 from tracekit.trace.importers.yamls import load

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tests.support.watchlog import job
-from tracekit.coverage import ALL, Scope
+from tracekit.base.coverage import ALL, Scope
 from tracekit.trace.importers.run import ImportRequest, import_files
 from tracekit.trace.reading.reader import TraceReader
 

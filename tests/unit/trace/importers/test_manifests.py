@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
+from tracekit.base.errors import TraceFormatError
 from tracekit.cli.main import main
-from tracekit.errors import TraceFormatError
 from tracekit.trace.importers.run import ImportRequest, import_files
 
 _SET = {"uid": "u-1", "resourceVersion": "7", "creationTimestamp": "2026-03-01T10:00:00Z"}

@@ -12,13 +12,13 @@ import zstandard
 
 from tests.support.watchlog import job, pod
 from tests.unit.trace.importers.audit_logs import TRACES
-from tracekit.errors import TraceFormatError
-from tracekit.judging.judged import Judge, resolve_era
-from tracekit.kube.timestamps import format_rfc3339
+from tracekit.base.errors import TraceFormatError
+from tracekit.base.kube.timestamps import format_rfc3339
+from tracekit.check.verdict import Verdict
+from tracekit.judge.judged import Judge, resolve_era
 from tracekit.trace.format.model import TraceHeader
 from tracekit.trace.importers.run import ImportRequest, import_files
 from tracekit.trace.reading.reader import TraceReader
-from tracekit.verdict import Verdict
 
 NAME = "v1.36.3-restart"
 KINDS = {"jobs": ("batch/v1", "Job"), "cronjobs": ("batch/v1", "CronJob"), "pods": ("v1", "Pod")}

@@ -8,13 +8,13 @@ import zstandard
 
 from tests.support.watchlog import job, pod
 from tests.unit.trace.importers.audit_logs import SECOND, TRACES, entry, header_of, shipped, write
-from tracekit.errors import TraceFormatError
-from tracekit.judging.judged import Judge, resolve_era
-from tracekit.kube.timestamps import format_rfc3339, parse_rfc3339
+from tracekit.base.errors import TraceFormatError
+from tracekit.base.kube.timestamps import format_rfc3339, parse_rfc3339
+from tracekit.check.verdict import Verdict
+from tracekit.judge.judged import Judge, resolve_era
 from tracekit.trace.importers.audit.importer import server_of
 from tracekit.trace.importers.run import ImportRequest, import_files
 from tracekit.trace.reading.reader import TraceReader
-from tracekit.verdict import Verdict
 
 NAME = "v1.36.3-all"
 APART_S = 7.3

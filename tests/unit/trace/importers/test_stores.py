@@ -12,15 +12,15 @@ import pytest
 import zstandard
 
 from tests.support.watchlog import REPOSITORY
-from tracekit.errors import TraceFormatError
-from tracekit.judging.judged import Judge, resolve_era
-from tracekit.kube.timestamps import format_rfc3339
+from tracekit.base.errors import TraceFormatError
+from tracekit.base.kube.timestamps import format_rfc3339
+from tracekit.check.verdict import Verdict
+from tracekit.judge.judged import Judge, resolve_era
 from tracekit.trace.format.model import TraceHeader
 from tracekit.trace.importers.etcd.bbolt import BoltFile
 from tracekit.trace.importers.etcd.stored import fields_of, object_of
 from tracekit.trace.importers.run import ImportRequest, import_files
 from tracekit.trace.reading.reader import TraceReader
-from tracekit.verdict import Verdict
 
 DATA = REPOSITORY / "tests" / "data" / "etcd"
 STREAMS = ("jobs", "pods", "events")

@@ -16,8 +16,8 @@ import pytest
 import yaml
 
 from tests.unit.trace.importers.audit_logs import shipped
-from tracekit.errors import TraceFormatError
-from tracekit.judging.judged import Judge, resolve_era
+from tracekit.base.errors import TraceFormatError
+from tracekit.judge.judged import Judge, resolve_era
 from tracekit.trace.format.model import TraceHeader
 from tracekit.trace.importers.run import ImportRequest, import_files
 from tracekit.trace.reading.reader import TraceReader

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import orjson
 
-from tracekit.kube.timestamps import parse_rfc3339
+from tracekit.base.kube.timestamps import parse_rfc3339
 
 #: Streams of a trace, by API group and resource.
 STREAMS = {

@@ -17,9 +17,9 @@ from zlib import crc32
 import msgspec
 import orjson
 
-from tracekit.errors import TraceFormatError
-from tracekit.kube.leases import CONTROLLER_MANAGER_LEASE
-from tracekit.kube.timestamps import NS_PER_S
+from tracekit.base.errors import TraceFormatError
+from tracekit.base.kube.leases import CONTROLLER_MANAGER_LEASE
+from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.trace.format.extract import number_of
 from tracekit.trace.format.model import STREAM_KINDS, Call, Gap, RowType
 from tracekit.trace.importers.audit.calls import call_of

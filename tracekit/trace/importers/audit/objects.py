@@ -21,7 +21,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tracekit.kube.timestamps import NS_PER_S, floor_second, format_rfc3339
+from tracekit.base.kube.timestamps import NS_PER_S, floor_second, format_rfc3339
 from tracekit.trace.format.extract import number_of
 from tracekit.trace.format.model import STREAM_KINDS, Origin, RowType
 from tracekit.trace.importers.audit.entry import LOOKS, Entry, document

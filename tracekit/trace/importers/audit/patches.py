@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tracekit.kube.merge_patch import merge_patched
+from tracekit.base.kube.merge_patch import merge_patched
 
 Raw = dict[str, Any]
 

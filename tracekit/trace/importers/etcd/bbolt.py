@@ -12,7 +12,7 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
-from tracekit.errors import TraceFormatError
+from tracekit.base.errors import TraceFormatError
 
 MAGIC = 0xED0CDAED
 _VERSION = 2

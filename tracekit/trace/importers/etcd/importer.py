@@ -21,8 +21,8 @@ from typing import Any
 import msgspec
 import orjson
 
-from tracekit.errors import TraceFormatError
-from tracekit.kube.timestamps import parse_rfc3339
+from tracekit.base.errors import TraceFormatError
+from tracekit.base.kube.timestamps import parse_rfc3339
 from tracekit.trace.format.limits import ROW_BYTES_MAX
 from tracekit.trace.format.model import STREAM_KINDS, Origin, RowType
 from tracekit.trace.importers.etcd.bbolt import BoltFile, is_bbolt

@@ -1,0 +1,555 @@
+"""What the findings look at: the record's objects with their revisions, and what replay said.
+
+Rows of the trace (its typed columns, by name) become Jobs with their pods, CronJobs, Events and
+leaders. Revisions are in the order of the store. Times are Unix ns on the recorder's clock, unless
+a name says otherwise.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from msgspec import Struct
+
+from tracekit.answers.model import Target
+from tracekit.base.cron import Generation
+from tracekit.base.kube.leases import (
+    CONTROLLER_MANAGER_LEASE,
+    CONTROLLER_MANAGER_LEASE_NAMESPACE,
+    LEASE_DURATION_NS,
+)
+from tracekit.check.verdict import Judgement, Verdict
+
+Row = Mapping[str, Any]
+TRACKING = "batch.kubernetes.io/job-tracking"
+#: The columns of the trace that the facts are made of.
+COLUMNS = (
+    "stream", "type", "recv_ns", "rv", "seq", "namespace", "name", "uid", "job", "cronjob",
+    "created_ns", "deleted_ns", "deletion_grace_s", "finalizers", "owner_kind", "owner_name",
+    "owner_uid", "labels", "annotations", "managers", "spec", "phase", "reason", "message",
+    "start_ns", "conditions",
+    "active", "ready", "succeeded", "failed", "terminating", "completion_ns", "completed_indexes",
+    "failed_indexes", "node_name", "pod_ready", "containers", "restarts", "completion_index",
+    "involved_kind", "involved_name", "involved_uid", "event_type", "count", "first_ns", "last_ns",
+    "last_schedule_ns", "cron_active", "uncounted_succeeded", "uncounted_failed", "holder",
+    "renew_ns", "acquire_ns",
+)  # fmt: skip
+STREAMS = ("jobs", "pods", "cronjobs", "events", "leases")
+
+
+@lru_cache(maxsize=4096)
+def _parsed(text: str) -> Mapping[str, Any]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+class State(Struct, frozen=True):
+    """One revision of an object: its row with a few things read out of it."""
+
+    row: Row
+
+    @property
+    def at_ns(self) -> int:
+        """When it was received."""
+        return int(self.row["recv_ns"] or 0)
+
+    @property
+    def rv(self) -> int:
+        """Its revision."""
+        return int(self.row["rv"] or 0)
+
+    @property
+    def gone(self) -> bool:
+        """Whether this is the object's end."""
+        return bool(self.row["type"] == "DELETED")
+
+    def is_live_pod_of(self, owner_uid: str) -> bool:
+        """Whether it is a pod of this owner that has neither ended nor begun to."""
+        row = self.row
+        return (
+            not self.gone
+            and row["owner_uid"] == owner_uid
+            and row["deleted_ns"] is None
+            and row["phase"] not in ("Succeeded", "Failed")
+        )
+
+    @property
+    def spec(self) -> Mapping[str, Any]:
+        """`.spec`."""
+        return _parsed(self.row["spec"] or "{}")
+
+    @property
+    def annotations(self) -> Mapping[str, Any]:
+        """`.metadata.annotations`."""
+        return _parsed(self.row["annotations"] or "{}")
+
+    @property
+    def finalizers(self) -> Sequence[str]:
+        """`.metadata.finalizers`."""
+        return self.row["finalizers"] or ()
+
+    def number(self, column: str) -> int:
+        """A counter, 0 when absent."""
+        return int(self.row[column] or 0)
+
+    def true(self, kind: str) -> Mapping[str, Any] | None:
+        """The condition of that type, if it is True."""
+        found = self.condition(kind)
+        return found if found is not None and found["status"] == "True" else None
+
+    def condition(self, kind: str) -> Mapping[str, Any] | None:
+        """The condition of that type."""
+        return next((c for c in self.row["conditions"] or () if c["type"] == kind), None)
+
+
+@dataclass(slots=True)
+class Life:
+    """An object and its revisions."""
+
+    states: list[State]
+
+    @property
+    def first(self) -> State:
+        """The oldest revision that was seen."""
+        return self.states[0]
+
+    @property
+    def last(self) -> State:
+        """The newest."""
+        return self.states[-1]
+
+    @property
+    def namespace(self) -> str:
+        """Its namespace."""
+        return self.first.row["namespace"] or ""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.first.row["name"] or ""
+
+    @property
+    def uid(self) -> str:
+        """Its uid."""
+        return self.first.row["uid"] or ""
+
+    @property
+    def seen_from_birth(self) -> bool:
+        """Whether its creation was seen."""
+        return bool(self.first.row["type"] == "ADDED")
+
+    @property
+    def gone_ns(self) -> int | None:
+        """When its end was received."""
+        return next((s.at_ns for s in self.states if s.gone), None)
+
+    @property
+    def deletion_ns(self) -> int | None:
+        """When it was first seen being deleted, or gone."""
+        found = (s.at_ns for s in self.states if s.gone or s.row["deleted_ns"] is not None)
+        return next(found, None)
+
+    @property
+    def labels(self) -> Mapping[str, Any]:
+        """Its last labels."""
+        return _parsed(self.last.row["labels"] or "{}")
+
+    def first_at(self, test: Any) -> State | None:
+        """The first revision that passes a test."""
+        return next((s for s in self.states if test(s)), None)
+
+    def before(self, rv: int) -> State | None:
+        """The newest revision below one of the store."""
+        place = bisect_right(self.states, rv - 1, key=lambda s: s.rv)
+        return self.states[place - 1] if place else None
+
+    def before_ns(self, at_ns: int) -> State | None:
+        """The newest revision that had been received before a time."""
+        found = [s for s in self.states if s.at_ns < at_ns]
+        return found[-1] if found else None
+
+
+class Pod(Life):
+    """A pod of a Job."""
+
+    @property
+    def index(self) -> int | None:
+        """Completion index."""
+        found = self.last.row["completion_index"]
+        return None if found is None else int(found)
+
+    @property
+    def owner_uid(self) -> str:
+        """The uid of the Job that owned it first."""
+        return next((s.row["owner_uid"] for s in self.states if s.row["owner_uid"]), "")
+
+    @property
+    def end(self) -> State | None:
+        """The revision in which its phase was first Succeeded or Failed."""
+        return self.first_at(lambda s: s.row["phase"] in ("Succeeded", "Failed"))
+
+    @property
+    def ended_ns(self) -> int | None:
+        """When that was received."""
+        end = self.end
+        return None if end is None else end.at_ns
+
+    @property
+    def phase(self) -> str:
+        """Its last phase."""
+        return self.last.row["phase"] or "Pending"
+
+    @property
+    def ran(self) -> bool:
+        """Whether it ever got beyond Pending."""
+        return any(s.row["phase"] not in (None, "", "Pending") for s in self.states)
+
+    def live_at(self, rv: int, owner_uid: str) -> bool:
+        """Whether, just before a revision of the store, it was the owner's and had not ended."""
+        state = self.before(rv)
+        return state is not None and state.is_live_pod_of(owner_uid)
+
+    @property
+    def born_to(self) -> str | None:
+        """The uid of the Job that it was created for; None if its creation was not seen."""
+        return self.first.row["owner_uid"] if self.seen_from_birth else None
+
+    @property
+    def ran_at_all(self) -> bool:
+        """Whether it was ever Running."""
+        return any(s.row["phase"] == "Running" for s in self.states)
+
+    @property
+    def exit(self) -> Mapping[str, Any] | None:
+        """The terminated regular container with the greatest exit code, as it was last seen."""
+        for state in reversed(self.states):
+            ended = [
+                c
+                for c in state.row["containers"] or ()
+                if c["state"] == "terminated" and not c["init"]
+            ]
+            if ended:
+                worst: Mapping[str, Any] = max(ended, key=lambda c: c["exit_code"] or 0)
+                return worst
+        return None
+
+    @property
+    def waiting(self) -> str | None:
+        """The last reason for which a container waited, while it did."""
+        for container in self.last.row["containers"] or ():
+            if container["state"] == "waiting" and container["reason"]:
+                return str(container["reason"])
+        return None
+
+    @property
+    def disruption(self) -> str | None:
+        """The reason of an eviction, preemption, lost node."""
+        if self.last.row["reason"] in ("Evicted", "NodeLost", "Preempting", "NodeShutdown"):
+            return str(self.last.row["reason"])
+        found = self.last.true("DisruptionTarget")
+        return None if found is None else str(found["reason"] or "DisruptionTarget")
+
+
+class Job(Life):
+    """A Job (one uid) with its pods."""
+
+    def __init__(self, states: list[State]) -> None:
+        """Begin without pods."""
+        super().__init__(states)
+        self.pods: list[Pod] = []
+
+    @property
+    def target(self) -> Target:
+        """It as the object of a finding."""
+        return Target("Job", self.namespace, self.name, self.uid)
+
+    @property
+    def cronjob(self) -> str | None:
+        """The CronJob that owns it."""
+        return next((s.row["cronjob"] for s in self.states if s.row["cronjob"]), None)
+
+    @property
+    def spec(self) -> Mapping[str, Any]:
+        """Its last spec."""
+        return self.last.spec
+
+    @property
+    def managed(self) -> bool:
+        """Whether the Job controller looks after it."""
+        return self.spec.get("managedBy") in (None, "kubernetes.io/job-controller")
+
+    @property
+    def end(self) -> State | None:
+        """The revision in which it was first Complete or Failed."""
+        return self.first_at(lambda s: s.true("Complete") or s.true("Failed"))
+
+    @property
+    def ended_ns(self) -> int | None:
+        """When that was received."""
+        end = self.end
+        return None if end is None else end.at_ns
+
+    @property
+    def failure(self) -> Mapping[str, Any] | None:
+        """The condition Failed."""
+        return next((c for s in self.states if (c := s.true("Failed"))), None)
+
+    @property
+    def created_ns(self) -> int:
+        """When it was created, whole seconds where its creation was not seen."""
+        if self.seen_from_birth:
+            return self.first.at_ns
+        return int(self.first.row["created_ns"] or self.first.at_ns)
+
+
+class CronJob(Life):
+    """A CronJob (one uid)."""
+
+    @property
+    def target(self) -> Target:
+        """It as the object of a finding."""
+        return Target("CronJob", self.namespace, self.name, self.uid)
+
+
+class Pause(Struct, frozen=True):
+    """A time in which something was not there."""
+
+    from_ns: int
+    until_ns: int
+    what: str
+
+    @property
+    def seconds(self) -> float:
+        """How long it was."""
+        return (self.until_ns - self.from_ns) / 1e9
+
+    def holds(self, at_ns: int) -> bool:
+        """Whether a time lies in it."""
+        return self.from_ns <= at_ns <= self.until_ns
+
+
+class Gap(Struct, frozen=True):
+    """A time in which the recorder could not see a stream."""
+
+    stream: str
+    from_ns: int
+    until_ns: int | None
+    reason: str
+
+
+@dataclass(slots=True)
+class Facts:
+    """All that findings are decided from."""
+
+    jobs: list[Job]
+    cronjobs: list[CronJob]
+    strays: list[Pod]  # pods whose Job was never seen
+    events: list[State]
+    pauses: list[Pause]  # no controller manager led
+    ticks: Sequence[Row]  # the rows of the view cron_ticks, times in ns
+    judgements: Sequence[Judgement]
+    not_judged: str | None  # why there are no verdicts
+    gaps: Sequence[Gap]
+    streams: Mapping[str, int]  # rows by stream
+    problems: Sequence[str]
+    first_ns: int
+    end_ns: int
+    generation: Generation
+    namespaces: Sequence[str] = ()  # those that the record was limited to
+    #: By namespace and pod: rows of the view logs, what containers that ended had said.
+    last_words: Mapping[tuple[str, str], Sequence[Row]] = field(default_factory=dict)
+    #: By the uid of pods that had not ended: what only the raw object tells of their containers.
+    container_notes: Mapping[str, Sequence[Row]] = field(default_factory=dict)
+    #: Requests for Jobs and CronJobs that the API server refused, out of an audit log.
+    refused_calls: Sequence[Row] = ()
+    #: Whether the release counts active as 0 in a back-off and refuses ready above active.
+    refuses_ready_in_backoff: bool = False
+    #: Whether a list (or watch) of Jobs is in the record: else none of them proves nothing.
+    lists_jobs: bool = False
+    #: By namespace: when its deletion was asked for, Unix ns.
+    terminating: Mapping[str, int] = field(default_factory=dict)
+    verdicts_of: Mapping[tuple[str, str, str, str], list[Judgement]] = field(default_factory=dict)
+    #: By namespace and name: writes that only caches behind the record explain.
+    lagged_of: Mapping[tuple[str, str], list[Judgement]] = field(default_factory=dict)
+    #: By the uid of their Job: Events of creations that were refused.
+    refusals_of: Mapping[str, list[State]] = field(default_factory=dict)
+    pod_events: Mapping[str, list[State]] = field(default_factory=dict)
+    #: By stream, namespace and name of the owner: creations that an audit log says were refused.
+    refused_creations: Mapping[tuple[str, str, str], list[Row]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Index the judgements by namespace, name, action and subject, and refusals by Job."""
+        index: defaultdict[tuple[str, str, str, str], list[Judgement]] = defaultdict(list)
+        lagged: defaultdict[tuple[str, str], list[Judgement]] = defaultdict(list)
+        for judgement in self.judgements:
+            where = judgement.object
+            key = (where.namespace, where.name, judgement.action, judgement.subject)
+            index[key].append(judgement)
+            if judgement.verdict is Verdict.MATCH_LAGGED:
+                lagged[key[:2]].append(judgement)
+        self.verdicts_of, self.lagged_of = dict(index), dict(lagged)
+        refusals: defaultdict[str, list[State]] = defaultdict(list)
+        of_pods: defaultdict[str, list[State]] = defaultdict(list)
+        for event in self.events:
+            if event.row["reason"] == "FailedCreate":
+                refusals[event.row["involved_uid"]].append(event)
+            if event.row["involved_kind"] == "Pod":
+                of_pods[event.row["involved_uid"] or ""].append(event)
+        self.refusals_of, self.pod_events = dict(refusals), dict(of_pods)
+        calls: defaultdict[tuple[str, str, str], list[Row]] = defaultdict(list)
+        for call in self.refused_calls:
+            owner = call["job"] if call["stream"] == "pods" else call["cronjob"]
+            if call["verb"] == "create" and owner:
+                calls[call["stream"], call["namespace"] or "", owner].append(call)
+        self.refused_creations = dict(calls)
+
+    def events_of_pod(self, pod: Pod) -> Sequence[State]:
+        """The Events about a pod, oldest first."""
+        return self.pod_events.get(pod.uid, ())
+
+    def verdict(self, life: Life, action: str, subject: str, rv: int = 0) -> Judgement | None:
+        """What replay said of a write to an object, or of one of its revisions."""
+        found = self.verdicts_of.get((life.namespace, life.name, action, subject), ())
+        if rv:
+            return next((j for j in found if j.resource_version == str(rv)), None)
+        return found[0] if found else None
+
+    def pause_between(self, from_ns: int, until_ns: int) -> Pause | None:
+        """The longest pause without a leader that overlaps a time."""
+        found = [p for p in self.pauses if p.from_ns < until_ns and from_ns < p.until_ns]
+        return max(found, key=lambda p: p.seconds, default=None)
+
+    def led_since(self, from_ns: int, until_ns: int) -> int:
+        """From when on, in a time, somebody led: after its last pause; its end, if nobody does."""
+        ends = [p.until_ns for p in self.pauses if p.from_ns < until_ns and from_ns < p.until_ns]
+        return min(until_ns, max([from_ns, *ends]))
+
+    def led_ns(self, from_ns: int, until_ns: int) -> int:
+        """For how long in a time somebody led."""
+        led_ns = until_ns - from_ns
+        for pause in self.pauses:
+            led_ns -= max(0, min(until_ns, pause.until_ns) - max(from_ns, pause.from_ns))
+        return led_ns
+
+    def blind(self, from_ns: int, until_ns: int) -> bool:
+        """Whether Jobs or pods could not be seen for a part of a time."""
+        return any(
+            gap.stream in ("jobs", "pods")
+            and gap.from_ns < until_ns
+            and (gap.until_ns is None or from_ns < gap.until_ns)
+            for gap in self.gaps
+        )
+
+
+def facts_of(
+    rows: Iterable[Row],
+    *,
+    ticks: Sequence[Row],
+    judgements: Sequence[Judgement],
+    not_judged: str | None,
+    gaps: Sequence[Gap],
+    streams: Mapping[str, int],
+    problems: Sequence[str],
+    generation: Generation,
+    namespaces: Sequence[str] = (),
+    logs: Sequence[Row] = (),
+    container_notes: Mapping[str, Sequence[Row]] | None = None,
+    refused_calls: Sequence[Row] = (),
+    refuses_ready_in_backoff: bool = False,
+    lists_jobs: bool = False,
+    terminating: Mapping[str, int] | None = None,
+) -> Facts:
+    """Put the rows of a trace together; they come in any order."""
+    lives: dict[str, defaultdict[tuple[str, str, str], list[State]]] = {
+        stream: defaultdict(list) for stream in STREAMS
+    }
+    first_ns, end_ns = 1 << 62, 0
+    for row in rows:
+        if row["recv_ns"] is not None:
+            first_ns, end_ns = min(first_ns, row["recv_ns"]), max(end_ns, row["recv_ns"])
+        if row["stream"] in lives:
+            key = (row["namespace"] or "", row["name"] or "", row["uid"] or "")
+            lives[row["stream"]][key].append(State(row))
+    for stream, found in lives.items():
+        for states in found.values():
+            by_rv = stream != "leases"
+            states.sort(key=lambda s: (s.rv if by_rv else 0, s.gone, s.row["seq"]))
+    jobs = {key[2]: Job(states) for key, states in sorted(lives["jobs"].items())}
+    strays = []
+    for _, states in sorted(lives["pods"].items()):
+        pod = Pod(states)
+        if not any(s.row["job"] for s in states):
+            continue
+        owner = jobs.get(pod.owner_uid)
+        if owner is None:
+            strays.append(pod)
+        else:
+            owner.pods.append(pod)
+    for job in jobs.values():
+        job.pods.sort(key=lambda p: (p.first.rv, p.name))
+    return Facts(
+        jobs=list(jobs.values()),
+        cronjobs=[CronJob(states) for _, states in sorted(lives["cronjobs"].items())],
+        strays=strays,
+        events=[s for states in lives["events"].values() for s in states],
+        pauses=_pauses(lives["leases"], end_ns, gaps),
+        ticks=ticks,
+        judgements=judgements,
+        not_judged=not_judged,
+        gaps=gaps,
+        streams=streams,
+        problems=problems,
+        first_ns=0 if not end_ns else first_ns,
+        end_ns=end_ns,
+        generation=generation,
+        namespaces=namespaces,
+        last_words=_by_pod(logs),
+        container_notes=container_notes or {},
+        refused_calls=refused_calls,
+        refuses_ready_in_backoff=refuses_ready_in_backoff,
+        lists_jobs=lists_jobs,
+        terminating=terminating or {},
+    )
+
+
+def _by_pod(logs: Iterable[Row]) -> dict[tuple[str, str], list[Row]]:
+    found: defaultdict[tuple[str, str], list[Row]] = defaultdict(list)
+    for log in logs:
+        found[log["namespace"] or "", log["pod"] or ""].append(log)
+    return dict(found)
+
+
+def _pauses(
+    leases: Mapping[tuple[str, str, str], list[State]], end_ns: int, gaps: Sequence[Gap]
+) -> list[Pause]:
+    found: list[Pause] = []
+    for (namespace, name, _), states in sorted(leases.items()):
+        if (namespace, name) != (CONTROLLER_MANAGER_LEASE_NAMESPACE, CONTROLLER_MANAGER_LEASE):
+            continue
+        before: State | None = None
+        for state in states:
+            holder = state.row["holder"]
+            if not holder:
+                continue
+            if before is not None and before.row["holder"] != holder:
+                what = f"{before.row['holder']} was followed by {holder}"
+                from_ns = min(before.at_ns, before.row["renew_ns"] or before.at_ns)
+                found.append(Pause(from_ns, state.at_ns, what))
+            before = state
+        # Its last word, where a watch showed renewals at all and went on.
+        watched = any(state.row["type"] == "MODIFIED" for state in states)
+        if before is None or not watched or any(gap.stream == "leases" for gap in gaps):
+            continue
+        if end_ns - before.at_ns > LEASE_DURATION_NS:
+            what = f"{before.row['holder']} did not renew it any more"
+            found.append(Pause(before.at_ns, end_ns, what))
+    return found

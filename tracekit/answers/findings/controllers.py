@@ -1,0 +1,550 @@
+"""TK2xx: controllers that kept to their rules and did harm: old caches, backlog, lost leaders."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import pairwise, zip_longest
+
+from tracekit.answers.facts import TRACKING, CronJob, Facts, Job, Pause, Pod, State
+from tracekit.answers.findings.backoff_statuses import REFUSED_IN_BACKOFF, STALE, without_news
+from tracekit.answers.findings.job_failures import refusal_advice, refused_to_the_end
+from tracekit.answers.model import Case, Rule, Severity, Target
+from tracekit.answers.words import clock, counted, named, span
+from tracekit.base.kube.leases import CONTROLLER_MANAGER_LEASE, CONTROLLER_MANAGER_LEASE_NAMESPACE
+from tracekit.base.kube.timestamps import NS_PER_S
+from tracekit.check.verdict import Verdict
+from tracekit.versions.throttle import DEFAULT_THROTTLE
+
+#: A cache that old is stale; the write that needed it is told.
+STALE_NS = 5 * NS_PER_S
+#: A tracking finalizer that stays so long after pod and Job have ended is left.
+LEFT_NS = 10 * NS_PER_S
+#: So many Jobs that wait at a time, each longer than the first bound, for so long, are a backlog.
+WAIT_NS = 2 * NS_PER_S
+BACKLOG_JOBS = 5
+BACKLOG_NS = 5 * NS_PER_S
+#: Refused creations, or writes that change nothing, from which on it is a loop.
+LOOPS = 5
+LOOP_NS = 60 * NS_PER_S
+_FINGERPRINT = (
+    "spec", "active", "ready", "succeeded", "failed", "terminating", "conditions", "labels",
+    "annotations", "finalizers", "completed_indexes", "failed_indexes", "start_ns",
+    "completion_ns", "last_schedule_ns", "deleted_ns",
+)  # fmt: skip
+
+DUPLICATE = Rule(
+    "TK202", "a second pod beside one that still lived", Severity.WARNING,
+    "The controller created a pod while as many as the Job's parallelism (the greatest that it had "
+    "so far; of an Indexed Job: one of the same index) lived: not ended, not being deleted. By the "
+    "order of the store, so the recorder's lag does not matter. Pods that the verdicts call "
+    "somebody else's, and divergences (TK1xx), do not count.",
+    "None known; a pod whose end the kubelet has not reported counts as living, rightly.",
+    "Make the work safe to run twice; upgrade to 1.36, where a sync is refused until the caches "
+    "show the controller's own writes.",
+    130683, rank=11,
+)  # fmt: skip
+COUNTED_TWICE = Rule(
+    "TK203", "a status that counts more pods than ended", Severity.WARNING,
+    "A status of the controller says more `succeeded` than pods of the Job were seen in phase "
+    "Succeeded by that revision. Only of Jobs whose creation was recorded, without a gap in "
+    "between.",
+    "A pod whose last revision before its deletion the API server never sent.",
+    "Check whether the work was done as often as the status says; run the Job again if not.",
+    105200, rank=12,
+)  # fmt: skip
+FINALIZER_LEFT = Rule(
+    "TK204", "a tracking finalizer that was left on a pod", Severity.WARNING,
+    "A pod that had ended kept the finalizer batch.kubernetes.io/job-tracking for 10 s or more "
+    "after its Job had ended or was gone.",
+    "A controller manager that does not lead: then the finalizer goes when the next one does.",
+    "Take the finalizer off by hand: kubectl patch pod NAME --type=json "
+    "-p '[{\"op\":\"remove\",\"path\":\"/metadata/finalizers\"}]', once the Job is gone.",
+    109485, rank=13,
+)  # fmt: skip
+HOT_LOOP = Rule(
+    "TK205", "the same write again and again", Severity.WARNING,
+    "The API server refused five creations or more (Events FailedCreate) of a Job that had fewer "
+    "pods than it wants, and gained none meanwhile but did later (else it is TK405); or five "
+    "revisions of an object within a minute differ in nothing but managedFields.",
+    "A quota that is meant to hold Jobs back.",
+    "See what the Event's message names, or who writes the object.",
+    rank=25,
+)  # fmt: skip
+BACKWARDS = Rule(
+    "TK206", "a status that went backwards", Severity.WARNING,
+    "`succeeded` or `failed` fell, or Complete or Failed was taken back, between two revisions of "
+    "a Job whose completions stayed; or a CronJob's lastScheduleTime fell.",
+    "Up to 1.21 `failed` falls by the rules when failed pods are deleted (said with it).",
+    "The writer is named: if it is not the controller manager, stop it from writing the status.",
+    rank=20,
+)  # fmt: skip
+BACKLOG = Rule(
+    "TK207", "a controller with a backlog", Severity.WARNING,
+    "Five Jobs or more waited at a time, for 5 s or more: created and without a first status, or "
+    "with an ended pod that was not counted, each for longer than 2 s, while a controller manager "
+    "led. The writes per second meanwhile are told.",
+    "A burst of Jobs that is meant to be worked off slowly.",
+    "Raise --kube-api-qps and --kube-api-burst of the controller manager (20 and 30 by default), "
+    "then --concurrent-job-syncs.",
+    rank=35,
+)  # fmt: skip
+LEADER = Rule(
+    "TK208", "a time without a leader", Severity.WARNING,
+    "The Lease kube-system/kube-controller-manager changed hands; the pause reaches from the last "
+    "renewal to the first sign of the next holder. What it cost: ticks due in it that were missed, "
+    "Jobs that waited in it. Without such a cost it is only info.",
+    "None known.",
+    "Find out why the leader went away; a shorter --leader-elect-lease-duration shortens pauses.",
+    rank=40,
+)  # fmt: skip
+#: From, until, and how many waited at most.
+Spells = list[tuple[int, int, int]]
+RULES = (
+    STALE,
+    REFUSED_IN_BACKOFF,
+    DUPLICATE,
+    COUNTED_TWICE,
+    FINALIZER_LEFT,
+    HOT_LOOP,
+    BACKWARDS,
+    BACKLOG,
+    LEADER,
+)
+
+
+def find(facts: Facts) -> Iterator[Case]:
+    """Every case of this family."""
+    backlogs = list(_backlogs(facts))
+    for job in facts.jobs:
+        yield from _stale_writes(facts, job, backlogs)
+        yield from without_news(facts, job)
+        yield from _duplicates(facts, job)
+        yield from _counted_twice(facts, job)
+        yield from _finalizers(facts, job)
+        yield from _refused(facts, job)
+    lives: list[Job | CronJob] = [*facts.jobs, *facts.cronjobs]
+    for life in lives:
+        yield from _repeated(life)
+        yield from _backwards(facts, life)
+    yield from backlogs
+    yield from _leaders(facts)
+
+
+#### Old news ####
+
+
+def _stale_writes(facts: Facts, job: Job, backlogs: list[Case]) -> Iterator[Case]:
+    old = [
+        j
+        for j in facts.lagged_of.get((job.namespace, job.name), ())
+        if j.lag_ns >= STALE_NS
+        and j.object.uid in ("", job.uid)
+        and not any(b.from_ns - STALE_NS <= j.time_ns <= b.until_ns + STALE_NS for b in backlogs)
+    ]
+    if not old:
+        return
+    worst = max(old, key=lambda j: j.lag_ns)
+    yield Case(
+        STALE,
+        job.target,
+        "the controller acted on news that was seconds old",
+        min(j.time_ns for j in old),
+        max(j.time_ns for j in old),
+        f"{counted(len(old), 'write')}, the worst {worst.action} {worst.subject} at "
+        f"{clock(worst.time_ns)}: its caches were {span(worst.lag_ns)} old",
+        job.cronjob,
+        evidence={"writes": len(old), "lag_s": round(worst.lag_ns / NS_PER_S, 3)},
+    )
+
+
+def _duplicates(facts: Facts, job: Job) -> Iterator[Case]:
+    found: list[tuple[Pod, int]] = []
+    living = _Living(job)
+    for pod in job.pods:
+        if pod.born_to != job.uid:
+            continue
+        wanted = 1 if pod.index is not None else living.most_wanted(pod.first.rv)
+        if living.count(pod) < wanted:
+            continue
+        verdict = facts.verdict(job, "pod-create", pod.name)
+        if verdict is None or verdict.verdict in (Verdict.MATCH, Verdict.MATCH_LAGGED):
+            found.append((pod, 0 if verdict is None else verdict.lag_ns))
+    if not found:
+        return
+    pod, lag_ns = found[0]
+    others = [
+        other
+        for other in job.pods
+        if other is not pod
+        and other.first.rv < pod.first.rv
+        and (pod.index is None or other.index == pod.index)
+        and other.live_at(pod.first.rv, job.uid)
+    ]
+    what = "of the same index" if pod.index is not None else "although no more were wanted"
+    old = f", by caches that were {span(lag_ns)} old" if lag_ns >= NS_PER_S else ""
+    yield Case(
+        DUPLICATE,
+        job.target,
+        f"a second pod was created {what} while the first one lived",
+        found[0][0].first.at_ns,
+        found[-1][0].first.at_ns,
+        f"{pod.name} at {clock(pod.first.at_ns)} beside {named([o.name for o in others])}{old}",
+        job.cronjob,
+        evidence={
+            "pods": [p.name for p, _ in found],
+            "beside": [o.name for o in others],
+            "lag_s": round(lag_ns / NS_PER_S, 3),
+        },
+    )
+
+
+class _Living:
+    """How many pods of a Job lived at each revision, and how many it wanted at most until then."""
+
+    def __init__(self, job: Job) -> None:
+        self._from: defaultdict[int | None, list[int]] = defaultdict(list)
+        self._until: defaultdict[int | None, list[int]] = defaultdict(list)
+        for pod in job.pods:
+            for index in (None,) if pod.index is None else (None, pod.index):
+                self._add(job, pod, index)
+        for revisions in (*self._from.values(), *self._until.values()):
+            revisions.sort()
+        self._states: list[int] = []
+        self._most: list[int | None] = []
+        most: int | None = None
+        for state in sorted(job.states, key=lambda s: s.rv):
+            wanted = state.spec.get("parallelism", 1)
+            if isinstance(wanted, int):
+                most = wanted if most is None else max(most, wanted)
+            self._states.append(state.rv)
+            self._most.append(most)
+
+    def _add(self, job: Job, pod: Pod, index: int | None) -> None:
+        for state, after in zip_longest(pod.states, pod.states[1:]):
+            if state.is_live_pod_of(job.uid):
+                self._from[index].append(state.rv)
+                if after is not None:
+                    self._until[index].append(after.rv)
+
+    def count(self, pod: Pod) -> int:
+        """The pods that lived just before a pod was first seen: of its index, if it has one."""
+        rv = pod.first.rv
+        begun = bisect_left(self._from[pod.index], rv)
+        return begun - bisect_left(self._until[pod.index], rv)
+
+    def most_wanted(self, rv: int) -> int:
+        """The highest parallelism before a revision."""
+        at = bisect_left(self._states, rv)
+        most = self._most[at - 1] if at else None
+        return 1 if most is None else most
+
+
+def _counted_twice(facts: Facts, job: Job) -> Iterator[Case]:
+    if not job.seen_from_birth or not job.managed or not facts.streams.get("pods"):
+        return
+    if facts.blind(job.first.at_ns, job.last.at_ns):
+        return
+    ends = [s.rv for p in job.pods if (s := p.first_at(_succeeded)) is not None]
+    ends.sort()
+    for state in job.states:
+        ended = bisect_left(ends, state.rv)
+        if state.gone or state.number("succeeded") <= ended:
+            continue
+        verdict = facts.verdict(job, "status-update", "status", state.rv)
+        if verdict is not None and verdict.verdict not in (Verdict.MATCH, Verdict.MATCH_LAGGED):
+            return
+        lag_ns = 0 if verdict is None else verdict.lag_ns
+        old = f"; the controller's caches were {span(lag_ns)} old" if lag_ns >= NS_PER_S else ""
+        yield Case(
+            COUNTED_TWICE,
+            job.target,
+            "a pod was counted twice: the status says more successes than pods had succeeded",
+            state.at_ns,
+            state.at_ns,
+            f"succeeded {state.number('succeeded')} at {clock(state.at_ns)}, but "
+            f"{counted(ended, 'pod')} had{old}",
+            job.cronjob,
+            evidence={"succeeded": state.number("succeeded"), "pods_succeeded": ended},
+        )
+        return
+
+
+def _succeeded(state: State) -> bool:
+    return bool(state.row["phase"] == "Succeeded")
+
+
+def _finalizers(facts: Facts, job: Job) -> Iterator[Case]:
+    over_ns = min((ns for ns in (job.ended_ns, job.gone_ns) if ns is not None), default=None)
+    if over_ns is None:
+        return
+    left: list[tuple[Pod, int, int]] = []
+    for pod in job.pods:
+        ended_ns = pod.ended_ns
+        if ended_ns is None:
+            continue
+        freed = pod.first_at(
+            lambda s, ended_ns=ended_ns: (
+                s.at_ns >= ended_ns and (s.gone or TRACKING not in s.finalizers)
+            )
+        )
+        from_ns = max(over_ns, ended_ns)
+        until_ns = facts.end_ns if freed is None else freed.at_ns
+        if until_ns - facts.led_since(from_ns, until_ns) >= LEFT_NS:
+            left.append((pod, from_ns, until_ns))
+    if left:
+        longest = max(until - since for _, since, until in left)
+        yield Case(
+            FINALIZER_LEFT,
+            job.target,
+            "pods were left with the tracking finalizer after the Job was over",
+            min(since for _, since, _ in left),
+            max(until for _, _, until in left),
+            f"{counted(len(left), 'pod')} ({named([p.name for p, _, _ in left])}), up to "
+            f"{span(longest)}",
+            job.cronjob,
+            evidence={"pods": [p.name for p, _, _ in left], "longest_s": round(longest / NS_PER_S)},
+        )
+
+
+#### Loops, and statuses that fall ####
+
+
+def _refused(facts: Facts, job: Job) -> Iterator[Case]:
+    if refused_to_the_end(facts, job):
+        return  # TK405 tells it
+    events = facts.refusals_of.get(job.uid, [])
+    times = sum(max(e.row["count"] or 1, 1) for e in _newest(events))
+    if times < LOOPS:
+        return
+    first = min(e.row["first_ns"] or e.at_ns for e in events)
+    last = max(e.row["last_ns"] or e.at_ns for e in events)
+    gained = [p for p in job.pods if first < p.first.at_ns < last]
+    if gained or len(job.pods) >= _Living(job).most_wanted(1 << 62):
+        return
+    yield Case(
+        HOT_LOOP,
+        job.target,
+        "the API server refused its pods again and again",
+        first,
+        last,
+        f"{times} times in {span(last - first)}: {_message(events[-1])}",
+        job.cronjob,
+        evidence={"refusals": times, "message": events[-1].row["message"]},
+        todo=refusal_advice(_message(events[-1])),
+    )
+
+
+def _newest(events: list[State]) -> list[State]:
+    """The last state of each Event: repetitions count up in one."""
+    return list({e.row["uid"]: e for e in events}.values())
+
+
+def _message(event: State) -> str:
+    return str(event.row["message"] or "")[:160]
+
+
+def _repeated(life: Job | CronJob) -> Iterator[Case]:
+    run: list[State] = []
+    for before, now in pairwise(life.states):
+        same = not now.gone and now.rv != before.rv and all(
+            before.row[name] == now.row[name] for name in _FINGERPRINT
+        )  # fmt: skip
+        if not same:
+            run = []
+            continue
+        run.append(now)
+        if len(run) >= LOOPS and now.at_ns - run[-LOOPS].at_ns <= LOOP_NS:
+            yield Case(
+                HOT_LOOP,
+                life.target,
+                "was written again and again without a change",
+                run[0].at_ns,
+                now.at_ns,
+                f"{len(run)} revisions from {clock(run[0].at_ns)} on, the last rv {now.rv}",
+                evidence={"revisions": len(run)},
+            )
+            return
+
+
+def _backwards(facts: Facts, life: Job | CronJob) -> Iterator[Case]:
+    for before, now in pairwise(life.states):
+        if now.gone:
+            continue
+        fallen = _fallen(before, now)
+        if not fallen:
+            continue
+        verdict = facts.verdict(life, "status-update", "status", now.rv)
+        writer = _writer(before, now)
+        ours = verdict is not None and verdict.verdict in (Verdict.MATCH, Verdict.MATCH_LAGGED)
+        by = "by the controller's rules" if ours else f"written by {writer}"
+        yield Case(
+            BACKWARDS,
+            life.target,
+            f"its status went backwards, {by}",
+            now.at_ns,
+            now.at_ns,
+            f"{fallen} at {clock(now.at_ns)}, rv {now.rv}",
+            life.cronjob if isinstance(life, Job) else None,
+            severity=Severity.INFO if ours else None,
+            evidence={"change": fallen, "writer": writer, "resource_version": now.rv},
+        )
+
+
+def _fallen(before: State, now: State) -> str:
+    if before.row["last_schedule_ns"] and now.row["last_schedule_ns"]:
+        old, new = before.row["last_schedule_ns"], now.row["last_schedule_ns"]
+        return f"lastScheduleTime {clock(old)} → {clock(new)}" if new < old else ""
+    if before.row["stream"] != "jobs" or before.spec.get("completions") != now.spec.get(
+        "completions"
+    ):
+        return ""
+    for name in ("succeeded", "failed"):
+        if now.number(name) < before.number(name):
+            return f"{name} {before.number(name)} → {now.number(name)}"
+    for kind in ("Complete", "Failed"):
+        if before.true(kind) and not now.true(kind):
+            return f"condition {kind} taken back"
+    return ""
+
+
+def _writer(before: State, now: State) -> str:
+    known = [tuple(sorted(m.items(), key=str)) for m in before.row["managers"] or ()]
+    new = [
+        m["manager"]
+        for m in now.row["managers"] or ()
+        if tuple(sorted(m.items(), key=str)) not in known
+    ]
+    return ", ".join(dict.fromkeys(str(n) for n in new)) or "nobody whom the record names"
+
+
+#### Backlog and leaders ####
+
+
+def _waits(facts: Facts) -> Iterator[tuple[int, int]]:
+    """Times in which a Job waited for the controller."""
+    for job in facts.jobs:
+        if not job.managed:
+            continue
+        if job.seen_from_birth and not job.first.spec.get("suspend"):
+            served = job.first_at(lambda s: s.row["start_ns"] is not None or s.gone)
+            yield job.first.at_ns, facts.end_ns if served is None else served.at_ns
+        over_ns = min((ns for ns in (job.ended_ns, job.deletion_ns) if ns is not None), default=0)
+        for pod in job.pods:
+            end = pod.end
+            if end is None or TRACKING not in end.finalizers or end.row["type"] == "LIST":
+                continue
+            if over_ns and end.at_ns >= over_ns:
+                continue
+            freed = pod.first_at(
+                lambda s, end=end: s.rv > end.rv and (s.gone or TRACKING not in s.finalizers)
+            )
+            yield end.at_ns, facts.end_ns if freed is None else freed.at_ns
+
+
+def backlog_spells(facts: Facts) -> Spells:
+    """Times in which many waited for the Job controller at once, and how many at most."""
+    edges: list[tuple[int, int]] = []
+    for from_ns, until_ns in _waits(facts):
+        since = facts.led_since(from_ns, until_ns)
+        if until_ns - since > WAIT_NS:
+            edges += [(since + WAIT_NS, 1), (until_ns, -1)]
+    edges.sort()
+    waiting = most = 0
+    since_ns: int | None = None
+    spells: Spells = []
+    for at_ns, step in edges:
+        waiting += step
+        most = max(most, waiting)
+        if waiting >= BACKLOG_JOBS and since_ns is None:
+            since_ns, most = at_ns, waiting
+        elif waiting < BACKLOG_JOBS and since_ns is not None:
+            spells.append((since_ns, at_ns, most))
+            since_ns = None
+    return [s for s in spells if s[1] - s[0] >= BACKLOG_NS]
+
+
+def _backlogs(facts: Facts) -> Iterator[Case]:
+    spells = backlog_spells(facts)
+    if not spells:
+        return
+    from_ns, until_ns = spells[0][0], spells[-1][1]
+    took_ns = sum(until - since for since, until, _ in spells)
+    ours = sorted(
+        j.time_ns
+        for j in facts.judgements
+        if j.controller == "job" and not j.divergent and j.verdict is not Verdict.FOREIGN
+    )
+    writes = sum(bisect_right(ours, u) - bisect_left(ours, s) for s, u, _ in spells)
+    rate = writes / (took_ns / NS_PER_S)
+    worst = max(most for _, _, most in spells)
+    told = f"{clock(from_ns)} to {clock(until_ns)}, {rate:.0f} writes a second meanwhile"
+    if (qps := DEFAULT_THROTTLE.qps) / 2 < rate < qps * 1.5:
+        allowed = DEFAULT_THROTTLE.tokens(took_ns) + DEFAULT_THROTTLE.burst * len(spells)
+        what = "about what" if writes <= allowed else "more than"
+        told += f": {what} --kube-api-qps {qps:g}, the default, allows"
+    yield Case(
+        BACKLOG,
+        Target("Controller", "", "the Job controller"),
+        f"could not keep up for {span(took_ns)}: up to {worst:,} Jobs and pods waited at a time",
+        from_ns,
+        until_ns,
+        told,
+        evidence={"seconds": round(took_ns / NS_PER_S), "most": worst, "writes_per_s": round(rate)},
+    )
+
+
+def _leaders(facts: Facts) -> Iterator[Case]:
+    for pause in facts.pauses:
+        ticks = [
+            t
+            for t in facts.ticks
+            if pause.holds(t["due_ns"]) and t["outcome"] == "missed" and t["policy"] == "no-leader"
+        ]
+        waited = [
+            job
+            for job in facts.jobs
+            if any(pause.holds(s.at_ns) for p in job.pods if (s := p.end) is not None)
+            or (job.seen_from_birth and pause.holds(job.first.at_ns))
+        ]
+        overdue = [job for job in facts.jobs if _deadline_in(job, pause)]
+        started = [t for t in facts.ticks if pause.holds(t["due_ns"]) and t["outcome"] == "started"]
+        costs = (
+            (ticks, "tick", "missed"),
+            (started, "tick", "started late"),
+            (overdue, "deadline", "overrun"),
+            (waited, "Job", "kept waiting"),
+        )
+        cost = [f"{counted(len(found), noun)} {how}" for found, noun, how in costs if found]
+        yield Case(
+            LEADER,
+            Target("Lease", CONTROLLER_MANAGER_LEASE_NAMESPACE, CONTROLLER_MANAGER_LEASE),
+            f"nobody led for {span(pause.until_ns - pause.from_ns)}"
+            + (f": {', '.join(cost)}" if cost else ", at no cost that shows"),
+            pause.from_ns,
+            pause.until_ns,
+            f"{clock(pause.from_ns)} to {clock(pause.until_ns)}: {pause.what}",
+            severity=None if cost else Severity.INFO,
+            evidence={
+                "seconds": round(pause.seconds, 3),
+                "ticks_missed": len(ticks),
+                "ticks_late": len(started),
+                "deadlines_overrun": len(overdue),
+                "jobs_waited": [f"{j.namespace}/{j.name}" for j in waited][:50],
+            },
+        )
+
+
+def _deadline_in(job: Job, pause: Pause) -> bool:
+    """Whether the Job's deadline passed in a pause in which it did not end."""
+    state = job.before_ns(pause.until_ns)
+    if state is None or (job.ended_ns or pause.until_ns) < pause.until_ns:
+        return False
+    seconds, start_ns = state.spec.get("activeDeadlineSeconds"), state.row["start_ns"]
+    if not isinstance(seconds, int) or not start_ns:
+        return False
+    return pause.holds(start_ns + seconds * NS_PER_S)
+
+
+__all__ = ["RULES", "find"]

@@ -1,0 +1,126 @@
+"""TK312 to TK314: a stale status.active, runs that are replaced before they end, doubled hours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from tracekit.answers.facts import CronJob, Facts, Job, Row
+from tracekit.answers.model import Case, Rule, Severity
+from tracekit.answers.words import clock, counted, span
+from tracekit.base.cron import Schedule
+from tracekit.base.cron.schedule import SpecSchedule
+from tracekit.base.cron.zones import Zone
+from tracekit.base.kube.timestamps import NS_PER_S
+
+#: A finished Job that stands in status.active for so long is stale.
+STALE_NS = 60 * NS_PER_S
+#: A Replace deletes a Job and creates the next one within so long.
+REPLACED_NS = 5 * NS_PER_S
+_EVERY_HOUR = (1 << 24) - 1
+
+STALE_ACTIVE = Rule(
+    "TK312", "a finished Job in status.active", Severity.ERROR,
+    "The CronJob's last `.status.active` names a Job that had ended 60 s or more before the end of "
+    "the record; with concurrencyPolicy Forbid that Job blocks each later start.",
+    "A controller manager that does not lead.",
+    "Take the entry out: kubectl edit cronjob NAME --subresource=status; or delete the Job that it "
+    "names, once you have its logs.",
+    108023, rank=6,
+)  # fmt: skip
+STARVED = Rule(
+    "TK313", "runs that are replaced before they end", Severity.WARNING,
+    "concurrencyPolicy is Replace, and two Jobs or more were deleted unfinished within 5 s "
+    "of the creation of the next one.",
+    "Runs that are meant to be cut off.",
+    "Let the schedule's interval be longer than a run, or use concurrencyPolicy Forbid.", rank=14,
+)  # fmt: skip
+TWICE = Rule(
+    "TK314", "a local time that came twice", Severity.WARNING,
+    "Two due times in the record are the same time of the same day in the CronJob's zone, as its "
+    "clock went back in between; not of schedules for every hour.",
+    "A run that is meant to follow the local clock.",
+    "Schedule it outside the hour of the clock change, or set timeZone: Etc/UTC. `tracekit cron "
+    "lint` tells the next changes.", rank=31,
+)  # fmt: skip
+RULES = (STALE_ACTIVE, STARVED, TWICE)
+
+
+def stale_active(facts: Facts, cron: CronJob, jobs: Sequence[Job]) -> Case | None:
+    """The Job that status.active names although it has ended."""
+    if cron.last.gone:
+        return None
+    named = {entry["uid"] for entry in cron.last.row["cron_active"] or ()}
+    for job in jobs:
+        end = job.end
+        if job.uid not in named or end is None:
+            continue
+        condition = end.true("Complete") or end.true("Failed") or {}
+        at_ns = int(condition.get("last_transition_ns") or end.at_ns)
+        if facts.end_ns - at_ns < STALE_NS:
+            continue
+        kind = str(condition.get("type"))
+        policy = cron.last.spec.get("concurrencyPolicy", "Allow")
+        blocks = ", which blocks every start (Forbid)" if policy == "Forbid" else ""
+        return Case(
+            STALE_ACTIVE, cron.target,
+            f"its status.active names {job.name}, which is {kind}{blocks}",
+            at_ns, facts.end_ns,
+            f"{kind} since {clock(at_ns)}, {span(facts.end_ns - at_ns)} ago (as of "
+            f"{clock(facts.end_ns)})",
+            evidence={"job": job.name, "uid": job.uid},
+        )  # fmt: skip
+    return None
+
+
+def starved(cron: CronJob, jobs: Sequence[Job]) -> Iterator[Case]:
+    """Runs that a Replace cut off."""
+    if cron.last.spec.get("concurrencyPolicy") != "Replace":
+        return
+    runs = sorted(jobs, key=lambda j: j.first.rv)
+    cut = [
+        job
+        for job, after in pairwise(runs)
+        if job.ended_ns is None
+        and job.deletion_ns is not None
+        and abs(after.first.at_ns - job.deletion_ns) <= REPLACED_NS
+    ]
+    if len(cut) < 2:  # noqa: PLR2004 - one is what the policy is for
+        return
+    whole = len(runs) - 1
+    lived_ns = max((j.deletion_ns or 0) - j.created_ns for j in cut)
+    yield Case(
+        STARVED, cron.target,
+        f"{len(cut)} of {counted(whole, 'run')} were replaced before they ended (Replace)",
+        cut[0].created_ns, cut[-1].deletion_ns or cut[-1].last.at_ns,
+        f"from {clock(cut[0].created_ns)} on; none of them got more than {span(lived_ns)} "
+        f"({cron.last.spec.get('schedule')})",
+        evidence={"replaced": len(cut), "runs": whole},
+    )  # fmt: skip
+
+
+def twice(
+    cron: CronJob, ticks: Sequence[Row], reading: tuple[Schedule, Zone] | None
+) -> Iterator[Case]:
+    """Due times that one local time stands for."""
+    if reading is None or not isinstance(reading[0], SpecSchedule):
+        return
+    schedule, zone = reading[0], reading[0].zone or reading[1]
+    if schedule.hours & _EVERY_HOUR == _EVERY_HOUR:
+        return
+    seen: dict[int, int] = {}
+    for tick in ticks:
+        due_s = tick["due_ns"] // NS_PER_S
+        wall_s = due_s + zone.offset_s(due_s)
+        first_s = seen.setdefault(wall_s, due_s)
+        if first_s == due_s:
+            continue
+        local = clock(wall_s * NS_PER_S).removesuffix("Z")
+        yield Case(
+            TWICE, cron.target,
+            f"was due twice at {local} ({zone.name}): the clock went back in between",
+            first_s * NS_PER_S, tick["due_ns"],
+            f"due at {clock(first_s * NS_PER_S)} and {clock(tick['due_ns'])}",
+            evidence={"local": local, "zone": zone.name},
+        )  # fmt: skip
+        return

@@ -1,0 +1,153 @@
+"""All findings of a trace: cases of every family, filtered, grouped by cause, worst first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from msgspec import Struct
+
+from tracekit.answers.facts import Facts
+from tracekit.answers.findings import controllers, cronjobs, divergences, jobs, record, waiting
+from tracekit.answers.findings.baseline import Baseline
+from tracekit.answers.model import Case, Finding, Rule, Severity
+from tracekit.answers.words import counted, named
+from tracekit.base.errors import UsageError
+from tracekit.base.kube.selectors import selector_from_text, selector_matches
+from tracekit.base.moments import ALWAYS, TimeRange
+
+_FAMILIES: tuple[Callable[[Facts], Iterator[Case]], ...] = (
+    divergences.find,
+    controllers.find,
+    cronjobs.find,
+    jobs.find,
+    waiting.find,
+    record.find,
+)
+RULES: tuple[Rule, ...] = tuple(
+    sorted(
+        (
+            *divergences.RULES,
+            *controllers.RULES,
+            *cronjobs.RULES,
+            *jobs.RULES,
+            *waiting.RULES,
+            *record.RULES,
+        ),
+        key=lambda rule: rule.id,
+    )
+)
+#: Kinds that are about the whole, whatever namespace is asked for.
+OF_THE_WHOLE = ("Trace", "Lease", "Controller")
+
+
+class Wanted(Struct, frozen=True):
+    """Which part of a trace the findings are asked about."""
+
+    namespace: str | None = None
+    selector: Mapping[str, Any] | None = None  # a metav1.LabelSelector
+    times: TimeRange = ALWAYS
+
+    def passes(self, case: Case, labels: Mapping[tuple[str, str, str], Mapping[str, str]]) -> bool:
+        """Whether a case is in that part; what is about the whole passes unless by time."""
+        if not self.times.meets(case.from_ns, case.until_ns):
+            return False
+        if case.target.kind in OF_THE_WHOLE:
+            return True
+        if self.namespace is not None and case.target.namespace != self.namespace:
+            return False
+        if self.selector is None:
+            return True
+        key = (case.target.kind, case.target.namespace, case.target.name)
+        return selector_matches(self.selector, labels.get(key, {}))
+
+
+EVERYTHING = Wanted()
+
+
+def wanted_selector(text: str | None) -> Mapping[str, Any] | None:
+    """The labels that a user asks for, as kubectl's `-l` takes them; a UsageError for no such."""
+    if text is None:
+        return None
+    try:
+        return selector_from_text(text)
+    except ValueError as error:
+        raise UsageError(
+            f"{str(error)!r} is no requirement of labels; write it like app=shop,tier!=test"
+        ) from error
+
+
+def diagnose(
+    facts: Facts,
+    wanted: Wanted = EVERYTHING,
+    baseline: Baseline | None = None,
+) -> list[Finding]:
+    """The findings that no baseline accepts, worst first."""
+    if baseline is not None:
+        # An accepted divergence must not hide the next one of its object.
+        left = [j for j in facts.judgements if not (j.divergent and baseline.accepts_judgement(j))]
+        facts = replace(facts, judgements=left)
+    labels = {
+        (kind, life.namespace, life.name): {k: str(v) for k, v in life.labels.items()}
+        for kind, lives in (("Job", facts.jobs), ("CronJob", facts.cronjobs))
+        for life in lives
+    }
+    cases = (case for family in _FAMILIES for case in family(facts))
+    cases = (case for case in cases if wanted.passes(case, labels))
+    if baseline is not None:
+        cases = (case for case in cases if not baseline.accepts(case.rule.id, case.target))
+    return grouped(cases)
+
+
+def grouped(cases: Iterable[Case]) -> list[Finding]:
+    """One finding for the cases of one rule, cause and CronJob; the worst ones first."""
+    groups: dict[tuple[str, str, str, str], list[Case]] = {}
+    for case in cases:
+        space = case.target.namespace if case.cronjob else ""
+        key = (case.rule.id, case.claim, case.cronjob or "", space)
+        groups.setdefault(key, []).append(case)
+    findings = [_finding(group) for group in groups.values()]
+    leads: dict[tuple[str, Severity], int] = {}  # what is the cause of others stands before them
+    for finding in findings:
+        if finding.cause is not None:
+            key_of = finding.cause.id, finding.severity
+            leads[key_of] = min(leads.get(key_of, finding.rule.rank), finding.rule.rank)
+    findings.sort(
+        key=lambda f: (
+            f.severity.rank, min(f.rule.rank, leads.get((f.id, f.severity), f.rule.rank)),
+            _place(f, leads), f.rule.id, -len(f.cases), f.from_ns, f.subject,
+        )
+    )  # fmt: skip
+    return findings
+
+
+def _place(finding: Finding, leads: Mapping[tuple[str, Severity], int]) -> int:
+    """Among those of one rank: a cause, what follows from one, the others."""
+    if (finding.id, finding.severity) in leads:
+        return 0
+    return 1 if finding.cause is not None else 2
+
+
+def _finding(cases: list[Case]) -> Finding:
+    cases.sort(key=lambda c: (c.from_ns, c.target))
+    rule = cases[0].rule
+    severity = min((case.badness for case in cases), key=lambda s: s.rank)
+    own = None if cases[0].cause is not None else rule.thread
+    thread = next((c.thread for c in cases if c.thread is not None), own)
+    return Finding(rule, severity, thread, _subject(cases), cases[0].claim, tuple(cases))
+
+
+def _subject(cases: list[Case]) -> str:
+    """What a group is about: one object, the Jobs of a CronJob, or a number of objects."""
+    targets = list(dict.fromkeys(case.target for case in cases))
+    first, cronjob = targets[0], cases[0].cronjob
+    if len(targets) == 1:
+        return str(first)
+    what = counted(len(targets), first.kind)
+    if cronjob:
+        return f"{what} of CronJob {first.namespace}/{cronjob}"
+    spaces = sorted({target.namespace for target in targets})
+    if len(spaces) == 1:
+        return f"{what} in {spaces[0]}" if spaces[0] else what
+    return f"{what} in {len(spaces)} namespaces ({named(spaces)})"

@@ -1,0 +1,390 @@
+"""TK401 to TK410: why a Job failed: the first cause, by its pods and not its reason alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from tracekit.answers.endings import Cause, Ending, ending_of
+from tracekit.answers.facts import Facts, Job, Pod, Row
+from tracekit.answers.model import Case, Rule, Severity
+from tracekit.answers.refusals import Refusal, refusal_of
+from tracekit.answers.words import clock, counted, named
+from tracekit.base.kube.timestamps import parse_rfc3339
+
+_PULLS = ("ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull")
+#: Of the last words so much is told: characters of a line, lines of a log, logs.
+_WORDS_CHARS = 200
+_WORDS_LINES = 5
+_WORDS_SHOWN = 3
+_LOGS = "Read the logs of the pods that are named, as long as they are there."
+
+EXITED = Rule(
+    "TK401", "failed: its containers ended with an error", Severity.WARNING,
+    "The Job has the condition Failed, and pods of it ended by themselves in phase Failed, with "
+    "one exit code or several (TK407: by backoffLimit, two or more, all with the same); or its "
+    "containers were restarted in place.",
+    "A Job that fails by design.",
+    _LOGS, rank=20,
+)  # fmt: skip
+OOM = Rule(
+    "TK402", "failed: a container used more memory than it may", Severity.WARNING,
+    "The Job has the condition Failed, and a terminated container of its pods has the reason "
+    "OOMKilled.",
+    "None known.",
+    "Raise resources.limits.memory, or let the work need less.", rank=17,
+)  # fmt: skip
+EVICTED = Rule(
+    "TK403", "failed: its pods were evicted", Severity.WARNING,
+    "The Job has the condition Failed, and a failed pod has the reason Evicted, NodeLost, "
+    "Preempting or NodeShutdown, or the condition DisruptionTarget.",
+    "None known.",
+    "Let a podFailurePolicy ignore DisruptionTarget; give the pods requests and a priority.",
+    rank=17,
+)  # fmt: skip
+PULL = Rule(
+    "TK404", "its image cannot be pulled", Severity.WARNING,
+    "A container of a pod that never ran was last seen waiting with the reason ErrImagePull, "
+    "ImagePullBackOff, ErrImageNeverPull or InvalidImageName; the Job failed or is not done.",
+    "A registry that was away for a moment at the end of the record.",
+    "Check the image's name, its tag and the pull secret.", rank=16,
+)  # fmt: skip
+REFUSED = Rule(
+    "TK405", "its pods are refused", Severity.WARNING,
+    "The Job failed or is not done, has fewer pods than it wants, and the API server refused "
+    "creations (Events FailedCreate, an audit log's answers) after which no pod came.",
+    "None known.",
+    "Free or raise the quota, or repair what admission objects to.", rank=15,
+)  # fmt: skip
+PENDING_DEADLINE = Rule(
+    "TK406", "failed: its deadline passed before a pod ran", Severity.WARNING,
+    "The Job failed with DeadlineExceeded, and none of its pods was ever seen beyond Pending.",
+    "None known.",
+    "Find out why nothing took the pod (evidence: PodScheduled); activeDeadlineSeconds counts "
+    "from the Job's start, not from its pods'.", rank=15,
+)  # fmt: skip
+SAME_EXIT = Rule(
+    "TK407", "failed: every retry ended with the same exit code", Severity.WARNING,
+    "The Job failed by its backoffLimit, and two pods or more ended in phase Failed, all with one "
+    "exit code.",
+    "A Job that fails by design.",
+    "The error does not go away by itself: a podFailurePolicy with FailJob on this exit code "
+    "spares the retries. " + _LOGS, rank=18,
+)  # fmt: skip
+TOO_LONG = Rule(
+    "TK408", "failed: it ran longer than activeDeadlineSeconds", Severity.WARNING,
+    "The Job failed with DeadlineExceeded, and at least one of its pods ran.",
+    "None known.",
+    "Raise activeDeadlineSeconds, or find out why the pods took so long.", rank=20,
+)  # fmt: skip
+OTHERWISE = Rule(
+    "TK409", "failed", Severity.WARNING,
+    "The Job has the condition Failed and none of the causes above shows in its pods.",
+    "None known.",
+    "`tracekit explain TRACE {object}` tells the sync that failed it.", rank=21,
+)  # fmt: skip
+POLICY = Rule(
+    "TK410", "failed: a rule of its own ended it", Severity.WARNING,
+    "The Job failed with PodFailurePolicy, FailedIndexes or MaxFailedIndexesExceeded.",
+    "A Job whose policy does what it is for.",
+    "The message names the pod or the indexes; " + _LOGS[0].lower() + _LOGS[1:], rank=20,
+)  # fmt: skip
+#: What to do about a creation that was refused.
+REFUSAL_ADVICE = {
+    Refusal.NAMESPACE_TERMINATING: "Nothing can be created in it any more: see who deleted the "
+    "namespace, and what its finalizers wait for.",
+    Refusal.QUOTA: "Free the quota or raise it, or ask for less.",
+    Refusal.NO_SERVICE_ACCOUNT: "Create the ServiceAccount that the message names, or correct "
+    "serviceAccountName.",
+    Refusal.POD_SECURITY: "Give the pod template the securityContext that the message asks for, or "
+    "the namespace another label pod-security.kubernetes.io/enforce.",
+    Refusal.WEBHOOK_UNREACHABLE: "Repair what serves the webhook that the message names, or let it "
+    "not look at this namespace; failurePolicy Ignore lets objects pass while it is away.",
+    Refusal.WEBHOOK_DENIED: "Change the pod template as the webhook's message says.",
+    Refusal.POLICY: "Change the pod template, or the policy's binding, as the message says.",
+    Refusal.NO_RIGHT: "Give the controller its right back (ClusterRole system:controller:…).",
+    Refusal.INVALID: "Delete the Job, and create it without what the message names.",
+}  # fmt: skip
+RULES = (
+    EXITED, OOM, EVICTED, PULL, REFUSED, PENDING_DEADLINE, SAME_EXIT, TOO_LONG, OTHERWISE, POLICY,
+)  # fmt: skip
+
+
+def find(facts: Facts) -> Iterator[Case]:
+    """One case for each Job that failed, or cannot begin."""
+    for job in facts.jobs:
+        if job.failure is not None:
+            yield _failed(facts, job)
+        elif job.gone_ns is None and job.managed:
+            if _unpulled(job):
+                yield _unpulled_case(job, facts.end_ns)
+            elif _refusals(facts, job):
+                yield _refused_case(facts, job, facts.end_ns)
+
+
+def _failed(facts: Facts, job: Job) -> Case:
+    reason = str((job.failure or {}).get("reason") or "no reason")
+    dead = [p for p in job.pods if p.end is not None and p.end.row["phase"] == "Failed"]
+    end_ns = job.ended_ns or facts.end_ns
+    ran = any(p.ran_at_all for p in job.pods)
+    if not ran and _unpulled(job):
+        return _unpulled_case(job, end_ns)
+    if not job.pods and _refusals(facts, job):
+        return _refused_case(facts, job, end_ns)
+    rule, claim, pods = _cause(job, reason, dead, ran=ran)
+    case = _told_by_pod(job, _case(job, rule, claim, end_ns, pods, reason), pods)
+    return _with_last_words(facts, job, case, pods)
+
+
+#: Why no rule on exit codes can match, and what to do.
+_DEADLINE_NOTE = "the pods ended by the template's activeDeadlineSeconds"
+_EXIT_0_NOTE = (
+    "; a container with exit code 0 is left out of onExitCodes (and In [0] is invalid), so no rule "
+    "on exit codes matches"
+)
+_REFUSED_NOTE = (
+    "the kubelet refused the pod: no container ran and it has no DisruptionTarget, so a "
+    "podFailurePolicy cannot ignore it, and it counts toward backoffLimit"
+)
+
+
+def _told_by_pod(job: Job, case: Case, pods: list[Pod]) -> Case:
+    """The case with the reason and message of the pod that shows its cause, and fitting advice."""
+    ending = next((e for pod in pods if (e := ending_of(pod)) is not None), None)
+    if ending is None or ending.cause in (Cause.OWN_EXIT, Cause.UNKNOWN):
+        return case
+    said = f"; {ending.message}" if ending.message else ""
+    note = {Cause.POD_DEADLINE: _DEADLINE_NOTE, Cause.REFUSED_BY_KUBELET: _REFUSED_NOTE}
+    more = f"; {note[ending.cause]}" if ending.cause in note else ""
+    codes = {pod.exit["exit_code"] for pod in pods if pod.exit is not None}
+    if ending.cause is Cause.POD_DEADLINE and codes == {0}:
+        more += _EXIT_0_NOTE
+    policy = (job.spec.get("podFailurePolicy") or {}).get("rules") or ()
+    ignored = any(rule.get("action") == "Ignore" and rule.get("onPodConditions") for rule in policy)
+    todo = {
+        Cause.POD_DEADLINE: "Raise activeDeadlineSeconds of the pod template, or set it on the "
+        "Job (.spec.activeDeadlineSeconds), which fails the Job at once.",
+        Cause.REFUSED_BY_KUBELET: "Allow a retry (backoffLimit above 0); free the node, or keep "
+        "other pods off it.",
+    }.get(ending.cause)
+    if ignored and ending.cause in (Cause.NODE_SHUTDOWN, Cause.DISRUPTED):
+        todo = "Its podFailurePolicy ignores pod conditions already: see whether this one fits."
+    return replace(
+        case,
+        detail=f"{case.detail}{said}{more}",
+        evidence={**case.evidence, "cause": ending.cause.value, "pod_reason": ending.reason,
+                  "pod_message": ending.message, "from": ending.evidence.value},
+        todo=todo,
+    )  # fmt: skip
+
+
+def _with_last_words(facts: Facts, job: Job, case: Case, pods: list[Pod]) -> Case:
+    """The case with what the pods that show its cause had said, or why that is not known."""
+    found = [
+        log for pod in pods for log in facts.last_words.get((job.namespace, pod.name), ())
+        if log["exit_code"] != 0
+    ]  # fmt: skip
+    if not found:
+        return case
+    said = next((log for log in reversed(found) if _last_line(log)), found[-1])
+    who = f"container {said['container']} of {said['pod']}"
+    line = _last_line(said)
+    told = f"{who} said last: {line}" if line else f"the log of {who} could not be had"
+    if not line and not said["gap"]:
+        told = f"{who} said nothing"
+    evidence = [
+        {
+            "pod": log["pod"],
+            "container": log["container"],
+            "exit_code": log["exit_code"],
+            "text": "\n".join((log["text"] or "").splitlines()[-_WORDS_LINES:]) or None,
+            "gap": log["gap"],
+        }
+        for log in found[-_WORDS_SHOWN:]
+    ]
+    return replace(
+        case,
+        detail=f"{case.detail}; {told}",
+        evidence={**case.evidence, "last_words": evidence},
+    )
+
+
+def _last_line(log: Row) -> str:
+    """The last line that says something, without the time that the kubelet put before it."""
+    for line in reversed((log["text"] or "").splitlines()):
+        at, _, words = line.partition(" ")
+        text = words if parse_rfc3339(at) is not None else line
+        if text.strip():
+            return str(text.strip()[:_WORDS_CHARS])
+    return ""
+
+
+def _cause(job: Job, reason: str, dead: list[Pod], *, ran: bool) -> tuple[Rule, str, list[Pod]]:
+    """The first cause of a failure, with the pods that show it."""
+    killed = [p for p in dead if any(_oom(p))]
+    endings = {p.uid: e for p in dead if (e := ending_of(p)) is not None}
+    disrupted = (Cause.DISRUPTED, Cause.NODE_SHUTDOWN)
+    evicted = [p for p in dead if p.uid in endings and endings[p.uid].cause in disrupted]
+    found: tuple[Rule, str, list[Pod]]
+    if killed:
+        claim = "failed: a container used more memory than it may (OOMKilled)"
+        found = OOM, claim, killed
+    elif evicted:
+        found = EVICTED, _disruption(endings[evicted[0].uid]), evicted
+    elif reason == "DeadlineExceeded" and not ran:
+        found = PENDING_DEADLINE, "failed: its deadline passed before a pod ran", job.pods
+    elif reason == "DeadlineExceeded":
+        found = TOO_LONG, "failed: it ran longer than activeDeadlineSeconds", job.pods
+    elif reason in ("PodFailurePolicy", "FailedIndexes", "MaxFailedIndexesExceeded"):
+        found = POLICY, f"failed: a rule of its own ended it ({reason})", dead
+    else:
+        found = (*_by_pods(job, reason, dead, list(endings.values())), dead)
+    return found
+
+
+def _disruption(ending: Ending) -> str:
+    if ending.cause is Cause.NODE_SHUTDOWN:
+        return f"failed: its node was shut down ({ending.reason})"
+    return f"failed: its pods were evicted ({ending.reason})"
+
+
+def _by_pods(job: Job, reason: str, dead: list[Pod], endings: list[Ending]) -> tuple[Rule, str]:
+    """What the pods' own statuses say, where all say the same; else their exit codes."""
+    causes = {ending.cause for ending in endings}
+    if causes == {Cause.REFUSED_BY_KUBELET}:
+        return OTHERWISE, f"failed: the kubelet refused its pods ({endings[0].reason})"
+    if causes == {Cause.POD_DEADLINE}:
+        return OTHERWISE, "failed: its pods ran longer than the pod template allows"
+    return _by_exit_codes(job, reason, dead)
+
+
+def _by_exit_codes(job: Job, reason: str, dead: list[Pod]) -> tuple[Rule, str]:
+    # A pod that was being deleted ended by that, not by an error of its own.
+    alone = [p for p in dead if p.end is not None and p.end.row["deleted_ns"] is None]
+    codes = Counter(p.exit["exit_code"] for p in alone if p.exit is not None)
+    by_limit = reason == "BackoffLimitExceeded"
+    if by_limit and len(codes) == 1 and sum(codes.values()) > 1:
+        return SAME_EXIT, f"failed: every retry ended with exit code {next(iter(codes))}"
+    if codes:
+        shown = named([str(code) for code in sorted(codes)], 4)
+        return EXITED, f"failed with exit code{'' if len(codes) == 1 else 's'} {shown}"
+    if by_limit and any(s.number("restarts") for p in job.pods for s in p.states):
+        claim = "failed: its containers were restarted more often than backoffLimit allows"
+        return EXITED, claim
+    return OTHERWISE, f"failed ({reason})"
+
+
+def _oom(pod: Pod) -> Iterator[bool]:
+    for state in pod.states:
+        for container in state.row["containers"] or ():
+            if container["reason"] == "OOMKilled":
+                yield True
+
+
+def _case(job: Job, rule: Rule, claim: str, end_ns: int, pods: list[Pod], reason: str) -> Case:
+    wanted = job.spec.get("backoffLimit")
+    return Case(
+        rule,
+        job.target,
+        claim,
+        job.created_ns,
+        end_ns,
+        f"{clock(end_ns)}: {reason}; {counted(len(pods), 'pod')}"
+        + (f" ({named([p.name for p in pods])})" if pods else "")
+        + (f", backoffLimit {wanted}" if reason == "BackoffLimitExceeded" else ""),
+        job.cronjob,
+        evidence={
+            "reason": reason,
+            "message": (job.failure or {}).get("message"),
+            "pods": [p.name for p in pods][:20],
+            "exit_codes": sorted({p.exit["exit_code"] for p in pods if p.exit is not None}),
+        },
+    )
+
+
+def _unpulled(job: Job) -> Pod | None:
+    for pod in job.pods:
+        waits = [
+            c["reason"]
+            for s in pod.states
+            for c in s.row["containers"] or ()
+            if c["state"] == "waiting"
+        ]
+        if waits and waits[-1] in _PULLS and not pod.ran_at_all:
+            return pod
+    return None
+
+
+def _unpulled_case(job: Job, until_ns: int) -> Case:
+    pod = _unpulled(job)
+    image = None
+    for container in (job.spec.get("template") or {}).get("spec", {}).get("containers") or ():
+        image = image or container.get("image")
+    name = pod.name if pod is not None else ""
+    return Case(
+        PULL,
+        job.target,
+        f"cannot pull its image {image}" + (", and failed" if job.failure is not None else ""),
+        job.created_ns,
+        until_ns,
+        f"{name} waited from {clock(job.created_ns)} on and never ran",
+        job.cronjob,
+        evidence={"pod": name, "image": image},
+    )
+
+
+def _refusals(facts: Facts, job: Job) -> str | None:
+    """The last message of a refusal after which no pod came, of a Job that wants more pods."""
+    events = facts.refusals_of.get(job.uid, [])
+    calls = [
+        call
+        for call in facts.refused_creations.get(("pods", job.namespace, job.name), ())
+        if job.created_ns <= call["recv_ns"] <= (job.gone_ns or facts.end_ns)
+    ]
+    if not events and not calls:
+        return None
+    times = [e.row["first_ns"] or e.at_ns for e in events] + [c["recv_ns"] for c in calls]
+    first_ns = min(times)
+    if any(p.first.at_ns > first_ns for p in job.pods):
+        return None
+    wanted = job.spec.get("parallelism", 1)
+    live = [p for p in job.pods if p.end is None and p.deletion_ns is None]
+    if not isinstance(wanted, int) or len(live) >= wanted:
+        return None
+    last = events[-1].row if events else calls[-1]
+    return str(last["message"] or "no message")
+
+
+def refused_to_the_end(facts: Facts, job: Job) -> bool:
+    """Whether TK405 tells of a Job that its pods are refused."""
+    if job.failure is not None:
+        return not job.pods and _refusals(facts, job) is not None
+    return job.gone_ns is None and job.managed and _refusals(facts, job) is not None
+
+
+def refusal_advice(message: str) -> str | None:
+    """What to do about that refusal; None where only its own message tells."""
+    return REFUSAL_ADVICE.get(refusal_of(message))
+
+
+def _refused_case(facts: Facts, job: Job, until_ns: int) -> Case:
+    message = _refusals(facts, job) or ""
+    refusal = refusal_of(message)
+    plain = refusal in (Refusal.OTHER, Refusal.INVALID)
+    what = "the API server refuses its pods" if plain else f"its pods are refused ({refusal.value})"
+    if refusal is Refusal.QUOTA:
+        what = refusal.value
+    state = "failed" if job.failure is not None else "cannot start"
+    return Case(
+        REFUSED,
+        job.target,
+        f"{state}: {what}",
+        job.created_ns,
+        until_ns,
+        f"from {clock(job.created_ns)} on: {message[:160]}",
+        job.cronjob,
+        evidence={"message": message, "refusal": refusal.value},
+        todo=refusal_advice(message),
+    )

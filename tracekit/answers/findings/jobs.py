@@ -1,0 +1,485 @@
+"""TK411 and up: Jobs that do not begin or do not end, cost much, or leave something behind."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from tracekit.answers.facts import Facts, Job, Pod, State
+from tracekit.answers.findings import job_failures, waiting
+from tracekit.answers.findings.controllers import BACKLOG, Spells, backlog_spells
+from tracekit.answers.model import Case, Rule, Severity
+from tracekit.answers.words import clock, counted, named, span
+from tracekit.base.kube.timestamps import NS_PER_S
+from tracekit.check.verdict import Verdict
+
+#: A Job that has nothing to show for so long at the end of the record has not begun.
+BEGIN_NS = 30 * NS_PER_S
+#: A deletion that finalizers hold for so long is stuck.
+HELD_NS = 30 * NS_PER_S
+#: Time between a failed pod and its successor, summed, from which on it is told.
+BACKOFF_NS = 30 * NS_PER_S
+#: What has a timer and comes so much later is late.
+OVERRUN_NS = 5 * NS_PER_S
+#: Pods are collected within so long after their Job.
+OUTLIVED_NS = 5 * NS_PER_S
+_COSTLIEST = 5
+
+NOT_BEGUN = Rule(
+    "TK411", "not begun", Severity.WARNING,
+    "30 s or more after its creation, at the end of the record, the Job is not suspended, not "
+    "finished, and no pod of it was ever seen beyond Pending. Not where its image (TK404) or "
+    "refused pods (TK405) are the cause.",
+    "A cluster whose autoscaler takes minutes.",
+    "Unschedulable: look at requests, taints, selectors. No pod at all: see TK2xx.", rank=16,
+)  # fmt: skip
+HELD = Rule(
+    "TK412", "being deleted, and held by a finalizer", Severity.WARNING,
+    "The Job has a deletionTimestamp for 30 s or more and finalizers that nobody takes off.",
+    "A foreground deletion whose pods have a long grace period.",
+    "Find out whose finalizer it is and why its owner does not take it off.", rank=22,
+)  # fmt: skip
+SUSPENDED = Rule(
+    "TK413", "suspended to the end", Severity.INFO,
+    "spec.suspend is true in the last revision of an unfinished Job, for 30 s or more.",
+    "A Job that a queue (Kueue) holds back until it is its turn.",
+    "kubectl patch job NAME -p '{\"spec\":{\"suspend\":false}}' if that is not intended.", rank=62,
+)  # fmt: skip
+WAITING = Rule(
+    "TK414", "in back-off at the end", Severity.INFO,
+    "The Job is unfinished at the end of the record, a pod of it failed, and none lives.",
+    "None known.",
+    "It goes on by itself; each failure doubles the wait, up to 10 minutes (before 1.28: 6).",
+    rank=63,
+)  # fmt: skip
+COSTLY = Rule(
+    "TK421", "much time lost to back-off", Severity.INFO,
+    "The times between a failed pod and its successor of the same Job (and index) add up to 30 s "
+    "or more; the five Jobs that lost most.",
+    "A pod whose replacement waited for room, too.",
+    "See which pods failed first; exit codes that never recover belong into a podFailurePolicy.",
+    rank=64,
+)  # fmt: skip
+INDEX_FAILS = Rule(
+    "TK422", "an index that always fails", Severity.WARNING,
+    "Of an Indexed Job: two pods or more of one index ended in phase Failed, none in Succeeded, "
+    "while another index succeeded.",
+    "None known.",
+    "Look at that index's input; backoffLimitPerIndex keeps one index from failing the Job.",
+    rank=19,
+)  # fmt: skip
+OUTLIVED = Rule(
+    "TK423", "pods that outlive their Job", Severity.WARNING,
+    "5 s or more after the Job was gone a pod of it is still there that nobody has asked to go; "
+    "or 30 s after, one that a finalizer (not the Job controller's) holds. Not where the deletion "
+    "was to orphan the pods.",
+    "A garbage collector with a long queue.",
+    "Check that the garbage collector runs (kube-controller-manager --controllers) and reaches "
+    "every API group; delete the pods by hand.",
+    118834, rank=12,
+)  # fmt: skip
+OVERRUN = Rule(
+    "TK424", "a deadline that was overrun", Severity.WARNING,
+    "The Job was ended (or still ran) 5 s or more after `.status.startTime` + "
+    "activeDeadlineSeconds.",
+    "A user who has set the deadline after it had passed.",
+    "Up to 1.22.11, 1.23.8 and 1.24.2 a failed pod takes the deadline's timer away: upgrade. "
+    "While nobody leads no deadline is kept: activeDeadlineSeconds in the pod template is the "
+    "kubelet's, and is.",
+    107226, rank=12,
+)  # fmt: skip
+TTL_LATE = Rule(
+    "TK425", "deleted after its TTL", Severity.WARNING,
+    "The Job went, or was still there, 5 s or more after its end + ttlSecondsAfterFinished.",
+    "A finalizer of somebody else on the Job.",
+    "If nobody led then, see TK208; else see whether the TTL controller runs.", rank=33,
+)  # fmt: skip
+RECREATED = Rule(
+    "TK426", "a Job under the name of one whose pods are still there", Severity.WARNING,
+    "A Job was created while pods of an earlier Job of the same name (another uid) were not gone.",
+    "None known.",
+    "Delete with --cascade=foreground and wait, or use generateName.",
+    131917, rank=21,
+)  # fmt: skip
+VANISHED = Rule(
+    "TK427", "a failed Job that left no pod to look at", Severity.WARNING,
+    "The Job failed (not by its deadline), its controller deleted its last pods as the Job failed, "
+    "and no failed pod was left when that was done.",
+    "None known.",
+    "restartPolicy Never keeps failed pods; with OnFailure the pod that restarts is the one that "
+    "is deleted. Keep logs outside the pod.",
+    74848, rank=12,
+)  # fmt: skip
+RULES = (
+    *job_failures.RULES, NOT_BEGUN, HELD, SUSPENDED, WAITING, COSTLY, INDEX_FAILS, OUTLIVED,
+    OVERRUN, TTL_LATE, RECREATED, VANISHED,
+)  # fmt: skip
+
+
+def find(facts: Facts) -> Iterator[Case]:
+    """Every case of this family."""
+    failed = list(job_failures.find(facts))
+    yield from failed
+    explained = {case.target.uid for case in failed}
+    by_name: defaultdict[tuple[str, str], list[Job]] = defaultdict(list)
+    spells = backlog_spells(facts)
+    for job in facts.jobs:
+        by_name[job.namespace, job.name].append(job)
+        if job.managed and job.uid not in explained:
+            yield from _unfinished(facts, job, spells)
+        yield from _held(facts, job)
+        yield from _index(job)
+        yield from _outlived(facts, job)
+        yield from _overrun(facts, job, spells)
+        yield from _ttl(facts, job)
+        yield from _vanished(facts, job)
+    for jobs in by_name.values():
+        yield from _recreated(jobs)
+    yield from _costly(facts)
+
+
+#### Not begun, not ended ####
+
+
+def _unfinished(facts: Facts, job: Job, spells: Spells) -> Iterator[Case]:
+    if job.ended_ns is not None or job.deletion_ns is not None:
+        return
+    age_ns = facts.end_ns - job.created_ns
+    # That nobody leads, or nobody led, is TK208's.
+    led_ns = facts.end_ns - facts.led_since(job.created_ns, facts.end_ns)
+    if waiting.waits(facts, job) or waiting.uncountable(job):
+        return  # that names what it waits for
+    live = [p for p in job.pods if p.end is None and p.deletion_ns is None]
+    dead = [p for p in job.pods if p.end is not None and p.phase == "Failed"]
+    if job.spec.get("suspend") is True:
+        if age_ns >= BEGIN_NS:
+            detail = f"since {clock(job.created_ns)} or later"
+            claim = "was suspended to the end of the record"
+            yield _plain(SUSPENDED, facts, job, claim, detail)
+    elif dead and not live and job.spec.get("parallelism") != 0:
+        last_ns = max(p.ended_ns or 0 for p in dead)
+        detail = f"{counted(len(dead), 'failed pod')}, the last at {clock(last_ns)}"
+        yield _plain(WAITING, facts, job, "waited in back-off when the record ended", detail)
+    elif led_ns >= BEGIN_NS and not any(p.ran for p in job.pods):
+        if job.spec.get("parallelism") == 0:
+            return
+        why, detail = _why_not(job)
+        cause, todo = None, None
+        if "no node takes" in why:
+            todo = (
+                "Give the pod what the scheduler misses: its requests, node selector and "
+                "tolerations, or a node that fits."
+            )
+        if not job.pods and _behind(spells, job.created_ns, facts.end_ns):
+            why, cause = "its controller was behind (TK207)", BACKLOG
+        detail = f"{span(age_ns)} after its creation at {clock(job.created_ns)}; {detail}"
+        yield replace(
+            _plain(NOT_BEGUN, facts, job, f"has not begun: {why}", detail), cause=cause, todo=todo
+        )
+
+
+def _why_not(job: Job) -> tuple[str, str]:
+    if not job.pods:
+        return "the controller has not created a pod", "no pod was seen"
+    pod = job.pods[0]
+    scheduled = pod.last.condition("PodScheduled")
+    if scheduled is not None and scheduled["status"] == "False":
+        reason = scheduled["reason"] or "Unschedulable"
+        return f"no node takes its pods ({reason})", f"{pod.name}: {scheduled['message'] or reason}"
+    if pod.last.row["node_name"] is None:
+        return "its pods were never bound to a node", pod.name
+    return f"its pods wait ({pod.waiting or 'no reason given'})", pod.name
+
+
+def _plain(rule: Rule, facts: Facts, job: Job, claim: str, detail: str) -> Case:
+    return Case(rule, job.target, claim, job.created_ns, facts.end_ns, detail, job.cronjob)
+
+
+#: Finalizers that the garbage collector takes off.
+_GARBAGE_COLLECTORS = {"foregroundDeletion", "orphan"}
+
+
+def _held(facts: Facts, job: Job) -> Iterator[Case]:
+    asked = job.first_at(lambda s: s.row["deleted_ns"] is not None and not s.gone)
+    if asked is None:
+        return
+    until_ns = job.gone_ns or facts.end_ns
+    holders = [f for f in job.last.finalizers if f != "foregroundDeletion"] or list(
+        asked.finalizers
+    )
+    since_ns = asked.at_ns
+    if set(holders) <= _GARBAGE_COLLECTORS:
+        since_ns = facts.led_since(since_ns, until_ns)  # it leads and rests with the others
+    if until_ns - since_ns >= HELD_NS:
+        yield Case(
+            HELD,
+            job.target,
+            f"was asked to go and is held by the finalizer {named(holders)}",
+            asked.at_ns,
+            until_ns,
+            f"for {span(until_ns - asked.at_ns)} from {clock(asked.at_ns)} on",
+            job.cronjob,
+            evidence={"finalizers": holders},
+        )
+
+
+#### What it cost ####
+
+
+def _costly(facts: Facts) -> Iterator[Case]:
+    found = []
+    for job in facts.jobs:
+        lost_ns, retries = _backoff(job)
+        if lost_ns >= BACKOFF_NS:
+            found.append((lost_ns, retries, job))
+    found.sort(key=lambda entry: (-entry[0], entry[2].namespace, entry[2].name))
+    for lost_ns, retries, job in found[:_COSTLIEST]:
+        yield Case(
+            COSTLY,
+            job.target,
+            "lost much time to back-off",
+            job.created_ns,
+            job.ended_ns or facts.end_ns,
+            f"{span(lost_ns)} between {counted(retries, 'failed pod')} and their successors",
+            job.cronjob,
+            evidence={"backoff_s": round(lost_ns / NS_PER_S, 3), "retries": retries},
+        )
+
+
+def _backoff(job: Job) -> tuple[int, int]:
+    """Time between failures and the next creation of the Job (and index), and the retries."""
+    spells: dict[tuple[int | None, int], int] = {}
+    retries = 0
+    for pod in job.pods:
+        if pod.ended_ns is None or pod.phase != "Failed":
+            continue
+        later = [
+            p.first.at_ns for p in job.pods if p.index == pod.index and p.first.at_ns > pod.ended_ns
+        ]
+        if later:
+            retries += 1
+            key = (pod.index, min(later))
+            spells[key] = max(spells.get(key, 0), min(later) - pod.ended_ns)
+    return sum(spells.values()), retries
+
+
+def _index(job: Job) -> Iterator[Case]:
+    failed: defaultdict[int, list[Pod]] = defaultdict(list)
+    fine: set[int] = set()
+    for pod in job.pods:
+        if pod.index is None or pod.end is None:
+            continue
+        if pod.phase == "Succeeded":
+            fine.add(pod.index)
+        elif pod.end.row["deleted_ns"] is None:
+            failed[pod.index].append(pod)
+    bad = sorted(index for index, pods in failed.items() if len(pods) > 1 and index not in fine)
+    if not bad or not fine:
+        return
+    pods = [p for index in bad for p in failed[index]]
+    codes = sorted({p.exit["exit_code"] for p in pods if p.exit is not None})
+    yield Case(
+        INDEX_FAILS,
+        job.target,
+        "some indexes always fail while others succeed",
+        min(p.ended_ns or 0 for p in pods),
+        max(p.ended_ns or 0 for p in pods),
+        f"index {named([str(i) for i in bad])}: {counted(len(pods), 'failed pod')}, exit code "
+        f"{named([str(c) for c in codes]) or 'not told'}",
+        job.cronjob,
+        evidence={"indexes": bad, "exit_codes": codes},
+    )
+
+
+#### What is left behind ####
+
+
+def _outlived(facts: Facts, job: Job) -> Iterator[Case]:
+    gone_ns = job.gone_ns
+    if gone_ns is None or "orphan" in job.last.finalizers or _orphaned(job):
+        return
+    left: list[tuple[Pod, str]] = []
+    for pod in job.pods:
+        there_ns = pod.gone_ns or facts.end_ns
+        if not pod.last.row["owner_uid"]:
+            continue
+        asked_ns = _asked_ns(pod)
+        others = [f for f in pod.last.finalizers if not f.startswith("batch.kubernetes.io/")]
+        if (asked_ns or facts.end_ns) - gone_ns >= OUTLIVED_NS:
+            left.append((pod, "nobody asked them to go"))
+        elif others and there_ns - gone_ns >= HELD_NS:
+            left.append((pod, f"the finalizer {others[0]} holds them"))
+    if left:
+        names = [p.name for p, _ in left]
+        until_ns = max(p.gone_ns or facts.end_ns for p, _ in left)
+        yield Case(
+            OUTLIVED,
+            job.target,
+            f"left pods behind: {left[0][1]}",
+            gone_ns,
+            until_ns,
+            f"gone at {clock(gone_ns)}; {named(names)} there for {span(until_ns - gone_ns)} more",
+            job.cronjob,
+            evidence={"pods": names},
+        )
+
+
+def _asked_ns(pod: Pod) -> int | None:
+    """When its deletion was asked for: what the object says of it, if the look came later."""
+    seen_ns, deadline_ns = pod.deletion_ns, pod.last.row["deleted_ns"]
+    if seen_ns is None or deadline_ns is None:
+        return seen_ns
+    return min(seen_ns, int(deadline_ns) - int(pod.last.row["deletion_grace_s"] or 0) * NS_PER_S)
+
+
+def _orphaned(job: Job) -> bool:
+    """Whether the deletion was to leave the pods alone."""
+    return any("orphan" in s.finalizers for s in job.states)
+
+
+def _overrun(facts: Facts, job: Job, spells: Spells) -> Iterator[Case]:
+    last = job.end or job.last
+    seconds, start_ns = last.spec.get("activeDeadlineSeconds"), last.row["start_ns"]
+    if not isinstance(seconds, int) or not start_ns or last.spec.get("suspend") is True:
+        return
+    due_ns = start_ns + seconds * NS_PER_S
+    ended = job.first_at(_ending)
+    ends = (None if ended is None else ended.at_ns, job.deletion_ns, facts.end_ns)
+    until_ns = min(ns for ns in ends if ns is not None)
+    edited_ns = _deadline_set(job)
+    over_ns = until_ns - max(due_ns, edited_ns)
+    if over_ns < OVERRUN_NS or facts.blind(due_ns, until_ns) or not job.managed:
+        return
+    cause = None
+    if facts.pause_between(due_ns, until_ns) is not None:
+        why = "nobody led when it passed"
+    elif _behind(spells, due_ns, until_ns):
+        why, cause = "its controller was behind (TK207)", BACKLOG
+    else:
+        why = "nothing woke its controller"
+    yield Case(
+        OVERRUN,
+        job.target,
+        f"overran its deadline: {why}",
+        due_ns,
+        until_ns,
+        f"activeDeadlineSeconds {seconds} was over at {clock(due_ns)}; "
+        + (f"ended {span(until_ns - due_ns)} later" if ended else "it was not ended"),
+        job.cronjob,
+        evidence={"deadline_s": seconds, "overrun_s": round((until_ns - due_ns) / NS_PER_S, 3)},
+        cause=cause,
+    )
+
+
+def _behind(spells: Spells, from_ns: int, until_ns: int) -> bool:
+    """Whether many waited for the Job controller in that time."""
+    return any(since < until_ns and from_ns < until for since, until, _ in spells)
+
+
+def _ending(state: State) -> bool:
+    """Whether a revision is the first that knows of an end."""
+    kinds = ("Complete", "Failed", "FailureTarget", "SuccessCriteriaMet")
+    return any(state.true(kind) for kind in kinds)
+
+
+def _deadline_set(job: Job) -> int:
+    """When the deadline got the value that it has."""
+    wanted = job.last.spec.get("activeDeadlineSeconds")
+    since = job.first
+    for state in job.states:
+        if state.spec.get("activeDeadlineSeconds") != wanted:
+            since = state
+    place = job.states.index(since)
+    return job.states[min(place + (since is not job.first), len(job.states) - 1)].at_ns
+
+
+def _ttl(facts: Facts, job: Job) -> Iterator[Case]:
+    seconds = job.last.spec.get("ttlSecondsAfterFinished")
+    end = job.end
+    if not isinstance(seconds, int) or end is None:
+        return
+    condition = end.true("Complete") or end.true("Failed") or {}
+    at_ns = condition.get("last_transition_ns") or end.at_ns
+    set_ns = next(
+        (s.at_ns for s in job.states if s.spec.get("ttlSecondsAfterFinished") == seconds),
+        end.at_ns,
+    )
+    due_ns = max(int(at_ns) + seconds * NS_PER_S, set_ns)
+    until_ns = job.deletion_ns or facts.end_ns
+    if until_ns - due_ns < OVERRUN_NS or facts.blind(due_ns, until_ns):
+        return
+    pause = facts.pause_between(due_ns, until_ns)
+    why = "nobody led when it was due" if pause is not None else "the TTL controller was late"
+    yield Case(
+        TTL_LATE,
+        job.target,
+        f"stayed longer than ttlSecondsAfterFinished: {why}",
+        due_ns,
+        until_ns,
+        f"ttlSecondsAfterFinished {seconds} was over at {clock(due_ns)}; "
+        + (f"it went {span(until_ns - due_ns)} later" if job.deletion_ns else "it is still there"),
+        job.cronjob,
+        evidence={"ttl_s": seconds, "late_s": round((until_ns - due_ns) / NS_PER_S, 3)},
+    )
+
+
+def _recreated(jobs: list[Job]) -> Iterator[Case]:
+    for job in jobs:
+        if not job.seen_from_birth:
+            continue
+        old = [
+            pod
+            for other in jobs
+            if other.uid != job.uid and other.first.rv < job.first.rv
+            for pod in other.pods
+            if (state := pod.before(job.first.rv)) is not None and not state.gone
+        ]
+        if old:
+            yield Case(
+                RECREATED,
+                job.target,
+                "was created under the name of a Job whose pods were still there",
+                job.first.at_ns,
+                job.first.at_ns,
+                f"at {clock(job.first.at_ns)}, beside {named([p.name for p in old])}",
+                job.cronjob,
+                evidence={"pods": [p.name for p in old]},
+            )
+
+
+def _vanished(facts: Facts, job: Job) -> Iterator[Case]:
+    failure, end = job.failure, job.end
+    if failure is None or end is None or failure.get("reason") == "DeadlineExceeded":
+        return
+    deleted = [p for p in job.pods if _deleted_by_controller(facts, job, p)]
+    over_ns = min(job.gone_ns or facts.end_ns, facts.end_ns)
+    kept = [
+        p
+        for p in job.pods
+        if p.end is not None and (p.gone_ns is None or p.gone_ns >= over_ns) and p not in deleted
+    ]
+    gone = [p for p in deleted if p.gone_ns is not None and p.gone_ns <= over_ns]
+    if not gone or kept or len(gone) < len(deleted):
+        return
+    policy = ((job.spec.get("template") or {}).get("spec") or {}).get("restartPolicy")
+    yield Case(
+        VANISHED,
+        job.target,
+        f"failed and left no pod to look at (restartPolicy {policy})",
+        end.at_ns,
+        max(p.gone_ns or 0 for p in gone),
+        f"{failure.get('reason')} at {clock(end.at_ns)}; its controller deleted "
+        f"{named([p.name for p in gone])}",
+        job.cronjob,
+        evidence={"pods": [p.name for p in gone]},
+    )
+
+
+def _deleted_by_controller(facts: Facts, job: Job, pod: Pod) -> bool:
+    verdict = facts.verdict(job, "pod-delete", pod.name)
+    return verdict is not None and verdict.verdict in (Verdict.MATCH, Verdict.MATCH_LAGGED)
+
+
+__all__ = ["RULES", "find"]

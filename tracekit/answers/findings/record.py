@@ -1,0 +1,158 @@
+"""TK9xx: the record itself: what it does not hold, and what is therefore not known."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from statistics import median
+
+from tracekit.answers.facts import Facts
+from tracekit.answers.model import Case, Rule, Severity, Target
+from tracekit.answers.words import clock, counted, named, span
+from tracekit.base.kube.timestamps import NS_PER_S
+from tracekit.check.verdict import Verdict
+
+#: Times of receipt and of creation may differ by so much: whole seconds, and a recorder's delay.
+AHEAD_NS = NS_PER_S
+BEHIND_NS = 30 * NS_PER_S
+_SAMPLES = 5
+_NEEDED = {
+    "jobs": "nothing can be judged",
+    "pods": "what Jobs did with their pods is not judged",
+    "events": "refused creations and the controllers' own words are not known",
+    "cronjobs": "ticks and what a CronJob did are not known",
+    "leases": "times without a leader are not known",
+}
+
+GAPS = Rule(
+    "TK901", "gaps in the record", Severity.WARNING,
+    "The trace has GAP rows: the recorder could not see a stream, and says so.",
+    "None known.",
+    "What happened in them is unknowable; record next to the API server, with its own bandwidth.",
+    rank=45,
+)  # fmt: skip
+DAMAGED = Rule(
+    "TK902", "a part of the trace is lost", Severity.ERROR,
+    "A file of the trace is missing or cannot be read. Nothing is judged then.",
+    "None known.",
+    "Restore the file from a copy of the trace.", rank=1,
+)  # fmt: skip
+STREAMS = Rule(
+    "TK903", "streams that were not recorded", Severity.WARNING,
+    "The trace has no row, not even an empty list, of one of the streams jobs, pods, events, "
+    "cronjobs, leases.",
+    "None known.",
+    "Record with the recorder's own rights: `tracekit manifests` prints them.", rank=46,
+)  # fmt: skip
+SKEW = Rule(
+    "TK904", "clocks that differ", Severity.WARNING,
+    "Of the Jobs and pods whose creation was seen, the median of receipt - creationTimestamp is "
+    "below -1 s or above 30 s (at least five of them).",
+    "An API server that serves its watches tens of seconds late.",
+    "Set the recorder's clock by NTP; times of receipt and of the API are compared in some rules.",
+    rank=47,
+)  # fmt: skip
+UNKNOWABLE = Rule(
+    "TK905", "actions that the record cannot tell", Severity.INFO,
+    "The replay's verdict on them is `unknowable`; they are counted by reason.",
+    "None known.",
+    "Begin a record before the Jobs, and let it go on for a while after them.", rank=65,
+)  # fmt: skip
+NOT_JUDGED = Rule(
+    "TK906", "not judged", Severity.WARNING,
+    "The replay gave no verdicts; the reason is told. Findings TK1xx are not known then.",
+    "None known.",
+    "Do what the reason says.", rank=2,
+)  # fmt: skip
+RULES = (GAPS, DAMAGED, STREAMS, SKEW, UNKNOWABLE, NOT_JUDGED)
+_TRACE = Target("Trace", "", "the record")
+
+
+def find(facts: Facts) -> Iterator[Case]:
+    """Every case of this family."""
+    for problem in dict.fromkeys(facts.problems):
+        claim = "a part of it is lost, and nothing is judged"
+        yield Case(DAMAGED, _TRACE, claim, facts.first_ns, facts.end_ns, problem)
+    if facts.not_judged is not None and not facts.problems:
+        yield Case(
+            NOT_JUDGED, _TRACE, "has no verdicts", facts.first_ns, facts.end_ns, facts.not_judged
+        )
+    yield from _gaps(facts)
+    missing = [name for name in _NEEDED if not facts.streams.get(name)]
+    if missing:
+        told = "; ".join(f"{name}: {_NEEDED[name]}" for name in missing)
+        yield Case(
+            STREAMS,
+            _TRACE,
+            f"has no {named(missing, 5)}",
+            facts.first_ns,
+            facts.end_ns,
+            told,
+            evidence={"streams": missing},
+        )
+    yield from _skew(facts)
+    yield from _unknowable(facts)
+
+
+def _gaps(facts: Facts) -> Iterator[Case]:
+    if not facts.gaps:
+        return
+    total = sum((g.until_ns or facts.end_ns) - g.from_ns for g in facts.gaps)
+    first = facts.gaps[0]
+    streams = list(dict.fromkeys(g.stream for g in facts.gaps))
+    yield Case(
+        GAPS,
+        _TRACE,
+        f"could not see {named(streams, 5)} for a time",
+        min(g.from_ns for g in facts.gaps),
+        max(g.until_ns or facts.end_ns for g in facts.gaps),
+        f"{counted(len(facts.gaps), 'gap')}, {span(total)} in all; the first at "
+        f"{clock(first.from_ns)}: {first.reason}",
+        evidence={"gaps": len(facts.gaps), "seconds": round(total / NS_PER_S, 3)},
+    )
+
+
+def _skew(facts: Facts) -> Iterator[Case]:
+    lives = [life for job in facts.jobs for life in (job, *job.pods)]
+    behind = [
+        life.first.at_ns - life.first.row["created_ns"]
+        for life in lives
+        if life.seen_from_birth and life.first.row["created_ns"] and life.first.row["recv_ns"]
+    ]
+    if len(behind) < _SAMPLES:
+        return
+    middle = median(behind)
+    if -AHEAD_NS <= middle <= BEHIND_NS:
+        return
+    way = "behind" if middle < 0 else "ahead of"
+    yield Case(
+        SKEW,
+        _TRACE,
+        f"its clock is {span(abs(middle))} {way} the API server's",
+        facts.first_ns,
+        facts.end_ns,
+        f"median of {counted(len(behind), 'object')}: received "
+        f"{middle / NS_PER_S:+.1f} s after its creationTimestamp",
+        evidence={"median_s": round(middle / NS_PER_S, 3), "objects": len(behind)},
+    )
+
+
+def _unknowable(facts: Facts) -> Iterator[Case]:
+    reasons: defaultdict[str, int] = defaultdict(int)
+    times = []
+    for judgement in facts.judgements:
+        if judgement.verdict is Verdict.UNKNOWABLE:
+            reasons[judgement.why.split(";")[0][:120]] += 1
+            times.append(judgement.time_ns)
+    if not times:
+        return
+    worst = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
+    yield Case(
+        UNKNOWABLE,
+        _TRACE,
+        f"cannot tell about {counted(len(times), 'action')}",
+        min(times),
+        max(times),
+        "; ".join(f"{count}: {why}" for why, count in worst[:3]),
+        evidence={"actions": len(times), "reasons": dict(worst[:20])},
+    )

@@ -1,0 +1,361 @@
+"""TK428 and up: what Jobs wait for, what was refused, and whose status can never be written."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from tracekit.answers.facts import TRACKING, Facts, Job, Pod, Row
+from tracekit.answers.findings.controllers import FINALIZER_LEFT
+from tracekit.answers.model import Case, Rule, Severity, Target
+from tracekit.answers.waits import PodWait, Wait, held_by
+from tracekit.answers.words import clock, counted, named, span
+from tracekit.base.kube.timestamps import NS_PER_S
+
+#: A failed Job whose TTL takes it so soon after its end leaves nobody the time to read its logs.
+EVIDENCE_NS = 300 * NS_PER_S
+#: A Job that is there for so short a time after its end is gone before most clients look.
+UNSEEN_NS = NS_PER_S
+#: A pod that goes so shortly before its Job goes with it.
+WITH_JOB_NS = 60 * NS_PER_S
+
+CANNOT_START = Rule(
+    "TK428", "a container that cannot start", Severity.WARNING,
+    "At the end of the record a pod of an unfinished Job has scheduling gates; or a container that "
+    "waits for a reason like CreateContainerConfigError; or none that runs, and the kubelet's "
+    "Events tell of a volume that cannot be mounted.",
+    "An object that comes a moment later.",
+    "Create what the message names, or correct the reference to it.", rank=14,
+)  # fmt: skip
+FAILS_AGAIN = Rule(
+    "TK429", "a container that fails again and again", Severity.WARNING,
+    "At the end of the record a container (or init container) of an unfinished Job's pod was "
+    "restarted and waits in CrashLoopBackOff, or ended with an error.",
+    "None known.",
+    "Read that container's log: kubectl logs POD -c CONTAINER --previous.", rank=14,
+)  # fmt: skip
+TERMINATING = Rule(
+    "TK430", "a Job that waits for a pod that does not go", Severity.WARNING,
+    "A pod of the Job is there 30 s or more after its deletionTimestamp (the grace period is "
+    "counted in it), and the Job is unfinished.",
+    "A kubelet that was away for a moment.",
+    "If the node is gone for good: kubectl delete pod NAME --force --grace-period=0, or taint the "
+    "node with node.kubernetes.io/out-of-service=nodeshutdown:NoExecute.", rank=8,
+)  # fmt: skip
+TTL_TOOK = Rule(
+    "TK431", "the TTL deletes the evidence", Severity.WARNING,
+    "A failed Job with ttlSecondsAfterFinished went within 5 minutes of its end, not before the "
+    "TTL was over.",
+    "Somebody who keeps logs elsewhere.",
+    "Raise ttlSecondsAfterFinished, or keep logs elsewhere: with the Job its pods and logs go.",
+    rank=32,
+)  # fmt: skip
+UNSEEN_END = Rule(
+    "TK432", "an end that nobody can see", Severity.INFO,
+    "A Job with ttlSecondsAfterFinished 0 went within a second of its condition Complete.",
+    "Clients that do not wait for it.",
+    "Let whoever waits for the Job (a hook of Argo CD or Helm) watch it, or raise "
+    "ttlSecondsAfterFinished to some minutes.", rank=58,
+)  # fmt: skip
+EDIT_REFUSED = Rule(
+    "TK433", "an edit that the API server refused", Severity.WARNING,
+    "The audit log has a request for the object that was answered 422 (Invalid).",
+    "None known.",
+    "A Job's template cannot be changed: delete the Job and create it anew (Argo CD: sync option "
+    "Replace=true,Force=true).", rank=24,
+)  # fmt: skip
+UNCOUNTABLE = Rule(
+    "TK209", "a status that the API server must refuse", Severity.WARNING,
+    "The uid of a pod stands in `.status.uncountedTerminatedPods.succeeded` while the pod's phase "
+    "is Failed (or the other way round): the next status would name it in both lists, which "
+    "validation refuses.",
+    "None known.",
+    "Take the uid out of the Job's status (kubectl edit job NAME --subresource=status), or the "
+    "finalizer batch.kubernetes.io/job-tracking off the pod; the kubelet's mend is PR 126343.",
+    125410, rank=7,
+)  # fmt: skip
+SPARE_PARALLELISM = Rule(
+    "TK434", "parallelism above what is left to do", Severity.INFO,
+    "parallelism is greater than completions: the Job never has more pods than completions.",
+    "None: it is right so.",
+    "Nothing: the controller wants min(parallelism, completions - succeeded) pods.", rank=65,
+)  # fmt: skip
+PODS_GONE = Rule(
+    "TK435", "pods of a finished Job that somebody deleted", Severity.INFO,
+    "A pod that had ended was deleted after its Job was Complete, while the Job stayed.",
+    "The pod garbage collector (--terminated-pod-gc-threshold), a node that went away.",
+    "Nothing: a finished Job does not run again. Read a pod's log before somebody deletes it.",
+    rank=66,
+)  # fmt: skip
+RULES = (
+    PODS_GONE, UNCOUNTABLE, CANNOT_START, FAILS_AGAIN, TERMINATING, TTL_TOOK, UNSEEN_END,
+    EDIT_REFUSED, SPARE_PARALLELISM,
+)  # fmt: skip
+_REFUSALS_OF = {"jobs": "Job", "cronjobs": "CronJob"}
+
+
+def find(facts: Facts) -> Iterator[Case]:
+    """Every case of this family."""
+    for job in facts.jobs:
+        yield from waits(facts, job)
+        yield from _uncountable(facts, job)
+        yield from _ttl_took(job)
+        yield from _pods_gone(facts, job)
+    yield from _spare(facts)
+    yield from _ownerless(facts)
+    yield from _edits(facts)
+
+
+def waits(facts: Facts, job: Job) -> list[Case]:
+    """What the pods of an unfinished Job wait for, in one case a kind."""
+    if job.ended_ns is not None or job.gone_ns is not None or not job.managed:
+        return []
+    by_kind: defaultdict[Wait, list[PodWait]] = defaultdict(list)
+    for wait in held_by(facts, job):
+        by_kind[wait.wait].append(wait)
+    return [_case(facts, job, found) for found in by_kind.values()]
+
+
+def _case(facts: Facts, job: Job, found: list[PodWait]) -> Case:
+    match found[0].wait:
+        case Wait.TERMINATING:
+            return _terminating(facts, job, found)
+        case Wait.INIT_FAILS | Wait.CRASHES:
+            return _failing(facts, job, found[0])
+        case _:
+            return _not_started(facts, job, found)
+
+
+def _as_of(facts: Facts) -> str:
+    return f"as of {clock(facts.end_ns)}"
+
+
+def _not_started(facts: Facts, job: Job, found: list[PodWait]) -> Case:
+    first = found[0]
+    who = f"container {first.container}: " if first.container else ""
+    what = f"{who}{first.reason}" + (f": {first.message}" if first.message else "")
+    claim = f"cannot start: {what}"
+    todo = None
+    if first.wait is Wait.GATES:
+        claim = f"waits for scheduling gates: {first.reason}"
+        todo = "Let the controller that set the gate take it off the pod."
+    deadline_s = job.spec.get("activeDeadlineSeconds")
+    ends = "only an activeDeadlineSeconds would end it (it has none)"
+    if isinstance(deadline_s, int):
+        ends = f"activeDeadlineSeconds {deadline_s} ends it"
+    return Case(
+        CANNOT_START, job.target, claim, first.since_ns, facts.end_ns,
+        f"{_as_of(facts)}, {named([w.pod.name for w in found])} waits since "
+        f"{clock(first.since_ns)}; a waiting container never counts toward backoffLimit: {ends}",
+        job.cronjob,
+        evidence={"pods": [w.pod.name for w in found], "reason": first.reason,
+                  "message": first.message, "from": first.evidence.value},
+        todo=todo,
+    )  # fmt: skip
+
+
+def _failing(facts: Facts, job: Job, first: PodWait) -> Case:
+    what = "init container" if first.wait is Wait.INIT_FAILS else "container"
+    code = "with an error" if first.exit_code is None else f"with exit code {first.exit_code}"
+    limit = job.spec.get("backoffLimit", 6)
+    counts = "with restartPolicy Never only the pod's end counts toward backoffLimit"
+    if first.pod.last.spec.get("restartPolicy") == "OnFailure":
+        counts = f"restarts count toward backoffLimit {limit}"
+    return Case(
+        FAILS_AGAIN, job.target, f"{what} {first.container} ends {code} again and again",
+        first.since_ns, facts.end_ns,
+        f"{_as_of(facts)}, {first.pod.name}: {counted(first.restarts, 'restart')} since "
+        f"{clock(first.since_ns)}; {counts}",
+        job.cronjob,
+        evidence={"pod": first.pod.name, "container": first.container,
+                  "restarts": first.restarts, "exit_code": first.exit_code},
+        todo=f"Read its log: kubectl logs -n {job.namespace} {first.pod.name} "
+             f"-c {first.container} --previous",
+    )  # fmt: skip
+
+
+def _terminating(facts: Facts, job: Job, found: list[PodWait]) -> Case:
+    first = found[0]
+    target = job.last.true("FailureTarget") or job.last.true("SuccessCriteriaMet")
+    claim = "waits for a pod that is being deleted and does not go"
+    before = ""
+    if target is not None:
+        claim = f"was ended ({target['reason']}), and waits for a pod that does not go"
+        at_ns = target["last_transition_ns"]
+        before = f"{target['type']} since {clock(at_ns)}; " if at_ns else ""
+    elif job.spec.get("podReplacementPolicy") == "Failed":
+        claim = "makes no new pod (podReplacementPolicy Failed) until the old one is gone"
+    node = first.pod.last.row["node_name"]
+    by = f" by {first.reason}" if first.reason else ""
+    state = f" ({first.message})" if first.message else ""
+    return Case(
+        TERMINATING, job.target, claim, first.since_ns, facts.end_ns,
+        f"{before}{named([w.pod.name for w in found])} on {node}{state} was deleted at "
+        f"{clock(first.since_ns)}{by}, {span(facts.end_ns - first.since_ns)} ago "
+        f"({_as_of(facts)})",
+        job.cronjob,
+        evidence={"pods": [w.pod.name for w in found], "node": node, "by": first.reason},
+        todo=f"If {node} is gone for good: kubectl delete pod -n {job.namespace} "
+             f"{first.pod.name} --force --grace-period=0, or give the node the taint "
+             "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute.",
+    )  # fmt: skip
+
+
+def uncountable(job: Job) -> list[tuple[Pod, str]]:
+    """Pods whose uid is in the list of one phase while they are in the other, with that list."""
+    if job.ended_ns is not None or job.last.gone:
+        return []
+    lists = {
+        "succeeded": ("Failed", frozenset(job.last.row["uncounted_succeeded"] or ())),
+        "failed": ("Succeeded", frozenset(job.last.row["uncounted_failed"] or ())),
+    }
+    return [
+        (pod, name)
+        for pod in job.pods
+        for name, (phase, uids) in lists.items()
+        if pod.uid in uids and not pod.last.gone and pod.phase == phase
+        and TRACKING in pod.last.finalizers
+    ]  # fmt: skip
+
+
+def _uncountable(facts: Facts, job: Job) -> Iterator[Case]:
+    found = uncountable(job)
+    if not found:
+        return
+    pod, name = found[0]
+    yield Case(
+        UNCOUNTABLE, job.target,
+        "cannot go on: each status is refused (Duplicate value in uncountedTerminatedPods)",
+        job.last.at_ns, facts.end_ns,
+        f"{pod.name} is {pod.phase} while its uid stands in uncountedTerminatedPods.{name}, "
+        f"{_as_of(facts)}",
+        job.cronjob, evidence={"pods": [p.name for p, _ in found], "uid": pod.uid},
+    )  # fmt: skip
+
+
+def _ttl_took(job: Job) -> Iterator[Case]:
+    seconds, gone_ns, ended_ns = (
+        job.spec.get("ttlSecondsAfterFinished"), job.deletion_ns, job.ended_ns,
+    )  # fmt: skip
+    if not isinstance(seconds, int) or gone_ns is None or ended_ns is None:
+        return
+    stayed_ns = gone_ns - ended_ns
+    if stayed_ns < (seconds - 1) * NS_PER_S:
+        return  # somebody was faster
+    evidence = {"ttl_s": seconds, "stayed_s": round(stayed_ns / NS_PER_S, 3)}
+    if job.failure is not None and stayed_ns <= EVIDENCE_NS:
+        yield Case(
+            TTL_TOOK, job.target,
+            f"failed, and ttlSecondsAfterFinished {seconds} took it with its pods and logs",
+            ended_ns, gone_ns,
+            f"failed at {clock(ended_ns)}, deleted {span(stayed_ns)} later",
+            job.cronjob, evidence=evidence,
+        )  # fmt: skip
+    elif job.failure is None and seconds == 0 and stayed_ns <= UNSEEN_NS:
+        yield Case(
+            UNSEEN_END, job.target,
+            "went as it became Complete (ttlSecondsAfterFinished 0): who polls never sees the end",
+            ended_ns, gone_ns,
+            f"Complete at {clock(ended_ns)}, deleted {stayed_ns / NS_PER_S:.2f} s later",
+            job.cronjob, evidence=evidence,
+        )  # fmt: skip
+
+
+def _spare(facts: Facts) -> Iterator[Case]:
+    """Jobs whose completions bound their pods; told with their numbers where these are the same."""
+    found: defaultdict[tuple[int, int], list[Job]] = defaultdict(list)
+    for job in facts.jobs:
+        wanted, completions = job.spec.get("parallelism"), job.spec.get("completions")
+        if isinstance(wanted, int) and isinstance(completions, int) and wanted > completions:
+            found[wanted, completions].append(job)
+    several = len(found) > 1
+    for (wanted, completions), jobs in found.items():
+        claim = (
+            f"has {completions} pods at most, not parallelism {wanted}: completions is "
+            f"{completions}"
+        )
+        if several:
+            claim = "has at most as many pods as completions, not parallelism, which is greater"
+        for job in jobs:
+            yield Case(
+                SPARE_PARALLELISM, job.target, claim,
+                job.created_ns, job.ended_ns or facts.end_ns,
+                f"parallelism {wanted}, completions {completions}: it wants "
+                "min(parallelism, completions - succeeded) pods",
+                evidence={"parallelism": wanted, "completions": completions},
+            )  # fmt: skip
+
+
+def _pods_gone(facts: Facts, job: Job) -> Iterator[Case]:
+    ended_ns = job.ended_ns
+    if ended_ns is None or job.failure is not None:
+        return
+    # The pods of a Job that is deleted go with it, whoever asked.
+    until_ns = facts.end_ns + 1 if job.deletion_ns is None else job.deletion_ns - WITH_JOB_NS
+    gone = [
+        p
+        for p in job.pods
+        if p.phase == "Succeeded"
+        and p.deletion_ns is not None
+        and ended_ns < p.deletion_ns < until_ns
+    ]
+    if not gone:
+        return
+    first_ns = min(p.deletion_ns or 0 for p in gone)
+    yield Case(
+        PODS_GONE, job.target,
+        "was Complete before its pods were deleted, not by the Job controller: it does not run "
+        "again",
+        ended_ns, first_ns,
+        f"Complete at {clock(ended_ns)}; {named([p.name for p in gone])} deleted from "
+        f"{clock(first_ns)} on",
+        job.cronjob, evidence={"pods": [p.name for p in gone]},
+    )  # fmt: skip
+
+
+def _ownerless(facts: Facts) -> Iterator[Case]:
+    """Ended pods with the tracking finalizer whose Job is not in a record that lists Jobs."""
+    if not facts.lists_jobs:
+        return
+    names = {(job.namespace, job.name) for job in facts.jobs}
+    for pod in facts.strays:
+        deleted_ns = pod.last.row["deleted_ns"]
+        ended = pod.phase in ("Succeeded", "Failed")
+        owner = str(pod.last.row["owner_name"] or "")
+        held = TRACKING in pod.last.finalizers and not pod.last.gone
+        if not (ended and held and deleted_ns) or (pod.namespace, owner) in names:
+            continue
+        since_ns = int(deleted_ns)
+        if facts.end_ns - since_ns < EVIDENCE_NS:
+            continue
+        yield Case(
+            FINALIZER_LEFT, Target("Pod", pod.namespace, pod.name, pod.uid),
+            f"is held by the tracking finalizer, and its Job {owner} is gone",
+            since_ns, facts.end_ns,
+            f"{pod.phase}, deletionTimestamp {clock(since_ns)}, {span(facts.end_ns - since_ns)} "
+            f"ago ({_as_of(facts)}); no such Job in the list",
+            evidence={"pods": [pod.name], "finalizer": TRACKING},
+            todo=f"kubectl patch pod -n {pod.namespace} {pod.name} --type=json "
+                 "-p '[{\"op\":\"remove\",\"path\":\"/metadata/finalizers\"}]'",
+        )  # fmt: skip
+
+
+def _edits(facts: Facts) -> Iterator[Case]:
+    groups: defaultdict[tuple[str, ...], list[Row]] = defaultdict(list)
+    for call in facts.refused_calls:
+        if call["reason"] != "Invalid" or call["stream"] not in _REFUSALS_OF or call["cronjob"]:
+            continue  # what a controller's creation met is told of its owner
+        names = ("stream", "namespace", "name", "username", "verb", "message")
+        groups[tuple(str(call[n] or "") for n in names)].append(call)
+    for (stream, namespace, name, user, verb, message), calls in groups.items():
+        immutable = "immutable" in message
+        first_ns, last_ns = calls[0]["recv_ns"] or 0, calls[-1]["recv_ns"] or 0
+        yield Case(
+            EDIT_REFUSED, Target(_REFUSALS_OF[stream], namespace, name),
+            f"{verb} by {user or 'unknown'} was refused (422)"
+            + (": the field is immutable" if immutable else ""),
+            first_ns, last_ns,
+            f"{counted(len(calls), 'time')} from {clock(first_ns)} on: {message[:200]}",
+            evidence={"user": user, "verb": verb, "message": message, "times": len(calls)},
+            todo=None if immutable else "Change the request as the message says.",
+        )  # fmt: skip

@@ -1,0 +1,118 @@
+"""A finding, the rule that decides it, and the single cases that it is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any, NamedTuple
+
+from msgspec import Struct, field
+
+from tracekit.answers.words import of_several
+
+
+class Severity(Enum):
+    """How bad it is: something that had to happen did not, harm was done, or good to know."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+    @property
+    def rank(self) -> int:
+        """0 is the worst."""
+        return list(Severity).index(self)
+
+
+class Rule(Struct, frozen=True):
+    """One kind of finding: docs/findings.md is made from these."""
+
+    id: str
+    title: str
+    severity: Severity  # the usual one; a case may be milder
+    decided: str  # how, and with which bounds
+    false_alarms: str
+    todo: str
+    thread: int | None = None  # of kubernetes/kubernetes
+    rank: int = 50  # among findings of one severity the lowest comes first
+
+
+class Target(NamedTuple):
+    """The object that a finding is about."""
+
+    kind: str
+    namespace: str
+    name: str
+    uid: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else self.name
+
+
+class Case(Struct, frozen=True):
+    """One object in one kind of trouble; cases with the same rule and claim make one finding."""
+
+    rule: Rule
+    target: Target
+    claim: str  # what a human would say after "Job shop/import:"
+    from_ns: int
+    until_ns: int
+    detail: str  # the same with its own times and numbers
+    cronjob: str | None = None  # the CronJob that owns the object
+    severity: Severity | None = None
+    thread: int | None = None
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+    #: What to do in this very case, where the rule's own advice does not fit.
+    todo: str | None = None
+    #: Of which other finding it is a consequence: then that one's advice counts.
+    cause: Rule | None = None
+
+    @property
+    def badness(self) -> Severity:
+        """Its own severity, else its rule's."""
+        return self.severity or self.rule.severity
+
+
+class Finding(Struct, frozen=True):
+    """Cases that have one cause, worded together."""
+
+    rule: Rule
+    severity: Severity
+    thread: int | None
+    subject: str
+    claim: str
+    cases: tuple[Case, ...]
+
+    def __repr__(self) -> str:
+        return f"<Finding {self.id} {self.severity.value}: {self.text}>"
+
+    @property
+    def id(self) -> str:
+        """The rule's id, for example TK101."""
+        return self.rule.id
+
+    @property
+    def text(self) -> str:
+        """One sentence."""
+        several = len(self.objects) > 1
+        return f"{self.subject}: {of_several(self.claim) if several else self.claim}"
+
+    @property
+    def cause(self) -> Rule | None:
+        """Of which other finding it is a consequence."""
+        return self.cases[0].cause
+
+    @property
+    def objects(self) -> tuple[Target, ...]:
+        """What it is about, each once."""
+        return tuple(dict.fromkeys(case.target for case in self.cases))
+
+    @property
+    def from_ns(self) -> int:
+        """When it began."""
+        return min(case.from_ns for case in self.cases)
+
+    @property
+    def until_ns(self) -> int:
+        """When it was last seen."""
+        return max(case.until_ns for case in self.cases)

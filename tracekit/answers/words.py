@@ -1,0 +1,60 @@
+"""Words and numbers as findings print them: times, durations, lists of names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from tracekit.base.kube.timestamps import NS_PER_S, format_rfc3339
+
+_MINUTE_S = 60
+_HOUR_S = 3600
+
+
+def clock(at_ns: int) -> str:
+    """A time in UTC to the second, with its date."""
+    return (format_rfc3339(at_ns - at_ns % NS_PER_S) or "").replace("T", " ")
+
+
+def span(ns: float) -> str:
+    """A duration: `4 s`, `5 min 6 s`, `2 h 3 min`."""
+    seconds = round(ns / NS_PER_S)
+    if seconds < _MINUTE_S:
+        return f"{seconds} s"
+    if seconds < _HOUR_S:
+        return f"{seconds // _MINUTE_S} min {seconds % _MINUTE_S} s"
+    return f"{seconds // _HOUR_S} h {seconds % _HOUR_S // _MINUTE_S} min"
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 pod`, `2 pods`, `1,000 pods`."""
+    if number == 1:
+        return f"1 {noun}"
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{number:,} {plural}"
+
+
+def named(names: Sequence[str], most: int = 3) -> str:
+    """Some names, and how many more there are."""
+    if len(names) <= most:
+        return ", ".join(names)
+    return f"{', '.join(names[:most])} and {len(names) - most} more"
+
+
+#: Not within a name, as of an image.
+_ONE = re.compile(
+    r"^(?:has|was|is|does|stays)\b|(?<=, and )(?:was|is|has)\b|\b(?:the Job|it) was\b"
+    r"|\b(?:allowed|ended) it\b"
+    r"|(?<![\w/.:@-])(?:its|it|the Job)(?![\w/.@-])"
+)
+_SEVERAL = {
+    "has": "have", "was": "were", "is": "are", "does": "do", "stays": "stay",
+    "its": "their", "it": "they", "the Job": "the Jobs",
+    "the Job was": "the Jobs were", "it was": "they were",
+    "allowed it": "allowed them", "ended it": "ended them",
+}  # fmt: skip
+
+
+def of_several(claim: str) -> str:
+    """What is said of one object, said of several: `has lost its pods`, `have lost their pods`."""
+    return _ONE.sub(lambda found: _SEVERAL[found[0]], claim)

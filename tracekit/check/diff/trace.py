@@ -1,0 +1,92 @@
+"""A whole trace, replayed and judged key by key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+
+from msgspec.structs import replace
+
+from tracekit.check.diff.judge import KeyJudgement
+from tracekit.check.diff.lateness import KeyTiming
+from tracekit.check.diff.readings import WHY_REFUSED, judge_as_known, judge_as_refused
+from tracekit.check.diff.report import DiffReport
+from tracekit.check.diff.sweep import Settled, Sweep
+from tracekit.check.replay.feed import RowGroup, histories
+from tracekit.check.replay.run_context import RunContext
+from tracekit.check.verdict import Judgement
+from tracekit.versions.job import JobRules
+
+
+def diff_groups(
+    groups: Iterable[RowGroup],
+    rules: JobRules,
+    run_context: RunContext,
+    *,
+    observations: int,
+    sweep: Sweep | None = None,
+    seen: Callable[[KeyJudgement], None] = lambda _: None,
+    again: Callable[[Settled], Settled] = lambda found: found,
+) -> DiffReport:
+    """Judge every Job of the groups, not by time; `seen` gets each key's replay before the sweep.
+
+    `again` searches the Jobs once more that the others contradict (`upheld`).
+    """
+    report = DiffReport(observations)
+    sweep = Sweep() if sweep is None else sweep
+    for judged in judge_groups(groups, rules, run_context):
+        seen(judged)
+        report.jobs.append((judged.replay.history.namespace, judged.replay.history.name))
+        report.judgements += judged.judgements
+        sweep.add(judged.timing)
+    found = again(sweep.settled(run_context))
+    report.judgements = [*map(found.of, report.judgements), *found.missing]
+    return report
+
+
+def upheld(
+    found: Settled,
+    groups: Callable[[], Iterable[RowGroup]],
+    rules: JobRules,
+    run_context: RunContext,
+) -> Settled:
+    """What was found, but for what contradicts Jobs that newer caches explain as well.
+
+    A Job is searched alone, and the first explanation counts. Where the others had seen more by
+    then, it is searched once more with that as a floor; where the process had the time to go on
+    with a sync, as one that no end of the record cut off. `groups` gives the rows a second time.
+    """
+    if not found.contradicted:
+        return found
+    known = replace(run_context, shown=found.shown, went_on=frozenset(found.went_on))
+    cleared, lacking = set(), {}
+    for judged in judge_groups(groups(), rules, known, found.contradicted):
+        history = judged.replay.history
+        if found.upholds(judged.judgements, judged.timing.behind):
+            cleared.add((history.namespace, history.name))
+        elif not run_context.events_recorded:
+            again = judge_as_refused(history, rules, known)
+            if found.upholds(again.judgements, again.timing.behind):
+                lacking[history.namespace, history.name] = WHY_REFUSED
+    return found.but_for(cleared, lacking)
+
+
+def settled(
+    judgements: Iterable[Judgement], timings: Iterable[KeyTiming], run_context: RunContext
+) -> list[Judgement]:
+    """The judgements of all keys, and what the process as a whole tells: early, late, missing."""
+    sweep = Sweep()
+    for timing in timings:
+        sweep.add(timing)
+    found = sweep.settled(run_context)
+    return [*map(found.of, judgements), *found.missing]
+
+
+def judge_groups(
+    groups: Iterable[RowGroup],
+    rules: JobRules,
+    run_context: RunContext,
+    only: Collection[tuple[str, str]] | None = None,
+) -> Iterator[KeyJudgement]:
+    """Judge key by key, in the order of the groups; `only` some Jobs, by (namespace, name)."""
+    for history in histories(groups, only, run_context.written_ns):
+        yield judge_as_known(history, rules, run_context)

@@ -1,0 +1,598 @@
+"""What the record says about one key beyond its rows: whose a write may be, when nobody looked."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+
+from tracekit.base.kube.events import SPAM_BURST, SPAM_REFILL_NS
+from tracekit.base.kube.timestamps import NS_PER_S
+from tracekit.base.kube.views import JobView
+from tracekit.check.replay.handlers import PodHandlers
+from tracekit.check.replay.history import DELETED_POD, History, Revision, Write, WriteKind
+from tracekit.check.replay.recorded_api import Assumptions, RecordedApi
+from tracekit.check.replay.run_context import Outage, RunContext
+from tracekit.check.replay.told_events import COMPONENT, EVENT_LAG_NS, events_spent, told_jobs
+from tracekit.check.replay.unsigned import TIES, unsigned
+from tracekit.check.verdict import Assumption, Reason
+from tracekit.ports.job.context import Choices, SyncClock
+from tracekit.versions.job import JobRules
+
+#: Clocks of the recorder and of the controller may differ by so much.
+CLOCK_SLACK_NS = NS_PER_S
+#: The longest that an informer of the controller is taken to be behind the API server.
+INFORMER_LAG_NS = 3 * NS_PER_S
+#: A lease is renewed every few seconds: the controller may have died so long before its last sign.
+CUT_OFF_NS = 10 * NS_PER_S
+#: Why an Event of a refusal may be missing that was handed out and not lost.
+EVENTS_SPENT = f"the Job had spent the {SPAM_BURST} Events that it may have at once"
+#: Why no Event tells of a webhook that may have refused writes.
+EVENTS_WAITED = "the Events of that time had not been posted, those of this Job among them"
+#: Not found, and conflict: the record shows why a call was answered so.
+_ANSWERED_ALIKE = (404, 409)
+#: A sync writes the status at most so often.
+STATUS_WRITES_PER_SYNC = 3
+
+
+def cut_off(context: RunContext, at_ns: int) -> Assumption | None:
+    """What may have ended a sync right after a write at `at_ns`, the record's own end apart."""
+    for outage in context.interruptions:
+        if outage.from_ns - CUT_OFF_NS <= at_ns <= outage.until_ns:
+            return Assumption("cut-off", outage.from_ns, outage.until_ns, outage.why)
+    return None
+
+
+def record_ends(context: RunContext, at_ns: int) -> Assumption:
+    """That the record may have ended within a sync that wrote at `at_ns`."""
+    return Assumption("cut-off", at_ns, context.end_ns, "the record ends")
+
+
+def sync_clock(now_ns: int) -> SyncClock:
+    """The clock of a sync at that time, or a nanosecond later.
+
+    A time that no API object can hold marks what the controller took from its clock.
+    """
+    return SyncClock(now_ns if now_ns % NS_PER_S else now_ns + 1)
+
+
+class KeyFacts:
+    """One key: its history, the rules and run_context it lived under, and what follows of them."""
+
+    def __init__(self, history: History, rules: JobRules, run_context: RunContext) -> None:
+        self.history = history
+        self.rules = rules
+        self.run_context = run_context
+        self.pod_handlers = PodHandlers(history, rules)
+        self._refused_ns = [
+            (0 if event.type == "LIST" else event.recv_ns - EVENT_LAG_NS, event.recv_ns)
+            for event in history.events
+            if event.reason == "FailedCreate"
+        ] + [
+            (call.recv_ns - INFORMER_LAG_NS, call.recv_ns)
+            for call in history.refused
+            if call.stream == "pods" and call.verb == "create"
+        ]
+        self._spent_ns = list(events_spent(history))
+        #: What may have been refused in times of which Events may be missing.
+        self._unposted = [
+            Assumption("refused-creations", lost.from_ns, lost.until_ns, lost.why)
+            for lost in run_context.unposted
+        ]
+        self._refusals_within: dict[int, Assumption | None] = {}
+        self._refused_writes_ns = [
+            (call.recv_ns - INFORMER_LAG_NS, call.recv_ns)
+            for call in history.refused
+            if call.verb != "create" and call.code not in _ANSWERED_ALIKE
+        ]
+        self._status_indexes = [
+            write.index for write in history.writes if write.kind is WriteKind.STATUS_UPDATE
+        ]
+        #: Ends of the times in the key's life that the record did not see.
+        self.blind_until_ns = [
+            *(revision.recv_ns for revision in history.listings()),
+            *(gap.until_ns for gap in run_context.gaps if _lived_before(history, gap.until_ns)),
+        ]
+        #: By pod, when the controller's own Event of its deletion was told first.
+        self._deleted_by_event = {
+            event.message.removeprefix(DELETED_POD): event.first_ns
+            for event in history.events
+            if event.reason == "SuccessfulDelete"
+        }
+        #: Whether any deletion has an Event of the controller.
+        self.any_owned_up = bool(self._deleted_by_event)
+        self._told_jobs = told_jobs(history)
+        self._messages = frozenset(
+            condition.message
+            for revision in history.jobs
+            for condition in revision.view.status.conditions
+        )
+        #: The revisions of finished Jobs.
+        self.ended = [job for job in history.jobs if job.view.status.finished is not None]
+        self._newest_rv = history.jobs_rv[-1] if history.jobs_rv else 0
+        #: How far the record got in the streams of all pods and Jobs.
+        self._pods_rv = run_context.seen_rv.get("pods", self._newest_rv)
+        self._jobs_rv = run_context.seen_rv.get("jobs", self._newest_rv)
+        # What few keys are asked about is worked out when they are; not as `cached_property`, which
+        # makes each look at the others slower.
+        self._choices: tuple[int, Choices] | None = None
+        self._refusing: tuple[list[int], list[int]] | None = None
+        self._counted: frozenset[str] | None = None
+        self._untold_ns: list[int] | None = None
+
+    def api(
+        self,
+        start: int,
+        clock: SyncClock,
+        earliest_ns: int,
+        assume: Assumptions,
+        skip: frozenset[int],
+    ) -> RecordedApi:
+        """The API server as a sync met it that began before the write `start`."""
+        return RecordedApi(
+            self.history,
+            start,
+            clock,
+            earliest_ns,
+            assume,
+            skip,
+            CLOCK_SLACK_NS,
+            self.rules,
+            self.run_context.namespaces_ending.get(self.history.namespace),
+        )
+
+    def choices(self, index: int) -> Choices:
+        """What upstream leaves open, as the writes from `index` to the next status write chose."""
+        known = self._choices
+        if known is None or known[0] != index:
+            picked = []
+            writes = self.history.writes
+            for position in range(index, len(writes)):
+                write = writes[position]
+                if write.kind is WriteKind.STATUS_UPDATE:
+                    break
+                if write.kind in (WriteKind.POD_DELETE, WriteKind.FINALIZER_REMOVAL):
+                    picked.append(write.uid)
+            known = (index, Choices(frozenset(picked), self._messages))
+            self._choices = known
+        return known[1]
+
+    # Whose a write may be.
+
+    def orphan_reason(self, write: Write) -> str | None:
+        """Why the orphan worker takes this finalizer off, if it does."""
+        assert write.pod is not None and write.pod.previous is not None  # noqa: S101, PT018
+        before = write.pod.previous.view
+        if before.controller is None:
+            return "the pod has no controller any more"
+        job = self.history.job_before(write.rv)
+        if job is None or job.type == "DELETED" or job.view.uid != before.controller.uid:
+            return "the pod's Job is gone"
+        if job.view.status.finished is not None:
+            return "the pod's Job has finished"
+        return None
+
+    def may_be_foreign(self, write: Write) -> bool:
+        """Whether a write that no sync explains may be somebody else's: anybody deletes pods.
+
+        An Event of the controller that names the pod may come from a second, idle DELETE by a sync
+        that had not seen the first; the judge looks for that sync.
+        """
+        return write.kind is WriteKind.POD_DELETE
+
+    def namespace_ends(self, write: Write) -> bool:
+        """Whether the namespace controller deletes what there is: its namespace was ending."""
+        ending_rv = self.run_context.namespaces_ending.get(self.history.namespace)
+        return ending_rv is not None and ending_rv <= write.rv
+
+    def collected(self, write: Write) -> bool:
+        """Whether this pod is deleted whoever else may do so: its Job is gone, or its namespace."""
+        if self.namespace_ends(write):
+            return True
+        job = self.history.job_before(write.rv)
+        if job is None:
+            return False
+        owner = write.pod.view.controller if write.pod is not None else None
+        gone = job.type == "DELETED" or job.view.deleted_ns is not None
+        return gone or (owner is not None and owner.uid != job.view.uid)  # another has its name
+
+    def owned_up(self, write: Write) -> bool:
+        """Whether an Event of the controller, or the audit log, says that it deleted this pod."""
+        if write.actor is not None and write.actor.controller is not None:
+            return write.actor.controller == COMPONENT
+        return write.pod is not None and write.pod.view.name in self._deleted_by_event
+
+    def released_by_nobody(self, write: Write) -> bool:
+        """Whether nothing tells who took this pod's owner reference or finalizer off."""
+        if write.pod is None or write.kind not in TIES:
+            return False
+        before = write.pod.previous
+        runs = before is not None and before.view.active
+        if write.kind is WriteKind.FINALIZER_REMOVAL and not runs and self._to_be_counted(write):
+            return False  # nearly always the controller's
+        return unsigned(self.history, write) is not None
+
+    def _to_be_counted(self, write: Write) -> bool:
+        """Whether some status was about to count the pod."""
+        if self._counted is None:
+            statuses = [job.view.status for job in self.history.jobs]
+            self._counted = frozenset(
+                uid
+                for status in statuses
+                for uid in (*status.uncounted_succeeded, *status.uncounted_failed)
+            )
+        return write.uid in self._counted
+
+    def released_within(self, index: int) -> bool:
+        """Whether that is so of a pod before the status write of a sync that writes this first."""
+        following = self.history.writes[index + 1 : self._next_status(index)]
+        return any(map(self.released_by_nobody, following))
+
+    def deleted_again(self, write: Write) -> bool:
+        """Whether the controller's Event is of a later second: it may tell of a second DELETE.
+
+        Or of the first, whose answer came then: whether a sync asked twice, the judge looks.
+        """
+        assert write.pod is not None  # noqa: S101 - pod writes have one
+        pod = write.pod.view
+        told_ns = self._deleted_by_event.get(pod.name)
+        if told_ns is None or pod.deleted_ns is None:
+            return False
+        return told_ns > pod.deleted_ns - pod.deletion_grace_s * NS_PER_S
+
+    # How far the informers must have got.
+
+    def pods_shown(self, at_ns: int) -> int:
+        """How many pod revisions the informer had certainly shown at that time."""
+        return bisect_right(self.history.pods_latest_ns, at_ns - INFORMER_LAG_NS)
+
+    def jobs_shown(self, at_ns: int) -> int:
+        """How many revisions of the Job the informer had certainly shown at that time."""
+        return bisect_right(self.history.jobs_latest_ns, at_ns - INFORMER_LAG_NS)
+
+    def inputs_shown_ns(self, job: Revision[JobView] | None, pods: int) -> int:
+        """When the newest that a sync had seen was shown: not before was it in every cache."""
+        pod_ns = self.history.pods[pods - 1].shown_ns if pods else 0
+        return max(pod_ns, job.shown_ns if job is not None else 0)
+
+    def job_told(self, at_ns: int) -> int:
+        """The position of the Job's revision that an earlier sync had held, as its Event tells."""
+        known, farthest = self._told_jobs
+        told = bisect_right(known, at_ns - INFORMER_LAG_NS)
+        return farthest[told - 1] if told else 0
+
+    def process_shown(self, stream: str, at_ns: int, began_ns: int = 0) -> int:
+        """The revision that other keys' syncs show to be in the cache, if it had come long ago.
+
+        A sync that had not begun before `began_ns` had seen what they had by then.
+        """
+        shown = self.run_context.shown
+        if shown is None:
+            return 0
+        of_pods = stream == "pods"
+        old = self.pods_shown(at_ns) if of_pods else self.jobs_shown(at_ns)
+        rvs = self.history.pods_rv if of_pods else self.history.jobs_rv
+        return min(old, bisect_right(rvs, shown.rv(stream, at_ns, began_ns)))
+
+    # What was refused.
+
+    def refusals(self, at_ns: int, until_ns: int = 0) -> Assumption | None:
+        """Why creations may have been refused from then to `until_ns`; None if nothing says so.
+
+        Each refusal hands out an Event FailedCreate. One may be posted late, and the spam filter
+        drops all but one in 300 s; between two refusals lies at most the key's longest back-off.
+        """
+        if not self.run_context.events_recorded:
+            end_ns = self.run_context.end_ns
+            return Assumption("refused-creations", 0, end_ns, "Events were not recorded")
+        last_ns = max(at_ns, until_ns)
+        told = self.refusals_told(at_ns, last_ns)
+        if told is not None:
+            return told
+        for lost in self._unposted:
+            if lost.from_ns <= last_ns and at_ns <= lost.until_ns:
+                return lost
+        return None
+
+    def refusals_told(self, at_ns: int, until_ns: int) -> Assumption | None:
+        """The same where an Event of the Job, or the audit log, tells of refused creations."""
+        after_ns = SPAM_REFILL_NS + self.rules.retries.backoff_ns_max
+        for from_ns, told_ns in self._refused_ns:
+            if from_ns <= until_ns and at_ns <= told_ns + after_ns:
+                why = "creations told as refused"
+                return Assumption("refused-creations", from_ns, told_ns + after_ns, why)
+        return None
+
+    def told_as_refused(self, since_ns: int, until_ns: int) -> bool:
+        """Whether an Event that came then, or the audit log, tells of refused creations."""
+        last_ns = until_ns + INFORMER_LAG_NS
+        return any(since_ns <= told_ns <= last_ns for _, told_ns in self._refused_ns)
+
+    def refusals_within(self, index: int) -> Assumption | None:
+        """The same of a sync whose first write this is: its calls go on to its status write."""
+        if index not in self._refusals_within:
+            within = self._within(index)
+            self._refusals_within[index] = self.refusals(*within) or self.spent(*within)
+        return self._refusals_within[index]
+
+    def untold_within(self, index: int) -> Assumption | None:
+        """Why creations of that sync may have been refused without an Event, if nothing told more.
+
+        The spam filter drops what a Job has to tell once it has told so much. Times need no such
+        excuse: a sync that creates too little shows it.
+        """
+        within = self._within(index)
+        return None if self.refusals(*within) else self.spent(*within)
+
+    def spent(self, at_ns: int, until_ns: int) -> Assumption | None:
+        """When the spam filter may have dropped Events of the key's Jobs in that time."""
+        for from_ns, end_ns in self._spent_ns:
+            if from_ns <= until_ns and at_ns <= end_ns:
+                return Assumption("refused-creations", from_ns, end_ns, EVENTS_SPENT)
+        return None
+
+    def _within(self, index: int) -> tuple[int, int]:
+        """From that write to the next status, or to the last write: its sync was over by then."""
+        writes = self.history.writes
+        until = min(self._next_status(index), len(writes) - 1)
+        return writes[index].recv_ns, max(writes[index].recv_ns, writes[until].recv_ns)
+
+    def _next_status(self, index: int) -> int:
+        """Index of the first status write from there on, or past the end."""
+        indexes = self._status_indexes
+        position = bisect_left(indexes, index)
+        return indexes[position] if position < len(indexes) else len(self.history.writes)
+
+    def next_refusal_ns(self, after_ns: int) -> int | None:
+        """When, after that, creations may have been refused again; None if never."""
+        begun = [from_ns for from_ns, _ in self._refused_ns]
+        begun += [lost.from_ns for lost in self.run_context.unposted]
+        return min((from_ns for from_ns in begun if from_ns > after_ns), default=None)
+
+    def last_refusal_ns(self, before_ns: int) -> int | None:
+        """When, before that, a sync may have been refused for the last time; None if never."""
+        if self._refusing is None:
+            self._refusing = self._refusing_times()
+        begun, until_ns = self._refusing
+        position = bisect_left(begun, before_ns)
+        return min(until_ns[position - 1], before_ns) if position else None
+
+    def _refusing_times(self) -> tuple[list[int], list[int]]:
+        """When times of refusals may have begun, and until when those that had lasted at most."""
+        after_ns = SPAM_REFILL_NS + self.rules.retries.backoff_ns_max
+        windows = [(from_ns, told_ns + after_ns) for from_ns, told_ns in self._refused_ns]
+        windows += [(lost.from_ns, lost.until_ns) for lost in self._unposted]
+        if self.history.namespace in self.run_context.refusing:
+            windows.append((0, self.run_context.end_ns))
+        windows.sort()
+        return [begun for begun, _ in windows], list(accumulate((end for _, end in windows), max))
+
+    def refused_writes(self, at_ns: int) -> Assumption | None:
+        """Why writes other than creations may have been refused; None if nothing tells so.
+
+        An audit log names them. Else only refused creations and deletions have Events; a webhook
+        or policy that is told to refuse these may be asked about the others, too. Where Events of
+        the key itself were still to be posted, so may those have been that tell of one.
+        """
+        for from_ns, told_ns in self._refused_writes_ns:
+            if from_ns <= at_ns + INFORMER_LAG_NS and at_ns <= told_ns + INFORMER_LAG_NS:
+                evidence = "the audit log has refused writes"
+                return Assumption("refused-writes", from_ns, told_ns, evidence)
+        told = self.run_context.refusing.get(self.history.namespace)
+        if told is not None:
+            return Assumption("refused-writes", 0, self.run_context.end_ns, told)
+        for lost in self.run_context.unposted:
+            within = lost.from_ns <= at_ns <= lost.until_ns
+            untold = within and self._untold_creation(lost.from_ns, at_ns)
+            if untold and not self.spent(lost.from_ns, at_ns):
+                return Assumption("refused-writes", lost.from_ns, lost.until_ns, EVENTS_WAITED)
+        return None
+
+    def _untold_creation(self, from_ns: int, until_ns: int) -> bool:
+        """Whether a pod was created in that time and no Event tells of it.
+
+        A log that names who created it would name what was refused as well.
+        """
+        if self._untold_ns is None:
+            told = {event.message for event in self.history.events}
+            self._untold_ns = sorted(
+                write.recv_ns
+                for write in self.history.writes
+                if write.kind is WriteKind.POD_CREATE
+                and write.actor is None
+                and f"Created pod: {write.subject}" not in told
+            )
+        return bisect_left(self._untold_ns, from_ns) < bisect_right(self._untold_ns, until_ns)
+
+    # When nobody looked.
+
+    def unseen_writes(self, at_ns: int) -> Assumption | None:
+        """When a sync of that time may have written to pods unseen; None if it was seen.
+
+        In a gap; or at the end of the record, where the pods' stream had not come as far as others.
+        """
+        gap = self.run_context.gap_near(at_ns, CUT_OFF_NS, "pods")
+        if gap is not None:
+            return Assumption("unseen-writes", gap.from_ns, gap.until_ns, gap.why)
+        end_ns, seen_ns = self.run_context.end_ns, self.run_context.seen_until_ns("pods")
+        if at_ns < seen_ns - INFORMER_LAG_NS or self._newest_rv <= self._pods_rv:
+            return None
+        why = f"the record ends with resourceVersion {self._pods_rv} of the pods"
+        return Assumption("unseen-writes", at_ns, end_ns, why)
+
+    def unseen_status(self, at_ns: int) -> Assumption | None:
+        """When a sync of that time may have written a status unseen: others' stream was ahead."""
+        gap = self.run_context.gap_near(at_ns, INFORMER_LAG_NS, "jobs")
+        if gap is not None:
+            return Assumption("unseen-writes", gap.from_ns, gap.until_ns, gap.why)
+        end_ns, pods_rv = self.run_context.end_ns, self.history.pods_rv
+        seen_ns = self.run_context.seen_until_ns("jobs")
+        if at_ns < seen_ns - INFORMER_LAG_NS or not pods_rv or pods_rv[-1] <= self._jobs_rv:
+            return None
+        why = f"the record ends with resourceVersion {self._jobs_rv} of the Jobs"
+        return Assumption("unseen-writes", at_ns, end_ns, why)
+
+    def unseen_inputs(self, write: Write) -> str | None:
+        """Why a sync may have seen what the record does not show: it ends with a late stream."""
+        for stream, last_rv in (("pods", self._pods_rv), ("jobs", self._jobs_rv)):
+            late = self.run_context.seen_until_ns(stream) < self.run_context.end_ns
+            if late and write.rv > last_rv:
+                return f"the record ends with resourceVersion {last_rv} of the {stream}, shown late"
+        return None
+
+    def unseen_after(self, at_ns: int) -> int:
+        """The revision beyond which writes to pods may not have been seen at such a time."""
+        near = self.run_context.gap_near(at_ns, CUT_OFF_NS, "pods")
+        return self._pods_rv if near is None else 0
+
+    def pods_listed(self, at_ns: int) -> int:
+        """How many pod revisions precede the end of the last blind time."""
+        end_ns = blind_until(self.blind_until_ns, at_ns)
+        return sum(1 for revision in self.history.pods if revision.recv_ns <= end_ns)
+
+    def may_have_failed(self, at_ns: int) -> bool:
+        """Whether pods of the Job may have failed by the end of a blind time."""
+        return any(
+            job.recv_ns <= at_ns and (job.view.status.failed or job.view.status.uncounted_failed)
+            for job in self.history.jobs
+        ) or any(
+            pod.recv_ns <= at_ns and (pod.view.phase == "Failed" or pod.view.deleted_ns is not None)
+            for pod in self.history.pods
+        )
+
+    def why_uncertain(self, write: Write) -> tuple[Reason, str]:
+        """Why the controller's memory at this write is not known."""
+        at_ns = blind_until(self.blind_until_ns, write.recv_ns)
+        for gap in self.run_context.gaps:
+            if gap.from_ns <= at_ns and gap.until_ns >= at_ns - CLOCK_SLACK_NS:
+                return Reason.GAP, f"the first sync after a {gap.why} may have begun in it"
+        return (
+            Reason.BEFORE_RECORD,
+            "the Job was there before the record began: its first sync may have begun earlier",
+        )
+
+    def began_unseen(self, write: Write) -> bool:
+        """Whether the sync that wrote this may have begun while the record could not see the key.
+
+        Such a sync is about a Job that was there by the end of that time, and writes a status a few
+        times at most.
+        """
+        end_ns = blind_until(self.blind_until_ns, write.recv_ns)
+        job = self.history.job_before(write.rv)
+        if job is not None and all(
+            known.recv_ns > end_ns for known in self.history.jobs if known.view.uid == job.view.uid
+        ):
+            return False
+        since = (w for w in self.history.writes[: write.index] if w.recv_ns > end_ns)
+        own = sum(w.kind is WriteKind.STATUS_UPDATE for w in since)
+        return own < STATUS_WRITES_PER_SYNC
+
+    def why_job_unseen(self, write: Write) -> tuple[Reason, str] | None:
+        """Why the record has no revision of the Job that a pod was written for; None if it must.
+
+        Streams come side by side: one may be interrupted, or end, just before the Job shows in it.
+        """
+        owner = write.pod.view.controller if write.pod is not None else None
+        if owner is None:
+            return None
+        first = next((job for job in self.history.jobs if job.view.uid == owner.uid), None)
+        if first is None:
+            behind = self._jobs_rv < write.rv
+            near = write.recv_ns >= self.run_context.seen_until_ns("jobs") - INFORMER_LAG_NS
+            why = (
+                f"the record ends with resourceVersion {self._jobs_rv} of the Jobs, before its Job"
+            )
+            return (Reason.CENSORED, why) if behind and near else None
+        if first.type != "LIST" or first.rv <= write.rv:
+            return None
+        reason = Reason.GAP if self.run_context.gaps else Reason.BEFORE_RECORD
+        return reason, f"the Job was first listed at resourceVersion {first.rv}, after this write"
+
+    def last_syncs(self, index: int) -> bool:
+        """Whether the writes from `index` on may be of one sync, which the record's end cut off."""
+        if (self.history.namespace, self.history.name) in self.run_context.went_on:
+            return False
+        left = len(self._status_indexes) - bisect_left(self._status_indexes, index)
+        return left <= STATUS_WRITES_PER_SYNC
+
+    def status_writes(self, first: int, until: int) -> int:
+        """How many writes of a status there are from one index on and before another."""
+        return bisect_left(self._status_indexes, until) - bisect_left(self._status_indexes, first)
+
+    def ending(self, at_ns: int) -> Assumption:
+        """What may have ended a sync after a write at `at_ns`."""
+        return cut_off(self.run_context, at_ns) or record_ends(self.run_context, at_ns)
+
+    def interrupted(self, write: Write) -> bool:
+        """Whether the watch or the controller may have ended within the sync that wrote this."""
+        return any(self._cuts(outage, write) for outage in self.run_context.interruptions)
+
+    def _cuts(self, outage: Outage, write: Write) -> bool:
+        """Whether an interruption may have ended the sync whose first write this is.
+
+        With few tokens a sync makes its calls for long; its last one before the end is near that.
+        """
+        if self.follows(write, outage):
+            return False
+        last = write
+        for later in self.history.writes[write.index : self._next_status(write.index)]:
+            if self.follows(later, outage):
+                break
+            last = later
+        return outage.from_ns - CUT_OFF_NS <= last.recv_ns
+
+    def ends_within(self, write: Write) -> Iterator[int]:
+        """Indexes before which what the record shows of a sync must have ended, if it was cut off.
+
+        A new process has made what came after its predecessor's death; of a sync with a gap in its
+        midst only the part before it is asked for.
+        """
+        writes = self.history.writes
+        found: dict[int, None] = {}
+        for outage in self.run_context.interruptions:
+            if self._cuts(outage, write):
+                rest = writes[write.index :]
+                following = (later.index for later in rest if self.follows(later, outage))
+                found[next(following, len(writes))] = None
+        found[len(writes)] = None
+        yield from found
+
+    def died_between(self, last: Write, following: Write) -> bool:
+        """Whether the controller may have died after one write and before another."""
+        return any(
+            blind.from_ns - CUT_OFF_NS <= last.recv_ns
+            and not self.follows(last, blind)
+            and self.follows(following, blind)
+            for blind in self.run_context.interruptions
+        )
+
+    def outlived(self, first: Write, last: Write) -> bool:
+        """Whether one process would have made both of these: a lease between says of another."""
+        return any(
+            first.rv < restart.until_rv < last.rv
+            and self.follows(last, restart)
+            and not self.follows(first, restart)
+            for restart in self.run_context.restarts
+        )
+
+    def follows(self, write: Write, outage: Outage) -> bool:
+        """Whether a write came after an interruption.
+
+        The stream of the leases may be before or behind the others: near a restart revisions tell.
+        """
+        apart_ns = write.recv_ns - outage.until_ns
+        if outage.until_rv and abs(apart_ns) <= INFORMER_LAG_NS:
+            return write.rv > outage.until_rv
+        return apart_ns >= 0
+
+
+def blind_until(ends_ns: Sequence[int], at_ns: int) -> int:
+    """When the last blind time before a write of then ended, to which it belongs.
+
+    One stream may have shown a write before another listed those that it follows.
+    """
+    return max((at for at in ends_ns if at <= at_ns), default=min(ends_ns))
+
+
+def _lived_before(history: History, at_ns: int) -> bool:
+    return bool(history.jobs) and history.jobs[0].recv_ns < at_ns

@@ -1,0 +1,99 @@
+"""What a trace as a whole says about the time in which its Jobs lived."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple, Protocol
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from tracekit.versions.throttle import DEFAULT_THROTTLE, Throttle
+
+
+class Outage(NamedTuple):
+    """A time in which the record or the controller was interrupted."""
+
+    from_ns: int
+    until_ns: int
+    why: str
+    stream: str = ""  # of a gap: what was not seen
+    #: Of a restart: the lease that names the next process; what that writes is newer.
+    until_rv: int = 0
+
+
+class Shown(Protocol):
+    """How far the informers of the process had certainly got, as its other syncs show."""
+
+    def rv(self, stream: str, at_ns: int, began_ns: int = 0) -> int:
+        """The revision that a sync had seen at least whose first call is at `at_ns`.
+
+        `began_ns`: it had not begun before, as what it saw itself shows.
+        """
+        ...
+
+
+class RunContext(Struct, frozen=True):
+    """What the trace as a whole says about the time in which a key lived."""
+
+    end_ns: int  # receive time of the last observation
+    restarts: tuple[Outage, ...] = ()  # the controller manager died and another took over
+    gaps: tuple[Outage, ...] = ()
+    #: namespace -> the revision at which its deletion was first seen; it takes no new objects.
+    namespaces_ending: Mapping[str, int] = field(default_factory=dict)
+    #: Streams that the source does not hold -> why; nothing follows from their having no rows.
+    not_recorded: Mapping[str, str] = field(default_factory=dict)
+    #: namespace -> what an Event tells of an admission webhook or policy that refuses writes there.
+    refusing: Mapping[str, str] = field(default_factory=dict)
+    #: Times of which Events may be missing: their process died, or the record ended, before they
+    #: were posted.
+    unposted: tuple[Outage, ...] = ()
+    #: Why the times of rows are not those at which things happened; empty where they are.
+    times_unknown: str = ""
+    #: Why objects that were there before the record began are not known; empty where it lists them.
+    unlisted: str = ""
+    #: Whether all keys of the controllers were recorded; else silence proves nothing.
+    whole: bool = True
+    #: Where not: times in which a controller made no call, as the whole record had told.
+    quiet: Mapping[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
+    #: The token bucket of each controller's client.
+    throttle: Throttle = DEFAULT_THROTTLE
+    #: The newest revision of each stream.
+    seen_rv: Mapping[str, int] = field(default_factory=dict)
+    #: By resourceVersion, when that was written which its stream showed late.
+    written_ns: Mapping[int, int] = field(default_factory=dict)
+    #: Known once all keys were searched: a key that contradicts it is searched again.
+    shown: Shown | None = None
+    #: By namespace and name, those whose last sync had the time to go on before the record ended.
+    went_on: frozenset[tuple[str, str]] = frozenset()
+
+    def watching(self, *streams: str) -> RunContext:
+        """The same for a controller that watches these streams: no other's gap concerns it."""
+        return replace(self, gaps=tuple(gap for gap in self.gaps if gap.stream in streams))
+
+    @property
+    def events_recorded(self) -> bool:
+        """Whether Events were recorded: where not, nothing follows from their absence."""
+        return "events" not in self.not_recorded
+
+    @property
+    def interruptions(self) -> tuple[Outage, ...]:
+        """Restarts and gaps alike: a sync may have been cut off in them."""
+        return (*self.restarts, *self.gaps)
+
+    def seen_until_ns(self, stream: str) -> int:
+        """Until when a stream was seen: one that is late has not shown what was written since."""
+        return min(self.end_ns, self.written_ns.get(self.seen_rv.get(stream, 0), self.end_ns))
+
+    def gap_near(self, at_ns: int, before_ns: int, stream: str | None = None) -> Outage | None:
+        """A gap, of any stream or of that one, that a time lies in or at most so long before."""
+        for gap in self.gaps:
+            if gap.from_ns - before_ns <= at_ns <= gap.until_ns and stream in (None, gap.stream):
+                return gap
+        return None
+
+    def interrupted(self, from_ns: int, until_ns: int) -> bool:
+        """Whether the record or the controller was interrupted between two times."""
+        return bool(self.restarts or self.gaps) and any(
+            o.until_ns > from_ns and o.from_ns < until_ns for o in self.interruptions
+        )

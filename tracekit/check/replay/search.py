@@ -1,0 +1,484 @@
+"""The `observed` schedule: does some admissible cut explain each write of one key?
+
+Syncs are anchored at the observed writes. For each, the Job's revision and the position in the pod
+stream that the controller's caches had reached are searched (`cuts`); no position ever goes back
+from one sync to the next. A cut explains a write when the ported controller, with the memory that
+the earlier syncs left it, does exactly what was observed: the same creations, deletions and
+patches, and the same status, down to the field.
+
+Where a write finds no explanation, the search turns back: first to other cuts of the syncs before
+it, then to handlers behind their cache, then to syncs between the writes that left none (`silent`).
+A state from which a dead end was reached once is never entered again. What none of this explains is
+a divergence; the nearest attempt is then taken as what happened, so that one lie is told once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
+
+from msgspec.structs import replace
+
+from tracekit.base.kube.views import JobView
+from tracekit.check.replay.attempts import Exhausted
+from tracekit.check.replay.backtracking import Backtracking, Choice, Trail, next_open
+from tracekit.check.replay.cuts import Effort
+from tracekit.check.replay.explanations import CutSearch
+from tracekit.check.replay.history import Revision, Write, WriteKind
+from tracekit.check.replay.key_facts import KeyFacts
+from tracekit.check.replay.nearest import nearest
+from tracekit.check.replay.recorded_api import Assumptions
+from tracekit.check.replay.search_state import (
+    REACH,
+    Apart,
+    Entry,
+    Explanation,
+    Hunch,
+    KeyReplay,
+    Retries,
+    State,
+    WriteApart,
+)
+from tracekit.check.replay.unsigned import unsigned
+from tracekit.check.verdict import Reason
+from tracekit.ports.cache.pods import PodCache
+from tracekit.ports.job.memory import JobMemory
+
+#: How many earlier syncs are asked for another way, by effort: what is rare is near.
+REACH_AT: dict[int, int] = {
+    Effort.CUTS: REACH,
+    Effort.HANDLERS: 8,
+    Effort.SILENT: 8,
+    Effort.STALE: 8,
+}
+
+
+#: So many earlier syncs are asked for more retries where the count of these ended the Job.
+HUNCH_REACH = (2, 4, 8, 16)
+#: So many earlier syncs are asked for one before them that forgot the retries.
+FORGOT_REACH = 8
+#: So far back is a deletion looked for that no Event could tell.
+UNTOLD_REACH = 8
+
+
+class KeyWalker(Backtracking[State, Entry]):
+    """Walks through the writes of one key."""
+
+    efforts = tuple(Effort)
+    reach = REACH_AT
+
+    def __init__(
+        self,
+        facts: KeyFacts,
+        find_foreign: Callable[[], Mapping[int, str]],
+        named: Mapping[int, str] | None = None,
+    ) -> None:
+        """`find_foreign` names the writes that somebody else made, by index, with the evidence.
+
+        It is asked only when something cannot be explained: evidence is dear to read. `named` are
+        those of which the record itself says so.
+        """
+        super().__init__(named or {}, find_foreign)
+        self.facts = facts
+        self.history = facts.history
+        self.search = CutSearch(facts)
+        #: Writes that no sync explains and nobody signed: other ways past them may be tried later.
+        self._loose: dict[int, WriteApart] = {}
+
+    def run(self) -> KeyReplay:
+        """Explain every write of the key."""
+        found = self._walk()
+        if found is None:  # something is somebody else's work
+            found = self._walk()
+        assert found is not None  # noqa: S101 - it asks for foreign writes only once
+        return found
+
+    def _walk(self) -> KeyReplay | None:
+        """Walk through the writes; None if it turned out that others made some of them."""
+        writes = self.history.writes
+        self._loose = {}
+        hidden = {write.index for write in writes if write.hidden}
+        done = frozenset(self.foreign) | hidden
+        trail: Trail[State, Entry] = Trail()
+        first = State(0, JobMemory(), PodCache(), 0, 0, done=done, retries=Retries())
+        state = self._settled(first, trail.entries)
+        while state.index < len(writes):
+            known = len(self.foreign)
+            try:
+                found = self.step(trail, state)
+            except Exhausted:
+                return KeyReplay.along(self.history, self._undecided(trail, state), trail.entries)
+            if found is None:
+                if len(self.foreign) > known:
+                    return None
+                found = self._without_explanation(trail, state)
+            state = found
+        return KeyReplay.along(self.history, state, trail.entries)
+
+    def after(self, found: Entry, state: State, entries: list[Entry]) -> State:
+        """The state that an entry leads to, at the next write that needs a sync."""
+        if isinstance(found, Explanation):
+            return self._settled(found.state, entries)
+        known, retries = state.backoff_known, state.retries
+        if found.reason is Apart.UNKNOWABLE and found.write.index not in self._loose:
+            known = known and not self.facts.may_have_failed(found.write.recv_ns)
+            retries = None
+        state = replace(state, done=state.done | {found.write.index}, retries=retries)
+        return self._settled(replace(state, backoff_known=known), entries)
+
+    # What turning back asks.
+
+    def attempts_made(self) -> int:
+        """How many attempts the key has cost."""
+        return self.search.attempts
+
+    def allowance(self, dead: State) -> int:
+        """How many more turning back from one write may cost."""
+        return self.search.allowance(dead)
+
+    # What may become of a write.
+
+    def options(self, state: State, effort: int) -> Iterator[Entry]:
+        """The explanations of the next write, then what else it may be."""
+        write = self.history.writes[state.index]
+        if self._collected(write):
+            yield WriteApart(Apart.FOREIGN, write)
+        yield from self._whole_first(state, self.search.explanations(state, Effort(effort)))
+        if self.facts.may_be_foreign(write) and not self.facts.owned_up(write):
+            if effort == Effort.CUTS and self._events_spent(state):
+                # That no Event names it says nothing: it may be of a sync on an older Job.
+                found = self.search.explanations(state, Effort.HANDLERS)
+                yield from self._whole_first(state, found)
+            yield WriteApart(Apart.FOREIGN, write)
+        elif not state.certain and self.facts.began_unseen(write):
+            yield self._unseen(write)
+        elif write.index in self._loose:
+            yield self._loose[write.index]
+
+    def _collected(self, write: Write) -> bool:
+        """Whether a pod is deleted whoever else may do so, and the controller's Event is later.
+
+        Where an audit log names who deleted it there is nothing to guess.
+        """
+        if write.kind is not WriteKind.POD_DELETE or write.actor is not None:
+            return False
+        return self.facts.deleted_again(write) and self.facts.collected(write)
+
+    def _whole_first(self, state: State, found: Iterator[Explanation]) -> Iterator[Explanation]:
+        """Where no Event could tell of deletions, first the syncs that leave none to others.
+
+        But none that takes more for granted than one that leaves some.
+        """
+        if not self._events_spent(state):
+            yield from found
+            return
+        partly: list[Explanation] = []
+        for sync in found:
+            if partly and _assumed(sync) != _assumed(partly[0]):
+                yield from partly
+                partly = []
+            if self._leaves_deletions(sync, state):
+                partly.append(sync)
+            else:
+                yield sync
+        yield from partly
+
+    def _leaves_deletions(self, sync: Explanation, state: State) -> bool:
+        """Whether there are deletions among the writes of a sync that it does not make."""
+        own = {write.index for write in sync.writes}
+        among = self.history.writes[state.index : sync.writes[-1].index]
+        return any(
+            write.kind is WriteKind.POD_DELETE and write.index not in own | state.done
+            for write in among
+        )
+
+    def doubted(self, trail: Trail[State, Entry]) -> Choice[State, Entry] | None:
+        """The first of the last deletions in a row that nothing but exclusion says are others'."""
+        first = None
+        for choice in reversed(trail.choices):
+            entry = trail.entries[choice.length]
+            if not isinstance(entry, WriteApart) or entry.reason is not Apart.FOREIGN:
+                break
+            first = choice
+        return first
+
+    def hunches(self, trail: Trail[State, Entry], dead: State) -> list[Choice[State, Entry]]:
+        """Where earlier syncs had seen an older Job, or counted more retries or fewer."""
+        syncs = [
+            (choice, found)
+            for choice in trail.choices
+            if isinstance(found := trail.entries[choice.length], Explanation)
+        ]
+        begun: list[tuple[Choice[State, Entry], Hunch]] = []
+        ended = self._ended_with(self.history.writes[dead.index])
+        # The nearest first: a sync without a write is supposed as late as can be.
+        last = Choice(dead, self.options(dead, Effort.CUTS), len(trail.entries))
+        if ended is not None and self.search.ended_by_retries(ended):
+            # What deletes pods without an Event, when these were spent, may be the same sync.
+            untold = self.doubted(trail)
+            ends = [last]
+            if untold is not None and self._events_spent(untold.state):
+                ends.insert(0, untold)
+            for end in ends:
+                begun += self._counting_to(end, ended, syncs, own=end is not last)
+            return self._begin(begun)
+        # Of a deletion that no Event could tell it may be wrong that another made it.
+        untold_end = self._untold_end(trail)
+        if untold_end is not None:
+            begun += self._counting_to(*untold_end, syncs, own=True)
+        if self.search.beyond_retries(dead):
+            near = [last, *(c for c, _ in reversed(syncs) if c.state.memory.requeues)]
+            near = near[:FORGOT_REACH]
+            begun += [(c, Hunch(dead.index, forgot_at=c.state.index)) for c in near]
+        elif (seen := self.search.older_job(dead)) is not None:
+            hunch = Hunch(dead.index, seen=seen.position)
+            newer = (c for c, found in syncs if found.job and found.job.position > seen.position)
+            begun += [(choice, hunch) for choice in islice(newer, 1)]
+        return self._begin(begun)
+
+    def _begin(
+        self, begun: Sequence[tuple[Choice[State, Entry], Hunch]]
+    ) -> list[Choice[State, Entry]]:
+        states = [(replace(choice.state, hunch=hunch), choice.length) for choice, hunch in begun]
+        return [Choice(state, self.by_hunch(state), length) for state, length in states]
+
+    @staticmethod
+    def _counting_to(
+        end: Choice[State, Entry],
+        ended: Revision[JobView],
+        syncs: Sequence[tuple[Choice[State, Entry], Explanation]],
+        *,
+        own: bool,
+    ) -> Iterator[tuple[Choice[State, Entry], Hunch]]:
+        """Where the syncs before an end may have counted the retries that led to it."""
+        hunch = Hunch(end.state.index, retries=ended.view.spec.backoff_limit, own=own)
+        before = [choice for choice, _ in syncs if choice.length < end.length]
+        near = [end, *(c for reach in HUNCH_REACH for c in before[-reach:][:1])]
+        return ((choice, hunch) for choice in near)
+
+    def _untold_end(
+        self, trail: Trail[State, Entry]
+    ) -> tuple[Choice[State, Entry], Revision[JobView]] | None:
+        """The last deletion put down to others that the sync may have made that ended the Job.
+
+        For its retries, and when no Event could tell of it any more.
+        """
+        for choice in reversed(trail.choices[-UNTOLD_REACH:]):
+            entry = trail.entries[choice.length]
+            if not isinstance(entry, WriteApart) or entry.write.kind is not WriteKind.POD_DELETE:
+                continue
+            ended = self._ends(entry.write)
+            if ended is not None and self.search.ended_by_retries(ended):
+                return (choice, ended) if self._events_spent(choice.state) else None
+        return None
+
+    def _events_spent(self, state: State) -> bool:
+        """Whether no Event could tell of the next write: the Job had spent those that it has."""
+        at_ns = self.history.writes[state.index].recv_ns
+        return self.facts.spent(at_ns, at_ns) is not None
+
+    def _ended_with(self, write: Write) -> Revision[JobView] | None:
+        """The status that a sync wrote with this write: what ends a Job deletes its pods first."""
+        if write.kind is WriteKind.POD_DELETE:
+            return self._ends(write) if self.facts.owned_up(write) else None
+        return write.job
+
+    def _ends(self, write: Write) -> Revision[JobView] | None:
+        """The status that comes after a deletion and those that follow it."""
+        later = self.history.writes[write.index :]
+        return next((w.job for w in later if w.kind is not WriteKind.POD_DELETE), None)
+
+    def by_hunch(self, state: State) -> Iterator[Entry]:
+        """The ways on an old Job; or those that count retries, also in a sync that failed again."""
+        hunch = state.hunch
+        assert hunch is not None  # noqa: S101 - `hunches` gave it one
+        if hunch.seen is not None:
+            yield from self.options(state, Effort.HANDLERS)
+            return
+        if hunch.forgot_at is not None:
+            forgotten = state.index == hunch.forgot_at
+            for start in self.search.forgotten(state) if forgotten else (state,):
+                yield from self.options(start, Effort.CUTS)
+            return
+        for effort in (Effort.CUTS, Effort.HANDLERS):
+            found = self._counting(state, hunch, effort)
+            if found:
+                break
+        yield from _outermost(sorted(found, key=lambda entry: self._miscounted(entry, hunch)))
+
+    def _counting(self, state: State, hunch: Hunch, effort: Effort) -> list[Entry]:
+        """The ways on from here, also with more retries, or with fewer if they are too many."""
+        found = [*self.options(state, effort)]
+        syncs = [entry for entry in found if isinstance(entry, Explanation)]
+        if hunch.own and state.index >= hunch.until:
+            found = [*syncs]
+        for again in self.search.failed_again(state, hunch.retries):
+            if state.index < hunch.until:
+                found += self.search.alike(again, syncs)
+            elif again.memory.requeues >= hunch.retries:
+                found += self._whole_first(again, self.search.explanations(again, effort))
+        if self._too_many(state, hunch):
+            for start in self.search.forgotten(state):
+                found += self.options(start, effort)
+        return found
+
+    def _too_many(self, state: State, hunch: Hunch) -> bool:
+        """Whether the count would be beyond the limit by the end, unless a sync cleared it."""
+        counted = state.memory.requeues
+        counts = self.facts.status_writes(state.index, hunch.until)
+        return counted > 0 and hunch.retries < counted + counts
+
+    def _miscounted(self, entry: Entry, hunch: Hunch) -> tuple[int, int]:
+        """How little a way fits the count of retries that ended the Job.
+
+        Each sync from here to the end that writes may count one, and none of them was the end.
+        """
+        if not isinstance(entry, Explanation):
+            return 2, 0
+        counted = entry.state.memory.requeues
+        counts = self.facts.status_writes(entry.writes[-1].index + 1, hunch.until)
+        missing = hunch.retries - counts - counted
+        return (0, missing) if missing >= 0 else (1, -missing)
+
+    def otherwise(self, state: State, effort: int) -> Iterator[Entry]:
+        """The deletion as the controller's own."""
+        return self.search.explanations(state, Effort(effort))
+
+    def _unseen(self, write: Write) -> WriteApart:
+        reason, why = self.facts.why_uncertain(write)
+        return WriteApart(Apart.UNKNOWABLE, write, why, reason)
+
+    def _without_explanation(self, trail: Trail[State, Entry], state: State) -> State:
+        """Past a write that nothing explains."""
+        write = self.history.writes[state.index]
+        unseen = self.facts.unseen_inputs(write)
+        if unseen is not None:
+            apart = WriteApart(Apart.UNKNOWABLE, write, unseen, Reason.CENSORED)
+            trail.entries.append(apart)
+            return self.after(apart, replace(state, certain=False), trail.entries)
+        found: Entry = nearest(self.search, state)
+        loose = self._unsigned(found, write)
+        if loose:
+            trail.entries += loose
+            trail.choices = trail.left
+            self._loose |= {apart.write.index: apart for apart in loose}
+            done = state.done.union(apart.write.index for apart in loose)
+            return self._settled(replace(state, done=done), trail.entries)
+        if self.facts.may_be_foreign(write):
+            problems = found.problems if isinstance(found, Explanation) else ()
+            early = problems and all(problem.verdict == "early" for problem in problems)
+            if not early or self.facts.collected(write) or self.facts.deleted_again(write):
+                found = WriteApart(Apart.FOREIGN, write)
+        trail.entries.append(found)
+        return self.after(found, state, trail.entries)
+
+    def _unsigned(self, found: Entry, first: Write) -> list[WriteApart]:
+        """What stands in the way of an attempt and may be anybody's work: it is set aside."""
+        problems = found.problems if isinstance(found, Explanation) else ()
+        asked = [problem.write for problem in problems if problem.write is not None]
+        asked = [write for write in asked if write is not first]
+        loose = [
+            WriteApart(Apart.UNKNOWABLE, write, why, Reason.NOT_RECORDED)
+            for write in (first, *asked)
+            if (why := unsigned(self.history, write)) is not None
+        ]
+        if problems and all(problem.verdict == "extra" for problem in problems):
+            return loose if {apart.write for apart in loose} >= {*asked} else []
+        # What does not fit else may follow from it.
+        return [a for a in loose if a.write is first or a.write.kind is WriteKind.STATUS_UPDATE]
+
+    def _undecided(self, trail: Trail[State, Entry], state: State) -> State:
+        """The search gave up: nothing is said of what is left."""
+        why = (
+            f"the search gave up after {self.search.attempts} attempts: too many states of the "
+            "caches would have to be tried"
+        )
+        for write in self.history.writes[state.index :]:
+            if write.index not in state.done:
+                apart = WriteApart(Apart.UNKNOWABLE, write, why, Reason.UNDECIDED)
+                trail.entries.append(apart)
+        return replace(state, index=len(self.history.writes), done=frozenset(), certain=False)
+
+    # What needs no choice.
+
+    def _settled(self, state: State, entries: list[Entry]) -> State:
+        """At the next write that needs a sync; those that need none join the trail."""
+        writes = self.history.writes
+        while True:
+            state = self._skip_done(state)
+            if state.index >= len(writes):
+                return state
+            apart = self._without_sync(writes[state.index])
+            if apart is None:
+                return self._interrupted(state)
+            entries.append(apart)
+            state = replace(state, done=state.done | {apart.write.index})
+
+    def _skip_done(self, state: State) -> State:
+        index, done = next_open(state.index, state.done)
+        return state if index == state.index else replace(state, index=index, done=done)
+
+    def _interrupted(self, state: State) -> State:
+        """A new controller manager starts with an empty memory; a blind time leaves it unknown."""
+        restarts, blind_until_ns = self.facts.run_context.restarts, self.facts.blind_until_ns
+        if not restarts and not blind_until_ns:
+            return state
+        write = self.history.writes[state.index]
+        at_ns = write.recv_ns
+        passed = [
+            min(restart.until_ns, at_ns)
+            for restart in restarts
+            if self.facts.follows(write, restart)
+        ]
+        if len(passed) > state.restarts_seen:
+            state = state.in_a_new_process(max(passed), len(passed))
+        listed = sum(1 for until_ns in blind_until_ns if until_ns <= at_ns)
+        if listed > state.listings_seen:
+            known = not self.facts.may_have_failed(at_ns)
+            state = replace(
+                state,
+                # What was sent and not seen before is waited for until the list shows it.
+                memory=JobMemory(finalizers=state.memory.finalizers),
+                handled=state.pod_floor,
+                listings_seen=listed,
+                certain=False,
+                backoff_known=known,
+                retries=None,
+            )
+        return state
+
+    def _without_sync(self, write: Write) -> WriteApart | None:
+        """Writes that need no sync of the key: the orphan worker's, the garbage collector's.
+
+        And those of a sync of a Job of which the record shows no such early revision.
+        """
+        unseen = self.facts.why_job_unseen(write)
+        if unseen is not None:
+            return WriteApart(Apart.UNKNOWABLE, write, unseen[1], unseen[0])
+        if write.kind is WriteKind.POD_DELETE:
+            gone = self.facts.collected(write) and not self.facts.owned_up(write)
+            return WriteApart(Apart.FOREIGN, write) if gone else None
+        if write.kind is not WriteKind.FINALIZER_REMOVAL:
+            return None
+        why = self.facts.orphan_reason(write)
+        return None if why is None else WriteApart(Apart.ORPHAN_WORKER, write, why)
+
+
+def _assumed(sync: Explanation) -> Assumptions | None:
+    """What the explanation of a sync takes for granted."""
+    return sync.began.assume if sync.began is not None else None
+
+
+def _outermost(entries: Sequence[Entry]) -> Iterator[Entry]:
+    """Of the ways that leave the same memory those on the newest caches and on the oldest.
+
+    The oldest leave the most open; those in between lead nowhere that these two do not.
+    """
+    alike: dict[object, list[Entry]] = {}
+    for entry in entries:
+        same: object = id(entry)
+        if isinstance(entry, Explanation):
+            same = entry.state.memory.identity, entry.state.done, entry.state.index
+        alike.setdefault(same, []).append(entry)
+    for group in alike.values():
+        yield from {id(entry): entry for entry in (group[0], group[-1])}.values()

@@ -1,0 +1,150 @@
+"""Writes that leave no trace of who made them.
+
+A watch shows a writer by the managedFields entry that a write gives a time to, and an entry gets
+one only where a field was set. What only takes something off (a finalizer, an owner reference,
+fields of a status) is signed by nobody: where no sync explains it, it may be anybody's.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from tracekit.base.kube.field_managers import CONTROLLER_MANAGERS
+from tracekit.base.kube.timestamps import NS_PER_S
+from tracekit.base.kube.views import JobStatus, JobView, PodView
+from tracekit.check.replay.history import History, Manager, Revision, Write, WriteKind
+
+#: What of a pod ties it to its Job: a patch of these alone changes nothing else.
+TIES = {
+    WriteKind.FINALIZER_REMOVAL: "a finalizer",
+    WriteKind.POD_RELEASE: "an owner reference",
+}
+
+
+def unsigned(history: History, write: Write) -> str | None:
+    """Why a write that no sync explains may be anybody's; None if it must be the controller's.
+
+    What its absence leads to is asked of the syncs that follow.
+    """
+    if write.actor is not None:
+        return None
+    if write.kind is WriteKind.STATUS_UPDATE and write.job is not None:
+        return _status(write.job)
+    what = TIES.get(write.kind)
+    if what is None or write.pod is None or not _loses_a_tie(write.pod):
+        return None
+    if write.kind is WriteKind.FINALIZER_REMOVAL and _was_counted(history, write.pod):
+        return None
+    return (
+        f"no cut makes a sync do this, and a watch does not show who takes {what} off: an audit "
+        "log would tell whether it was the controller"
+    )
+
+
+def _loses_a_tie(revision: Revision[PodView]) -> bool:
+    """Whether nothing else changed with this revision."""
+    before = revision.previous
+    if before is None:
+        return False
+    return _without_ties(before.view) == _without_ties(revision.view)
+
+
+def _without_ties(pod: PodView) -> PodView:
+    return replace(
+        pod, rv=0, controller=None, owners=(), finalizers=(), has_tracking_finalizer=False
+    )
+
+
+def _was_counted(history: History, revision: Revision[PodView]) -> bool:
+    """Whether the controller counted the pod with or without the finalizer that it lost here.
+
+    Who adopts a pod gives it a new one: what is counted from then on was counted with that. From a
+    pod that runs nothing makes a sync take it off, though it may count the pod as it deletes it.
+    """
+    uid = revision.view.uid
+    if revision.previous is not None and revision.previous.view.active:
+        return False
+    given = (
+        pod.rv
+        for pod in history.pods[revision.position + 1 :]
+        if pod.view.uid == uid and pod.view.has_tracking_finalizer
+    )
+    until_rv = next(given, None)
+    return any(
+        uid in (*job.view.status.uncounted_succeeded, *job.view.status.uncounted_failed)
+        for job in history.jobs
+        if until_rv is None or job.rv < until_rv
+    )
+
+
+def _status(revision: Revision[JobView]) -> str | None:
+    """A status that only lost fields, with no managedFields entry of a new time.
+
+    An entry of which every field went is gone with them. Entries count in whole seconds: of two
+    writes of the controller within one the second may bring none, and cannot be told apart.
+    """
+    before = revision.previous
+    if before is None:
+        return None
+    names = {entry.manager for entry in setters(revision)}
+    if names & set(CONTROLLER_MANAGERS) and names - set(CONTROLLER_MANAGERS):
+        return (
+            "no cut makes a sync write this, and managedFields do not tell who did of those who "
+            f"wrote in that second ({', '.join(sorted(names))}): an audit log would"
+        )
+    if not only_lost(before.view.status, revision.view.status):
+        return None
+    entries = revision.evidence.managers()
+    if not entries or not {*entries} <= {*before.evidence.managers()}:
+        return None
+    return (
+        "no cut makes a sync write this, and managedFields name nobody who took fields out of the "
+        "status: an audit log would tell whether it was the controller"
+    )
+
+
+def setters(revision: Revision[JobView]) -> list[Manager]:
+    """Who may have set what this revision changes in a status, where no entry shows it.
+
+    Who sets a field that was not there is its owner from then on, and his entry gets the time, in
+    whole seconds: one that had it already does not change. What he sets in it afterwards leaves no
+    trace at all. Empty where entries changed, or the fields were there before.
+    """
+    entries = revision.evidence.managers()
+    changed = _changed(revision)
+    while entries and changed and revision.previous is not None:
+        before = revision.previous
+        if not {*entries} <= {*before.evidence.managers()}:
+            return []
+        if any(not getattr(before.view.status, name) for name in changed & _changed(revision)):
+            since_ns = revision.recv_ns // NS_PER_S * NS_PER_S - NS_PER_S
+            # Up to 1.21 entries name no subresource: one may hold fields of spec and status.
+            named = any(entry.subresource for entry in entries)
+            return [
+                entry
+                for entry in entries
+                if (entry.time_ns or 0) >= since_ns and (entry.subresource or not named)
+            ]
+        revision = before
+    return []
+
+
+def _changed(revision: Revision[JobView]) -> set[str]:
+    """The fields of a status that a revision sets."""
+    before = revision.previous
+    if before is None:
+        return set()
+    old, new = before.view.status, revision.view.status
+    return {
+        name
+        for name in JobStatus.__struct_fields__
+        if getattr(new, name) and getattr(old, name) != getattr(new, name)
+    }
+
+
+def only_lost(old: JobStatus, new: JobStatus) -> bool:
+    """Whether nothing was set that was not so before."""
+    return not any(
+        getattr(new, name) and getattr(old, name) != getattr(new, name)
+        for name in JobStatus.__struct_fields__
+    )

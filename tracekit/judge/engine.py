@@ -1,0 +1,247 @@
+"""The engine at work on a trace: the ported controllers, run over its rows and judged.
+
+`judged` asks it for what is not kept. It stands apart because it is slow to import: who only reads
+verdicts that were made before goes without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from functools import cached_property, partial
+
+from msgspec.structs import replace
+
+from tracekit.base.collecting import collecting_rarely
+from tracekit.base.cron.zones import load_zone
+from tracekit.check.diff.cronjob import CronJobJudge
+from tracekit.check.diff.forced import with_forced
+from tracekit.check.diff.judge import KeyJudgement
+from tracekit.check.diff.registry import Others, Scope
+from tracekit.check.diff.report import DiffReport
+from tracekit.check.diff.sweep import Settled, Sweep
+from tracekit.check.diff.trace import diff_groups, judge_groups, upheld
+from tracekit.check.diff.unrecorded import as_far_as_recorded
+from tracekit.check.replay.cron_runner import CronRunner
+from tracekit.check.replay.feed import COLUMNS, RowGroup, histories
+from tracekit.check.replay.run_context import RunContext
+from tracekit.check.verdict import Judgement, Reason, Verdict
+from tracekit.judge.crew.tasks import Crew
+from tracekit.judge.found import Failure
+from tracekit.judge.kept_facts import kept_fact
+from tracekit.judge.lost_time import LostTime
+from tracekit.judge.pieces import Pieces, ready
+from tracekit.judge.run_context import run_context_of
+from tracekit.judge.sink import Kept, Sink
+from tracekit.trace.format.model import STATE_TYPES, RowType
+from tracekit.trace.reading.reader import TraceReader
+from tracekit.trace.reading.selection import Keys
+from tracekit.trace.stores.parts import Parts
+from tracekit.versions.cronjob import CronJobEra
+from tracekit.versions.era import Era
+from tracekit.versions.job import JobRules
+
+
+class Engine:
+    """Makes the verdicts of one trace by the rules of one era."""
+
+    def __init__(
+        self,
+        reader: TraceReader,
+        era: Era,
+        crew: Crew | None = None,
+        place: tuple[Parts, str] | None = None,
+    ) -> None:
+        """`crew`: who judges in pieces, None: this process; `place`: where these are kept."""
+        self.era = era
+        self._reader = reader
+        self._kept: dict[tuple[str, str], KeyJudgement] = {}
+        self._of_jobs: DiffReport | None = None
+        self._of_others: list[Judgement] = []
+        self._sweeps: tuple[Sweep, ...] = ()
+        self._crew = crew
+        self._place = place
+
+    @cached_property
+    def run_context(self) -> RunContext:
+        """What the trace as a whole tells the Job controller: its end, gaps, restarts."""
+        return self._whole_context.watching("jobs", "pods")
+
+    @cached_property
+    def _whole_context(self) -> RunContext:
+        snapshot = self._reader.snapshot
+        return kept_fact(snapshot, "run-context", RunContext, lambda: run_context_of(self._reader))
+
+    @property
+    def cron_context(self) -> RunContext:
+        """What the trace as a whole tells the CronJob controller."""
+        return self._whole_context.watching("jobs", "cronjobs")
+
+    @property
+    def cron_runner(self) -> CronRunner:
+        """The CronJob controller of the era, in the zone of its process."""
+        return CronRunner(CronJobEra.of(self.era), load_zone(self.era.process_zone))
+
+    def _others(self, sweep: Sweep) -> Others:
+        """The judges of the other controllers, which the Jobs' histories are handed on to."""
+        return Others(Scope(self.era, self._whole_context, sweep))
+
+    @cached_property
+    def _pieces(self) -> Pieces | None:
+        if self._crew is None:
+            return None
+        self._crew.begin(ready)
+        return Pieces(self._reader, self.era, lambda: self._whole_context, self._crew, self._place)
+
+    @property
+    def failures(self) -> list[Failure]:
+        """The Jobs that could not be judged: each costs its own verdicts, and no others."""
+        return self._pieces.failures if self._pieces is not None else []
+
+    def judge_into(self, sink: Sink) -> None:
+        """Judge all of the trace; what becomes of the judgements is the sink's affair."""
+        if self._pieces is not None:
+            self._pieces.judge_into(sink, self._as_recorded)
+            return
+        sweep = Sweep()
+        others = self._others(sweep)
+        with collecting_rarely():
+            for judged in self._judged_keys(others.passing(self._reader.groups(COLUMNS))):
+                sweep.add(judged.timing)
+                others.job(judged.replay.history)
+                sink.job((judged.replay.history.namespace, judged.replay.history.name))
+                for judgement in judged.judgements:
+                    sink.take(self._as_recorded(judgement))
+            found = self._upheld(sweep.settled(self.run_context))
+            again = sink.again(found.keys)
+            groups = self._reader.groups(COLUMNS) if again else ()
+            for judged in self._judged_keys(groups, again):
+                for judgement in judged.judgements:
+                    sink.change(judgement, self._as_recorded(found.of(judgement)))
+            for judgement in (*found.missing, *others.report()):
+                sink.take(self._as_recorded(judgement))
+
+    def _upheld(self, found: Settled) -> Settled:
+        """What was found, after a second search for Jobs that all others contradict."""
+        groups = partial(self._reader.groups, COLUMNS)
+        return upheld(found, groups, JobRules.of(self.era), self.run_context)
+
+    def _judged_keys(
+        self, groups: Iterable[RowGroup], only: Collection[tuple[str, str]] | None = None
+    ) -> Iterator[KeyJudgement]:
+        """The Jobs of the trace, judged one by one and each alone."""
+        return judge_groups(groups, JobRules.of(self.era), self.run_context, only)
+
+    def job(self, namespace: str, name: str, *, alone: bool) -> KeyJudgement | None:
+        """The replay of one Job, with what its own search says; None: not judged.
+
+        `alone`: the verdicts of the others are wanted from elsewhere, or known.
+        """
+        key = (namespace, name)
+        if key not in self._kept:
+            if not alone and self._of_jobs is None:
+                self._judge_jobs(keep=key)
+            else:
+                rows = self._reader.groups(COLUMNS, keys=Keys((key,)))
+                for judged in judge_groups(rows, JobRules.of(self.era), self.run_context):
+                    self._keep(judged, key)
+        return self._kept.get(key)
+
+    def with_forced(self, judged: KeyJudgement) -> KeyJudgement:
+        """The same with `forced` in the judgements of what syncs wrote."""
+        return with_forced(judged, JobRules.of(self.era), self.run_context)
+
+    def _keep(self, judged: KeyJudgement, key: tuple[str, str]) -> None:
+        if (judged.replay.history.namespace, judged.replay.history.name) == key:
+            self._kept = {key: judged}
+
+    def _judge_jobs(self, keep: tuple[str, str] | None = None) -> DiffReport:
+        """Judge all Jobs, and keep the replay of one."""
+        if self._of_jobs is None:
+            sweep = Sweep()
+            others = self._others(sweep)
+
+            def seen(judged: KeyJudgement) -> None:
+                others.job(judged.replay.history)
+                if keep is not None:
+                    self._keep(judged, keep)
+
+            with collecting_rarely():
+                self._of_jobs = diff_groups(
+                    others.passing(self._reader.groups(COLUMNS)),
+                    JobRules.of(self.era),
+                    self.run_context,
+                    observations=self._reader.rows,
+                    sweep=sweep,
+                    seen=seen,
+                    again=self._upheld,
+                )
+                self._of_others = others.report()
+                self._sweeps = (sweep, *(judge.sweep for judge in others.judges.values()))
+        return self._of_jobs
+
+    def calls_ns(self, controller: str) -> list[int]:
+        """When a controller was seen to make a call, in order."""
+        self._judge_jobs()
+        return next(sweep.calls_ns for sweep in self._sweeps if sweep.controller == controller)
+
+    def found(self, report: DiffReport, controllers: Collection[str]) -> None:
+        """Put into a report all that is found of some controllers, by time."""
+        if self._pieces is not None:
+            self.judge_into(Kept(report, controllers))
+            report.jobs.sort()
+            report.sort()
+            return
+        jobs = self._judge_jobs()
+        if "job" in controllers:
+            report.jobs += jobs.jobs
+            report.judgements += jobs.judgements
+        report.judgements += [j for j in self._of_others if j.controller in controllers]
+        with collecting_rarely():
+            report.judgements = [self._as_recorded(judgement) for judgement in report.judgements]
+            report.sort()
+
+    def _as_recorded(self, judgement: Judgement) -> Judgement:
+        """The judgement, as far as the record can tell."""
+        if not judgement.divergent:
+            return judgement
+        if self._reader.losses:
+            judgement = self._but_for_losses(judgement)
+        return as_far_as_recorded(judgement, self.run_context, self._there_before)
+
+    def _but_for_losses(self, judgement: Judgement) -> Judgement:
+        """The judgement, unless what contradicts the rules may follow from rows that are lost."""
+        loss = self._lost_time.hiding(judgement)
+        if loss is None:
+            return judgement
+        return replace(
+            judgement,
+            verdict=Verdict.UNKNOWABLE,
+            reason=Reason.GAP,
+            why=f"rows {loss.first} to {loss.last} of the trace are lost, and this "
+            f"{judgement.object.kind} lived then; without them: {judgement.why}",
+        )
+
+    @cached_property
+    def _there_before(self) -> frozenset[str]:
+        """Uids of what a source that lists nothing first shows after its creation."""
+        if not self.run_context.unlisted:
+            return frozenset()
+        rows = self._reader.table(
+            ("uid", "type"), streams=["jobs", "cronjobs"], types=sorted(STATE_TYPES)
+        ).to_pylist()
+        created = {row["uid"] for row in rows if row["type"] == RowType.ADDED}
+        return frozenset(row["uid"] for row in rows if row["uid"] and row["uid"] not in created)
+
+    @cached_property
+    def _lost_time(self) -> LostTime:
+        return LostTime(self._reader)
+
+
+def judge_cron_jobs(reader: TraceReader, era: Era, run_context: RunContext) -> list[Judgement]:
+    """The CronJob controller's part alone, of a record that grows, as the context knows it."""
+    runner = CronRunner(CronJobEra.of(era), load_zone(era.process_zone))
+    judge = CronJobJudge(runner, run_context.watching("jobs", "cronjobs"))
+    groups = judge.passing(reader.groups(COLUMNS))
+    for history in histories(groups, None, run_context.written_ns):
+        judge.job(history)
+    return judge.report()

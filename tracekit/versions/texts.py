@@ -1,0 +1,51 @@
+"""Versions, feature gates and the process's zone as people write them."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from tracekit.base.cron.zones import UnknownZoneError, Zone, load_zone
+from tracekit.base.errors import UsageError
+
+_VERSION = re.compile(r"v?(\d+\.\d+(?:\.\d+)?(?:[-+][0-9A-Za-z.+-]*)?)")
+
+
+def parse_version(text: str | None) -> str | None:
+    """A Kubernetes version with its `v`, or None if none was given."""
+    if text is None:
+        return None
+    match = _VERSION.fullmatch(text.strip())
+    if match is None:
+        raise UsageError(f"{text!r} is not a Kubernetes version: write it like v1.36.3")
+    return f"v{match[1]}"
+
+
+def parse_process_zone(name: str) -> Zone:
+    """The zone that the controller manager runs in."""
+    try:
+        return load_zone(name)
+    except UnknownZoneError as error:
+        raise UsageError(f"--process-zone: {error}; give a name of the tz database") from None
+
+
+def parse_feature_gates(text: str | None) -> dict[str, bool]:
+    """`A=true,B=false` as kube-controller-manager takes it."""
+    gates: dict[str, bool] = {}
+    for part in (text or "").split(","):
+        if not part.strip():
+            continue
+        name, _, value = part.strip().partition("=")
+        if not name.strip() or value.strip() not in _BOOLEANS:
+            raise UsageError(
+                f"{part.strip()!r} is not a feature gate setting: write it like Gate=true"
+            )
+        gates[name.strip()] = _BOOLEANS[value.strip()]
+    return gates
+
+
+#: What Go's strconv.ParseBool accepts.
+_BOOLEANS: Final[dict[str, bool]] = {
+    **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
+    **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
+}
