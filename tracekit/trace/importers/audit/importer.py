@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from heapq import heappop, heappush
 from itertools import groupby
 from pathlib import Path
 from zlib import crc32
@@ -246,7 +247,7 @@ class AuditReader:
                 for entry in self._once(group):
                     self._nameless(stream, entry)
             else:
-                self._states(stream, list(self._once(group)))
+                self._states(stream, self._by_one_clock(self._once(group)))
         self._judge_levels()
         gaps = sorted(self._gaps(), key=lambda gap: gap.until_ns or 0)
         last = b""
@@ -299,9 +300,25 @@ class AuditReader:
             refused = (entry.code or 0) >= _BAD_REQUEST
             self._call(stream, entry, None, "refused" if refused else "without a name")
 
-    def _states(self, stream: str, entries: Sequence[Entry]) -> None:
-        if self._clock.shifts_ns:
-            entries = sorted(entries, key=lambda entry: (entry.at_ns or 0, entry.audit_id))
+    def _by_one_clock(self, entries: Iterable[Entry]) -> Iterator[Entry]:
+        """The entries, which come by their own servers' clocks, by the one clock of all."""
+        shifts = self._clock.shifts_ns
+        if not shifts:
+            yield from entries
+            return
+        least = min(0, *shifts.values())
+        waiting: list[tuple[int, str, int, Entry]] = []
+        for number, entry in enumerate(entries):
+            at_ns = entry.at_ns or 0
+            heappush(waiting, (at_ns, entry.audit_id, number, entry))
+            # Whatever follows was written no earlier by its own clock.
+            until_ns = at_ns - entry.shift_ns + least
+            while waiting and waiting[0][0] < until_ns:
+                yield heappop(waiting)[-1]
+        while waiting:
+            yield heappop(waiting)[-1]
+
+    def _states(self, stream: str, entries: Iterable[Entry]) -> None:
         steps = steps_of(stream, entries, tells_deletion=self._tells_deletion())
         for found in placed(steps, self._clock, stream):
             if isinstance(found, Step):

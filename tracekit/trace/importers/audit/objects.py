@@ -16,8 +16,8 @@ AndFinalizers, deleteWithoutFinalizers), pkg/registry/core/pod/storage (BindingR
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,6 +46,11 @@ METADATA = "metadata"
 REQUEST = "request"
 DISRUPTION = "disruption"
 
+#: How many entries ahead an outcome is looked for, and how many steps wait for a later revision.
+_AHEAD_MAX = 1024
+_WAITING_MAX = 4096
+#: How many revisions of an object are remembered.
+_REVISIONS_MAX = 4096
 _GRACE_S = 30
 _ENDED = frozenset({"Succeeded", "Failed"})
 #: Subresources of which a write answers with the whole object.
@@ -83,44 +88,62 @@ class _State:
     created: Entry | None = None
     #: The uid of the object that had the name before, and went.
     ended: str | None = None
+    #: Steps that were made last; only of the last one more may become known.
     steps: list[Step] = field(default_factory=list)
+    #: Revisions of those before them: an answer that comes late is of one of the last.
+    revisions: deque[int | None] = field(default_factory=lambda: deque(maxlen=_REVISIONS_MAX))
+
+    def settled(self) -> Iterator[Step]:
+        """Hand out the steps of which all is known."""
+        while len(self.steps) > 1:
+            step = self.steps.pop(0)
+            self.revisions.append(step.rv)
+            yield step
+
+    def has_revision(self, rv: int | None) -> bool:
+        """Whether one of the last steps is of that revision."""
+        return any(step.rv == rv for step in self.steps) or rv in self.revisions
 
 
-def steps_of(stream: str, entries: Sequence[Entry], *, tells_deletion: bool) -> list[Step]:
+def steps_of(stream: str, entries: Iterable[Entry], *, tells_deletion: bool) -> Iterator[Step]:
     """What the entries about one name in one namespace say, in order of their answers.
 
-    `tells_deletion`: the answer to a DELETE has the deletion's own revision (Kubernetes 1.27 on),
-    not that of the last state.
+    However many there are, only a few are held at a time. `tells_deletion`: the answer to a DELETE
+    has the deletion's own revision (Kubernetes 1.27 on), not that of the last state.
     """
     state = _State()
-    bodies = [_Parsed.of(stream, entry) for entry in entries]
-    later = _Later(bodies)
-    for index, body in enumerate(bodies):
-        later.begin = index + 1
+    later = _Later(_Parsed.of(stream, entry) for entry in entries)
+    while (body := later.next()) is not None:
         _take(stream, state, body, later, tells_deletion=tells_deletion)
+        yield from state.settled()
     if state.created is not None:
         _call(state, state.created, "logged without its answer: nothing later tells its uid")
-    return state.steps
+    yield from state.steps
 
 
-@dataclass(slots=True)
 class _Later:
     """The entries behind the one that is looked at; only a few kinds of request ask for them."""
 
-    entries: Sequence[_Parsed]
-    begin: int = 0
-    _whole: dict[str | None, list[int]] | None = None
+    def __init__(self, entries: Iterable[_Parsed]) -> None:
+        self._rest = iter(entries)
+        self._ahead: deque[_Parsed] = deque()
+
+    def next(self) -> _Parsed | None:
+        """The next entry, None at the end."""
+        return self._ahead.popleft() if self._ahead else next(self._rest, None)
 
     def whole_of(self, uid: str | None) -> _Parsed | None:
-        """The next answer that is the object of that uid."""
-        if self._whole is None:
-            self._whole = {}
-            for place, body in enumerate(self.entries):
-                if body.whole:
-                    self._whole.setdefault(body.uid, []).append(place)
-        places = self._whole.get(uid, [])
-        at = bisect_left(places, self.begin)
-        return self.entries[places[at]] if at < len(places) else None
+        """The next answer that is the object of that uid; not looked for too far ahead."""
+        for place in range(_AHEAD_MAX):
+            if place == len(self._ahead):
+                body = next(self._rest, None)
+                if body is None:
+                    return None
+                self._ahead.append(body)
+            found = self._ahead[place]
+            if found.whole and found.uid == uid:
+                return found
+        return None
 
 
 @dataclass(slots=True)
@@ -335,7 +358,7 @@ def _write(state: _State, body: _Parsed) -> None:
 def _after_the_end(state: _State, body: _Parsed, derived_from: str | None) -> None:
     """The answer to a write of an object that is known to be gone."""
     entry, obj = body.entry, body.obj
-    if _is_gone(metadata_of(obj)) or any(step.rv == body.rv for step in state.steps):
+    if _is_gone(metadata_of(obj)) or state.has_revision(body.rv):
         # Of several requests that end an object each is answered with it; one has done it.
         _call(state, entry, "without effect: it was gone already")
     else:  # made before the end, and answered after it
@@ -482,40 +505,51 @@ def _conditions(obj: Raw) -> list[Raw]:
 
 
 def placed(
-    steps: Sequence[Step],
+    steps: Iterable[Step],
     clock: RevisionClock,
     stream: str,
 ) -> Iterator[Observation | Step]:
     """The rows with a revision each; requests without a state pass as they are."""
-    last_rv = known_rv = 0
-    next_rvs = _next_rvs(steps)
-    for index, step in enumerate(steps):
+    placer = _Placer(clock, stream)
+    waiting: deque[Step] = deque()  # for the next revision that is known
+    for step in steps:
         if step.type is RowType.CALL or step.obj is None:
             yield step
             continue
+        if step.rv is None and len(waiting) < _WAITING_MAX:
+            waiting.append(step)
+            continue
+        while waiting:
+            yield placer.place(waiting.popleft(), step.rv)
+        yield placer.place(step, None)
+    while waiting:
+        yield placer.place(waiting.popleft(), None)
+
+
+class _Placer:
+    """Gives the states of one object, in their order, a revision each."""
+
+    def __init__(self, clock: RevisionClock, stream: str) -> None:
+        self._clock, self._stream = clock, stream
+        self._last_rv = self._known_rv = 0
+
+    def place(self, step: Step, following: int | None) -> Observation:
+        """The row of a state; `following`: the next revision behind it that is known."""
         entry = step.entry
         at_ns = entry.at_ns or 0
         received_ns = entry.received_ns or at_ns
         low: int | None = None
         high: int | None = None
         rv, obj = step.rv, step.obj
-        if rv is not None and step.derived_from is not None:
-            obj = {**obj, "metadata": {**metadata_of(obj), "resourceVersion": str(rv)}}
+        assert obj is not None  # noqa: S101 - the caller looked
         if rv is None:
-            following = next_rvs[index]
-            low, high = clock.bounds(received_ns, at_ns)
-            low = max(low, known_rv)
-            high = min(h for h in (high, following) if h is not None) if high or following else None
-            if high is not None and high <= low:
-                low, high = known_rv, following  # the clocks of several API servers disagree
-            near = clock.likely(received_ns, at_ns)
-            if step.latest and high is not None:
-                near = high
-            rv = clock.choose(max(low, last_rv), high, near=near)
+            rv, low, high = self._chosen(step, received_ns, at_ns, following)
             obj = {**obj, "metadata": {**metadata_of(obj), "resourceVersion": str(rv)}}
         else:
-            known_rv = max(known_rv, rv)
-        last_rv = max(last_rv, rv)
+            self._known_rv = max(self._known_rv, rv)
+            if step.derived_from is not None:
+                obj = {**obj, "metadata": {**metadata_of(obj), "resourceVersion": str(rv)}}
+        self._last_rv = max(self._last_rv, rv)
         origin = Origin(
             derived_from=step.derived_from,
             rv_after=low,
@@ -525,17 +559,21 @@ def placed(
             actor_agent=entry.agent,
             verb=verb_of(entry),
         )
-        yield Observation(stream, step.type, at_ns, obj, step.raw, rv, origin)
+        return Observation(self._stream, step.type, at_ns, obj, step.raw, rv, origin)
 
-
-def _next_rvs(steps: Sequence[Step]) -> list[int | None]:
-    """For each step the revision of the next one behind it that has one."""
-    found: list[int | None] = []
-    following = None
-    for step in reversed(steps):
-        found.append(following)
-        following = step.rv if step.rv is not None else following
-    return found[::-1]
+    def _chosen(
+        self, step: Step, received_ns: int, at_ns: int, following: int | None
+    ) -> tuple[int, int, int | None]:
+        """A revision, and between which it was chosen."""
+        low, high = self._clock.bounds(received_ns, at_ns)
+        low = max(low, self._known_rv)
+        high = min(h for h in (high, following) if h is not None) if high or following else None
+        if high is not None and high <= low:
+            low, high = self._known_rv, following  # the clocks of several API servers disagree
+        near = self._clock.likely(received_ns, at_ns)
+        if step.latest and high is not None:
+            near = high
+        return self._clock.choose(max(low, self._last_rv), high, near=near), low, high
 
 
 def verb_of(entry: Entry) -> str:

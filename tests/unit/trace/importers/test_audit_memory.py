@@ -1,0 +1,61 @@
+"""However long one object's history is, few of its entries are held: counted, not weighed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.unit.trace.importers.audit_logs import SECOND, entry
+from tracekit.trace.importers.audit.entry import Entry, decode_entry
+from tracekit.trace.importers.audit.importer import AuditReader
+from tracekit.trace.importers.audit.objects import placed, steps_of
+from tracekit.trace.importers.audit.revisions import RevisionClock
+from tracekit.trace.importers.observation import Observation
+from tracekit.trace.importers.report import ImportResult
+
+
+def test_a_long_history_of_one_object_is_not_held() -> None:
+    """Renewals of a Lease: how many entries are read ahead does not grow with them."""
+    taken = 0
+
+    def entries(count: int) -> Iterator[Entry]:
+        nonlocal taken
+        for number in range(count):
+            taken += 1
+            obj = {"kind": "Lease", "metadata": {"uid": "u", "resourceVersion": str(number + 1)}}
+            yield decode_entry(
+                json.dumps(entry("update", "leases", "kcm", at_s=number, response=obj)).encode()
+            )
+
+    given = ahead = 0
+    for found in placed(
+        steps_of("leases", entries(3_000), tells_deletion=True), RevisionClock(Path()), "leases"
+    ):
+        assert isinstance(found, Observation)
+        given += 1
+        ahead = max(ahead, taken - given)
+    assert given == taken == 3_000
+    assert ahead <= 2
+
+
+def test_servers_that_differ_are_read_by_one_clock_and_a_few_at_a_time(tmp_path: Path) -> None:
+    reader = AuditReader(tmp_path, ImportResult())
+    reader._clock.shifts_ns = {1: -5 * SECOND}
+    given: list[int] = []
+    held = 0
+
+    def entries() -> Iterator[Entry]:
+        nonlocal held
+        for number in range(200):
+            server = number % 2
+            one = decode_entry(json.dumps(entry("get", "jobs", "j", at_s=number)).encode())
+            one.server, one.shift_ns = server, -5 * SECOND * server
+            held = max(held, number - len(given))
+            yield one
+
+    for one in reader._by_one_clock(entries()):
+        given.append(one.at_ns or 0)
+    assert len(given) == 200
+    assert given == sorted(given)
+    assert held <= 12
