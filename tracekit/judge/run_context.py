@@ -147,7 +147,9 @@ def _renewed_ns(reader: TraceReader) -> int | None:
     names = ("recv_ns", "name", "rv")
     rows = reader.table(names, streams=["leases"], types=sorted(STATE_TYPES)).to_pylist()
     rvs = [
-        (row["rv"] or 0, -row["recv_ns"]) for row in rows if row["name"] == CONTROLLER_MANAGER_LEASE
+        (row["rv"] or 0, -row["recv_ns"])
+        for row in rows
+        if row["name"] == CONTROLLER_MANAGER_LEASE and row["recv_ns"] is not None
     ]
     return -max(rvs)[1] if rvs else None
 
@@ -209,7 +211,10 @@ class Told:
         self._others_ns = array("q")  # when those were received that do not tell when handed over
 
     def add(self, events: pa.Table) -> None:
-        """Take in Events of the Job controller, with the columns of `TOLD`."""
+        """Take in Events of the Job controller, with the columns of `TOLD`.
+
+        Where it is not known when one was received, nothing of the time follows from it.
+        """
         messages = pc.fill_null(events["message"].cast(pa.string()), "")
         refused = pc.is_in(events["reason"], value_set=pa.array(REFUSED_CALLS, pa.string()))
         for namespace, seq, message in zip(
@@ -221,6 +226,8 @@ class Told:
             if any(part in message for part in _BY_ADMISSION):
                 told = (seq, f"admission refuses writes here ({message[:120]})")
                 self._refusing[namespace] = min(told, self._refusing.get(namespace, told))
+        timed = pc.is_valid(events["recv_ns"])
+        events, messages = events.filter(timed), messages.filter(timed)
         once = pc.fill_null(pc.equal(events["count"], 1), fill_value=False)
         whole = pc.invert(pc.starts_with(messages, COMBINED))
         posted = pc.and_(pc.and_(once, whole), pc.is_valid(events["last_ns"]))

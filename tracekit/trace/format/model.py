@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct, field
 
@@ -44,6 +44,10 @@ class RowType(StrEnum):
     #: Something that arrived and could not be read as any of the above; `raw` has all of it.
     UNPARSED = "UNPARSED"
 
+
+#: Receive times lie before it, in ns, and not before 1970. No clock shows the year 2116 unless it
+#: was set to it; what lies beyond stands for "never", and sums with it would leave 64 bits.
+RECEIVED_BEFORE_NS: Final = 1 << 62
 
 #: Rows whose object is a state of a Kubernetes object.
 STATE_TYPES = frozenset({RowType.LIST, RowType.ADDED, RowType.MODIFIED, RowType.DELETED})

@@ -14,8 +14,7 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 import orjson
 
-from tracekit.trace.format.extract import INT64_MAX
-from tracekit.trace.format.model import STATE_TYPES, RowType
+from tracekit.trace.format.model import RECEIVED_BEFORE_NS, STATE_TYPES, RowType
 from tracekit.trace.format.promised import Typed
 from tracekit.trace.format.typed import decoded
 
@@ -42,7 +41,7 @@ class _Envelope(msgspec.Struct):
 
     resource: str
     type: str
-    recv: Annotated[int, msgspec.Meta(ge=0, le=INT64_MAX)] | None = None
+    recv: Annotated[int, msgspec.Meta(ge=0, lt=RECEIVED_BEFORE_NS)] | None = None
 
 
 _envelope = msgspec.json.Decoder(_Envelope).decode

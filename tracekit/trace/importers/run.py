@@ -233,6 +233,7 @@ def _watch(
         lambda: TraceWriter(place, header, session=session, level=_LEVEL),
         result,
         request.mapped_in(scratch / "blocks"),
+        may_lack_times=maker is not None,
     )
     try:
         importer.run(sources)

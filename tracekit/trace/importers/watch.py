@@ -17,7 +17,13 @@ import orjson
 from tracekit.base.coverage import Scope, scope_of
 from tracekit.base.errors import TraceFormatError
 from tracekit.trace.format.extract import number_of
-from tracekit.trace.format.model import WATCH_LOG_TYPES, Gap, RowType
+from tracekit.trace.format.model import (
+    RECEIVED_BEFORE_NS,
+    STATE_TYPES,
+    WATCH_LOG_TYPES,
+    Gap,
+    RowType,
+)
 from tracekit.trace.importers.blocks import BLOCK_BYTES, Block, parse_block
 from tracekit.trace.importers.envelopes import Frame, State, split_frame, typed_state
 from tracekit.trace.importers.relist import LiveObjects
@@ -60,8 +66,13 @@ class WatchImporter:
         open_writer: Callable[[], TraceWriter],
         result: ImportResult | None = None,
         mapped: Mapped = map,
+        *,
+        may_lack_times: bool = False,
     ) -> None:
-        """`mapped` does what `map` does, maybe with the help of other processes."""
+        """`mapped` does what `map` does, maybe with the help of other processes.
+
+        `may_lack_times`: whether a source of this kind may know of no time at all.
+        """
         #: By stream, the namespaces that were listed before; None stands for all of them.
         self._looked: dict[str, set[str | None]] = {}
         self._open_writer = open_writer
@@ -76,11 +87,22 @@ class WatchImporter:
         self._recognised = False
         self._held: list[tuple[bytes, str]] = []
         self._held_bytes = 0
+        self._must_have_times = not may_lack_times
+        self._has_states = False
 
     def run(self, sources: Sequence[Source]) -> ImportResult:
-        """Import the sources; the writer is opened only when there is something to write."""
+        """Import the sources; the writer is opened only when there is something to write.
+
+        Raises:
+            TraceFormatError: a file is something else, or nothing of it says when it was received.
+        """
         for source in sources:
             self._file(source)
+        if self._must_have_times and self._has_states and self._watchdog.last_ns is None:
+            raise TraceFormatError(
+                f"{sources[0].name} does not say when anything was received: some lines must have "
+                "`recv`, the nanoseconds since 1970, of a year before 2116"
+            )
         for stream, reason in self._watchdog.broken().items():
             self._interrupted.setdefault(stream, reason)
         for stream, reason in self._interrupted.items():
@@ -210,6 +232,7 @@ class WatchImporter:
                 found = _with_scope(found)
             self._before(seen, at, self._scope_of(found))
             seq = self._out().append(stream, row_type, seen.recv_ns, found.raw, parsed=found.obj)
+        self._has_states |= row_type in STATE_TYPES
         self._watchdog.seen(seen)
         self._objects.seen(stream, row_type, seen.uid, seq)
         self.result.streams[stream] += 1
@@ -296,7 +319,7 @@ def _with_scope(found: Frame) -> Frame:
 def receive_time(envelope: dict[str, Any]) -> int | None:
     """When the line was received; None if it does not say so in nanoseconds."""
     recv = envelope.get("recv")
-    return recv if type(recv) is int and 0 <= recv < 2**63 else None
+    return recv if type(recv) is int and 0 <= recv < RECEIVED_BEFORE_NS else None
 
 
 def not_a_watch_log(source: Source, held: Sequence[tuple[bytes, str]]) -> TraceFormatError:

@@ -92,7 +92,7 @@ class Watchdog:
         #: Why the row just looked at begins after a gap, None if it does not.
         self.relisted: str | None = None
         self._streams: dict[str, StreamState] = {}
-        self._last_ns: int | None = None
+        self.last_ns: int | None = None
         self._cluster: dict[str, tuple[str, Place]] = {}
         self._rows = 0
         #: Of all rows, the number of the last that shows a stream alive.
@@ -163,7 +163,7 @@ class Watchdog:
 
         Otherwise nothing is done, and each is to be looked at. The times of all ascend.
         """
-        if self._last_ns is not None and first_ns < self._last_ns:
+        if self.last_ns is not None and first_ns < self.last_ns:
             return False
         if not all(self._is_usual(run) for run in runs):
             return False
@@ -177,7 +177,7 @@ class Watchdog:
                 state.watch_rv = run.watched[-1]
             self._rows += run.rows
         self._alive_at = self._rows
-        self._last_ns = last_ns
+        self.last_ns = last_ns
         return True
 
     def _is_usual(self, run: Run) -> bool:
@@ -200,9 +200,9 @@ class Watchdog:
         if recv_ns is None:
             self.problems["lines without a receive time, given that of the line before"] += 1
             return
-        if self._last_ns is not None and recv_ns < self._last_ns:
+        if self.last_ns is not None and recv_ns < self.last_ns:
             self.problems["receive times earlier than the line before"] += 1
-        self._last_ns = recv_ns
+        self.last_ns = recv_ns
 
     def _list(self, stream: str, state: StreamState, rv: int | None) -> None:
         state.lists += 1

@@ -23,7 +23,7 @@ from msgspec import Struct
 from tracekit.base.collecting import collecting_rarely
 from tracekit.base.errors import TraceFormatError
 from tracekit.trace.format.limits import TooMuchError, check_group, check_texts
-from tracekit.trace.format.model import FORMAT_VERSION, LOG_DIR
+from tracekit.trace.format.model import FORMAT_VERSION, LOG_DIR, RECEIVED_BEFORE_NS
 from tracekit.trace.format.narrow import (
     ARRIVAL,
     found_columns,
@@ -110,6 +110,7 @@ class SegmentFile:
         if metadata.num_rows != segment.rows:
             raise DamageError(f"it has {metadata.num_rows} rows, its name says {segment.rows}")
         self._check_types()
+        self._check_times()
         seal = self._footer.seal
         if seal is not None and len(seal.groups) != self.row_groups:
             raise DamageError("its checksums are those of another file")
@@ -139,6 +140,13 @@ class SegmentFile:
             if wanted is not None and _shape(field.type) != wanted:
                 kind = NARROW_SCHEMA.field(field.name).type
                 raise DamageError(f"its column {field.name} is {field.type}, not {kind}")
+
+    def _check_times(self) -> None:
+        """Times that no clock shows never come to be reckoned with."""
+        for group in range(self.row_groups):
+            bounds = self._bounds(group, "recv_ns")
+            if bounds.low is not None and not 0 <= bounds.low <= bounds.high < RECEIVED_BEFORE_NS:
+                raise DamageError("it says that rows were received before 1970 or after 2115")
 
     def _require(self, vouched: Vouched) -> None:
         seal = self._footer.seal

@@ -32,6 +32,7 @@ from tracekit.trace.format.manifest import Manifest, read_manifest, write_manife
 from tracekit.trace.format.model import (
     HEADER_NAME,
     LOG_DIR,
+    RECEIVED_BEFORE_NS,
     STATE_TYPES,
     Call,
     Gap,
@@ -326,8 +327,11 @@ class TraceWriter:
         return row
 
     def _placed(self, stream: str | None, recv_ns: int | None) -> tuple[int | None, int | None]:
-        """The position of the next row in its stream, and its time: without one, the last row's."""
-        if recv_ns is None:
+        """The position of the next row in its stream, and its time.
+
+        A row that has none, or none that a clock shows, came when the last row did.
+        """
+        if recv_ns is None or not 0 <= recv_ns < RECEIVED_BEFORE_NS:
             recv_ns = self._last_ns
         else:
             self._last_ns = recv_ns

@@ -357,7 +357,7 @@ def test_the_second_who_takes_the_last_finalizer_makes_nothing(tmp_path, log):
 def test_who_reads_an_object_is_not_said_to_have_written_it(tmp_path, log):
     watch = tmp_path / "watch.jsonl"
     rows = [
-        {"recv": START_NS / 1e9 + at_s, "resource": "jobs", "type": kind, "object": obj}
+        {"recv": START_NS + at_s * 10**9, "resource": "jobs", "type": kind, "object": obj}
         for at_s, kind, obj in ((0, "ADDED", job(rv=10)), (5, "MODIFIED", job(rv=30)))
     ]
     watch.write_text("".join(json.dumps(row) + "\n" for row in rows))
