@@ -130,6 +130,25 @@ def test_a_row_gives_only_what_changed():
 def test_a_control_character_is_kept_as_it_came():
     assert Splitter().split("pods", '{"a":"\x01"}', NOTHING) is None
     assert Splitter().split("pods", '{"a":"\x02"}', NOTHING) is None
+    assert Splitter().split("pods", '{"a":"\x03"}', NOTHING) is None
+
+
+UUID = "01234567-89ab-cdef-0123-456789abcdef"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'{{"k:{{\\"uid\\":\\"{UUID}\\"}}":1,"a":"\\"{UUID}\\""}}',
+        f'{{"{UUID}":"x","k:{{\\"uid\\":\\"{UUID}\\"}}":{{}}}}',
+        f'{{"{UUID}":"a\\\\","b":"\\\\\\"{UUID}"}}',
+        f'{UUID} "{UUID}" :"',
+    ],
+)
+def test_an_identifier_in_a_key_comes_back(text):
+    others = [text.replace("0", "1"), text.replace("x", "y"), text]
+    _, found = put_together([text, *others])
+    assert found == [text, *others]
 
 
 #### Traces ####

@@ -36,7 +36,10 @@ from tracekit.trace.format.segments import (
 #: JSON about the rows of a narrow segment (`About`).
 NARROW_KEY = b"tracekit.narrow"
 
-_LEVEL = 19
+#: zstd's level by column, the lowest that packs about as well as 19, which takes thrice the time
+#: of all others of this together.
+_LEVELS = {"name": 13, "uid": 16, "values": 17, "raw": 17, "raw_bytes": 17}
+_LEVEL = 15
 #: A page boundary makes the compressor forget what was before it.
 _PAGE_BYTES = 16 * 1024 * 1024
 _DICTIONARIES = (
@@ -45,10 +48,9 @@ _DICTIONARIES = (
     "type",
     "namespace",
     "job",
-    "template",
-    "actor",
-    "actor_agent",
-    "verb",
+    *("kind", "owner_kind", "involved_kind", "created_ns"),
+    *("template", "slots"),
+    *("actor", "actor_agent", "verb"),
 )
 _DELTAS = tuple(ARRIVAL + name for name in BY_ARRIVAL)
 _STATISTICS = (
@@ -124,7 +126,7 @@ def _write(path: Path, tables: list[pa.Table], about: About) -> None:
             schema,
             version="2.6",
             compression="zstd",
-            compression_level=_LEVEL,
+            compression_level={leaf: _LEVELS.get(name, _LEVEL) for name, leaf in leaves.items()},
             use_dictionary=dictionaries,
             column_encoding=deltas,
             write_statistics=[name for name in leaves if name in _STATISTICS],

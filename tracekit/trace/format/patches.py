@@ -14,9 +14,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
+from functools import lru_cache
+from itertools import compress, count
+from operator import itemgetter, ne
 from typing import Any
 
 from msgspec import Struct
@@ -29,18 +31,25 @@ MARK = "\x01"
 FROM_COLUMNS = ("job", "namespace", "name", "uid", "rv")
 
 _KEY_MARK = "\x02"
+#: Stands for an escaped quote in a text that is cut at its quotes.
+_QUOTE = "\x03"
 _STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
-_KEY_OR_VALUE = re.compile(
-    rf"{_STRING}\s*+:|({_STRING}|-?[0-9][-+.0-9eE]*+|true|false|null)", re.DOTALL
-)
+_STRINGS = re.compile(r'"([^"\\]*+(?:\\.[^"\\]*+)*+)"', re.DOTALL)
+_SCALAR = re.compile("-?[0-9][-+.0-9eE]*+|true|false|null")
 #: Managed fields have the uid of the owner inside of a key.
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_UUID_IN_KEY = re.compile(rf"{_QUOTE}({_UUID.pattern}){_QUOTE}")
 _STEP = re.compile(rf"({_STRING})\s*+:|([{{}}\[\],{MARK}])", re.DOTALL)
 _HOLES = re.compile(f"[{MARK}{_KEY_MARK}]")
 
+#: Outlines of texts that are remembered: there are few hundred in a row group.
+_REMEMBERED = 2048
+
 Columns = Mapping[str, str | None]
 #: A template's parts, with its holes at odd places, and what takes the values of these.
-Parts = tuple[list[str], Callable[[Any], Any]]
+Parts = tuple[list[str], "Getter"]
+#: Takes some items of a sequence or mapping.
+Getter = Callable[[Any], tuple[Any, ...]]
 
 
 class Patch(Struct, frozen=True):
@@ -62,89 +71,212 @@ class _Shape:
     places: list[int]
     #: The slot of each value, in the order of the values.
     slots: list[int]
-    #: The template by which of the values come from which column.
-    templates: dict[tuple[str | None, ...], str]
+
+
+@dataclass(slots=True)
+class _Template:
+    """How texts of one layout are written, by which of their values come from which column."""
+
+    text: str
+    #: What a reader fills it by.
+    parts: Parts
+    #: Places among the layout's values that columns fill.
+    from_columns: frozenset[int]
+
+
+class _Frame(Struct, frozen=True):
+    """What stands outside of the strings of a text."""
+
+    #: Itself without the numbers and literals in it, which are `scalars` as layouts have values.
+    name: str
+    scalars: tuple[str, ...]
+    #: Takes the keys out of a text that is cut at its quotes.
+    keys_of: Getter
+
+
+@dataclass(slots=True)
+class _Layout:
+    """Texts that differ in nothing but their values.
+
+    A value is a string as it stands between its quotes, or `MARK` and anything else. First come the
+    strings, then what stands outside of them, then what stands in keys.
+    """
+
+    shape: _Shape
+    #: Takes the strings out of a text that is cut at its quotes.
+    strings_of: Getter
+    #: The place of each value among those of the shape.
+    places: list[int]
+    #: The slot of each value, and what takes their state.
+    slots: list[int]
+    state_of: Getter
+    templates: dict[tuple[str | None, ...], _Template]
 
 
 class Splitter:
-    """Takes texts apart, one after the other; `Joiner` must get the patches in the same order."""
+    """Takes texts apart, one after the other; `Joiner` must get the patches in the same order.
+
+    A text is cut at its quotes, which costs a tenth of looking for each scalar. How it is to be
+    read from there is found once for all texts that differ in nothing but their strings.
+    """
 
     def __init__(self) -> None:
+        self._layouts: dict[tuple[str, str, str], _Layout] = {}
         self._shapes: dict[tuple[str, str], _Shape] = {}
         self._slots: dict[tuple[str, str], int] = {}
-        self._state: dict[Any, str | None] = {}
-        self._taken_apart: dict[str, Parts] = {}
+        #: The value of each slot, as layouts have it.
+        self._state: list[str | None] = []
+        #: What a reader knows.
+        self._known: dict[Any, str | None] = {}
 
     def split(self, stream: str, text: str, columns: Columns) -> Patch | None:
         """The patch of the text; None for one that would not come back as it is."""
-        if MARK in text or _KEY_MARK in text:
+        if MARK in text or _KEY_MARK in text or _QUOTE in text:
             return None
-        values: list[str] = []
-
-        def hole(match: re.Match[str]) -> str:
-            value: str | None = match[1]
-            if value is None:
-                return match[0]
-            values.append(value)
-            return MARK
-
-        skeleton = _KEY_OR_VALUE.sub(hole, text)
-        in_keys = _UUID.findall(skeleton)
+        cut = _cut(text)
+        frame = _frame(MARK.join(cut[::2]))
+        all_keys = MARK.join(frame.keys_of(cut))
+        keys, *in_keys = _UUID_IN_KEY.split(all_keys)
         if in_keys:
-            skeleton = _UUID.sub(_KEY_MARK, skeleton)
-            values += in_keys
-        shape = self._shapes.get((stream, skeleton)) or self._shape(stream, skeleton)
-        if len(shape.slots) != len(values):
-            return None
-        known = {f'"{columns[name]}"': name for name in FROM_COLUMNS if columns[name] is not None}
-        sources = tuple(map(known.get, values))
-        template = shape.templates.get(sources) or _template(shape, sources)
-        patch = self._patch(template, shape, values, sources)
-        return patch if self._comes_back(patch, text, columns) else None
+            keys = _KEY_MARK.join([keys, *in_keys[1::2]])
+            in_keys = [MARK + uuid for uuid in in_keys[::2]]
+        layout = self._layouts.get((stream, frame.name, keys))
+        if layout is None:
+            layout = self._layout(stream, cut, {*_keys(frame.name)})
+            self._layouts[stream, frame.name, keys] = layout
+        strings = layout.strings_of(cut)
+        values = (*strings, *frame.scalars, *in_keys)
+        if len(values) != len(layout.slots):  # not all that are in keys stand between quotes there
+            values = (*strings, *frame.scalars, *(MARK + uuid for uuid in _UUID.findall(all_keys)))
+            if len(values) != len(layout.slots):
+                return None
+        by_value = {value: name for name, value in columns.items() if value is not None}
+        sources = tuple(map(by_value.get, strings))
+        template = layout.templates.get(sources)
+        if template is None:
+            template = layout.templates[sources] = _template(layout, sources)
+        changed = compress(count(), map(ne, values, layout.state_of(self._state)))
+        slots = layout.slots
+        changes = [(slots[at], values[at]) for at in changed if at not in template.from_columns]
+        return self._patch(template, changes, text, columns)
 
     def _patch(
-        self, template: str, shape: _Shape, values: list[str], sources: tuple[str | None, ...]
-    ) -> Patch:
-        state = self._state
-        changed = [
-            (slot, value)
-            for slot, value, source in zip(shape.slots, values, sources, strict=True)
-            if source is None and state.get(slot) != value
-        ]
-        changed.sort()
-        return Patch(template, [slot for slot, _ in changed], [value for _, value in changed])
+        self,
+        template: _Template,
+        changes: list[tuple[int, str]],
+        text: str,
+        columns: Columns,
+    ) -> Patch | None:
+        """The patch, if a reader gets the text by it; it has then become part of what is known."""
+        changes.sort()
+        slots = [slot for slot, _ in changes]
+        values = [_written(value) for _, value in changes]
+        known = self._known
+        before = [known.get(slot) for slot in slots]
+        known.update(columns)
+        known.update(zip(slots, values, strict=True))
+        if _filled(template.parts, known) != text:
+            known.update(zip(slots, before, strict=True))
+            return None
+        for slot, value in changes:
+            self._state[slot] = value
+        return Patch(template.text, slots, values)
 
-    def _comes_back(self, patch: Patch, text: str, columns: Columns) -> bool:
-        """Whether a reader gets the text; the patch has then become part of what it knows."""
-        state = self._state
-        before = {slot: state.get(slot) for slot in patch.slots}
-        state.update(columns)
-        state.update(zip(patch.slots, patch.values, strict=True))
-        known = self._taken_apart.get(patch.template)
-        if known is None:
-            known = self._taken_apart[patch.template] = taken_apart(patch.template)
-        if _filled(known, state) == text:
-            return True
-        state.update(before)
-        return False
+    def _layout(self, stream: str, cut: list[str], keys: Collection[int]) -> _Layout:
+        """How a text is to be read that is cut like this, and has keys at these places."""
+        skeleton: list[str] = []
+        strings: list[int] = []
+        # The places of strings, and of what stands outside of them, in the order of the text.
+        inside: list[int] = []
+        outside: list[int] = []
+        leaves = 0
+        for at, piece in enumerate(cut):
+            if at % 2 == 0:
+                hole, found = _SCALAR.subn(MARK, piece)
+                skeleton.append(hole)
+                outside += range(leaves, leaves + found)
+                leaves += found
+            elif at in keys:
+                skeleton.append(f'"{piece}"')
+            else:
+                skeleton.append(MARK)
+                strings.append(at)
+                inside.append(leaves)
+                leaves += 1
+        whole = _UUID.sub(_KEY_MARK, "".join(skeleton).replace(_QUOTE, '\\"'))
+        shape = self._shape(stream, whole)
+        places = [*inside, *outside, *range(leaves, len(shape.slots))]
+        slots = [shape.slots[place] for place in places]
+        self._state += [None] * (len(self._slots) - len(self._state))
+        return _Layout(shape, _getter(strings), places, slots, _getter(slots), {})
 
     def _shape(self, stream: str, skeleton: str) -> _Shape:
+        known = self._shapes.get((stream, skeleton))
+        if known is not None:
+            return known
         paths = _paths(skeleton)
         leaves = len(paths)
         marks = _HOLES.findall(skeleton)
-        paths += [f"{_KEY_MARK}{number}" for number in range(marks.count(_KEY_MARK))]
+        in_keys = (f"{_KEY_MARK}{number}" for number in range(marks.count(_KEY_MARK)))
         seen = {MARK: 0, _KEY_MARK: leaves}
         places = []
         for mark in marks:
             places.append(seen[mark])
             seen[mark] += 1
-        slots = [self._slots.setdefault((stream, path), len(self._slots)) for path in paths]
-        shape = _Shape(_HOLES.split(skeleton), places, slots, {})
+        slots = [
+            self._slots.setdefault((stream, path), len(self._slots)) for path in (*paths, *in_keys)
+        ]
+        shape = _Shape(_HOLES.split(skeleton), places, slots)
         self._shapes[stream, skeleton] = shape
         return shape
 
 
-def _paths(skeleton: str) -> list[str]:
+def _cut(text: str) -> list[str]:
+    """A text cut at the quotes of its strings: what stands outside of them at even places."""
+    if "\\\\" not in text:
+        cut = text.replace('\\"', _QUOTE).split('"')
+        if len(cut) % 2:
+            return cut
+    return _STRINGS.split(text)
+
+
+@lru_cache(_REMEMBERED)
+def _frame(outside: str) -> _Frame:
+    name = _SCALAR.sub(_KEY_MARK, outside)
+    scalars = tuple(MARK + scalar for scalar in _SCALAR.findall(outside))
+    return _Frame(name, scalars, _keys_of(name))
+
+
+@lru_cache(_REMEMBERED)
+def _keys_of(name: str) -> Getter:
+    return _getter(_keys(name))
+
+
+def _keys(name: str) -> list[int]:
+    """The places of the keys of objects: a colon comes after them."""
+    after = name.split(MARK)[1:]
+    return [2 * at + 1 for at, piece in enumerate(after) if piece.lstrip().startswith(":")]
+
+
+def _written(value: str) -> str:
+    """A value of a layout as it stands in the text."""
+    if value.startswith(MARK):
+        return value[1:]
+    return '"' + value.replace(_QUOTE, '\\"') + '"'
+
+
+def _getter(places: Sequence[Any]) -> Getter:
+    """What takes these items of a sequence or mapping, always as a tuple."""
+    if not places:
+        return _nothing
+    if len(places) == 1:
+        only = places[0]
+        return lambda items: (items[only],)
+    return itemgetter(*places)
+
+
+@lru_cache(_REMEMBERED)
+def _paths(skeleton: str) -> tuple[str, ...]:
     """Where each value stands: keys and list positions from the outside in."""
     stack: list[str | int] = []
     found = []
@@ -165,27 +297,29 @@ def _paths(skeleton: str) -> list[str]:
     return _apart(found)
 
 
-def _apart(paths: list[str]) -> list[str]:
+def _apart(paths: list[str]) -> tuple[str, ...]:
     """The paths, with a number where one is there already: a key may stand twice."""
     counts: Counter[str] = Counter()
     found = []
     for path in paths:
         counts[path] += 1
         found.append(path if counts[path] == 1 else f"{path}{_KEY_MARK}{counts[path]}")
-    return found
+    return tuple(found)
 
 
-def _template(shape: _Shape, sources: tuple[str | None, ...]) -> str:
+def _template(layout: _Layout, sources: tuple[str | None, ...]) -> _Template:
+    shape = layout.shape
+    by_place = dict(zip(layout.places, sources, strict=False))
     parts = [shape.literals[0]]
     for place, literal in zip(shape.places, shape.literals[1:], strict=True):
-        source = sources[place]
+        source = by_place.get(place)
         if source is None:
             parts.append(f"{MARK}{shape.slots[place]}{MARK}{literal}")
         else:
             parts.append(f'"{MARK}{source}{MARK}"{literal}')
-    template = "".join(parts)
-    shape.templates[sources] = template
-    return template
+    text = "".join(parts)
+    filled = frozenset(at for at, source in enumerate(sources) if source is not None)
+    return _Template(text, taken_apart(text), filled)
 
 
 def taken_apart(template: str) -> Parts:
@@ -194,12 +328,7 @@ def taken_apart(template: str) -> Parts:
     if len(parts) % 2 == 0:
         raise DamageError("it has a template that is no template")
     names = [name if name in FROM_COLUMNS else _slot(name) for name in parts[1::2]]
-    if not names:
-        return parts, _nothing
-    if len(names) == 1:
-        only = names[0]
-        return parts, lambda state: (state[only],)
-    return parts, itemgetter(*names)
+    return parts, _getter(names)
 
 
 def _filled(known: Parts, state: Mapping[Any, str | None]) -> str:
