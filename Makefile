@@ -10,7 +10,7 @@ DEMO := .cache/demo
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-full test-all nightly lint types format e2e bench clean
+.PHONY: help install demo test test-full test-all nightly lint types format e2e bench lock release clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "%-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,6 +30,10 @@ $(VENV)/.dev: pyproject.toml $(VENV)/.package
 
 $(VENV)/.e2e: pyproject.toml $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group e2e
+	touch $@
+
+$(VENV)/.release: pyproject.toml $(VENV)/.package
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group release
 	touch $@
 
 install: $(VENV)/.package ## make .venv with the tracekit command in it
@@ -63,6 +67,16 @@ e2e: $(VENV)/.e2e ## run the tests against a real control plane (builds it with 
 
 bench: $(VENV)/.dev ## measure speed and memory
 	$(BIN)/python -m bench
+
+LOCK := $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 \
+  --generate-hashes --no-annotate --no-emit-index-url --custom-compile-command 'make lock'
+
+lock: $(VENV)/.release ## resolve again what image and CI install, with hashes
+	$(LOCK) pyproject.toml -o packaging/requirements.lock
+	$(LOCK) packaging/build.in -o packaging/build.lock
+
+release: $(VENV)/.release ## make dist of VERSION: wheel, sdist, chart, SBOM, checksums; no network
+	@$(BIN)/python packaging/release.py $(VERSION)
 
 clean: ## remove everything that make made
 	rm -rf $(VENV) .cache dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

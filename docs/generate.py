@@ -12,11 +12,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import click
+import yaml
 
 from tracekit.answers.findings import divergences
 from tracekit.answers.findings.diagnosis import RULES
 from tracekit.cli.main import VERBS, cli
 from tracekit.model.simulate.workload import schema
+from tracekit.record.operation.manifests import alert_groups
 from tracekit.sql.catalog import View, examples, macros, views
 from tracekit.sql.session import Session
 from tracekit.trace.format.model import TraceHeader
@@ -330,12 +332,21 @@ def workload_schema() -> str:
     return json.dumps(schema(), indent=2) + "\n"
 
 
+def alert_rules() -> str:
+    """The alert rules that Prometheus loads and the chart installs."""
+    head = (
+        "# Made by docs/generate.py from tracekit/record/operation/manifests.py: change it there.\n"
+    )
+    return head + yaml.safe_dump(alert_groups(), sort_keys=False, width=100)
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "workload.schema.json": workload_schema,
     "sql.md": sql_page,
     "cli.md": cli_page,
     "findings.md": findings_page,
     "versions.md": versions_page,
+    "../packaging/chart/files/rules.yaml": alert_rules,
 }
 
 

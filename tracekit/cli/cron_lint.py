@@ -14,7 +14,12 @@ import click
 from tracekit.answers.cronlint.classes import CLASSES
 from tracekit.answers.cronlint.croniter_reading import Reading
 from tracekit.answers.cronlint.linted import LONGEST_RUNS, Asked, Linted, entry_of, linted
-from tracekit.answers.cronlint.sources import Entry, crontab_entries, manifest_entries
+from tracekit.answers.cronlint.sources import (
+    Entry,
+    NoScheduleError,
+    crontab_entries,
+    manifest_entries,
+)
 from tracekit.answers.cronlint.surprises import (
     SURPRISES,
 )
@@ -45,7 +50,7 @@ _MANIFESTS = {".yaml", ".yml", ".json"}
 
 
 @click.command("lint")
-@click.argument("source", metavar="SPEC|FILE|TRACE")
+@click.argument("sources", metavar="SPEC|FILE…|TRACE", nargs=-1, required=True)
 @click.option(
     "--starting-deadline",
     type=click.IntRange(0),
@@ -59,9 +64,14 @@ _MANIFESTS = {".yaml", ".yml", ".json"}
 )
 @release_option(f"Release that counts.  [default: the trace's own, else {NEWEST}]")
 @click.option("--fail-on", metavar="CLASS,…", help="Exit 1 on one of these classes, or on any.")
+@click.option(
+    "--pass-over",
+    is_flag=True,
+    help="Pass over files without a CronJob, and those that are no YAML (a chart's templates).",
+)
 @output_option
 def lint(
-    source: str,
+    sources: tuple[str, ...],
     *,
     time_zone: str | None,
     starting_deadline: int | None,
@@ -70,12 +80,13 @@ def lint(
     count: int,
     kubernetes_version: str | None,
     fail_on: str | None,
+    pass_over: bool,
     output: str,
 ) -> int:
     """Say where crontab and Airflow (croniter) read schedules otherwise.
 
-    The source is a schedule, a crontab, manifests (.yaml, .json) or a trace. Each disagreement has
-    a class (docs/cron.md). Told as well: runs that a clock change drops or doubles, a
+    The source is a schedule, a trace, or crontabs and manifests (.yaml, .json). Each disagreement
+    has a class (docs/cron.md). Told as well: runs that a clock change drops or doubles, a
     startingDeadlineSeconds that no run can keep, Jobs that took longer than the time between two
     runs. The exit status is 0 whatever is found, or 1 with --fail-on; verdicts never depend on
     this.
@@ -88,7 +99,9 @@ def lint(
       tracekit cron lint ./trace -o json
     """  # noqa: D301 - \b is click's mark for lines kept as they are
     failing = _failing(fail_on)
-    entries, recorded = _entries(source, time_zone, starting_deadline)
+    entries, recorded = _all_entries(sources, time_zone, starting_deadline, pass_over=pass_over)
+    if not entries:
+        return 0
     if entries[0].where and (time_zone is not None or starting_deadline is not None):
         raise UsageError(
             "--time-zone and --starting-deadline belong to a SPEC; a file or a trace has its own."
@@ -101,7 +114,7 @@ def lint(
     if not entries[0].where and None not in (only.kubernetes.refused, only.croniter.refused):
         raise UsageError(
             f"neither Kubernetes {version} ({only.kubernetes.refused}) nor croniter "
-            f"({only.croniter.refused}) takes the schedule {source!r}: write five fields."
+            f"({only.croniter.refused}) takes the schedule {sources[0]!r}: write five fields."
         )
     if output == "json":
         write_document(_document(results, asked), sys.stdout)
@@ -133,6 +146,25 @@ def _failing(text: str | None) -> frozenset[str]:
             meant = hint(name, known, "docs/cron.md lists them; `any` is all")
             raise UsageError(f"--fail-on: {name!r} is no class{meant}")
     return frozenset(names)
+
+
+def _all_entries(
+    sources: tuple[str, ...], time_zone: str | None, deadline_s: int | None, *, pass_over: bool
+) -> tuple[list[Entry], str | None]:
+    """The schedules of all sources and, of a trace, the version that it names."""
+    found: list[Entry] = []
+    recorded = None
+    for source in sources:
+        if len(sources) > 1 and not _is(Path(source), Path.is_file):
+            raise UsageError(f"{source!r} is no file: of several sources each is one")
+        try:
+            entries, recorded = _entries(source, time_zone, deadline_s)
+        except NoScheduleError:
+            if not pass_over:
+                raise
+            continue
+        found += entries
+    return found, recorded
 
 
 def _entries(

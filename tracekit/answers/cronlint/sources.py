@@ -19,6 +19,10 @@ _ZONES = ("CRON_TZ", "TZ")
 _FIELDS = 5
 
 
+class NoScheduleError(UsageError):
+    """A file that holds no schedule, or is of no kind that does."""
+
+
 class Entry(Struct, frozen=True):
     """One schedule and what belongs to it; `where` is a line or a CronJob, "" on a command line."""
 
@@ -34,7 +38,8 @@ def crontab_entries(text: str, name: str) -> list[Entry]:
     """The schedules of a crontab, with the zone that `CRON_TZ` sets for the lines below it.
 
     Raises:
-        UsageError: Where a line is none of a crontab, or there is no schedule.
+        UsageError: Where a line is none of a crontab.
+        NoScheduleError: There is no schedule.
     """
     zones: dict[str, str] = {}
     entries = []
@@ -59,7 +64,7 @@ def crontab_entries(text: str, name: str) -> list[Entry]:
         zone = next((zones[key] for key in _ZONES if zones.get(key)), None)
         entries.append(Entry(where, " ".join(words[:size]), zone))
     if not entries:
-        raise UsageError(f"{name} holds no schedule: name a crontab, a manifest or a trace.")
+        raise NoScheduleError(f"{name} holds no schedule: name a crontab, a manifest or a trace.")
     return entries
 
 
@@ -67,16 +72,16 @@ def manifest_entries(text: str, name: str) -> list[Entry]:
     """The schedules of the CronJobs in YAML or JSON manifests, lists of them too.
 
     Raises:
-        UsageError: Where it is no YAML, or holds no CronJob.
+        NoScheduleError: It is no YAML, or holds no CronJob.
     """
     try:
         documents = list(yaml.safe_load_all(text))
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         reason = " ".join(str(error).split())
-        raise UsageError(f"{name} is no YAML ({reason}): mend it first.") from None
+        raise NoScheduleError(f"{name} is no YAML ({reason}): mend it first.") from None
     entries = [_manifest_entry(found) for document in documents for found in _cronjobs(document)]
     if not entries:
-        raise UsageError(f"{name} holds no CronJob: name a crontab, a manifest or a trace.")
+        raise NoScheduleError(f"{name} holds no CronJob: name a crontab, a manifest or a trace.")
     return entries
 
 

@@ -237,8 +237,8 @@ _ALERTS = (
 )  # fmt: skip
 
 
-def _alert_rules(deployment: Deployment) -> dict[str, Any]:
-    """Alert rules for the Prometheus operator."""
+def alert_groups() -> dict[str, Any]:
+    """The alert rules as a file of Prometheus has them; packaging/chart/files has a copy."""
     found = [
         {
             "alert": name,
@@ -249,12 +249,17 @@ def _alert_rules(deployment: Deployment) -> dict[str, Any]:
         }
         for name, expression, period, severity, summary in _ALERTS
     ]
+    return {"groups": [{"name": "tracekit", "rules": found}]}
+
+
+def _alert_rules(deployment: Deployment) -> dict[str, Any]:
+    """Alert rules for the Prometheus operator."""
     return _object(
         "monitoring.coreos.com/v1",
         "PrometheusRule",
         deployment.name,
         namespace=deployment.home,
-        spec={"groups": [{"name": "tracekit", "rules": found}]},
+        spec=alert_groups(),
     )
 
 
