@@ -64,7 +64,7 @@ def frame(stream: str, row_type: str, obj: Any, recv_ns: int | None) -> bytes:
 
 def listed(
     stream: str,
-    items: Iterable[Raw],
+    items: Iterable[Raw | orjson.Fragment],
     revision: str | None,
     recv_ns: int | None,
     scope: list[str] | None = None,

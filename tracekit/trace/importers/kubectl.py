@@ -28,11 +28,13 @@ from tracekit.trace.importers.looks import Looks, look_of
 from tracekit.trace.importers.report import ImportResult
 from tracekit.trace.importers.sample import Sample, unstamped
 from tracekit.trace.importers.source import LineSource
+from tracekit.trace.importers.values import check_values
 from tracekit.trace.importers.yamls import is_yaml, yaml_documents
 
 Raw = dict[str, Any]
 
 _HEAD_BYTES = 64 * 1024
+_WHOLE_BYTES = 4 * 1024 * 1024
 _TYPES = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"})
 _OF_SERVER = ("uid", "resourceVersion", "creationTimestamp")
 #: What is said of objects that no server has stored.
@@ -104,6 +106,11 @@ class KubectlLines:
 
             for document in yaml_documents(source, broken):
                 yield from self._document(document, stamps)
+            return
+        one = _only_document(source)
+        if one is not None:
+            source.release()
+            yield from self._document(one, stamps)
             return
         for number, text in documents(stamps.strip(source.lines()), source.name):
             try:
@@ -209,6 +216,19 @@ class KubectlLines:
         if own is not None and (self._latest_ns is None or own > self._latest_ns):
             self._latest_ns = own
         return self._latest_ns
+
+
+def _only_document(source: LineSource) -> Raw | None:
+    """The object that a small file is as a whole; to find its end line by line takes far longer."""
+    head = source.peek(_WHOLE_BYTES + 1)
+    if len(head) > _WHOLE_BYTES or head.lstrip()[:1] != b"{":
+        return None
+    check_values(head, source.name)
+    try:
+        found = orjson.loads(head)
+    except orjson.JSONDecodeError:
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def _identity(obj: Raw) -> tuple[str, str]:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import orjson
 from msgspec import Struct
 
 from tracekit.base.coverage import Scope
@@ -33,7 +34,8 @@ _CLUSTER_WIDE = frozenset({"namespaces"})
 class Look(Struct):
     """A list as it came."""
 
-    items: list[Raw]
+    #: As text: many lists wait for the end, and objects take several times as much.
+    items: list[orjson.Fragment]
     #: Namespaces; None for all of them, or for whatever was asked for.
     scope: frozenset[str] | None
     revision: str | None
@@ -57,7 +59,8 @@ def look_of(
     folder = name.rpartition("/")[0].rpartition("/")[2]
     scope = _scope(stream, items, str(meta.get("selfLink") or ""), name, asked)
     known = revision if isinstance(revision, str) and revision else None
-    return Look(items, scope, known, at_ns, folder)
+    texts = [orjson.Fragment(orjson.dumps(item)) for item in items]
+    return Look(texts, scope, known, at_ns, folder)
 
 
 def _scope(
@@ -99,12 +102,14 @@ class Looks:
             return
         revisions = [int(k.revision) for k in looks if k.revision and k.revision.isdigit()]
         times = [k.at_ns for k in looks if k.at_ns is not None]
+        scope = self._scope_of(looks)
+        looks.reverse()  # each goes as its items do
         yield from listed(
             stream,
-            (item for look in looks for item in look.items),
+            (item for _ in range(len(looks)) for item in looks.pop().items),
             str(min(revisions)) if revisions else None,
             max(times, default=None),
-            self._scope_of(looks),
+            scope,
         )
 
     def end_all(self) -> Iterator[bytes]:

@@ -48,11 +48,15 @@ class Sample:
     @cached_property
     def texts(self) -> list[bytes]:
         """The documents in it; of one that goes on behind it what is whole."""
+        if self._one is not None:
+            return [self.head.strip()]
         return list(self._texts(joined(self.head.split(b"\n"))))
 
     @cached_property
     def values(self) -> list[dict[str, Any]]:
         """The objects in it, without the stamps that may stand before lines."""
+        if self._one is not None:
+            return [self._one]
         lines = [unstamped(line)[1] for line in self.head.split(b"\n")]
         found = (_json(text) for text in self._texts(lines))
         return [value for value in found if isinstance(value, dict)]
@@ -64,6 +68,14 @@ class Sample:
         for name, value in _FIELD.findall(self.head) if self.is_yaml else ():
             found.setdefault(name.decode(), set()).add(value.strip(b"'\"").decode(errors="replace"))
         return found
+
+    @cached_property
+    def _one(self) -> dict[str, Any] | None:
+        """The object that it is as a whole, as most files of a bundle are one."""
+        if not self.whole or self.head.lstrip()[:1] != b"{":
+            return None
+        found = _json(self.head)
+        return found if isinstance(found, dict) else None
 
     def _texts(self, lines: Iterable[bytes]) -> Iterator[bytes]:
         if not self.is_text:
