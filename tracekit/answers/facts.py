@@ -25,6 +25,7 @@ from tracekit.base.kube.leases import (
     LEASE_DURATION_NS,
 )
 from tracekit.check.verdict import Judgement, Verdict
+from tracekit.versions.release_bugs import Bug, KnownBug
 
 Row = Mapping[str, Any]
 TRACKING = "batch.kubernetes.io/job-tracking"
@@ -371,8 +372,8 @@ class Facts:
     container_notes: Mapping[str, Sequence[Row]] = field(default_factory=dict)
     #: Requests for Jobs and CronJobs that the API server refused, out of an audit log.
     refused_calls: Sequence[Row] = ()
-    #: Whether the release counts active as 0 in a back-off and refuses ready above active.
-    refuses_ready_in_backoff: bool = False
+    #: What is known of the release.
+    bugs: Mapping[Bug, KnownBug] = field(default_factory=dict)
     #: Whether a list (or watch) of Jobs is in the record: else none of them proves nothing.
     lists_jobs: bool = False
     #: By namespace: when its deletion was asked for, Unix ns.
@@ -464,7 +465,7 @@ def facts_of(
     logs: Sequence[Row] = (),
     container_notes: Mapping[str, Sequence[Row]] | None = None,
     refused_calls: Sequence[Row] = (),
-    refuses_ready_in_backoff: bool = False,
+    bugs: Mapping[Bug, KnownBug] | None = None,
     lists_jobs: bool = False,
     terminating: Mapping[str, int] | None = None,
 ) -> Facts:
@@ -515,7 +516,7 @@ def facts_of(
         last_words=_by_pod(logs),
         container_notes=container_notes or {},
         refused_calls=refused_calls,
-        refuses_ready_in_backoff=refuses_ready_in_backoff,
+        bugs=bugs or {},
         lists_jobs=lists_jobs,
         terminating=terminating or {},
     )

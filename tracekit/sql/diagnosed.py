@@ -18,6 +18,7 @@ from tracekit.check.verdict import Judgement, ObjectRef, Verdict
 from tracekit.sql.computed import era_of
 from tracekit.sql.session import Session
 from tracekit.versions.cronjob import CronJobEra
+from tracekit.versions.release_bugs import Bug, KnownBug, bugs_of
 
 _BATCH = 4096
 
@@ -57,7 +58,7 @@ def facts_from(session: Session) -> Facts:
         container_notes=_container_notes(session),
         refused_calls=session.rows(_REFUSED_CALLS),
         terminating={row["name"]: row["at_ns"] for row in session.rows(_TERMINATING)},
-        refuses_ready_in_backoff=_refuses_ready(session),
+        bugs=_bugs(session),
         lists_jobs=bool(
             session.rows(
                 "SELECT 1 AS n FROM internal._rows WHERE stream = 'jobs' AND type <> 'GAP' LIMIT 1"
@@ -170,15 +171,15 @@ def _judgement(row: dict[str, Any]) -> Judgement:
     )
 
 
-def _refuses_ready(session: Session) -> bool:
-    """Whether the release tells active 0 in a back-off and refuses more ready pods than that."""
+def _bugs(session: Session) -> dict[Bug, KnownBug]:
+    """The bugs of the release."""
     try:
-        behaviors = era_of(session.sources[0].reader(), session.rules).behaviors
+        reader = session.sources[0].reader()
+        era = era_of(reader, session.rules)
     except (TracekitError, IndexError):
-        return False
-    return (
-        behaviors.ready_above_active_refused and not behaviors.active_kept_during_creation_backoff
-    )
+        return {}
+    said = session.rules.kubernetes_version or reader.header.kubernetes_version
+    return bugs_of(era, is_said=bool(said))
 
 
 def _generation(session: Session) -> Generation:

@@ -21,6 +21,7 @@ from tracekit.trace.reading.reader import TraceReader
 from tracekit.versions.asked import AskedRules
 from tracekit.versions.cronjob import CronJobEra
 from tracekit.versions.era import Era
+from tracekit.versions.release_bugs import bugs_of
 
 _STATES = sorted(STATE_TYPES)
 #: Of zstd: the rows are read once, and thrown away.
@@ -39,6 +40,7 @@ def facts_from_reader(reader: TraceReader, judgements: Sequence[Judgement], era:
         streams={s.stream: s.rows for s in reader.streams() if s.stream},
         problems=reader.problems,
         generation=CronJobEra.of(era).generation,
+        bugs=bugs_of(era),
     )
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracekit.answers.facts import Facts, Job, Pod, State
+from tracekit.answers.findings.refused_statuses import refused
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.words import clock, span
 from tracekit.base.kube.timestamps import NS_PER_S
+from tracekit.versions.release_bugs import Bug
 
 #: No back-off between failures and the next creation is longer.
 BACKOFF_MOST_NS = 600 * NS_PER_S
@@ -37,7 +39,7 @@ REFUSED_IN_BACKOFF = Rule(
 )  # fmt: skip
 
 
-def refused_in_backoff(job: Job, from_ns: int, until_ns: int) -> Case:
+def refused_in_backoff(facts: Facts, job: Job, from_ns: int, until_ns: int) -> Case:
     """The case of a time in which no status could be written."""
     return Case(
         REFUSED_IN_BACKOFF,
@@ -49,6 +51,7 @@ def refused_in_backoff(job: Job, from_ns: int, until_ns: int) -> Case:
         "this release tells active 0 while creations are held back",
         job.cronjob,
         evidence={"seconds": round((until_ns - from_ns) / NS_PER_S, 3)},
+        todo=facts.bugs[Bug.ACTIVE_TOLD_AS_0_IN_BACKOFF].remedy,
     )
 
 
@@ -64,7 +67,7 @@ def has_uncountable(job: Job) -> bool:
 
 def hidden_by_backoff(facts: Facts, job: Job, at_ns: int) -> bool:
     """Whether a failure held creations back then, in a release that tells active 0 meanwhile."""
-    if not facts.refuses_ready_in_backoff:
+    if Bug.ACTIVE_TOLD_AS_0_IN_BACKOFF not in facts.bugs:
         return False
     failed = [p for p in job.pods if p.phase == "Failed" and p.ended_ns is not None]
     fresh = any(0 <= at_ns - (p.ended_ns or 0) <= BACKOFF_MOST_NS for p in failed)
@@ -124,8 +127,10 @@ def _blind_case(facts: Facts, job: Job, from_ns: int, until_ns: int) -> Iterator
         return
     if has_uncountable(job):
         return  # TK209 says why no status is written
+    if refused(facts, job):
+        return  # so does TK211 or TK212
     if hidden_by_backoff(facts, job, from_ns):
-        yield refused_in_backoff(job, from_ns, until_ns)
+        yield refused_in_backoff(facts, job, from_ns, until_ns)
         return
     if not _at_work(facts, job, from_ns, until_ns):
         return

@@ -15,6 +15,7 @@ from tracekit.answers.words import clock, counted, named, span
 from tracekit.base.kube.leases import CONTROLLER_MANAGER_LEASE, CONTROLLER_MANAGER_LEASE_NAMESPACE
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.check.verdict import Verdict
+from tracekit.versions.release_bugs import Bug, KnownBug
 from tracekit.versions.throttle import DEFAULT_THROTTLE
 
 #: A cache that old is stale; the write that needed it is told.
@@ -295,6 +296,8 @@ def _finalizers(facts: Facts, job: Job) -> Iterator[Case]:
             left.append((pod, from_ns, until_ns))
     if left:
         longest = max(until - since for _, since, until in left)
+        bug = _not_tried_again(facts, job)
+        known = "; this release does not try again where the API server failed" if bug else ""
         yield Case(
             FINALIZER_LEFT,
             job.target,
@@ -302,10 +305,17 @@ def _finalizers(facts: Facts, job: Job) -> Iterator[Case]:
             min(since for _, since, _ in left),
             max(until for _, _, until in left),
             f"{counted(len(left), 'pod')} ({named([p.name for p, _, _ in left])}), up to "
-            f"{span(longest)}",
+            f"{span(longest)}{known}",
             job.cronjob,
+            thread=bug.thread if bug else None,
             evidence={"pods": [p.name for p, _, _ in left], "longest_s": round(longest / NS_PER_S)},
+            todo=f"{FINALIZER_LEFT.todo} {bug.remedy}" if bug else None,
         )
+
+
+def _not_tried_again(facts: Facts, job: Job) -> KnownBug | None:
+    """The bug of a release that leaves an orphan alone after one failure."""
+    return None if job.gone_ns is None else facts.bugs.get(Bug.ORPHAN_NOT_TRIED_AGAIN)
 
 
 #### Loops, and statuses that fall ####

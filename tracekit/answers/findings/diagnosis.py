@@ -9,7 +9,15 @@ from typing import Any
 from msgspec import Struct
 
 from tracekit.answers.facts import Facts
-from tracekit.answers.findings import controllers, cronjobs, divergences, jobs, record, waiting
+from tracekit.answers.findings import (
+    controllers,
+    cronjobs,
+    divergences,
+    jobs,
+    record,
+    refused_statuses,
+    waiting,
+)
 from tracekit.answers.findings.baseline import Baseline
 from tracekit.answers.model import Case, Finding, Rule, Severity
 from tracekit.answers.words import counted, named
@@ -23,6 +31,7 @@ _FAMILIES: tuple[Callable[[Facts], Iterator[Case]], ...] = (
     cronjobs.find,
     jobs.find,
     waiting.find,
+    refused_statuses.find,
     record.find,
 )
 RULES: tuple[Rule, ...] = tuple(
@@ -33,6 +42,7 @@ RULES: tuple[Rule, ...] = tuple(
             *cronjobs.RULES,
             *jobs.RULES,
             *waiting.RULES,
+            *refused_statuses.RULES,
             *record.RULES,
         ),
         key=lambda rule: rule.id,

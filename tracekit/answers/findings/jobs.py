@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from tracekit.answers.facts import Facts, Job, Pod, State
-from tracekit.answers.findings import job_failures, waiting
+from tracekit.answers.findings import job_failures, refused_statuses, waiting
 from tracekit.answers.findings.controllers import BACKLOG, Spells, backlog_spells
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.words import clock, counted, named, span
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.check.verdict import Verdict
+from tracekit.versions.release_bugs import Bug, KnownBug
 
 #: A Job that has nothing to show for so long at the end of the record has not begun.
 BEGIN_NS = 30 * NS_PER_S
@@ -149,7 +150,11 @@ def _unfinished(facts: Facts, job: Job, spells: Spells) -> Iterator[Case]:
     age_ns = facts.end_ns - job.created_ns
     # That nobody leads, or nobody led, is TK208's.
     led_ns = facts.end_ns - facts.led_since(job.created_ns, facts.end_ns)
-    if waiting.waits(facts, job) or waiting.uncountable(job):
+    if (
+        waiting.waits(facts, job)
+        or waiting.uncountable(job)
+        or refused_statuses.refused(facts, job)
+    ):
         return  # that names what it waits for
     live = [p for p in job.pods if p.end is None and p.deletion_ns is None]
     dead = [p for p in job.pods if p.end is not None and p.phase == "Failed"]
@@ -162,22 +167,53 @@ def _unfinished(facts: Facts, job: Job, spells: Spells) -> Iterator[Case]:
         last_ns = max(p.ended_ns or 0 for p in dead)
         detail = f"{counted(len(dead), 'failed pod')}, the last at {clock(last_ns)}"
         yield _plain(WAITING, facts, job, "waited in back-off when the record ended", detail)
-    elif led_ns >= BEGIN_NS and not any(p.ran for p in job.pods):
-        if job.spec.get("parallelism") == 0:
-            return
-        why, detail = _why_not(job)
-        cause, todo = None, None
-        if "no node takes" in why:
-            todo = (
-                "Give the pod what the scheduler misses: its requests, node selector and "
-                "tolerations, or a node that fits."
-            )
-        if not job.pods and _behind(spells, job.created_ns, facts.end_ns):
-            why, cause = "its controller was behind (TK207)", BACKLOG
-        detail = f"{span(age_ns)} after its creation at {clock(job.created_ns)}; {detail}"
-        yield replace(
-            _plain(NOT_BEGUN, facts, job, f"has not begun: {why}", detail), cause=cause, todo=todo
+    elif (
+        led_ns >= BEGIN_NS and not any(p.ran for p in job.pods) and job.spec.get("parallelism") != 0
+    ):
+        yield _not_begun(facts, job, spells)
+
+
+def _not_begun(facts: Facts, job: Job, spells: Spells) -> Case:
+    why, detail = _why_not(job)
+    cause, todo, thread = None, None, None
+    bug = None if job.pods else _of_earlier(facts, job)
+    if bug is not None:
+        why, thread = "an earlier Job of its name holds it up", bug.thread
+        todo, detail = bug.remedy, f"{detail}; hit is {bug.who}"
+    if "no node takes" in why:
+        todo = (
+            "Give the pod what the scheduler misses: its requests, node selector and "
+            "tolerations, or a node that fits."
         )
+    if not job.pods and _behind(spells, job.created_ns, facts.end_ns):
+        why, cause = "its controller was behind (TK207)", BACKLOG
+    age = span(facts.end_ns - job.created_ns)
+    detail = f"{age} after its creation at {clock(job.created_ns)}; {detail}"
+    case = _plain(NOT_BEGUN, facts, job, f"has not begun: {why}", detail)
+    return replace(case, cause=cause, todo=todo, thread=thread)
+
+
+#: For so long at most what the controller remembers of a Job holds up one of its name.
+_EXPECTED_NS, _BACKOFF_NS = 330 * NS_PER_S, 630 * NS_PER_S
+#: A pod that came so shortly before its Job went may have been seen after it only.
+_IN_FLIGHT_NS = 2 * NS_PER_S
+
+
+def _of_earlier(facts: Facts, job: Job) -> KnownBug | None:
+    """The bug by which an earlier Job of the name keeps this one from its pods."""
+    waited_ns = facts.end_ns - job.created_ns
+    for other in facts.jobs:
+        gone_ns = other.gone_ns
+        same = (other.namespace, other.name) == (job.namespace, job.name) and other is not job
+        if not same or gone_ns is None or not 0 <= job.created_ns - gone_ns <= _BACKOFF_NS:
+            continue
+        late = any(pod.first.at_ns >= gone_ns - _IN_FLIGHT_NS for pod in other.pods)
+        if late and Bug.EXPECTATIONS_OUTLIVE_THE_JOB in facts.bugs and waited_ns <= _EXPECTED_NS:
+            return facts.bugs[Bug.EXPECTATIONS_OUTLIVE_THE_JOB]
+        failed = any(pod.phase == "Failed" for pod in other.pods)
+        if failed and Bug.BACKOFF_OUTLIVES_THE_JOB in facts.bugs and waited_ns <= _BACKOFF_NS:
+            return facts.bugs[Bug.BACKOFF_OUTLIVES_THE_JOB]
+    return None
 
 
 def _why_not(job: Job) -> tuple[str, str]:

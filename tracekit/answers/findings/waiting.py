@@ -266,7 +266,7 @@ def _spare(facts: Facts) -> Iterator[Case]:
     found: defaultdict[tuple[int, int], list[Job]] = defaultdict(list)
     for job in facts.jobs:
         wanted, completions = job.spec.get("parallelism"), job.spec.get("completions")
-        if isinstance(wanted, int) and isinstance(completions, int) and wanted > completions:
+        if isinstance(wanted, int) and isinstance(completions, int) and wanted > completions > 0:
             found[wanted, completions].append(job)
     several = len(found) > 1
     for (wanted, completions), jobs in found.items():
