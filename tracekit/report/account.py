@@ -12,6 +12,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from msgspec import Struct
@@ -43,6 +44,8 @@ _DEEDS = {kind.value: verb for kind, verb in _VERBS.items()} | {
 _DIVERGENT = frozenset(verdict.value for verdict in DIVERGENT)
 #: Details that only `-v` tells where nothing contradicts the rules.
 _HOW_IT_CAME = ("cache: ", "rule: ")
+#: So many steps in a row that differ in their times alone are all told; of more, the first.
+_ALIKE = 3
 #: Names written out in a sentence; the rest is a number.
 _NAMES = 4
 
@@ -139,16 +142,29 @@ def styled_lines(account: Account, *, verbose: bool = False) -> Iterator[Line]:
     yield Line(((f"{account.kind} {account.key}", "bold"),))
     if account.opening:
         yield Line(((account.opening, "bold"),), goes_on=0)
-    for step in account.steps:
-        yield Line()
-        yield Line(tuple(_headline(step)))
-        divergent = step.verdict in _DIVERGENT
-        for detail in step.details:
-            if verbose or divergent or not detail.startswith(_HOW_IT_CAME):
-                yield Line(((detail, "dim"),), 4, 6)
+    for _, alike in groupby(account.steps, key=_likeness):
+        run = list(alike)
+        folded = len(run) > _ALIKE and not verbose
+        for step in run[:1] if folded else run:
+            yield Line()
+            yield Line(tuple(_headline(step)))
+            divergent = step.verdict in _DIVERGENT
+            for detail in step.details:
+                if verbose or divergent or not detail.startswith(_HOW_IT_CAME):
+                    yield Line(((detail, "dim"),), 4, 6)
+        if folded:
+            more = f"the same {len(run) - 1:,} times more, the last at {clock(run[-1].at_ns)}"
+            yield Line(((more, "dim"),), 4, 6)
     if account.closing:
         yield Line()
         yield Line(((account.closing, "bold"),), goes_on=0)
+
+
+def _likeness(step: Step) -> tuple[object, ...]:
+    """What steps have in common of which one is told for all: all but their times."""
+    if step.rv is not None or step.verdict in _DIVERGENT:
+        return (step.at_ns, step.rv, step.who, step.what)
+    return (step.who, step.what, step.details, step.verdict)
 
 
 def _headline(step: Step) -> Iterator[tuple[str, str]]:
