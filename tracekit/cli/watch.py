@@ -37,6 +37,7 @@ from tracekit.watch.follow import Follower
 from tracekit.watch.live import LiveJudge
 from tracekit.watch.metrics import WatchCollector, serve
 from tracekit.watch.news import News
+from tracekit.watch.payloads import FORMATS, payload_of
 from tracekit.watch.webhook import Webhook
 
 if TYPE_CHECKING:
@@ -62,6 +63,13 @@ _SHOWN = 12
 @click.option("--once", is_flag=True, help="End when all that is there by now is judged.")
 @click.option("--beside", type=int, hidden=True, help="End with this process, a recorder.")
 @click.option("--webhook", metavar="URL", help="POST each finding there, as JSON.")
+@click.option(
+    "--webhook-format",
+    type=click.Choice(FORMATS),
+    default="json",
+    show_default=True,
+    help="Whose webhook it is.",
+)
 @click.option("--event", "writes_events", is_flag=True, help="Write an Event for each finding.")
 @click.option("--metrics-port", type=int, help="Serve /metrics here.")
 @click.option("--metrics-address", default="127.0.0.1", help="Address of --metrics-port.")
@@ -88,6 +96,7 @@ def watch(
     once: bool,
     beside: int | None,
     webhook: str | None,
+    webhook_format: str,
     writes_events: bool,
     metrics_port: int | None,
     metrics_address: str,
@@ -104,7 +113,7 @@ def watch(
     has them.
     """
     follower = Follower(Path(trace), parse_flags(options["controller_flags"]))
-    posts = Webhook(webhook) if webhook is not None else None
+    posts = _posts(webhook, webhook_format)
     asked = (options["kubernetes_version"], options["feature_gates"], options["process_zone"])
     era = resolve_era(TraceReader(follower.trace), *asked)
     tell_warnings(era)
@@ -128,6 +137,15 @@ def watch(
         tell(f"{counted(events.old, 'finding')} of more than an hour ago: no Event was written")
     limit = {"error": ("error",), "warning": ("error", "warning")}.get(fail_on or "", ())
     return 1 if any(loop.worst.get(severity) for severity in limit) else 0
+
+
+def _posts(url: str | None, form: str) -> Webhook | None:
+    """What posts to a URL, if one is given."""
+    if url is None:
+        if form != "json":
+            raise UsageError(f"--webhook-format {form} is how to post: say where with --webhook")
+        return None
+    return Webhook(url, payload_of(form, os.environ))
 
 
 def _events(connect: ConnectOptions, header: TraceHeader, *, wanted: bool) -> ClusterEvents | None:

@@ -1,4 +1,4 @@
-"""News to a URL: one JSON document in a POST each."""
+"""News to a URL: one document in a POST each, in the format that its reader takes."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from tracekit.base.bounded_http import TooLate, bound
 from tracekit.base.errors import UsageError
 from tracekit.watch.news import News
 from tracekit.watch.outbox import NotSent, Outbox
+from tracekit.watch.payloads import Payload
 
 _TIMEOUT_S = 10.0
 _REDIRECT = 300  # a document goes where the user said, and nowhere else
@@ -26,8 +27,9 @@ class Webhook(Outbox):
 
     what = "post"
 
-    def __init__(self, url: str, **pause: float) -> None:
+    def __init__(self, url: str, payload: Payload = News.document, **pause: float) -> None:
         super().__init__(**pause)
+        self._payload = payload
         try:
             parts = urlsplit(url)
             _ = parts.port  # a number, or it raises
@@ -47,7 +49,7 @@ class Webhook(Outbox):
     def send(self, news: News) -> None:
         """Post it, once."""
         headers = {"Content-Type": "application/json", "User-Agent": f"tracekit/{__version__}"}
-        body = orjson.dumps(news.document())
+        body = orjson.dumps(self._payload(news))
         try:
             answer = self._pool.request(
                 "POST", self._url, body=body, headers=headers, preload_content=False,
