@@ -33,7 +33,8 @@ VERBS = (
     ("sql", "FROM jobs"), ("sql", "FROM cron_ticks"), ("sql", "FROM attempts", "-o", "json"),
     ("watch", "--once"), ("compact",), ("redact", "-o", "COPY"), ("diagnose", "-o", "sarif"),
     ("export", "--format", "perfetto", "-o", "OUT"), ("sql", "FROM verdicts", "-o", "csv"),
-    ("whatif", "--to", "v1.37.1"),
+    ("whatif", "--to", "v1.37.1"), ("who",), ("who", "job-controller"), ("timeline",),
+    ("compare", "JOB", "JOB"),
 )  # fmt: skip
 
 

@@ -22,8 +22,11 @@ from tracekit.report.account import Account, account_of_job
 from tracekit.report.account_logs import add_last_words
 from tracekit.report.account_others import account_of_cronjob, add_judgements, add_restarts
 from tracekit.report.conclusion import conclusion
+from tracekit.sql.compared import Compared, compared, compared_runs
 from tracekit.sql.diagnosed import findings_of
+from tracekit.sql.edits import Edit, edits_of, matching, named_object
 from tracekit.sql.session import Session
+from tracekit.sql.timeline import Happening, timeline_of
 from tracekit.trace.format.model import TraceHeader
 from tracekit.trace.format.schema import NAMES
 from tracekit.trace.reading.reader import TraceReader
@@ -283,6 +286,79 @@ class Trace:
             )
             account.closing = f"{account.closing} {lost}".strip()
         return account
+
+    def timeline(
+        self,
+        key: str | None = None,
+        *,
+        namespace: str | None = None,
+        since: str | float | None = None,
+        from_: str | int | None = None,
+        to: str | int | None = None,
+    ) -> list[Happening]:
+        """What happened between two times, in order, as `tracekit timeline` prints it.
+
+        >>> trace.timeline("three")[0].what
+        'created'
+
+        Args:
+            key: Only what is about this Job or CronJob, its Jobs and pods.
+            namespace: Only this namespace, or where to look for a name alone.
+            since: Only the end of the trace, so long: "2h", or seconds.
+            from_: Only from then on: RFC 3339, "22:43", "-10m" (before the end), or ns.
+            to: Only until then.
+
+        Raises:
+            UsageError: The trace has no such object, or the time cannot be read.
+        """
+        session = self._session()
+        wanted = session.objects.key(key, namespace) if key is not None else None
+        times = time_range(lambda: session.end_ns, since=since, from_=from_, to=to)
+        found = timeline_of(session, times, namespace=namespace, key=wanted)
+        return sorted(found, key=lambda one: (one.at_ns, one.kind, one.namespace, one.name))
+
+    def who(
+        self, name: str | None = None, *, key: str | None = None, namespace: str | None = None
+    ) -> list[Edit]:
+        """Who changed what, field by field, in order of time, as `tracekit who` prints it.
+
+        >>> {edit.verb for edit in trace.who("job-controller", key="three")}
+        {'update/status'}
+
+        Args:
+            name: A user, a controller or a field manager; None: all of them.
+            key: Only writes to this object: "namespace/name", "name" or "cronjob/name".
+            namespace: Only this namespace, or where to look for a name alone.
+
+        Raises:
+            UsageError: The trace has no such object.
+        """
+        session = self._session()
+        space, own, stream = (namespace, None, None)
+        if key is not None:
+            space, own, stream = named_object(session, key, namespace)
+        found = edits_of(session, namespace=space, name=own, stream=stream)
+        wanted = [edit for edit in found if name is None or matching(name, edit)]
+        return sorted(wanted, key=lambda edit: (edit.at_ns or 0, edit.resource_version or 0))
+
+    def compare(self, first: str, second: str | None = None) -> Compared:
+        """Two Jobs side by side, or the good and the bad run of a CronJob.
+
+        >>> [fact.name for fact in trace.compare("three", "wide").facts][:2]
+        ['outcome', 'reason']
+
+        Args:
+            first: A Job, or a CronJob where there is no second one.
+            second: A Job.
+
+        Raises:
+            UsageError: The trace has no such Job, or no such runs.
+        """
+        session = self._session()
+        key = session.objects.key(first)
+        if second is not None:
+            return compared(session, key, session.objects.key(second))
+        return compared_runs(session, key)
 
     def _conclusion(self, account: Account, rules: AskedRules) -> str:
         """What came of it; of a Job its own rows tell that, which are few."""

@@ -66,6 +66,21 @@ def complete_key(
     return [CompletionItem(name) for name in names]
 
 
+def complete_actor(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Users and field managers of the trace that is named before."""
+    del param
+    names = _names(
+        _traces(ctx),
+        "SELECT DISTINCT word FROM (SELECT actor AS word FROM internal._rows UNION ALL "
+        "SELECT unnest(managers).manager FROM internal._states) "
+        "WHERE word IS NOT NULL AND starts_with(word, $start)",
+        incomplete,
+    )
+    return [CompletionItem(name) for name in names]
+
+
 def complete_cronjob(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:

@@ -73,6 +73,15 @@ SECTIONS: dict[str, dict[str, Verb]] = {
             "tracekit.cli.explain:explain",
             "Tell what happened to one Job or CronJob, step by step.",
         ),
+        "timeline": Verb(
+            "tracekit.cli.timeline:timeline", "Tell what happened between two times, in order."
+        ),
+        "compare": Verb(
+            "tracekit.cli.compare:compare", "Set two Jobs side by side: spec, course and outcome."
+        ),
+        "who": Verb(
+            "tracekit.cli.who:who", "Say who changed what: users, controllers and other clients."
+        ),
         "report": Verb(
             "tracekit.cli.report:report",
             "Write a report on a trace, a Job or a CronJob as one HTML file.",

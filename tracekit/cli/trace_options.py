@@ -21,6 +21,7 @@ __all__ = [
     "RULES",
     "absolute",
     "asked_rules",
+    "limit_option",
     "namespace_option",
     "output_option",
     "parse_feature_gates",
@@ -56,6 +57,19 @@ def output_option(command: _Command) -> _Command:
         default="table",
         show_default=True,
         help="How to print.",
+    )
+    return option(command)
+
+
+def limit_option(command: _Command) -> _Command:
+    """`--limit`: how many rows are printed at most, of verbs whose answers may be long."""
+    option = click.option(
+        "--limit",
+        metavar="N",
+        type=click.IntRange(min=1),
+        default=1000,
+        show_default=True,
+        help="Print so many at most; how many more there are is said.",
     )
     return option(command)
 

@@ -56,6 +56,8 @@ _PLACE = re.compile(r"^LINE (\d+):", re.MULTILINE)
 _COMPUTED_NAMES = re.compile(r"\b(" + "|".join(COMPUTED) + r")\b", re.IGNORECASE)
 #: Up to so many a shared view costs as much to compute as to bind twice or thrice.
 _FEW_ROWS = 10_000
+#: So many rows of an answer are brought into memory at a time.
+_AT_A_TIME = 4096
 _CONFIG = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
@@ -187,12 +189,18 @@ class Session:
 
     def rows(self, query: str, **values: str | int | None) -> list[dict[str, Any]]:
         """The rows of one of our own queries, with its parameters bound."""
+        return list(self.each_row(query, **values))
+
+    def each_row(self, query: str, **values: str | int | None) -> Iterator[dict[str, Any]]:
+        """The same, some of them in memory at a time."""
         self._make_parts(query)
         cursor = self.connection.cursor()
         self._register_kept(cursor)
         cursor.execute(query, values)
         names = [column[0] for column in cursor.description or ()]
-        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+        while found := cursor.fetchmany(_AT_A_TIME):
+            for row in found:
+                yield dict(zip(names, row, strict=True))
 
     @staticmethod
     def matching(rows: pa.Table, **wanted: str | None) -> pa.Table:

@@ -1,0 +1,48 @@
+"""`tracekit compare`: two Jobs side by side."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from tracekit.base.errors import UsageError
+from tracekit.cli.completion import complete_key, complete_trace
+from tracekit.cli.sql import tell_problems
+from tracekit.cli.trace_options import namespace_option, output_option
+from tracekit.report.compared import compared_document, write_compared
+from tracekit.report.documents import write_document
+from tracekit.sql.compared import compared, compared_runs
+from tracekit.sql.session import Session
+
+
+@click.command()
+@click.argument("trace", metavar="TRACE", shell_complete=complete_trace)
+@click.argument("first", metavar="JOB", shell_complete=complete_key)
+@click.argument("second", metavar="[JOB]", required=False, shell_complete=complete_key)
+@namespace_option
+@output_option
+def compare(
+    trace: str, first: str, second: str | None, *, namespace: str | None, output: str
+) -> None:
+    """Set two Jobs side by side: spec, course and outcome.
+
+    With a CronJob alone: its last run that completed, and its last in trouble. What came of each,
+    how long each part of its way took (due, created, first pod, node, running, ended, condition),
+    what differs of spec, labels and annotations, and their pods. A row that differs is marked with
+    ≠, a time where one is a second and twice as long.
+    """
+    session = Session([trace])
+    if len(session.sources) > 1:
+        raise UsageError(f"{trace} names {len(session.sources)} traces: ask about one at a time")
+    told = tell_problems(session, set())
+    key = session.objects.key(first, namespace)
+    if second is None:
+        found = compared_runs(session, key)
+    else:
+        found = compared(session, key, session.objects.key(second, namespace))
+    if output == "json":
+        write_document({"trace": trace, **compared_document(found)}, sys.stdout)
+    else:
+        write_compared(found, sys.stdout)
+    tell_problems(session, told)

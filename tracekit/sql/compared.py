@@ -1,0 +1,221 @@
+"""Two Jobs side by side: what came of them, what took how long, their specs, their pods."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import orjson
+from msgspec import Struct
+
+from tracekit.base.errors import UsageError
+from tracekit.base.kube.field_changes import FieldChange, changes
+from tracekit.base.suggest import hint
+from tracekit.sql.session import Session
+
+#: What every Job has of its own: it says nothing of why one went otherwise.
+_OWN: Final = frozenset(
+    {
+        "controller-uid",
+        "job-name",
+        "batch.kubernetes.io/controller-uid",
+        "batch.kubernetes.io/job-name",
+    }
+)
+_OWN_ANNOTATIONS: Final = frozenset({"batch.kubernetes.io/cronjob-scheduled-timestamp"})
+
+
+class Step(Struct, frozen=True):
+    """One part of a Job's way, in seconds; None: it did not come so far, or that is not known."""
+
+    name: str
+    first: float | None
+    second: float | None
+
+
+class Fact(Struct, frozen=True):
+    """One fact of both, as text; None: there is none."""
+
+    name: str
+    first: str | None
+    second: str | None
+
+
+class Compared(Struct, frozen=True):
+    """Two Jobs."""
+
+    keys: tuple[str, str]
+    #: Why these two, where they were not both named.
+    chosen: str
+    facts: tuple[Fact, ...]
+    steps: tuple[Step, ...]
+    #: What differs of spec, labels and annotations; old is the first Job's, new the second's.
+    fields: tuple[FieldChange, ...]
+    pods: tuple[tuple[dict[str, Any], ...], tuple[dict[str, Any], ...]]
+
+
+_JOB: Final = """
+SELECT j.*, t.delay_s, epoch_ns(j.created_at) AS created_ns
+FROM jobs AS j
+LEFT JOIN cron_ticks AS t ON t.trace = j.trace AND t.namespace = j.namespace AND t.job = j.job
+  AND t.cronjob = j.cronjob
+WHERE j.namespace = $namespace AND j.job = $name
+ORDER BY j.created_at DESC LIMIT 1
+"""
+_PODS: Final = """
+SELECT pod, index, attempt, node, phase, exit_code, signal, reason, message, ended_by, deleted_by,
+       queue_s, run_s, restarts,
+       seconds_between(epoch_ns(created_at), epoch_ns(bound_at)) AS bound_s
+FROM attempts WHERE namespace = $namespace AND job_uid = $uid
+ORDER BY created_at, index, attempt, pod
+"""
+_WAY: Final = """
+SELECT (min(appeared_ns) - any_value($created_ns)) / 1e9 AS first_pod_s,
+       (min(bound_ns) - min(appeared_ns)) / 1e9 AS scheduled_s,
+       (min(running_ns) - min(bound_ns)) / 1e9 AS running_s,
+       (max(ended_ns) - min(running_ns)) / 1e9 AS running_to_end_s
+FROM internal._pods WHERE namespace = $namespace AND job_uid = $uid
+"""
+_SEEN: Final = """
+SELECT min(recv_ns) AS at_ns FROM internal._states
+WHERE stream = 'jobs' AND type = 'ADDED' AND namespace = $namespace AND uid = $uid
+"""
+_RAW: Final = """
+SELECT arg_max(raw, _order) AS raw FROM internal._states
+WHERE stream = 'jobs' AND namespace = $namespace AND uid = $uid
+"""
+_RUNS: Final = """
+SELECT job, outcome, pods_failed FROM jobs WHERE namespace = $namespace AND cronjob = $name
+ORDER BY created_at DESC
+"""
+#: Column of `jobs`, heading.
+_FACTS: Final = (
+    ("outcome", "outcome"), ("reason", "reason"), ("message", "message"), ("cronjob", "CronJob"),
+    ("created_at", "created"), ("started_at", "started"), ("finished_at", "finished"),
+    ("pods", "pods"), ("pods_failed", "pods failed"), ("retries", "retries"),
+    ("restarts", "restarts"), ("image", "image"),
+)  # fmt: skip
+
+
+def compared(
+    session: Session, first: tuple[str, str], second: tuple[str, str], chosen: str = ""
+) -> Compared:
+    """Two Jobs of a trace, each as namespace and name; of a name used twice the last.
+
+    Raises:
+        UsageError: One of them is no Job of the trace.
+    """
+    session.table("SELECT 1 FROM cron_ticks LIMIT 0")  # computes them
+    jobs = [_job(session, *key) for key in (first, second)]
+    pods = [
+        tuple(session.rows(_PODS, namespace=job["namespace"], uid=job["job_uid"])) for job in jobs
+    ]
+    ways = [_way(session, job) for job in jobs]
+    nodes = [", ".join(dict.fromkeys(p["node"] for p in own if p["node"])) or None for own in pods]
+    ends = [", ".join(dict.fromkeys(filter(None, map(_end, own)))) or None for own in pods]
+    facts = [Fact(name, *(_text(job[column]) for job in jobs)) for column, name in _FACTS]
+    facts += [Fact("nodes", *nodes), Fact("how pods ended", *ends)]
+    return Compared(
+        ("/".join(first), "/".join(second)),
+        chosen,
+        tuple(fact for fact in facts if fact.first or fact.second),
+        tuple(Step(name, ways[0][name], ways[1][name]) for name in ways[0]),
+        tuple(changes(*(_spec(session, job) for job in jobs))),
+        (pods[0], pods[1]),
+    )
+
+
+def compared_runs(session: Session, key: tuple[str, str]) -> Compared:
+    """Of a CronJob, as namespace and name: its last run that completed, and its last in trouble.
+
+    Raises:
+        UsageError: It is no CronJob, or has not both.
+    """
+    if key not in session.objects.cronjobs:
+        raise UsageError(
+            f"{'/'.join(key)} is one Job: name another to compare it with, or a CronJob"
+        )
+    good, bad, said = _good_and_bad(session, *key)
+    return compared(session, (key[0], good), (key[0], bad), said)
+
+
+def _good_and_bad(session: Session, namespace: str, cronjob: str) -> tuple[str, str, str]:
+    """Names of both, and why these; best is a run that completed without a failed pod."""
+    runs = session.rows(_RUNS, namespace=namespace, name=cronjob)
+    complete = [run for run in runs if run["outcome"] == "Complete"]
+    good = next((run for run in complete if not run["pods_failed"]), None)
+    good = good or next(iter(complete), None)
+    ranked = [
+        *(run for run in runs if run["outcome"] == "Failed"),
+        *(run for run in complete if run["pods_failed"]),
+        *(run for run in runs if run["outcome"] == "Deleted"),
+        *(run for run in runs if run["outcome"] in ("Running", "Suspended")),
+    ]
+    bad = next(iter(ranked), None)
+    if good is None or bad is None or good is bad:
+        lacking = "completed" if good is None else "failed or had trouble"
+        raise UsageError(
+            f"no run of the CronJob {namespace}/{cronjob} {lacking} in this trace: name two Jobs"
+        )
+    said = f"the last run of CronJob {namespace}/{cronjob} that completed, and the last in trouble"
+    return good["job"], bad["job"], said
+
+
+def _job(session: Session, namespace: str, name: str) -> dict[str, Any]:
+    rows = session.rows(_JOB, namespace=namespace, name=name)
+    if not rows:
+        known = [f"{space}/{job}" for space, job in session.objects.jobs]
+        meant = hint(f"{namespace}/{name}", known, "`tracekit jobs` lists what it has")
+        raise UsageError(f"the trace has no state of a Job {namespace}/{name}{meant}")
+    return rows[0]
+
+
+def _way(session: Session, job: Mapping[str, Any]) -> dict[str, float | None]:
+    where = {"namespace": job["namespace"], "uid": job["job_uid"]}
+    (seen,) = session.rows(_SEEN, **where)
+    created_ns = seen["at_ns"] or job["created_ns"]
+    (way,) = session.rows(_WAY, created_ns=created_ns, **where)
+    return {
+        "due → Job created": job["delay_s"],
+        "Job → first pod": way["first_pod_s"],
+        "first pod → node": way["scheduled_s"],
+        "node → running": way["running_s"],
+        "running → last pod ended": way["running_to_end_s"],
+        "last pod ended → condition": job["accounting_s"],
+        "lost to back-off": job["backoff_s"] or None,
+        "start → finish (API)": job["duration_s"],
+    }
+
+
+def _spec(session: Session, job: Mapping[str, Any]) -> dict[str, Any]:
+    """Spec, labels and annotations without what each Job has of its own."""
+    (row,) = session.rows(_RAW, namespace=job["namespace"], uid=job["job_uid"])
+    document = orjson.loads(row["raw"] or "{}")
+    metadata, spec = document.get("metadata") or {}, dict(document.get("spec") or {})
+    spec.pop("selector", None)
+    template = dict(spec.get("template") or {})
+    template["metadata"] = _without_own(template.get("metadata") or {})
+    spec["template"] = template
+    return {"metadata": _without_own(metadata), "spec": spec}
+
+
+def _without_own(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    labels = {k: v for k, v in (metadata.get("labels") or {}).items() if k not in _OWN}
+    notes = metadata.get("annotations") or {}
+    annotations = {k: v for k, v in notes.items() if k not in _OWN_ANNOTATIONS}
+    return {"labels": labels, "annotations": annotations}
+
+
+def _end(pod: Mapping[str, Any]) -> str | None:
+    if pod["phase"] not in ("Succeeded", "Failed") and not pod["deleted_by"]:
+        return None
+    code = f"exit code {pod['exit_code']}" if pod["exit_code"] is not None else None
+    deleter = pod["deleted_by"]
+    by = f"deleted by {deleter}" if deleter and pod["ended_by"] == deleter else None
+    return " ".join(p for p in (pod["phase"], code, pod["reason"], by) if p)
+
+
+def _text(value: Any) -> str | None:
+    if value is None or value == "":
+        return None
+    return value.isoformat(sep=" ")[:23] if hasattr(value, "isoformat") else str(value)

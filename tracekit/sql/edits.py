@@ -1,0 +1,321 @@
+"""Who wrote each object, and which fields changed by it: revisions beside those before them.
+
+The order of evidence: the request in the audit log; what tells of a deletion (`deletions`); the
+entry of managedFields that is new or newer. Where none names anybody the record does not tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+from typing import Any, Final
+
+import orjson
+from msgspec import Struct
+
+from tracekit.base.errors import UsageError
+from tracekit.base.kube.actors import controller_of
+from tracekit.base.kube.field_changes import (
+    FieldChange,
+    Manager,
+    changes,
+    managers,
+    owners,
+    set_fields,
+    writers,
+)
+from tracekit.base.kube.field_managers import CONTROLLER_MANAGERS
+from tracekit.base.kube.timestamps import parse_rfc3339
+from tracekit.base.suggest import hint
+from tracekit.sql.session import Session
+
+_TRACKING: Final = "batch.kubernetes.io/job-tracking"
+_UNTRACKED: Final = "inferred: the finalizer is the Job controller's"
+_KINDS: Final = {
+    "pods": "Pod", "jobs": "Job", "cronjobs": "CronJob", "namespaces": "Namespace",
+    "resourcequotas": "ResourceQuota", "nodes": "Node", "limitranges": "LimitRange",
+    "priorityclasses": "PriorityClass", "replicasets": "ReplicaSet", "configmaps": "ConfigMap",
+    "serviceaccounts": "ServiceAccount",
+}  # fmt: skip
+
+
+class Edit(Struct, frozen=True):
+    """One write to an object, or one request that made none."""
+
+    #: When it was received, ns since 1970; of an entry of managedFields, when it was made.
+    at_ns: int | None
+    kind: str
+    namespace: str
+    name: str
+    resource_version: int | None
+    #: create, update, patch, delete, with the subresource after a slash; `set`: some time before.
+    verb: str
+    #: The user, the controller or the field manager; None: the record does not tell.
+    actor: str | None
+    #: All names by which the actor may be asked for.
+    names: tuple[str, ...]
+    #: From what the actor is known; empty: it is not.
+    evidence: str
+    fields: tuple[FieldChange, ...] = ()
+    #: Of a request that was refused or changed nothing: the HTTP status, and the server's message.
+    code: int | None = None
+    message: str = ""
+
+
+# Events tell of others' writes; leases are written every few seconds.
+_STATES: Final = """
+SELECT s.stream, s.type, s.namespace, s.name, s.uid, s.rv, s.recv_ns, s.raw, s.actor, s.actor_agent,
+       s.verb, s.cronjob, s.job
+FROM internal._states AS s
+WHERE s.stream NOT IN ('events', 'leases')
+  AND ($namespace::VARCHAR IS NULL OR s.namespace = $namespace)
+  AND ($name::VARCHAR IS NULL OR s.name = $name)
+  AND ($stream::VARCHAR IS NULL OR s.stream = $stream)
+ORDER BY s.stream, s.namespace, s.name, s.uid, s._order, s.seq
+"""
+_CALLS: Final = """
+SELECT stream, namespace, name, recv_ns, actor, actor_agent, verb, code, message
+FROM internal._rows
+WHERE type = 'CALL' AND actor IS NOT NULL AND coalesce(stream, '') NOT IN ('events', 'leases')
+  AND ($namespace::VARCHAR IS NULL OR namespace = $namespace)
+  AND ($name::VARCHAR IS NULL OR name = $name)
+  AND ($stream::VARCHAR IS NULL OR stream = $stream)
+ORDER BY recv_ns, seq
+"""
+_DELETIONS: Final = (
+    "SELECT uid, deleted_by, actor, delete_evidence FROM deletions WHERE uid IS NOT NULL"
+)
+
+
+def edits_of(
+    session: Session,
+    *,
+    namespace: str | None = None,
+    name: str | None = None,
+    stream: str | None = None,
+    refused_only: bool = False,
+) -> Iterator[Edit]:
+    """Every write that the record tells of, object by object, then the requests that made none.
+
+    Args:
+        session: One trace.
+        namespace: Only objects of this namespace.
+        name: Only objects of this name.
+        stream: Only objects of this plural resource, like "cronjobs".
+        refused_only: Leave out what was written.
+    """
+    where = {"namespace": namespace, "name": name, "stream": stream}
+    if not refused_only:
+        deletions = {row["uid"]: row for row in session.rows(_DELETIONS)}
+        rows = session.each_row(_STATES, **where)
+        for _, states in groupby(rows, key=_object):
+            yield from _of_object(states, deletions)
+    for row in session.each_row(_CALLS, **where):
+        yield _call(row)
+
+
+def _object(row: dict[str, Any]) -> tuple[Any, ...]:
+    return row["stream"], row["namespace"], row["name"], row["uid"]
+
+
+def _of_object(
+    states: Iterator[dict[str, Any]], deletions: Mapping[str, dict[str, Any]]
+) -> Iterator[Edit]:
+    before: dict[str, Any] | None = None
+    was_going = False
+    for row in states:
+        document = orjson.loads(row["raw"]) if row["raw"] else {}
+        if not isinstance(document, dict):
+            continue
+        metadata = document.get("metadata")
+        going = row["type"] == "DELETED" or (
+            isinstance(metadata, dict) and bool(metadata.get("deletionTimestamp"))
+        )
+        if before is None and row["type"] != "ADDED":
+            yield from _set_before(row, document)
+        if going and not was_going:
+            yield _edit(row, *_deleter(row, deletions.get(row["uid"])), ())
+        elif before is None:
+            if row["type"] == "ADDED":
+                yield _edit(row, "create", *_writer(row, managers(document)), ())
+        elif row["type"] != "DELETED":
+            yield from _update(row, before, document)
+        before, was_going = document, going
+
+
+def _update(row: dict[str, Any], before: dict[str, Any], after: dict[str, Any]) -> Iterator[Edit]:
+    fields = tuple(changes(before, after))
+    if fields:
+        own = writers(before, after) or owners(fields, after)
+        status = bool(own) and all(entry.subresource == "status" for entry in own)
+        by = _writer(row, own)
+        if by[0] is None and _untracks(fields):
+            by = ("job-controller", ("job-controller",), _UNTRACKED)
+        yield _edit(row, "update/status" if status else "update", *by, fields)
+
+
+def _untracks(fields: tuple[FieldChange, ...]) -> bool:
+    """Whether nothing changed but that a finalizer of the Job controller went."""
+    (field, *others) = fields
+    old, new = ([] if side is None else side for side in (field.old, field.new))
+    return (
+        not others
+        and field.path == ".metadata.finalizers"
+        and isinstance(old, list)
+        and [name for name in old if name != _TRACKING] == new
+    )
+
+
+def _set_before(row: dict[str, Any], document: dict[str, Any]) -> Iterator[Edit]:
+    """What managedFields tell of the time before the object was first seen."""
+    for entry in managers(document):
+        verb = f"set/{entry.subresource}" if entry.subresource else "set"
+        at_ns = parse_rfc3339(entry.time)
+        fields = tuple(set_fields(entry, document))
+        yield _edit({**row, "recv_ns": at_ns, "rv": None}, verb, *_manager(row, entry), fields)
+
+
+def _writer(row: dict[str, Any], own: list[Manager]) -> tuple[str | None, tuple[str, ...], str]:
+    """Who wrote a revision, all names of it, and from what that is known."""
+    if row["actor"] is not None:
+        return (*_user(row), "audit log")
+    if len({entry.name for entry in own}) == 1:
+        return _manager(row, own[-1])
+    if own:  # two wrote between two looks
+        names = tuple(sorted({entry.name for entry in own}))
+        return " and ".join(names), names, "managedFields"
+    return None, (), ""
+
+
+def _manager(row: dict[str, Any], entry: Manager) -> tuple[str, tuple[str, ...], str]:
+    said = f"managedFields: {entry.name}"
+    if entry.name not in CONTROLLER_MANAGERS:
+        return entry.name, (entry.name,), said
+    controller = _by_rule(row, entry)
+    return controller or entry.name, tuple(n for n in (controller, entry.name) if n), said
+
+
+def _by_rule(row: dict[str, Any], entry: Manager) -> str | None:
+    """Which controller of the manager writes this: only one does, as in the view `actions`."""
+    if row["stream"] == "cronjobs":
+        return "cronjob-controller" if entry.subresource == "status" else None
+    if row["stream"] == "jobs":
+        if entry.subresource == "status":
+            return "job-controller"
+        return "cronjob-controller" if row["cronjob"] else None
+    return "job-controller" if row["stream"] == "pods" and row["job"] else None
+
+
+def _user(row: dict[str, Any]) -> tuple[str, tuple[str, ...]]:
+    user, agent = row["actor"], row["actor_agent"]
+    controller = controller_of(user, agent)
+    program = (agent or "").split("/")[0]
+    names = tuple(dict.fromkeys(n for n in (controller, user, program) if n))
+    return controller or user, names
+
+
+def _deleter(
+    row: dict[str, Any], told: dict[str, Any] | None
+) -> tuple[str, str | None, tuple[str, ...], str]:
+    if row["actor"] is not None and (row["verb"] or "").startswith("delete"):
+        return ("delete", *_user(row), "audit log")
+    if told is None:
+        return "delete", None, (), ""
+    if told["actor"] is not None:
+        by_controller = told["deleted_by"] != "user"
+        names = (told["deleted_by"], told["actor"]) if by_controller else (told["actor"],)
+        return "delete", names[0], names, told["delete_evidence"]
+    return "delete", told["deleted_by"], (told["deleted_by"],), told["delete_evidence"]
+
+
+def _edit(
+    row: dict[str, Any],
+    verb: str,
+    actor: str | None,
+    names: tuple[str, ...],
+    evidence: str,
+    fields: tuple[FieldChange, ...],
+) -> Edit:
+    audited = row["verb"] if evidence == "audit log" and row["verb"] else verb
+    return Edit(
+        row["recv_ns"],
+        _KINDS.get(row["stream"], row["stream"]),
+        row["namespace"] or "",
+        row["name"] or "",
+        row["rv"],
+        audited,
+        actor,
+        names,
+        evidence,
+        fields,
+    )
+
+
+def _call(row: dict[str, Any]) -> Edit:
+    actor, names = _user(row)
+    return Edit(
+        row["recv_ns"],
+        _KINDS.get(row["stream"], row["stream"] or ""),
+        row["namespace"] or "",
+        row["name"] or "",
+        None,
+        row["verb"] or "request",
+        actor,
+        names,
+        "audit log",
+        (),
+        row["code"],
+        row["message"] or "",
+    )
+
+
+def matching(name: str, edit: Edit) -> bool:
+    """Whether an actor goes by the name, with or without what a service account's begins with."""
+    asked = name.lower()
+    return any(asked in (known.lower(), known.lower().rpartition(":")[2]) for known in edit.names)
+
+
+_STREAMS: Final = {
+    "job": "jobs", "jobs": "jobs", "cronjob": "cronjobs", "cronjobs": "cronjobs", "cj": "cronjobs",
+    "pod": "pods", "pods": "pods", "po": "pods", "namespace": "namespaces", "ns": "namespaces",
+    "node": "nodes", "nodes": "nodes", "quota": "resourcequotas", "resourcequota": "resourcequotas",
+}  # fmt: skip
+
+
+def named_object(
+    session: Session, text: str, namespace: str | None = None
+) -> tuple[str | None, str, str | None]:
+    """Namespace, name and stream of an object, as users name it: "ns/name", "name", "pod/name".
+
+    Raises:
+        UsageError: The trace has no such object.
+    """
+    first, slash, rest = text.partition("/")
+    stream = _STREAMS.get(first.split(".")[0].lower()) if slash else None
+    space, name = (namespace, rest) if stream else (first, rest) if slash else (namespace, text)
+    if _is_there(session, space, name, stream):
+        return space, name, stream
+    if stream and namespace is None and _is_there(session, first, name, None):
+        return first, name, None  # a namespace called `job`
+    known = {
+        row["key"]
+        for row in session.rows(
+            "SELECT DISTINCT concat_ws('/', namespace, name) AS key FROM internal._states "
+            "WHERE stream NOT IN ('events', 'leases') AND stream <> 'pods'"
+        )
+    }
+    wanted = f"{space}/{name}" if space else name
+    names = known if space else {key.rpartition("/")[2] for key in known}
+    raise UsageError(
+        f"the trace has no object {text!r}{hint(wanted, names, '`tracekit jobs` lists its Jobs')}"
+    )
+
+
+def _is_there(session: Session, space: str | None, name: str, stream: str | None) -> bool:
+    query = (
+        "SELECT 1 FROM internal._states WHERE name = $name "
+        "AND stream NOT IN ('events', 'leases') "
+        "AND ($namespace::VARCHAR IS NULL OR namespace = $namespace) "
+        "AND ($stream::VARCHAR IS NULL OR stream = $stream) LIMIT 1"
+    )
+    return bool(session.rows(query, name=name, namespace=space, stream=stream))
