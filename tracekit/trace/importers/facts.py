@@ -36,6 +36,7 @@ _GO_TIME = re.compile(
     rb"^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d{1,9})?) \+0000 UTC", re.MULTILINE
 )
 _DATE = re.compile(rb"^[A-Z][a-z]{2} ([A-Z][a-z]{2} +\d+ [\d:]{8}) UTC (\d{4})", re.MULTILINE)
+_IS_COMMAND = re.compile(r"(?:kubectl|oc)_(?:\S+_)?version").fullmatch
 _FACTS = ("timestamp", "version", "date")
 
 
@@ -57,7 +58,8 @@ class Facts:
     def take(self, name: str, head: bytes) -> bool:
         """Look at what a file begins with; whether its name says that it has but such facts."""
         last = name.rpartition("/")[2]
-        is_fact = last in _FACTS or last.startswith("cluster_version")
+        # sos names a file after its command: kubectl_--kubeconfig_.etc.…_version.
+        is_fact = last in _FACTS or last.startswith("cluster_version") or _IS_COMMAND(last)
         if is_fact or head.lstrip()[:1] in (b"{", b"[") or is_yaml(head):  # no log of a program
             self._take_version(head)
         at_ns = _created(head)
@@ -65,7 +67,7 @@ class Facts:
             at_ns = _written(head)
         if at_ns is not None:
             self.collected_ns = max(at_ns, self.collected_ns or 0)
-        return is_fact
+        return bool(is_fact)
 
     def _take_version(self, head: bytes) -> None:
         for pattern, found in zip(_PATTERNS, self._versions, strict=True):

@@ -48,7 +48,9 @@ def stream_named(name: str) -> str | None:
     It is asked only about what does not name its kind itself: an empty list, items of old bundles.
     """
     *folders, last = name.replace("\\", "/").split("/")
-    for part in (last.partition(".")[0], *reversed(folders[-1:])):
+    # sos names a file after its command: kubectl_get_-o_json_--namespace_shop_jobs.
+    words = last.rpartition("_")[2] if "_get_" in last else last.partition(".")[0]
+    for part in (words, *reversed(folders[-1:])):
         plain = part.lower().replace("-", "")
         found = plain if plain.endswith("s") else f"{plain}s"
         if found in STREAM_KINDS:

@@ -27,6 +27,7 @@ from tracekit.trace.importers.etcd.importer import (
     EtcdReader,
     KineReader,
 )
+from tracekit.trace.importers.for_people import printed_for_people
 from tracekit.trace.importers.kcmlog import KcmLogReader, is_kcm_log
 from tracekit.trace.importers.kubectl import KubectlLines, has_streams, is_kubectl
 from tracekit.trace.importers.observation import Observation
@@ -236,6 +237,9 @@ def flaw(source: LineSource) -> str:
         return EMPTY
     if not sample.head.strip():
         return BLANK if sample.whole else BEGINS_BLANK
+    printed = printed_for_people(sample)
+    if printed:
+        return printed
     cut = sample.head.lstrip()[:1] in b"{[" and sample.whole and sample.is_text
     if cut and not any(map(_is_json, sample.texts)):
         return "has no whole JSON document: it is cut off or damaged, fetch it anew"

@@ -185,8 +185,9 @@ class KubectlLines:
     def _state(self, obj: Raw, kind: str, stamps: Stamps) -> Iterator[bytes]:
         stream = stream_of(obj) if "kind" in obj else self._unnamed
         if stream is None:
-            name = str(obj.get("kind"))[:60]
-            self._result.problems[f"objects of the kind {name}, left out"] += 1
+            other = obj.get("kind")
+            which = f"of the kind {str(other)[:60]}" if other else "that name no kind"
+            self._result.problems[f"objects {which}, left out"] += 1
             return
         if self._leaves_manifest(stream, obj):
             return

@@ -33,6 +33,9 @@ from tracekit.trace.stores.place import is_url
 from tracekit.trace.writing.placing import placed
 from tracekit.trace.writing.writer import TraceWriter
 
+#: From this rank on a kind stands beside a record only, and may have nothing to add to it.
+_BESIDE_ONLY = 9
+
 Advance = Callable[[int], None]
 
 #: The zstd level of a watch log's segments: the highest whose search is not lazy (upstream: zstd
@@ -200,7 +203,7 @@ def _one(
             raise wrong_kind(source.again(), kind)
     rows = reader.rows()
     first = next(rows, None)
-    if first is None:
+    if first is None and kind.rank < _BESIDE_ONLY:
         raise TraceFormatError(
             f"{', '.join(s.name for s in part.sources[:3])} holds nothing about Jobs, CronJobs or "
             "Pods: name the log of the cluster and time that you look for"
@@ -211,7 +214,7 @@ def _one(
         flags = tuple(f"--{name}={value}" for name, value in result.controller_flags.items())
         header = replace(header, controller_flags=flags)
     with TraceWriter(place, header, session=session) as writer:
-        write_rows(writer, chain((first,), rows), result)
+        write_rows(writer, chain(() if first is None else (first,), rows), result)
         writer.close(compact=True)
         result.rows = writer.next_seq
     return result
@@ -370,7 +373,15 @@ def _combined(request: ImportRequest, traces: Sequence[Path], place: Path) -> Im
         header = replace(header, scope={**header.scope, "unlisted": headers[0].scope["unlisted"]})
     if not found.timed:
         header = replace(header, scope={**header.scope, "times": headers[0].scope["times"]})
-    write_header(place, replace(header, sessions=(*header.sessions, _session(found))))
+    written = TraceReader(place).header  # as its writer sealed it
+    write_header(
+        place,
+        replace(
+            written,
+            scope=header.scope,
+            sessions=(*header.sessions, _session(found)),
+        ),
+    )
     result.remarks.append(
         f"{found.shared:,} revisions were in several sources, {found.named:,} of them learned who "
         f"wrote them, {found.added:,} rows came from one of the lesser sources only"

@@ -115,11 +115,27 @@ def dump() -> Files:
     }
 
 
+def sos() -> Files:
+    top = "sosreport-a/sos_commands/kubernetes/cluster-info"
+    get = "kubectl_--kubeconfig_.etc.kubernetes.admin.conf_get_-o_json_--namespace"
+    return {
+        f"{top}/kubectl_--kubeconfig_.etc.kubernetes.admin.conf_version": b"Client Version: v1.30.0\n"
+        b"Server Version: v1.33.1\n",
+        "sosreport-a/sos_commands/date/date": b"Sun Mar  1 11:05:00.250 UTC 2026\n"
+        b"Sun Mar  1 11:05:00 UTC 2026\n",
+        f"{top}/shop/{get}_shop_jobs": text(jobs("shop")),
+        f"{top}/shop/{get}_shop_pods": text(listing("Pod", [thing("Pod", "shop", 0)])),
+        f"{top}/idle/{get}_idle_jobs": text(listing("Job", [], "List")),
+        f"{top}/idle/{get}_idle_configmaps": text(listing("ConfigMap", [], "List")),
+    }
+
+
 BUNDLES = {
     "must-gather": must_gather,
     "troubleshoot": troubleshoot,
     "support-bundle-kit": support_kit,
     "cluster-info-dump": dump,
+    "sos": sos,
 }
 
 

@@ -101,6 +101,22 @@ def test_what_it_does_not_tell_is_counted(tmp_path: Path, record: str) -> None:
     assert kept + sum(result.problems.values()) + 3 == len(TEXT.splitlines()) + 2
 
 
+def test_a_bundle_takes_what_its_log_tells(tmp_path: Path) -> None:
+    """A look at one instant: no line is of its time, but the version and the flags are."""
+    pods = tmp_path / "bundle" / "namespaces" / "kube-system" / "pods"
+    pods.mkdir(parents=True)
+    (pods / "current.log").write_text(TEXT)
+    listed = {"apiVersion": "v1", "kind": "List", "items": [], "metadata": {}}
+    obj = {"apiVersion": "batch/v1", "kind": "Job", **job("a")}
+    (tmp_path / "bundle" / "jobs.json").write_text(json.dumps({**listed, "items": [obj]}))
+    import_files(ImportRequest([str(tmp_path / "bundle")], tmp_path / "trace"))
+    reader = TraceReader(tmp_path / "trace")
+    assert reader.header.kubernetes_version == "v1.36.3"
+    assert reader.header.controller_flags == ("--concurrent-job-syncs=5",)
+    assert reader.header.sealed_from == 0
+    assert {stream.stream for stream in reader.streams()} == {"jobs"}
+
+
 def test_alone_it_is_no_trace(tmp_path: Path) -> None:
     log = tmp_path / "kcm.log"
     log.write_text(TEXT)

@@ -53,6 +53,7 @@ _TOLD_SKEW_NS = NS_PER_S // 10
 _MIXED_NS = NS_PER_S
 #: What API servers put into the names of files that they rotate, and what compresses them.
 _ROTATED = re.compile(r"-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(\.\d+)?|\.(gz|zst|bz2)$")
+_NULL_MESSAGE = re.compile(rb'"MESSAGE" ?: ?null')
 #: Unseen writes so close together are one gap.
 _GAP_NS = 1_000_000_000
 #: From this minor version on the answer to a DELETE has the deletion's revision.
@@ -88,7 +89,7 @@ class AuditReader:
 
     def read(self, source: LineSource) -> None:
         """Take every document of a file; what is no audit entry is counted."""
-        strange = 0
+        strange = cut = 0
         self._server = self._servers.setdefault(server_of(source.name), len(self._servers))
 
         def broken(place: str) -> None:
@@ -100,7 +101,13 @@ class AuditReader:
                 strange += not self._take(found)
             except ValueError:
                 strange += 1
-        if strange:
+            cut += isinstance(text, bytes) and _NULL_MESSAGE.search(text) is not None
+        if cut:
+            self.result.problems[
+                "journal entries whose MESSAGE was left out, being long (journalctl --all has it)"
+            ] += cut
+        if strange - cut > 0:
+            strange -= cut
             self.result.problems[f"lines of {source.name} without an audit entry"] += strange
 
     def _take(self, found: Iterable[tuple[str, bytes]]) -> bool:

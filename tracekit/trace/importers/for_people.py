@@ -1,0 +1,51 @@
+"""Text that programs print for people: it is told by its form, and what to ask for in its place.
+
+Such text names no object but by its name, and has neither uids, revisions nor times, so no state
+can be made of it and no verdict rest on it.
+
+| text | told by |
+|---|---|
+| tables of `kubectl get`, with `-w` or without | the heads of the columns |
+| `kubectl describe` | `Name:` and what follows it in a column |
+| `journalctl -o json` without `--all` | a MESSAGE that is null: it was longer than 4,096 bytes |
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+
+from tracekit.trace.importers.sample import Sample, unstamped
+
+_LINES_MAX = 40
+_TABLE = re.compile(
+    rb"^(?:NAMESPACE +)?(?:NAME +(?:\S+ +)*(?:AGE|READY|STATUS)\b|LAST SEEN +(?:\S+ +)*REASON\b)"
+)
+_DESCRIBED = re.compile(rb"^Name: +\S")
+_BESIDE = re.compile(
+    rb"^(?:Namespace|Labels|Selector|Start Time|Annotations|Status): ", re.MULTILINE
+)
+_INSTEAD = (
+    "it names no uid, revision or time, so no verdict can rest on it: `kubectl get "
+    "cronjobs,jobs,pods,events -A -o json` prints a file that does"
+)
+_WATCHED = "; `kubectl get jobs -A -w -o json --output-watch-events` goes on with what changes"
+
+
+def printed_for_people(sample: Sample) -> str:
+    """What is said of a file that was printed for people, as the rest of a sentence; else ""."""
+    if not sample.is_text:
+        return ""
+    lines = [unstamped(line)[1] for line in islice(sample.head.split(b"\n"), _LINES_MAX)]
+    if any(map(_TABLE.match, lines)):
+        return f"is a table that `kubectl get` prints for people: {_INSTEAD}{_WATCHED}"
+    if any(map(_DESCRIBED.match, lines)) and _BESIDE.search(sample.head):
+        return f"is what `kubectl describe` prints for people: {_INSTEAD}"
+    if b'"MESSAGE"' in sample.head and any(
+        value.get("MESSAGE", "") is None for value in sample.values
+    ):
+        return (
+            "has journal entries whose MESSAGE is null, which journalctl leaves out where it is "
+            "longer than 4,096 bytes: `journalctl -u UNIT -o json --all` prints them whole"
+        )
+    return ""
