@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from tracekit.answers.facts import Facts, Job, Pod, State
 from tracekit.answers.findings import job_failures, refused_statuses, waiting
 from tracekit.answers.findings.controllers import BACKLOG, Spells, backlog_spells
+from tracekit.answers.holders import holder_of
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.words import clock, counted, named, span
 from tracekit.base.kube.timestamps import NS_PER_S
@@ -45,7 +46,8 @@ HELD = Rule(
 SUSPENDED = Rule(
     "TK413", "suspended to the end", Severity.INFO,
     "spec.suspend is true in the last revision of an unfinished Job, for 30 s or more.",
-    "A Job that a queue (Kueue) holds back until it is its turn.",
+    "A Job that a queue (Kueue, Volcano) or its owner (JobSet) holds back until it is its turn: "
+    "its label or owner names it, and where that tells why.",
     "kubectl patch job NAME -p '{\"spec\":{\"suspend\":false}}' if that is not intended.", rank=62,
 )  # fmt: skip
 WAITING = Rule(
@@ -160,9 +162,7 @@ def _unfinished(facts: Facts, job: Job, spells: Spells) -> Iterator[Case]:
     dead = [p for p in job.pods if p.end is not None and p.phase == "Failed"]
     if job.spec.get("suspend") is True:
         if age_ns >= BEGIN_NS:
-            detail = f"since {clock(job.created_ns)} or later"
-            claim = "was suspended to the end of the record"
-            yield _plain(SUSPENDED, facts, job, claim, detail)
+            yield _suspended(facts, job)
     elif dead and not live and job.spec.get("parallelism") != 0:
         last_ns = max(p.ended_ns or 0 for p in dead)
         detail = f"{counted(len(dead), 'failed pod')}, the last at {clock(last_ns)}"
@@ -214,6 +214,27 @@ def _of_earlier(facts: Facts, job: Job) -> KnownBug | None:
         if failed and Bug.BACKOFF_OUTLIVES_THE_JOB in facts.bugs and waited_ns <= _BACKOFF_NS:
             return facts.bugs[Bug.BACKOFF_OUTLIVES_THE_JOB]
     return None
+
+
+def _suspended(facts: Facts, job: Job) -> Case:
+    shown = job.last.true("Suspended")
+    since_ns = None if shown is None else shown["last_transition_ns"]
+    since = f"since {clock(since_ns or job.created_ns)}" + ("" if since_ns else " or later")
+    holder = holder_of(job)
+    if holder is None:
+        return _plain(SUSPENDED, facts, job, "is suspended at the end of the record", since)
+    case = _plain(
+        SUSPENDED,
+        facts,
+        job,
+        f"is suspended: {holder.name} holds it back ({holder.what})",
+        f"{since}; known by its {'owner' if holder.what == 'its owner' else 'label'}",
+    )
+    todo = (
+        f"`{holder.look}` says what it waits for. Do not set spec.suspend yourself: {holder.name} "
+        "sets it back."
+    )
+    return replace(case, todo=todo)
 
 
 def _why_not(job: Job) -> tuple[str, str]:

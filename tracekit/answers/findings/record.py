@@ -42,7 +42,8 @@ STREAMS = Rule(
     "The trace has no row, not even an empty list, of one of the streams jobs, pods, events, "
     "cronjobs, leases.",
     "None known.",
-    "Record with the recorder's own rights: `tracekit manifests` prints them.", rank=46,
+    "A recorder needs the rights that `tracekit manifests` prints; a list, "
+    "`kubectl get jobs,cronjobs,pods,events,leases -A -o yaml`.", rank=46,
 )  # fmt: skip
 SKEW = Rule(
     "TK904", "clocks that differ", Severity.WARNING,

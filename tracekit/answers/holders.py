@@ -1,0 +1,56 @@
+"""Who else holds a Job back: the queueing systems and owners whose word `spec.suspend` is.
+
+Each row of `QUEUES` is from that system's own documentation; the label's value is the queue's name.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from tracekit.answers.evidence import Evidence
+from tracekit.answers.facts import Job
+
+
+class Holder(Struct, frozen=True):
+    """Who suspends and resumes a Job, by what that is known, and where to look for its reasons."""
+
+    name: str
+    what: str
+    look: str
+    evidence: Evidence
+
+
+class _Queue(Struct, frozen=True):
+    label: str
+    system: str
+    #: What kubectl lists in the Job's namespace, in which the system says why it waits.
+    kind: str
+
+
+QUEUES = (
+    _Queue("kueue.x-k8s.io/queue-name", "Kueue", "workloads.kueue.x-k8s.io"),
+    _Queue("volcano.sh/queue-name", "Volcano", "podgroups.scheduling.volcano.sh"),
+    _Queue("scheduling.volcano.sh/queue-name", "Volcano", "podgroups.scheduling.volcano.sh"),
+    _Queue("kai.scheduler/queue", "KAI Scheduler", "podgroups.scheduling.run.ai"),
+)
+#: Kinds that own Jobs and suspend and resume them by their own spec, with what kubectl calls them.
+_OWNERS = {
+    "JobSet": "jobsets.jobset.x-k8s.io",
+    "AppWrapper": "appwrappers.workload.codeflare.dev",
+    "TrainJob": "trainjobs.trainer.kubeflow.org",
+}
+
+
+def holder_of(job: Job) -> Holder | None:
+    """Who but a user decides whether the Job is suspended; None where nothing tells of anybody."""
+    row = job.last.row
+    if (kind := _OWNERS.get(row["owner_kind"] or "")) is not None:
+        owner = f"{row['owner_kind']} {row['owner_name']}"
+        look = f"kubectl -n {job.namespace} describe {kind} {row['owner_name']}"
+        return Holder(owner, "its owner", look, Evidence.STATUS)
+    for queue in QUEUES:
+        name = job.labels.get(queue.label)
+        if isinstance(name, str) and name:
+            look = f"kubectl -n {job.namespace} describe {queue.kind}"
+            return Holder(queue.system, f"queue {name}", look, Evidence.STATUS)
+    return None
