@@ -77,6 +77,7 @@ class FakeServer:
         stall_s: float = 1.0,
         git_version: str = "v1.36.3",
         forbidden: frozenset[str] = frozenset(),
+        unavailable: frozenset[str] = frozenset(),
         bookmark_every_s: float = 60.0,
     ) -> None:
         self.cluster = cluster
@@ -86,6 +87,8 @@ class FakeServer:
         self.git_version = git_version
         #: Resources that are answered with 403.
         self.forbidden = forbidden
+        #: Resources of which every list and watch is answered with 503.
+        self.unavailable = unavailable
         self.bookmark_every_s = bookmark_every_s
         self.token = "token-0"  # noqa: S105
         self.requests: list[str] = []
@@ -230,6 +233,8 @@ class FakeServer:
             return self._status(connection, 404, "the server could not find the requested resource")
         if resource in self.forbidden:
             return self._status(connection, 403, f"{resource} is forbidden")
+        if resource in self.unavailable and query.get("limit") != "1":
+            return self._status(connection, 503, f"{resource} are not served", "Retry-After: 0\r\n")
         if resource == "events" and body:
             return self._create_event(connection, str(namespace), orjson.loads(body), query)
         if query.get("limit") == "1" and "continue" not in query:

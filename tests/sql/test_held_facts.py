@@ -110,6 +110,8 @@ def test_a_cronjob_that_is_deleted_at_once_has_missed_nothing(
     rows = recorded.table(("raw",)).to_pylist()
     due_ns = DAY_NS + 6 * 3600 * S
     with TraceWriter(tmp_path / "t", TraceHeader()) as writer:
+        for bound in ("LIST_BEGIN", "LIST_END"):
+            writer.append("jobs", bound, DAY_NS, b'{"resourceVersion":"1","scope":"all"}')
         writer.append("cronjobs", "ADDED", DAY_NS, rows[0]["raw"].encode())
         writer.append("cronjobs", "DELETED", due_ns + after_s * S, rows[1]["raw"].encode())
         writer.append("namespaces", "ADDED", due_ns + 3600 * S, b'{"metadata":{"name":"shop"}}')

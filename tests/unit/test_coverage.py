@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from tracekit.base.coverage import (
     ALL,
     UNKNOWN,
     Coverage,
-    CoverageBuilder,
+    Listed,
     Scope,
     Span,
     scope_of,
+    spans_of,
 )
 
 A, B = Scope(frozenset("a")), Scope(frozenset("b"))
@@ -36,40 +38,75 @@ def test_what_a_document_says_of_its_scope(value: object, scope: Scope | None) -
     assert scope_of(value) == scope
 
 
-def test_a_watch_covers_from_the_end_of_its_list_to_the_gap() -> None:
-    made = CoverageBuilder()
-    made.listed("pods", ALL, 10)
-    made.watched("pods", ALL)
-    made.lost("pods", 20)
-    made.listed("pods", ALL, 30)
-    made.watched("pods", ALL)
-    coverage = made.close(40)
+def _covered(lists, gaps=(), end_ns=40, *, watched):
+    spans = spans_of("pods", [Listed(*found) for found in lists], gaps, end_ns, watched=watched)
+    return Coverage(tuple(spans), end_ns)
+
+
+@pytest.mark.parametrize("gap", [(20, 30), (20, None)])  # the recorder was back, or just listed
+def test_a_watch_covers_from_the_end_of_its_list_to_the_gap(gap) -> None:
+    coverage = _covered([(ALL, 10), (ALL, 30)], [gap], watched=True)
     assert list(coverage.holes("pods", "a", 0, 50)) == [(0, 10), (20, 30), (40, 50)]
     assert coverage.covers("pods", "a", 12, 20)
     assert not coverage.covers("pods", "a", 12, 21)
     assert coverage.last_look("pods", "a", 25) == 20
     assert coverage.last_look("pods", "a", 9) is None
+    assert coverage.first_look("pods", "a") == 10
+    assert coverage.watches("pods", "a")
+
+
+@pytest.mark.parametrize(
+    ("gap", "spans"),
+    [((0, 10), [(10, 40)]),  # until the end of the first list
+     ((20, None), [(10, 20)]),
+     ((5, None), [(10, 40)]),
+     ((50, None), [(10, 50)])],
+)  # fmt: skip
+def test_a_gap_before_after_and_to_the_end(gap, spans) -> None:
+    coverage = _covered([(ALL, 10)], [gap], watched=True)
+    assert [span[2:] for span in coverage.spans] == spans
 
 
 def test_looks_cover_their_instants_only() -> None:
-    made = CoverageBuilder()
-    made.listed("jobs", A, 10)
-    made.listed("jobs", A, 20)
-    coverage = made.close(100)
+    coverage = _covered([(A, 20), (A, 10)], watched=False)
     assert [span.from_ns for span in coverage.spans if span.is_look] == [10, 20]
-    assert coverage.covers("jobs", "a", 20, 20)
-    assert not coverage.covers("jobs", "a", 10, 20)
-    assert coverage.last_look("jobs", "a", 100) == 20
+    assert coverage.covers("pods", "a", 20, 20)
+    assert not coverage.covers("pods", "a", 10, 20)
+    assert coverage.last_look("pods", "a", 100) == 20
+    assert not coverage.watches("pods", "a")
 
 
 def test_lists_of_one_namespace_each_add_up() -> None:
-    made = CoverageBuilder()
-    made.listed("jobs", A, 10)
-    made.listed("jobs", B, 11)
-    coverage = made.close(12)
-    assert coverage.covers("jobs", "a", 10, 10)
-    assert coverage.covers("jobs", "b", 11, 11)
-    assert not coverage.covers("jobs", "c", 10, 11)
+    coverage = _covered([(A, 10), (B, 11)], watched=False)
+    assert coverage.covers("pods", "a", 10, 10)
+    assert coverage.covers("pods", "b", 11, 11)
+    assert not coverage.covers("pods", "c", 10, 11)
+    assert not coverage.sees("pods", "c")
+
+
+def test_why_nothing_follows_names_scope_and_time() -> None:
+    coverage = _covered([(A, 10_000_000_000)], end_ns=60_000_000_000, watched=False)
+    coverage = replace(coverage, unseen={"jobs": "list is forbidden"})
+    assert coverage.blind(("pods",), "a", 10_000_000_000, 10_000_000_000) == ""
+    assert coverage.blind(("pods",), "a", 10_000_000_000, 20_000_000_000) == (
+        "the last look at pods in namespace a was at 1970-01-01T00:00:10Z"
+    )
+    assert coverage.blind(("pods",), "a", 0, 1) == (
+        "pods in namespace a were first seen at 1970-01-01T00:00:10Z"
+    )
+    assert coverage.blind(("pods",), "b", 0, 1) == "nobody looked at pods in namespace b"
+    assert coverage.blind(("jobs",), "a", 0, 1) == "jobs were not seen: list is forbidden"
+
+
+def test_after_the_end_of_the_record_is_no_hole() -> None:
+    coverage = _covered([(ALL, 10)], watched=True)
+    assert coverage.blind(("pods",), "a", 30, 500) == ""
+
+
+def test_a_selector_is_taken_to_pick_what_belongs_together() -> None:
+    coverage = _covered([(Scope(None, "app=web"), 10)], watched=True)
+    assert coverage.covers("pods", "a", 10, 40)
+    assert not coverage.spans[0].scope.covers("a")
 
 
 def test_what_was_never_listed_is_one_hole() -> None:

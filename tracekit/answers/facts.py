@@ -18,6 +18,7 @@ from typing import Any
 from msgspec import Struct
 
 from tracekit.answers.model import Target
+from tracekit.base.coverage import Coverage
 from tracekit.base.cron import Generation
 from tracekit.base.kube.leases import (
     CONTROLLER_MANAGER_LEASE,
@@ -374,8 +375,8 @@ class Facts:
     refused_calls: Sequence[Row] = ()
     #: What is known of the release.
     bugs: Mapping[Bug, KnownBug] = field(default_factory=dict)
-    #: Whether a list (or watch) of Jobs is in the record: else none of them proves nothing.
-    lists_jobs: bool = False
+    #: Where and when each stream was seen; without a span nobody says it: all of the time.
+    coverage: Coverage = field(default_factory=Coverage)
     #: By namespace: when its deletion was asked for, Unix ns.
     terminating: Mapping[str, int] = field(default_factory=dict)
     verdicts_of: Mapping[tuple[str, str, str, str], list[Judgement]] = field(default_factory=dict)
@@ -441,14 +442,24 @@ class Facts:
             led_ns -= max(0, min(until_ns, pause.until_ns) - max(from_ns, pause.from_ns))
         return led_ns
 
-    def blind(self, from_ns: int, until_ns: int) -> bool:
-        """Whether Jobs or pods could not be seen for a part of a time."""
-        return any(
-            gap.stream in ("jobs", "pods")
-            and gap.from_ns < until_ns
-            and (gap.until_ns is None or from_ns < gap.until_ns)
-            for gap in self.gaps
-        )
+    def blind(self, namespace: str, from_ns: int, until_ns: int) -> bool:
+        """Whether Jobs or pods of a namespace could not be seen for a part of a time."""
+        streams = ("jobs", "pods") if self.coverage.spans else ()
+        return bool(self.coverage.blind(streams, namespace, from_ns, until_ns))
+
+    def as_of(self, namespace: str, *streams: str) -> int:
+        """The last time at which all of these streams were seen; 0 if one of them never was.
+
+        What is still there, or still not, is so as of then: the record goes on where they are
+        watched. Files without times are taken to have been asked for together.
+        """
+        coverage = self.coverage
+        if not coverage.spans:
+            return self.end_ns
+        if not coverage.timed and all(coverage.sees(name, namespace) for name in streams):
+            return self.end_ns
+        looks = [self.coverage.last_look(name, namespace, self.end_ns) for name in streams]
+        return min((0 if look is None else look for look in looks), default=self.end_ns)
 
 
 def facts_of(
@@ -466,7 +477,7 @@ def facts_of(
     container_notes: Mapping[str, Sequence[Row]] | None = None,
     refused_calls: Sequence[Row] = (),
     bugs: Mapping[Bug, KnownBug] | None = None,
-    lists_jobs: bool = False,
+    coverage: Coverage = Coverage(),  # noqa: B008 - frozen
     terminating: Mapping[str, int] | None = None,
 ) -> Facts:
     """Put the rows of a trace together; they come in any order."""
@@ -517,7 +528,7 @@ def facts_of(
         container_notes=container_notes or {},
         refused_calls=refused_calls,
         bugs=bugs or {},
-        lists_jobs=lists_jobs,
+        coverage=coverage,
         terminating=terminating or {},
     )
 

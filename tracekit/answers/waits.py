@@ -55,7 +55,7 @@ def wait_of(facts: Facts, pod: Pod) -> PodWait | None:
         return None
     deleted_ns = pod.last.row["deleted_ns"]
     if deleted_ns is not None:
-        if facts.end_ns - deleted_ns < OVERDUE_NS:
+        if facts.as_of(pod.namespace, "pods") - deleted_ns < OVERDUE_NS:
             return None
         return _terminating(facts, pod, deleted_ns)
     gates = _specified(pod, "schedulingGates")

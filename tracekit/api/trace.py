@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from tracekit.answers.findings.diagnosis import Wanted, wanted_selector
 from tracekit.api.results import Diagnosis, Replay, html_table
+from tracekit.base.coverage import Coverage
 from tracekit.base.errors import TraceFormatError, UsageError
 from tracekit.base.moments import time_range
 from tracekit.check.verdict import Judgement
@@ -29,6 +30,7 @@ from tracekit.sql.session import Session
 from tracekit.sql.timeline import Happening, timeline_of
 from tracekit.trace.format.model import TraceHeader
 from tracekit.trace.format.schema import NAMES
+from tracekit.trace.reading.coverage import coverage_of
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.stores.place import local_trace
 from tracekit.versions.asked import AskedRules
@@ -90,6 +92,11 @@ class Trace:
     def header(self) -> TraceHeader:
         """Kubernetes version, gates, flags and scope, as far as they are known."""
         return self._reader.header
+
+    @property
+    def coverage(self) -> Coverage:
+        """Where and when each stream was seen: only there and then absence tells anything."""
+        return coverage_of(self._reader)
 
     @property
     def problems(self) -> list[str]:

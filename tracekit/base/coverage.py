@@ -7,9 +7,12 @@ the last look of a stream that is not watched, and what a gap leaves is a hole.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
+
+from msgspec import Struct, field
+
+from tracekit.base.kube.timestamps import format_rfc3339
 
 
 class Scope(NamedTuple):
@@ -28,6 +31,10 @@ class Scope(NamedTuple):
         if self.selector is not None:
             return False
         return self.namespaces is None or (namespace is not None and namespace in self.namespaces)
+
+    def lists(self, namespace: str | None) -> bool:
+        """The same of an object that the selector picks."""
+        return self._replace(selector=None).covers(namespace)
 
     def __str__(self) -> str:
         """The scope in words."""
@@ -59,6 +66,25 @@ def scope_of(value: object) -> Scope | None:
     return None
 
 
+def asked_in(document: Mapping[str, object]) -> Scope | None:
+    """What the bound of a list says that it asked for, None if it does not.
+
+    A recorder that lists namespaces one by one names that of the part.
+    """
+    found = scope_of(document.get("scope")) or scope_of(document.get("namespace"))
+    selector = document.get("selector")
+    if found is None or not isinstance(selector, str) or not selector:
+        return found
+    return found._replace(selector=selector)
+
+
+def scope_document(scope: Scope) -> dict[str, object]:
+    """The scope as it stands in the bound of a list, for `asked_in`."""
+    spaces = "all" if scope.namespaces is None else sorted(scope.namespaces)
+    found: dict[str, object] = {"scope": spaces}
+    return found if scope.selector is None else {**found, "selector": scope.selector}
+
+
 class Span(NamedTuple):
     """A time, in Unix ns, in which a stream was watched; a look has one instant."""
 
@@ -73,11 +99,27 @@ class Span(NamedTuple):
         return self.from_ns == self.until_ns
 
 
-@dataclass(frozen=True, slots=True)
-class Coverage:
-    """All that a record covers. Times are Unix ns by the recorder's clock."""
+class Listed(NamedTuple):
+    """A list that has ended: what of its scope it did not hold was not there."""
+
+    scope: Scope
+    at_ns: int
+
+
+class Coverage(Struct, frozen=True):
+    """All that a record covers. Times are Unix ns by the recorder's clock.
+
+    A selector is taken to pick what belongs together, Jobs with their pods: who asks about any
+    object at all asks `Scope.covers`.
+    """
 
     spans: tuple[Span, ...] = ()
+    #: When the record ends.
+    end_ns: int = 0
+    #: Why a stream of which nothing was seen has no span.
+    unseen: Mapping[str, str] = field(default_factory=dict)
+    #: Whether looks have the times at which they were taken; else each was taken then or later.
+    timed: bool = True
 
     def covers(self, stream: str, namespace: str | None, from_ns: int, until_ns: int) -> bool:
         """Whether an object could not have been there in all this time without being seen."""
@@ -94,6 +136,20 @@ class Coverage:
             default=None,
         )
 
+    def first_look(self, stream: str, namespace: str | None) -> int | None:
+        """The first time at which absence would have been seen."""
+        return min((span.from_ns for span in self._of(stream, namespace)), default=None)
+
+    def sees(self, stream: str, namespace: str | None = None) -> bool:
+        """Whether the stream was ever looked at: in that namespace, or None: anywhere."""
+        if namespace is None:
+            return any(s.stream == stream and s.scope != UNKNOWN for s in self.spans)
+        return any(True for _ in self._of(stream, namespace))
+
+    def watches(self, stream: str, namespace: str | None) -> bool:
+        """Whether the stream was ever watched there, and not only looked at."""
+        return any(not span.is_look for span in self._of(stream, namespace))
+
     def holes(
         self, stream: str, namespace: str | None, from_ns: int, until_ns: int
     ) -> Iterator[tuple[int, int]]:
@@ -108,48 +164,78 @@ class Coverage:
         if at_ns < until_ns or not touched:
             yield at_ns, until_ns
 
+    def blind(
+        self, streams: Iterable[str], namespace: str | None, from_ns: int, until_ns: int
+    ) -> str:
+        """Why nothing follows from absence in some of these streams then; empty if it does.
+
+        What lies after the end of the record is nobody's to see, and no hole.
+        """
+        until_ns = min(until_ns, max(self.end_ns, from_ns))
+        for stream in streams:
+            if not self.covers(stream, namespace, from_ns, until_ns):
+                return self.why(stream, namespace, from_ns)
+        return ""
+
+    def why(self, stream: str, namespace: str | None, at_ns: int) -> str:
+        """Where and when the stream was not seen around that time, in words."""
+        place = "" if namespace is None else f" in namespace {namespace}"
+        if stream in self.unseen:
+            return f"{stream} were not seen: {self.unseen[stream]}"
+        if not self.sees(stream, namespace):
+            return f"nobody looked at {stream}{place}"
+        last_ns = self.last_look(stream, namespace, at_ns)
+        if last_ns is None:
+            first_ns = self.first_look(stream, namespace)
+            return f"{stream}{place} were first seen at {format_rfc3339(first_ns)}"
+        return f"the last look at {stream}{place} was at {format_rfc3339(last_ns)}"
+
+    def holes_of(self, stream: str, scope: Scope) -> Iterator[tuple[int, int]]:
+        """The times, from the first look at anything to the end, without a look of that scope."""
+        at_ns = min((span.from_ns for span in self.spans), default=self.end_ns)
+        for span in self.spans:
+            if (span.stream, span.scope) == (stream, scope):
+                if span.from_ns > at_ns:
+                    yield at_ns, span.from_ns
+                at_ns = max(at_ns, span.until_ns)
+        if at_ns < self.end_ns:
+            yield at_ns, self.end_ns
+
     def _of(self, stream: str, namespace: str | None) -> Iterator[Span]:
-        return (s for s in self.spans if s.stream == stream and s.scope.covers(namespace))
+        return (s for s in self.spans if s.stream == stream and s.scope.lists(namespace))
 
 
-@dataclass(slots=True)
-class CoverageBuilder:
-    """Makes the coverage of a record out of its lists' ends, its watches and its gaps, in order."""
+def spans_of(
+    stream: str,
+    lists: Iterable[Listed],
+    gaps: Iterable[tuple[int, int | None]],
+    end_ns: int,
+    *,
+    watched: bool,
+) -> Iterator[Span]:
+    """What a stream covers, by its lists, of which those of one scope follow each other.
 
-    _open: dict[tuple[str, Scope], tuple[int, bool]] = field(default_factory=dict)
-    _spans: list[Span] = field(default_factory=list)
-
-    def listed(self, stream: str, scope: Scope, at_ns: int) -> None:
-        """A list of that scope has ended: what it did not hold is not there."""
-        before = self._open.get((stream, scope))
-        if before is None:
-            self._open[stream, scope] = (at_ns, False)
-        elif not before[1]:  # a look, and another: nothing is known of the time between
-            self._spans.append(Span(stream, scope, before[0], before[0]))
-            self._open[stream, scope] = (at_ns, False)
-
-    def watched(self, stream: str, scope: Scope) -> None:
-        """The stream is watched from the end of its list on."""
-        before = self._open.get((stream, scope))
-        if before is not None:
-            self._open[stream, scope] = (before[0], True)
-
-    def lost(self, stream: str, at_ns: int) -> None:
-        """The stream was last seen at that time: a gap begins."""
-        for key in [key for key in self._open if key[0] == stream]:
-            self._close(key, at_ns)
-
-    def close(self, end_ns: int) -> Coverage:
-        """What the record covers, which ends at that time."""
-        for key in list(self._open):
-            self._close(key, end_ns)
-        return Coverage(tuple(sorted(self._spans, key=_place)))
-
-    def _close(self, key: tuple[str, Scope], at_ns: int) -> None:
-        from_ns, watched = self._open.pop(key)
-        until_ns = max(from_ns, at_ns) if watched else from_ns
-        self._spans.append(Span(*key, from_ns, until_ns))
-
-
-def _place(span: Span) -> tuple[str, int, int]:
-    return span.stream, span.from_ns, span.until_ns
+    `gaps`: from when until when it was not seen; None: it did not come back, but for a list after
+    that. `watched`: it goes on from the end of its first list; else each list is one look.
+    """
+    by_scope: dict[Scope, list[int]] = {}
+    for scope, at_ns in lists:
+        by_scope.setdefault(scope, []).append(at_ns)
+    for scope, looks in by_scope.items():
+        looks.sort()
+        if not watched:
+            yield from (Span(stream, scope, at_ns, at_ns) for at_ns in dict.fromkeys(looks))
+            continue
+        at_ns = looks[0]
+        for from_ns, back_ns in sorted(gaps, key=lambda gap: gap[0]):
+            again = (look for look in looks if look > from_ns)
+            until_ns = next(again, None) if back_ns is None else back_ns
+            if until_ns is not None and until_ns <= at_ns:
+                continue
+            if from_ns >= at_ns:
+                yield Span(stream, scope, at_ns, from_ns)
+            if until_ns is None:
+                break
+            at_ns = until_ns
+        else:
+            yield Span(stream, scope, at_ns, max(at_ns, end_ns))

@@ -12,6 +12,7 @@ from tracekit.base.errors import TraceFormatError
 from tracekit.base.foreign import for_terminal
 from tracekit.base.kube.timestamps import format_rfc3339
 from tracekit.cli.completion import complete_trace
+from tracekit.cli.coverage import coverage_document, write_coverage
 from tracekit.cli.damage import note_damage
 from tracekit.cli.talk import tell_all
 from tracekit.cli.trace_options import output_option
@@ -86,6 +87,7 @@ def document(trace: str, summary: TraceSummary) -> dict[str, Any]:
         "first_time": format_rfc3339(summary.first_ns),
         "last_time": format_rfc3339(summary.last_ns),
         "gaps": [_gap_document(gap) for gap in summary.gaps],
+        "coverage": coverage_document(summary.coverage),
         "jobs": {
             "total": summary.jobs.total,
             "by_outcome": dict(summary.jobs.by_outcome),
@@ -147,6 +149,7 @@ def render(trace: str, summary: TraceSummary, out: TextIO) -> None:
     if summary.leaders:
         _heading("Leaders", out)
         _write_leaders(summary, out)
+    write_coverage(summary.coverage, out)
     _write_gaps(summary.gaps, out)
 
 

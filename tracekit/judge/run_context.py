@@ -13,13 +13,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec.structs import replace
 
+from tracekit.base.coverage import Coverage
 from tracekit.base.kube.events import COMBINED, MAX_QUEUED, REFUSED_CALLS
 from tracekit.base.kube.leases import CONTROLLER_MANAGER_LEASE, CONTROLLER_MANAGER_LEASE_NAMESPACE
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.check.replay.run_context import Outage, RunContext
 from tracekit.check.replay.told_events import COMPONENT
+from tracekit.judge.holes import holes_of, is_whole, not_seen
 from tracekit.judge.stream_lag import AT_A_TIME, StreamLag, written_ns_of
-from tracekit.trace.format.model import STATE_TYPES, RowType, StreamSummary
+from tracekit.trace.format.model import STATE_TYPES, RowType, StreamSummary, TraceHeader
+from tracekit.trace.reading.coverage import SeenRows, coverage_of
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.versions.throttle import throttle_of
 
@@ -42,10 +45,14 @@ def end_of(streams: Iterable[StreamSummary]) -> int:
     return max((stream.last_ns for stream in streams if stream.last_ns is not None), default=0)
 
 
-def run_context_of(reader: TraceReader) -> RunContext:
-    """Read the time bounds, the leases and the gaps of a trace."""
+def run_context_of(reader: TraceReader, coverage: Coverage | None = None) -> RunContext:
+    """Read the time bounds, the leases, the coverage and the gaps of a trace.
+
+    `coverage`: that of the record, where it has more rows than the reader.
+    """
     streams = reader.streams()
-    gaps = tuple(
+    coverage = coverage_of(reader) if coverage is None else coverage
+    told_gaps = (
         Outage(
             gap.from_ns or 0,
             gap.until_ns or (1 << 62),
@@ -54,12 +61,13 @@ def run_context_of(reader: TraceReader) -> RunContext:
         )
         for gap in reader.gaps()
     )
+    gaps = (*told_gaps, *holes_of(coverage))
     end_ns = end_of(streams)
     restarts = (*_restarts(reader, end_ns), *_successions(reader))
     told = Told()
     for events in reader.batches((*TOLD, "component"), streams=["events"]):
         told.add(events.filter(pc.equal(events["component"], COMPONENT)))
-    missing = _not_recorded(reader, {stream.stream for stream in streams})
+    missing = not_seen(coverage) | not_recorded(reader.header.streams)
     partial = any(reader.header.scope.get(part) for part in _PARTIAL)
     return RunContext(
         end_ns,
@@ -72,11 +80,12 @@ def run_context_of(reader: TraceReader) -> RunContext:
         str(reader.header.scope.get("times") or ""),
         str(reader.header.scope.get("unlisted") or ""),
         # Silence is proof of idleness only of a process that is known to have lived.
-        whole=not partial and "leases" not in missing,
+        whole=not partial and is_whole(coverage),
         quiet=_quiet(reader.header.scope.get("quiet")),
         throttle=throttle_of(reader.header.controller_flags),
         seen_rv={stream.stream: stream.last_rv or 0 for stream in streams},
         written_ns={} if reader.header.scope.get("times") else written_ns_of(reader),
+        coverage=coverage,
     )
 
 
@@ -92,12 +101,6 @@ def _quiet(told: Any) -> dict[str, tuple[tuple[int, int], ...]]:
         )
         for controller, pairs in (told if isinstance(told, dict) else {"job": told}).items()
     }
-
-
-def _not_recorded(reader: TraceReader, seen: Collection[str]) -> dict[str, str]:
-    """Streams that the trace does not have: it says so, or there is no row of them."""
-    missing = {name: "no row of it" for name in ("events",) if name not in seen}
-    return missing | not_recorded(reader.header.streams)
 
 
 def not_recorded(streams: Mapping[str, Any]) -> dict[str, str]:
@@ -337,12 +340,14 @@ class GrowingContext:
         self._told = Told()
         self._seen_rv: dict[str, int] = {}
         self._lag = StreamLag()
+        self._covered = SeenRows()
 
     def feed(self, rows: pa.Table) -> None:
         """Take in rows with all columns, in order of arrival; each only once."""
         told = rows.filter(pc.equal(rows["component"], COMPONENT))
         self._told.add(told)
         self._lag.feed(rows)
+        self._covered.take(rows)
         latest = rows.group_by("stream").aggregate([("rv", "max")])
         for row in latest.to_pylist():
             rv = max(row["rv_max"] or 0, self._seen_rv.get(row["stream"] or "", 0))
@@ -353,13 +358,17 @@ class GrowingContext:
         self._told.forget(before_ns)
         self._lag.forget(before_ns)
 
+    def coverage(self, header: TraceHeader, end_ns: int) -> Coverage:
+        """What the record covers so far, which goes on until then."""
+        return self._covered.coverage(header, end_ns)
+
     def of(self, reader: TraceReader, end_ns: int) -> RunContext:
         """The context, with the rows of a reader that concern the record as a whole.
 
         A lease that was not renewed for some periods has perhaps no holder any more: nothing
         follows from its silence, whether it has run out or not.
         """
-        context = run_context_of(reader)
+        context = run_context_of(reader, self.coverage(reader.header, end_ns))
         restarts = context.restarts
         renewed_ns = _renewed_ns(reader)
         if renewed_ns is not None and end_ns - renewed_ns > _SUSPECT_NS:

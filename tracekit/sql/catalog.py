@@ -20,7 +20,7 @@ from msgspec import Struct
 VIEWS = (
     "_states", "observations", "objects", "_pods", "_deletions", "attempts", "jobs", "_cron_runs",
     "_cronjobs", "cronjobs", "job_history", "pod_phases", "conditions", "k8s_events", "actions",
-    "finalizers", "leaders", "gaps", "logs", "cron_ticks", "divergences", "verdicts",
+    "finalizers", "leaders", "gaps", "coverage", "logs", "cron_ticks", "divergences", "verdicts",
     # Each the answer to one question of a postmortem.
     "failures", "start_latency", "missed_ticks", "backoffs", "retries", "accounting",
     "controller_lag", "deletions", "node_pods", "count_jumps", "job_concurrency", "wasted_pods",
@@ -33,6 +33,7 @@ SHARED = frozenset({"_states", "_pods", "_deletions", "attempts", "jobs"})
 #: Views whose rows are computed by tracekit when a query asks for them, or that read such a view.
 COMPUTED = {
     "cronjobs": "_schedule_notes",
+    "coverage": "_coverage",
     "cron_ticks": "_cron_ticks",
     "missed_ticks": "_cron_ticks",
     "divergences": "_verdicts",

@@ -12,19 +12,26 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from tracekit.base.coverage import Coverage
 from tracekit.judge.kept import verdicts_key
 from tracekit.judge.verdict_table import VERDICT_SCHEMA, KeptVerdicts, load_verdicts
 from tracekit.sql.catalog import COMPUTED, definition, parts_for
-from tracekit.sql.computed_schemas import NOTE_SCHEMA, TICK_SCHEMA
+from tracekit.sql.computed_schemas import COVERAGE_SCHEMA, NOTE_SCHEMA, TICK_SCHEMA
 from tracekit.sql.sources import Source
 from tracekit.versions.asked import AskedRules
 
-SCHEMAS = {"_verdicts": VERDICT_SCHEMA, "_cron_ticks": TICK_SCHEMA, "_schedule_notes": NOTE_SCHEMA}
+SCHEMAS = {
+    "_verdicts": VERDICT_SCHEMA,
+    "_cron_ticks": TICK_SCHEMA,
+    "_schedule_notes": NOTE_SCHEMA,
+    "_coverage": COVERAGE_SCHEMA,
+}
 #: The views that those are made from.
 READ = {
     "_verdicts": "",
     "_cron_ticks": "leaders, internal._states",
     "_schedule_notes": "internal._cronjobs, jobs",
+    "_coverage": "",
 }
 
 _NAMED = re.compile(r"\w+")
@@ -103,7 +110,31 @@ def cron_ticks(
     header = source.header
     zone = asked.process_zone or str(header.scope.get("process_zone") or "UTC")
     version = asked.kubernetes_version or header.kubernetes_version
-    return ticks_of(connection, source.name, version, zone)
+    return ticks_of(connection, source.name, version, zone, coverage_of_source(source))
+
+
+def coverage_of_source(source: Source) -> Coverage:
+    """Where and when the streams of a trace were seen."""
+    from tracekit.trace.reading.coverage import coverage_of  # noqa: PLC0415 - few queries ask
+
+    return Coverage() if source.snapshot is None else coverage_of(source.reader())
+
+
+def coverage(source: Source) -> pa.Table:
+    """The same as rows: one for each time in which a stream was seen."""
+    rows = [
+        {
+            "trace": source.name,
+            "stream": span.stream,
+            "scope": str(span.scope),
+            "namespaces": None if span.scope.namespaces is None else sorted(span.scope.namespaces),
+            "selector": span.scope.selector,
+            "from_ns": span.from_ns,
+            "until_ns": span.until_ns,
+        }
+        for span in coverage_of_source(source).spans
+    ]
+    return pa.Table.from_pylist(rows, COVERAGE_SCHEMA)
 
 
 def schedule_notes(

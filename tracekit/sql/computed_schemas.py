@@ -27,3 +27,14 @@ NOTE_SCHEMA = pa.schema(
         ("notes", pa.list_(pa.struct([("name", pa.string()), ("text", pa.string())]))),
     ]
 )
+COVERAGE_SCHEMA = pa.schema(
+    [
+        ("trace", pa.string()),
+        ("stream", pa.string()),
+        ("scope", pa.string()),
+        ("namespaces", pa.list_(pa.string())),
+        ("selector", pa.string()),
+        ("from_ns", pa.int64()),
+        ("until_ns", pa.int64()),
+    ]
+)

@@ -11,11 +11,12 @@ from tracekit.answers.facts import COLUMNS, STREAMS, Facts, Gap, facts_of
 from tracekit.answers.findings.baseline import Baseline
 from tracekit.answers.findings.diagnosis import Wanted, diagnose
 from tracekit.answers.model import Finding
+from tracekit.base.coverage import Coverage
 from tracekit.base.cron import Generation
 from tracekit.base.errors import TracekitError
 from tracekit.check.compare.fields import FieldDifference
 from tracekit.check.verdict import Judgement, ObjectRef, Verdict
-from tracekit.sql.computed import era_of
+from tracekit.sql.computed import coverage_of_source, era_of
 from tracekit.sql.session import Session
 from tracekit.versions.cronjob import CronJobEra
 from tracekit.versions.release_bugs import Bug, KnownBug, bugs_of
@@ -59,11 +60,7 @@ def facts_from(session: Session) -> Facts:
         refused_calls=session.rows(_REFUSED_CALLS),
         terminating={row["name"]: row["at_ns"] for row in session.rows(_TERMINATING)},
         bugs=_bugs(session),
-        lists_jobs=bool(
-            session.rows(
-                "SELECT 1 AS n FROM internal._rows WHERE stream = 'jobs' AND type <> 'GAP' LIMIT 1"
-            )
-        ),
+        coverage=coverage_of_source(session.sources[0]) if session.sources else Coverage(),
     )
 
 

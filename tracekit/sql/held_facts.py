@@ -10,6 +10,7 @@ import pyarrow as pa
 from msgspec.structs import replace
 
 from tracekit.answers.facts import COLUMNS, Facts, Gap, Row, facts_of
+from tracekit.base.coverage import Coverage
 from tracekit.check.verdict import Judgement
 from tracekit.sql.diagnosed import ticks_of
 from tracekit.sql.session import Session
@@ -17,6 +18,7 @@ from tracekit.trace.format.header import write_header
 from tracekit.trace.format.model import LOG_DIR, STATE_TYPES
 from tracekit.trace.format.schema import NAMES
 from tracekit.trace.format.segments import write_segment
+from tracekit.trace.reading.coverage import coverage_of
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.versions.asked import AskedRules
 from tracekit.versions.cronjob import CronJobEra
@@ -28,8 +30,16 @@ _STATES = sorted(STATE_TYPES)
 _LEVEL = 1
 
 
-def facts_from_reader(reader: TraceReader, judgements: Sequence[Judgement], era: Era) -> Facts:
-    """The facts of a trace that may be in memory only; ticks as the view cron_ticks has them."""
+def facts_from_reader(
+    reader: TraceReader,
+    judgements: Sequence[Judgement],
+    era: Era,
+    coverage: Coverage | None = None,
+) -> Facts:
+    """The facts of a trace that may be in memory only; ticks as the view cron_ticks has them.
+
+    `coverage`: that of the record, where it has more rows than the reader.
+    """
     rows = [row for part in reader.batches(COLUMNS, types=_STATES) for row in part.to_pylist()]
     return facts_of(
         rows,
@@ -41,6 +51,7 @@ def facts_from_reader(reader: TraceReader, judgements: Sequence[Judgement], era:
         problems=reader.problems,
         generation=CronJobEra.of(era).generation,
         bugs=bugs_of(era),
+        coverage=coverage_of(reader) if coverage is None else coverage,
     )
 
 

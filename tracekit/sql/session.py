@@ -276,7 +276,10 @@ class Session:
     def _rows_of(self, table: str) -> Iterator[pa.Table]:
         compute = computed.cron_ticks if table == "_cron_ticks" else computed.schedule_notes
         for source in self.sources:
-            yield compute(self.connection, source, self.rules)
+            if table == "_coverage":
+                yield computed.coverage(source)
+            else:
+                yield compute(self.connection, source, self.rules)
 
     def _verdicts(self) -> Iterator[pa.Table]:
         """The verdicts to hold in memory; those that are many are asked where they are kept."""

@@ -9,6 +9,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from tracekit.base.coverage import Coverage
 from tracekit.base.errors import TracekitError
 from tracekit.base.kube.cronjob_views import CronJobStatus, CronJobView, cron_spec_from_raw
 from tracekit.check.diff.cron_ticks import (
@@ -45,10 +46,6 @@ FROM internal._states
 WHERE trace = $trace AND stream = 'jobs' AND cronjob IS NULL AND regexp_matches(name, '-[0-9]+$')
 GROUP BY namespace, name, uid
 """
-_BLIND = """
-SELECT coalesce(gap_from_ns, 0) AS from_ns, coalesce(gap_until_ns, 1 << 62) AS until_ns
-FROM internal._rows WHERE trace = $trace AND type = 'GAP' AND stream IN ('jobs', 'cronjobs')
-"""
 _LEADERLESS = """
 SELECT epoch_ns(from_at) - (without_leader_s * 1e9)::BIGINT AS from_ns,
        epoch_ns(from_at) AS until_ns
@@ -68,14 +65,18 @@ def ticks_of(
     trace: str,
     kubernetes_version: str | None,
     process_zone: str,
+    coverage: Coverage,
 ) -> pa.Table:
-    """The ticks of every CronJob of the trace, by the rules of that version in that zone."""
+    """The ticks of every CronJob of the trace, by the rules of that version in that zone.
+
+    `coverage`: where and when the trace saw Jobs and CronJobs.
+    """
     cursor = connection.cursor()
     rows = _rows(cursor, _CRONJOBS, trace=trace)
     if not rows:
         return TICK_SCHEMA.empty_table()
     runner = CronRunner(_era(kubernetes_version), parse_process_zone(process_zone))
-    around = _surroundings(cursor, trace)
+    around = _surroundings(cursor, trace, coverage)
     jobs: defaultdict[tuple[str, str], list[StartedJob]] = defaultdict(list)
     for row in _rows(cursor, _JOBS, trace=trace, annotation=f'$."{SCHEDULED_AT}"'):
         started = StartedJob.of(
@@ -115,11 +116,10 @@ def _era(version: str | None) -> CronJobEra:
         return CronJobEra.of(Era.resolve(NEWEST))
 
 
-def _surroundings(cursor: Any, trace: str) -> Surroundings:
+def _surroundings(cursor: Any, trace: str, coverage: Coverage) -> Surroundings:
     end = cursor.execute(
         "SELECT max(trace_end_ns) FROM internal._ends WHERE trace = ?", [trace]
     ).fetchone()[0]
-    gaps = [(r["from_ns"], r["until_ns"]) for r in _rows(cursor, _BLIND, trace=trace)]
     pauses = [(r["from_ns"], r["until_ns"]) for r in _rows(cursor, _LEADERLESS, trace=trace)]
     gave_up: defaultdict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
     for row in _rows(cursor, _GAVE_UP, trace=trace):
@@ -128,7 +128,7 @@ def _surroundings(cursor: Any, trace: str) -> Surroundings:
         (row["namespace"], row["name"]): (row["created_ns"] or 0, row["gone_ns"] or 1 << 62)
         for row in _rows(cursor, _OTHERS, trace=trace)
     }
-    return Surroundings(end or 0, gaps, pauses, gave_up, others)
+    return Surroundings(end or 0, coverage, pauses, gave_up, others)
 
 
 def _seen(row: dict[str, Any]) -> SeenCronJob:

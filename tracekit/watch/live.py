@@ -158,7 +158,8 @@ class LiveJudge:
         self._judged += judgements
         while self._judged and self._judged[0].time_ns < self._now_ns - _JUDGED * self._settled_ns:
             self._judged.popleft()
-        return facts_from_reader(reader, list(self._judged), self._era)
+        coverage = self._context.coverage(self._header, self._now_ns)
+        return facts_from_reader(reader, list(self._judged), self._era, coverage)
 
     def _findings(self, facts: Facts, certain_ns: int) -> Iterator[News]:
         self._count_ticks(facts)

@@ -12,8 +12,10 @@ from collections.abc import Callable
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tracekit.base.coverage import Scope
 from tracekit.trace.format.model import STATE_TYPES, RowType
 from tracekit.trace.format.schema import NAMES
+from tracekit.trace.reading.coverage import scope_in
 from tracekit.trace.reading.files import empty
 
 Key = tuple[str, str]
@@ -67,10 +69,17 @@ class Window:
 
 
 def _without_text(table: pa.Table) -> pa.Table:
-    """Rows without the objects' text, of which the columns tell what is looked at."""
+    """Rows without the objects' text, of which the columns tell what is looked at.
+
+    What a list asked for has no column.
+    """
     place = table.schema.get_field_index("raw")
     field = table.schema.field(place)
-    return table.set_column(place, field, pa.nulls(table.num_rows, field.type))
+    bound = pc.is_in(
+        pc.cast(table["type"], pa.string()), pa.array([RowType.LIST_BEGIN, RowType.LIST_END])
+    )
+    texts = pc.if_else(bound, table[place], pa.scalar(None, field.type))
+    return table.set_column(place, field, texts)
 
 
 def _keys(table: pa.Table) -> list[Key]:
@@ -105,7 +114,8 @@ def relisted(table: pa.Table, before_ns: int) -> tuple[pa.Table, set[Key]]:
     names = ("recv_ns", "stream", "uid", "type", "holder")
     columns = [table[name].to_pylist() for name in names]
     latest: dict[tuple[str, str], int] = {}
-    bounds: dict[tuple[str, str], int] = {}
+    asked = [scope_in(text) for text in table["raw"].to_pylist()]
+    bounds: dict[tuple[str, str, Scope | None], int] = {}
     kept: list[int] = []
     for place, (key, at_ns, stream, uid, kind, holder) in enumerate(
         zip(_keys(table), *columns, strict=True)
@@ -120,7 +130,7 @@ def relisted(table: pa.Table, before_ns: int) -> tuple[pa.Table, set[Key]]:
         elif kind in STATE_TYPES and uid is not None:
             latest[stream, uid] = place
         elif kind in (RowType.LIST_BEGIN, RowType.LIST_END):
-            bounds[stream, kind] = place
+            bounds[stream, kind, asked[place]] = place
     older = [place for place in latest.values() if columns[3][place] != RowType.DELETED]
     kept = sorted(set(kept))
     first = sorted({*bounds.values(), *older}.difference(kept))

@@ -123,7 +123,7 @@ def _is_ready(state: State) -> bool:
 
 
 def _blind_case(facts: Facts, job: Job, from_ns: int, until_ns: int) -> Iterator[Case]:
-    if facts.led_ns(from_ns, until_ns) < BLIND_NS or facts.blind(from_ns, until_ns):
+    if facts.led_ns(from_ns, until_ns) < BLIND_NS or facts.blind(job.namespace, from_ns, until_ns):
         return
     if has_uncountable(job):
         return  # TK209 says why no status is written

@@ -245,7 +245,7 @@ class _Living:
 def _counted_twice(facts: Facts, job: Job) -> Iterator[Case]:
     if not job.seen_from_birth or not job.managed or not facts.streams.get("pods"):
         return
-    if facts.blind(job.first.at_ns, job.last.at_ns):
+    if facts.blind(job.namespace, job.first.at_ns, job.last.at_ns):
         return
     ends = [s.rv for p in job.pods if (s := p.first_at(_succeeded)) is not None]
     ends.sort()
@@ -291,7 +291,7 @@ def _finalizers(facts: Facts, job: Job) -> Iterator[Case]:
             )
         )
         from_ns = max(over_ns, ended_ns)
-        until_ns = facts.end_ns if freed is None else freed.at_ns
+        until_ns = facts.as_of(job.namespace, "pods") if freed is None else freed.at_ns
         if until_ns - facts.led_since(from_ns, until_ns) >= LEFT_NS:
             left.append((pod, from_ns, until_ns))
     if left:
@@ -439,7 +439,8 @@ def _waits(facts: Facts) -> Iterator[tuple[int, int]]:
             continue
         if job.seen_from_birth and not job.first.spec.get("suspend"):
             served = job.first_at(lambda s: s.row["start_ns"] is not None or s.gone)
-            yield job.first.at_ns, facts.end_ns if served is None else served.at_ns
+            as_of_ns = facts.as_of(job.namespace, "jobs")
+            yield job.first.at_ns, as_of_ns if served is None else served.at_ns
         over_ns = min((ns for ns in (job.ended_ns, job.deletion_ns) if ns is not None), default=0)
         for pod in job.pods:
             end = pod.end
@@ -450,7 +451,8 @@ def _waits(facts: Facts) -> Iterator[tuple[int, int]]:
             freed = pod.first_at(
                 lambda s, end=end: s.rv > end.rv and (s.gone or TRACKING not in s.finalizers)
             )
-            yield end.at_ns, facts.end_ns if freed is None else freed.at_ns
+            as_of_ns = facts.as_of(job.namespace, "pods")
+            yield end.at_ns, as_of_ns if freed is None else freed.at_ns
 
 
 def backlog_spells(facts: Facts) -> Spells:

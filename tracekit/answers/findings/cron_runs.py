@@ -57,7 +57,8 @@ def stale_active(facts: Facts, cron: CronJob, jobs: Sequence[Job]) -> Case | Non
             continue
         condition = end.true("Complete") or end.true("Failed") or {}
         at_ns = int(condition.get("last_transition_ns") or end.at_ns)
-        if facts.end_ns - at_ns < STALE_NS:
+        as_of_ns = facts.as_of(cron.namespace, "cronjobs", "jobs")
+        if as_of_ns - at_ns < STALE_NS:
             continue
         kind = str(condition.get("type"))
         policy = cron.last.spec.get("concurrencyPolicy", "Allow")
@@ -65,9 +66,9 @@ def stale_active(facts: Facts, cron: CronJob, jobs: Sequence[Job]) -> Case | Non
         return Case(
             STALE_ACTIVE, cron.target,
             f"its status.active names {job.name}, which is {kind}{blocks}",
-            at_ns, facts.end_ns,
-            f"{kind} since {clock(at_ns)}, {span(facts.end_ns - at_ns)} ago (as of "
-            f"{clock(facts.end_ns)})",
+            at_ns, as_of_ns,
+            f"{kind} since {clock(at_ns)}, {span(as_of_ns - at_ns)} ago (as of "
+            f"{clock(as_of_ns)})",
             evidence={"job": job.name, "uid": job.uid},
         )  # fmt: skip
     return None

@@ -22,6 +22,7 @@ from tracekit.base.cron import CronSpecError, Generation, Schedule, parse
 from tracekit.base.cron.schedule import EverySchedule, SpecSchedule
 from tracekit.base.cron.zones import UTC, UnknownZoneError, Zone, load_zone
 from tracekit.base.kube.timestamps import NS_PER_S, parse_rfc3339
+from tracekit.check.diff.cron_ticks import UNSEEN
 
 INSTANTIATED = "cronjob.kubernetes.io/instantiate"
 SCHEDULED_AT = "batch.kubernetes.io/cronjob-scheduled-timestamp"
@@ -157,7 +158,7 @@ def find(facts: Facts) -> Iterator[Case]:
         dated = reading is not None and not isinstance(reading[0], EverySchedule)
         held = stale_active(facts, cron, mine)
         if held is not None:
-            yield held
+            yield _with_unseen(held, cron, ticks[cron.uid])
         blocked = held is not None
         for case in _ticks(facts, cron, ticks[cron.uid], dated=dated and not never):
             if blocked and case.rule in (DEADLINE, NOT_STARTED, FORBID):
@@ -172,6 +173,15 @@ def find(facts: Facts) -> Iterator[Case]:
         yield from _starts(facts, cron, mine)
         yield from _differently(facts, cron)
         yield from _evidence(cron, mine)
+
+
+def _with_unseen(held: Case, cron: CronJob, ticks: Sequence[Row]) -> Case:
+    """The case of a CronJob that starts nothing, with the times after the last look at its Jobs."""
+    due = [t for t in ticks if t["policy"] == UNSEEN and t["due_ns"] > held.from_ns]
+    if not due or cron.last.spec.get("concurrencyPolicy") != "Forbid":
+        return held
+    since = f"; {counted(len(due), 'time')} due since, which it does not start while that stands"
+    return replace(held, detail=held.detail + since)
 
 
 #### Ticks that were not started ####

@@ -149,9 +149,10 @@ def find(facts: Facts) -> Iterator[Case]:
 def _unfinished(facts: Facts, job: Job, spells: Spells) -> Iterator[Case]:
     if job.ended_ns is not None or job.deletion_ns is not None:
         return
-    age_ns = facts.end_ns - job.created_ns
+    age_ns = facts.as_of(job.namespace, "jobs") - job.created_ns
+    as_of_ns = facts.as_of(job.namespace, "jobs", "pods")
     # That nobody leads, or nobody led, is TK208's.
-    led_ns = facts.end_ns - facts.led_since(job.created_ns, facts.end_ns)
+    led_ns = as_of_ns - facts.led_since(job.created_ns, as_of_ns)
     if (
         waiting.waits(facts, job)
         or waiting.uncountable(job)
@@ -187,7 +188,7 @@ def _not_begun(facts: Facts, job: Job, spells: Spells) -> Case:
         )
     if not job.pods and _behind(spells, job.created_ns, facts.end_ns):
         why, cause = "its controller was behind (TK207)", BACKLOG
-    age = span(facts.end_ns - job.created_ns)
+    age = span(facts.as_of(job.namespace, "jobs", "pods") - job.created_ns)
     detail = f"{age} after its creation at {clock(job.created_ns)}; {detail}"
     case = _plain(NOT_BEGUN, facts, job, f"has not begun: {why}", detail)
     return replace(case, cause=cause, todo=todo, thread=thread)
@@ -262,7 +263,7 @@ def _held(facts: Facts, job: Job) -> Iterator[Case]:
     asked = job.first_at(lambda s: s.row["deleted_ns"] is not None and not s.gone)
     if asked is None:
         return
-    until_ns = job.gone_ns or facts.end_ns
+    until_ns = job.gone_ns or facts.as_of(job.namespace, "jobs")
     holders = [f for f in job.last.finalizers if f != "foregroundDeletion"] or list(
         asked.finalizers
     )
@@ -358,19 +359,20 @@ def _outlived(facts: Facts, job: Job) -> Iterator[Case]:
     if gone_ns is None or "orphan" in job.last.finalizers or _orphaned(job):
         return
     left: list[tuple[Pod, str]] = []
+    as_of_ns = facts.as_of(job.namespace, "pods")
     for pod in job.pods:
-        there_ns = pod.gone_ns or facts.end_ns
+        there_ns = pod.gone_ns or as_of_ns
         if not pod.last.row["owner_uid"]:
             continue
         asked_ns = _asked_ns(pod)
         others = [f for f in pod.last.finalizers if not f.startswith("batch.kubernetes.io/")]
-        if (asked_ns or facts.end_ns) - gone_ns >= OUTLIVED_NS:
+        if (asked_ns or as_of_ns) - gone_ns >= OUTLIVED_NS:
             left.append((pod, "nobody asked them to go"))
         elif others and there_ns - gone_ns >= HELD_NS:
             left.append((pod, f"the finalizer {others[0]} holds them"))
     if left:
         names = [p.name for p, _ in left]
-        until_ns = max(p.gone_ns or facts.end_ns for p, _ in left)
+        until_ns = max(p.gone_ns or as_of_ns for p, _ in left)
         yield Case(
             OUTLIVED,
             job.target,
@@ -407,7 +409,7 @@ def _overrun(facts: Facts, job: Job, spells: Spells) -> Iterator[Case]:
     until_ns = min(ns for ns in ends if ns is not None)
     edited_ns = _deadline_set(job)
     over_ns = until_ns - max(due_ns, edited_ns)
-    if over_ns < OVERRUN_NS or facts.blind(due_ns, until_ns) or not job.managed:
+    if over_ns < OVERRUN_NS or facts.blind(job.namespace, due_ns, until_ns) or not job.managed:
         return
     cause = None
     if facts.pause_between(due_ns, until_ns) is not None:
@@ -465,7 +467,7 @@ def _ttl(facts: Facts, job: Job) -> Iterator[Case]:
     )
     due_ns = max(int(at_ns) + seconds * NS_PER_S, set_ns)
     until_ns = job.deletion_ns or facts.end_ns
-    if until_ns - due_ns < OVERRUN_NS or facts.blind(due_ns, until_ns):
+    if until_ns - due_ns < OVERRUN_NS or facts.blind(job.namespace, due_ns, until_ns):
         return
     pause = facts.pause_between(due_ns, until_ns)
     why = "nobody led when it was due" if pause is not None else "the TTL controller was late"

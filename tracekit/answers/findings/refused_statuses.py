@@ -52,13 +52,14 @@ def _resumed(facts: Facts, job: Job) -> Iterator[Case]:
     if last.true("Suspended") is None or last.row["start_ns"] is None:
         return
     since_ns = _resumed_ns(job)
-    if facts.end_ns - facts.led_since(since_ns, facts.end_ns) < WAITED_NS:
+    as_of_ns = facts.as_of(job.namespace, "jobs")
+    if as_of_ns - facts.led_since(since_ns, as_of_ns) < WAITED_NS:
         return
     yield _case(
         facts, job, RESUMED, Bug.RESUMED_JOB_REFUSED, since_ns,
         "was resumed, and each status is refused until it ends (startTime moves)",
         f"resumed at {clock(since_ns)} with startTime {clock(last.row['start_ns'])}; after "
-        f"{span(facts.end_ns - since_ns)} the condition Suspended is still True",
+        f"{span(as_of_ns - since_ns)} the condition Suspended is still True",
     )  # fmt: skip
 
 
@@ -79,7 +80,8 @@ def _empty(facts: Facts, job: Job) -> Iterator[Case]:
         return
     if spec.get("suspend") is not True or spec.get("completions") != 0:
         return
-    if facts.end_ns - facts.led_since(job.created_ns, facts.end_ns) < WAITED_NS:
+    as_of_ns = facts.as_of(job.namespace, "jobs")
+    if as_of_ns - facts.led_since(job.created_ns, as_of_ns) < WAITED_NS:
         return
     yield _case(
         facts, job, EMPTY, Bug.SUSPENDED_EMPTY_JOB_REFUSED, job.created_ns,

@@ -126,8 +126,13 @@ def _case(facts: Facts, job: Job, found: list[PodWait]) -> Case:
             return _not_started(facts, job, found)
 
 
-def _as_of(facts: Facts) -> str:
-    return f"as of {clock(facts.end_ns)}"
+def _as_of(facts: Facts, job: Job) -> str:
+    return f"as of {clock(_as_of_ns(facts, job))}"
+
+
+def _as_of_ns(facts: Facts, job: Job) -> int:
+    """The last look at the pods of a Job."""
+    return facts.as_of(job.namespace, "pods")
 
 
 def _not_started(facts: Facts, job: Job, found: list[PodWait]) -> Case:
@@ -144,8 +149,8 @@ def _not_started(facts: Facts, job: Job, found: list[PodWait]) -> Case:
     if isinstance(deadline_s, int):
         ends = f"activeDeadlineSeconds {deadline_s} ends it"
     return Case(
-        CANNOT_START, job.target, claim, first.since_ns, facts.end_ns,
-        f"{_as_of(facts)}, {named([w.pod.name for w in found])} waits since "
+        CANNOT_START, job.target, claim, first.since_ns, _as_of_ns(facts, job),
+        f"{_as_of(facts, job)}, {named([w.pod.name for w in found])} waits since "
         f"{clock(first.since_ns)}; a waiting container never counts toward backoffLimit: {ends}",
         job.cronjob,
         evidence={"pods": [w.pod.name for w in found], "reason": first.reason,
@@ -163,8 +168,8 @@ def _failing(facts: Facts, job: Job, first: PodWait) -> Case:
         counts = f"restarts count toward backoffLimit {limit}"
     return Case(
         FAILS_AGAIN, job.target, f"{what} {first.container} ends {code} again and again",
-        first.since_ns, facts.end_ns,
-        f"{_as_of(facts)}, {first.pod.name}: {counted(first.restarts, 'restart')} since "
+        first.since_ns, _as_of_ns(facts, job),
+        f"{_as_of(facts, job)}, {first.pod.name}: {counted(first.restarts, 'restart')} since "
         f"{clock(first.since_ns)}; {counts}",
         job.cronjob,
         evidence={"pod": first.pod.name, "container": first.container,
@@ -189,10 +194,10 @@ def _terminating(facts: Facts, job: Job, found: list[PodWait]) -> Case:
     by = f" by {first.reason}" if first.reason else ""
     state = f" ({first.message})" if first.message else ""
     return Case(
-        TERMINATING, job.target, claim, first.since_ns, facts.end_ns,
+        TERMINATING, job.target, claim, first.since_ns, _as_of_ns(facts, job),
         f"{before}{named([w.pod.name for w in found])} on {node}{state} was deleted at "
-        f"{clock(first.since_ns)}{by}, {span(facts.end_ns - first.since_ns)} ago "
-        f"({_as_of(facts)})",
+        f"{clock(first.since_ns)}{by}, {span(_as_of_ns(facts, job) - first.since_ns)} ago "
+        f"({_as_of(facts, job)})",
         job.cronjob,
         evidence={"pods": [w.pod.name for w in found], "node": node, "by": first.reason},
         todo=f"If {node} is gone for good: kubectl delete pod -n {job.namespace} "
@@ -226,9 +231,9 @@ def _uncountable(facts: Facts, job: Job) -> Iterator[Case]:
     yield Case(
         UNCOUNTABLE, job.target,
         "cannot go on: each status is refused (Duplicate value in uncountedTerminatedPods)",
-        job.last.at_ns, facts.end_ns,
+        job.last.at_ns, _as_of_ns(facts, job),
         f"{pod.name} is {pod.phase} while its uid stands in uncountedTerminatedPods.{name}, "
-        f"{_as_of(facts)}",
+        f"{_as_of(facts, job)}",
         job.cronjob, evidence={"pods": [p.name for p, _ in found], "uid": pod.uid},
     )  # fmt: skip
 
@@ -313,10 +318,18 @@ def _pods_gone(facts: Facts, job: Job) -> Iterator[Case]:
     )  # fmt: skip
 
 
+def _lists_jobs_of(facts: Facts, pod: Pod) -> bool:
+    """Whether a list of Jobs that was asked for after a pod was created would have its Job.
+
+    One empty list that does not say what it asked for is taken to be of the same as the pods'.
+    """
+    if not facts.coverage.sees("jobs"):
+        return bool(facts.streams.get("jobs")) and "jobs" not in facts.coverage.unseen
+    return facts.as_of(pod.namespace, "jobs") >= int(pod.first.row["created_ns"] or 0)
+
+
 def _ownerless(facts: Facts) -> Iterator[Case]:
     """Ended pods with the tracking finalizer whose Job is not in a record that lists Jobs."""
-    if not facts.lists_jobs:
-        return
     names = {(job.namespace, job.name) for job in facts.jobs}
     for pod in facts.strays:
         deleted_ns = pod.last.row["deleted_ns"]
@@ -325,15 +338,15 @@ def _ownerless(facts: Facts) -> Iterator[Case]:
         held = TRACKING in pod.last.finalizers and not pod.last.gone
         if not (ended and held and deleted_ns) or (pod.namespace, owner) in names:
             continue
-        since_ns = int(deleted_ns)
-        if facts.end_ns - since_ns < EVIDENCE_NS:
+        since_ns, as_of_ns = int(deleted_ns), facts.as_of(pod.namespace, "pods")
+        if as_of_ns - since_ns < EVIDENCE_NS or not _lists_jobs_of(facts, pod):
             continue
         yield Case(
             FINALIZER_LEFT, Target("Pod", pod.namespace, pod.name, pod.uid),
             f"is held by the tracking finalizer, and its Job {owner} is gone",
-            since_ns, facts.end_ns,
-            f"{pod.phase}, deletionTimestamp {clock(since_ns)}, {span(facts.end_ns - since_ns)} "
-            f"ago ({_as_of(facts)}); no such Job in the list",
+            since_ns, as_of_ns,
+            f"{pod.phase}, deletionTimestamp {clock(since_ns)}, {span(as_of_ns - since_ns)} "
+            f"ago (as of {clock(as_of_ns)}); no such Job in the list",
             evidence={"pods": [pod.name], "finalizer": TRACKING},
             todo=f"kubectl patch pod -n {pod.namespace} {pod.name} --type=json "
                  "-p '[{\"op\":\"remove\",\"path\":\"/metadata/finalizers\"}]'",

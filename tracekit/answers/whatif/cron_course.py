@@ -118,7 +118,7 @@ def surroundings_of(history: CronHistory, context: RunContext) -> Surroundings:
     spans = {(history.namespace, history.name): [(min(gave_up), max(gave_up))]} if gave_up else {}
     return Surroundings(
         context.end_ns,
-        [(gap.from_ns, gap.until_ns) for gap in context.gaps],
+        context.coverage,
         [(outage.from_ns, outage.until_ns) for outage in context.restarts],
         spans,
         others,

@@ -101,7 +101,7 @@ class CronWorlds(Worlds[CronAnswer, ModelledCronJob]):
         context = self.plan.run_context
         return Surroundings(
             context.end_ns,
-            [(gap.from_ns, gap.until_ns) for gap in context.gaps],
+            context.coverage,
             [(outage.from_ns, outage.until_ns) for outage in context.restarts],
         )
 

@@ -3,9 +3,9 @@
 The schedules in force come from the recorded revisions of the CronJob; a Job belongs to the tick
 that its annotation names (1.28 and later) or its name ends with (minutes since 1970, seconds under
 the polling controller). What was not started is explained by the first of these that holds:
-suspended, inside a gap, the Job's name taken, Forbid with a Job still running, too late for
-startingDeadlineSeconds, no leader, the controller gave up (Event FailedNeedsStart), a later tick
-started instead, no timer since a name was taken by somebody else's Job (from 1.37 on).
+suspended, Jobs or CronJobs not seen then, the Job's name taken, Forbid with a Job still running,
+too late for startingDeadlineSeconds, no leader, the controller gave up (Event FailedNeedsStart), a
+later tick started instead, no timer since a name was taken by somebody else's Job (from 1.37 on).
 
 The view `cron_ticks`, `explain`, the findings and `whatif` all count by this.
 """
@@ -19,6 +19,7 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct, field
 
+from tracekit.base.coverage import Coverage
 from tracekit.base.kube.cronjob_views import CronJobView
 from tracekit.base.kube.timestamps import NS_PER_S, parse_rfc3339
 from tracekit.check.replay.cron_runner import CronRunner
@@ -34,9 +35,15 @@ TICKS_AT_LEAST: Final = 5_000
 TICKS_A_ROW: Final = 100
 #: What became of the rest.
 UNLISTED: Final = "unlisted"
+#: Of a time at which Jobs or CronJobs were not seen.
+UNSEEN: Final = "gap"
 _MINUTE_NS: Final = 60 * NS_PER_S
 #: Numbers at the end of a Job's name above this are seconds, below it minutes.
 _SECONDS_FROM: Final = 1_000_000_000
+
+
+#: The streams that show whether a Job was started.
+_NEEDED: Final = ("cronjobs", "jobs")
 
 
 class SeenCronJob(NamedTuple):
@@ -124,7 +131,8 @@ class Surroundings(Struct, frozen=True):
     """What else decides about ticks; spans are (from, until) in ns."""
 
     end_ns: int  # of the record
-    gaps: Sequence[tuple[int, int]] = ()
+    #: Where and when Jobs and CronJobs were seen; without a span nobody says it: all of the time.
+    coverage: Coverage = Coverage()
     leaderless: Sequence[tuple[int, int]] = ()
     #: Of Events FailedNeedsStart, by the CronJob's namespace and name.
     gave_up: Mapping[tuple[str, str], Sequence[tuple[int, int]]] = field(default_factory=dict)
@@ -163,6 +171,11 @@ class _CronJob:
         self.unfinished: list[StartedJob] = []
         self.taken_in = 0
         self.around = around
+        #: By stream, the times of which nothing follows from there being no Job.
+        self.holes = {
+            stream: list(around.coverage.holes(stream, self.key[0], 0, around.end_ns))
+            for stream in (_NEEDED if around.coverage.spans else ())
+        }
         self.gave_up = around.gave_up.get(self.key, ())
         self.rules = [_rule(seen) for seen in revisions if seen.type != "DELETED"]
         self.by_due = {job.due_ns: job for job in self.jobs if job.due_ns is not None}
@@ -283,8 +296,9 @@ class _CronJob:
     def _not_started(self, at_ns: int, rule: _Rule, later: StartedJob | None) -> _Fate:
         if rule.suspended:
             return _Fate("suspended", "suspend", "spec.suspend was true")
-        if _inside(self.around.gaps, at_ns, before_ns=END_SLACK_NS) is not None:
-            return _Fate("unknown", "gap", "the recorder could not see Jobs or CronJobs then")
+        unseen = self._unseen(at_ns)
+        if unseen:
+            return _Fate("unknown", UNSEEN, f"nothing tells whether it was started: {unseen}")
         taken = self._name_taken(at_ns)
         if taken is not None:
             return taken
@@ -293,6 +307,14 @@ class _CronJob:
             why = f"{', '.join(running)} still ran, and concurrencyPolicy is Forbid"
             return _Fate("skipped", "Forbid", why)
         return self._deleted_before_it_came(at_ns) or self._missed(at_ns, rule, later)
+
+    def _unseen(self, at_ns: int) -> str:
+        """Why a Job of that time need not have been seen; empty if it must have been."""
+        for stream, holes in self.holes.items():
+            place = bisect_left(holes, at_ns, key=_until)
+            if place < len(holes) and holes[place][0] <= at_ns + END_SLACK_NS:
+                return self.around.coverage.why(stream, self.key[0], at_ns)
+        return ""
 
     def _missed(self, at_ns: int, rule: _Rule, later: StartedJob | None) -> _Fate:
         pause = _inside(self.around.leaderless, at_ns)
@@ -360,11 +382,13 @@ class _CronJob:
         return _Fate("missed", "name-taken", why)
 
 
-def _inside(
-    spans: Sequence[tuple[int, int]], at_ns: int, *, before_ns: int = 0
-) -> tuple[int, int] | None:
-    """The first span that holds the time, or begins so soon after it."""
-    return next((s for s in spans if s[0] - before_ns <= at_ns <= s[1]), None)
+def _inside(spans: Sequence[tuple[int, int]], at_ns: int) -> tuple[int, int] | None:
+    """The first span that holds the time."""
+    return next((s for s in spans if s[0] <= at_ns <= s[1]), None)
+
+
+def _until(span: tuple[int, int]) -> int:
+    return span[1]
 
 
 def _rule(seen: SeenCronJob) -> _Rule:

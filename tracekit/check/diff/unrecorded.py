@@ -10,9 +10,12 @@ from collections.abc import Collection
 
 from msgspec.structs import replace
 
+from tracekit.check.replay.key_facts import INFORMER_LAG_NS
 from tracekit.check.replay.run_context import Outage, RunContext
 from tracekit.check.verdict import Judgement, Reason, Verdict
 
+#: What each controller's caches hold: absence from it decides what the controller has to do.
+_READ = {"job": ("jobs", "pods"), "cronjob": ("cronjobs", "jobs"), "ttl": ("jobs",)}
 _TIMED = frozenset({Verdict.EARLY, Verdict.LATE, Verdict.MISSING})
 
 
@@ -36,10 +39,10 @@ def _lacking(
     """What the record lacks that could make the divergence none; None if it stands."""
     not_recorded, kind = context.not_recorded, judgement.object.kind
     gap = _open_gap(judgement, context)
-    found: tuple[str, Reason] | None = None
-    if "pods" in not_recorded and judgement.controller == "job":
-        found = f"pods are not recorded ({not_recorded['pods']})", Reason.NOT_RECORDED
-    elif gap is not None:
+    found = _never_watched(judgement, context)
+    if found is not None:
+        return found
+    if gap is not None:
         found = gap.why, Reason.GAP
     elif judgement.object.uid in there_before:
         why = f"the {kind} was there before the record began, and {context.unlisted}"
@@ -50,6 +53,26 @@ def _lacking(
         why = "a restarted controller forgets its timers, and no Lease tells of restarts"
         found = why, Reason.NOT_RECORDED
     return found
+
+
+def _never_watched(judgement: Judgement, context: RunContext) -> tuple[str, Reason] | None:
+    """A stream that its controller reads and the record did not watch there and then."""
+    coverage, namespace = context.coverage, judgement.object.namespace
+    for stream in _READ[judgement.controller]:
+        if stream in context.not_recorded:
+            why = f"{stream} are not recorded ({context.not_recorded[stream]})"
+            return why, Reason.NOT_RECORDED
+        if not coverage.spans:
+            continue
+        if not coverage.sees(stream, namespace):
+            return coverage.why(stream, namespace, judgement.time_ns), Reason.NOT_RECORDED
+        if not coverage.watches(stream, namespace):
+            why = coverage.why(stream, namespace, judgement.time_ns)
+            return f"{why}, and nobody watched", Reason.GAP
+        first_ns = coverage.first_look(stream, namespace)
+        if first_ns is not None and judgement.time_ns < first_ns - INFORMER_LAG_NS:
+            return coverage.why(stream, namespace, judgement.time_ns), Reason.GAP
+    return None
 
 
 def _rests_on_times(judgement: Judgement) -> bool:

@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from tracekit.base.coverage import Coverage
 from tracekit.versions.throttle import DEFAULT_THROTTLE, Throttle
 
 
@@ -66,6 +67,8 @@ class RunContext(Struct, frozen=True):
     shown: Shown | None = None
     #: By namespace and name, those whose last sync had the time to go on before the record ended.
     went_on: frozenset[tuple[str, str]] = frozenset()
+    #: Where and when each stream was seen: absence proves nothing elsewhere.
+    coverage: Coverage = Coverage()
 
     def watching(self, *streams: str) -> RunContext:
         """The same for a controller that watches these streams: no other's gap concerns it."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from tracekit.base.coverage import Scope as Asked
 from tracekit.base.errors import ClusterError
 from tracekit.base.kube.leases import CONTROLLER_MANAGER_LEASE
 from tracekit.record.failures import Forbidden, NotFound, RequestFailed
@@ -72,6 +73,16 @@ class StreamSpec(Struct, frozen=True, kw_only=True):
         root = "/apis" if self.group else "/api"
         inside = f"/namespaces/{self.namespace}" if self.namespace is not None else ""
         return f"{root}/{self.group_version}{inside}/{self.resource}"
+
+    @property
+    def scope(self) -> Asked:
+        """What its lists ask for."""
+        selectors = ",".join(filter(None, (self.label_selector, self.field_selector)))
+        spaces = None if self.namespace is None else frozenset((self.namespace,))
+        named = (self.field_selector or "").removeprefix("metadata.name=")
+        if self.resource == "namespaces" and named:
+            spaces = frozenset((named,))
+        return Asked(spaces, selectors or None)
 
     def params(self) -> dict[str, str]:
         """Selectors as query parameters."""

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 
 import orjson
 
+from tracekit.base.coverage import scope_document
 from tracekit.base.errors import ClusterError
 from tracekit.record.failures import (
     BadFrame,
@@ -114,8 +115,9 @@ class Watcher:
         self._streaming_lists = policy.streaming_lists
         self._memory = StreamMemory(keeps_bodies=spec.keeps_bodies)
         self._position: str | None = None
-        #: Last revision and time before the position was lost, and why; None when nothing was.
-        self._lost: tuple[str, int | None, str] | None = None
+        #: Last revision, if there was one, and time before the position was lost, and why; None
+        #: when nothing was.
+        self._lost: tuple[str | None, int | None, str] | None = None
         self._response: WatchResponse | None = None
         self._listing = False
         self._restart_list = False
@@ -205,14 +207,20 @@ class Watcher:
 
     def _finish(self) -> None:
         """Say what this stream could not see at the end of the recording."""
-        if self.status.down_since_ns is not None or self._lost is not None:
-            if self._lost is None and self._position is not None:
+        unlisted = self._position is None
+        if self.status.down_since_ns is not None or self._lost is not None or unlisted:
+            if self._lost is None and not unlisted:
                 reason = f"not connected at the end: {self.status.last_failure}"
                 self._lost = (self._position, self.status.last_byte_ns, reason)
+            elif self._lost is None:
+                why = self.status.last_failure or "the recording ended"
+                self._lost = (None, self._began_ns, f"its first list has not ended: {why}")
             try:
                 self._close_gap(None)
             except SinkClosedError:
                 return
+        if unlisted and self.status.down_since_ns is not None:
+            self.status.state = StreamState.RETRYING  # also in the midst of one more try
         if self.fatal is None and self.status.state is not StreamState.RETRYING:
             self.status.state = StreamState.STOPPED
 
@@ -228,6 +236,8 @@ class Watcher:
         if self._stop.is_set():
             return
         self.status.failed(type(error).__name__, error.reason, self._clock_ns())
+        if self._position is None and self._lost is None:
+            self._lost = (None, self._began_ns, f"its first list failed: {error.reason}")
         self._note(error)
         if reload_generation is not None:
             try:
@@ -392,9 +402,11 @@ class Watcher:
         self._saw(recv_ns)
 
     def _write_bound(self, kind: str, revision: str | None, recv_ns: int) -> None:
-        body = {"resourceVersion": revision}
+        body: dict[str, Any] = {"resourceVersion": revision}
         if self.spec.part is not None:
             body["namespace"] = self.spec.part
+        if kind == "LIST_BEGIN":
+            body |= scope_document(self.spec.scope)
         self._write_own(kind, body, recv_ns)
 
     #### Watch ####

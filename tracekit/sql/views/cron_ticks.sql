@@ -4,7 +4,7 @@
 --@ cronjob | the CronJob's name | never
 --@ cronjob_uid | the CronJob's uid | absent in the object
 --@ due_at | when the schedule in force fired, UTC | never
---@ outcome | started, skipped (the concurrency policy), suspended, missed (never started), pending (due just before the end) or unknown (inside a gap) | never
+--@ outcome | started, skipped (the concurrency policy), suspended, missed (never started), pending (due just before the end) or unknown (Jobs or CronJobs were not seen then) | never
 --@ policy | what decided: Allow, Forbid, Replace, suspend, startingDeadlineSeconds, most-recent-only (a later start was made instead), no-leader, too-many-missed (Event FailedNeedsStart), name-taken (a Job of that name was there before it was due), deleted (the CronJob went at once), gap | nothing in the record explains it
 --@ job | the Job that was started for it | it was not started
 --@ started_at | that Job's creationTimestamp, UTC | it was not started

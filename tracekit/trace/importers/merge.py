@@ -24,6 +24,7 @@ from tracekit.trace.format.model import STATE_TYPES, Gap, RowType, TraceHeader
 from tracekit.trace.importers.combine import joined_header, two_clusters
 from tracekit.trace.importers.relist import LiveObjects
 from tracekit.trace.importers.sights import Ending, Sight, Unseen, joined, sights_of
+from tracekit.trace.reading.coverage import scope_in
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.writing.copying import COPIED_COLUMNS, copy_row, rows_of
 from tracekit.trace.writing.writer import TraceWriter
@@ -306,7 +307,7 @@ def _write(writer: TraceWriter, readers: Sequence[TraceReader], plan: _Plan, fou
                 _write_gap(writer, gaps[id(begins)])
                 found.gaps_left += 1
             if stream in begun:
-                live.begin_list(stream, writer)
+                live.begin_list(stream, writer, scope_in(row["raw"]))
             begun.add(stream)
         at = writer.next_seq
         copy_row(writer, row)

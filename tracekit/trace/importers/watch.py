@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import orjson
 
-from tracekit.base.coverage import Scope, scope_of
+from tracekit.base.coverage import Scope, asked_in, scope_document
 from tracekit.base.errors import TraceFormatError
 from tracekit.trace.format.extract import number_of
 from tracekit.trace.format.model import (
@@ -228,8 +228,8 @@ class WatchImporter:
             envelope = found.envelope
             stream, row_type = envelope["resource"], _TYPES[envelope["type"]]
             seen = seen_of(stream, row_type, found.obj, receive_time(envelope))
-            if row_type is RowType.LIST_BEGIN and "scope" in envelope:
-                found = _with_scope(found)
+            if row_type is RowType.LIST_BEGIN:
+                found = self._with_scope(found)
             self._before(seen, at, self._scope_of(found))
             seq = self._out().append(stream, row_type, seen.recv_ns, found.raw, parsed=found.obj)
         self._has_states |= row_type in STATE_TYPES
@@ -237,10 +237,24 @@ class WatchImporter:
         self._objects.seen(stream, row_type, seen.uid, seq)
         self.result.streams[stream] += 1
 
+    def _with_scope(self, found: Frame) -> Frame:
+        """The bound of a list with what its line, or the user, says that it asked for.
+
+        The trace keeps the object only.
+        """
+        said: dict[str, object] = {}
+        if "scope" in found.envelope:
+            said = {"scope": found.envelope["scope"]}
+        elif self.result.scope is not None and asked_in(found.obj) is None:
+            said = scope_document(self.result.scope)
+        if not said:
+            return found
+        obj = {**found.obj, **said}
+        return Frame(found.envelope, orjson.dumps(obj), obj)
+
     def _scope_of(self, found: Frame) -> Scope | None:
         """What a list says that it asked for; a recorder's names the namespace of a part."""
-        own = scope_of(found.obj.get("scope")) or scope_of(found.obj.get("namespace"))
-        return own or self.result.scope
+        return asked_in(found.obj) or self.result.scope
 
     def _before(self, seen: Seen, at: Place, scope: Scope | None) -> None:
         """Write what stands before a row: gaps, and objects that are gone."""
@@ -308,12 +322,6 @@ def read_line(line: bytes) -> Frame | str:
     if row_type not in _TYPES:
         return f"no watch has the type {row_type[:40]!r}"
     return frame
-
-
-def _with_scope(found: Frame) -> Frame:
-    """The bound of a list with the scope that its line names: the trace keeps the object only."""
-    obj = {**found.obj, "scope": found.envelope["scope"]}
-    return Frame(found.envelope, orjson.dumps(obj), obj)
 
 
 def receive_time(envelope: dict[str, Any]) -> int | None:

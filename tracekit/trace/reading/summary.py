@@ -10,7 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import Struct
 
+from tracekit.base.coverage import Coverage
 from tracekit.trace.format.model import Gap, RowType, StreamSummary, TraceHeader
+from tracekit.trace.reading.coverage import coverage_of
 from tracekit.trace.reading.reader import TraceReader
 
 _COMPLETE = ("Complete", "SuccessCriteriaMet")
@@ -48,6 +50,7 @@ class TraceSummary(Struct, frozen=True):
     size_bytes: int
     streams: list[StreamSummary]
     gaps: list[Gap]
+    coverage: Coverage
     jobs: JobOutcomes
     leaders: list[LeaderSession]
     problems: list[str]
@@ -76,6 +79,7 @@ def summarize(reader: TraceReader) -> TraceSummary:
         size_bytes=reader.size_bytes,
         streams=reader.streams(),
         gaps=reader.gaps(),
+        coverage=coverage_of(reader),
         jobs=job_outcomes(reader),
         leaders=leader_sessions(reader),
         problems=list(reader.problems),

@@ -1,0 +1,119 @@
+"""What a recorder never saw is a hole, and proves nothing."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.record.fakecluster import FakeCluster
+from tests.record.fakeserver import FakeServer
+from tests.record.test_record_cli import record, run
+from tracekit.trace.reading.coverage import coverage_of
+from tracekit.trace.reading.reader import TraceReader
+
+_SPEC = {
+    "parallelism": 1, "completions": 1, "completionMode": "NonIndexed", "backoffLimit": 6,
+    "selector": {"matchLabels": {"controller-uid": "x"}},
+    "template": {"spec": {"containers": [{"name": "c"}], "restartPolicy": "Never"}},
+}  # fmt: skip
+
+
+def _record(tmp_path: Path, unavailable: frozenset[str], *, until_s: float = 9.0) -> int:
+    """The exit status of a record of a Job whose status counts a pod that was never there."""
+    cluster = FakeCluster()
+    cluster.create("namespaces", name="ns")
+    cluster.create("leases", name="kube-controller-manager", namespace="kube-system")
+    server = FakeServer(cluster, bookmark_every_s=0.2, unavailable=unavailable)
+
+    def work() -> None:
+        uid = cluster.create("jobs", spec=_SPEC, status={})
+        cluster.modify("jobs", uid, status={"active": 1, "ready": 1})
+
+    def serve() -> None:
+        server.unavailable = frozenset()
+
+    timers = [threading.Timer(0.2, work), threading.Timer(until_s, serve)]
+    for timer in timers:
+        timer.start()
+    try:
+        status = record(tmp_path, server, "-A")
+        timers[0].join()
+    finally:
+        timers[1].cancel()
+        server.close()
+    return status
+
+
+def _json(capsys, *arguments: str) -> tuple[int, Any]:
+    capsys.readouterr()
+    status = run(*arguments, "-o", "json")
+    return status, json.loads(capsys.readouterr().out)
+
+
+def _verdicts(capsys, trace: str) -> tuple[int, Counter[str]]:
+    status, said = _json(capsys, "replay", trace, "--diff", "--kubernetes-version", "v1.36.3")
+    counts: Counter[str] = Counter()
+    for verdicts in said["summary"]["job"].values():
+        counts.update(verdicts)
+    return status, +counts
+
+
+def test_pods_that_are_seen_tell_that_a_status_is_wrong(tmp_path: Path, capsys) -> None:
+    assert _record(tmp_path, frozenset()) == 0
+    trace = str(tmp_path / "trace")
+    _, said = _json(capsys, "info", trace)
+    assert said["gaps"] == []
+    assert said["coverage"]["unseen"] == {}
+    assert _verdicts(capsys, trace) == (1, Counter(different=1))
+
+
+def test_pods_that_answer_503_are_a_hole_and_prove_nothing(tmp_path: Path, capsys) -> None:
+    assert _record(tmp_path, frozenset({"pods"})) == 1  # a stream was dead at the end
+    trace = str(tmp_path / "trace")
+    _, said = _json(capsys, "info", trace)
+    (gap,) = said["gaps"]
+    assert (gap["stream"], gap["until"], gap["last_resource_version"]) == ("pods", None, None)
+    assert gap["from"] is not None
+    assert "pods are not served" in said["coverage"]["unseen"]["pods"]
+    assert run("info", trace) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "all of it" in shown
+    assert "No gaps" not in shown
+    assert _verdicts(capsys, trace) == (0, Counter(unknowable=1))
+
+
+def test_a_gap_reaches_to_the_end_of_the_first_list(tmp_path: Path) -> None:
+    assert _record(tmp_path, frozenset({"pods"}), until_s=0.3) == 0
+    reader = TraceReader(tmp_path / "trace")
+    (gap,) = reader.gaps()
+    (watched,) = [span for span in coverage_of(reader).spans if span.stream == "pods"]
+    assert gap.last_rv is None
+    assert gap.next_rv is not None
+    assert gap.until_ns is not None
+    assert abs(watched.from_ns - gap.until_ns) < 100_000_000
+
+
+@pytest.mark.parametrize(
+    ("asked", "scopes"),
+    [(("-A",), {"all namespaces"}),
+     (("-n", "ns", "-l", "team=a"), {"namespace ns, team=a only"}),
+     (("-n", "ns", "-n", "other"), {"namespace ns", "namespace other"})],
+)  # fmt: skip
+def test_a_list_says_what_it_asked_for(tmp_path: Path, asked, scopes) -> None:
+    cluster = FakeCluster()
+    for name in ("ns", "other"):
+        cluster.create("namespaces", name=name)
+    server = FakeServer(cluster, bookmark_every_s=0.2)
+    try:
+        assert record(tmp_path, server, *asked) == 0
+    finally:
+        server.close()
+    spans = coverage_of(TraceReader(tmp_path / "trace")).spans
+    assert {str(span.scope) for span in spans if span.stream == "jobs"} == scopes
+    (lease,) = [span for span in spans if span.stream == "leases"]
+    assert str(lease.scope) == "namespace kube-system, metadata.name=kube-controller-manager only"

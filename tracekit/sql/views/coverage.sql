@@ -1,0 +1,16 @@
+--- One row per time in which a stream was seen: only there and then nothing is proof of absence.
+--- A list without a watch is one look, with an instant. Before the first list and after the last
+--- look nothing is known.
+--@ trace | name of the trace | never
+--@ stream | plural resource, for example `pods` | never
+--@ scope | what was asked for, in words | never
+--@ namespaces | the namespaces that were asked for; empty: nobody knows, and nothing is covered | all of them
+--@ selector | the label or field selector; what it leaves out is not covered | none
+--@ from_at | from when on absence would have been seen, UTC | never
+--@ until_at | until when, UTC | never
+--@ is_look | whether it is one look only | never
+CREATE VIEW coverage AS
+SELECT trace, stream, scope, namespaces, selector, utc(from_ns) AS from_at, utc(until_ns) AS until_at,
+       from_ns = until_ns AS is_look
+FROM internal._coverage
+ORDER BY stream, from_ns, scope;
