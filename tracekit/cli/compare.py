@@ -8,6 +8,7 @@ import click
 
 from tracekit.base.errors import UsageError
 from tracekit.cli.completion import complete_key, complete_trace
+from tracekit.cli.looks import as_trace
 from tracekit.cli.sql import tell_problems
 from tracekit.cli.trace_options import namespace_option, output_option
 from tracekit.report.compared import compared_document, write_compared
@@ -32,7 +33,7 @@ def compare(
     what differs of spec, labels and annotations, and their pods. A row that differs is marked with
     ≠, a time where one is a second and twice as long.
     """
-    session = Session([trace])
+    session = Session([as_trace(trace)])
     if len(session.sources) > 1:
         raise UsageError(f"{trace} names {len(session.sources)} traces: ask about one at a time")
     told = tell_problems(session, set())

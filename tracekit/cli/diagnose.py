@@ -17,11 +17,13 @@ from tracekit.answers.model import Finding, Severity
 from tracekit.base.errors import UsageError
 from tracekit.cli.baselines import baseline_option, read_baseline, tell_unused
 from tracekit.cli.completion import complete_trace
+from tracekit.cli.looks import as_trace
 from tracekit.cli.sql import tell_problems
 from tracekit.cli.talk import say
 from tracekit.cli.trace_options import (
     asked_rules,
     namespace_option,
+    parse_version,
     range_options,
     range_within,
     rules_options,
@@ -48,6 +50,12 @@ def _list_rules(ctx: click.Context, param: click.Parameter, value: bool) -> None
 
 @click.command()
 @click.argument("trace", metavar="TRACE", shell_complete=complete_trace)
+@click.option(
+    "--at",
+    metavar="TIME",
+    help="When `kubectl get` printed what is read: now, 22:43, or RFC 3339.  [default: now for -, "
+    "else the file's time]",
+)
 @range_options
 @namespace_option
 @click.option("-l", "--selector", metavar="SEL", help="Only objects with these labels: app=shop.")
@@ -78,8 +86,14 @@ def _list_rules(ctx: click.Context, param: click.Parameter, value: bool) -> None
     show_default=True,
     help="How to print.",
 )
-def diagnose(trace: str, *, fail_on: str | None, output: str, **options: Any) -> int:
+def diagnose(
+    trace: str, *, at: str | None, fail_on: str | None, output: str, **options: Any
+) -> int:
     """Say what went wrong in TRACE, worst first.
+
+    TRACE may be a file of what `kubectl get` printed, or any other that `tracekit import` reads,
+    and - is standard input: `kubectl get cronjobs,jobs,pods,events -A -o yaml | tracekit diagnose
+    -`. What it says is as of the look; nothing is left on disk.
 
     Each finding has a stable id, says which objects it is about, in one sentence what happened,
     from what that is known and what to do, and names the upstream thread where there is one. TK1xx
@@ -88,7 +102,9 @@ def diagnose(trace: str, *, fail_on: str | None, output: str, **options: Any) ->
 
     Times like -10m, and --since, count back from the end of the trace.
     """
-    session = Session([trace], rules=asked_rules(options))
+    rules = asked_rules(options)
+    place = as_trace(trace, at=at, version=parse_version(options["kubernetes_version"]))
+    session = Session([place], rules=rules)
     if len(session.sources) > 1:
         raise UsageError(f"{trace} names {len(session.sources)} traces: diagnose one at a time")
     told = tell_problems(session, set())

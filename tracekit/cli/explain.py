@@ -10,6 +10,7 @@ import click
 from tracekit.api import Trace
 from tracekit.base.errors import UsageError
 from tracekit.cli.completion import complete_key, complete_trace
+from tracekit.cli.looks import as_trace
 from tracekit.cli.sql import tell_problems
 from tracekit.cli.talk import tell_all, tell_judging
 from tracekit.cli.trace_options import (
@@ -45,7 +46,8 @@ def explain(
 ) -> None:
     """Tell what happened to one Job or CronJob, step by step.
 
-    Its name alone will do where it is unique, and a pod's name stands for its Job; `job/NAME -n NS`
+    TRACE may be a file that `tracekit import` reads, or - for standard input, as `diagnose` has it.
+    The name alone will do where it is unique, and a pod's name stands for its Job; `job/NAME -n NS`
     works as well.
 
     First what came of it. Then for each sync of the controller that wrote something: what it had
@@ -56,7 +58,8 @@ def explain(
     that time.
     """
     flags = parse_flags(options["controller_flags"])
-    opened = Trace(trace, controller_flags=flags, before_judging=tell_judging)
+    place = as_trace(trace, version=parse_version(options["kubernetes_version"]))
+    opened = Trace(place, controller_flags=flags, before_judging=tell_judging)
     told = tell_problems(opened, set())
     if at is not None and options["to_text"]:
         raise UsageError("--at and --to both say where to stop: leave one out")

@@ -9,6 +9,7 @@ import click
 
 from tracekit.base.moments import ALWAYS, TimeRange
 from tracekit.cli.completion import complete_cronjob, complete_trace
+from tracekit.cli.looks import as_trace
 from tracekit.cli.sql import check_namespace, tell_left_out, tell_problems
 from tracekit.cli.trace_options import absolute, namespace_option, range_options, range_within
 from tracekit.report.rows import FORMATS, write_listing, write_rows
@@ -71,6 +72,7 @@ def jobs(
     bucket's traces is of other namespaces.
     """
     chosen = Chosen(namespace, with_common=False, positions=False, traces=absolute(times) or ALWAYS)
+    traces = tuple(as_trace(trace) for trace in traces)
     session = Session(traces, chosen=chosen)
     tell_problems(session, set())
     check_namespace(session, traces, namespace)

@@ -11,6 +11,7 @@ import click
 
 from tracekit.base.errors import UsageError
 from tracekit.cli.completion import complete_key, complete_trace
+from tracekit.cli.looks import as_trace
 from tracekit.cli.sql import tell_problems
 from tracekit.cli.talk import tell
 from tracekit.cli.trace_options import (
@@ -52,7 +53,7 @@ def timeline(
     was started, changes of leaders, and times that the recorder could not see. `--from 22:40 --to
     22:45` are times of the day (UTC) on which the record ends.
     """
-    session = Session([trace])
+    session = Session([as_trace(trace)])
     if len(session.sources) > 1:
         raise UsageError(f"{trace} names {len(session.sources)} traces: ask about one at a time")
     told = tell_problems(session, set())

@@ -12,6 +12,7 @@ import click
 from tracekit.base.errors import UsageError
 from tracekit.base.suggest import hint
 from tracekit.cli.completion import complete_actor, complete_key, complete_trace
+from tracekit.cli.looks import as_trace
 from tracekit.cli.sql import tell_problems
 from tracekit.cli.talk import tell
 from tracekit.cli.trace_options import (
@@ -63,7 +64,7 @@ def who(
     What managedFields tell of the time before an object was first seen is `set`: who, when, and the
     values that these fields have now.
     """
-    session = Session([trace])
+    session = Session([as_trace(trace)])
     if len(session.sources) > 1:
         raise UsageError(f"{trace} names {len(session.sources)} traces: ask about one at a time")
     told = tell_problems(session, set())
@@ -129,6 +130,6 @@ def _write_edits(edits: Iterator[Edit], trace: str, output: str, limit: int) -> 
     else:
         write_edits(first, sys.stdout)
     if not count:
-        tell("nobody wrote any of this then")
+        tell("the record tells of no write to it then")
     if left_out:
         tell(f"{counted(left_out, 'later write')} left out: say --from, or --limit {count}")

@@ -61,6 +61,8 @@ class ImportRequest:
     mapped_in: Callable[[Path], Mapped] = lambda _: map
     #: What lists that do not say it asked for.
     scope: Scope | None = None
+    #: When it was printed, for what has no receive times; None: as it or its bundle tells.
+    looked_at_ns: int | None = None
 
 
 @dataclass(slots=True)
@@ -144,7 +146,7 @@ def _parts(request: ImportRequest, gathering: Gathering) -> list[_Part]:
             continue
         for kind, source in gathering.files(name, forced=forced):
             parts.setdefault(kind.name, _Part(kind)).sources.append(source)
-    collected_ns = gathering.facts.collected_ns
+    collected_ns = request.looked_at_ns or gathering.facts.collected_ns
     for part in parts.values():
         for source in part.sources:
             source.collected_ns = collected_ns

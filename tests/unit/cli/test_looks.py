@@ -1,0 +1,99 @@
+"""`kubectl get … | tracekit diagnose -`: a look is answered as a look, and nothing is left."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from tests.sql.conftest import trace_path  # noqa: F401 - a fixture
+from tests.support.traces import ROOT
+from tests.unit.cli.test_sql import run  # noqa: F401 - a fixture
+
+FILE = ROOT / "tests" / "data" / "reports" / "03-terminating-dead-node" / "all.yaml"
+AT = "2025-05-20T09:30:00Z"
+
+
+@pytest.fixture(autouse=True)
+def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder for temporary files, which has to be empty afterwards."""
+    folder = tmp_path / "tmp"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+def piped(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+
+
+def test_a_pipe_is_diagnosed_as_of_the_look(run, monkeypatch, scratch: Path) -> None:  # noqa: F811
+    piped(monkeypatch, FILE.read_bytes())
+    code, out, err = run("diagnose", "-", "--at", AT)
+    assert code == 0
+    assert "TK430  Job train/epoch-7: makes no new pod" in out
+    assert "1 h 5 min ago (as of 2025-05-20 09:30:00Z)" in " ".join(out.split())
+    assert f"tracekit: as of {AT}\n" in err
+    assert not list(scratch.iterdir())
+
+
+def test_what_is_piped_in_was_printed_now(run, monkeypatch) -> None:  # noqa: F811
+    monkeypatch.setattr("time.time_ns", lambda: 1747733400 * 10**9)
+    piped(monkeypatch, FILE.read_bytes())
+    _, out, err = run("diagnose", "-", "-o", "json")
+    assert f"as of {AT}, now: say --at if it was printed before" in err
+    assert "1 h 5 min ago" in json.dumps(json.loads(out))
+
+
+def test_a_file_is_as_of_when_it_was_written(run, tmp_path: Path, scratch: Path) -> None:  # noqa: F811
+    file = tmp_path / "all.yaml"
+    file.write_bytes(FILE.read_bytes())
+    os.utime(file, (1747733400, 1747733400))
+    code, out, err = run("diagnose", file)
+    assert code == 0
+    assert "1 h 5 min ago" in " ".join(out.split())
+    assert f"as of {AT}, when the file was written: say --at if" in err
+    os.utime(file, (0, 0))
+    assert (
+        "as of 2025-05-20T08:25:00Z, the latest time that an object tells"
+        in run("diagnose", file)[2]
+    )
+    assert not list(scratch.iterdir())
+
+
+def test_the_other_verbs_take_a_file_too(run, monkeypatch, scratch: Path) -> None:  # noqa: F811
+    assert "epoch-7" in run("jobs", FILE)[1]
+    assert run("explain", FILE, "epoch-7")[1].startswith("Job train/epoch-7\n")
+    assert json.loads(run("timeline", FILE, "-o", "json")[1])["happenings"]
+    piped(monkeypatch, FILE.read_bytes())
+    code, _, err = run("who", "-", "--object", "job/epoch-7")
+    assert code == 0
+    assert "the record tells of no write to it" in err  # it was printed without managedFields
+    assert not list(scratch.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "is empty"),
+        (b"nothing of the kind\n", "nothing that can be imported"),
+    ],
+)
+def test_what_is_no_look_is_one_sentence(run, monkeypatch, scratch, content, said) -> None:  # noqa: F811
+    piped(monkeypatch, content)
+    code, out, err = run("diagnose", "-")
+    assert (code, out) == (2, "")
+    assert said in err
+    assert "Traceback" not in err
+    assert not list(scratch.iterdir())
+
+
+def test_a_trace_has_its_own_times(run, trace_path) -> None:  # noqa: F811
+    code, out, err = run("diagnose", trace_path("empty"), "--at", "now")
+    assert (code, out) == (2, "")
+    assert "leave --at out" in err
