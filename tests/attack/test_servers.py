@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import gzip
 import socket
+import ssl
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +20,7 @@ import orjson
 import pytest
 import yaml
 
+from tests.attack.answers import run
 from tracekit.base import bounded_http
 from tracekit.base.bounded_http import RETRY_AFTER_MAX_S, retry_after_s
 from tracekit.base.errors import UsageError
@@ -26,6 +29,7 @@ from tracekit.record.credentials.options import ConnectOptions
 from tracekit.record.failures import ConnectionFailed, Throttled
 from tracekit.record.server import transport
 from tracekit.record.server.transport import ApiClient
+from tracekit.trace.stores import store
 from tracekit.watch import webhook
 from tracekit.watch.news import News
 from tracekit.watch.outbox import NotSent
@@ -34,10 +38,27 @@ Answer = Callable[[socket.socket], None]
 NEWS = News("TK126", "error", "Job", "shop", "import", "a status", "why", 10**9, 46 * 10**9)
 
 
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate of 127.0.0.1 that signs itself, and its key, in one file."""
+    path = tmp_path_factory.mktemp("tls") / "both.pem"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+         "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1",
+         "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(path), "-out", str(path)],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    return path
+
+
 @contextmanager
-def server(answer: Answer) -> Iterator[str]:
+def server(answer: Answer, certificate: Path | None = None) -> Iterator[str]:
     """A server that answers each connection so, from its first byte."""
     listener = socket.create_server(("127.0.0.1", 0))
+    if certificate is not None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        listener = context.wrap_socket(listener, server_side=True)
     stopped = threading.Event()
 
     def serve(connection: socket.socket) -> None:
@@ -52,14 +73,18 @@ def server(answer: Answer) -> Iterator[str]:
                 threading.Thread(target=serve, args=(connection,), daemon=True).start()
 
     threading.Thread(target=accept, daemon=True).start()
-    yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    scheme = "http" if certificate is None else "https"
+    yield f"{scheme}://127.0.0.1:{listener.getsockname()[1]}"
     stopped.set()
     listener.close()
 
 
-def client(tmp_path: Path, url: str, timeout_s: float) -> ApiClient:
+def client(
+    tmp_path: Path, url: str, timeout_s: float, certificate: Path | None = None
+) -> ApiClient:
     config = tmp_path / "config"
-    named = {"name": "c", "cluster": {"server": url}}
+    trusted = {} if certificate is None else {"certificate-authority": str(certificate)}
+    named = {"name": "c", "cluster": {"server": url, **trusted}}
     context = {"name": "c", "context": {"cluster": "c", "user": "c"}}
     users = [{"name": "c", "user": {"token": "t"}}]
     document = {"clusters": [named], "contexts": [context], "current-context": "c", "users": users}
@@ -81,12 +106,15 @@ def dripping(data: bytes) -> Answer:
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 
 
+@pytest.mark.parametrize("tls", [False, True], ids=["http", "https"])
 @pytest.mark.parametrize(
     "data",
     [HEAD + b"X: y\r\n" * 100, HEAD + b"Content-Length: 500\r\n\r\n" + b" " * 500],
     ids=["head", "body"],
 )
-def test_an_answer_that_drips_is_late(tmp_path: Path, data: bytes) -> None:
+def test_an_answer_that_drips_is_late(
+    tmp_path: Path, data: bytes, tls: bool, certificate: Path
+) -> None:
     """What comes at once is not counted: each byte would begin a socket's timeout anew."""
     start = len(HEAD) if data.startswith(HEAD + b"Content") else 10
 
@@ -95,10 +123,10 @@ def test_an_answer_that_drips_is_late(tmp_path: Path, data: bytes) -> None:
         dripping(data[start:])(connection)
 
     with (
-        server(answer) as url,
+        server(answer, certificate if tls else None) as url,
         pytest.raises(ConnectionFailed, match=r"no answer within|timed out"),
     ):
-        client(tmp_path, url, 0.3).get("/version")
+        client(tmp_path, url, 0.3, certificate if tls else None).get("/version")
 
 
 def test_a_compressed_answer_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,15 +185,47 @@ def test_a_long_wait_reaches_the_watcher_bounded(tmp_path: Path) -> None:
     assert failed.value.retry_after_s == bounded_http.RETRY_AFTER_MAX_S
 
 
-def test_a_webhook_that_drips_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("tls", [False, True], ids=["http", "https"])
+def test_a_webhook_that_drips_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch, tls: bool, certificate: Path
+) -> None:
     monkeypatch.setattr(webhook, "_TIMEOUT_S", 0.3)
-    with server(dripping(HEAD * 10)) as url, pytest.raises(NotSent, match="no answer within"):
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    with (
+        server(dripping(HEAD * 10), certificate if tls else None) as url,
+        pytest.raises(NotSent, match="no answer within"),
+    ):
         webhook.Webhook(f"{url}/secret").send(NEWS)
 
 
 def test_a_webhook_may_say_what_it_likes() -> None:
     with server(lambda connection: connection.sendall(HEAD + b"\r\n" + b" " * 1000)) as url:
         webhook.Webhook(url).send(NEWS)
+
+
+def test_a_store_that_drips_has_an_end(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Traces on web servers: each request ends, whatever comes of its answer."""
+    monkeypatch.setattr(store, "_ANSWER_S", 0.3)
+    monkeypatch.setenv("TRACEKIT_CACHE_DIR", str(tmp_path))
+    answer = HEAD + b"Content-Length: 500\r\n\r\n" + b" " * 500
+    with server(dripping(answer)) as url:
+        code, out, said = run("info", f"{url}/trace")
+    assert (code, out, said.count("\n")) == (2, "", 1)
+
+
+def test_a_list_without_end_is_not_held(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(store, "_ANSWER_BYTES_MAX", 1 << 20)
+    monkeypatch.setenv("TRACEKIT_CACHE_DIR", str(tmp_path))
+
+    def endless(connection: socket.socket) -> None:
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n")
+        for _ in range(8):
+            connection.sendall(b"<a href='x'>x</a>" * (1 << 16))
+
+    with server(endless) as url:
+        code, out, said = run("info", f"{url}/night-*")
+    assert (code, out, said.count("\n")) == (2, "", 1)
+    assert "an answer of more than 1 MiB" in said
 
 
 @pytest.mark.parametrize("url", ["http://[::1", "http://host:port/", "http://a:99999/"])

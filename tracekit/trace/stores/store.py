@@ -26,6 +26,12 @@ _WEB = ("http", "https")
 _BY_RANGE = ("s3", "gs", "abfs")
 _TRIES = 3
 _CONNECT_S = 10
+#: A request to a web server, and how long nothing of its answer may come.
+_ANSWER_S = 300
+_SILENCE_S = 30
+#: Of what is read whole: lists of folders, and documents.
+_ANSWER_BYTES_MAX = 256 << 20
+_PIECE_BYTES = 1 << 16
 _REQUEST_S = 60
 #: So many does one process ask of a store.
 REQUESTS_AT_ONCE = 8
@@ -246,6 +252,29 @@ def _self_sufficient(kind: Any) -> Any:
     return kind
 
 
+def _bounded(scheme: str) -> dict[str, Any]:
+    """What makes requests to a web server end: in all, and when nothing comes meanwhile."""
+    if scheme not in _WEB:
+        return {}
+    import aiohttp  # noqa: PLC0415 - an extra
+
+    class Bounded(aiohttp.ClientResponse):
+        """An answer that is read whole, so far as it has any business to be long."""
+
+        async def read(self) -> bytes:
+            data = bytearray()
+            async for piece in self.content.iter_chunked(_PIECE_BYTES):
+                data += piece
+                if len(data) > _ANSWER_BYTES_MAX:
+                    self.close()
+                    raise OSError(f"an answer of more than {_ANSWER_BYTES_MAX >> 20} MiB")
+            self._body = bytes(data)
+            return self._body
+
+    timeout = aiohttp.ClientTimeout(total=_ANSWER_S, sock_connect=_SILENCE_S, sock_read=_SILENCE_S)
+    return {"client_kwargs": {"timeout": timeout, "response_class": Bounded}}
+
+
 def _fsspec(address: Address) -> fs.FileSystem:
     """Whatever fsspec knows: https servers that list their folders, and others by name."""
     import fsspec  # noqa: PLC0415 - slow to import: only such URLs need it
@@ -254,7 +283,7 @@ def _fsspec(address: Address) -> fs.FileSystem:
     try:
         # Its file systems remember listings, but a trace may have grown since.
         files = _self_sufficient(fsspec.get_filesystem_class(scheme))(
-            use_listings_cache=False, skip_instance_cache=True
+            use_listings_cache=False, skip_instance_cache=True, **_bounded(scheme)
         )
     except ImportError as error:
         wanted = "pip install 'kube-tracekit[http]'" if scheme in _WEB else "install that"
