@@ -254,6 +254,7 @@ def test_the_culprit_comes_first_and_leads_to_the_job(browser, troubles, tmp_pat
         "document.getElementById(id).getBoundingClientRect().top)"
     )
     assert top == sorted(top)
+    browser.find_element(By.CSS_SELECTOR, "#finding-list .more").click()
     row = next(
         box
         for box in browser.find_elements(By.CSS_SELECTOR, ".finding")
@@ -299,7 +300,7 @@ def test_groups_and_orders_change_the_rows(browser, troubles, tmp_path: Path) ->
     seen = {painted(browser)}
     for box, values in (
         ("group", ("namespace", "cronjob")),
-        ("sort", ("trouble", "longest")),
+        ("sort", ("created", "longest")),
     ):
         for value in values:
             browser.execute_script(
@@ -378,6 +379,7 @@ def test_nothing_is_broken_at_any_width(
         assert browser.execute_script("return document.documentElement.scrollWidth") <= width
         assert browser.execute_script(OVERLAPS) == []
         assert browser.execute_script(UNREADABLE) == []
+        assert browser.execute_script(UNSEEN) == []
         assert errors(browser) == []
     finally:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
@@ -401,17 +403,100 @@ for (let i = 0; i < boxes.length; i += 1) for (let j = i + 1; j < Math.min(boxes
 }
 return found;
 """
-#: Texts with less than 3 : 1 of contrast to the panel.
+#: Texts with less than the 4.5 : 1 to what lies behind them that WCAG 2 asks for at level AA.
 UNREADABLE = """
-const light = (text) => { const [r, g, b] = text.match(/[\\d.]+/g).map(Number).map(
+const parts = (text) => text.match(/[\\d.]+/g).map(Number);
+const light = (text) => { const [r, g, b] = parts(text).map(
   v => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
   return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
-const back = light(getComputedStyle(document.querySelector(".tile")).backgroundColor);
-return [...document.querySelectorAll(".finding span, .tile b, .tile span, dt, dd, th, td, .account li")]
-  .filter(e => e.offsetParent && e.textContent.trim()).map(e => [e, light(getComputedStyle(e).color)])
-  .filter(([, l]) => (Math.max(l, back) + 0.05) / (Math.min(l, back) + 0.05) < 3)
-  .map(([e]) => e.className + " " + e.textContent.slice(0, 30));
+const behind = (e) => { for (; e; e = e.parentElement) { const c = getComputedStyle(e).backgroundColor;
+  if ((parts(c)[3] ?? 1) > 0) return light(c); } return 1; };
+return [...document.querySelectorAll("body *")]
+  .filter(e => e.offsetParent && [...e.childNodes].some(n => n.nodeType === 3 && n.data.trim()))
+  .map(e => [e, light(getComputedStyle(e).color), behind(e)])
+  .filter(([, l, back]) => (Math.max(l, back) + 0.05) / (Math.min(l, back) + 0.05) < 4.5)
+  .map(([e]) => `${e.tagName} ${e.className} ${e.textContent.slice(0, 30)}`);
 """
+#: Colours of what is drawn with less than 3 : 1 to the panel.
+UNSEEN = """
+const style = getComputedStyle(document.documentElement);
+const light = (text) => { const v = text.trim().slice(1).match(/../g).map(h => parseInt(h, 16) / 255).map(
+  v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+  return 0.2126 * v[0] + 0.7152 * v[1] + 0.0722 * v[2]; };
+const panel = light(style.getPropertyValue("--panel"));
+return ["--p0", "--p1", "--p2", "--p3", "--p4", "--p5", "--p6", "--p7", "--pause", "--bad", "--accent"]
+  .filter(name => { const l = light(style.getPropertyValue(name));
+    return (Math.max(l, panel) + 0.05) / (Math.min(l, panel) + 0.05) < 3; });
+"""
+
+
+@pytest.fixture
+def screen(browser):
+    """Gives the window a size."""
+
+    def sized(width: int, height: int) -> None:
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+
+    yield sized
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def top_of(browser: Any, name: str) -> float:
+    script = "return document.getElementById(arguments[0]).getBoundingClientRect().top"
+    return browser.execute_script(script, name)
+
+
+def test_the_timeline_is_on_the_first_screen_and_troubled_jobs_come_first(
+    browser, troubles, screen, tmp_path: Path
+) -> None:
+    screen(1400, 900)
+    open_page(browser, troubles, tmp_path)
+    assert top_of(browser, "frame") < 700
+    assert top_of(browser, "curves") < 600
+    assert browser.find_element(By.ID, "sort").get_attribute("value") == "trouble"
+    assert "1970" not in browser.find_element(By.TAG_NAME, "body").text
+
+
+def test_search_opens_the_first_with_enter(browser, troubles, tmp_path: Path) -> None:
+    open_page(browser, troubles, tmp_path)
+    browser.find_element(By.ID, "search").send_keys("overrun", Keys.ENTER)
+    details = browser.find_element(By.ID, "details")
+    until(browser, lambda: details.is_displayed() and "t-troubles/overrun" in details.text)
+    assert errors(browser) == []
+
+
+def test_a_link_brings_the_timeline_into_sight(browser, troubles, screen, tmp_path: Path) -> None:
+    screen(1400, 500)
+    open_page(browser, troubles, tmp_path)
+    assert top_of(browser, "timeline") > 225
+    browser.execute_script("location.hash = 'job=t-troubles%2Foverrun&t=9000'")
+    details = browser.find_element(By.ID, "details")
+    until(browser, lambda: "t-troubles/overrun" in details.text)
+    assert top_of(browser, "timeline") < 225
+
+
+def test_a_finding_about_a_leader_shows_when_nobody_led(browser, tmp_path: Path) -> None:
+    data = synthetic(60, 1)
+    lease = ["Lease", "kube-system", "kube-controller-manager", "", "42 s", 2e4, 4e4]
+    of_leader = {**data["findings"][0], "id": "TK208", "from": 2e4, "until": 4e4, "cases": [lease]}
+    unknown = {**of_leader, "id": "TK901", "from": None, "until": None}
+    data["findings"] = [*data["findings"], of_leader, unknown]
+    open_page(browser, data, tmp_path)
+    whole = painted(browser)
+    browser.execute_script("location.hash = 'finding=1'")
+    until(browser, lambda: painted(browser) != whole)
+    assert count(browser) == "60 of 60 Jobs"  # it is about none of them, and hides none
+    box = browser.find_elements(By.CSS_SELECTOR, ".finding")[2]
+    assert "since" not in box.text
+    assert errors(browser) == []
+
+
+def test_ten_thousand_jobs_are_one_page(browser, tmp_path: Path) -> None:
+    open_page(browser, synthetic(10_000, 3), tmp_path)
+    assert (tmp_path / "report.html").stat().st_size < 10_000_000
+    assert count(browser) == "10,000 of 10,000 Jobs"
+    assert errors(browser) == []
 
 
 def test_it_prints_whole(browser, troubles, tmp_path: Path) -> None:

@@ -1,6 +1,12 @@
 "use strict";
-(() => {
-  const D = JSON.parse(document.getElementById("data").textContent);
+(async () => {
+  // What is large comes compressed; nothing is fetched for it.
+  const held = async (node) => {
+    if (node.type === "application/json") return node.textContent;
+    const bytes = Uint8Array.from(atob(node.textContent), (character) => character.charCodeAt(0));
+    return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
+  };
+  const D = JSON.parse(await held(document.getElementById("data")));
   const $ = (id) => document.getElementById(id);
   // Elements are made from names and text only: nothing of a trace is ever parsed as markup.
   const el = (tag, props = {}, ...children) => {
@@ -30,6 +36,7 @@
     css.outcome = Object.fromEntries(OUTCOMES.map((o) => [o, read(COLOUR[o])]));
     css.tick = Object.fromEntries(Object.entries(TICKS).map(([outcome, name]) => [outcome, read(name)]));
     css.severity = { error: css.bad, warning: read("--p1"), info: css.accent };
+    css.late = read("--late");
   };
 
   //// Times: one switch between UTC and the reader's own

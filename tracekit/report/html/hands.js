@@ -96,14 +96,24 @@
 
   //// Links into the page: #job=ns/name&t=ms, #cron=ns/name, #finding=n
 
+  // The timeline comes into sight; where it is already, nothing moves.
+  const bring = () => {
+    const at = $("timeline").getBoundingClientRect();
+    if (at.top < 0 || at.top > innerHeight * 0.45) $("timeline").scrollIntoView({ block: "start", behavior: "auto" });
+  };
   const follow = () => {
     const asked = new URLSearchParams(location.hash.slice(1)), ms = asked.has("t") ? Number(asked.get("t")) : null;
     const finding = D.findings[Number(asked.get("finding") ?? NaN)];
     if (finding) {
       state.finding = finding.jobs.size ? finding : null;
-      if (finding.from !== null) around(finding.from, Math.max(finding.until, finding.from), 0.3);
+      const from = finding.from ?? 0, until = Math.max(finding.until ?? from, from);
+      state.band = [from, until];
+      around(from, until, 0.3);
       filter();
-      frame.scrollIntoView({ block: "nearest", behavior: "auto" });
+      // What it names: its Jobs and CronJobs, or else who led.
+      const named = rows.findIndex((row) => finding.jobs.has(row.job) || finding.jobs.has(row.cron)), led = rows.findIndex((row) => row.kind === "leader");
+      if (named >= 0 || led >= 0) choose(named >= 0 ? named : led);
+      bring();
       return;
     }
     const job = byUid.get(asked.get("uid")) || byKey.get(asked.get("job")), cron = cronByKey.get(asked.get("cron"));
@@ -113,6 +123,7 @@
       if (!asked.has("uid") || ms !== null) fit(job);
       choose(rows.findIndex((row) => row.job === job));
     } else if (cron) { openCron(cron); choose(rows.findIndex((row) => row.cron === cron)); }
+    if ((job || cron) && innerWidth >= 1100) bring();
     if (ms !== null && Number.isFinite(ms)) {
       const steps = [...document.querySelectorAll(".account > li")], step = steps.reverse().find((one) => Number(one.dataset.ms) <= ms + 1000);
       if (step) { step.classList.add("pointed"); $("details").scrollTop = Math.max(0, step.offsetTop - 80); }

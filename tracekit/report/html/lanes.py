@@ -31,8 +31,10 @@ def finding_row(finding: Finding, ms: Milliseconds) -> dict[str, Any]:
         "do": advice(finding),
         "thread": finding.thread,
         "url": None if finding.thread is None else thread_url(finding.thread),
-        "from": ms(finding.from_ns),
-        "until": ms(finding.until_ns),
+        # A time of 0 is none: nobody knows when it began.
+        "from": ms(finding.from_ns or None),
+        "until": ms(finding.until_ns or None),
+        "cause": None if finding.cause is None else finding.cause.id,
         "cases": [
             [
                 case.target.kind,
@@ -40,8 +42,8 @@ def finding_row(finding: Finding, ms: Milliseconds) -> dict[str, Any]:
                 case.target.name,
                 case.target.uid,
                 case.detail,
-                ms(case.from_ns),
-                ms(case.until_ns),
+                ms(case.from_ns or None),
+                ms(case.until_ns or None),
             ]
             for case in finding.cases[:_CASES]
         ],

@@ -24,7 +24,9 @@
       list.append(button);
     }
   };
-  const SHOWN = 8;
+  const SHOWN = 3;
+  // What follows from another finding stands below it.
+  const follows = (finding, place) => finding.cause && D.findings.slice(0, place).some((other) => other.id === finding.cause);
   const findingRow = (finding, place) => {
     const cases = finding.cases.map(([kind, namespace, name, uid, detail, from]) => {
       const job = kind === "Job" ? byUid.get(uid) || byKey.get(`${namespace}/${name}`) : null;
@@ -34,14 +36,15 @@
       return el("li", {}, goal ? el("a", { href: job ? `#job=${encodeURIComponent(label)}&t=${Math.round(from || 0)}` : `#cron=${encodeURIComponent(label)}&t=${Math.round(from || 0)}` }, label) : el("b", {}, label), " ", detail);
     });
     if (finding.left) cases.push(el("li", {}, `and ${number(finding.left)} more`));
-    const box = el("details", { class: `finding ${finding.severity}${place < SHOWN ? "" : " extra"}`, "data-id": finding.id },
-      el("summary", {}, el("span", { class: "severity" }, finding.severity), el("span", { class: "id" }, finding.id), el("span", { class: "text" }, finding.text), el("span", { class: "since" }, "since ", el("time", { datetime: rfc(finding.from), title: both(finding.from) }, iso(finding.from).slice(0, 19)))),
+    const box = el("details", { class: `finding ${finding.severity}${place < SHOWN ? "" : " extra"}${follows(finding, place) ? " follows" : ""}`, "data-id": finding.id },
+      el("summary", {}, el("span", { class: "severity" }, finding.severity), el("span", { class: "id" }, finding.id), el("span", { class: "text" }, finding.text), finding.from === null ? null : el("span", { class: "since" }, "since ", el("time", { datetime: rfc(finding.from), title: both(finding.from) }, iso(finding.from).slice(0, 19)))),
       el("ul", {}, ...cases),
       el("p", { class: "do" }, el("b", {}, "What to do: "), finding.do),
       el("p", { class: "links" },
         el("button", { type: "button", onclick: () => { location.hash = `finding=${place}`; } }, "show on the timeline"),
         finding.url ? el("a", { href: finding.url, rel: "noreferrer noopener", target: "_blank" }, `kubernetes/kubernetes#${finding.thread}`) : null));
-    if (place === 0) box.open = true;
+    // Open where there is room for it above the timeline.
+    if (place === 0 && innerWidth >= 600) box.open = true;
     return box;
   };
   const tiles = () => {

@@ -7,6 +7,7 @@ and the script only ever sets text. A policy in the page forbids every connectio
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import html
 import re
@@ -19,6 +20,8 @@ from tracekit.report.documents import plain_json
 
 _MARK = re.compile("@([A-Z]+)@")
 _FOLDER = files("tracekit.report.html")
+#: Up to so many characters the data of a page stands in it as it is.
+_PLAIN_CHARS_MAX = 2_000_000
 #: The script in its parts, in order: one function around all of them.
 SCRIPTS = (
     "core.js", "overview.js", "rows.js", "timeline.js", "details.js", "hands.js",
@@ -49,15 +52,28 @@ def _page(
         "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; "
         f"style-src '{_hash(style)}'; script-src '{_hash(script)}'"
     )
+    kind, text = _held(embedded_json(data))
     parts = {
         "TITLE": for_html(f"{data['title']} · {verb}"),
         "POLICY": html.escape(policy),
         "STYLE": style,
-        "DATA": embedded_json(data),
+        "KIND": kind,
+        "DATA": text,
         "SCRIPT": script,
     }
     # In one pass: a mark is looked for in the template alone, never in what was put into it.
     return _MARK.sub(lambda mark: parts[mark[1]], _read(template))
+
+
+def _held(document: str) -> tuple[str, str]:
+    """The type and the text of the data's script element: compressed where it is large.
+
+    Browsers of 2023 and later take it apart by themselves; a small page stays readable.
+    """
+    if len(document) <= _PLAIN_CHARS_MAX:
+        return "application/json", document
+    packed = gzip.compress(document.encode(), mtime=0)
+    return "application/gzip", base64.b64encode(packed).decode()
 
 
 def embedded_json(data: Any) -> str:

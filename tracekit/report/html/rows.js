@@ -1,7 +1,7 @@
   //// Rows: lanes of the whole, CronJobs, groups, Jobs, pods
 
   const FOLD_FROM = 40;
-  const state = { from: 0, to: D.span_ms, chosen: -1, open: new Set(), shut: new Set(), wanted: new Set(OUTCOMES), text: "", namespace: "", group: "", sort: "created", all: D.jobs.length === 1, fold: D.jobs.length > FOLD_FROM, unfolded: new Set(), finding: null, range: null };
+  const state = { from: 0, to: D.span_ms, chosen: -1, open: new Set(), shut: new Set(), wanted: new Set(OUTCOMES), text: "", namespace: "", group: "", sort: "trouble", all: D.jobs.length === 1, fold: D.jobs.length > FOLD_FROM, unfolded: new Set(), finding: null, range: null, band: null };
   let rows = [], shownJobs = 0;
   const haystack = new Map(D.jobs.map((job) => [job, [job.namespace, job.job, job.cronjob, job.outcome, job.reason, job.message, job.image, ...job.pods.map((pod) => `${pod[P.NAME]} ${pod[P.REASON] || ""} ${pod[P.NODE] || ""}`), ...job.verdicts.map((v) => `${v[1]} ${v[2]}`), ...job.findings.map((f) => f.id)].join(" ").toLowerCase()]));
   for (const cron of D.crons) haystack.set(cron, `${cron.namespace} ${cron.name} ${cron.schedule} ${cron.findings.map((f) => f.id).join(" ")}`.toLowerCase());
@@ -37,6 +37,7 @@
   const filter = () => {
     const before = rows[state.chosen], jobs = D.jobs.filter((job) => state.wanted.has(job.outcome) && passes(job));
     const crons = D.crons.filter(passes);
+    if (state.sort === "trouble") crons.sort(ORDERS.trouble);
     shownJobs = jobs.length;
     jobs.sort(ORDERS[state.sort]);
     rows = [];
@@ -88,10 +89,17 @@
     $("open-all").addEventListener("change", (event) => { state.all = event.target.checked; filter(); });
     $("fold").checked = state.fold;
     $("fold").addEventListener("change", (event) => { state.fold = event.target.checked; filter(); });
-    $("only").addEventListener("click", () => { state.finding = null; filter(); });
+    $("only").addEventListener("click", () => { state.finding = null; state.band = null; filter(); });
+    $("search").addEventListener("keydown", (event) => {
+      if (event.key !== "Enter") return;
+      event.preventDefault(); clearTimeout(timer); state.text = event.target.value; filter();
+      const first = rows.findIndex((entry) => entry.kind === "job" || entry.kind === "cron");
+      if (state.text && first >= 0) { choose(first); enter(rows[first]); }
+    });
     const key = (colour, text) => el("span", {}, el("i", { style: { background: colour } }), text);
-    $("keys").append(...D.phases.map((phase, code) => key(`var(--p${code})`, phase)), el("span", {}, "│ controller write"), el("span", { class: "bad" }, "◆ divergence"), el("span", {}, "▒ gap: not seen"));
+    $("keys").append(el("span", {}, el("i", { class: "outline" }), "a Job, its end in the colour of its outcome"), ...D.phases.map((phase, code) => key(`var(--p${code})`, `pod ${phase}`)), el("span", {}, "│ controller write"), el("span", { class: "bad" }, "◆ divergence"), key("var(--bad)", "error"), key("var(--p1)", "warning"), key("var(--accent)", "edit, or good to know"), el("span", {}, "▒ gap: not seen"), el("span", {}, el("i", { style: { background: "var(--p2)" } }), "Jobs without their first pod"), el("span", { class: "late" }, "• waited so long for it"));
     if (D.crons.length) $("keys").append(el("span", { class: "good" }, "● started"), el("span", { class: "bad" }, "✕ missed"), el("span", { class: "late" }, "▲ skipped"), el("span", {}, "○ suspended"));
-    if (D.pauses.length) $("keys").append(key("var(--pause)", "nobody led"));
+    if (D.pauses.length) $("keys").append(key("var(--pause)", "nobody led"), key("var(--wait)", "the same, over all rows"));
+    if (state.fold) $("keys").append(el("span", {}, el("i", { style: { background: "var(--p5)", opacity: 0.5 } }), "Jobs that are folded"));
   };
 

@@ -40,12 +40,13 @@
     g.strokeStyle = css.line; g.beginPath(); g.moveTo(left() - 0.5, 0); g.lineTo(left() - 0.5, height); g.moveTo(0, TOP - 0.5); g.lineTo(width, TOP - 0.5); g.stroke();
     if (!rows.length) { g.fillStyle = css.dim; g.fillText("Nothing fits the filter.", 12, TOP + 20); }
     minimap();
+    curves();
   };
   const bands = (g, top, bottom) => {
     const span = (from, until, colour) => { const a = x(from ?? 0), b = until === null ? width : x(until); g.fillStyle = colour; g.fillRect(a, top, Math.max(2, b - a), bottom - top); };
     for (const [from, until] of D.pauses) span(from, until, css.wait);
     for (const [, from, until] of D.gaps) span(from, until, css.gap);
-    if (state.finding) span(state.finding.from, Math.max(state.finding.until, state.finding.from), css.select);
+    if (state.band) span(state.band[0], state.band[1], css.select);
     if (state.range) span(state.range[0], state.range[1], css.select);
   };
   const axis = (g) => {
@@ -125,7 +126,7 @@
   };
   const bar = (g, job, y) => {
     const end = job.finished ?? job.gone ?? D.span_ms, a = x(job.created ?? 0), b = x(Math.max(end, job.created ?? 0));
-    g.fillStyle = css.grid; g.fillRect(a, y + 3, Math.max(3, b - a), ROW - 6);
+    g.strokeStyle = css.dim; g.strokeRect(a + 0.5, y + 3.5, Math.max(3, b - a) - 1, ROW - 7);
     if (job.pods.length <= 400) for (const pod of job.pods) spans(g, pod, y + 6, ROW - 12);
     g.fillStyle = css.outcome[job.outcome] || css.dim; g.fillRect(b - 1, y + 3, 4, ROW - 6);
     g.fillStyle = css.text;
@@ -134,27 +135,66 @@
     for (const verdict of job.verdicts) { const px = x(verdict[0]); g.beginPath(); g.moveTo(px, y + 3); g.lineTo(px + 6, y + ROW / 2); g.lineTo(px, y + ROW - 3); g.lineTo(px - 6, y + ROW / 2); g.fill(); }
   };
 
+  //// Backlog and latency, on the timeline's own axis
+
+  // A Job that is meant to have no pod waits for none.
+  const waits = D.jobs.filter((job) => job.created !== null && job.parallelism !== 0 && job.completions !== 0 && job.outcome !== "Suspended").map((job) => {
+    const end = job.finished ?? job.gone ?? D.span_ms;
+    return [Math.max(0, job.created), job.queue_s === null ? end : job.created + job.queue_s * 1000, job.queue_s, job];
+  });
+  const backlog = (() => {
+    const changes = waits.flatMap(([from, until]) => [[from, 1], [Math.max(from, until), -1]]).sort((a, b) => a[0] - b[0] || b[1] - a[1]), points = [[0, 0]];
+    let n = 0;
+    for (const [ms, by] of changes) { n += by; if (points[points.length - 1][0] === ms) points[points.length - 1][1] = n; else points.push([ms, n]); }
+    return points;
+  })();
+  const most = (values) => values.reduce((a, b) => Math.max(a, b), 0);
+  const backlogMost = most(backlog.map((point) => point[1])), waitMost = most(waits.map((wait) => wait[2] ?? 0));
+  const curves = () => {
+    const canvas = $("curves"), box = canvas.getBoundingClientRect();
+    if (!box.width) return;
+    const g = sized(canvas, box), h = box.height - 10, base = h - 1, up = h - 14;
+    g.clearRect(0, 0, width, box.height); g.fillStyle = css.panel; g.fillRect(0, 0, width, h);
+    g.font = FONT; g.textBaseline = "middle";
+    g.save(); g.beginPath(); g.rect(left(), 0, width - left(), h); g.clip();
+    bands(g, 0, h);
+    g.beginPath(); g.moveTo(x(0), base);
+    let last = 0;
+    for (const [ms, n] of backlog) { const px = x(ms); g.lineTo(px, base - (up * last) / Math.max(1, backlogMost)); g.lineTo(px, base - (up * n) / Math.max(1, backlogMost)); last = n; }
+    g.lineTo(x(D.span_ms), base - (up * last) / Math.max(1, backlogMost)); g.lineTo(x(D.span_ms), base); g.closePath();
+    g.globalAlpha = 0.55; g.fillStyle = css.phases[2]; g.fill(); g.globalAlpha = 1;
+    g.fillStyle = css.late;
+    for (const [from, , took] of waits) if (took !== null) { g.beginPath(); g.arc(x(from), base - (up * took) / Math.max(0.001, waitMost), 2, 0, 7); g.fill(); }
+    for (const [ms] of D.edits) { g.fillStyle = css.accent; g.fillRect(Math.round(x(ms)), 0, 1, 5); }
+    for (const finding of [...D.findings].reverse()) if (finding.severity !== "info") for (const item of finding.cases) { g.fillStyle = css.severity[finding.severity]; g.fillRect(x(item[5] ?? 0) - 1, 5, 3, 6); }
+    g.restore();
+    const room = left() - 16, [jobs, waited] = room < 200 ? ["no pod yet: ", "waited: "] : ["without a first pod: at most ", "waited for it: at most "];
+    g.fillStyle = css.text; g.fillText(fitted(g, `${jobs}${number(backlogMost)}`, room), 8, h * 0.36);
+    g.fillStyle = css.late; g.fillText(fitted(g, `${waited}${seconds(waitMost) || "0 s"}`, room), 8, h * 0.72);
+    g.strokeStyle = css.line; g.strokeRect(0.5, 0.5, width - 1, h - 1); g.beginPath(); g.moveTo(left() - 0.5, 0); g.lineTo(left() - 0.5, h); g.stroke();
+  };
+
   //// The whole record at a glance, with a brush
 
   const map = $("minimap");
   const minimap = () => {
     const box = map.getBoundingClientRect();
     if (!box.width) return;
-    const g = sized(map, box), w = box.width, h = box.height - 15, most = Math.max(1, ...D.running.map((point) => point[1])), px = (ms) => (ms / D.span_ms) * w;
+    const g = sized(map, box), w = box.width, h = box.height - 15, peak = Math.max(1, most(D.running.map((point) => point[1]))), px = (ms) => (ms / D.span_ms) * w;
     g.clearRect(0, 0, w, box.height);
     g.fillStyle = css.panel; g.fillRect(0, 0, w, h);
     for (const [from, until] of D.pauses) { g.fillStyle = css.wait; g.fillRect(px(from ?? 0), 0, Math.max(2, px(until) - px(from ?? 0)), h); }
     for (const [, from, until] of D.gaps) { g.fillStyle = css.gap; g.fillRect(px(from), 0, Math.max(2, (until === null ? w : px(until)) - px(from)), h); }
     g.beginPath(); g.moveTo(0, h);
     let last = 0;
-    for (const [ms, n] of D.running) { g.lineTo(px(ms), h - (h - 12) * (last / most)); g.lineTo(px(ms), h - (h - 12) * (n / most)); last = n; }
-    g.lineTo(w, h - (h - 12) * (last / most)); g.lineTo(w, h); g.closePath();
+    for (const [ms, n] of D.running) { g.lineTo(px(ms), h - (h - 12) * (last / peak)); g.lineTo(px(ms), h - (h - 12) * (n / peak)); last = n; }
+    g.lineTo(w, h - (h - 12) * (last / peak)); g.lineTo(w, h); g.closePath();
     g.fillStyle = css.phases[2]; g.fill();
     for (const finding of [...D.findings].reverse()) for (const item of finding.cases) { g.fillStyle = css.severity[finding.severity]; g.fillRect(px(item[5] ?? 0) - 1, 0, 3, 8); }
     g.fillStyle = css.shade || "rgba(120,120,120,.25)"; g.fillRect(0, 0, px(state.from), h); g.fillRect(px(state.to), 0, w - px(state.to), h);
     g.strokeStyle = css.accent; g.strokeRect(px(state.from) + 0.5, 0.5, Math.max(2, px(state.to) - px(state.from) - 1), h - 1);
     g.font = "11px system-ui, sans-serif"; g.textBaseline = "alphabetic"; g.fillStyle = css.dim; g.textAlign = "left";
-    const text = `pods running, most at once ${number(most)}`, ends = [clock(0, 1000), clock(D.span_ms, 1000)];
+    const text = `pods running, most at once ${number(peak)}`, ends = [clock(0, 1000), clock(D.span_ms, 1000)];
     g.fillText(ends[0], 0, box.height - 3);
     g.textAlign = "right"; g.fillText(ends[1], w, box.height - 3);
     g.textAlign = "center"; if (w > 380) g.fillText(text, w / 2, box.height - 3);
