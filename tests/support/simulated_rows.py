@@ -36,7 +36,11 @@ def rows_of(place: Path, workload: dict[str, Any], version: str) -> list[Row]:
 
 def report_of(place: Path, rows: Iterable[Row], version: str) -> DiffReport:
     """What is said of such rows."""
-    with TraceWriter(place, TraceHeader(kubernetes_version=version), session={}) as writer:
+    header = TraceHeader(
+        kubernetes_version=version,
+        scope={"namespaces": None, "selector": None, "simulated": True},
+    )
+    with TraceWriter(place, header, session={"source": "simulate"}) as writer:
         for row in rows:
             writer.append(row["resource"], row["type"], row["recv"], row["object"])
     reader = TraceReader(place)
