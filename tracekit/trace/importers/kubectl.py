@@ -122,6 +122,8 @@ class KubectlLines:
                 continue
             if isinstance(document, dict):
                 yield from self._document(document, stamps)
+            else:
+                self._result.problems[f"what is no object in {source.name}, left out"] += 1
 
     def _document(self, document: Raw, stamps: Stamps) -> Iterator[bytes]:
         obj = document.get("object")

@@ -17,6 +17,9 @@ from tracekit.trace.importers.yamls import is_yaml
 SAMPLE_BYTES = 256 * 1024
 DEEP_BYTES = 8 * 1024 * 1024
 
+#: Databases have more zeros than that.
+_TEXT_TO_ZEROS = 20
+
 _ISO = re.compile(
     rb"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?)\s(.*)$",
     re.DOTALL,
@@ -37,8 +40,9 @@ class Sample:
 
     @property
     def is_text(self) -> bool:
-        """Whether it can be text at all."""
-        return b"\0" not in self.head[:4096]
+        """Whether it can be text at all: a log that a crash cut has zeros, but not many."""
+        begin = self.head[:4096].lstrip(b"\0")
+        return begin.count(0) * _TEXT_TO_ZEROS <= len(begin)
 
     @cached_property
     def is_yaml(self) -> bool:

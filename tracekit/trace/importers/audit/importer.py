@@ -140,6 +140,7 @@ class AuditReader:
         stream = entry.stream
         wanted = entry.verb in WRITES or (entry.verb in LOOKS and len(memoryview(entry.response)))
         if stream is None or not wanted or entry.ref is None:
+            self.result.calls["about other things, left out"] += 1
             return
         if entry.dry_run:
             self.result.calls["dry runs, left out"] += 1
@@ -170,6 +171,7 @@ class AuditReader:
             namespace = ""
         at_ns = entry.at_ns or 0
         if stream == "leases" and name != CONTROLLER_MANAGER_LEASE:
+            self.result.calls["about other things, left out"] += 1
             return  # of nodes and others: too many to keep, and they tell nothing
         if not name:
             self._later(stream, entry, "")
