@@ -118,7 +118,25 @@ CLI_HEAD = """\
 
 Data goes to stdout, talk to stderr. Exit status: 0 fine, 1 divergences found (`replay --diff`), 2
 could not run, with one sentence that says why. `NO_COLOR` is respected. The same commands are there
-as `kubectl tracekit`. `tracekit completion bash|zsh|fish` prints the completion of a shell.
+as `kubectl tracekit`. `tracekit completion bash|zsh|fish` prints the completion of a shell;
+`kubectl tracekit` completes as kubectl does.
+
+Defaults of your own lie in `~/.config/tracekit/config.toml` (below `XDG_CONFIG_HOME` where that is
+set, or the file that `TRACEKIT_CONFIG` names); a table is for one verb, what stands before all
+tables for every verb that has the option:
+
+```toml
+namespace = "shop"
+
+[diagnose]
+fail-on = "error"
+
+[jobs]
+sort-by = "-duration_s"
+```
+
+`TRACEKIT_DIAGNOSE_FAIL_ON=error` and `TRACEKIT_NAMESPACE=shop` say the same. The command line wins,
+then a verb's own variable, the variable for all, the verb's table, the rest of the file.
 """
 
 

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
-from click.shell_completion import CompletionItem, get_completion_class
+from click.shell_completion import CompletionItem, ShellComplete, get_completion_class
 
-from tracekit.base.foreign import is_shell_word
+from tracekit.base.foreign import for_terminal, is_shell_word
 from tracekit.check.verdict import ACTIONS
 from tracekit.trace.format.model import HEADER_NAME
 from tracekit.trace.stores.place import is_url, known_copy
 
 _SHELLS = ("bash", "zsh", "fish")
+#: What cobra's shells do beside the words that they are given (upstream: spf13/cobra
+#: completions.go, ShellCompDirective): complete files, nothing, directories.
+_FILES, _NOTHING, _DIRECTORIES = 0, 4, 16
 _MOST = 500
 
 
@@ -28,12 +32,41 @@ def completion(shell: str) -> None:
              > ~/.local/share/bash-completion/completions/tracekit
     zsh:   tracekit completion zsh > ~/.zfunc/_tracekit   (with ~/.zfunc in fpath)
     fish:  tracekit completion fish > ~/.config/fish/completions/tracekit.fish
+
+    `kubectl tracekit` completes by itself where kubectl does: kubectl asks the program
+    kubectl_complete-tracekit, which is installed beside it.
     """  # noqa: D301 - \b is click's mark for lines kept as they are
     from tracekit.cli.main import COMPLETE_VAR, cli  # noqa: PLC0415 - main knows this module by name only
 
     kind = get_completion_class(shell)
     assert kind is not None, shell  # noqa: S101 - click has all of _SHELLS
     click.echo(kind(cli, {}, "tracekit", COMPLETE_VAR).source())
+
+
+def kubectl_complete() -> None:
+    """The program `kubectl_complete-tracekit`: prints what kubectl's completion asks for.
+
+    Its words are those after `kubectl tracekit`, the last of them incomplete. A line for each
+    candidate, with its description after a tab, then what else the shell should do.
+    """
+    words = sys.argv[1:] or [""]
+    for line in kubectl_lines(words[:-1], words[-1]):
+        click.echo(line)
+
+
+def kubectl_lines(words: list[str], incomplete: str) -> Iterator[str]:
+    """What `kubectl_complete` prints."""
+    from tracekit.cli.main import COMPLETE_VAR, cli  # noqa: PLC0415 - main knows this module by name only
+
+    directive = _NOTHING
+    asked = ShellComplete(cli, {}, "kubectl tracekit", COMPLETE_VAR)
+    for item in asked.get_completions(words, incomplete):
+        if item.type in ("dir", "file"):
+            directive = _DIRECTORIES if item.type == "dir" else _FILES
+        elif is_shell_word(str(item.value).lstrip("-")):
+            about = for_terminal(" ".join((item.help or "").split()))
+            yield f"{item.value}\t{about}" if about else str(item.value)
+    yield f":{directive}"
 
 
 def complete_trace(
@@ -93,6 +126,18 @@ def complete_cronjob(
         incomplete,
     )
     return [CompletionItem(name) for name in names]
+
+
+def complete_job_column(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """What `jobs` can sort by, after a minus the other way round."""
+    del ctx, param
+    from tracekit.sql.catalog import job_columns  # noqa: PLC0415 - slow to import
+
+    falls = "-" if incomplete.startswith("-") else ""
+    names = (f"{falls}{name}" for name in job_columns())
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
 def complete_namespace(

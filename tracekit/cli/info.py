@@ -90,6 +90,7 @@ def document(trace: str, summary: TraceSummary) -> dict[str, Any]:
         "coverage": coverage_document(summary.coverage),
         "jobs": {
             "total": summary.jobs.total,
+            "names": summary.jobs.names,
             "by_outcome": dict(summary.jobs.by_outcome),
             "deleted": summary.jobs.deleted,
         },
@@ -143,6 +144,9 @@ def render(trace: str, summary: TraceSummary, out: TextIO) -> None:
     _write_origins(header, out)
     jobs = summary.jobs
     _heading(f"Jobs: {jobs.total:,}, of which {jobs.deleted:,} were deleted", out)
+    if jobs.names != jobs.total:
+        again = f"They have {jobs.names:,} names, and some were used again; replay counts names."
+        write_line(again, out)
     rows = [(f"{count:,}", outcome) for outcome, count in jobs.by_outcome.items()]
     if rows:
         write_table(["JOBS", "OUTCOME"], rows, out, right={0})

@@ -7,12 +7,17 @@ from typing import Any
 
 import click
 
+from tracekit.answers.findings.diagnosis import wanted_selector
+from tracekit.base.errors import UsageError
+from tracekit.base.kube.selectors import selector_matches
 from tracekit.base.moments import ALWAYS, TimeRange
-from tracekit.cli.completion import complete_cronjob, complete_trace
+from tracekit.base.suggest import hint
+from tracekit.cli.completion import complete_cronjob, complete_job_column, complete_trace
 from tracekit.cli.looks import as_trace
 from tracekit.cli.sql import check_namespace, tell_left_out, tell_problems
 from tracekit.cli.trace_options import absolute, namespace_option, range_options, range_within
 from tracekit.report.rows import FORMATS, write_listing, write_rows
+from tracekit.sql.catalog import job_columns
 from tracekit.sql.chosen import Chosen
 from tracekit.sql.session import Session
 
@@ -41,6 +46,17 @@ OUTCOMES = ("Complete", "Failed", "Running", "Pending", "Suspended", "Deleted")
 @click.argument("traces", nargs=-1, required=True, metavar="TRACE…", shell_complete=complete_trace)
 @namespace_option
 @click.option(
+    "-A", "--all-namespaces", "everywhere", is_flag=True, help="All namespaces, as without -n."
+)
+@click.option("-l", "--selector", metavar="SEL", help="Only Jobs with these labels: app=shop.")
+@click.option(
+    "--sort-by",
+    metavar="COLUMN",
+    help="A column of the view `jobs`, like duration_s; -duration_s begins with the greatest.  "
+    "[default: created_at]",
+    shell_complete=complete_job_column,
+)
+@click.option(
     "--outcome",
     type=click.Choice(OUTCOMES, case_sensitive=False),
     help="Only Jobs that ended (or stood at the end) like this.",
@@ -59,10 +75,8 @@ OUTCOMES = ("Complete", "Failed", "Running", "Pending", "Suspended", "Deleted")
 def jobs(
     traces: tuple[str, ...],
     namespace: str | None,
-    outcome: str | None,
-    cronjob: str | None,
     output: str,
-    **times: Any,
+    **options: Any,
 ) -> None:
     """List the Jobs of a trace: outcome, reason, pods, retries.
 
@@ -71,26 +85,52 @@ def jobs(
     namespace, and those that a recorder rotated at other times, are not read; nor is what of a
     bucket's traces is of other namespaces.
     """
+    times = {name: options[name] for name in ("since", "from_text", "to_text")}
+    if options["everywhere"] and namespace is not None:
+        raise UsageError("-A and -n both say which namespaces: leave one out")
+    selector = wanted_selector(options["selector"])
+    order = _order(options["sort_by"])
     chosen = Chosen(namespace, with_common=False, positions=False, traces=absolute(times) or ALWAYS)
     traces = tuple(as_trace(trace) for trace in traces)
     session = Session(traces, chosen=chosen)
     tell_problems(session, set())
     check_namespace(session, traces, namespace)
     tell_left_out(session)
+    cronjob = options["cronjob"]
     if cronjob is not None:
         session.objects.check_cronjob(cronjob, namespace)
     rows = session.table(
-        f"SELECT namespace AS _namespace, cronjob AS _cronjob, outcome AS _outcome, "  # noqa: S608
-        f"{_columns(output, len(session.sources))} FROM jobs "
-        f"WHERE {_lived(range_within(session.end_ns, **times))} "
-        "ORDER BY created_at, namespace, job"
+        "SELECT namespace AS _namespace, cronjob AS _cronjob, outcome AS _outcome, "  # noqa: S608
+        f"labels AS _labels, {_columns(output, len(session.sources))} FROM jobs "
+        f"WHERE {_lived(range_within(session.end_ns, **times))} ORDER BY {order}"
     )
-    rows = session.matching(rows, _namespace=namespace, _outcome=outcome, _cronjob=cronjob)
-    rows = rows.drop_columns(["_namespace", "_cronjob", "_outcome"])
+    rows = session.matching(
+        rows, _namespace=namespace, _outcome=options["outcome"], _cronjob=cronjob
+    )
+    if selector is not None:
+        labels = [dict(found or ()) for found in rows["_labels"].to_pylist()]
+        rows = rows.filter([selector_matches(selector, found) for found in labels])
+    rows = rows.drop_columns(["_namespace", "_cronjob", "_outcome", "_labels"])
     if output in ("table", "wide"):
         write_listing(rows, sys.stdout)
     else:
         write_rows(rows, output, sys.stdout)
+
+
+def _order(asked: str | None) -> str:
+    """What Jobs are sorted by, as SQL; a UsageError for what is no column."""
+    usual = "created_at, namespace, job"
+    if asked is None:
+        return usual
+    falls = asked.startswith("-")
+    # As kubectl has it: {.status.startTime} is no column, but a dot before one does no harm.
+    name = asked.lstrip("-").strip("{}").removeprefix(".").lower()
+    columns = job_columns()
+    if name not in columns:
+        raise UsageError(
+            f"there is no column {asked!r}{hint(name, columns, 'docs/sql.md has those of jobs')}"
+        )
+    return f"{name} {'DESC' if falls else 'ASC'} NULLS LAST, {usual}"
 
 
 def _lived(times: TimeRange) -> str:

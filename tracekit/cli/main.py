@@ -23,6 +23,7 @@ import click
 import tracekit
 from tracekit.base.errors import TracekitError
 from tracekit.cli import imports
+from tracekit.cli.config import defaults_of
 from tracekit.cli.damage import damage_noted
 from tracekit.cli.talk import say, tell, tell_error
 from tracekit.cli.usage import LazyGroup, Unsaid, Verb, sentence
@@ -174,7 +175,11 @@ class MainGroup(LazyGroup):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import the verb."""
         with imports.FINDER.also(*imports.PYARROWS_OWN):
-            return super().get_command(ctx, cmd_name)
+            command = super().get_command(ctx, cmd_name)
+        if command is not None and not self.is_listing and not ctx.resilient_parsing:
+            given = defaults_of(command, cmd_name, list(self.verbs))
+            ctx.default_map = {**(ctx.default_map or {}), cmd_name: given}
+        return command
 
     def invoke(self, ctx: click.Context) -> object:
         """Run the verb; an answer that lacks a damaged part of a trace has exit status 2."""

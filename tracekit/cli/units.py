@@ -19,6 +19,13 @@ else:  # older releases of click have no generic type
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kKMGT]i?)?B?")
 _POWERS = "KMGT"
+#: What `-o` takes elsewhere: whoever writes one of these does not want a file of that name.
+_FORMAT_NAMES = frozenset(
+    {
+        "csv", "html", "json", "jsonl", "junit", "line", "markdown", "name", "otlp", "parquet",
+        "sarif", "table", "text", "wide", "yaml",
+    }
+)  # fmt: skip
 
 
 class Duration(_Seconds):
@@ -61,7 +68,14 @@ class Here(click.Path):
     """Where to write on this machine."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Refuse a URL: as a path it would name a folder `s3:`."""
+        """Refuse a URL, which would name a folder `s3:`, and a format, which would name a file."""
+        if str(value).lower() in _FORMAT_NAMES:
+            self.fail(
+                f"{value!r} is a format, and here {'a file' if param is None else param.opts[0]} "
+                f"says where to write: name a place like ./{value}, or like run.{value}.",
+                param,
+                ctx,
+            )
         if is_url(str(value)):
             self.fail(
                 f"{value!r} is a URL, and only `record` writes to object storage: name a place on "

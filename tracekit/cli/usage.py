@@ -64,7 +64,7 @@ class LazyGroup(VerbGroup):
         self.verbs = verbs
         #: How its help lists them: headings with their verbs.
         self.sections = sections or {"Commands": verbs}
-        self._listing = False
+        self.is_listing = False
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Name every verb, in the order of the table."""
@@ -77,7 +77,7 @@ class LazyGroup(VerbGroup):
         verb = self.verbs.get(cmd_name)
         if verb is None:
             return None
-        if self._listing:
+        if self.is_listing:
             return click.Command(cmd_name, help=verb.about)
         module_name, attribute = verb.place.split(":")
         with imports.of_a_verb():
@@ -100,11 +100,11 @@ class LazyGroup(VerbGroup):
 
     @contextmanager
     def _only_listed(self) -> Iterator[None]:
-        self._listing = True
+        self.is_listing = True
         try:
             yield
         finally:
-            self._listing = False
+            self.is_listing = False
 
 
 def no_verb(name: str, verbs: list[str], context: click.Context) -> click.UsageError:

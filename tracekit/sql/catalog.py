@@ -104,6 +104,12 @@ def views() -> tuple[View, ...]:
     return tuple(_view(name, _read("views", name)) for name in VIEWS)
 
 
+def job_columns() -> tuple[str, ...]:
+    """The columns of the view `jobs`."""
+    (jobs,) = (view for view in views() if view.name == "jobs")
+    return tuple(column.name for column in jobs.columns)
+
+
 def macro_scripts() -> tuple[str, str]:
     """The macros that the views need, and those that need the views."""
     return _read("macros", "base"), _read("macros", "questions")

@@ -84,6 +84,7 @@ def test_json(run, trace):
     assert got["kubernetes_version"] == "v1.36.3"
     assert got["jobs"] == {
         "total": 7,
+        "names": 7,
         "by_outcome": {
             "not started": 2,
             "complete": 1,

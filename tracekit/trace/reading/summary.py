@@ -34,6 +34,8 @@ class JobOutcomes(Struct, frozen=True):
     """How the Jobs of a trace ended, by the last state seen of each."""
 
     total: int
+    #: How many names they have, by namespace: a name may be used again. `replay` counts these.
+    names: int
     #: "complete", "failed: <reason>", "suspended", "running", "not started",
     #: "deleted unfinished"; the most frequent first.
     by_outcome: Mapping[str, int]
@@ -92,7 +94,10 @@ def job_outcomes(reader: TraceReader) -> JobOutcomes:
     """How each Job ended; memory grows with the number of Jobs, not of rows."""
     types = (RowType.LIST, RowType.ADDED, RowType.MODIFIED, RowType.DELETED)
     newest: dict[str, int] = {}
-    for table in reader.batches(("uid", "seq"), streams=["jobs"], types=types):
+    names: set[tuple[str | None, str | None]] = set()
+    for table in reader.batches(("uid", "seq", "namespace", "name"), streams=["jobs"], types=types):
+        keys = table.group_by(["namespace", "name"]).aggregate([])
+        names.update(zip(keys["namespace"].to_pylist(), keys["name"].to_pylist(), strict=True))
         grouped = table.group_by("uid").aggregate([("seq", "max")])
         for uid, seq in zip(
             grouped["uid"].to_pylist(), grouped["seq_max"].to_pylist(), strict=True
@@ -109,7 +114,7 @@ def job_outcomes(reader: TraceReader) -> JobOutcomes:
             outcomes[_outcome(row)] += 1
             deleted += row["type"] == RowType.DELETED
     ordered = dict(sorted(outcomes.items(), key=lambda item: (-item[1], item[0])))
-    return JobOutcomes(sum(outcomes.values()), ordered, deleted)
+    return JobOutcomes(sum(outcomes.values()), len(names), ordered, deleted)
 
 
 def _outcome(row: Mapping[str, Any]) -> str:

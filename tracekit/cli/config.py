@@ -1,0 +1,118 @@
+"""Defaults of a user: a file in TOML, and variables of the environment.
+
+`TRACEKIT_DIAGNOSE_FAIL_ON=error` stands for `--fail-on error` of `diagnose`,
+`TRACEKIT_NAMESPACE=shop` for `-n shop` of every verb that has it; in the file a table has the name
+of a verb, and what stands before all tables is for every verb. What is written on the command line
+wins, then a verb's own variable, the variable for all, the verb's table, the rest of the file.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Collection, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from tracekit.base.errors import UsageError
+from tracekit.base.suggest import hint
+from tracekit.cli.units import Here
+
+_FILE: Final = "TRACEKIT_CONFIG"
+_PREFIX: Final = "TRACEKIT"
+#: As much as nobody writes by hand.
+_MOST_BYTES: Final = 1 << 20
+
+
+def config_file() -> Path:
+    """Where the file lies: TRACEKIT_CONFIG, else below XDG_CONFIG_HOME, else below ~/.config."""
+    named = os.environ.get(_FILE)
+    if named is not None:
+        return Path(named)
+    home = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
+    return Path(home) / "tracekit" / "config.toml"
+
+
+def defaults_of(command: click.Command, verb: str, verbs: Collection[str]) -> dict[str, Any]:
+    """What stands for the options of a verb that the command line leaves out, by parameter.
+
+    Raises:
+        UsageError: The file cannot be read, is no TOML, or names a verb or an option that is none.
+    """
+    tables = _tables(str(config_file()))
+    options = {_name(p): p for p in command.params if isinstance(p, click.Option) and p.name}
+    own = tables.get(verb, {})
+    _check(tables, own, verb, verbs, options)
+    found: dict[str, Any] = {}
+    for name, option in options.items():
+        variable = name.replace("-", "_").upper()
+        value = os.environ.get(f"{_PREFIX}_{verb.upper()}_{variable}")
+        if value is None and _fits(option, os.environ.get(f"{_PREFIX}_{variable}")):
+            value = os.environ[f"{_PREFIX}_{variable}"]
+        if value is None:
+            value = own.get(name)
+        if value is None and _fits(option, tables.get(name)):
+            value = tables[name]
+        if value is not None and option.name is not None:
+            found[option.name] = value
+    return found
+
+
+def _name(option: click.Option) -> str:
+    return max(option.opts, key=len).lstrip("-")
+
+
+def _fits(option: click.Option, value: Any) -> bool:
+    """Whether a default for all verbs is one for this option: `output` may be a place, too."""
+    if value is None or isinstance(value, dict) or isinstance(option.type, click.Path | Here):
+        return False
+    return not isinstance(option.type, click.Choice) or value in option.type.choices
+
+
+def _check(
+    tables: Mapping[str, Any],
+    own: Any,
+    verb: str,
+    verbs: Collection[str],
+    options: Collection[str],
+) -> None:
+    file = config_file()
+    for name, value in tables.items():
+        if isinstance(value, dict) and name not in verbs:
+            meant = hint(name, verbs, "`tracekit --help` lists them")
+            raise UsageError(f"{file} has a table [{name}], and no verb is called so{meant}")
+    if not isinstance(own, dict):
+        raise UsageError(f"{file}: {verb} is a verb: write its options below [{verb}]")
+    for name in own:
+        if name not in options:
+            meant = hint(name, options, f"`tracekit {verb} --help` lists them")
+            raise UsageError(f"{file}: [{verb}] has no option {name!r}{meant}")
+
+
+@lru_cache(maxsize=4)
+def _tables(place: str) -> Mapping[str, Any]:
+    file = Path(place)
+    try:
+        with file.open("rb") as opened:
+            content = opened.read(_MOST_BYTES + 1)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        if _FILE in os.environ:
+            raise UsageError(
+                f"{place} does not exist: set {_FILE} to another file, or unset it"
+            ) from error
+        return {}
+    except OSError as error:
+        raise UsageError(
+            f"{place} cannot be read ({error.strerror}): mend it, or set {_FILE}"
+        ) from error
+    if len(content) > _MOST_BYTES:
+        raise UsageError(f"{place} is larger than 1 MiB: it is no file of defaults; set {_FILE}")
+    try:
+        return tomllib.loads(content.decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(
+            f"{place} is no TOML ({error}): mend it, or set {_FILE} to another"
+        ) from error
