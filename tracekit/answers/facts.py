@@ -373,6 +373,8 @@ class Facts:
     container_notes: Mapping[str, Sequence[Row]] = field(default_factory=dict)
     #: Requests for Jobs and CronJobs that the API server refused, out of an audit log.
     refused_calls: Sequence[Row] = ()
+    #: Whether these are all Jobs: else nothing is known of a backlog.
+    is_whole: bool = True
     #: What is known of the release.
     bugs: Mapping[Bug, KnownBug] = field(default_factory=dict)
     #: Where and when each stream was seen; without a span nobody says it: all of the time.
@@ -479,12 +481,13 @@ def facts_of(
     bugs: Mapping[Bug, KnownBug] | None = None,
     coverage: Coverage = Coverage(),  # noqa: B008 - frozen
     terminating: Mapping[str, int] | None = None,
+    end_ns: int = 0,
 ) -> Facts:
-    """Put the rows of a trace together; they come in any order."""
+    """Put the rows of a trace, or of a part of one that ends then, together; in any order."""
     lives: dict[str, defaultdict[tuple[str, str, str], list[State]]] = {
         stream: defaultdict(list) for stream in STREAMS
     }
-    first_ns, end_ns = 1 << 62, 0
+    first_ns = 1 << 62
     for row in rows:
         if row["recv_ns"] is not None:
             first_ns, end_ns = min(first_ns, row["recv_ns"]), max(end_ns, row["recv_ns"])

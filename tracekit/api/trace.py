@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tracekit.answers.findings.diagnosis import Wanted, wanted_selector
+from tracekit.answers.model import Finding
 from tracekit.api.results import Diagnosis, Replay, html_table
 from tracekit.base.coverage import Coverage
 from tracekit.base.errors import TraceFormatError, UsageError
@@ -23,6 +24,8 @@ from tracekit.report.account import Account, account_of_job
 from tracekit.report.account_logs import add_last_words
 from tracekit.report.account_others import account_of_cronjob, add_judgements, add_restarts
 from tracekit.report.conclusion import conclusion
+from tracekit.report.findings import finding_document
+from tracekit.sql.about import findings_about, findings_about_job, told
 from tracekit.sql.compared import Compared, compared, compared_runs
 from tracekit.sql.diagnosed import findings_of
 from tracekit.sql.edits import Edit, edits_of, matching, named_object
@@ -34,6 +37,7 @@ from tracekit.trace.reading.coverage import coverage_of
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.stores.place import local_trace
 from tracekit.versions.asked import AskedRules
+from tracekit.versions.release_bugs import bugs_of
 
 if TYPE_CHECKING:
     import duckdb
@@ -286,6 +290,9 @@ class Trace:
             account = account.within(times)
         if times.until_ns is None:
             account.opening = self._conclusion(account, rules)
+            found = self._findings_about(account, judge, rules)
+            account.told = told(found, account.name)
+            account.findings = [finding_document(finding) for finding in found]
         if self.problems:
             lost = (
                 "A part of the trace is lost: what it held counts here as never done, so take no "
@@ -366,6 +373,21 @@ class Trace:
         if second is not None:
             return compared(session, key, session.objects.key(second))
         return compared_runs(session, key)
+
+    def _findings_about(self, account: Account, judge: Judge, rules: AskedRules) -> list[Finding]:
+        """What `diagnose` says of it; of a Job its own rows tell that, which are few."""
+        place = (account.kind, account.namespace, account.name)
+        if account.kind != "Job":
+            return findings_about(*place, findings_of(self._session(rules)))
+        said = rules.kubernetes_version or self.header.kubernetes_version
+        return findings_about_job(
+            self._reader,
+            account.namespace,
+            account.name,
+            account.judgements,
+            end_ns=judge.run_context.end_ns,
+            bugs=bugs_of(judge.era, is_said=bool(said)),
+        )
 
     def _conclusion(self, account: Account, rules: AskedRules) -> str:
         """What came of it; of a Job its own rows tell that, which are few."""

@@ -148,6 +148,7 @@ def account_document(account: Account) -> dict[str, object]:
         ],
         "divergences": [judgement_document(judgement) for judgement in account.divergences],
         "opening": account.opening or None,
+        "findings": account.findings,
         "closing": account.closing or None,
     }
 

@@ -76,6 +76,9 @@ class Account:
     judgements: list[Judgement] = field(default_factory=list)
     #: What came of it, in one sentence.
     opening: str = ""
+    #: What `diagnose` says of it, worst first; as documents, and as lines with their depth.
+    findings: list[dict[str, Any]] = field(default_factory=list)
+    told: list[tuple[str, bool]] = field(default_factory=list)
 
     @property
     def divergences(self) -> list[Judgement]:
@@ -142,6 +145,8 @@ def styled_lines(account: Account, *, verbose: bool = False) -> Iterator[Line]:
     yield Line(((f"{account.kind} {account.key}", "bold"),))
     if account.opening:
         yield Line(((account.opening, "bold"),), goes_on=0)
+    for text, begins in account.told:
+        yield Line(((text, "yellow" if begins else "dim"),), 0 if begins else 4)
     for _, alike in groupby(account.steps, key=_likeness):
         run = list(alike)
         folded = len(run) > _ALIKE and not verbose

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -33,15 +33,26 @@ def findings_of(
     return diagnose(facts_from(session), wanted, baseline)
 
 
-def facts_from(session: Session) -> Facts:
-    """What the findings look at, out of a session over one trace."""
-    judgements, not_judged = _judgements(session)
+def facts_from(
+    session: Session,
+    known: Sequence[Judgement] | None = None,
+    *,
+    gaps: Sequence[Gap] | None = None,
+    bugs: Mapping[Bug, KnownBug] | None = None,
+    coverage: Coverage | None = None,
+    end_ns: int = 0,
+) -> Facts:
+    """What the findings look at, out of a session over one trace.
+
+    Over a part of one, held in memory: with the verdicts about it, and what the whole tells.
+    """
+    judgements, not_judged = _judgements(session) if known is None else (known, None)
     return facts_of(
         _states(session),
         ticks=ticks_of(session),
         judgements=judgements,
         not_judged=not_judged,
-        gaps=_gaps(session),
+        gaps=_gaps(session) if gaps is None else gaps,
         streams={
             row["stream"]: row["n"]
             for row in session.rows(
@@ -59,8 +70,9 @@ def facts_from(session: Session) -> Facts:
         container_notes=_container_notes(session),
         refused_calls=session.rows(_REFUSED_CALLS),
         terminating={row["name"]: row["at_ns"] for row in session.rows(_TERMINATING)},
-        bugs=_bugs(session),
-        coverage=coverage_of_source(session.sources[0]) if session.sources else Coverage(),
+        bugs=_bugs(session) if bugs is None else bugs,
+        coverage=_coverage(session) if coverage is None else coverage,
+        end_ns=end_ns,
     )
 
 
@@ -166,6 +178,10 @@ def _judgement(row: dict[str, Any]) -> Judgement:
         row["lag_observations"],
         row["lag_ns"],
     )
+
+
+def _coverage(session: Session) -> Coverage:
+    return coverage_of_source(session.sources[0]) if session.sources else Coverage()
 
 
 def _bugs(session: Session) -> dict[Bug, KnownBug]:

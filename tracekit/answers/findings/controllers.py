@@ -137,6 +137,8 @@ def find(facts: Facts) -> Iterator[Case]:
 
 
 def _stale_writes(facts: Facts, job: Job, backlogs: list[Case]) -> Iterator[Case]:
+    if not facts.is_whole:
+        return  # whether it was only throttled is not known
     old = [
         j
         for j in facts.lagged_of.get((job.namespace, job.name), ())

@@ -416,6 +416,8 @@ def _overrun(facts: Facts, job: Job, spells: Spells) -> Iterator[Case]:
         why = "nobody led when it passed"
     elif _behind(spells, due_ns, until_ns):
         why, cause = "its controller was behind (TK207)", BACKLOG
+    elif not facts.is_whole:
+        why = "its controller came late"
     else:
         why = "nothing woke its controller"
     yield Case(
