@@ -147,11 +147,12 @@ def test_a_job_beside_a_running_one_is_extra_where_that_is_forbidden(name: str) 
     if SCHEDULED_AT in body["metadata"].get("annotations", {}):
         body["metadata"]["annotations"][SCHEDULED_AT] = rfc3339(slot_ns)
     at_ns = slot_ns + delay_ns
+    body["metadata"]["creationTimestamp"] = rfc3339(at_ns - at_ns % NS)
     position = next(i for i, row in enumerate(rows) if row.recv_ns > at_ns)
     newest = max(
         int(row.object["metadata"]["resourceVersion"])
         for row in rows[:position]
-        if row.resource in WATCHED and not row.type.startswith("LIST")
+        if row.resource != "events" and row.type in ("ADDED", "MODIFIED", "DELETED")
     )
     body["metadata"]["resourceVersion"] = str(newest + 1)
     rows.insert(position, running._replace(object=body, recv_ns=at_ns))

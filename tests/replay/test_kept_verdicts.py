@@ -16,6 +16,7 @@ from tracekit.cli.compact import compact
 from tracekit.cli.demo import demo
 from tracekit.cli.sql_many import VerdictsQuestion
 from tracekit.judge import engine
+from tracekit.judge.clocks import timed_of
 from tracekit.judge.judged import Asked, Judge, resolve_era
 from tracekit.judge.kept import verdicts_key
 from tracekit.judge.run_context import run_context_of
@@ -176,12 +177,14 @@ def test_what_a_whole_trace_tells_is_read_once(
 ) -> None:
     monkeypatch.setenv("TRACEKIT_CACHE_DIR", str(tmp_path))
     told = [(judge.era, judge.run_context, judge.objects) for judge in [judge_of(lie, kept=False)]]
-    for place in ("judging.detected._facts", "judging.engine.run_context_of"):
+    for place in ("judge.detected._facts", "judge.engine.run_context_of"):
         monkeypatch.setattr(f"tracekit.{place}", None)
     monkeypatch.setattr("tracekit.judge.judged.objects_of", None)
     judge = judge_of(lie, kept=False)
     assert [(judge.era, judge.run_context, judge.objects)] == told
-    assert told[0][1] == run_context_of(TraceReader(lie)).watching("jobs", "pods")
+    reader = TraceReader(lie)
+    context = run_context_of(reader, timed_of(reader))
+    assert told[0][1] == context.watching("jobs", "pods")
 
 
 def test_a_kept_fact_that_was_damaged_is_made_again(

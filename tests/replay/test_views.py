@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.support.erasures import Row
 from tests.support.judged_rows import divergences_of, judgements_of
@@ -20,10 +21,22 @@ from tests.support.other_clocks import moved
 from tests.support.traces import TRACES, json_lines
 from tests.support.views import VIEWS, frozen, lagging, looked_once, offset, seen
 from tracekit.base.kube.timestamps import NS_PER_S
+from tracekit.check.verdict import Judgement
 
 NAME = "v1.36.3-twins"
 HELD = (
+    "offset -300 s",
+    "offset -0.3 s",
+    "offset +3 s",
+    "step -60 s",
+    "step -1 s",
     "step +1 s",
+    "controllers +1 s",
+    "controllers and kubelets +1 s",
+    "lag 4 s",
+    "freeze 3 x 8 s",
+    "late pods 5 s",
+    "late jobs 3 s",
     "late events 3 s",
     "one namespace",
     "jobs and pods",
@@ -54,9 +67,26 @@ def test_a_view_has_no_divergence(view: str) -> None:
     assert divergences_of(seen(view, rows()), NAME) == []
 
 
+@pytest.mark.parametrize("view", ["offset -300 s", "offset -0.3 s", "offset +60 s"])
+def test_a_constant_offset_of_the_recorders_clock_changes_no_verdict(view: str) -> None:
+    made = judgements_of(seen(view, rows()), NAME)
+    assert [_but_for_time(j) for j in made] == [
+        _but_for_time(j) for j in judgements_of(rows(), NAME)
+    ]
+
+
+def _but_for_time(judgement: Judgement) -> Judgement:
+    """The judgement without when it was received, which is the recorder's to say."""
+    assumed = tuple(each._replace(from_ns=0, until_ns=0) for each in judgement.assumptions)
+    return replace(judgement, time_ns=0, assumptions=assumed)
+
+
 @pytest.mark.parametrize("view", ["no leases", "no managedFields"])
 def test_what_decides_nothing_changes_no_verdict(view: str) -> None:
-    assert judgements_of(seen(view, rows()), NAME) == judgements_of(rows(), NAME)
+    made = judgements_of(seen(view, rows()), NAME)
+    assert [(j.object, j.action, j.subject, j.verdict) for j in made] == [
+        (j.object, j.action, j.subject, j.verdict) for j in judgements_of(rows(), NAME)
+    ]
 
 
 def by_stream(some: list[Row] | tuple[Row, ...]) -> dict[str, list[Any]]:

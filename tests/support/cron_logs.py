@@ -129,8 +129,9 @@ def without_tick(rows: Sequence[WatchRow], cron_job: str, job: str) -> list[Watc
 def shifted(
     rows: Sequence[WatchRow], choose: Callable[[WatchRow], bool], seconds: float
 ) -> list[WatchRow]:
-    """The rows with the chosen ones received earlier or later."""
-    return [
+    """The rows with the chosen ones received earlier or later, in the order in which all came."""
+    moved = (
         row._replace(recv_ns=row.recv_ns + int(seconds * NS)) if choose(row) else row
         for row in rows
-    ]
+    )
+    return sorted(moved, key=lambda row: row.recv_ns)

@@ -43,6 +43,7 @@ from tracekit.check.replay.feed import COLUMNS
 from tracekit.check.replay.key_facts import KeyFacts
 from tracekit.check.replay.rerun import Rerunner
 from tracekit.check.replay.run_context import RunContext
+from tracekit.judge.clocks import on_clock
 from tracekit.judge.judged import Judge, resolve_era
 from tracekit.model.process.manager import ManagerFlags
 from tracekit.ports.cronjob.children import OWNER_KIND
@@ -249,7 +250,8 @@ def _prove(
     """Go through the record once: the proofs of all Jobs, and what the model needs."""
     drawn = _Drawn(margins=[{} for _ in provers])
     rules = JobRules.of(judge.era)
-    for judged in judge_groups(cron_jobs.passing(reader.groups(COLUMNS)), rules, judge.run_context):
+    groups = on_clock(reader.groups(COLUMNS), judge.run_context.clock)
+    for judged in judge_groups(cron_jobs.passing(groups), rules, judge.run_context):
         needed = False
         history = judged.replay.history
         cron_jobs.job(history)

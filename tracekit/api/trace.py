@@ -235,7 +235,9 @@ class Trace:
             TraceFormatError: The trace has lost a part.
         """
         judge = self._judge(self._asked(version, feature_gates, process_zone))
-        times = time_range(lambda: judge.run_context.end_ns, since=since, from_=from_, to=to)
+        times = time_range(
+            lambda: judge.run_context.recorded_end_ns, since=since, from_=from_, to=to
+        )
         asked = Asked(namespace, job, controllers, times, min_actions)
         self._require_whole()
         report = judge.report(asked)
@@ -284,7 +286,7 @@ class Trace:
         rules = self._asked(version, feature_gates, process_zone)
         judge = self._judge(rules)
         until = to if at is None else at
-        times = time_range(judge.run_context.end_ns, since=since, from_=from_, to=until)
+        times = time_range(judge.run_context.recorded_end_ns, since=since, from_=from_, to=until)
         account = self._account(*judge.objects.key(key, namespace), judge, rules)
         if times:
             account = account.within(times)
@@ -413,7 +415,7 @@ class Trace:
                 "explain"
             )
         add_judgements(account, others)
-        add_restarts(account, judge.run_context.restarts)
+        add_restarts(account, judge.run_context.recorded_restarts)
         return account
 
     def _logs(self, namespace: str, job: str) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -7,7 +7,8 @@ verdicts that were made before goes without.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from functools import cached_property, partial
+from functools import cached_property
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -25,6 +26,7 @@ from tracekit.check.replay.cron_runner import CronRunner
 from tracekit.check.replay.feed import COLUMNS, RowGroup, histories
 from tracekit.check.replay.run_context import RunContext
 from tracekit.check.verdict import Judgement, Reason, Verdict
+from tracekit.judge.clocks import as_recorded, on_clock, timed_of
 from tracekit.judge.crew.tasks import Crew
 from tracekit.judge.found import Failure
 from tracekit.judge.kept_facts import kept_fact
@@ -69,7 +71,16 @@ class Engine:
     @cached_property
     def _whole_context(self) -> RunContext:
         snapshot = self._reader.snapshot
-        return kept_fact(snapshot, "run-context", RunContext, lambda: run_context_of(self._reader))
+
+        def made() -> RunContext:
+            return run_context_of(self._reader, timed_of(self._reader))
+
+        return kept_fact(snapshot, "run-context", RunContext, made)
+
+    def _groups(self, **selection: Any) -> Iterator[RowGroup]:
+        """The rows of the trace, on the clock that they are judged on."""
+        groups = self._reader.groups(COLUMNS, **selection)
+        return on_clock(groups, self._whole_context.clock)
 
     @property
     def cron_context(self) -> RunContext:
@@ -105,7 +116,7 @@ class Engine:
         sweep = Sweep()
         others = self._others(sweep)
         with collecting_rarely():
-            for judged in self._judged_keys(others.passing(self._reader.groups(COLUMNS))):
+            for judged in self._judged_keys(others.passing(self._groups())):
                 sweep.add(judged.timing)
                 others.job(judged.replay.history)
                 sink.job((judged.replay.history.namespace, judged.replay.history.name))
@@ -113,7 +124,7 @@ class Engine:
                     sink.take(self._as_recorded(judgement))
             found = self._upheld(sweep.settled(self.run_context))
             again = sink.again(found.keys)
-            groups = self._reader.groups(COLUMNS) if again else ()
+            groups = self._groups() if again else ()
             for judged in self._judged_keys(groups, again):
                 for judgement in judged.judgements:
                     sink.change(judgement, self._as_recorded(found.of(judgement)))
@@ -122,8 +133,7 @@ class Engine:
 
     def _upheld(self, found: Settled) -> Settled:
         """What was found, after a second search for Jobs that all others contradict."""
-        groups = partial(self._reader.groups, COLUMNS)
-        return upheld(found, groups, JobRules.of(self.era), self.run_context)
+        return upheld(found, self._groups, JobRules.of(self.era), self.run_context)
 
     def _judged_keys(
         self, groups: Iterable[RowGroup], only: Collection[tuple[str, str]] | None = None
@@ -141,7 +151,7 @@ class Engine:
             if not alone and self._of_jobs is None:
                 self._judge_jobs(keep=key)
             else:
-                rows = self._reader.groups(COLUMNS, keys=Keys((key,)))
+                rows = self._groups(keys=Keys((key,)))
                 for judged in judge_groups(rows, JobRules.of(self.era), self.run_context):
                     self._keep(judged, key)
         return self._kept.get(key)
@@ -167,7 +177,7 @@ class Engine:
 
             with collecting_rarely():
                 self._of_jobs = diff_groups(
-                    others.passing(self._reader.groups(COLUMNS)),
+                    others.passing(self._groups()),
                     JobRules.of(self.era),
                     self.run_context,
                     observations=self._reader.rows,
@@ -201,16 +211,16 @@ class Engine:
             report.sort()
 
     def _as_recorded(self, judgement: Judgement) -> Judgement:
-        """The judgement, as far as the record can tell."""
-        if not judgement.divergent:
-            return judgement
-        if self._reader.losses:
-            judgement = self._but_for_losses(judgement)
-        return as_far_as_recorded(judgement, self.run_context, self._there_before)
+        """The judgement, as far as the record can tell, by the recorder's clock."""
+        if judgement.divergent:
+            if self._reader.losses:
+                judgement = self._but_for_losses(judgement)
+            judgement = as_far_as_recorded(judgement, self.run_context, self._there_before)
+        return as_recorded(judgement, self._whole_context.clock)
 
     def _but_for_losses(self, judgement: Judgement) -> Judgement:
         """The judgement, unless what contradicts the rules may follow from rows that are lost."""
-        loss = self._lost_time.hiding(judgement)
+        loss = self._lost_time.hiding(as_recorded(judgement, self._whole_context.clock))
         if loss is None:
             return judgement
         return replace(

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from tracekit.base.coverage import Coverage
 from tracekit.base.kube.leases import CONTROLLER_MANAGER_LEASE_NAMESPACE
-from tracekit.check.replay.key_facts import INFORMER_LAG_NS
-from tracekit.check.replay.run_context import Outage
+from tracekit.check.replay.run_context import INFORMER_LAG_NS, Outage
 
 #: Streams from whose rows a replay concludes.
 STREAMS = ("jobs", "pods", "cronjobs", "events", "leases")

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import process_time_ns
@@ -30,6 +30,7 @@ from tracekit.check.diff.trace import upheld
 from tracekit.check.replay.feed import COLUMNS, RowGroup, histories
 from tracekit.check.replay.run_context import RunContext
 from tracekit.check.verdict import Judgement
+from tracekit.judge.clocks import on_clock
 from tracekit.judge.crew.tasks import Crew, Lost
 from tracekit.judge.found import Failure, Found, decoded, encoded, is_part
 from tracekit.judge.kept import code_digest
@@ -134,12 +135,13 @@ class JudgeUnits(Struct, frozen=True):
 
     def _judged(self, task: Unit | Ready) -> bytes:
         with lifted(on=self.source.no_limits), collecting_rarely():
+            clock = self.context.clock
             if isinstance(task, Ready):
                 groups = groups_of(portion_rows(task.portions), COLUMNS)
-                return self._found(task.unit, groups)
+                return self._found(task.unit, on_clock(groups, clock))
             last = self.source.end_seq - 1
             groups = self.source.reader().groups(COLUMNS, keys=task.keys, last_seq=last)
-            return self._found(task, groups)
+            return self._found(task, on_clock(groups, clock))
 
     def _found(self, unit: Unit, groups: Iterable[RowGroup]) -> bytes:
         begun_ns = process_time_ns()
@@ -246,7 +248,10 @@ class Pieces:
             others.distrust_silence()
         whole = self.context.whole and not self.failures
         jobs = replace(self.context.watching("jobs", "pods"), whole=whole)
-        groups = partial(self.reader.groups, COLUMNS)
+
+        def groups() -> Iterator[RowGroup]:
+            return on_clock(self.reader.groups(COLUMNS), jobs.clock)
+
         settled = upheld(sweep.settled(jobs), groups, JobRules.of(self.era), jobs)
         for found, _ in self._again(sink.again(settled.keys)):
             for judgement in found.judgements:

@@ -17,10 +17,12 @@ from tracekit.base.coverage import Coverage
 from tracekit.base.kube.events import COMBINED, MAX_QUEUED, REFUSED_CALLS
 from tracekit.base.kube.leases import CONTROLLER_MANAGER_LEASE, CONTROLLER_MANAGER_LEASE_NAMESPACE
 from tracekit.base.kube.timestamps import NS_PER_S
+from tracekit.check.replay.commit_times import RecorderClock, Timed
 from tracekit.check.replay.run_context import Outage, RunContext
 from tracekit.check.replay.told_events import COMPONENT
+from tracekit.judge.clocks import coverage_on_clock, table_on_clock
 from tracekit.judge.holes import holes_of, is_whole, not_seen
-from tracekit.judge.stream_lag import AT_A_TIME, StreamLag, written_ns_of
+from tracekit.judge.stream_lag import AT_A_TIME, StreamLag
 from tracekit.trace.format.model import STATE_TYPES, RowType, StreamSummary, TraceHeader
 from tracekit.trace.reading.coverage import SeenRows, coverage_of
 from tracekit.trace.reading.reader import TraceReader
@@ -45,27 +47,33 @@ def end_of(streams: Iterable[StreamSummary]) -> int:
     return max((stream.last_ns for stream in streams if stream.last_ns is not None), default=0)
 
 
-def run_context_of(reader: TraceReader, coverage: Coverage | None = None) -> RunContext:
+def run_context_of(
+    reader: TraceReader, times: Timed | None = None, coverage: Coverage | None = None
+) -> RunContext:
     """Read the time bounds, the leases, the coverage and the gaps of a trace.
 
+    `times`: what its rows prove of its times; None: the recorder's clock is taken as it is.
     `coverage`: that of the record, where it has more rows than the reader.
     """
+    times = times or Timed()
+    clock = times.clock
     streams = reader.streams()
-    coverage = coverage_of(reader) if coverage is None else coverage
+    coverage = coverage_on_clock(coverage_of(reader) if coverage is None else coverage, clock)
     told_gaps = (
         Outage(
-            gap.from_ns or 0,
-            gap.until_ns or (1 << 62),
+            clock.judged_ns(gap.from_ns) if gap.from_ns else 0,
+            clock.judged_ns(gap.until_ns) if gap.until_ns else 1 << 62,
             f"gap in {gap.stream}: {gap.reason}",
             gap.stream or "",
         )
         for gap in reader.gaps()
     )
     gaps = (*told_gaps, *holes_of(coverage))
-    end_ns = end_of(streams)
-    restarts = (*_restarts(reader, end_ns), *_successions(reader))
+    end_ns = clock.judged_ns(end_of(streams))
+    restarts = (*_restarts(reader, end_ns, clock), *_successions(reader))
     told = Told()
-    for events in reader.batches((*TOLD, "component"), streams=["events"]):
+    for rows in reader.batches((*TOLD, "component"), streams=["events"]):
+        events = table_on_clock(rows, clock)
         told.add(events.filter(pc.equal(events["component"], COMPONENT)))
     missing = not_seen(coverage) | not_recorded(reader.header.streams)
     partial = any(reader.header.scope.get(part) for part in _PARTIAL)
@@ -81,20 +89,22 @@ def run_context_of(reader: TraceReader, coverage: Coverage | None = None) -> Run
         str(reader.header.scope.get("unlisted") or ""),
         # Silence is proof of idleness only of a process that is known to have lived.
         whole=not partial and is_whole(coverage),
-        quiet=_quiet(reader.header.scope.get("quiet")),
+        quiet=_quiet(reader.header.scope.get("quiet"), clock),
         throttle=throttle_of(reader.header.controller_flags),
         seen_rv={stream.stream: stream.last_rv or 0 for stream in streams},
-        written_ns={} if reader.header.scope.get("times") else written_ns_of(reader),
+        written_ns=times.written_ns,
+        late=times.late,
+        clock=clock,
         coverage=coverage,
     )
 
 
-def _quiet(told: Any) -> dict[str, tuple[tuple[int, int], ...]]:
+def _quiet(told: Any, clock: RecorderClock) -> dict[str, tuple[tuple[int, int], ...]]:
     """Times that a header tells of each controller, in order; what is no time is left out."""
     return {
         str(controller): tuple(
             sorted(
-                (pair[0], pair[1])
+                (clock.judged_ns(pair[0]), clock.judged_ns(pair[1]))
                 for pair in (pairs if isinstance(pairs, list) else ())
                 if isinstance(pair, list) and [type(at) for at in pair] == [int, int]
             )
@@ -157,10 +167,11 @@ def _renewed_ns(reader: TraceReader) -> int | None:
     return -max(rvs)[1] if rvs else None
 
 
-def _restarts(reader: TraceReader, end_ns: int) -> tuple[Outage, ...]:
+def _restarts(reader: TraceReader, end_ns: int, clock: RecorderClock) -> tuple[Outage, ...]:
     """Times in which the lease of the controller manager changed hands, or ran out at the end."""
-    columns = ("recv_ns", "name", "holder", "rv", "lease_duration_s")
+    columns = ("seq", "recv_ns", "name", "holder", "rv", "lease_duration_s")
     leases = reader.table(columns, streams=["leases"], namespace=CONTROLLER_MANAGER_LEASE_NAMESPACE)
+    leases = table_on_clock(leases, clock)
     rows = leases.filter(pc.equal(leases["name"], CONTROLLER_MANAGER_LEASE)).to_pylist()
     found: list[Outage] = []
     before: dict[str, object] | None = None
@@ -368,7 +379,7 @@ class GrowingContext:
         A lease that was not renewed for some periods has perhaps no holder any more: nothing
         follows from its silence, whether it has run out or not.
         """
-        context = run_context_of(reader, self.coverage(reader.header, end_ns))
+        context = run_context_of(reader, None, self.coverage(reader.header, end_ns))
         restarts = context.restarts
         renewed_ns = _renewed_ns(reader)
         if renewed_ns is not None and end_ns - renewed_ns > _SUSPECT_NS:

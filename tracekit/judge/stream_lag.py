@@ -10,9 +10,8 @@ stream is no lag of a watch.
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from typing import Any, Final
 
 import pyarrow as pa
@@ -20,13 +19,9 @@ import pyarrow.compute as pc
 
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.trace.format.model import STATE_TYPES, RowType
-from tracekit.trace.reading.reader import TraceReader
 
 #: Less is nothing to tell of: streams come side by side.
 LATE_NS: Final = NS_PER_S
-#: So finely times are compared at first.
-_TICKS: Final = 4
-_TICK_NS: Final = LATE_NS // _TICKS
 #: The streams whose revisions are compared.
 STREAMS: Final = ("jobs", "pods", "cronjobs")
 #: What of a row is looked at.
@@ -84,64 +79,6 @@ class StreamLag:
         first = bisect_right(self._recv_ns, before_ns)
         del self._rv[: max(0, first - 1)], self._recv_ns[: max(0, first - 1)]
         self.written_ns = {rv: at for rv, at in self.written_ns.items() if at >= before_ns}
-
-
-def written_ns_of(reader: TraceReader) -> Mapping[int, int]:
-    """When that was written which its stream showed late, by resourceVersion.
-
-    Ticks are compared first: a record whose streams keep up is not looked at row by row.
-    """
-    lag = StreamLag()
-    for from_ns, until_ns in _suspect(reader):
-        found = list(reader.batches(COLUMNS, streams=STREAMS, from_ns=from_ns, until_ns=until_ns))
-        if found:
-            last = max(pc.max(rows["seq"]).as_py() for rows in found)
-            gaps = reader.batches(COLUMNS, streams=STREAMS, types=[RowType.GAP], last_seq=last)
-            lag.feed(pa.concat_tables([*gaps, *found]))
-    return lag.written_ns
-
-
-def _suspect(reader: TraceReader) -> Iterator[tuple[int, int]]:
-    """Times in which a stream may have been late, from when what came late may have been written.
-
-    In order, and none of which touches another.
-    """
-    ticks, oldest, newest = _by_tick(reader)
-    begun, reached = array("q"), array("q")  # when the newest revision of all came
-    from_tick = until_tick = -1
-    for tick, old, new in zip(ticks, oldest, newest, strict=True):
-        if not reached or new > reached[-1]:
-            begun.append(tick)
-            reached.append(new)
-        position = bisect_right(reached, old)
-        if position == len(begun) or tick - begun[position] < _TICKS:
-            continue
-        written_tick = begun[position]
-        if from_tick >= 0 and written_tick > until_tick:
-            yield from_tick * _TICK_NS, (until_tick + 1) * _TICK_NS
-            from_tick = -1
-        from_tick = written_tick if from_tick < 0 else min(from_tick, written_tick)
-        until_tick = tick
-    if from_tick >= 0:
-        yield from_tick * _TICK_NS, (until_tick + 1) * _TICK_NS
-
-
-def _by_tick(reader: TraceReader) -> tuple[array[int], array[int], array[int]]:
-    """The ticks in which something came, with the oldest and the newest revision of each."""
-    found = []
-    for rows in reader.batches(("recv_ns", "rv"), streams=STREAMS, types=sorted(STATE_TYPES)):
-        tick = pc.divide(rows["recv_ns"], _TICK_NS)
-        each = pa.table({"tick": tick, "old": rows["rv"], "new": rows["rv"]})
-        found.append(each.group_by("tick").aggregate([("old", "min"), ("new", "max")]))
-    ticks, oldest, newest = array("q"), array("q"), array("q")
-    if found:
-        aggregates = [("old_min", "min"), ("new_max", "max")]
-        each = pa.concat_tables(found).group_by("tick").aggregate(aggregates)
-        each = each.drop_null().sort_by("tick")
-        for values, name in ((ticks, "tick"), (oldest, "old_min_min"), (newest, "new_max_max")):
-            for chunk in each[name].chunks:
-                values.extend(chunk.to_pylist())
-    return ticks, oldest, newest
 
 
 def _is_in(column: Any, values: Iterable[str]) -> Any:

@@ -262,7 +262,8 @@ def _quiet(judge: Judge, controller: str) -> list[list[int]]:
         return []
     calls = judge.calls_ns(controller)
     marks = [calls[0] if calls else context.end_ns, *calls, context.end_ns]
-    return [[a, b] for a, b in pairwise(marks) if b - a >= IDLE_NS]
+    recorded = [context.clock.recorded_ns(at_ns) for at_ns in marks]
+    return [[a, b] for a, b in pairwise(recorded) if b - a >= IDLE_NS]
 
 
 def write(found: Minimised, output: Path) -> int:

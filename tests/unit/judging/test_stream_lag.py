@@ -12,8 +12,9 @@ import pytest
 from tests.support.erasures import early_end
 from tests.support.judged_rows import divergences_of
 from tests.support.traces import import_log, json_lines
+from tracekit.judge.clocks import timed_of
 from tracekit.judge.run_context import run_context_of
-from tracekit.judge.stream_lag import StreamLag, written_ns_of
+from tracekit.judge.stream_lag import StreamLag
 from tracekit.trace.reading.reader import TraceReader
 
 S = 10**9
@@ -84,17 +85,22 @@ def test_an_audit_log_tells_more_itself() -> None:
 
 
 def test_a_record_is_told_the_same_as_it_grows(tmp_path: Path) -> None:
-    """Whole, where only suspect times are looked at, and row by row."""
+    """Row by row as by the envelope, which also knows the API server's times."""
     reader = import_log(RECORD / "watch.jsonl.zst", tmp_path / "trace", RECORD)
     growing = StreamLag()
     for table in reader.table().sort_by("seq").to_batches(50):
         growing.feed(pa.table(table))
-    found = written_ns_of(reader)
-    assert dict(found) == growing.written_ns
-    assert run_context_of(reader).written_ns == found
+    times = timed_of(reader)
+    clock, found = times.clock, times.written_ns
+    assert growing.written_ns.keys() <= found.keys()
+    for rv, at_ns in growing.written_ns.items():
+        assert found[rv] <= clock.judged_ns(at_ns)
+    assert run_context_of(reader, times).written_ns == found
     assert max(_late(reader, dict(found))) > 8 * S
-    growing.forget(max(found.values()))
-    assert len(growing.written_ns) == sum(at == max(found.values()) for at in found.values())
+    last_ns = max(growing.written_ns.values())
+    last = sum(at_ns == last_ns for at_ns in growing.written_ns.values())
+    growing.forget(last_ns)
+    assert len(growing.written_ns) == last
 
 
 def _late(reader: TraceReader, written_ns: dict[int, int]) -> list[int]:

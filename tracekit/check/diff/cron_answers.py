@@ -14,7 +14,7 @@ from heapq import heappop, heappush
 
 from tracekit.check.diff.cron_owed import Wanted
 from tracekit.check.replay.history import Write, WriteKind
-from tracekit.check.replay.key_facts import INFORMER_LAG_NS
+from tracekit.check.replay.run_context import INFORMER_LAG_NS
 
 _Target = tuple[WriteKind, str]
 

@@ -8,7 +8,9 @@ dropped, merged and aggregated.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from msgspec.structs import replace
 
 from tracekit.base.kube.cronjob_views import CronJobView
 from tracekit.base.kube.events import COMBINED
@@ -44,8 +46,12 @@ def told_events(
     runner: CronRunner,
     explanations: Iterable[CronExplanation],
     restarted_ns: Sequence[int],
+    width_ns: Callable[[int], int],
 ) -> Iterator[tuple[EventRow, bool]]:
-    """Every Event row of the controller, and whether it is explained."""
+    """Every Event row of the controller, and whether it is explained.
+
+    `width_ns`: to within what the times of writes are known then.
+    """
     told_ns: dict[_Identity, int] = {}
     for found in explanations:
         at_ns = min([found.now_ns, *(write.recv_ns for write in found.writes)])
@@ -67,8 +73,9 @@ def told_events(
             yield event, False
             continue
         handed_ns = told_ns.get(key)
-        in_time = handed_ns is not None and handed_ns <= event.recv_ns + CLOCK_SLACK_NS
-        yield event, in_time or _is_possible(history, runner, event, key)
+        by_ns = event.recv_ns + width_ns(event.recv_ns)
+        in_time = handed_ns is not None and handed_ns <= by_ns + CLOCK_SLACK_NS
+        yield event, in_time or _is_possible(history, runner, replace(event, recv_ns=by_ns), key)
 
 
 def _is_possible(

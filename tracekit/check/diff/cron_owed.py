@@ -25,7 +25,7 @@ from tracekit.check.replay.cron_history import CronHistory
 from tracekit.check.replay.cron_runner import CronRunner
 from tracekit.check.replay.cron_search import RETRY_NS_MAX, job_signature
 from tracekit.check.replay.history import WriteKind
-from tracekit.check.replay.key_facts import INFORMER_LAG_NS
+from tracekit.check.replay.run_context import INFORMER_LAG_NS
 from tracekit.ports.cronjob.actions import (
     CreateJob,
     DeleteJob,

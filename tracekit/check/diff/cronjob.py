@@ -53,8 +53,8 @@ from tracekit.check.replay.cron_history import COMPONENT, CronHistory
 from tracekit.check.replay.cron_runner import CronRunner
 from tracekit.check.replay.cron_search import CronExplanation, CronWalker, Others, Unexplained
 from tracekit.check.replay.history import EventRow, Revision, Write, WriteKind
-from tracekit.check.replay.key_facts import CLOCK_SLACK_NS, INFORMER_LAG_NS, cut_off
-from tracekit.check.replay.run_context import RunContext
+from tracekit.check.replay.key_facts import CLOCK_SLACK_NS, cut_off
+from tracekit.check.replay.run_context import INFORMER_LAG_NS, RunContext
 from tracekit.check.replay.search_state import Apart, WriteApart
 from tracekit.check.replay.told_events import EVENT_LAG_NS
 from tracekit.check.verdict import Judgement, ObjectRef, Reason, Verdict
@@ -162,7 +162,8 @@ class CronKeyJudge:
                 case Unexplained():
                     self._unexplained(entry.write, entry.diagnosis)
         restarted_ns = [restart.until_ns for restart in self.context.restarts]
-        for event, explained in told_events(self.history, self.runner, syncs, restarted_ns):
+        events = told_events(self.history, self.runner, syncs, restarted_ns, self.context.width_ns)
+        for event, explained in events:
             self._event(event, is_explained=explained)
         self._time(syncs)
 

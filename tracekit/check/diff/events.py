@@ -42,6 +42,7 @@ class _Supply:
     """
 
     syncs: Sequence[Explanation]
+    width_ns: Callable[[int], int]  # to within what the times of writes are known
     #: Receive times of the writes after which they were handed over.
     at_ns: dict[_Identity, list[int]] = field(default_factory=dict, init=False)
 
@@ -64,19 +65,24 @@ class _Supply:
         from the server: a higher count says nothing about how often its own message was told.
         """
         kind = (row.involved_uid, row.event_type, row.reason)
-        until_ns = row.recv_ns + EVENT_SLACK_NS
+        until_ns = self._until_ns(row)
         return sum(told[:3] == kind and at <= until_ns for told, at in self._told()) >= row.count
 
     def may_be_held_back(self, row: EventRow) -> bool:
         """Whether the spam filter may have kept Events of this Job from the server by then."""
-        until_ns = row.recv_ns + EVENT_SLACK_NS
+        until_ns = self._until_ns(row)
         told = (at_ns for (uid, *_), at_ns in self._told() if uid == row.involved_uid)
         return sum(at <= until_ns for at in told) >= SPAM_BURST
+
+    def _until_ns(self, row: EventRow) -> int:
+        """By when an Event was handed out."""
+        return row.recv_ns + EVENT_SLACK_NS + self.width_ns(row.recv_ns)
 
     def take(self, row: EventRow, key: _Identity, count: int) -> bool:
         """Use up `count` of them that were handed out by then."""
         times = self.at_ns.get(key, ())
-        usable = [at for at in times if at <= row.recv_ns + EVENT_SLACK_NS]
+        until_ns = self._until_ns(row)
+        usable = [at for at in times if at <= until_ns]
         if len(usable) < count:
             return False
         for at in usable[:count]:
@@ -89,6 +95,7 @@ def explain_events(
     lone_event: Callable[[EventRow], bool],
     *,
     restarted_ns: Sequence[int] = (),
+    width_ns: Callable[[int], int] = lambda _: 0,
 ) -> Iterator[tuple[EventRow, Told]]:
     """Every Event row of the controller about this key, and who hands it out.
 
@@ -98,7 +105,7 @@ def explain_events(
     own = [row for row in replay.history.events if row.component == COMPONENT]
     if not own:
         return
-    supply = _Supply(replay.syncs)
+    supply = _Supply(replay.syncs, width_ns)
     counts: dict[str, int] = {}
     objects: dict[tuple[_Identity, bool], tuple[str, int]] = {}
     for row in own:

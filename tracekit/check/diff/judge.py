@@ -48,15 +48,9 @@ from tracekit.check.diff.unseen_retries import counted_otherwise, due_with_unsee
 from tracekit.check.diff.why import describe, describe_cut, whys_explained
 from tracekit.check.replay.explanations import CutSearch
 from tracekit.check.replay.history import DELETED_POD, EventRow, History, Write, WriteKind
-from tracekit.check.replay.key_facts import (
-    CLOCK_SLACK_NS,
-    EVENTS_SPENT,
-    EVENTS_WAITED,
-    INFORMER_LAG_NS,
-    KeyFacts,
-)
+from tracekit.check.replay.key_facts import CLOCK_SLACK_NS, EVENTS_SPENT, EVENTS_WAITED, KeyFacts
 from tracekit.check.replay.recorded_api import Problem
-from tracekit.check.replay.run_context import RunContext
+from tracekit.check.replay.run_context import INFORMER_LAG_NS, RunContext
 from tracekit.check.replay.search import KeyWalker
 from tracekit.check.replay.search_state import Apart, Explanation, KeyReplay
 from tracekit.check.replay.told_events import COMPONENT
@@ -463,6 +457,7 @@ def _events(facts: KeyFacts, lone_events: LoneEvents, replay: KeyReplay) -> Iter
         replay,
         lone_events.may_tell,
         restarted_ns=[blind.until_ns for blind in facts.run_context.restarts],
+        width_ns=facts.run_context.width_ns,
     ):
         reason = None
         if told is Told.BY_A_SYNC:

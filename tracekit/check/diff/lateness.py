@@ -26,8 +26,8 @@ from msgspec import Struct
 from tracekit.base.kube.timestamps import NS_PER_S, format_rfc3339
 from tracekit.check.diff.key_queue import FirstWrite, Hurried
 from tracekit.check.replay.history import WriteKind
-from tracekit.check.replay.key_facts import CLOCK_SLACK_NS, INFORMER_LAG_NS
-from tracekit.check.replay.run_context import RunContext
+from tracekit.check.replay.key_facts import CLOCK_SLACK_NS
+from tracekit.check.replay.run_context import INFORMER_LAG_NS, RunContext
 from tracekit.check.verdict import Judgement
 from tracekit.versions.throttle import DEFAULT_THROTTLE, Throttle
 

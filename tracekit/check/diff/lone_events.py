@@ -77,11 +77,14 @@ class LoneEvents:
             or any(wanted & told for told in self._before_a_conflict(row))
         )
 
+    def _by_ns(self, row: EventRow) -> int:
+        """By when it was handed out, as closely as the times of writes are known."""
+        width_ns = self._search.facts.run_context.width_ns(row.recv_ns)
+        return row.recv_ns + EVENT_SLACK_NS + width_ns
+
     def _begun(self, number: int, row: EventRow) -> bool:
         """Whether a sync after that many explained ones can have begun by then."""
-        return (
-            not number or self._syncs[number - 1].writes[0].recv_ns <= row.recv_ns + EVENT_SLACK_NS
-        )
+        return not number or self._syncs[number - 1].writes[0].recv_ns <= self._by_ns(row)
 
     def _can_have_read(self, number: int, row: EventRow) -> bool:
         """Whether a sync after that many explained ones can have read the Job the Event names.
@@ -106,7 +109,7 @@ class LoneEvents:
         found: set[tuple[str, str, str]] = set()
         if named is None or not self._search.rules.overwrites_status:
             return found
-        by_ns = row.recv_ns + EVENT_SLACK_NS
+        by_ns = self._by_ns(row)
         fitting = self._fit_an_older_job(named)
         for number in range(len(self._syncs), 0, -1):
             before, following = self._around(number)
@@ -137,7 +140,7 @@ class LoneEvents:
         named = self._positions.get(row.involved_rv)
         if named is None or self._search.rules.overwrites_status:
             return
-        by_ns = row.recv_ns + EVENT_SLACK_NS
+        by_ns = self._by_ns(row)
         for sync in reversed(self._syncs):
             assert sync.job is not None  # noqa: S101 - those without one are left out
             if sync.writes[0].recv_ns > by_ns:
@@ -194,7 +197,7 @@ class LoneEvents:
         over = sum(sync.writes[-1].rv < ending.rv for sync in self._syncs)
         # One that had ended is gone at once: by this very call, where nobody else's is known.
         met_rv = ending.rv + (ending.view.deleted_ns is not None)
-        served = [(row.recv_ns + EVENT_SLACK_NS, met_rv)]
+        served = [(self._by_ns(row), met_rv)]
         return {
             told
             for number in sorted({begun, over})
@@ -210,7 +213,7 @@ class LoneEvents:
         as can be: after its own Event, if a slow client held up the status. And one that had not
         seen a pod's deletion asks for it once more, which leaves no other trace.
         """
-        by_ns = row.recv_ns + EVENT_SLACK_NS
+        by_ns = self._by_ns(row)
         wanted = row.event_type, row.reason, row.message.removeprefix(COMBINED)
         ending = self._ending(row) if row.reason in _OF_DELETIONS else None
         # The sync that a pod's deletion is put down to, and the one after it.
@@ -238,7 +241,7 @@ class LoneEvents:
         self, row: EventRow, ending: Revision[PodView], begun: int
     ) -> set[tuple[str, str, str]]:
         """What syncs may have told that had not seen a pod's end, if all before them had not."""
-        by_ns, found = row.recv_ns + EVENT_SLACK_NS, set[tuple[str, str, str]]()
+        by_ns, found = self._by_ns(row), set[tuple[str, str, str]]()
         after: Explanation | None = None
         for sync in self._syncs[begun:]:
             newest = min(sync.pod_cut - 1, ending.position)

@@ -15,8 +15,9 @@ from tracekit.check.diff.unseen_retries import RETRIES_UNSEEN, retries_unseen
 from tracekit.check.replay.cuts import Cut
 from tracekit.check.replay.explanations import CutSearch
 from tracekit.check.replay.history import History, Revision, WriteKind
-from tracekit.check.replay.key_facts import CLOCK_SLACK_NS, CUT_OFF_NS, INFORMER_LAG_NS, KeyFacts
+from tracekit.check.replay.key_facts import CLOCK_SLACK_NS, CUT_OFF_NS, KeyFacts
 from tracekit.check.replay.recorded_api import Assumptions, RecordedApi
+from tracekit.check.replay.run_context import INFORMER_LAG_NS
 from tracekit.check.replay.search_state import Explanation, KeyReplay, State
 from tracekit.versions.job_handlers import HandlerRules
 

@@ -10,8 +10,7 @@ from collections.abc import Collection
 
 from msgspec.structs import replace
 
-from tracekit.check.replay.key_facts import INFORMER_LAG_NS
-from tracekit.check.replay.run_context import Outage, RunContext
+from tracekit.check.replay.run_context import INFORMER_LAG_NS, Outage, RunContext
 from tracekit.check.verdict import Judgement, Reason, Verdict
 
 #: What each controller's caches hold: absence from it decides what the controller has to do.
@@ -49,6 +48,9 @@ def _lacking(
         found = why, Reason.BEFORE_RECORD
     elif context.times_unknown and _rests_on_times(judgement):
         found = context.times_unknown, Reason.NOT_RECORDED
+    elif _rests_on_late_rows(judgement, context):
+        why = "streams were seconds late then, and it hangs on when they showed what was written"
+        found = why, Reason.NOT_RECORDED
     elif judgement.verdict is Verdict.EARLY and "leases" in not_recorded:
         why = "a restarted controller forgets its timers, and no Lease tells of restarts"
         found = why, Reason.NOT_RECORDED
@@ -81,6 +83,14 @@ def _rests_on_times(judgement: Judgement) -> bool:
         and bool(judgement.fields)
         and all("time" in difference.path.lower() for difference in judgement.fields)
     )
+
+
+def _rests_on_late_rows(judgement: Judgement, context: RunContext) -> bool:
+    """Whether it hangs on a time that late streams do not show closely enough."""
+    if not _rests_on_times(judgement):
+        return False
+    at_end = judgement.verdict is Verdict.MISSING and judgement.time_ns < context.end_ns
+    return not at_end and context.width_ns(judgement.time_ns) > 0
 
 
 def _open_gap(judgement: Judgement, context: RunContext) -> Outage | None:

@@ -30,7 +30,8 @@ from tracekit.check.diff.key_queue import (
 from tracekit.check.replay.attempts import Exhausted
 from tracekit.check.replay.explanations import SILENT_ROW, CutSearch
 from tracekit.check.replay.history import History
-from tracekit.check.replay.key_facts import CLOCK_SLACK_NS, INFORMER_LAG_NS, KeyFacts
+from tracekit.check.replay.key_facts import CLOCK_SLACK_NS, KeyFacts
+from tracekit.check.replay.run_context import INFORMER_LAG_NS
 from tracekit.check.replay.search_state import Explanation, State
 
 #: With so many retries more the back-off is the longest in any case.

@@ -34,13 +34,12 @@ from tracekit.check.replay.cron_runner import CronRunner
 from tracekit.check.replay.history import Revision, Write, WriteKind
 from tracekit.check.replay.key_facts import (
     CLOCK_SLACK_NS,
-    INFORMER_LAG_NS,
     STATUS_WRITES_PER_SYNC,
     blind_until,
     cut_off,
     record_ends,
 )
-from tracekit.check.replay.run_context import RunContext
+from tracekit.check.replay.run_context import INFORMER_LAG_NS, RunContext
 from tracekit.check.replay.search_state import REACH, Apart, WriteApart
 from tracekit.check.replay.told_events import EVENT_LAG_NS
 from tracekit.check.verdict import Assumption, Reason
@@ -221,7 +220,8 @@ class CronWalker(Backtracking[CronState, CronEntry]):
         `prompt`: only those of a sync that began right before the write.
         """
         history, write = self.history, self.history.writes[state.index]
-        shown_ns = (write.recv_ns if prompt else state.last_write_ns) - INFORMER_LAG_NS
+        began_ns = write.recv_ns if prompt else state.last_write_ns
+        shown_ns = began_ns - INFORMER_LAG_NS - self.context.width_ns(began_ns)
         positions = list(self._job_cuts(state, write, effort, shown_ns))
         newest = history.cron_jobs_below(write.rv) - 1
         for index in range(newest, state.cron_floor - 1, -1):
@@ -293,7 +293,8 @@ class CronWalker(Backtracking[CronState, CronEntry]):
     def _clocks(self, state: CronState, revision: Revision[CronJobView], cut: int) -> Iterator[int]:
         at_ns = self.history.writes[state.index].recv_ns
         shown_ns = self.history.jobs[cut - 1].recv_ns if cut else 0
-        earliest_ns = max(revision.recv_ns, shown_ns, state.clock_floor_ns) - CLOCK_SLACK_NS
+        slack_ns = CLOCK_SLACK_NS + self.context.width_ns(at_ns)
+        earliest_ns = max(revision.recv_ns, shown_ns, state.clock_floor_ns) - slack_ns
         yield at_ns
         deadline_s = revision.view.spec.starting_deadline_s
         for slot_ns in self.runner.slots_ns(revision.view, earliest_ns, at_ns):

@@ -16,8 +16,9 @@ from msgspec.structs import replace
 from tracekit.base.kube.views import JobView, PodView
 from tracekit.check.replay.handlers import may_tell
 from tracekit.check.replay.history import Revision
-from tracekit.check.replay.key_facts import CLOCK_SLACK_NS, INFORMER_LAG_NS, KeyFacts
+from tracekit.check.replay.key_facts import CLOCK_SLACK_NS, KeyFacts
 from tracekit.check.replay.likely_cuts import PodCounts
+from tracekit.check.replay.run_context import INFORMER_LAG_NS
 from tracekit.check.replay.search_state import State
 from tracekit.ports.cache.pods import PodCache
 from tracekit.ports.job.memory import JobMemory, PodExpectations

@@ -12,7 +12,7 @@ from tracekit.base.kube.views import JobView
 from tracekit.check.replay.handlers import PodHandlers
 from tracekit.check.replay.history import DELETED_POD, History, Revision, Write, WriteKind
 from tracekit.check.replay.recorded_api import Assumptions, RecordedApi
-from tracekit.check.replay.run_context import Outage, RunContext
+from tracekit.check.replay.run_context import INFORMER_LAG_NS, Outage, RunContext
 from tracekit.check.replay.told_events import COMPONENT, EVENT_LAG_NS, events_spent, told_jobs
 from tracekit.check.replay.unsigned import TIES, unsigned
 from tracekit.check.verdict import Assumption, Reason
@@ -21,8 +21,6 @@ from tracekit.versions.job import JobRules
 
 #: Clocks of the recorder and of the controller may differ by so much.
 CLOCK_SLACK_NS = NS_PER_S
-#: The longest that an informer of the controller is taken to be behind the API server.
-INFORMER_LAG_NS = 3 * NS_PER_S
 #: A lease is renewed every few seconds: the controller may have died so long before its last sign.
 CUT_OFF_NS = 10 * NS_PER_S
 #: Why an Event of a refusal may be missing that was handed out and not lost.
@@ -136,7 +134,7 @@ class KeyFacts:
             earliest_ns,
             assume,
             skip,
-            CLOCK_SLACK_NS,
+            CLOCK_SLACK_NS + self.run_context.width_ns(clock.now_ns),
             self.rules,
             self.run_context.namespaces_ending.get(self.history.namespace),
         )
@@ -244,11 +242,11 @@ class KeyFacts:
 
     def pods_shown(self, at_ns: int) -> int:
         """How many pod revisions the informer had certainly shown at that time."""
-        return bisect_right(self.history.pods_latest_ns, at_ns - INFORMER_LAG_NS)
+        return bisect_right(self.history.pods_latest_ns, self.run_context.before_ns(at_ns))
 
     def jobs_shown(self, at_ns: int) -> int:
         """How many revisions of the Job the informer had certainly shown at that time."""
-        return bisect_right(self.history.jobs_latest_ns, at_ns - INFORMER_LAG_NS)
+        return bisect_right(self.history.jobs_latest_ns, self.run_context.before_ns(at_ns))
 
     def inputs_shown_ns(self, job: Revision[JobView] | None, pods: int) -> int:
         """When the newest that a sync had seen was shown: not before was it in every cache."""
@@ -258,7 +256,7 @@ class KeyFacts:
     def job_told(self, at_ns: int) -> int:
         """The position of the Job's revision that an earlier sync had held, as its Event tells."""
         known, farthest = self._told_jobs
-        told = bisect_right(known, at_ns - INFORMER_LAG_NS)
+        told = bisect_right(known, self.run_context.before_ns(at_ns))
         return farthest[told - 1] if told else 0
 
     def process_shown(self, stream: str, at_ns: int, began_ns: int = 0) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
@@ -9,7 +10,12 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from tracekit.base.coverage import Coverage
+from tracekit.base.kube.timestamps import NS_PER_S
+from tracekit.check.replay.commit_times import WIDTH_NS, RecorderClock
 from tracekit.versions.throttle import DEFAULT_THROTTLE, Throttle
+
+#: The longest that an informer of the controller is taken to be behind the API server.
+INFORMER_LAG_NS = 3 * NS_PER_S
 
 
 class Outage(NamedTuple):
@@ -63,6 +69,10 @@ class RunContext(Struct, frozen=True):
     seen_rv: Mapping[str, int] = field(default_factory=dict)
     #: By resourceVersion, when that was written which its stream showed late.
     written_ns: Mapping[int, int] = field(default_factory=dict)
+    #: Times in which streams were late, in order and apart.
+    late: tuple[tuple[int, int], ...] = ()
+    #: The recorder's clock: all times here are on the one that is judged on.
+    clock: RecorderClock = RecorderClock()
     #: Known once all keys were searched: a key that contradicts it is searched again.
     shown: Shown | None = None
     #: By namespace and name, those whose last sync had the time to go on before the record ended.
@@ -73,6 +83,22 @@ class RunContext(Struct, frozen=True):
     def watching(self, *streams: str) -> RunContext:
         """The same for a controller that watches these streams: no other's gap concerns it."""
         return replace(self, gaps=tuple(gap for gap in self.gaps if gap.stream in streams))
+
+    @property
+    def recorded_end_ns(self) -> int:
+        """The end by the recorder's clock."""
+        return self.clock.recorded_ns(self.end_ns)
+
+    @property
+    def recorded_restarts(self) -> tuple[Outage, ...]:
+        """The restarts by the recorder's clock."""
+        return tuple(
+            outage._replace(
+                from_ns=self.clock.recorded_ns(outage.from_ns),
+                until_ns=self.clock.recorded_ns(outage.until_ns),
+            )
+            for outage in self.restarts
+        )
 
     @property
     def events_recorded(self) -> bool:
@@ -87,6 +113,17 @@ class RunContext(Struct, frozen=True):
     def seen_until_ns(self, stream: str) -> int:
         """Until when a stream was seen: one that is late has not shown what was written since."""
         return min(self.end_ns, self.written_ns.get(self.seen_rv.get(stream, 0), self.end_ns))
+
+    def width_ns(self, at_ns: int) -> int:
+        """To within what the time of a write is known: 0 where no stream was late."""
+        if not self.late:
+            return 0
+        position = bisect_right(self.late, (at_ns, 1 << 62))
+        return WIDTH_NS if position and at_ns <= self.late[position - 1][1] else 0
+
+    def before_ns(self, at_ns: int) -> int:
+        """What had come by then was in the caches of a sync that wrote at `at_ns`."""
+        return at_ns - INFORMER_LAG_NS - self.width_ns(at_ns)
 
     def gap_near(self, at_ns: int, before_ns: int, stream: str | None = None) -> Outage | None:
         """A gap, of any stream or of that one, that a time lies in or at most so long before."""

@@ -14,6 +14,7 @@ from tracekit.check.diff.forced import with_forced
 from tracekit.check.diff.trace import judge_groups
 from tracekit.check.replay.feed import COLUMNS
 from tracekit.check.verdict import Judgement
+from tracekit.judge.clocks import on_clock, timed_of
 from tracekit.judge.run_context import run_context_of
 from tracekit.report.account import Account, account_of_job
 from tracekit.report.account_others import add_judgements, add_restarts
@@ -75,7 +76,7 @@ class Accounts:
                 name = judgement.subject
             about.setdefault((judgement.object.namespace, name), []).append(judgement)
         reader = session.sources[0].reader()
-        around = run_context_of(reader).watching("jobs", "pods")
+        around = run_context_of(reader, timed_of(reader)).watching("jobs", "pods")
         try:
             rules = JobRules.of(era_of(reader, session.rules))
         except TracekitError:
@@ -84,7 +85,7 @@ class Accounts:
         only = next(iter(spaces)) if len(spaces) == 1 else None
         groups = (
             group
-            for group in reader.groups(COLUMNS, namespace=only)
+            for group in on_clock(reader.groups(COLUMNS, namespace=only), around.clock)
             if group.job is None or (group.namespace or "", group.job) in wanted
         )
         steps, conclusions = 0, job_conclusions(session)

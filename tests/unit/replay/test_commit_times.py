@@ -1,0 +1,192 @@
+"""What a record proves of its times: receive times from above, API servers' times from below."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tracekit.base.kube.timestamps import NS_PER_S as S
+from tracekit.check.replay.commit_times import WIDTH_NS, Arrival, Arrivals, Timed, timed
+
+BEGIN_NS = 1_700_000_000 * S
+STREAMS = ("jobs", "pods")
+PROMPT_NS = S // 1000
+
+
+def _cut(at_ns: int) -> int:
+    return at_ns - at_ns % S
+
+
+def _record(
+    commits_ns: Sequence[int], *, late_ns: Sequence[int] = (), leases: bool = True
+) -> list[Arrival]:
+    """Pods, one for each commit, and a Lease every 2 s; `late_ns`: of each pod."""
+    found = []
+    for number, at_ns in enumerate(commits_ns):
+        late = late_ns[number] if late_ns else 0
+        row = Arrival(
+            0,
+            0,
+            at_ns + PROMPT_NS + late,
+            "pods",
+            watched=True,
+            server_ns=_cut(at_ns),
+            created_ns=_cut(at_ns),
+        )
+        found.append((at_ns, row))
+    if leases:
+        for at_ns in range(BEGIN_NS, max(commits_ns) + 2 * S, 2 * S):
+            found.append(
+                (
+                    at_ns,
+                    Arrival(
+                        0,
+                        0,
+                        at_ns + PROMPT_NS,
+                        "leases",
+                        watched=True,
+                        server_ns=_cut(at_ns),
+                        renewed_ns=at_ns,
+                    ),
+                )
+            )
+    ordered = [row._replace(rv=rv) for rv, (_, row) in enumerate(sorted(found), 1)]
+    newest, held = 0, []
+    for row in ordered:  # a stream keeps its own order
+        newest = max(newest, row.recv_ns) if row.stream == "pods" else newest
+        held.append(row._replace(recv_ns=newest) if row.stream == "pods" else row)
+    return held
+
+
+def _timed(rows: Sequence[Arrival], *, offset_ns: int = 0, ahead_ns: int | None = None) -> Timed:
+    arrivals = Arrivals()
+    for seq, row in enumerate(sorted(rows, key=lambda row: row.recv_ns)):
+        arrivals.add(row._replace(seq=seq, recv_ns=row.recv_ns + offset_ns))
+    return timed(arrivals, STREAMS, ahead_ns)
+
+
+EVERY_SECOND = [BEGIN_NS + number * S + 17 * number for number in range(40)]
+times = st.lists(st.integers(0, 60 * S), min_size=10, max_size=60, unique=True).map(
+    lambda offsets: [BEGIN_NS + each for each in sorted(offsets)]
+)
+
+
+@given(times, st.integers(-300 * S, 300 * S), st.booleans())
+def test_a_constant_offset_changes_nothing_on_the_judged_clock(
+    commits_ns: list[int], offset_ns: int, leases: bool
+) -> None:
+    rows = _record(commits_ns, leases=leases)
+    right, off = _timed(rows), _timed(rows, offset_ns=offset_ns)
+    assert off.written_ns == right.written_ns
+    assert off.late == right.late
+    for row in rows:
+        assert off.clock.judged_ns(row.recv_ns + offset_ns) == right.clock.judged_ns(row.recv_ns)
+
+
+@given(times, st.data())
+def test_what_comes_late_was_written_between_its_bounds(
+    commits_ns: list[int], data: st.DataObject
+) -> None:
+    """Never before its commit by more than the clocks are known, never after it came."""
+    late = data.draw(
+        st.lists(st.integers(0, 60 * S), min_size=len(commits_ns), max_size=len(commits_ns))
+    )
+    rows = _record(commits_ns, late_ns=late)
+    found = _timed(rows)
+    pods = [row for row in rows if row.stream == "pods"]
+    for at_ns, row in zip(commits_ns, pods, strict=True):
+        written_ns = found.written_ns.get(row.rv)
+        if written_ns is not None:
+            assert written_ns <= found.clock.judged_ns(row.recv_ns)
+            assert written_ns >= found.clock.judged_ns(at_ns) - S
+
+
+@given(times)
+def test_where_every_stream_is_prompt_nothing_is_late(commits_ns: list[int]) -> None:
+    assert _timed(_record(commits_ns)).written_ns == {}
+
+
+def test_the_managers_lease_tells_the_offset_to_the_millisecond() -> None:
+    epoch = _timed(_record(EVERY_SECOND), offset_ns=-3 * S // 10).clock.epochs[0]
+    assert epoch.ahead_ns == -3 * S // 10 + PROMPT_NS
+    assert epoch.evidence == "the controller manager's Lease"
+
+
+def test_without_leases_the_api_servers_times_tell() -> None:
+    epoch = _timed(_record(EVERY_SECOND, leases=False), offset_ns=5 * S).clock.epochs[0]
+    assert abs(epoch.ahead_ns - 5 * S) < S // 20
+    assert epoch.evidence == "the API server's times"
+
+
+def test_few_rows_tell_only_that_a_clock_is_behind() -> None:
+    few = _record(EVERY_SECOND[:3], leases=False)
+    assert _timed(few, offset_ns=9 * S).clock.is_right
+    assert _timed(few, offset_ns=-9 * S).clock.epochs[0].ahead_ns < -8 * S
+
+
+def test_what_somebody_knows_is_taken() -> None:
+    epoch = _timed(_record(EVERY_SECOND), ahead_ns=7 * S).clock.epochs[0]
+    assert (epoch.ahead_ns, epoch.evidence) == (7 * S, "--clock-offset")
+
+
+def test_a_clock_that_is_set_back_begins_an_epoch() -> None:
+    rows = _record(EVERY_SECOND)
+    middle = len(rows) // 2
+    arrivals = Arrivals()
+    for seq, row in enumerate(rows):
+        back_ns = 10 * S if seq >= middle else 0
+        arrivals.add(row._replace(seq=seq, recv_ns=row.recv_ns - back_ns))
+    clock = timed(arrivals, STREAMS).clock
+    assert [epoch.from_seq for epoch in clock.epochs] == [0, middle]
+    assert [epoch.ahead_ns for epoch in clock.epochs] == [PROMPT_NS, PROMPT_NS - 10 * S]
+
+
+def test_all_streams_that_stand_still_are_dated_by_the_api_server() -> None:
+    """No stream is ahead of another: only the objects' own times tell."""
+    until_ns = BEGIN_NS + 30 * S
+    rows = [
+        row._replace(recv_ns=until_ns) if until_ns - 8 * S <= row.recv_ns < until_ns else row
+        for row in _record(EVERY_SECOND)
+    ]
+    found = _timed(rows)
+    for row in rows:
+        if row.stream == "pods" and row.recv_ns == until_ns and row.created_ns <= until_ns - 4 * S:
+            assert row.created_ns <= found.written_ns[row.rv] <= row.created_ns + WIDTH_NS
+    assert len(found.late) == 1
+
+
+def test_a_pod_that_is_untouched_for_long_is_not_late() -> None:
+    """A write without a time of its own: what its object tells was set long before."""
+    rows = _record(EVERY_SECOND, leases=False)
+    last = rows[-1]
+    quiet = last._replace(rv=last.rv + 1, recv_ns=last.recv_ns + 20 * S, created_ns=0)
+    later = last.recv_ns + 21 * S
+    after = Arrival(
+        0, last.rv + 2, later, "pods", watched=True, server_ns=_cut(later), created_ns=_cut(later)
+    )
+    assert _timed([*rows, quiet, after]).written_ns == {}
+
+
+@pytest.mark.parametrize("ahead_s", [3, 20])
+def test_api_servers_whose_clocks_differ_are_told_apart(ahead_s: int) -> None:
+    rows = [
+        row._replace(server_ns=row.server_ns + ahead_s * S, created_ns=row.created_ns + ahead_s * S)
+        if row.rv % 3 == 0 and row.created_ns
+        else row
+        for row in _record(EVERY_SECOND)
+    ]
+    found = _timed(rows)
+    assert abs(found.clock.servers_apart_ns - ahead_s * S) <= 3 * S
+    assert found.written_ns == {}
+
+
+def test_a_lone_time_of_a_client_is_dropped() -> None:
+    rows = _record(EVERY_SECOND, leases=False)
+    middle = len(rows) // 2
+    rows[middle] = rows[middle]._replace(server_ns=rows[middle].server_ns + 3600 * S, created_ns=0)
+    clock = _timed(rows).clock
+    assert clock.servers_apart_ns == 0
+    assert abs(clock.epochs[0].ahead_ns) < S // 20

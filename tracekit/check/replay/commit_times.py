@@ -1,0 +1,396 @@
+"""When revisions were committed, and how far the recorder's clock was off, as the record proves.
+
+A receive time is an upper bound of a commit, by the recorder's clock, and nothing else. But the
+revisions of one store are totally ordered, and most objects carry times that an API server set
+while it handled the write, before the commit. So in the order of revisions:
+
+    hi(rv) = min over rv' >= rv of received(rv')        the recorder's clock
+    lo(rv) = max over rv' <= rv of server_time(rv')     an API server's clock, in whole seconds
+
+Everything is judged on one clock: that of the controller manager, where it renewed a Lease, else
+the API server's. How far the recorder's is ahead of it is proven from one side, since nothing comes
+before it was written; the other side is an assumption: that something came promptly.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+from msgspec import Struct
+
+from tracekit.base.kube.timestamps import NS_PER_S
+
+#: A row counts as late from then on: streams come side by side.
+LATE_NS: Final = NS_PER_S
+#: From then on the times around it are known less closely.
+_TOLD_NS: Final = LATE_NS // 2
+#: A stream that was late twice within so long may have been late between.
+_NEAR_NS: Final = 10 * NS_PER_S
+#: What one clock goes back by at least, if it was set: streams of one recorder interleave.
+_SET_BACK_NS: Final = NS_PER_S // 10
+#: So many rows after it agree that it was.
+_AGREEING: Final = 3
+#: An API server's times are whole seconds.
+_UNIT_NS: Final = NS_PER_S
+#: From the time that a request sets to its commit, as far as other times do not tell otherwise.
+_HANDLING_NS: Final = NS_PER_S // 4
+#: So many dated rows, or renewals of a Lease, tell how far a clock is off.
+_DATED_MIN: Final = 8
+_RENEWALS_MIN: Final = 3
+#: So many contradictions, and one in so many, are clients' own times and not an API server's.
+_OUTLIERS: Final = 2
+_OUTLIERS_SHARE: Final = 200
+#: Clocks of API servers that differ by more tell nothing.
+_SKEW_MAX_NS: Final = 600 * NS_PER_S
+
+
+#: So wide is the envelope of what came late, where the API server's times tell of it: what is less
+#: late is not told, their unit, and a request's handling.
+WIDTH_NS: Final = LATE_NS + _UNIT_NS + _HANDLING_NS
+
+
+class Epoch(Struct, frozen=True):
+    """A part of a record in which the recorder's clock was not set."""
+
+    from_seq: int
+    from_ns: int  # the first receive time, and the last
+    until_ns: int
+    ahead_ns: int  # so far is the recorder's clock ahead of the one that is judged on
+    evidence: str = ""  # what tells it
+
+
+class RecorderClock(Struct, frozen=True):
+    """The recorder's clock beside the one that a record is judged on."""
+
+    epochs: tuple[Epoch, ...] = ()
+    #: So far do the clocks of API servers differ.
+    servers_apart_ns: int = 0
+
+    @property
+    def is_right(self) -> bool:
+        """Whether both are the same."""
+        return not any(epoch.ahead_ns for epoch in self.epochs)
+
+    def judged_ns(self, recorded_ns: int) -> int:
+        """A time of the recorder's clock on the clock that is judged on."""
+        return recorded_ns - self._ahead_ns(recorded_ns, 0)
+
+    def recorded_ns(self, judged_ns: int) -> int:
+        """A time of the clock that is judged on as the recorder's clock showed it."""
+        return judged_ns + self._ahead_ns(judged_ns, 1)
+
+    def _ahead_ns(self, at_ns: int, times: int) -> int:
+        """What to add, by the epoch that a time lies in, or lies nearest to."""
+        best_ns, nearest_ns = 0, None
+        for epoch in self.epochs:
+            own_ns = at_ns + times * epoch.ahead_ns
+            off_ns = max(epoch.from_ns - own_ns, own_ns - epoch.until_ns, 0)
+            if nearest_ns is None or off_ns < nearest_ns:
+                best_ns, nearest_ns = epoch.ahead_ns, off_ns
+        return best_ns
+
+
+class Timed(Struct, frozen=True):
+    """What a record tells of its times."""
+
+    clock: RecorderClock = RecorderClock()
+    #: By resourceVersion, when that was written at the latest which its stream showed late.
+    written_ns: dict[int, int] = {}
+    #: Times in which a stream was late, in order and apart: there a write's time is known to within
+    #: `WIDTH_NS`.
+    late: tuple[tuple[int, int], ...] = ()
+
+
+class Arrival(NamedTuple):
+    """One row of a store, as it came."""
+
+    seq: int
+    rv: int
+    recv_ns: int
+    stream: str
+    watched: bool  # else it was listed
+    server_ns: int = 0  # the newest time in it that an API server set; 0: none
+    own: bool = False  # whether this write set it: the object had an older one, or is new
+    created_ns: int = 0  # of an object that it shows for the first time
+    renewed_ns: int = 0  # the controller manager's own time in its Lease
+
+
+@dataclass
+class Arrivals:
+    """The rows of one store in order of arrival, some 60 bytes for each."""
+
+    seq: array[int] = field(default_factory=lambda: array("q"))
+    rv: array[int] = field(default_factory=lambda: array("q"))
+    recv_ns: array[int] = field(default_factory=lambda: array("q"))
+    server_ns: array[int] = field(default_factory=lambda: array("q"))
+    created_ns: array[int] = field(default_factory=lambda: array("q"))
+    renewed_ns: array[int] = field(default_factory=lambda: array("q"))
+    stream: array[int] = field(default_factory=lambda: array("b"))
+    watched: bytearray = field(default_factory=bytearray)
+    own: bytearray = field(default_factory=bytearray)
+    #: Whether each contradicts all around it.
+    contradicting: bytearray = field(default_factory=bytearray)
+    streams: list[str] = field(default_factory=list)
+    #: Since when each stream was watched: what came unseen before is no lag.
+    listed: list[tuple[int, str, int]] = field(default_factory=list)
+
+    def add(self, row: Arrival) -> None:
+        """Take in one row."""
+        if row.stream not in self.streams:
+            self.streams.append(row.stream)
+        self.seq.append(row.seq)
+        self.rv.append(row.rv)
+        self.recv_ns.append(row.recv_ns)
+        self.server_ns.append(max(row.server_ns, row.created_ns))
+        self.created_ns.append(row.created_ns)
+        self.renewed_ns.append(row.renewed_ns)
+        self.stream.append(self.streams.index(row.stream))
+        self.watched.append(row.watched)
+        self.own.append(row.own or row.created_ns > 0)
+        self.contradicting.append(0)
+
+    def interrupted(self, seq: int, stream: str, until_ns: int) -> None:
+        """A gap of a stream, and when it ended by the recorder's clock."""
+        self.listed.append((seq, stream, until_ns))
+
+    def __len__(self) -> int:
+        return len(self.rv)
+
+
+def timed(rows: Arrivals, compared: Sequence[str], ahead_ns: int | None = None) -> Timed:
+    """What the rows prove of the recorder's clock, and what came late of the compared streams.
+
+    `ahead_ns`: how far the clock was ahead of the API server's, where somebody knows.
+    """
+    firsts = [0, *_set_back(rows), len(rows)]
+    parts = [(first, end) for first, end in pairwise(firsts) if first < end]
+    of_servers = [_ahead_of_servers(rows, first, end) for first, end in parts]
+    for (first, end), api in zip(parts, of_servers, strict=True):
+        _without_contradicting(rows, first, end, api)
+    by_rv = sorted(range(len(rows)), key=rows.rv.__getitem__)
+    apart_ns = _servers_apart(rows, by_rv)
+    if apart_ns > _SKEW_MAX_NS:
+        return Timed()
+    epochs, api_ns = list[Epoch](), list[int]()
+    for (first, end), api in zip(parts, of_servers, strict=True):
+        own_ns = None if api is None else api + apart_ns
+        if ahead_ns is not None:
+            epoch = _epoch(rows, first, end, ahead_ns, "--clock-offset")
+        else:
+            epoch = _told_by(rows, first, end, own_ns, epochs[-1] if epochs else None)
+        epochs.append(epoch)
+        if own_ns is not None:
+            api_ns.append(own_ns - epoch.ahead_ns)
+    clock = RecorderClock(tuple(epochs), apart_ns)
+    written_ns, spans = _late(rows, by_rv, clock, compared, min(api_ns, default=None))
+    return Timed(clock, written_ns, tuple(_merged(spans)))
+
+
+def _servers_apart(rows: Arrivals, by_rv: Sequence[int]) -> int:
+    """So far do API servers' clocks differ: an object came into being after a later time was set.
+
+    Times that contradict all around them are clients' own.
+    """
+    found: list[int] = []
+    created_ns = 1 << 62
+    for row in reversed(by_rv):
+        server_ns = rows.server_ns[row]
+        if server_ns - created_ns >= 2 * _UNIT_NS:
+            found.append(server_ns - created_ns)
+        if rows.created_ns[row]:
+            created_ns = min(created_ns, rows.created_ns[row])
+    found.sort(reverse=True)
+    outliers = _outliers(found)
+    return found[outliers] if len(found) > outliers else 0
+
+
+def _outliers(times: Sequence[int]) -> int:
+    """How many of so many times may contradict all others, and be dropped for that."""
+    return max(_OUTLIERS, len(times) // _OUTLIERS_SHARE)
+
+
+def _without_contradicting(rows: Arrivals, first: int, end: int, api_ns: int | None) -> None:
+    """Drop what came long before its own time: one of both contradicts all around it."""
+    if api_ns is None:
+        return
+    for row in range(first, end):
+        if rows.server_ns[row] and rows.recv_ns[row] - rows.server_ns[row] < api_ns - _UNIT_NS:
+            rows.server_ns[row] = rows.created_ns[row] = 0
+            rows.contradicting[row] = 1
+
+
+def _set_back(rows: Arrivals) -> Iterator[int]:
+    """The rows from which on the recorder's clock had been set back.
+
+    What follows was written later all the same: streams that are laid end to end are no clock's.
+    """
+    recv_ns = rows.recv_ns
+    for row in range(1, len(rows)):
+        before_ns = recv_ns[row - 1] - _SET_BACK_NS
+        if recv_ns[row] < before_ns:
+            after = slice(row, row + _AGREEING)
+            if max(recv_ns[after]) < before_ns and max(rows.rv[after]) > rows.rv[row - 1]:
+                yield row
+
+
+def _epoch(rows: Arrivals, first: int, end: int, ahead_ns: int, evidence: str) -> Epoch:
+    times = rows.recv_ns[first:end]
+    return Epoch(rows.seq[first], min(times), max(times), ahead_ns, evidence)
+
+
+def _told_by(
+    rows: Arrivals, first: int, end: int, api_ns: int | None, before: Epoch | None
+) -> Epoch:
+    """How far the recorder's clock was ahead in a part of the record, by the best evidence."""
+    managers_ns = _ahead_of_manager(rows, first, end)
+    if managers_ns is not None:
+        return _epoch(rows, first, end, managers_ns, "the controller manager's Lease")
+    if api_ns is not None:
+        return _epoch(rows, first, end, api_ns, "the API server's times")
+    if before is not None:
+        back_ns = rows.recv_ns[first - 1] - rows.recv_ns[first]
+        return _epoch(rows, first, end, before.ahead_ns - back_ns, "when it was set back")
+    return _epoch(rows, first, end, 0, "")
+
+
+def _ahead_of_manager(rows: Arrivals, first: int, end: int) -> int | None:
+    """So far ahead of the manager's clock: a Lease is written after the time that it holds.
+
+    It had been written when anything newer came, however late its own stream is.
+    """
+    order = sorted(range(first, end), key=rows.rv.__getitem__, reverse=True)
+    off_ns = list[int]()
+    hi_ns = 1 << 62
+    for row in order:
+        if not rows.contradicting[row]:
+            hi_ns = min(hi_ns, rows.recv_ns[row])
+        if rows.renewed_ns[row] and rows.watched[row]:
+            off_ns.append(hi_ns - rows.renewed_ns[row])
+    return min(off_ns) if len(off_ns) >= _RENEWALS_MIN else None
+
+
+def _ahead_of_servers(rows: Arrivals, first: int, end: int) -> int | None:
+    """So far ahead of the API server's clock; None: too few rows tell.
+
+    Times are cut to seconds: of many rows the least is near, of few it is taken in the middle. The
+    manager's Lease, of which nobody doubts when it came, tells it to within a second.
+    """
+    dated, of_lease = list[int](), list[int]()
+    newest_ns = 0
+    for row in range(first, end):
+        server_ns = rows.server_ns[row]
+        if not server_ns or not rows.watched[row] or server_ns < newest_ns - _UNIT_NS:
+            continue
+        newest_ns = max(newest_ns, server_ns)
+        dated.append(rows.recv_ns[row] - server_ns)
+        if rows.renewed_ns[row]:
+            of_lease.append(dated[-1])
+    if not dated:
+        return None
+    dated.sort()
+    trusted_ns = dated[min(_outliers(dated), len(dated) - 1)]
+    least_ns = next(off_ns for off_ns in dated if trusted_ns - off_ns <= _UNIT_NS)
+    if len(dated) < _DATED_MIN:
+        return least_ns if least_ns < 0 else None
+    least_ns -= _UNIT_NS // (len(dated) + 1)
+    if len(of_lease) >= _RENEWALS_MIN:
+        of_lease_ns = min(of_lease)
+        least_ns = max(of_lease_ns - _UNIT_NS, min(least_ns, of_lease_ns))
+    return least_ns
+
+
+def _late(
+    rows: Arrivals,
+    by_rv: Sequence[int],
+    clock: RecorderClock,
+    compared: Sequence[str],
+    api_ns: int | None,
+) -> tuple[dict[int, int], list[tuple[int, int]]]:
+    """By resourceVersion, when that was written which came at least `LATE_NS` later; from then on.
+
+    `api_ns`: what to add to an API server's time to have it on the clock that is judged on.
+    """
+    shown_ns = _on_clock(rows, clock)
+    lo_ns, newest_ns = array("q"), 0
+    for row in by_rv:
+        newest_ns = max(newest_ns, rows.server_ns[row] - clock.servers_apart_ns)
+        lo_ns.append(newest_ns)
+    found: dict[int, int] = {}
+    spans: list[tuple[int, int]] = []
+    watched_ns = _watched_since(rows, clock)
+    in_order = _in_order(rows)
+    hi_ns = 1 << 62
+    for place in range(len(by_rv) - 1, -1, -1):
+        row = by_rv[place]
+        if not rows.contradicting[row]:
+            hi_ns = min(hi_ns, shown_ns[row])
+        if api_ns is not None and rows.watched[row] and rows.own[row] and rows.server_ns[row]:
+            # A server whose clock is behind the others sets times that are too old by so much.
+            set_ns = max(rows.server_ns[row] + clock.servers_apart_ns, lo_ns[place])
+            hi_ns = min(hi_ns, set_ns + _UNIT_NS + _HANDLING_NS + api_ns)
+        if shown_ns[row] - hi_ns < _TOLD_NS or not (rows.watched[row] and in_order[row]):
+            continue
+        stream = rows.streams[rows.stream[row]]
+        written_ns = max(hi_ns, watched_ns[row])
+        if stream in compared and shown_ns[row] - written_ns >= _TOLD_NS:
+            spans.append((written_ns - WIDTH_NS, shown_ns[row] + WIDTH_NS))
+            if shown_ns[row] - written_ns >= LATE_NS:
+                found[rows.rv[row]] = written_ns
+    return found, spans
+
+
+def _merged(spans: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """The times that spans cover, in order and apart."""
+    current: tuple[int, int] | None = None
+    for from_ns, until_ns in sorted(spans):
+        if current is not None and from_ns <= current[1] + _NEAR_NS:
+            current = (current[0], max(current[1], until_ns))
+            continue
+        if current is not None:
+            yield current
+        current = (from_ns, until_ns)
+    if current is not None:
+        yield current
+
+
+def _on_clock(rows: Arrivals, clock: RecorderClock) -> array[int]:
+    """When each row came, on the clock that is judged on."""
+    result, epochs = array("q"), list(clock.epochs)
+    current = 0
+    for seq, recv_ns in zip(rows.seq, rows.recv_ns, strict=True):
+        while current + 1 < len(epochs) and epochs[current + 1].from_seq <= seq:
+            current += 1
+        result.append(recv_ns - epochs[current].ahead_ns)
+    return result
+
+
+def _in_order(rows: Arrivals) -> bytearray:
+    """Whether each row is the newest of its stream: one behind newer ones is no lag of a watch."""
+    newest = dict.fromkeys(range(len(rows.streams)), 0)
+    result = bytearray()
+    for rv, stream in zip(rows.rv, rows.stream, strict=True):
+        result.append(rv > newest[stream])
+        newest[stream] = max(newest[stream], rv)
+    return result
+
+
+def _watched_since(rows: Arrivals, clock: RecorderClock) -> array[int]:
+    """Since when the stream of each row had been watched, on the clock that is judged on."""
+    since = [0] * len(rows.streams)
+    gaps = sorted(rows.listed)
+    result, passed = array("q"), 0
+    shown_ns = _on_clock(rows, clock)
+    for row, seq in enumerate(rows.seq):
+        while passed < len(gaps) and gaps[passed][0] < seq:
+            _, stream, until_ns = gaps[passed]
+            if stream in rows.streams:
+                since[rows.streams.index(stream)] = clock.judged_ns(until_ns)
+            passed += 1
+        if not rows.watched[row]:
+            since[rows.stream[row]] = shown_ns[row]
+        result.append(since[rows.stream[row]])
+    return result

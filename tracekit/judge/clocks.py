@@ -1,0 +1,200 @@
+"""The entrance of judging: what a trace proves of its times, and its rows on one clock.
+
+Rows are put on the clock that is judged on here, once; verdicts go back to the recorder's clock
+when they leave. A recorder's clock that is off by any constant changes no verdict so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from msgspec.structs import replace
+
+from tracekit.base.coverage import Coverage
+from tracekit.base.kube.leases import CONTROLLER_MANAGER_LEASE, CONTROLLER_MANAGER_LEASE_NAMESPACE
+from tracekit.base.kube.timestamps import NS_PER_S
+from tracekit.check.replay.commit_times import Arrival, Arrivals, Epoch, RecorderClock, Timed, timed
+from tracekit.check.verdict import Assumption, Judgement
+from tracekit.judge.stream_lag import AT_A_TIME, STREAMS
+from tracekit.trace.format.model import STATE_TYPES, RowType
+from tracekit.trace.reading.groups import Group
+from tracekit.trace.reading.reader import TraceReader
+
+#: The streams of one store: their revisions are ordered.
+_STORE: Final = (*STREAMS, "leases", "namespaces")
+#: Events may lie in another store: so many tell whether these do.
+_EVENTS_MIN: Final = 3
+#: One in so many may be newer than all else: the last ones.
+_EVENTS_BEYOND: Final = 10
+_COLUMNS: Final = (
+    "seq", "rv", "recv_ns", "stream", "type", "namespace", "name", "uid", "created_ns",
+    "deleted_ns", "deletion_grace_s", "renew_ns", "synthesized", "not_before_ns", "gap_until_ns",
+    "managers",
+)  # fmt: skip
+
+
+def timed_of(reader: TraceReader) -> Timed:
+    """What the rows of a trace prove of their times.
+
+    Where the source is no watch but tells the API server's own times, these stand.
+    """
+    if reader.header.scope.get("times"):
+        return Timed()
+    rows = Arrivals()
+    newest: dict[str, int] = {}
+    for table in _by_arrival(reader):
+        for some in table.to_batches(AT_A_TIME):
+            if not _take(rows, pa.Table.from_batches([some]), newest):
+                return Timed()
+    return timed(rows, STREAMS)
+
+
+def _by_arrival(reader: TraceReader) -> Iterator[pa.Table]:
+    """The rows of the store in order of arrival, with the newest of their managers' times."""
+    types = [*STATE_TYPES, RowType.GAP]
+    found = []
+    streams = [*_STORE, "events"] if _events_in_store(reader) else list(_STORE)
+    for table in reader.batches(_COLUMNS, streams=streams, types=types):
+        managers = table["managers"].combine_chunks()
+        newest = _newest(managers, table.num_rows)
+        found.append(table.drop_columns(["managers"]).append_column("managed_ns", newest))
+    if found:
+        yield pa.concat_tables(found).unify_dictionaries().sort_by("seq")
+
+
+def _events_in_store(reader: TraceReader) -> bool:
+    """Whether Events lie in the store of the rest: newer than what they are about, and no newer."""
+    newest = reader.batches(("rv",), streams=_STORE, types=sorted(STATE_TYPES))
+    limit = max((pc.max(table["rv"]).as_py() or 0 for table in newest), default=0)
+    told = within = 0
+    for table in reader.batches(("rv", "involved_rv"), streams=["events"], types=[RowType.ADDED]):
+        rows = table.filter(pc.is_valid(table["involved_rv"]))
+        newer = pc.greater(rows["rv"], rows["involved_rv"])
+        told += rows.num_rows
+        within += pc.sum(pc.and_(newer, pc.less_equal(rows["rv"], limit))).as_py() or 0
+    return told >= _EVENTS_MIN and within >= told - told // _EVENTS_BEYOND
+
+
+def _newest(managers: Any, rows: int) -> pa.Array:
+    """The newest time of each row's managedFields, null for none."""
+    if hasattr(managers, "chunks"):
+        return pa.nulls(rows, pa.int64())
+    entries = pa.table(
+        {
+            "row": pc.list_parent_indices(managers),
+            "time": pc.struct_field(pc.list_flatten(managers), "time_ns"),
+        }
+    )
+    newest = entries.group_by("row").aggregate([("time", "max")])
+    places = pc.index_in(pa.array(range(rows), newest["row"].type), value_set=newest["row"])
+    return newest["time_max"].take(places).combine_chunks()
+
+
+def _take(rows: Arrivals, table: pa.Table, newest: dict[str, int]) -> bool:
+    """Take in some rows; whether they are a watch's, which does not tell when something came.
+
+    `newest`: by uid, the newest time that an API server had set in the object so far.
+    """
+    for row in table.to_pylist():
+        if row["not_before_ns"] is not None:
+            return False
+        if row["type"] == RowType.GAP:
+            rows.interrupted(row["seq"], row["stream"], row["gap_until_ns"] or 0)
+            continue
+        if row["rv"] is None or row["recv_ns"] is None or row["synthesized"]:
+            continue
+        leads = (
+            row["stream"] == "leases"
+            and row["name"] == CONTROLLER_MANAGER_LEASE
+            and row["namespace"] == CONTROLLER_MANAGER_LEASE_NAMESPACE
+        )
+        server_ns = max(row["managed_ns"] or 0, row["created_ns"] or 0, _deleted_ns(row))
+        before_ns = newest.get(row["uid"])
+        newest[row["uid"]] = max(server_ns, before_ns or 0)
+        if row["type"] == RowType.DELETED:
+            del newest[row["uid"]]
+        rows.add(
+            Arrival(
+                row["seq"],
+                row["rv"],
+                row["recv_ns"],
+                row["stream"],
+                row["type"] != RowType.LIST,
+                server_ns,
+                before_ns is not None and server_ns > before_ns,
+                (row["created_ns"] or 0) if row["type"] == RowType.ADDED else 0,
+                (row["renew_ns"] or 0) if leads else 0,
+            )
+        )
+    return True
+
+
+def _deleted_ns(row: dict[str, Any]) -> int:
+    """When a deletion was asked for: its time less the grace."""
+    if row["deleted_ns"] is None:
+        return 0
+    return int(row["deleted_ns"] - (row["deletion_grace_s"] or 0) * NS_PER_S)
+
+
+def on_clock(groups: Iterable[Group], clock: RecorderClock) -> Iterator[Group]:
+    """The same groups with their receive times on the clock that is judged on."""
+    if clock.is_right:
+        yield from groups
+        return
+    window: pa.Table | None = None
+    judged: pa.Table | None = None
+    for group in groups:
+        if group.window is not window:
+            window, judged = group.window, table_on_clock(group.window, clock)
+        yield replace(group, window=judged)
+
+
+def table_on_clock(table: pa.Table, clock: RecorderClock) -> pa.Table:
+    """The same rows with their receive times on the clock that is judged on."""
+    if clock.is_right or "recv_ns" not in table.column_names:
+        return table
+    ahead = _ahead(table, clock.epochs)
+    times = pc.subtract(table["recv_ns"], ahead)
+    place = table.column_names.index("recv_ns")
+    return table.set_column(place, table.schema.field("recv_ns"), times)
+
+
+def coverage_on_clock(coverage: Coverage, clock: RecorderClock) -> Coverage:
+    """The same coverage with its times on the clock that is judged on."""
+    if clock.is_right:
+        return coverage
+    spans = tuple(
+        span._replace(
+            from_ns=clock.judged_ns(span.from_ns), until_ns=clock.judged_ns(span.until_ns)
+        )
+        for span in coverage.spans
+    )
+    return replace(coverage, spans=spans, end_ns=clock.judged_ns(coverage.end_ns))
+
+
+def _ahead(table: pa.Table, epochs: tuple[Epoch, ...]) -> Any:
+    """How far the recorder's clock was ahead at each row."""
+    ahead: Any = pa.scalar(epochs[0].ahead_ns, pa.int64())
+    for epoch in epochs[1:]:
+        later = pc.greater_equal(table["seq"], epoch.from_seq)
+        ahead = pc.if_else(later, pa.scalar(epoch.ahead_ns, pa.int64()), ahead)
+    return ahead
+
+
+def as_recorded(judgement: Judgement, clock: RecorderClock) -> Judgement:
+    """The judgement with its times on the recorder's clock, as those of the rows are."""
+    if clock.is_right:
+        return judgement
+    assumptions = tuple(_assumed(each, clock) for each in judgement.assumptions)
+    time_ns = clock.recorded_ns(judgement.time_ns)
+    return replace(judgement, time_ns=time_ns, assumptions=assumptions)
+
+
+def _assumed(assumption: Assumption, clock: RecorderClock) -> Assumption:
+    return assumption._replace(
+        from_ns=clock.recorded_ns(assumption.from_ns) if assumption.from_ns else 0,
+        until_ns=clock.recorded_ns(assumption.until_ns),
+    )
