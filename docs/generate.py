@@ -23,6 +23,7 @@ from tracekit.sql.catalog import View, examples, macros, views
 from tracekit.sql.session import Session
 from tracekit.trace.format.model import TraceHeader
 from tracekit.trace.format.schema import COLUMNS
+from tracekit.trace.importers.kinds import KINDS
 from tracekit.trace.writing.writer import TraceWriter
 from tracekit.versions.behavior_releases import SHIPPED
 from tracekit.versions.behaviors import Behavior
@@ -358,7 +359,29 @@ def alert_rules() -> str:
     return head + yaml.safe_dump(alert_groups(), sort_keys=False, width=100)
 
 
+_KINDS_BEGIN = (
+    "<!-- Made by docs/generate.py from tracekit/trace/importers/kinds.py: change it there. -->\n"
+)
+_KINDS_END = "<!-- Until here. -->\n"
+
+
+def rescue_page() -> str:
+    """docs/rescue.md with the table of kinds in its place; the rest of the page is as it was."""
+    before, _, rest = (DOCS / "rescue.md").read_text(encoding="utf-8").partition(_KINDS_BEGIN)
+    after = rest.partition(_KINDS_END)[2]
+    rows = [
+        f"| `{kind.name}` | {kind.about} | `tracekit {kind.example} -o TRACE` | {kind.kept} | "
+        f"{kind.lacks} |\n"
+        for kind in KINDS
+    ]
+    head = "| kind | what it is | for example | what is kept | what it cannot tell |\n"
+    return "".join(
+        (before, _KINDS_BEGIN, head, "|---|---|---|---|---|\n", *rows, _KINDS_END, after)
+    )
+
+
 PAGES: dict[str, Callable[[], str]] = {
+    "rescue.md": rescue_page,
     "workload.schema.json": workload_schema,
     "sql.md": sql_page,
     "cli.md": cli_page,

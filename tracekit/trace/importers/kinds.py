@@ -95,6 +95,10 @@ class Kind(Struct, frozen=True):
     lines: Callable[[ImportResult], LineMaker] | None = None
     #: Of two sources that tell the same revision, the lower one's row is kept.
     rank: int = 5
+    #: For the table in docs/rescue.md: a command, what is kept of such a file, what it cannot tell.
+    example: str = ""
+    kept: str = ""
+    lacks: str = ""
 
 
 def _is_watch(sample: Sample) -> bool:
@@ -128,14 +132,28 @@ KINDS: tuple[Kind, ...] = (
         is_kcm_log,
         KcmLogReader,
         rank=9,
+        example="import RECORD --with kube-controller-manager.log",
+        kept="each sync with begin and end, Events, refused calls, version, flags",
+        lacks="states; alone it is refused",
     ),
-    Kind("watch", "list and watch results, one JSON object a line", _is_watch, rank=0),
+    Kind(
+        "watch",
+        "list and watch results, one JSON object a line",
+        _is_watch,
+        rank=0,
+        example="import watch.jsonl.gz",
+        kept="every line, one that cannot be read as `UNPARSED`",
+        lacks="what happened in gaps, before the first list, in streams without lines",
+    ),
     Kind(
         "audit",
         "an API server's audit log: its own lines, or as GKE, EKS, AKS, OpenShift, Rancher keep it",
         _is_audit,
         AuditReader,
         rank=4,
+        example="import audit.log",
+        kept="each write as the state that it made, refused requests, who asked",
+        lacks="what was there before the log; Leases and Events under most policies",
     ),
     Kind(
         "etcd",
@@ -143,6 +161,9 @@ KINDS: tuple[Kind, ...] = (
         lambda sample: is_bbolt(sample.head),
         EtcdReader,
         rank=2,
+        example="import snapshot.db",
+        kept="each revision since the last compaction, the last one before it",
+        lacks="when, but for bounds by Leases; who; what was compacted",
     ),
     Kind(
         "kine",
@@ -150,6 +171,9 @@ KINDS: tuple[Kind, ...] = (
         lambda sample: sample.head.startswith(SQLITE_MAGIC),
         KineReader,
         rank=2,
+        example="import state.db",
+        kept="the same of kine",
+        lacks="the same",
     ),
     Kind(
         "etcd-delta",
@@ -157,6 +181,9 @@ KINDS: tuple[Kind, ...] = (
         lambda sample: sample.head.lstrip()[:1] == b"[" and b'"etcdEvent"' in sample.head,
         DeltaReader,
         rank=1,
+        example="import Incr-00000001-00002000-1795239000",
+        kept="each revision of its span, with its time",
+        lacks="who; what was before it without the full snapshot (`--with`)",
     ),
     Kind(
         "kshrk",
@@ -164,6 +191,9 @@ KINDS: tuple[Kind, ...] = (
         is_kshrk,
         lines=KshrkLines,
         rank=3,
+        example="import capture.kshrk",
+        kept="polls as looks, watch events as such",
+        lacks="what happened between two polls",
     ),
     Kind(
         "sched-recorder",
@@ -171,12 +201,18 @@ KINDS: tuple[Kind, ...] = (
         is_scheduler,
         lines=SchedulerLines,
         rank=3,
+        example="import record.jsonl",
+        kept="each Add, Update and Delete",
+        lacks="lists, so what was never there",
     ),
     Kind(
         "kubectl",
         "what kubectl prints: get -w, lists as JSON or YAML, cluster-info dump",
         is_kubectl,
         lines=KubectlLines,
+        example="import must-gather.tar.gz",
+        kept="objects and lists, each list as a look at its scope",
+        lacks="what happened between looks; times without `ts`; manifests and tables are refused",
     ),
 )
 BY_NAME = {kind.name: kind for kind in KINDS}
