@@ -22,6 +22,9 @@ from tracekit.mcp.server import server_of
 ASKED: dict[str, dict[str, Any]] = {
     "diagnose": {},
     "explain": {"key": "t-fixed-completions/three"},
+    "timeline": {"key": "t-fixed-completions/three"},
+    "who": {"key": "t-fixed-completions/three"},
+    "compare": {"key": "t-fixed-completions/three", "other": "t-fixed-completions/eight"},
     "sql": {"query": "SELECT job, outcome FROM jobs"},
     "whatif": {"kubernetes_version": "v1.35.0", "namespace": "t-indexed"},
     "coverage": {},
@@ -39,6 +42,18 @@ def test_each_sentence_carries_what_it_rests_on(tool: str, call: Call) -> None:
     found = statements(call(tool, trace="demo/lie", **ASKED[tool]))
     assert found
     assert [s["says"] for s in found if not s["rests_on"]] == []
+
+
+def test_each_shape_of_a_question_is_answered(call: Call) -> None:
+    everybody = statements(call("who", trace="demo/real"))
+    assert "job-controller" in everybody[0]["says"]
+    own = statements(call("who", trace="demo/real", name="job-controller", limit=3))
+    assert all("job-controller: " in statement["says"] for statement in own)
+    troubles = statements(call("timeline", trace="demo/real", only_troubles=True, limit=200))
+    assert all(s["rests_on"][0]["is_trouble"] for s in troubles)
+    seen = [s["says"] for s in statements(call("coverage", trace="demo/real", limit=200))]
+    assert any(says.endswith("absence would have been seen") for says in seen)
+    assert any(says.endswith("nobody looked") for says in seen)
 
 
 def test_a_client_over_stdio_gets_what_the_verbs_say(traces: dict[str, Path]) -> None:

@@ -31,9 +31,10 @@ _NAMED = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]{0,62})=(.+)", re.DOTALL)
 def mcp(traces: tuple[str, ...], timeout_s: float) -> None:
     """Serve traces to an agent as an MCP server on stdin and stdout.
 
-    Its tools only read: diagnose, explain, sql, whatif, coverage. An agent names a trace by the
-    last part of its path, or as you name it: NAME=TRACE. It can open no other. docs/mcp.md tells
-    what the answers are, how they are bounded, and how text of a trace is marked as data.
+    Its tools only read: diagnose, explain, timeline, who, compare, sql, whatif, coverage. An agent
+    names a trace by the last part of its path, or as you name it: NAME=TRACE. It can open no other.
+    docs/mcp.md tells what the answers are, how they are bounded, and how text of a trace is marked
+    as data.
     """
     if find_spec("mcp") is None:
         raise UsageError("the MCP SDK is not installed: pip install 'kube-tracekit[mcp]'")

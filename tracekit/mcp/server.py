@@ -24,13 +24,16 @@ from tracekit.mcp.statements import Statement
 
 _QUERY_CHARS_MAX: Final = 20_000
 #: A query of one word would be taken for one more trace, and opened.
+#: Of what happens much, so much is looked at.
+_MANY: Final = "--limit=5000"
 _A_QUERY: Final = "/* a query */ "
 _READ_ONLY: Final = ToolAnnotations(
     read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
 )
 _INSTRUCTIONS: Final = """\
 tracekit judges records of the Kubernetes Job, CronJob and TTL controllers. Traces: {names}.
-Begin with `diagnose`; then `explain` one Job or CronJob; `sql` answers the rest; `coverage` says \
+Begin with `diagnose`; then `explain` one Job or CronJob, `compare` two, see the `timeline` of a \
+time and `who` wrote; `sql` answers the rest; `coverage` says \
 where the record can tell that something did not happen. `whatif` asks about another Kubernetes \
 version. Each statement comes with what it rests on: cite that (a time, a resourceVersion, a \
 verdict), and say "unknown" where no statement answers.
@@ -70,7 +73,10 @@ class _Tools:
 
     def add_to(self, server: MCPServer) -> None:
         """Register every tool."""
-        for tool in (self.diagnose, self.explain, self.sql, self.whatif, self.coverage):
+        for tool in (
+            self.diagnose, self.explain, self.timeline, self.who, self.compare, self.sql,
+            self.whatif, self.coverage,
+        ):  # fmt: skip
             server.add_tool(tool, annotations=_READ_ONLY, structured_output=False)
 
     async def diagnose(
@@ -99,6 +105,53 @@ class _Tools:
         words = _options({"at": at})
         return await self._answer(
             "explain", trace, ["-o", "json", *words], [key], statements.of_account, offset, limit
+        )
+
+    async def timeline(
+        self,
+        trace: Trace = "",
+        key: Annotated[str, Field(description="Of this Job or CronJob: NAMESPACE/NAME.")] = "",
+        from_time: Time = "",
+        to_time: Time = "",
+        namespace: Namespace = "",
+        only_troubles: Annotated[bool, Field(description="Failures, refusals, warnings.")] = False,
+        offset: Offset = 0,
+        limit: Limit = 50,
+    ) -> CallToolResult:
+        """What happened between two times, in order: of all objects, or of one and its pods."""
+        options = {"from": from_time, "to": to_time, "namespace": namespace}
+        words = ["-o", "json", _MANY, *_options(options), *["--troubles"] * only_troubles]
+        return await self._answer(
+            "timeline", trace, words, [key] * bool(key), statements.of_timeline, offset, limit
+        )
+
+    async def who(
+        self,
+        trace: Trace = "",
+        name: Annotated[str, Field(description="A user, a controller or a field manager.")] = "",
+        key: Annotated[str, Field(description="Only writes to this object.")] = "",
+        namespace: Namespace = "",
+        offset: Offset = 0,
+        limit: Limit = 50,
+    ) -> CallToolResult:
+        """Who changed what, and from what that is known; without a name and a key all who wrote."""
+        words = ["-o", "json", _MANY, *_options({"object": key, "namespace": namespace})]
+        return await self._answer(
+            "who", trace, words, [name] * bool(name), statements.of_who, offset, limit
+        )
+
+    async def compare(
+        self,
+        key: Annotated[str, Field(description="NAMESPACE/NAME of a Job, or of a CronJob alone.")],
+        other: Annotated[str, Field(description="The other Job; empty for a CronJob.")] = "",
+        trace: Trace = "",
+        offset: Offset = 0,
+        limit: Limit = 50,
+    ) -> CallToolResult:
+        """What differs between two Jobs, or between a CronJob's last good run and its last bad."""
+        keys = [key, *[other] * bool(other)]
+        return await self._answer(
+            "compare", trace, ["-o", "json"], keys, statements.of_comparison, offset, limit
         )
 
     async def sql(

@@ -63,7 +63,7 @@ def of_whatif(document: Document) -> Iterator[Statement]:
 
 
 #: Of `info`, what says where absence is evidence.
-_COVERED = ("scope", "streams", "stream_notes", "gaps", "coverage", "leaders", "problems")
+_COVERED = ("scope", "streams", "stream_notes", "gaps", "leaders", "problems")
 
 
 def of_info(document: Document) -> Iterator[Statement]:
@@ -77,6 +77,9 @@ def of_info(document: Document) -> Iterator[Statement]:
         rows = value if isinstance(value, list) else [value] if value else []
         for row in rows:
             yield Statement(_covered(name, row), [{name: row}])
+    for name, rows in document["coverage"].items():
+        for row in rows:
+            yield Statement(_looked(name, row), [{name: row}])
     if not document["gaps"]:
         yield Statement("no gap was noted while it was recorded", [{"gaps": []}])
 
@@ -97,6 +100,53 @@ def _covered(name: str, row: Any) -> str:
         case "problems":
             return f"damage: {row}"
     return name.replace("_", " ")
+
+
+def _looked(name: str, row: Any) -> str:
+    """Where somebody looked, or where nobody did."""
+    if not isinstance(row, Mapping):
+        return f"never looked at: {row}"
+    said = "absence would have been seen" if name == "seen" else "nobody looked"
+    times = f" from {row['from']} to {row['until']}" if "from" in row else ""
+    return f"stream {row['stream']}, {row.get('scope', 'all of it')}{times}: {said}"
+
+
+def of_timeline(document: Document) -> Iterator[Statement]:
+    """What happened, in order of time."""
+    for row in document["happenings"]:
+        who = f" by {row['who']}" if row["who"] else ""
+        yield Statement(f"{row['time']} {_named(row)}: {row['what']}{who}", [row])
+
+
+def of_who(document: Document) -> Iterator[Statement]:
+    """Each write with its fields; without a name or an object, everybody who wrote."""
+    for row in document.get("actors", ()):
+        who = row["actor"] or "somebody whose name the record does not tell"
+        yield Statement(f"{who}: {row['writes']} writes to {row['objects']} objects", [row])
+    for row in document.get("writes", ()):
+        who = row["actor"] or "somebody whose name the record does not tell"
+        yield Statement(f"{row['time']} {who}: {row['verb']} of {_named(row)}", [row])
+
+
+def of_comparison(document: Document) -> Iterator[Statement]:
+    """What differs between two Jobs; what is the same is only counted."""
+    first, second = document["jobs"]
+    rows = [*document["facts"], *document["steps_s"]]
+    same = [row["name"] for row in rows if not row["differs"]]
+    yield Statement(f"{first} and {second} have {len(same)} values alike", [{"same": same}])
+    for row in rows:
+        if row["differs"]:
+            yield Statement(f"{row['name']}: {row['first']} and {row['second']}", [row])
+    for row in document["fields"]:
+        yield Statement(f"{row['path']} differs", [row])
+    for name, pods in zip(document["jobs"], document["pods"], strict=True):
+        for pod in pods:
+            yield Statement(f"{name} had pod {pod['pod']}, {pod['phase']}", [pod])
+
+
+def _named(row: Document) -> str:
+    space = f"{row['namespace']}/" if row.get("namespace") else ""
+    return f"{row['kind']} {space}{row['name']}"
 
 
 def of_rows(lines: bytes) -> Iterator[Statement]:
