@@ -432,6 +432,9 @@ class Session:
         for name in computed.SCHEMAS.keys() & set(_NAMED.findall(text.lower())) - self._made:
             self._made.add(name)
             self._make_table(name, computed.SCHEMAS[name])
+            if name == "_coverage":  # other views are made of it, and maybe at once
+                self._fill(name)
+                self._computed.add(name)
 
     def _make_table(self, name: str, schema: pa.Schema) -> None:
         self.connection.register("_arriving", _no_rows(schema))

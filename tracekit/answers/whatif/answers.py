@@ -396,6 +396,10 @@ def _hidden(record: RecordedJob, run_context: RunContext) -> str:
     ended_ns = finished.last_transition_ns if finished is not None else None
     if ended_ns is None:
         ended_ns = run_context.end_ns
+    coverage, namespace = run_context.coverage, record.job.namespace
+    for stream in ("jobs", "pods") if coverage.spans else ():
+        if not coverage.watches(stream, namespace):
+            return f"nobody watched {stream} where it ran: nothing tells what it did"
     for gap in run_context.gaps:
         concerns = gap.stream in ("", "jobs", "pods")
         if concerns and gap.from_ns < ended_ns and gap.until_ns > record.job.created_ns:

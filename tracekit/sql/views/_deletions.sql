@@ -88,6 +88,20 @@ facts AS (
          coalesce(ending, next_ending) AS over,
          (deletion_ns - finished_ns) / 1e9 AS after_finish_s,
          disrupted_by, event_reason,
+         -- That no Event and no owner tells of it is evidence only where they would have been seen.
+         deletion_ns IS NULL
+           OR NOT EXISTS (FROM internal._coverage AS c WHERE c.trace = afterwards.trace)
+           OR EXISTS (
+             FROM internal._coverage AS c
+             WHERE c.trace = afterwards.trace AND c.stream = 'events'
+               AND (c.namespaces IS NULL OR list_contains(c.namespaces, afterwards.namespace))
+               AND afterwards.deletion_ns BETWEEN c.from_ns AND c.until_ns
+           ) AND (afterwards.stream <> 'pods' OR EXISTS (
+             FROM internal._coverage AS c
+             WHERE c.trace = afterwards.trace AND c.stream = 'jobs'
+               AND (c.namespaces IS NULL OR list_contains(c.namespaces, afterwards.namespace))
+               AND afterwards.deletion_ns BETWEEN c.from_ns AND c.until_ns
+           )) AS seen,
          CASE
            WHEN asker.verb = 'create/eviction' THEN 'eviction'
            WHEN asker.name = 'system:kube-scheduler' THEN 'kube-scheduler'
@@ -132,7 +146,8 @@ judged AS (
            WHEN stream = 'pods' AND NOT had_ended
              AND (suspended OR ending IS NOT NULL OR next_ending.reason = 'DeadlineExceeded'
                   OR next_ending.type = 'SuccessCriteriaMet') THEN 'job-controller'
-           ELSE 'user'
+           WHEN seen THEN 'user'
+           ELSE 'unknown'
          END AS deleted_by
   FROM facts
 ),
@@ -154,6 +169,8 @@ SELECT *,
          WHEN 'ttl-after-finished-controller' THEN
            'inferred: ' || round(after_finish_s, 1) || ' s after its end, ttlSecondsAfterFinished is ' || ttl_s
          WHEN 'user' THEN 'inferred: no rule of a controller leads to it'
+         WHEN 'unknown' THEN CASE stream WHEN 'pods' THEN 'Events or Jobs' ELSE 'Events' END ||
+           ' were not seen then: nothing tells who'
          ELSE CASE WHEN disruption <> '' THEN 'condition DisruptionTarget: ' || disruption
                    WHEN event_reason IS NOT NULL THEN 'Event ' || event_reason END
        END AS evidence

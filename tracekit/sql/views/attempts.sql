@@ -25,7 +25,7 @@
 --@ restarts | container restarts inside the pod | no container statuses
 --@ index_failed | whether the Job counts its completion index as failed (`.status.failedIndexes`) | pods of NonIndexed Jobs
 --@ ended_by | container (it ended by itself), kubelet (deadline, eviction by the node), else as deleted_by | still alive at the end
---@ deleted_by | who deleted it: job-controller, garbage-collector, eviction (through its API), kube-scheduler (preemption), taint-eviction-controller, pod-garbage-collector, namespace-controller, user | nobody deleted it
+--@ deleted_by | who deleted it: job-controller, garbage-collector, eviction (through its API), kube-scheduler (preemption), taint-eviction-controller, pod-garbage-collector, namespace-controller, user, or unknown (Events or Jobs were not seen then) | nobody deleted it
 --@ delete_evidence | from what that is known, with the rule | nobody deleted it
 --@ queue_s | from creation to the start by the kubelet, seconds: exact, by receipt, where both were watched; else between the API's whole seconds | it never started
 --@ run_s | from startTime to finished_at, seconds | one of the two is null
@@ -33,8 +33,8 @@
 --@ cpu_request | cores that it requests, as the scheduler counts them | it requests none
 --@ memory_request | bytes that it requests | it requests none
 --= phase | Pending, Running, Succeeded, Failed, Unknown
---= ended_by | container, kubelet, job-controller, garbage-collector, namespace-controller, eviction, kube-scheduler, taint-eviction-controller, pod-garbage-collector, user
---= deleted_by | job-controller, garbage-collector, namespace-controller, eviction, kube-scheduler, taint-eviction-controller, pod-garbage-collector, user
+--= ended_by | container, kubelet, job-controller, garbage-collector, namespace-controller, eviction, kube-scheduler, taint-eviction-controller, pod-garbage-collector, user, unknown
+--= deleted_by | job-controller, garbage-collector, namespace-controller, eviction, kube-scheduler, taint-eviction-controller, pod-garbage-collector, user, unknown
 CREATE VIEW attempts AS
 WITH
 pods AS (

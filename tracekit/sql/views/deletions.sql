@@ -11,11 +11,11 @@
 --@ deletion_at | when it was first seen with a deletionTimestamp, or gone, UTC | no time was known yet
 --@ gone_at | when its DELETED was received | it was there at the end
 --@ going_s | between the two, seconds | it was there at the end
---@ deleted_by | job-controller, cronjob-controller, ttl-after-finished-controller, garbage-collector, namespace-controller, eviction (through its API), kube-scheduler (preemption), taint-eviction-controller, pod-garbage-collector, or user: somebody else asked for it, or no rule of a controller leads to it | never
+--@ deleted_by | job-controller, cronjob-controller, ttl-after-finished-controller, garbage-collector, namespace-controller, eviction (through its API), kube-scheduler (preemption), taint-eviction-controller, pod-garbage-collector, or user: somebody else asked for it, or no rule of a controller leads to it; unknown: Events, or the Job of a pod, were not seen then | never
 --@ actor | the user whose request it was, as the audit log has it | the trace has no audit log, or the request is not in it
 --@ delete_evidence | the request, the Event, the condition or the rule from which that is known | never
 --= kind | CronJob, Job, Pod
---= deleted_by | job-controller, cronjob-controller, ttl-after-finished-controller, garbage-collector, namespace-controller, eviction, kube-scheduler, taint-eviction-controller, pod-garbage-collector, user
+--= deleted_by | job-controller, cronjob-controller, ttl-after-finished-controller, garbage-collector, namespace-controller, eviction, kube-scheduler, taint-eviction-controller, pod-garbage-collector, user, unknown
 CREATE VIEW deletions AS
 SELECT trace,
        (CASE stream WHEN 'pods' THEN 'Pod' WHEN 'jobs' THEN 'Job' ELSE 'CronJob' END) COLLATE NOCASE AS kind,

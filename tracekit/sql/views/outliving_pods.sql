@@ -13,7 +13,7 @@
 --@ outlived_s | between the two, or to the end of the trace, seconds | never
 --@ deleted_by | who deleted the pod, as in `deletions` | nobody did
 --= job_end | Complete, Failed, Deleted
---= deleted_by | job-controller, garbage-collector, namespace-controller, eviction, kube-scheduler, taint-eviction-controller, pod-garbage-collector, user
+--= deleted_by | job-controller, garbage-collector, namespace-controller, eviction, kube-scheduler, taint-eviction-controller, pod-garbage-collector, user, unknown
 CREATE VIEW outliving_pods AS
 WITH
 job_ends AS (

@@ -1,5 +1,8 @@
 """Deletions that nobody saw: objects known before a relist and missing from it.
 
+A list that does not say what it asked for looks at all that its stream looks at: at all namespaces
+where the stream is watched or some list of it shows several, else at the one that it shows itself.
+
 The set of live objects is only needed once a stream is listed again, which most logs never do. So
 it is built then, from what is in the trace already, and kept up to date from there on: memory grows
 with the objects alive at a time, and only in logs with relists.
@@ -18,6 +21,12 @@ from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.writing.writer import TraceWriter
 
 _STATES = tuple(sorted(STATE_TYPES))
+#: What only a watch brings; deletions are found by comparing lists, too.
+_WATCHED = frozenset(
+    {RowType.ADDED, RowType.MODIFIED, RowType.BOOKMARK, RowType.ERROR, RowType.NOTE}
+)
+#: Of which no object has a namespace.
+_CLUSTER_WIDE = "namespaces"
 
 
 class LiveObjects:
@@ -27,17 +36,26 @@ class LiveObjects:
         self._live: dict[str, dict[str, int]] = {}
         self._listed: dict[str, set[str]] = {}
         self._scopes: dict[str, Scope | None] = {}
+        #: Streams whose lists are all of one scope, which is known to be more than one namespace.
+        self._wide: set[str] = {_CLUSTER_WIDE}
+        #: Where the list of a stream begins.
+        self._begun: dict[str, int] = {}
 
     def begin_list(self, stream: str, writer: TraceWriter, scope: Scope | None = None) -> None:
         """A list of a stream that was seen before begins.
 
-        What `scope` does not cover is not gone when the list does not hold it; None: all is.
+        What `scope` does not cover is not gone when the list does not hold it; None: the list does
+        not say what it asked for.
         """
         self._scopes[stream] = scope
         if stream not in self._live:
             writer.flush()
-            self._live[stream] = _scan(TraceReader(writer.path), stream)
+            reader = TraceReader(writer.path)
+            self._live[stream] = _scan(reader, stream)
+            if _is_watched(reader, stream) or len(_shown(reader, stream, 0)) > 1:
+                self._wide.add(stream)
         self._listed[stream] = set()
+        self._begun[stream] = writer.next_seq
 
     def follows(self, stream: str) -> bool:
         """Whether the objects of a stream are kept up to date."""
@@ -46,6 +64,8 @@ class LiveObjects:
     def seen(self, stream: str, row_type: RowType, uid: str | None, seq: int) -> None:
         """A row was written."""
         live = self._live.get(stream)
+        if live is not None and row_type in _WATCHED:
+            self._wide.add(stream)
         if live is None or uid is None or row_type not in STATE_TYPES:
             return
         if row_type is RowType.DELETED:
@@ -66,7 +86,14 @@ class LiveObjects:
         if not gone or scope == UNKNOWN:
             return
         writer.flush()
-        for seq, raw, namespace in _states(TraceReader(writer.path), sorted(gone)):
+        reader = TraceReader(writer.path)
+        if scope is None and stream not in self._wide:
+            shown = _shown(reader, stream, self._begun[stream])
+            if len(shown) > 1:
+                self._wide.add(stream)
+            else:
+                scope = Scope(shown)
+        for seq, raw, namespace in _states(reader, sorted(gone)):
             if scope is None or scope.covers(namespace):
                 del live[gone[seq]]
                 yield raw
@@ -87,6 +114,22 @@ def _scan(reader: TraceReader, stream: str) -> dict[str, int]:
             else:
                 deleted.discard(uid)
     return {uid: seq for uid, seq in newest.items() if uid not in deleted}
+
+
+def _is_watched(reader: TraceReader, stream: str) -> bool:
+    """Whether a row of the stream came by a watch."""
+    rows = reader.batches(("seq",), streams=[stream], types=sorted(_WATCHED))
+    return any(table.num_rows for table in rows)
+
+
+def _shown(reader: TraceReader, stream: str, first_seq: int) -> frozenset[str]:
+    """The namespaces of what was listed of the stream from a row on."""
+    rows = reader.batches(
+        ("namespace",), streams=[stream], types=[RowType.LIST], first_seq=first_seq
+    )
+    return frozenset(
+        name for table in rows for name in table["namespace"].unique().to_pylist() if name
+    )
 
 
 def _states(reader: TraceReader, seqs: list[int]) -> Iterator[tuple[int, bytes, str | None]]:

@@ -51,12 +51,6 @@ class _List(NamedTuple):
     #: The namespaces of its items, where these were looked at.
     shown: frozenset[str] | None = None
 
-    def looked_at(self, otherwise: Scope) -> Scope:
-        """What one look of unknown scope has asked for: the one namespace it shows, or all."""
-        if self.shown is None:
-            return otherwise
-        return ALL if len(self.shown) > 1 else Scope(self.shown)
-
 
 class _Gap(NamedTuple):
     from_ns: int
@@ -188,9 +182,16 @@ def _spans(
     if not watched and watching and not scopes.looks:
         # A watch log's stream at which nothing happened; one that was polled has several lists.
         watched = len({ended.scope for ended in seen.lists}) == len(seen.lists)
-    own = scopes.of(name)
+    # Lists of a stream that do not say what they asked for asked for the same: for all namespaces
+    # if one shows several. A look shows the one that it asked for, and if it is empty, none.
+    several = any(len(ended.shown or ()) > 1 for ended in seen.lists)
+    own = ALL if several else scopes.of(name)
     lists = [
-        Listed(ended.scope or (own if watched else ended.looked_at(own)), ended.at_ns)
+        Listed(
+            ended.scope
+            or (own if watched or several or ended.shown is None else Scope(ended.shown)),
+            ended.at_ns,
+        )
         for ended in seen.lists
     ]
     if not lists and seen.has_states and not seen.is_listed:

@@ -9,6 +9,7 @@ import pytest
 from tests.support.watchlog import job
 from tracekit.base.coverage import ALL, Scope
 from tracekit.trace.importers.run import ImportRequest, import_files
+from tracekit.trace.reading.coverage import coverage_of
 from tracekit.trace.reading.reader import TraceReader
 
 
@@ -74,6 +75,33 @@ def _frames(rv, items, **envelope):
 def test_a_watch_log_says_what_its_lists_asked_for(tmp_path, envelope, gone) -> None:
     frames = [*_frames(100, [_job("x", "a"), _job("x", "b")]), *_frames(120, [], **envelope)]
     assert _gone(tmp_path, map(json.dumps, frames), "watch")[0] == gone
+
+
+_A, _B = [_job("x", "a"), _job("y", "a")], [_job("x", "b")]
+_NEWS = [{"recv": 110 * 10**9, "resource": "jobs", "type": "MODIFIED", "object": _job("x", "a")}]
+
+
+@pytest.mark.parametrize(
+    ("frames", "gone"),
+    [
+        # One list a namespace, as people and bundles ask: each looks where it shows something.
+        ([*_frames(100, _A), *_frames(101, _B)], []),
+        ([*_frames(100, _A), *_frames(101, _B), *_frames(120, _A[:1])], ["a-y"]),
+        ([*_frames(100, _A), *_frames(120, [])], []),
+        # A list of several is of all, and so are the others; a watched stream has one scope.
+        ([*_frames(100, _A + _B), *_frames(120, _B)], ["a-x", "a-y"]),
+        ([*_frames(100, _A), *_NEWS, *_frames(120, [])], ["a-x", "a-y"]),
+    ],
+)
+def test_a_list_of_unknown_scope_looks_where_it_shows_something(tmp_path, frames, gone) -> None:
+    assert _gone(tmp_path, map(json.dumps, frames), "watch")[0] == gone
+
+
+@pytest.mark.parametrize("said", [{"scope": Scope(frozenset("b"))}, {"scope": ALL}])
+def test_what_the_user_says_is_kept_in_the_trace(tmp_path, said) -> None:
+    _gone(tmp_path, map(json.dumps, _frames(100, _A)), "watch", **said)
+    (span,) = coverage_of(TraceReader(tmp_path / "trace")).spans
+    assert span.scope == said["scope"]
 
 
 def test_the_scope_is_kept_in_the_trace(tmp_path) -> None:
