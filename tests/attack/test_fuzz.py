@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from copy import deepcopy
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -94,14 +95,14 @@ def logs(draw: st.DrawFn) -> bytes:
         if not spots:
             continue
         holder, key = spots[draw(st.integers(0, len(spots) - 1))]
-        edge = draw(EDGES)
+        edge = deepcopy(draw(EDGES))  # what is changed later is this one
         holder[key] = edge
         if draw(st.booleans()) and isinstance(key, str):  # in each object of its kind
             for other in rows:
                 if other.get("resource") == row.get("resource"):
                     for place, name in places(other.get("object") if inside else other):
                         if name == key:
-                            place[name] = edge
+                            place[name] = deepcopy(edge)
     lines = [json.dumps(row).encode() for row in rows]
     if draw(st.integers(0, 4)) == 0:
         lines = draw(st.permutations(lines))

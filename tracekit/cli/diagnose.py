@@ -15,6 +15,7 @@ from tracekit.answers.findings.baseline import baseline_document
 from tracekit.answers.findings.diagnosis import RULES, Wanted, wanted_selector
 from tracekit.answers.model import Finding, Severity
 from tracekit.base.errors import UsageError
+from tracekit.base.foreign import for_json
 from tracekit.cli.baselines import baseline_option, read_baseline, tell_unused
 from tracekit.cli.completion import complete_trace
 from tracekit.cli.looks import as_trace
@@ -131,9 +132,9 @@ def _wanted(session: Session, options: dict[str, Any]) -> Wanted:
 
 
 def _write_baseline(findings: Sequence[Finding], target: Path) -> None:
-    text = orjson.dumps(baseline_document(findings), option=orjson.OPT_INDENT_2)
+    text = orjson.dumps(baseline_document(findings), option=orjson.OPT_INDENT_2).decode()
     try:
-        target.write_bytes(text + b"\n")
+        target.write_text(for_json(text) + "\n", encoding="utf-8")
     except OSError as error:
         raise UsageError(
             f"{target} cannot be written ({error.strerror}): name another with --write-baseline"

@@ -18,7 +18,7 @@ from rich.live import Live
 from rich.table import Table
 
 from tracekit.base.errors import UsageError
-from tracekit.base.foreign import for_terminal
+from tracekit.base.foreign import for_json, for_terminal
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.base.stopping import StopRequest
 from tracekit.cli.completion import complete_trace
@@ -297,7 +297,7 @@ class _Loop:
             self.worst[one.severity] = self.worst.get(one.severity, 0) + 1
             self._latest.append(one)
             if self._output == "jsonl":
-                click.echo(orjson.dumps(one.document()).decode())
+                click.echo(for_json(orjson.dumps(one.document()).decode()))
             else:
                 click.echo(for_terminal(one.line))
             sys.stdout.flush()
