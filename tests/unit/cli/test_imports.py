@@ -98,3 +98,20 @@ def test_a_process_that_judges_imports_no_more_and_lets_a_controller_do_so() -> 
         (done,) = crew.run(Imported(names), [0], lambda _: ())
     assert isinstance(done, Done)
     assert done.result == ([], True)
+
+
+def test_only_the_recorder_takes_what_speaks_to_a_cluster() -> None:
+    """It is a quarter of an installation, and a second of a start."""
+    script = (
+        "import sys, importlib\n"
+        "from tracekit.cli.main import VERBS\n"
+        "for name, verb in VERBS.items():\n"
+        "    if name != 'record':\n"
+        "        importlib.import_module(verb.place.partition(':')[0])\n"
+        "print([n for n in ('kubernetes', 'aiohttp', 'mcp', 'perfetto', 'prompt_toolkit') "
+        "if n in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[]\n"
