@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from msgspec import Struct
@@ -54,25 +54,20 @@ def _parsed(text: str) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-class State(Struct, frozen=True):
+class State:
     """One revision of an object: its row with a few things read out of it."""
 
-    row: Row
+    __slots__ = ("at_ns", "gone", "row", "rv")
 
-    @property
-    def at_ns(self) -> int:
-        """When it was received."""
-        return int(self.row["recv_ns"] or 0)
-
-    @property
-    def rv(self) -> int:
-        """Its revision."""
-        return int(self.row["rv"] or 0)
-
-    @property
-    def gone(self) -> bool:
-        """Whether this is the object's end."""
-        return bool(self.row["type"] == "DELETED")
+    def __init__(self, row: Row) -> None:
+        """What every rule asks is read once."""
+        self.row = row
+        #: When it was received.
+        self.at_ns = int(row.get("recv_ns") or 0)
+        #: Its revision.
+        self.rv = int(row.get("rv") or 0)
+        #: Whether this is the object's end.
+        self.gone = bool(row.get("type") == "DELETED")
 
     def is_live_pod_of(self, owner_uid: str) -> bool:
         """Whether it is a pod of this owner that has neither ended nor begun to."""
@@ -113,54 +108,54 @@ class State(Struct, frozen=True):
         return next((c for c in self.row["conditions"] or () if c["type"] == kind), None)
 
 
-@dataclass(slots=True)
+@dataclass
 class Life:
     """An object and its revisions."""
 
     states: list[State]
 
-    @property
+    @cached_property
     def first(self) -> State:
         """The oldest revision that was seen."""
         return self.states[0]
 
-    @property
+    @cached_property
     def last(self) -> State:
         """The newest."""
         return self.states[-1]
 
-    @property
+    @cached_property
     def namespace(self) -> str:
         """Its namespace."""
         return self.first.row["namespace"] or ""
 
-    @property
+    @cached_property
     def name(self) -> str:
         """Its name."""
         return self.first.row["name"] or ""
 
-    @property
+    @cached_property
     def uid(self) -> str:
         """Its uid."""
         return self.first.row["uid"] or ""
 
-    @property
+    @cached_property
     def seen_from_birth(self) -> bool:
         """Whether its creation was seen."""
         return bool(self.first.row["type"] == "ADDED")
 
-    @property
+    @cached_property
     def gone_ns(self) -> int | None:
         """When its end was received."""
         return next((s.at_ns for s in self.states if s.gone), None)
 
-    @property
+    @cached_property
     def deletion_ns(self) -> int | None:
         """When it was first seen being deleted, or gone."""
         found = (s.at_ns for s in self.states if s.gone or s.row["deleted_ns"] is not None)
         return next(found, None)
 
-    @property
+    @cached_property
     def labels(self) -> Mapping[str, Any]:
         """Its last labels."""
         return _parsed(self.last.row["labels"] or "{}")
@@ -183,23 +178,23 @@ class Life:
 class Pod(Life):
     """A pod of a Job."""
 
-    @property
+    @cached_property
     def index(self) -> int | None:
         """Completion index."""
         found = self.last.row["completion_index"]
         return None if found is None else int(found)
 
-    @property
+    @cached_property
     def owner_uid(self) -> str:
         """The uid of the Job that owned it first."""
         return next((s.row["owner_uid"] for s in self.states if s.row["owner_uid"]), "")
 
-    @property
+    @cached_property
     def end(self) -> State | None:
         """The revision in which its phase was first Succeeded or Failed."""
         return self.first_at(lambda s: s.row["phase"] in ("Succeeded", "Failed"))
 
-    @property
+    @cached_property
     def ended_ns(self) -> int | None:
         """When that was received."""
         end = self.end
@@ -210,7 +205,7 @@ class Pod(Life):
         """Its last phase."""
         return self.last.row["phase"] or "Pending"
 
-    @property
+    @cached_property
     def ran(self) -> bool:
         """Whether it ever got beyond Pending."""
         return any(s.row["phase"] not in (None, "", "Pending") for s in self.states)
@@ -220,17 +215,17 @@ class Pod(Life):
         state = self.before(rv)
         return state is not None and state.is_live_pod_of(owner_uid)
 
-    @property
+    @cached_property
     def born_to(self) -> str | None:
         """The uid of the Job that it was created for; None if its creation was not seen."""
         return self.first.row["owner_uid"] if self.seen_from_birth else None
 
-    @property
+    @cached_property
     def ran_at_all(self) -> bool:
         """Whether it was ever Running."""
         return any(s.row["phase"] == "Running" for s in self.states)
 
-    @property
+    @cached_property
     def exit(self) -> Mapping[str, Any] | None:
         """The terminated regular container with the greatest exit code, as it was last seen."""
         for state in reversed(self.states):
@@ -244,7 +239,7 @@ class Pod(Life):
                 return worst
         return None
 
-    @property
+    @cached_property
     def waiting(self) -> str | None:
         """The last reason for which a container waited, while it did."""
         for container in self.last.row["containers"] or ():
@@ -252,7 +247,7 @@ class Pod(Life):
                 return str(container["reason"])
         return None
 
-    @property
+    @cached_property
     def disruption(self) -> str | None:
         """The reason of an eviction, preemption, lost node."""
         if self.last.row["reason"] in ("Evicted", "NodeLost", "Preempting", "NodeShutdown"):
@@ -269,43 +264,43 @@ class Job(Life):
         super().__init__(states)
         self.pods: list[Pod] = []
 
-    @property
+    @cached_property
     def target(self) -> Target:
         """It as the object of a finding."""
         return Target("Job", self.namespace, self.name, self.uid)
 
-    @property
+    @cached_property
     def cronjob(self) -> str | None:
         """The CronJob that owns it."""
         return next((s.row["cronjob"] for s in self.states if s.row["cronjob"]), None)
 
-    @property
+    @cached_property
     def spec(self) -> Mapping[str, Any]:
         """Its last spec."""
         return self.last.spec
 
-    @property
+    @cached_property
     def managed(self) -> bool:
         """Whether the Job controller looks after it."""
         return self.spec.get("managedBy") in (None, "kubernetes.io/job-controller")
 
-    @property
+    @cached_property
     def end(self) -> State | None:
         """The revision in which it was first Complete or Failed."""
         return self.first_at(lambda s: s.true("Complete") or s.true("Failed"))
 
-    @property
+    @cached_property
     def ended_ns(self) -> int | None:
         """When that was received."""
         end = self.end
         return None if end is None else end.at_ns
 
-    @property
+    @cached_property
     def failure(self) -> Mapping[str, Any] | None:
         """The condition Failed."""
         return next((c for s in self.states if (c := s.true("Failed"))), None)
 
-    @property
+    @cached_property
     def created_ns(self) -> int:
         """When it was created, whole seconds where its creation was not seen."""
         if self.seen_from_birth:
@@ -316,7 +311,7 @@ class Job(Life):
 class CronJob(Life):
     """A CronJob (one uid)."""
 
-    @property
+    @cached_property
     def target(self) -> Target:
         """It as the object of a finding."""
         return Target("CronJob", self.namespace, self.name, self.uid)

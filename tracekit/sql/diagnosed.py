@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from tracekit.answers.facts import COLUMNS, STREAMS, Facts, Gap, facts_of
+from tracekit.answers.facts import COLUMNS, STREAMS, Facts, Gap, Row, facts_of
 from tracekit.answers.findings.baseline import Baseline
 from tracekit.answers.findings.diagnosis import Wanted, diagnose
 from tracekit.answers.model import Finding
@@ -18,10 +18,9 @@ from tracekit.check.compare.fields import FieldDifference
 from tracekit.check.verdict import Judgement, ObjectRef, Verdict
 from tracekit.sql.computed import coverage_of_source, era_of
 from tracekit.sql.session import Session
+from tracekit.trace.reading.lazy_rows import lazy_rows
 from tracekit.versions.cronjob import CronJobEra
 from tracekit.versions.release_bugs import Bug, KnownBug, bugs_of
-
-_BATCH = 4096
 
 
 def findings_of(
@@ -123,16 +122,11 @@ def _note(container: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _states(session: Session) -> Iterator[dict[str, Any]]:
+def _states(session: Session) -> Iterator[Row]:
     names = ", ".join(f'"{name}"' for name in COLUMNS)
     streams = ", ".join(f"'{name}'" for name in STREAMS)
-    cursor = session.connection.cursor()
-    cursor.execute(
-        f"SELECT {names} FROM internal._states WHERE stream IN ({streams})"  # noqa: S608 - our own names
-    )
-    while found := cursor.fetchmany(_BATCH):
-        for row in found:
-            yield dict(zip(COLUMNS, row, strict=True))
+    query = f"SELECT {names} FROM internal._states WHERE stream IN ({streams})"  # noqa: S608 - our own names
+    return lazy_rows([session.columns(query)])
 
 
 def ticks_of(session: Session) -> list[dict[str, Any]]:
@@ -157,26 +151,49 @@ def _judgements(session: Session) -> tuple[list[Judgement], str | None]:
         session.table("SELECT 1 FROM verdicts LIMIT 0")
     except TracekitError as error:
         return [], str(error)
-    rows = session.rows("SELECT * FROM internal._verdicts ORDER BY time_ns")
-    return [_judgement(row) for row in rows], None
+    names = ", ".join(_VERDICT)
+    columns = session.columns(f"SELECT {names} FROM internal._verdicts ORDER BY time_ns")  # noqa: S608 - our own names
+    return [*map(_judgement, *(columns[name].to_pylist() for name in _VERDICT))], None
 
 
-def _judgement(row: dict[str, Any]) -> Judgement:
+_VERDICT = (
+    *("controller", "kind", "namespace", "name", "uid", "action", "verdict", "time_ns"),
+    *("resource_version", "subject", "why", "fields", "lag_observations", "lag_ns"),
+)
+_VERDICTS = {verdict.value: verdict for verdict in Verdict}
+
+
+def _judgement(
+    controller: str,
+    kind: str,
+    namespace: str,
+    name: str,
+    uid: str,
+    action: str,
+    verdict: str,
+    time_ns: int,
+    resource_version: str,
+    subject: str,
+    why: str,
+    fields: list[dict[str, str]] | None,
+    lag_observations: int,
+    lag_ns: int,
+) -> Judgement:
     return Judgement(
-        row["controller"],
-        ObjectRef(row["kind"], row["namespace"], row["name"], row["uid"]),
-        row["action"],
-        Verdict(row["verdict"]),
-        row["time_ns"],
-        row["resource_version"],
-        row["subject"],
-        row["why"],
+        controller,
+        ObjectRef(kind, namespace, name, uid),
+        action,
+        _VERDICTS[verdict],
+        time_ns,
+        resource_version,
+        subject,
+        why,
         tuple(
             FieldDifference(f["path"], orjson.loads(f["expected"]), orjson.loads(f["observed"]))
-            for f in row["fields"] or ()
+            for f in fields or ()
         ),
-        row["lag_observations"],
-        row["lag_ns"],
+        lag_observations,
+        lag_ns,
     )
 
 

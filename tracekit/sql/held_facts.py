@@ -19,6 +19,7 @@ from tracekit.trace.format.model import LOG_DIR, STATE_TYPES
 from tracekit.trace.format.schema import NAMES
 from tracekit.trace.format.segments import write_segment
 from tracekit.trace.reading.coverage import coverage_of
+from tracekit.trace.reading.lazy_rows import lazy_rows
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.versions.asked import AskedRules
 from tracekit.versions.cronjob import CronJobEra
@@ -40,7 +41,7 @@ def facts_from_reader(
 
     `coverage`: that of the record, where it has more rows than the reader.
     """
-    rows = [row for part in reader.batches(COLUMNS, types=_STATES) for row in part.to_pylist()]
+    rows: list[Row] = [*lazy_rows(reader.batches(COLUMNS, types=_STATES))]
     return facts_of(
         rows,
         ticks=_ticks(reader, era, rows),

@@ -202,6 +202,13 @@ class Session:
             for row in found:
                 yield dict(zip(names, row, strict=True))
 
+    def columns(self, query: str) -> pa.Table:
+        """The rows of one of our own queries in columns, which nothing makes Python's."""
+        self._make_parts(query)
+        cursor = self.connection.cursor()
+        self._register_kept(cursor)
+        return cursor.sql(query).to_arrow_table()
+
     @staticmethod
     def matching(rows: pa.Table, **wanted: str | None) -> pa.Table:
         """The rows whose columns have the wanted values; None is not asked for."""
