@@ -6,6 +6,7 @@ done for all of them, once.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -23,6 +24,10 @@ _GROUPS = {
     "Lease": ("coordination.k8s.io",),
     "Event": ("", "events.k8s.io"),
 }
+#: Where archives of OpenShift's insights operator have objects, one a file, without their kinds.
+_INSIGHTS = re.compile(
+    r"(?:^|/)(?:config/([a-z]+)/[^/]+/[^/]+|namespaces/[^/]+/(pods)/([^/]+)/\3)\.json$"
+)
 _STREAM_OF = {kind: stream for stream, kind in STREAM_KINDS.items()}
 
 
@@ -47,7 +52,11 @@ def stream_named(name: str) -> str | None:
 
     It is asked only about what does not name its kind itself: an empty list, items of old bundles.
     """
-    *folders, last = name.replace("\\", "/").split("/")
+    plain_name = name.replace("\\", "/")
+    gathered = _INSIGHTS.search(plain_name)
+    *folders, last = plain_name.split("/")
+    if gathered is not None:
+        last, folders = gathered[1] or gathered[2], []
     # sos names a file after its command: kubectl_get_-o_json_--namespace_shop_jobs.
     words = last.rpartition("_")[2] if "_get_" in last else last.partition(".")[0]
     for part in (words, *reversed(folders[-1:])):

@@ -49,6 +49,9 @@ _HINTS = re.compile(
     rb"job_?controller(?:v2)?\.go|controllermanager\.go"
 )
 
+#: What begins as JSON: a log line may begin with a bracket, too.
+_BEGINS_JSON = re.compile(rb"\s*(?:\{\s*(?:[\"}]|\Z)|\[\s*(?:[\[{\"\]]|\Z))")
+
 Row = Observation | Call | Gap
 
 
@@ -276,8 +279,12 @@ def flaw(source: LineSource) -> str:
     printed = printed_for_people(sample)
     if printed:
         return printed
-    cut = sample.head.lstrip()[:1] in b"{[" and sample.whole and sample.is_text
-    if cut and not any(map(_is_json, sample.texts)):
+    if (
+        sample.whole
+        and sample.is_text
+        and _BEGINS_JSON.match(sample.head)
+        and not any(map(_is_json, sample.texts))
+    ):
         return "has no whole JSON document: it is cut off or damaged, fetch it anew"
     return ""
 

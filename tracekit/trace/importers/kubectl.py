@@ -276,6 +276,9 @@ def _is_printed(document: Raw) -> bool:
     lists = split_list(document)
     if lists is not None and lists[0]:  # a program may leave the version out
         return True
+    meta = document.get("metadata")
+    if isinstance(meta, dict) and "kind" not in document:  # or the kind: its place may tell it
+        return isinstance(meta.get("uid"), str) and ("spec" in document or "status" in document)
     return isinstance(document.get("apiVersion"), str) and (
         isinstance(document.get("kind"), str) or isinstance(document.get("items"), list)
     )

@@ -115,6 +115,30 @@ def dump() -> Files:
     }
 
 
+def insights() -> Files:
+    def untyped(kind: str, space: str, number: int) -> bytes:
+        obj = thing(kind, space, number)
+        return text({"metadata": obj["metadata"], "spec": {}, "status": {}})
+
+    return {
+        "config/node/a.json": text({"metadata": {"uid": "n"}, "status": {}}),
+        "config/version.json": text({"status": {"kubeletVersion": "v1.33.1"}}),
+        "config/pod/shop/pod-0.json": untyped("Pod", "shop", 0),
+        "conditional/namespaces/shop/pods/pod-1/pod-1.json": untyped("Pod", "shop", 1),
+        "config/job/shop/job-0.json": untyped("Job", "shop", 0),
+        "events/shop.json": text({"items": [{"namespace": "shop", "reason": "x"}]}),
+        "namespaces/shop/pods/pod-0/logs/current.log": b"[INFO] started\n",
+    }
+
+
+def test_objects_without_kinds_are_of_the_kind_that_their_place_names(tmp_path: Path) -> None:
+    source = tmp_path / "bundle"
+    folder(source, insights())
+    reader, result = imported(source, tmp_path)
+    assert names(reader) == ["jobs/shop/job-0", "pods/shop/pod-0", "pods/shop/pod-1"]
+    assert not any("cut off" in remark for remark in result.remarks)  # a log may begin with [
+
+
 def sos() -> Files:
     top = "sosreport-a/sos_commands/kubernetes/cluster-info"
     get = "kubectl_--kubeconfig_.etc.kubernetes.admin.conf_get_-o_json_--namespace"
