@@ -295,6 +295,19 @@ def test_ctrl_c_ends_cleanly_and_the_trace_is_whole(tmp_path: Path, server: Fake
     assert not any(isinstance(item, GapRow) for item in items_of(tmp_path / "trace"))
 
 
+def test_a_second_ctrl_c_leaves_at_once(tmp_path: Path, server: FakeServer) -> None:
+    process = recorder(tmp_path / "trace", _config(tmp_path, server), "--flush-interval", "50ms")
+    _until(lambda: _has_rows(tmp_path / "trace"))
+    time.sleep(0.5)
+    process.send_signal(signal.SIGSTOP)  # so that both wait for it, however fast it ends
+    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGTERM)
+    process.send_signal(signal.SIGCONT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    assert said.strip().endswith(b"aborted; all that was flushed is in the trace")
+
+
 def test_a_recording_is_redacted_in_all_that_it_writes(
     tmp_path: Path, cluster: FakeCluster
 ) -> None:
