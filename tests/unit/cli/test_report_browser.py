@@ -466,6 +466,21 @@ def test_search_opens_the_first_with_enter(browser, troubles, tmp_path: Path) ->
     assert errors(browser) == []
 
 
+def test_two_jobs_stand_side_by_side(browser, troubles, tmp_path: Path) -> None:
+    open_page(browser, troubles, tmp_path)
+    details = browser.find_element(By.ID, "details")
+    browser.execute_script("location.hash = 'job=t-troubles%2Foverrun'")
+    until(browser, lambda: "t-troubles/overrun" in details.text)
+    details.find_element(By.CSS_SELECTOR, ".compare").click()
+    browser.execute_script("location.hash = 'job=t-troubles%2Foom'")
+    until(browser, lambda: details.find_elements(By.CSS_SELECTOR, ".comparison"))
+    told = details.find_element(By.CSS_SELECTOR, ".comparison").text
+    assert "≠ outcome" in told
+    assert "t-troubles/overrun t-troubles/oom" in told
+    assert "tracekit compare " in told
+    assert errors(browser) == []
+
+
 def test_a_link_brings_the_timeline_into_sight(browser, troubles, screen, tmp_path: Path) -> None:
     screen(1400, 500)
     open_page(browser, troubles, tmp_path)

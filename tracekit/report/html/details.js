@@ -49,10 +49,28 @@
   };
   const found = (thing) => thing.findings.length ? el("div", {}, ...thing.findings.map((finding) => el("p", { class: `mine ${finding.severity}` }, el("b", {}, finding.id), " ", finding.text, ". ", (finding.cases.find((item) => item[0] === "Job" ? item[3] === thing.job_uid : item[1] === thing.namespace && item[2] === thing.name) || [])[4] || ""))) : null;
   const lastWords = (job) => job.logs.length ? [el("h3", {}, `Last words (${job.logs.length})`), ...job.logs.map(([ms, pod, container, restart, code, reason, text]) => el("div", {}, time(ms), ` ${pod} ${container}${restart ? `, run ${restart + 1}` : ""}${code === null ? "" : `: exit code ${code}`}${reason ? ` (${reason})` : ""}`, el("pre", {}, text || "it said nothing")))] : [];
+  //// Two Jobs side by side: one is kept, the next that is opened stands beside it
+
+  const COMPARED = [
+    ["outcome", (job) => `${job.outcome}${job.reason ? ` (${job.reason})` : ""}`], ["message", (job) => job.message], ["created", (job) => iso(job.created)], ["finished", (job) => iso(job.finished)],
+    ["waited for its first pod", (job) => seconds(job.queue_s)], ["took", (job) => seconds(job.duration_s)], ["in back-off", (job) => seconds(job.backoff_s)], ["pods", (job) => job.pod_count], ["failed pods", (job) => job.pods_failed], ["retries", (job) => job.retries], ["restarts", (job) => job.restarts],
+    ["parallelism", (job) => job.parallelism], ["completions", (job) => job.completions], ["backoffLimit", (job) => job.backoff_limit], ["image", (job) => job.image], ["nodes", (job) => [...new Set(job.pods.map((pod) => pod[P.NODE]).filter(Boolean))].sort().join(", ")],
+    ["findings", (job) => job.findings.map((finding) => finding.id).join(", ")], ["divergences", (job) => job.verdicts.length],
+  ];
+  const compared = (job) => {
+    const kept = state.kept && state.kept !== job ? state.kept : null;
+    const text = state.kept === job ? "kept: open the one to compare it with" : "compare";
+    const button = el("button", { type: "button", class: "compare", onclick: () => { state.kept = state.kept === job ? null : job; open(job); } }, text);
+    if (!kept) return el("p", { class: "links" }, button);
+    const lines = COMPARED.map(([name, value]) => [name, show(value(kept)), show(value(job))]);
+    return el("div", { class: "comparison" }, el("p", { class: "links" }, button, command("compare", D.trace, keyOf(kept), keyOf(job))),
+      table(["", keyOf(kept), keyOf(job)], lines.filter(([, a, b]) => a || b).map(([name, a, b]) => [`${a === b ? "" : "≠ "}${name}`, a, b])));
+  };
+
   const open = (job) => {
     const divergent = job.verdicts.map(([ms, action, verdict, subject, why, fields]) => el("div", { class: "divergence" }, el("b", {}, `${verdict} ${action}`), ` ${subject} at `, time(ms), el("div", {}, why), fields.length ? table(["field", "expected", "observed"], fields) : null));
     const took = job.duration_s === null ? "" : `${seconds(job.duration_s)}${job.backoff_s ? `, ${seconds(Math.round(job.backoff_s))} of it in back-off` : ""}`;
-    panel(keyOf(job), found(job),
+    panel(keyOf(job), compared(job), found(job),
       facts([["outcome", `${job.outcome}${job.reason ? ` (${job.reason})` : ""}`], ["message", job.message], ["CronJob", job.cronjob], ["created", job.created === null ? "" : time(job.created)], ["finished", job.finished === null ? "" : time(job.finished)], ["waited for its first pod", seconds(job.queue_s)], ["took", took], ["spec", `parallelism ${show(job.parallelism)}, completions ${show(job.completions) || "none"}, backoffLimit ${show(job.backoff_limit)}`], ["image", job.image], ["status", `${job.succeeded} succeeded, ${job.failed} failed`]]),
       command("explain", D.trace, keyOf(job)),
       divergent.length ? el("h3", { class: "bad" }, "Divergences from the rules") : null, ...divergent,

@@ -1,7 +1,7 @@
   //// Rows: lanes of the whole, CronJobs, groups, Jobs, pods
 
   const FOLD_FROM = 40;
-  const state = { from: 0, to: D.span_ms, chosen: -1, open: new Set(), shut: new Set(), wanted: new Set(OUTCOMES), text: "", namespace: "", group: "", sort: "trouble", all: D.jobs.length === 1, fold: D.jobs.length > FOLD_FROM, unfolded: new Set(), finding: null, range: null, band: null };
+  const state = { from: 0, to: D.span_ms, chosen: -1, open: new Set(), shut: new Set(), wanted: new Set(OUTCOMES), text: "", namespace: "", group: "", sort: "trouble", all: D.jobs.length === 1, fold: D.jobs.length > FOLD_FROM, unfolded: new Set(), finding: null, range: null, band: null, kept: null };
   let rows = [], shownJobs = 0;
   const haystack = new Map(D.jobs.map((job) => [job, [job.namespace, job.job, job.cronjob, job.outcome, job.reason, job.message, job.image, ...job.pods.map((pod) => `${pod[P.NAME]} ${pod[P.REASON] || ""} ${pod[P.NODE] || ""}`), ...job.verdicts.map((v) => `${v[1]} ${v[2]}`), ...job.findings.map((f) => f.id)].join(" ").toLowerCase()]));
   for (const cron of D.crons) haystack.set(cron, `${cron.namespace} ${cron.name} ${cron.schedule} ${cron.findings.map((f) => f.id).join(" ")}`.toLowerCase());
