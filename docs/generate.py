@@ -22,7 +22,6 @@ from tracekit.record.operation.manifests import alert_groups
 from tracekit.sql.catalog import View, examples, macros, views
 from tracekit.sql.session import Session
 from tracekit.trace.format.model import TraceHeader
-from tracekit.trace.format.schema import COLUMNS
 from tracekit.trace.importers.kinds import KINDS
 from tracekit.trace.writing.writer import TraceWriter
 from tracekit.versions.behavior_releases import SHIPPED
@@ -109,7 +108,9 @@ tracekit sql 's3://bucket/night-*' "SELECT trace, count(*) FROM jobs GROUP BY AL
   which DuckDB cannot read as it is: up to 4 GiB, by the same rule. All of it may be deleted.
 - A query takes 500 MiB at most (`TRACEKIT_SQL_MEMORY=4GiB` gives it more), besides what it takes to
   know the trace; what does not fit lies under `TMPDIR` meanwhile. One that needs more says so.
-- DuckDB's own words work as well: `SHOW TABLES`, `DESCRIBE jobs`, `SUMMARIZE attempts`.
+- DuckDB's own words work as well: `SHOW TABLES`, `DESCRIBE jobs` (both say what things mean),
+  `SUMMARIZE attempts`. The prompt leaves by `exit`; what is longer than the screen goes through
+  your pager (`PAGER`, `.pager off`).
 """
 
 CLI_HEAD = """\
@@ -181,9 +182,6 @@ def _view_lines(view: View, session: Session) -> Iterator[str]:
     types = {row["column_name"]: row["column_type"] for row in rows}
     for column in view.columns:
         yield _row(column.name, types[column.name], column.source, column.null)
-    if view.name == "observations":
-        for field in COLUMNS:
-            yield _row(field.name, types[field.name], field.source, field.null)
 
 
 def _row(name: str, kind: str, source: str, null: str) -> str:

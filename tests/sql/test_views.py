@@ -10,7 +10,6 @@ import pytest
 
 from tracekit.sql.catalog import View, examples, macros, parts_for, views
 from tracekit.sql.session import Session
-from tracekit.trace.format.schema import NAMES
 
 NamedSession = tuple[str, Session]
 
@@ -24,8 +23,6 @@ def test_every_view_answers_as_documented(named_session: NamedSession, view: Vie
     if not view.public:
         return
     documented = [column.name for column in view.columns]
-    if view.name == "observations":
-        documented = [*documented, *NAMES]  # the file's columns are documented by the format
     assert rows.column_names == documented
     assert all(column.source and column.null for column in view.columns)
     never = [c.name for c in view.columns if c.null.split(";")[0] == "never"]

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from io import StringIO
 from pathlib import Path
+from typing import TextIO
 
 import click
 import duckdb
@@ -22,9 +25,10 @@ from prompt_toolkit.output import Output
 from pygments.lexers.sql import SqlLexer  # type: ignore[import-untyped]
 
 from tracekit.base.errors import TracekitError
-from tracekit.base.suggest import closest
+from tracekit.base.suggest import closest, hint
 from tracekit.cli.talk import say, tell_all, tell_error
 from tracekit.report.rows import FORMATS, write_rows
+from tracekit.report.table import write_table
 from tracekit.sql.catalog import examples, macros, views
 from tracekit.sql.guard import statements_of
 from tracekit.sql.session import Session
@@ -43,8 +47,9 @@ A query ends with ; and Enter. Tab completes views, columns and keywords.
   .macros           the macros
   .examples         names of the shipped queries
   .example NAME     run one of them
-  .output FORMAT    table, csv, json, jsonl or markdown
-  .help  .quit      this text; leave (so does Ctrl-D)"""
+  .output [FORMAT]  how rows are printed: table, line, csv, json, jsonl or markdown
+  .pager on|off     whether what is longer than the screen goes through your pager
+  .help  exit       this text; leave (so do quit and Ctrl-D)"""
 
 
 class SqlCompleter(Completer):
@@ -155,6 +160,7 @@ class Prompt:
         self.session = session
         self.output = output
         self.left = False
+        self.paging = sys.stdin.isatty() and sys.stdout.isatty()
         self._told: set[str] = set(session.problems)
 
     def answer(self, text: str) -> None:
@@ -163,6 +169,9 @@ class Prompt:
         if not text:
             return
         try:
+            if text.rstrip("; ").lower() in _LEAVING:
+                self.left = True
+                return
             if text.startswith("."):
                 self._command(*text.split(None, 1))
                 return
@@ -183,8 +192,21 @@ class Prompt:
         start = time.perf_counter()
         rows = self.session.table(query)
         self._told = tell_all([*self.session.problems, *self.session.warnings], self._told)
-        write_rows(rows, self.output, sys.stdout)
+        self._print(lambda out: write_rows(rows, self.output, out))
         click.echo(f"{time.perf_counter() - start:.3f} s", err=True)
+
+    def _print(self, write: Callable[[TextIO], None]) -> None:
+        """Write, through the pager what is longer than the screen of a terminal."""
+        if not self.paging:
+            write(sys.stdout)
+            return
+        text = _Shown()
+        write(text)
+        shown = text.getvalue()
+        if shown.count("\n") < shutil.get_terminal_size().lines:
+            click.echo(shown, nl=False)
+        else:
+            click.echo_via_pager(shown)
 
     def _command(self, name: str, argument: str = "") -> None:
         command = _COMMANDS.get(name)
@@ -207,24 +229,24 @@ class Prompt:
         """List the views, or the columns of one."""
         known = {view.name: view for view in views() if view.public}
         if not name:
-            for view in known.values():
-                click.echo(f"{view.name:<14}{view.text}")
+            rows = [(view.name, _first_sentence(view.text)) for view in known.values()]
+            self._print(lambda out: write_table(["VIEW", "ONE ROW PER"], rows, out, fold={1}))
         elif name in known:
-            for column in known[name].columns:
-                click.echo(f"{column.name:<18}{column.source} [null: {column.null}]")
+            columns = [(column.name, column.meaning) for column in known[name].columns]
+            self._print(lambda out: write_table(["COLUMN", "MEANING"], columns, out, fold={1}))
         else:
             close = closest(name, known)
             say(f"there is no view {name}" + (f"; did you mean {close}?" if close else ""))
 
     def macros(self, _: str) -> None:
         """List the macros."""
-        for macro in macros():
-            click.echo(f"{macro.call:<22}{macro.text}")
+        rows = [(macro.call, macro.text) for macro in macros()]
+        self._print(lambda out: write_table(["MACRO", "MEANING"], rows, out, fold={1}))
 
     def examples(self, _: str) -> None:
         """List the shipped queries."""
-        for example in examples():
-            click.echo(f"{example.name:<24}{example.question}")
+        rows = [(example.name, example.question) for example in examples()]
+        self._print(lambda out: write_table(["EXAMPLE", "QUESTION"], rows, out, fold={1}))
 
     def example(self, name: str) -> None:
         """Run one of the shipped queries."""
@@ -237,13 +259,43 @@ class Prompt:
         self._query(known[name])
 
     def set_output(self, name: str) -> None:
-        """Choose how rows are printed from now on."""
-        if name in FORMATS and name != "parquet":
+        """Choose how rows are printed from now on; without a format say how they are."""
+        kinds = [kind for kind in FORMATS if kind != "parquet"]
+        if name in kinds:
             self.output = name
+        elif name:
+            say(f"there is no format {name}{hint(name, kinds, f'it is one of {_listed(kinds)}')}")
         else:
-            click.echo(".output takes table, csv, json, jsonl or markdown", err=True)
+            click.echo(f"{self.output}; .output FORMAT takes {_listed(kinds)}")
+
+    def set_pager(self, name: str) -> None:
+        """Choose whether what is longer than the screen goes through the pager."""
+        if name in ("on", "off"):
+            self.paging = name == "on"
+        elif name:
+            say(".pager takes on or off")
+        else:
+            click.echo("on" if self.paging else "off")
 
 
+class _Shown(StringIO):
+    """What a terminal would be shown."""
+
+    def isatty(self) -> bool:
+        """It is for one."""
+        return True
+
+
+def _first_sentence(text: str) -> str:
+    return text.split(". ", maxsplit=1)[0].rstrip(".").removeprefix("One row per ")
+
+
+def _listed(kinds: Sequence[str]) -> str:
+    return f"{', '.join(kinds[:-1])} or {kinds[-1]}"
+
+
+#: What leaves the prompts of other databases.
+_LEAVING = frozenset({"exit", "quit", "\\q"})
 _COMMANDS = {
     ".help": Prompt.help,
     ".quit": Prompt.quit,
@@ -253,6 +305,7 @@ _COMMANDS = {
     ".examples": Prompt.examples,
     ".example": Prompt.example,
     ".output": Prompt.set_output,
+    ".pager": Prompt.set_pager,
 }
 
 
@@ -264,7 +317,7 @@ def _keys() -> KeyBindings:
         """Enter ends a query after `;` and a command at once; else it begins a new line."""
         buffer = event.current_buffer
         text = buffer.document.text.strip()
-        if not text or text.endswith(";") or text.startswith("."):
+        if not text or text.endswith(";") or text.startswith(".") or text.lower() in _LEAVING:
             buffer.validate_and_handle()
         else:
             buffer.insert_text("\n")

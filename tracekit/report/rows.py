@@ -10,6 +10,7 @@ import base64
 import csv
 import json
 import math
+import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import redirect_stdout
@@ -73,18 +74,71 @@ def _write_table(rows: pa.Table, out: TextIO) -> None:
 
 
 def _write_box(rows: pa.Table, out: TextIO) -> None:
-    """As DuckDB's own shell shows them: fitted to the terminal, which cuts what is too wide."""
+    """As DuckDB's own shell shows them, of too many columns those that are looked for first."""
     import duckdb  # noqa: PLC0415 - only a terminal needs it
 
+    names = fitting_columns(rows, terminal_width(out) or 0)
     with duckdb.connect() as connection:
-        box = _box(connection.from_arrow(rows), out)
+        box = _box(connection.from_arrow(rows.select(names)), out)
     lines = box.split("\n")  # and not at what else a value may hold that ends a line
     # The foot tells rows and columns; the rows are told for all formats alike.
     out.writelines(
         for_terminal(line) + "\n" for line in lines if line and not line.startswith("  ")
     )
-    if "…" in box or "columns (" in box:
+    if len(names) < rows.num_columns:
+        count = f"{len(names)} of {rows.num_columns} columns"
+        out.write(f"{count}: name others in the query, or -o line shows all of them\n")
+    elif "…" in box or "columns (" in box:
         out.write("Too wide for this terminal: -o line shows all of it\n")
+
+
+#: What is looked for first where a terminal has not room for all columns; others in their order.
+_FIRST = (
+    "job", "cronjob", "pod", "object", "name", "outcome", "phase", "verdict", "reason", "due_at",
+    "started_at", "seen_at", "from_at", "duration_s", "exit_code", "why",
+)  # fmt: skip
+#: What tells one apart from another that has the same name: of no use to who looks.
+_IDENTITIES = re.compile(r"(.*_)?(uid|rv|seq|stream_pos)")
+#: A longer value goes on below itself.
+_WIDEST_CELL = 32
+_BORDERS = 3
+
+
+def fitting_columns(rows: pa.Table, width: int) -> list[str]:
+    """Names of the columns to show in so many characters: all if they fit, else the first ones.
+
+    Of those that do not all fit, columns without a value, identities, and the trace and the
+    namespace where all rows have one, come last.
+    """
+    names = list(rows.column_names)
+    widths = {name: _column_width(rows[name], name) for name in names}
+    if sum(widths.values()) + 1 <= width or len(set(names)) < len(names):
+        return names
+    found: list[str] = []
+    room = width - 1
+    for name in sorted(names, key=lambda name: _rank(rows, name, names.index(name))):
+        if widths[name] > room:
+            if name in _FIRST:
+                continue  # a narrower one that is looked for may have room
+            break
+        found.append(name)
+        room -= widths[name]
+    return found or names[:1]
+
+
+def _rank(rows: pa.Table, name: str, place: int) -> tuple[int, int]:
+    values = rows[name]
+    if values.null_count == len(values) or _IDENTITIES.fullmatch(name):
+        return 3, place
+    if name in ("trace", "namespace"):
+        return (3 if len(set(values.to_pylist())) == 1 else 1), place
+    return (0, _FIRST.index(name)) if name in _FIRST else (2, place)
+
+
+def _column_width(values: pa.ChunkedArray, name: str) -> int:
+    """The characters that a column takes with its border: of heading, type or longest value."""
+    longest = max((len(_text(value)) for value in values.to_pylist()), default=0)
+    return max(len(name), len(str(values.type)), min(longest, _WIDEST_CELL)) + _BORDERS
 
 
 def _box(relation: duckdb.DuckDBPyRelation, out: TextIO) -> str:

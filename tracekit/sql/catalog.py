@@ -16,6 +16,8 @@ from importlib.resources import files
 
 from msgspec import Struct
 
+from tracekit.trace.format.schema import COLUMNS
+
 #: Views in an order in which each one only needs those before it.
 VIEWS = (
     "_states", "observations", "objects", "_pods", "_deletions", "attempts", "jobs", "_cron_runs",
@@ -56,12 +58,32 @@ _CATALOG_WORDS = re.compile(
 )
 
 
+#: `DESCRIBE view` and `SHOW TABLES` alone: they are answered with what things mean.
+_DESCRIBE = re.compile(r'\s*desc(?:ribe)?\s+(?:main\.)?"?(\w+)"?\s*;?\s*', re.IGNORECASE)
+_SHOW_TABLES = re.compile(r"\s*show\s+tables\s*;?\s*", re.IGNORECASE)
+_COLUMNS = """
+SELECT column_name, data_type AS column_type, comment FROM duckdb_columns()
+WHERE schema_name = 'main' AND table_name = '{name}' ORDER BY column_index
+"""
+_TABLES = """
+SELECT name, comment FROM (
+  SELECT view_name AS name, comment FROM duckdb_views() WHERE schema_name = 'main' AND NOT internal
+  UNION ALL SELECT table_name, comment FROM duckdb_tables() WHERE schema_name = 'main'
+) WHERE NOT starts_with(name, '_') ORDER BY name
+"""
+
+
 class ColumnDoc(Struct, frozen=True):
     """What a column means."""
 
     name: str
     source: str
     null: str
+
+    @property
+    def meaning(self) -> str:
+        """Both in one line."""
+        return f"{self.source} (null: {self.null})"
 
 
 class View(Struct, frozen=True):
@@ -133,6 +155,36 @@ def parts_for(query: str) -> tuple[str, ...]:
     return tuple(name for name in _definitions() if name in wanted)
 
 
+def with_meanings(query: str) -> str:
+    """What is asked in place of `DESCRIBE view` and `SHOW TABLES`; other queries as they are."""
+    if _SHOW_TABLES.fullmatch(query):
+        return _TABLES
+    asked = _DESCRIBE.fullmatch(query)
+    name = asked[1].lower() if asked else ""
+    if any(view.name == name and view.public for view in views()):
+        return _COLUMNS.replace("{name}", name)
+    return query
+
+
+def asks_what_there_is(query: str) -> bool:
+    """Whether a query may read the catalog of DuckDB."""
+    return _CATALOG_WORDS.search(query) is not None
+
+
+def comments(view: View, kind: str) -> str:
+    """The statements that tell DuckDB what a view and its columns mean; `kind`: VIEW or TABLE."""
+    told = [f"COMMENT ON {kind} {view.name} IS {_literal(view.text)}"]
+    told += [
+        f'COMMENT ON COLUMN {view.name}."{column.name}" IS {_literal(column.meaning)}'
+        for column in view.columns
+    ]
+    return "; ".join(told)
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
 def definition(part: str) -> str:
     """The statement that makes a view or a macro of `parts_for`."""
     return _definitions()[part]
@@ -178,10 +230,13 @@ def _read(folder: str, name: str) -> str:
 
 def _view(name: str, script: str) -> View:
     question = " ".join(_marked(script, "--? "))
+    columns = tuple(_columns(script))
+    if name == "observations":
+        columns += tuple(ColumnDoc(column.name, column.source, column.null) for column in COLUMNS)
     return View(
         name,
         " ".join(_marked(script, "--- ")),
-        tuple(_columns(script)),
+        columns,
         _sql(script),
         dict(_values(script)),
         question,

@@ -23,11 +23,14 @@ from tracekit.sql import computed
 from tracekit.sql.catalog import (
     COMPUTED,
     SHARED,
+    asks_what_there_is,
+    comments,
     definition,
     macro_scripts,
     macros,
     parts_for,
     views,
+    with_meanings,
 )
 from tracekit.sql.chosen import EVERYTHING, Chosen, ChosenRows, DamagedFileError, newest_ns
 from tracekit.sql.guard import check_read_only, reads, statements_of
@@ -103,6 +106,7 @@ class Session:
         #: Verdicts that are not held in memory, by their traces.
         self._kept: dict[str, Dataset] = {}
         self._made: set[str] = set()
+        self._commented: set[str] = set()
         #: What of it lies in memory.
         self._tables: list[str] = []
         self.connection = duckdb.connect(config={} if write else dict(_CONFIG))
@@ -255,6 +259,10 @@ class Session:
                     "the prompt"
                 )
         self._make_parts(query)
+        if asks_what_there_is(query):
+            self._comment()
+        if (answer := with_meanings(statements[-1])) != statements[-1] and len(statements) == 1:
+            return answer
         check_values(self.connection, statements[-1], views())
         wanted = {COMPUTED[name.lower()] for name in _COMPUTED_NAMES.findall(query)}
         for table in sorted(wanted - self._computed):
@@ -263,6 +271,15 @@ class Session:
         for statement in statements[:-1]:
             self.connection.execute(statement)
         return statements[-1]
+
+    def _comment(self) -> None:
+        """Tell DuckDB what views and columns mean, for DESCRIBE and its catalog."""
+        tables = frozenset(self._tables)
+        for view in views():
+            if view.public and view.name in self._made - self._commented:
+                self._commented.add(view.name)
+                kind = "TABLE" if view.name in tables else "VIEW"
+                self.connection.execute(comments(view, kind))
 
     def _fill(self, table: str) -> None:
         self._make_parts(computed.READ[table])

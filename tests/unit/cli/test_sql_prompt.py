@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
@@ -12,6 +14,8 @@ from prompt_toolkit.output import DummyOutput
 
 from tests.sql.test_session import HOSTILE, write_jobs
 from tracekit.cli.sql_prompt import Prompt, SqlCompleter, prompt
+from tracekit.report.rows import fitting_columns
+from tracekit.sql.catalog import views
 from tracekit.sql.session import Session
 
 
@@ -80,6 +84,69 @@ def test_the_output_format_can_be_changed(session, capsys) -> None:
     answering.answer(".output jsonl")
     answering.answer("SELECT 1 AS one")
     assert capsys.readouterr().out == '{"one":1}\n'
+
+
+@pytest.mark.parametrize("word", ["exit", "quit;", "EXIT", "\\q", ".quit"])
+def test_the_words_that_leave(session, word: str) -> None:
+    answering = Prompt(session, "table")
+    answering.answer(word)
+    assert answering.left
+
+
+def test_the_format_is_told_and_a_wrong_one_suggests(session, capsys) -> None:
+    answering = Prompt(session, "table")
+    answering.answer(".output")
+    answering.answer(".output jsn")
+    out, err = capsys.readouterr()
+    assert out == "table; .output FORMAT takes table, line, csv, json, jsonl or markdown\n"
+    assert "did you mean json" in err
+
+
+def test_what_is_longer_than_the_screen_goes_through_the_pager(
+    session, capsys, monkeypatch
+) -> None:
+    paged: list[str] = []
+    monkeypatch.setattr("click.echo_via_pager", paged.append)
+    monkeypatch.setattr("shutil.get_terminal_size", lambda *_: os.terminal_size((80, 24)))
+    answering = Prompt(session, "csv")
+    answering.answer(".pager on")
+    answering.answer("SELECT 1 AS one")
+    assert capsys.readouterr().out == "one\n1\n"
+    answering.answer("SELECT * FROM range(50)")
+    assert paged[0].splitlines() == ["range", *map(str, range(50))]
+    answering.answer(".pager off")
+    answering.answer("SELECT * FROM range(50)")
+    assert len(paged) == 1
+
+
+def test_describe_and_show_tables_tell_what_things_mean(session) -> None:
+    for view in views():
+        rows = session.table(f"DESCRIBE {view.name}").to_pylist() if view.public else []
+        assert [row["comment"] for row in rows] == [c.meaning for c in view.columns if view.public]
+    tables = session.table("SHOW TABLES;").to_pylist()
+    assert {row["name"]: row["comment"] for row in tables} == {
+        view.name: view.text for view in views() if view.public
+    }
+    assert session.table("DESCRIBE SELECT 1 AS x").to_pylist()[0]["column_name"] == "x"
+
+
+@pytest.mark.parametrize(
+    ("rows", "width", "shown"),
+    [
+        ({"trace": ["t"], "job": ["a"]}, 80, ["trace", "job"]),
+        ({"trace": ["t"], "job": ["a"]}, 12, ["job"]),
+        ({"trace": ["t", "u"], "x": ["1", "2"], "job": ["a", "b"]}, 24, ["job", "trace"]),
+        (
+            {"job_uid": ["u" * 20], "reason": ["r" * 30], "outcome": ["o"]},
+            45,
+            ["outcome", "reason"],
+        ),
+        ({"empty": [None] * 2, "message": ["m"] * 2, "job": ["j"] * 2}, 22, ["job", "message"]),
+        ({"message": ["m" * 200]}, 10, ["message"]),
+    ],
+)
+def test_a_narrow_terminal_shows_what_is_looked_for(rows, width: int, shown: list[str]) -> None:
+    assert fitting_columns(pa.table(rows), width) == shown
 
 
 def test_hostile_names_do_not_reach_the_terminal(tmp_path: Path, capsys) -> None:
