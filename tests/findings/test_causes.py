@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from tracekit.answers.findings.advice import advice
 from tracekit.answers.findings.controllers import BACKLOG
 from tracekit.answers.findings.diagnosis import grouped
 from tracekit.answers.findings.jobs import NOT_BEGUN, OVERRUN
 from tracekit.answers.model import Case, Target
 from tracekit.answers.words import of_several
-from tracekit.report.findings import advice
 
 
 def case(rule, name, claim, **more):

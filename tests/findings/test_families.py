@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from tests.findings.conftest import Traces
 from tests.support.traces import ROOT
+from tracekit.answers.findings.advice import advice
 from tracekit.answers.findings.diagnosis import RULES
 from tracekit.answers.findings.jobs import OVERRUN
-from tracekit.report.findings import advice
 from tracekit.versions.behavior_releases import behaviors_of
 from tracekit.versions.behaviors import Behavior
 from tracekit.versions.version import KubeVersion

@@ -7,13 +7,14 @@ from typing import Any, TextIO
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from tracekit import __version__
+from tracekit.answers.findings.advice import advice
 from tracekit.answers.findings.divergences import rule_of
 from tracekit.answers.model import Finding, Rule, Severity
 from tracekit.base.foreign import for_terminal
 from tracekit.base.kube.timestamps import format_rfc3339
 from tracekit.check.verdict import Judgement
 from tracekit.report.documents import write_document
-from tracekit.report.findings import advice, thread_url
+from tracekit.report.findings import thread_url
 
 CI_FORMATS = ("junit", "sarif")
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}

@@ -7,9 +7,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from tracekit.answers.findings.advice import advice
 from tracekit.answers.model import Case, Finding, Rule, Severity
 from tracekit.answers.words import clock, counted
-from tracekit.base.foreign import for_markdown, for_shell, for_terminal
+from tracekit.base.foreign import for_markdown, for_terminal
 from tracekit.base.kube.timestamps import format_rfc3339
 
 SCHEMA_VERSION = 1
@@ -68,15 +69,6 @@ def _evidence(finding: Finding, *, most: int) -> Iterator[str]:
         yield f"also {', '.join(others)}" + (f" and {more} more" if more > 0 else "")
     elif left > 0:
         yield f"and {left} more"
-
-
-def advice(finding: Finding) -> str:
-    """What to do, with the first object's name in commands as one word of a shell."""
-    target = finding.cases[0].target
-    cause = finding.cause
-    own = finding.cases[0].todo or finding.rule.todo
-    todo = own if cause is None else f"see {cause.id}. {cause.todo}"
-    return todo.replace("{object}", for_shell(f"{target.namespace}/{target.name}"))
 
 
 def _wrapped(line: str, width: int) -> list[str]:

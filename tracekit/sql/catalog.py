@@ -26,7 +26,7 @@ VIEWS = (
     # Each the answer to one question of a postmortem.
     "failures", "start_latency", "missed_ticks", "backoffs", "retries", "accounting",
     "controller_lag", "deletions", "node_pods", "count_jumps", "job_concurrency", "wasted_pods",
-    "costs", "outliving_pods", "last_success",
+    "costs", "outliving_pods", "last_success", "findings", "endings", "waits",
 )  # fmt: skip
 
 #: Views that others are made of, some of them several times over.
@@ -41,6 +41,9 @@ COMPUTED = {
     "divergences": "_verdicts",
     "verdicts": "_verdicts",
     "controller_lag": "_verdicts",
+    "findings": "_findings",
+    "endings": "_endings",
+    "waits": "_waits",
 }
 
 _MACRO_DOC = re.compile(r"^--- (?P<call>(?P<name>\w+)\([^)]*\)): (?P<text>.*)$", re.MULTILINE)

@@ -16,7 +16,14 @@ from tracekit.base.coverage import Coverage
 from tracekit.judge.kept import verdicts_key
 from tracekit.judge.verdict_table import VERDICT_SCHEMA, KeptVerdicts, load_verdicts
 from tracekit.sql.catalog import COMPUTED, definition, parts_for
-from tracekit.sql.computed_schemas import COVERAGE_SCHEMA, NOTE_SCHEMA, TICK_SCHEMA
+from tracekit.sql.computed_schemas import (
+    COVERAGE_SCHEMA,
+    ENDING_SCHEMA,
+    FINDING_SCHEMA,
+    NOTE_SCHEMA,
+    TICK_SCHEMA,
+    WAIT_SCHEMA,
+)
 from tracekit.sql.sources import Source
 from tracekit.versions.asked import AskedRules
 
@@ -25,13 +32,19 @@ SCHEMAS = {
     "_cron_ticks": TICK_SCHEMA,
     "_schedule_notes": NOTE_SCHEMA,
     "_coverage": COVERAGE_SCHEMA,
+    "_findings": FINDING_SCHEMA,
+    "_endings": ENDING_SCHEMA,
+    "_waits": WAIT_SCHEMA,
 }
+#: Those that are made together.
+ANSWERS = ("_findings", "_endings", "_waits")
 #: The views that those are made from.
 READ = {
     "_verdicts": "",
     "_cron_ticks": "leaders, internal._states",
     "_schedule_notes": "internal._cronjobs, jobs",
     "_coverage": "",
+    **dict.fromkeys(ANSWERS, ""),
 }
 
 _NAMED = re.compile(r"\w+")

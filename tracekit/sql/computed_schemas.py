@@ -1,4 +1,4 @@
-"""Columns of the tables that SQL cannot make: due times of CronJobs, notes on their schedules."""
+"""Columns of the tables that SQL cannot make: due times of CronJobs, their notes, answers."""
 
 from __future__ import annotations
 
@@ -36,5 +36,58 @@ COVERAGE_SCHEMA = pa.schema(
         ("selector", pa.string()),
         ("from_ns", pa.int64()),
         ("until_ns", pa.int64()),
+    ]
+)
+_OBJECT = [
+    ("trace", pa.string()),
+    ("kind", pa.string()),
+    ("namespace", pa.string()),
+    ("name", pa.string()),
+    ("uid", pa.string()),
+]
+FINDING_SCHEMA = pa.schema(
+    [
+        *_OBJECT,
+        ("cronjob", pa.string()),
+        ("rank", pa.int64()),
+        ("id", pa.string()),
+        ("severity", pa.string()),
+        ("claim", pa.string()),
+        ("detail", pa.string()),
+        ("from_ns", pa.int64()),
+        ("until_ns", pa.int64()),
+        ("advice", pa.string()),
+        ("caused_by", pa.string()),
+        ("thread", pa.int64()),
+        ("facts", pa.string()),
+    ]
+)
+ENDING_SCHEMA = pa.schema(
+    [
+        *_OBJECT,
+        ("job", pa.string()),
+        ("ended_ns", pa.int64()),
+        ("cause", pa.string()),
+        ("evidence", pa.string()),
+        ("reason", pa.string()),
+        ("message", pa.string()),
+        ("exit_code", pa.int64()),
+        ("finding", pa.string()),
+    ]
+)
+WAIT_SCHEMA = pa.schema(
+    [
+        *_OBJECT,
+        ("job", pa.string()),
+        ("waits_for", pa.string()),
+        ("since_ns", pa.int64()),
+        ("container", pa.string()),
+        ("reason", pa.string()),
+        ("message", pa.string()),
+        ("restarts", pa.int64()),
+        ("exit_code", pa.int64()),
+        ("finding", pa.string()),
+        ("evidence", pa.string()),
+        ("advice", pa.string()),
     ]
 )

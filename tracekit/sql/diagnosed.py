@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -17,10 +17,12 @@ from tracekit.base.errors import TracekitError
 from tracekit.check.compare.fields import FieldDifference
 from tracekit.check.verdict import Judgement, ObjectRef, Verdict
 from tracekit.sql.computed import coverage_of_source, era_of
-from tracekit.sql.session import Session
 from tracekit.trace.reading.lazy_rows import lazy_rows
 from tracekit.versions.cronjob import CronJobEra
 from tracekit.versions.release_bugs import Bug, KnownBug, bugs_of
+
+if TYPE_CHECKING:
+    from tracekit.sql.session import Session
 
 
 def findings_of(

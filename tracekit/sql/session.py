@@ -105,6 +105,8 @@ class Session:
         self._computed: set[str] = set()
         #: Verdicts that are not held in memory, by their traces.
         self._kept: dict[str, Dataset] = {}
+        #: By trace: findings, endings and waits, once one of them was asked for.
+        self._answers: dict[str, dict[str, pa.Table]] = {}
         self._made: set[str] = set()
         self._commented: set[str] = set()
         #: What of it lies in memory.
@@ -300,10 +302,24 @@ class Session:
     def _rows_of(self, table: str) -> Iterator[pa.Table]:
         compute = computed.cron_ticks if table == "_cron_ticks" else computed.schedule_notes
         for source in self.sources:
-            if table == "_coverage":
+            if table in computed.ANSWERS:
+                yield self._answers_of(source)[table]
+            elif table == "_coverage":
                 yield computed.coverage(source)
             else:
                 yield compute(self.connection, source, self.rules)
+
+    def _answers_of(self, source: Source) -> dict[str, pa.Table]:
+        """Findings, endings and waits of one trace, which are made together."""
+        if source.name not in self._answers:
+            from tracekit.sql.answered import answers_of  # noqa: PLC0415 - most queries ask none
+
+            alone = Session([source.path], rules=self.rules, chosen=self._chosen)
+            try:
+                self._answers[source.name] = answers_of(source.name, alone)
+            finally:
+                alone.close()
+        return self._answers[source.name]
 
     def _verdicts(self) -> Iterator[pa.Table]:
         """The verdicts to hold in memory; those that are many are asked where they are kept."""

@@ -6,8 +6,9 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from tracekit.answers.findings.advice import advice
 from tracekit.answers.model import Finding
-from tracekit.report.findings import advice, thread_url
+from tracekit.report.findings import thread_url
 from tracekit.report.html.diffs import changes
 from tracekit.report.html.scope import Scope
 from tracekit.sql.session import Session

@@ -1,0 +1,141 @@
+"""Answers as rows: findings, how pods and Jobs ended, what those wait for that have not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from tracekit.answers.endings import ending_of
+from tracekit.answers.evidence import Evidence
+from tracekit.answers.facts import Facts, Job, Pod
+from tracekit.answers.findings import job_failures, waiting
+from tracekit.answers.findings.advice import advice
+from tracekit.answers.model import Case, Finding
+from tracekit.answers.waits import Wait, held_by
+
+Row = dict[str, Any]
+_FAILURES = frozenset(rule.id for rule in job_failures.RULES)
+#: Findings about what an unfinished Job waits for.
+_WAITS = frozenset({
+    "TK209", "TK210", "TK211", "TK212", "TK404", "TK405", "TK411", "TK412", "TK413", "TK414",
+    "TK428", "TK429", "TK430",
+})  # fmt: skip
+_FINDING_OF = {
+    Wait.GATES: waiting.CANNOT_START,
+    Wait.CONFIGURATION: waiting.CANNOT_START,
+    Wait.MOUNT: waiting.CANNOT_START,
+    Wait.INIT_FAILS: waiting.FAILS_AGAIN,
+    Wait.CRASHES: waiting.FAILS_AGAIN,
+    Wait.TERMINATING: waiting.TERMINATING,
+}
+
+
+def finding_rows(findings: Sequence[Finding]) -> Iterator[Row]:
+    """A row for each object of each finding, worst first."""
+    for rank, finding in enumerate(findings, 1):
+        todo = advice(finding)
+        for case in finding.cases:
+            yield {
+                **_object(case.target.kind, case.target.namespace, case.target.name),
+                "uid": case.target.uid, "cronjob": case.cronjob, "rank": rank, "id": finding.id,
+                "severity": case.badness.value, "claim": case.claim, "detail": case.detail,
+                "from_ns": case.from_ns, "until_ns": case.until_ns, "advice": todo,
+                "caused_by": None if case.cause is None else case.cause.id,
+                "thread": finding.thread,
+                "facts": json.dumps(case.evidence, default=str, sort_keys=True),
+            }  # fmt: skip
+
+
+def ending_rows(facts: Facts, findings: Sequence[Finding]) -> Iterator[Row]:
+    """A row for each pod and each Job that ended, with its cause and from what that is known."""
+    failed = _by_uid(findings, _FAILURES)
+    for job in facts.jobs:
+        yield from _of_job(job, failed.get(job.uid))
+        yield from (row for pod in job.pods if (row := _of_pod(pod, job.name)) is not None)
+
+
+def _of_job(job: Job, failed: Case | None) -> Iterator[Row]:
+    end = job.end
+    where = {**_object("Job", job.namespace, job.name), "uid": job.uid, "job": job.name}
+    if end is None:
+        if job.gone_ns is not None:
+            yield _ending(where, job.gone_ns, "deleted unfinished", Evidence.STATUS)
+        return
+    condition = job.failure or end.true("Complete") or {}
+    row = _ending(where, job.ended_ns, "completed", Evidence.STATUS)
+    row["reason"], row["message"] = condition.get("reason"), condition.get("message")
+    if job.failure is not None:
+        row["cause"] = "failed" if failed is None else failed.claim
+        row["finding"] = None if failed is None else failed.rule.id
+    yield row
+
+
+def _of_pod(pod: Pod, job: str) -> Row | None:
+    where = {**_object("Pod", pod.namespace, pod.name), "uid": pod.uid, "job": job}
+    if pod.end is None:
+        if pod.gone_ns is None:
+            return None
+        return _ending(where, pod.gone_ns, "deleted before it ended", Evidence.STATUS)
+    found = ending_of(pod)
+    row = _ending(where, pod.ended_ns, "its own exit code", Evidence.STATUS)
+    if found is not None:
+        row["cause"], row["evidence"] = found.cause.value, found.evidence.value
+        row["reason"], row["message"] = found.reason or None, found.message or None
+    if pod.exit is not None:
+        row["exit_code"] = pod.exit["exit_code"]
+    return row
+
+
+def _ending(where: Row, at_ns: int | None, cause: str, evidence: Evidence) -> Row:
+    return {
+        **where, "ended_ns": at_ns, "cause": cause, "evidence": evidence.value, "reason": None,
+        "message": None, "exit_code": None, "finding": None,
+    }  # fmt: skip
+
+
+def wait_rows(facts: Facts, findings: Sequence[Finding]) -> Iterator[Row]:
+    """A row for each unfinished Job that waits for something, and for each pod that holds it."""
+    todo = {case.target.uid: advice(f) for f in findings for case in f.cases if f.id in _WAITS}
+    told = _by_uid(findings, _WAITS)
+    for job in facts.jobs:
+        if job.ended_ns is not None or job.gone_ns is not None or not job.managed:
+            continue
+        case = told.get(job.uid)
+        if case is not None:
+            yield _wait(
+                "Job", job, job.name, job.uid, case.claim, case.from_ns,
+                {"message": case.detail, "finding": case.rule.id, "advice": todo[job.uid]},
+            )  # fmt: skip
+        for held in held_by(facts, job):
+            yield _wait(
+                "Pod", job, held.pod.name, held.pod.uid, held.wait.value, held.since_ns,
+                {"container": held.container or None, "reason": held.reason or None,
+                 "message": held.message or None, "restarts": held.restarts,
+                 "exit_code": held.exit_code, "finding": _FINDING_OF[held.wait].id,
+                 "evidence": held.evidence.value, "advice": todo.get(job.uid)},
+            )  # fmt: skip
+
+
+def _wait(
+    kind: str, job: Job, name: str, uid: str, what: str, since_ns: int, more: Mapping[str, Any]
+) -> Row:
+    empty = dict.fromkeys(("container", "reason", "message", "restarts", "exit_code", "finding"))
+    return {
+        **_object(kind, job.namespace, name), "uid": uid, "job": job.name, "waits_for": what,
+        "since_ns": since_ns, **empty, "evidence": Evidence.STATUS.value, "advice": None, **more,
+    }  # fmt: skip
+
+
+def _object(kind: str, namespace: str, name: str) -> Row:
+    return {"kind": kind, "namespace": namespace, "name": name}
+
+
+def _by_uid(findings: Sequence[Finding], ids: frozenset[str]) -> dict[str, Case]:
+    """The first case of each object among some kinds: the worst."""
+    found: dict[str, Case] = {}
+    for finding in findings:
+        if finding.id in ids:
+            for case in finding.cases:
+                found.setdefault(case.target.uid, case)
+    return found

@@ -1,0 +1,30 @@
+"""Tables of a trace's findings, endings and waits: the same answers as `tracekit diagnose`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from tracekit.answers.findings.diagnosis import diagnose
+from tracekit.answers.tables import ending_rows, finding_rows, wait_rows
+from tracekit.sql.computed_schemas import ENDING_SCHEMA, FINDING_SCHEMA, WAIT_SCHEMA
+from tracekit.sql.diagnosed import facts_from
+
+if TYPE_CHECKING:
+    from tracekit.sql.session import Session
+
+
+def answers_of(trace: str, session: Session) -> dict[str, pa.Table]:
+    """The rows by table, out of a session over that trace alone."""
+    facts = facts_from(session)
+    findings = diagnose(facts)
+    rows = {
+        "_findings": (FINDING_SCHEMA, finding_rows(findings)),
+        "_endings": (ENDING_SCHEMA, ending_rows(facts, findings)),
+        "_waits": (WAIT_SCHEMA, wait_rows(facts, findings)),
+    }
+    return {
+        table: pa.Table.from_pylist([{"trace": trace, **row} for row in found], schema)
+        for table, (schema, found) in rows.items()
+    }
