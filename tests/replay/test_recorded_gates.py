@@ -67,8 +67,16 @@ def test_a_gate_that_contradicts_the_version_is_a_warning(trace: Path) -> None:
 
 
 def test_a_gate_that_is_on_and_not_ported_is_a_warning(trace: Path) -> None:
-    document, _ = _verdicts(str(_with_gates(trace, {**EFFECTIVE, "WorkloadWithJob": True})))
+    gates = {**EFFECTIVE, "GenericWorkload": True, "WorkloadWithJob": True}
+    document, _ = _verdicts(str(_with_gates(trace, gates)))
     assert "not ported" in document["warnings"][0]
+
+
+def test_a_gate_that_is_on_without_the_one_that_it_needs_is_a_warning(trace: Path) -> None:
+    gates = {**EFFECTIVE, "GenericWorkload": False, "WorkloadWithJob": True}
+    document, _ = _verdicts(str(_with_gates(trace, gates)))
+    (warning,) = document["warnings"]
+    assert "WorkloadWithJob is on and GenericWorkload, which it needs, off" in warning
 
 
 def test_a_gate_that_is_typed_and_cannot_be_set_is_an_error(trace: Path) -> None:

@@ -8,7 +8,7 @@ the recorded version's defaults are the cluster's own: the others were nobody's 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 
@@ -49,6 +49,7 @@ def reconcile_gates(
         elif on is not GATES[gate].default_at(version):
             warnings.append(_contradiction(gate, version, on=on))
     _complete(settings, recorded, version)
+    warnings += _impossible(settings, version)
     return ReconciledGates(settings, tuple(warnings))
 
 
@@ -63,6 +64,18 @@ def _complete(
             settings[needed.value] = True
         elif settings.get(needed.value) is False and gate.value not in recorded:
             settings[gate.value] = False
+
+
+def _impossible(settings: dict[str, bool], version: KubeVersion) -> Iterator[str]:
+    """A gate that is on without the one that it needs is taken to be off."""
+    for gate, needed in DEPENDENCIES.items():
+        if settings.get(gate.value) and settings.get(needed.value) is False:
+            settings[gate.value] = False
+            yield (
+                f"the trace says that feature gate {gate.value} is on and {needed.value}, which "
+                f"it needs, off; no component of Kubernetes {version} starts so: {gate.value} is "
+                "taken to be off."
+            )
 
 
 def _contradiction(gate: Gate, version: KubeVersion, *, on: bool) -> str:

@@ -171,7 +171,7 @@ def test_an_output_that_cannot_be_written(run, tmp_path):
 AUDIT = {"kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "RequestResponse"}
 NOT_LOGS = [
     ("empty", b"", "is empty"),
-    ("blank", b"\n\n  \n", "is empty"),
+    ("blank", b"\n\n  \n", "holds nothing but white space"),
     ("audit", json.dumps(AUDIT).encode() + b"\n", "audit log"),
     ("binary", b"\x7fELF\0\0\0\x01\n\0\0" * 50, "binary data"),
     ("parquet", b"PAR1\x15\x04\x15\0\n", "binary data"),
