@@ -180,7 +180,7 @@ def synthetic(jobs: int, pods: int, name: str = "job") -> dict[str, Any]:
     return {
         "schema_version": 1, "title": name, "trace": name, "version": None, "rules": None,
         "start_ns": str(10**18), "span_ms": 1e6, "phases": PHASES, "findings": [finding],
-        "crons": [cron], "pauses": [[2e4, 4e4, name]], "edits": [[5.0, "job-create", name, name]],
+        "crons": [cron], "pauses": [[2e4, 4e4, name]], "leaders": [], "edits": [[5.0, "job-create", name, name]],
         "warnings": [[5.0, name, name, name]], "pod_diffs": {"pod-0-0": [[1.0, 2, [[name, 1, 2]]]]},
         "gaps": [["pods", 1000, 5000, name]], "running": [[0, 0], [10, 3]], "judged": {},
         "problems": [name], "divergences": [],
@@ -463,6 +463,25 @@ def test_search_opens_the_first_with_enter(browser, troubles, tmp_path: Path) ->
     browser.find_element(By.ID, "search").send_keys("overrun", Keys.ENTER)
     details = browser.find_element(By.ID, "details")
     until(browser, lambda: details.is_displayed() and "t-troubles/overrun" in details.text)
+    assert errors(browser) == []
+
+
+def test_pods_are_shown_by_node_and_leaders_by_time(browser, tmp_path: Path) -> None:
+    data = synthetic(3, 2)
+    for number, job in enumerate(data["jobs"]):
+        for pod in job["pods"]:
+            pod[4] = f"node-{number % 2}"
+    data["leaders"] = [[0.0, 2e4, "a"], [4e4, None, "b"]]
+    open_page(browser, data, tmp_path)
+    height = "return Number.parseInt(document.getElementById('spacer').style.height)"
+    before = browser.execute_script(height)
+    keys(browser, Keys.HOME, *[Keys.ARROW_DOWN] * 3, Keys.ENTER)  # leader, edits, warnings, nodes
+    assert browser.execute_script(height) == before + 2 * 20
+    closed = painted(browser)
+    keys(browser, Keys.ENTER)
+    assert browser.execute_script(height) == before
+    assert painted(browser) != closed
+    assert "another took over" in browser.find_element(By.ID, "keys").text
     assert errors(browser) == []
 
 

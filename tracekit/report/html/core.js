@@ -79,6 +79,9 @@
       if (!thing.findings.includes(finding)) thing.findings.push(finding);
     }
   });
+  // Pods by node, each with its Job.
+  const nodes = new Map();
+  for (const job of D.jobs) for (const pod of job.pods) if (pod[P.NODE]) { if (!nodes.has(pod[P.NODE])) nodes.set(pod[P.NODE], []); nodes.get(pod[P.NODE]).push(pod); }
   const RANK = { error: 0, warning: 1, info: 2 };
   const trouble = (thing) => thing.findings.reduce((worst, finding) => Math.min(worst, RANK[finding.severity]), thing.verdicts && thing.verdicts.length ? 0 : 3);
 

@@ -88,6 +88,9 @@ def report_data(
         "jobs": list(jobs.values()),
         "crons": cron_lanes(session, scope, ms, problems),
         "pauses": [[ms(p.from_ns), ms(p.until_ns), p.what] for p in facts.pauses],
+        "leaders": [
+            [ms(r["from_ns"]), ms(r["until_ns"]), r["holder"]] for r in session.rows(_LEADERS)
+        ],
         "edits": _edits(session, scope, ms, problems),
         "warnings": _warnings(session, scope, ms, problems),
         "pod_diffs": pod_diffs(session, found, scope, ms, problems),
@@ -134,6 +137,10 @@ SELECT trace, namespace, job, job_uid, cronjob, outcome, reason, message,
        queue_s, duration_s, backoff_s, retries, pods AS pod_count, pods_failed, restarts,
        succeeded, failed, parallelism, completions, backoff_limit, image
 FROM jobs WHERE {where} ORDER BY created_at, namespace, job
+"""
+_LEADERS = """
+SELECT holder, epoch_ns(from_at) AS from_ns, epoch_ns(until_at) AS until_ns
+FROM leaders WHERE lease = 'kube-controller-manager' ORDER BY from_at
 """
 _GAPS = """
 SELECT stream, epoch_ns(from_at) AS from_ns, epoch_ns(until_at) AS until_ns, reason

@@ -20,10 +20,16 @@
       for (const tick of near(cron.ticks).slice(0, 5)) lines.push(`${clock(tick[T.DUE], 1000)} ${tick[T.OUTCOME]}: ${tick[T.WHY] || tick[T.JOB] || ""}`);
     } else if (kind === "leader") {
       lines.push("Who led the controllers");
+      for (const [from, until, holder] of D.leaders) if (ms !== null && from <= ms && (until === null || ms <= until)) lines.push(holder);
       for (const [from, until, what] of D.pauses) if (ms !== null && from <= ms && ms <= until) lines.push(`nobody led for ${seconds((until - from) / 1000)}: ${what}`);
     } else if (kind === "edits") for (const item of near(D.edits).slice(0, 8)) lines.push(`${clock(item[0], 1)} ${item[1]} ${item[2]}${item[3] ? ` by ${item[3]}` : ""}`);
     else if (kind === "warnings") for (const item of near(D.warnings).slice(0, 8)) lines.push(`${clock(item[0], 1)} ${item[1]} ${item[2]}: ${item[3] || ""}`);
-    else if (jobs) lines.push(name || "Jobs", tally(jobs.map((one) => one.outcome)).map(([outcome, n]) => `${n} ${outcome}`).join(", "));
+    else if (kind === "nodes") lines.push("Pods that failed, on whatever node; Enter shows each node");
+    else if (kind === "node") {
+      const pods = nodes.get(name), failed = pods.filter((one) => one[P.PHASE] === "Failed").length;
+      lines.push(name, `${count(pods.length, "pod")}, ${number(failed)} failed`);
+      if (ms !== null) for (const one of pods.filter((pod) => pod[P.SPANS].some(([, since, until]) => since !== null && since <= ms && (until === null || ms < until))).slice(0, 8)) lines.push(one[P.NAME]);
+    } else if (jobs) lines.push(name || "Jobs", tally(jobs.map((one) => one.outcome)).map(([outcome, n]) => `${n} ${outcome}`).join(", "));
     if (ms !== null) {
       for (const [stream, since, until, reason] of D.gaps) if (since <= ms && (until === null || ms <= until)) lines.push(`gap in ${stream}: ${reason}`);
       lines.push(both(ms));

@@ -22,6 +22,7 @@
   };
   const toggle = (entry) => {
     if (entry.kind === "quiet") { if (!state.unfolded.delete(entry.name)) state.unfolded.add(entry.name); }
+    else if (entry.kind === "nodes") state.nodes = !state.nodes;
     else if (entry.kind === "group") { if (!state.shut.delete(entry.name)) state.shut.add(entry.name); }
     else if (entry.job && !state.open.delete(entry.job)) state.open.add(entry.job);
     filter();
@@ -29,7 +30,7 @@
   const enter = (entry) => {
     if (entry.job) location.hash = `job=${encodeURIComponent(keyOf(entry.job))}&uid=${entry.job.job_uid}`;
     else if (entry.cron) location.hash = `cron=${encodeURIComponent(`${entry.cron.namespace}/${entry.cron.name}`)}`;
-    else toggle(entry);
+    else if (entry.kind !== "node") toggle(entry);
   };
   const point = (ms) => { const span = Math.min(state.to - state.from, 20000); state.from = ms - span / 2; state.to = ms + span / 2; state.range = [ms - span / 200, ms + span / 200]; clamp(); };
   const hands = () => {

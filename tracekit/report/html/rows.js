@@ -1,7 +1,7 @@
   //// Rows: lanes of the whole, CronJobs, groups, Jobs, pods
 
   const FOLD_FROM = 40;
-  const state = { from: 0, to: D.span_ms, chosen: -1, open: new Set(), shut: new Set(), wanted: new Set(OUTCOMES), text: "", namespace: "", group: "", sort: "trouble", all: D.jobs.length === 1, fold: D.jobs.length > FOLD_FROM, unfolded: new Set(), finding: null, range: null, band: null, kept: null };
+  const state = { from: 0, to: D.span_ms, chosen: -1, open: new Set(), shut: new Set(), wanted: new Set(OUTCOMES), text: "", namespace: "", group: "", sort: "trouble", all: D.jobs.length === 1, fold: D.jobs.length > FOLD_FROM, unfolded: new Set(), finding: null, range: null, band: null, kept: null, nodes: false };
   let rows = [], shownJobs = 0;
   const haystack = new Map(D.jobs.map((job) => [job, [job.namespace, job.job, job.cronjob, job.outcome, job.reason, job.message, job.image, ...job.pods.map((pod) => `${pod[P.NAME]} ${pod[P.REASON] || ""} ${pod[P.NODE] || ""}`), ...job.verdicts.map((v) => `${v[1]} ${v[2]}`), ...job.findings.map((f) => f.id)].join(" ").toLowerCase()]));
   for (const cron of D.crons) haystack.set(cron, `${cron.namespace} ${cron.name} ${cron.schedule} ${cron.findings.map((f) => f.id).join(" ")}`.toLowerCase());
@@ -42,9 +42,13 @@
     jobs.sort(ORDERS[state.sort]);
     rows = [];
     if (!state.text) {
-      if (D.pauses.length) rows.push({ kind: "leader" });
+      if (D.pauses.length || D.leaders.length > 1) rows.push({ kind: "leader" });
       if (D.edits.length) rows.push({ kind: "edits" });
       if (D.warnings.length) rows.push({ kind: "warnings" });
+      if (nodes.size > 1) {
+        rows.push({ kind: "nodes" });
+        if (state.nodes) for (const name of [...nodes.keys()].sort()) rows.push({ kind: "node", name });
+      }
     }
     if (state.group === "cronjob") {
       for (const cron of crons) { rows.push({ kind: "cron", cron }); addJobs(jobs.filter((job) => job.namespace === cron.namespace && job.cronjob === cron.name), `${cron.namespace}/${cron.name}`); }
@@ -99,6 +103,7 @@
     const key = (colour, text) => el("span", {}, el("i", { style: { background: colour } }), text);
     $("keys").append(el("span", {}, el("i", { class: "outline" }), "a Job, its end in the colour of its outcome"), ...D.phases.map((phase, code) => key(`var(--p${code})`, `pod ${phase}`)), el("span", {}, "│ controller write"), el("span", { class: "bad" }, "◆ divergence"), key("var(--bad)", "error"), key("var(--p1)", "warning"), key("var(--accent)", "edit, or good to know"), el("span", {}, "▒ gap: not seen"), el("span", {}, el("i", { style: { background: "var(--p2)" } }), "Jobs without their first pod"), el("span", { class: "late" }, "• waited so long for it"));
     if (D.crons.length) $("keys").append(el("span", { class: "good" }, "● started"), el("span", { class: "bad" }, "✕ missed"), el("span", { class: "late" }, "▲ skipped"), el("span", {}, "○ suspended"));
+    if (D.leaders.length > 1) $("keys").append(key("var(--accent)", "led by one, ┃ another took over"));
     if (D.pauses.length) $("keys").append(key("var(--pause)", "nobody led"), key("var(--wait)", "the same, over all rows"));
     if (state.fold) $("keys").append(el("span", {}, el("i", { style: { background: "var(--p5)", opacity: 0.5 } }), "Jobs that are folded"));
   };

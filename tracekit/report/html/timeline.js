@@ -60,10 +60,11 @@
       g.fillStyle = css.dim; g.fillText(text, px, TOP / 2);
     }
   };
-  const LABELS = { leader: () => "kube-controller-manager", edits: () => "users' edits", warnings: () => "Events: warnings" };
+  const LABELS = { leader: () => "kube-controller-manager", edits: () => "users' edits", warnings: () => "Events: warnings", nodes: () => `${state.nodes ? "▾" : "▸"} pods on ${number(nodes.size)} nodes` };
   const label = (entry) => {
     const { kind, job, pod, cron, name, jobs, opened } = entry;
     if (LABELS[kind]) return LABELS[kind]();
+    if (kind === "node") return `      ${name} (${number(nodes.get(name).length)})`;
     if (kind === "cron") return `     ${cron.namespace}/${cron.name}`;
     if (kind === "group") return `${state.shut.has(name) ? "▸" : "▾"} ${name} (${number(jobs.length)})`;
     if (kind === "quiet") return `${opened ? "▾" : "▸"} ${number(jobs.length)} that completed`;
@@ -86,9 +87,23 @@
     else if (kind === "job") bar(g, job, y);
     else if (kind === "cron") ticks(g, cron, y);
     else if (kind === "quiet" || kind === "group") crowd(g, entry.jobs, y);
-    else if (kind === "leader") for (const [from, until] of D.pauses) { g.fillStyle = css.phases[1]; g.fillRect(x(from ?? 0), y + 5, Math.max(2, x(until) - x(from ?? 0)), ROW - 10); }
+    else if (kind === "nodes") for (const pods of nodes.values()) failures(g, pods, y);
+    else if (kind === "node") { for (const pod of nodes.get(entry.name)) spans(g, pod, y + 5, ROW - 10); failures(g, nodes.get(entry.name), y); }
+    else if (kind === "leader") leaders(g, y);
     else marks(g, kind === "edits" ? D.edits : D.warnings, y, kind === "edits" ? css.accent : css.severity.warning);
     g.restore();
+  };
+  // Where pods failed: on one node, or on all.
+  const failures = (g, pods, y) => {
+    g.fillStyle = css.phases[6];
+    for (const pod of pods) for (const [code, since] of pod[P.SPANS]) if (code === 6 && since !== null) g.fillRect(Math.round(x(since)), y + 3, 2, ROW - 6);
+  };
+  const leaders = (g, y) => {
+    D.leaders.forEach(([from, until], place) => {
+      g.fillStyle = css.accent; g.fillRect(x(from ?? 0), y + ROW / 2 - 1, Math.max(2, x(until ?? D.span_ms) - x(from ?? 0)), 2);
+      if (place) g.fillRect(x(from ?? 0) - 1, y + 3, 3, ROW - 6);
+    });
+    for (const [from, until] of D.pauses) { g.fillStyle = css.phases[1]; g.fillRect(x(from ?? 0), y + 5, Math.max(2, x(until) - x(from ?? 0)), ROW - 10); }
   };
   const marks = (g, list, y, colour) => {
     g.fillStyle = colour;
