@@ -28,6 +28,7 @@ _GROUPS = {
 _INSIGHTS = re.compile(
     r"(?:^|/)(?:config/([a-z]+)/[^/]+/[^/]+|namespaces/[^/]+/(pods)/([^/]+)/\3)\.json$"
 )
+_WORDS = re.compile(r"[^a-z0-9]+")
 _STREAM_OF = {kind: stream for stream, kind in STREAM_KINDS.items()}
 
 
@@ -64,7 +65,9 @@ def stream_named(name: str) -> str | None:
         found = plain if plain.endswith("s") else f"{plain}s"
         if found in STREAM_KINDS:
             return found
-    return None
+    # By hand people add what they asked for: jobs-prod.json, shop_pods.yaml.
+    named = {word for word in _WORDS.split(last.lower()) if word in STREAM_KINDS}
+    return named.pop() if len(named) == 1 else None
 
 
 def frame(stream: str, row_type: str, obj: Any, recv_ns: int | None) -> bytes:

@@ -124,6 +124,26 @@ def test_an_empty_list_is_a_look(tmp_path: Path, more: dict, folder: bool) -> No
     assert not [p for p in result.problems if "left out" in p]
 
 
+@pytest.mark.parametrize(
+    ("name", "stream"),
+    [("jobs.yaml", "jobs"), ("jobs-prod.yaml", "jobs"), ("shop_pods.json", "pods"),
+     ("cron-jobs.yaml", "cronjobs"), ("jobs/prod.json", "jobs"), ("pods-and-jobs.json", None),
+     ("jobless.json", None)],
+)  # fmt: skip
+def test_an_empty_list_that_names_nothing_is_of_what_its_file_is_named_after(
+    tmp_path: Path, name: str, stream: str | None
+) -> None:
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": []}))
+    request = ImportRequest([str(path)], tmp_path / "trace")
+    if stream is None:
+        with pytest.raises(TraceFormatError, match="do not say of what"):
+            import_files(request)
+    else:
+        assert import_files(request)[0].streams == {stream: 2}
+
+
 def test_a_log_may_begin_with_other_lines(tmp_path: Path) -> None:
     path = tmp_path / "log"
     lines = [b"I0301 10:00:00.1 1 server.go:1] starting"] * 20_000
