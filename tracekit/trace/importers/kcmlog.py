@@ -77,6 +77,8 @@ _CODES = (
     (" is invalid: ", 422, "Invalid"),
     (" not found", 404, "NotFound"),
 )
+#: Of so many lines at the head of a log most are klog's.
+_FIRST_LINES = 20
 #: The year 2286, in ms.
 _MS_MAX = 1e13
 _REFUSED = {"FailedCreate": "create", "FailedDelete": "delete"}
@@ -166,7 +168,11 @@ class KcmLogReader:
 
 def is_kcm_log(sample: Sample) -> bool:
     """Whether a file begins as the log of a controller manager that runs the Job controllers."""
-    return bool(sample.is_text and _MARKS.search(sample.head) and _HEADS.search(sample.head))
+    if not sample.is_text or not _MARKS.search(sample.head) or not _HEADS.search(sample.head):
+        return False
+    lines = [line for line in sample.head.split(b"\n", 2 * _FIRST_LINES) if line.strip()]
+    first = lines[:_FIRST_LINES]  # a dump of a cluster may have such a log among its lists
+    return 2 * sum(read_line(line, 0) is not None for line in first) >= len(first)
 
 
 def read_line(text: bytes, near_ns: int | None) -> Line | None:

@@ -154,6 +154,16 @@ def test_every_wrapping_is_the_same_line(text: str, tmp_path: Path) -> None:
     assert kind.name == "kcm-log"
 
 
+def test_a_dump_with_such_a_log_in_it_is_a_dump(tmp_path: Path) -> None:
+    listed = {"apiVersion": "v1", "kind": "PodList", "items": [], "metadata": {}}
+    path = tmp_path / "dump"
+    head = json.dumps(listed, indent=4)
+    path.write_text(f"{head}\n==== START logs for container kube-controller-manager ====\n{TEXT}")
+    kind = recognise(LineSource(str(path)))
+    assert kind is not None
+    assert kind.name == "kubectl"
+
+
 def test_an_event_of_the_old_form_is_read() -> None:
     text = (
         'I1126 13:42:45.008299       1 event.go:291] Event(v1.ObjectReference{Kind:"Job", '
