@@ -18,6 +18,7 @@ import zstandard
 
 from tracekit.base.errors import TracekitError, UsageError
 from tracekit.check.diff.report import DiffReport
+from tracekit.cli.talk import waiting
 from tracekit.cli.units import HERE
 from tracekit.judge.judged import Judge, resolve_era
 from tracekit.report.replay import render_diff
@@ -114,7 +115,8 @@ def _replayed(trace: Path) -> DiffReport:
     click.echo(f"$ tracekit replay {trace} --diff")
     reader = TraceReader(trace)
     era = resolve_era(reader, None, None)
-    report = Judge(reader, era).report()
+    with waiting(f"Judging {reader.rows:,} observations"):
+        report = Judge(reader, era).report()
     render_diff(report, era, "table", sys.stdout)
     return report
 

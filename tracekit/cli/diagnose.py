@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
 import sys
 from collections.abc import Sequence
@@ -20,7 +22,7 @@ from tracekit.cli.baselines import baseline_option, read_baseline, tell_unused
 from tracekit.cli.completion import complete_trace
 from tracekit.cli.looks import as_trace
 from tracekit.cli.sql import tell_problems
-from tracekit.cli.talk import say
+from tracekit.cli.talk import say, waiting
 from tracekit.cli.trace_options import (
     asked_rules,
     namespace_option,
@@ -111,7 +113,8 @@ def diagnose(
     told = tell_problems(session, set())
     wanted = _wanted(session, options)
     baseline = read_baseline(options["baseline"]) if options["baseline"] else None
-    findings = findings_of(session, wanted, baseline)
+    with waiting(f"Judging {trace}"):
+        findings = findings_of(session, wanted, baseline)
     tell_problems(session, told)
     if baseline is not None:
         tell_unused(baseline, options["baseline"])
@@ -163,4 +166,18 @@ def _print(
             write_document(sarif_of_findings(findings, trace), sys.stdout)
         case _:
             for line in text_lines(findings, width=_width(), full=full):
-                click.echo(line)
+                click.echo(coloured(line))
+
+
+#: How a finding's first line begins, and what its advice does.
+_BEGINS = re.compile(r"(?P<severity>ERROR|WARNING|INFO) +TK\d+")
+_COLOURS = {"ERROR": "red", "WARNING": "yellow", "INFO": "cyan"}
+
+
+def coloured(line: str) -> str:
+    """A line of the text with its severity in colour, which a pipe and NO_COLOR do without."""
+    begins = _BEGINS.match(line)
+    if begins is not None and not os.environ.get("NO_COLOR"):
+        head = click.style(begins[0], fg=_COLOURS[begins["severity"]], bold=True)
+        return head + line[begins.end() :]
+    return line

@@ -14,7 +14,7 @@ from tracekit.cli.completion import complete_controllers, complete_key, complete
 from tracekit.cli.crew import crew_of, crew_options, parts_of, tell_failures
 from tracekit.cli.many import ask_crew, of_that_time, tell_troubles
 from tracekit.cli.replay_many import OUTPUTS, ReplayQuestion, write_many
-from tracekit.cli.talk import tell_judging
+from tracekit.cli.talk import tell_judging, waiting
 from tracekit.cli.trace_options import (
     RULES,
     asked_rules,
@@ -144,7 +144,8 @@ def _one(trace: str, options: _Options) -> int:
         names = options.named_controllers
         asked = Asked(options.namespace, options.job, names, within, options.min_actions)
         counts_only = options.diff and options.output in ("table", "json") and not options.baseline
-        report = judge.tally(asked) if counts_only else judge.report(asked)
+        with waiting(f"Judging {reader.rows:,} observations"):
+            report = judge.tally(asked) if counts_only else judge.report(asked)
     tell_failures(judge.failures)
     if not options.diff:
         render_actions(report, era, options.output, sys.stdout)

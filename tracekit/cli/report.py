@@ -15,7 +15,7 @@ from tracekit.cli.crew import many_options
 from tracekit.cli.many import ask_crew, of_that_time, tell_troubles
 from tracekit.cli.report_many import ReportQuestion, pages_of, write_pages
 from tracekit.cli.sql import check_namespace, tell_problems
-from tracekit.cli.talk import say, tell
+from tracekit.cli.talk import say, tell, waiting
 from tracekit.cli.trace_options import (
     asked_rules,
     namespace_option,
@@ -97,7 +97,8 @@ def report(
     told = tell_problems(session, set())
     check_namespace(session, traces, namespace)
     within = range_within(session.end_ns, **times)
-    page = report_page(report_data(session, key, within, namespace))
+    with waiting(f"Judging {traces[0]}"):
+        page = report_page(report_data(session, key, within, namespace))
     tell_problems(session, told)
     if output == "-":
         sys.stdout.write(page)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 import click
 
@@ -25,6 +28,19 @@ def tell_judging(rows: int) -> None:
             f"all {rows:,} observations are judged first, for a verdict depends on the whole "
             "trace; this machine keeps what comes of it, so the next question takes no time"
         )
+
+
+@contextmanager
+def waiting(what: str) -> Iterator[None]:
+    """Show on the terminal of stderr that work goes on, until it is done; nothing elsewhere."""
+    if not sys.stderr.isatty() or os.environ.get("TERM", "dumb") == "dumb":
+        yield
+        return
+    from rich.console import Console  # noqa: PLC0415 - slow to import, and pipes need none
+    from rich.text import Text  # noqa: PLC0415 - with it
+
+    with Console(stderr=True).status(Text(for_terminal(what))):
+        yield
 
 
 def tell_error(error: TracekitError) -> None:
