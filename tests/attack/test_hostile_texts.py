@@ -17,6 +17,7 @@ from typing import Any
 import orjson
 import pytest
 
+from tests.mcp.conftest import caller
 from tests.support.traces import ROOT, TRACES, json_lines
 from tracekit.cli.completion import _names
 from tracekit.cli.main import main
@@ -281,3 +282,22 @@ def test_a_failing_gate_prints_nothing_that_is_obeyed(hostile: Path) -> None:
     with pytest.raises(pytest.fail.Exception) as failed:
         check_no_divergence(hostile)
     assert {c for c in str(failed.value) if not c.isprintable()} <= {"\n"}
+
+
+ASKED = [
+    ("diagnose", {}), ("timeline", {}), ("who", {}), ("coverage", {}),
+    ("sql", {"query": "SELECT * FROM jobs"}), ("explain", {"key": JOB}),
+    ("explain", {"key": f"no/such{EVIL}"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("tool", "arguments"), ASKED)
+def test_an_agent_gets_them_as_data(hostile: Path, tool: str, arguments: dict[str, Any]) -> None:
+    result = caller({"t": hostile})(tool, trace="t", **arguments)
+    ours, theirs = (block.text for block in result.content)
+    assert "forged" not in ours
+    begin, document, end = theirs.split("\n")
+    fence = result.structured_content["fence"]
+    assert (begin, end) == (f"BEGIN RECORD {fence}", f"END RECORD {fence}")
+    assert json.loads(document) == result.structured_content["record"]
+    assert not re.search("[\x1b\x07\x9b\u202e\u2066\u2028]", theirs)
