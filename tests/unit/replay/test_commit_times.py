@@ -49,6 +49,7 @@ def _record(
                         "leases",
                         watched=True,
                         server_ns=_cut(at_ns),
+                        own=True,
                         renewed_ns=at_ns,
                     ),
                 )
@@ -142,6 +143,35 @@ def test_a_clock_that_is_set_back_begins_an_epoch() -> None:
     clock = timed(arrivals, STREAMS).clock
     assert [epoch.from_seq for epoch in clock.epochs] == [0, middle]
     assert [epoch.ahead_ns for epoch in clock.epochs] == [PROMPT_NS, PROMPT_NS - 10 * S]
+
+
+def test_a_clock_that_is_set_ahead_begins_an_epoch() -> None:
+    rows = _record(EVERY_SECOND)
+    middle = len(rows) // 2
+    arrivals = Arrivals()
+    for seq, row in enumerate(rows):
+        ahead_ns = 10 * S if seq >= middle else 0
+        arrivals.add(row._replace(seq=seq, recv_ns=row.recv_ns + ahead_ns))
+    found = timed(arrivals, STREAMS)
+    assert [epoch.from_seq for epoch in found.clock.epochs] == [0, middle]
+    assert [epoch.ahead_ns for epoch in found.clock.epochs] == [PROMPT_NS, PROMPT_NS + 10 * S]
+    assert found.written_ns == {}
+
+
+def test_one_stream_that_is_late_to_the_end_is_no_clock_that_was_set() -> None:
+    late = [0 if number < 20 else 10 * S for number in range(40)]
+    found = _timed(_record(EVERY_SECOND, late_ns=late))
+    assert len(found.clock.epochs) == 1
+    assert found.written_ns
+
+
+def test_a_row_that_contradicts_all_around_it_dates_no_other() -> None:
+    rows = _record(EVERY_SECOND)
+    early = next(n for n, row in enumerate(rows) if row.stream == "pods" and n > 20)
+    rows[early] = rows[early]._replace(recv_ns=rows[early].recv_ns - 5 * S)
+    found = _timed(rows)
+    assert found.clock.epochs == _timed(_record(EVERY_SECOND)).clock.epochs
+    assert found.written_ns == {}
 
 
 def test_all_streams_that_stand_still_are_dated_by_the_api_server() -> None:

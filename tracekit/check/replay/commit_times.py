@@ -32,7 +32,9 @@ _TOLD_NS: Final = LATE_NS // 2
 _NEAR_NS: Final = 10 * NS_PER_S
 #: What one clock goes back by at least, if it was set: streams of one recorder interleave.
 _SET_BACK_NS: Final = NS_PER_S // 10
-#: So many rows after it agree that it was.
+#: What it goes ahead by at least, if it was set: API servers' clocks differ by less.
+_SET_AHEAD_NS: Final = 5 * NS_PER_S
+#: So many rows after it agree that it was set back.
 _AGREEING: Final = 3
 #: An API server's times are whole seconds.
 _UNIT_NS: Final = NS_PER_S
@@ -166,8 +168,11 @@ def timed(rows: Arrivals, compared: Sequence[str], ahead_ns: int | None = None) 
 
     `ahead_ns`: how far the clock was ahead of the API server's, where somebody knows.
     """
-    firsts = [0, *_set_back(rows), len(rows)]
-    parts = [(first, end) for first, end in pairwise(firsts) if first < end]
+    back = [0, *_set_back(rows), len(rows)]
+    firsts = [
+        first for each, end in pairwise(back) for first in (each, *_set_ahead(rows, each, end))
+    ]
+    parts = [(first, end) for first, end in pairwise([*firsts, len(rows)]) if first < end]
     of_servers = [_ahead_of_servers(rows, first, end) for first, end in parts]
     for (first, end), api in zip(parts, of_servers, strict=True):
         _without_contradicting(rows, first, end, api)
@@ -235,6 +240,28 @@ def _set_back(rows: Arrivals) -> Iterator[int]:
             after = slice(row, row + _AGREEING)
             if max(recv_ns[after]) < before_ns and max(rows.rv[after]) > rows.rv[row - 1]:
                 yield row
+
+
+def _set_ahead(rows: Arrivals, first: int, end: int) -> Iterator[int]:
+    """The rows from which on the recorder's clock had been set ahead, between two others.
+
+    All that came since is older than it was before, whatever stream it is of.
+    """
+    dated = [
+        row for row in range(first, end)
+        if rows.own[row] and rows.watched[row] and rows.server_ns[row]
+    ]  # fmt: skip
+    off_ns = [rows.recv_ns[row] - rows.server_ns[row] for row in dated]
+    since = 0
+    while len(dated) - since >= 2 * _DATED_MIN:
+        limit_ns = min(off_ns[since:]) + _SET_AHEAD_NS
+        before = max(at for at in range(since, len(dated)) if off_ns[at] < limit_ns)
+        after = dated[before + 1 :]
+        if len(after) < _DATED_MIN or len({rows.stream[row] for row in after}) == 1:
+            return
+        jump = range(dated[before] + 1, after[0] + 1)
+        yield max(jump, key=lambda row: rows.recv_ns[row] - rows.recv_ns[row - 1])
+        since = before + 1
 
 
 def _epoch(rows: Arrivals, first: int, end: int, ahead_ns: int, evidence: str) -> Epoch:
