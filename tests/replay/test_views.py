@@ -31,6 +31,7 @@ HELD = (
     "step -60 s",
     "step -1 s",
     "step +1 s",
+    "step +60 s",
     "controllers +1 s",
     "controllers and kubelets +1 s",
     "lag 4 s",

@@ -11,11 +11,14 @@ import click
 from tracekit.base.errors import TraceFormatError
 from tracekit.base.foreign import for_terminal
 from tracekit.base.kube.timestamps import format_rfc3339
+from tracekit.check.replay.commit_times import RecorderClock
+from tracekit.cli.clocks import clock_document, write_clock
 from tracekit.cli.completion import complete_trace
 from tracekit.cli.coverage import coverage_document, write_coverage
 from tracekit.cli.damage import note_damage
 from tracekit.cli.talk import tell_all
 from tracekit.cli.trace_options import output_option
+from tracekit.judge.clocks import timed_of
 from tracekit.report.documents import write_document
 from tracekit.report.table import counted, write_facts, write_line, write_table
 from tracekit.trace.format.header import header_document
@@ -40,12 +43,13 @@ def info(trace: str, *, verify: bool, output: str) -> None:
         _verify(trace, reader)
         return
     summary = summarize(reader)
+    clock = timed_of(reader).clock
     if reader.is_damaged:
         note_damage()
     if output == "json":
-        write_document(document(trace, summary), sys.stdout)
+        write_document(document(trace, summary, clock), sys.stdout)
     else:
-        render(trace, summary, sys.stdout)
+        render(trace, summary, clock, sys.stdout)
     tell_all(summary.problems, set())
 
 
@@ -61,7 +65,7 @@ def _verify(trace: str, reader: TraceReader) -> None:
     click.echo(for_terminal(f"{trace}: {what}"))
 
 
-def document(trace: str, summary: TraceSummary) -> dict[str, Any]:
+def document(trace: str, summary: TraceSummary, clock: RecorderClock) -> dict[str, Any]:
     """The summary as it is printed with `-o json`; times are RFC 3339."""
     return {
         "schema_version": 1,
@@ -88,6 +92,7 @@ def document(trace: str, summary: TraceSummary) -> dict[str, Any]:
         "last_time": format_rfc3339(summary.last_ns),
         "gaps": [_gap_document(gap) for gap in summary.gaps],
         "coverage": coverage_document(summary.coverage),
+        "clock": clock_document(clock),
         "jobs": {
             "total": summary.jobs.total,
             "names": summary.jobs.names,
@@ -122,7 +127,7 @@ def _gap_document(gap: Gap) -> dict[str, Any]:
     }
 
 
-def render(trace: str, summary: TraceSummary, out: TextIO) -> None:
+def render(trace: str, summary: TraceSummary, clock: RecorderClock, out: TextIO) -> None:
     """Print the summary for people."""
     header = summary.header
     write_facts(
@@ -154,6 +159,7 @@ def render(trace: str, summary: TraceSummary, out: TextIO) -> None:
         _heading("Leaders", out)
         _write_leaders(summary, out)
     write_coverage(summary.coverage, out)
+    write_clock(clock, out)
     _write_gaps(summary.gaps, out)
 
 

@@ -29,6 +29,8 @@ _STORE: Final = (*STREAMS, "leases", "namespaces")
 _EVENTS_MIN: Final = 3
 #: One in so many may be newer than all else: the last ones.
 _EVENTS_BEYOND: Final = 10
+#: No clock shows a time of after 2116.
+_NO_CLOCK_NS: Final = 1 << 62
 _COLUMNS: Final = (
     "seq", "rv", "recv_ns", "stream", "type", "namespace", "name", "uid", "created_ns",
     "deleted_ns", "deletion_grace_s", "renew_ns", "synthesized", "not_before_ns", "gap_until_ns",
@@ -111,11 +113,13 @@ def _take(rows: Arrivals, table: pa.Table, newest: dict[str, int]) -> bool:
             and row["name"] == CONTROLLER_MANAGER_LEASE
             and row["namespace"] == CONTROLLER_MANAGER_LEASE_NAMESPACE
         )
-        server_ns = max(row["managed_ns"] or 0, row["created_ns"] or 0, _deleted_ns(row))
-        before_ns = newest.get(row["uid"])
-        newest[row["uid"]] = max(server_ns, before_ns or 0)
+        created_ns = _time(row["created_ns"])
+        server_ns = max(_time(row["managed_ns"]), created_ns, _deleted_ns(row))
+        uid = row["uid"] or ""
+        before_ns = newest.get(uid)
+        newest[uid] = max(server_ns, before_ns or 0)
         if row["type"] == RowType.DELETED:
-            del newest[row["uid"]]
+            del newest[uid]
         rows.add(
             Arrival(
                 row["seq"],
@@ -124,9 +128,9 @@ def _take(rows: Arrivals, table: pa.Table, newest: dict[str, int]) -> bool:
                 row["stream"],
                 row["type"] != RowType.LIST,
                 server_ns,
-                before_ns is not None and server_ns > before_ns,
-                (row["created_ns"] or 0) if row["type"] == RowType.ADDED else 0,
-                (row["renew_ns"] or 0) if leads else 0,
+                bool(uid) and before_ns is not None and server_ns > before_ns,
+                created_ns if row["type"] == RowType.ADDED else 0,
+                _time(row["renew_ns"]) if leads else 0,
             )
         )
     return True
@@ -136,7 +140,12 @@ def _deleted_ns(row: dict[str, Any]) -> int:
     """When a deletion was asked for: its time less the grace."""
     if row["deleted_ns"] is None:
         return 0
-    return int(row["deleted_ns"] - (row["deletion_grace_s"] or 0) * NS_PER_S)
+    return _time(row["deleted_ns"] - (row["deletion_grace_s"] or 0) * NS_PER_S)
+
+
+def _time(told_ns: int | None) -> int:
+    """A time that an object tells; 0 for none, and for one that no clock shows."""
+    return told_ns if told_ns is not None and 0 < told_ns < _NO_CLOCK_NS else 0
 
 
 def on_clock(groups: Iterable[Group], clock: RecorderClock) -> Iterator[Group]:

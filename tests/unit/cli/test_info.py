@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from io import StringIO
 
 import pytest
 
+from tests.support.traces import json_lines
 from tests.support.watchlog import START_NS, job, line, small_log, write_log
 from tests.unit.cli.test_import_watch import TRACES
+from tracekit.check.replay.commit_times import Epoch, RecorderClock
+from tracekit.cli.clocks import write_clock
 from tracekit.cli.main import main
 from tracekit.trace.reading.reader import TraceReader
 
@@ -140,3 +144,28 @@ def test_a_restart_of_the_controller_manager_shows(run, tmp_path):
     got = json.loads(run("info", tmp_path / "t", "-o", "json")[1])
     assert len(got["leaders"]) == 2
     assert got["jobs"]["total"] == 40
+
+
+def behind_by(ns, run, tmp_path, name="v1.36.3-twins"):
+    """The import of a record as a recorder would have it whose clock is behind by so much."""
+    log = tmp_path / "log.jsonl"
+    lines = json_lines(TRACES / name / "watch.jsonl.zst")
+    log.write_text("".join(json.dumps({**row, "recv": row["recv"] - ns}) + "\n" for row in lines))
+    run("import", log, "-o", tmp_path / "behind")
+    return tmp_path / "behind"
+
+
+def test_how_far_the_recorders_clock_was_off_is_said_with_its_evidence(run, tmp_path):
+    trace = behind_by(300_000_000, run, tmp_path)
+    text = run("info", trace)[1]
+    assert "s or more behind, by the controller manager's Lease; taken as that" in text
+    [epoch] = json.loads(run("info", trace, "-o", "json")[1])["clock"]["epochs"]
+    assert epoch["evidence"] == "the controller manager's Lease"
+    assert -0.3 <= epoch["ahead_s"] < -0.29
+
+
+def test_of_a_clock_that_nothing_tells_of_that_is_said():
+    out = StringIO()
+    write_clock(RecorderClock((Epoch(0, START_NS, START_NS, 0),), 2 * 10**9), out)
+    assert "unknown: too few times of the API server's" in out.getvalue()
+    assert "clocks of API servers are 2 s apart, or more" in out.getvalue()
