@@ -171,8 +171,10 @@ def is_kcm_log(sample: Sample) -> bool:
     if not sample.is_text or not _MARKS.search(sample.head) or not _HEADS.search(sample.head):
         return False
     lines = [line for line in sample.head.split(b"\n", 2 * _FIRST_LINES) if line.strip()]
-    first = lines[:_FIRST_LINES]  # a dump of a cluster may have such a log among its lists
-    return 2 * sum(read_line(line, 0) is not None for line in first) >= len(first)
+    first = lines[:_FIRST_LINES]
+    if first[0].strip() in (b"{", b"["):
+        return False  # a dump of a cluster, which may have such a log among its lists
+    return 2 * sum(read_line(line, 0) is not None for line in first) > len(first)
 
 
 def read_line(text: bytes, near_ns: int | None) -> Line | None:

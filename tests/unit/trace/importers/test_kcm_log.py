@@ -158,7 +158,9 @@ def test_a_dump_with_such_a_log_in_it_is_a_dump(tmp_path: Path) -> None:
     listed = {"apiVersion": "v1", "kind": "PodList", "items": [], "metadata": {}}
     path = tmp_path / "dump"
     head = json.dumps(listed, indent=4)
-    path.write_text(f"{head}\n==== START logs for container kube-controller-manager ====\n{TEXT}")
+    path.write_text(
+        f"{head}\n==== START logs for container kube-controller-manager ====\n{TEXT * 5}"
+    )
     kind = recognise(LineSource(str(path)))
     assert kind is not None
     assert kind.name == "kubectl"
