@@ -25,6 +25,7 @@ class Wait(Enum):
     INIT_FAILS = "an init container fails"
     CRASHES = "a container fails again and again"
     TERMINATING = "is being deleted and does not go"
+    SIDECAR = "a container runs on after another one has done its work"
 
 
 class PodWait(Struct, frozen=True):
@@ -39,8 +40,12 @@ class PodWait(Struct, frozen=True):
     evidence: Evidence
     restarts: int = 0
     exit_code: int | None = None
+    #: How that container ended last, in the kubelet's word.
+    ended: str = ""
 
 
+#: So long beside one that ended well a container does work of its own.
+SIDECAR_NS = 300 * NS_PER_S
 _CONFIGURATION = (
     "CreateContainerConfigError", "CreateContainerError", "RunContainerError",
     "PreCreateHookError", "PreStartHookError", "PostStartHookError", "CreatePodSandboxError",
@@ -62,7 +67,7 @@ def wait_of(facts: Facts, pod: Pod) -> PodWait | None:
     if gates:
         names = ", ".join(str(g.get("name")) for g in gates if isinstance(g, Mapping))
         return PodWait(pod, Wait.GATES, "", names, "", _born_ns(pod), Evidence.STATUS)
-    return _by_containers(facts, pod) or _by_mounts(facts, pod)
+    return _by_containers(facts, pod) or _by_mounts(facts, pod) or _by_sidecar(facts, pod)
 
 
 def held_by(facts: Facts, job: Job) -> list[PodWait]:
@@ -112,6 +117,7 @@ def _by_containers(facts: Facts, pod: Pod) -> PodWait | None:
         return PodWait(
             pod, wait, str(container["name"]), reason, str(note.get("message") or ""),
             _born_ns(pod), Evidence.STATUS, restarts, code if isinstance(code, int) else None,
+            str(note.get("ended") or ""),
         )  # fmt: skip
     return None
 
@@ -126,6 +132,21 @@ def _by_mounts(facts: Facts, pod: Pod) -> PodWait | None:
         since_ns = int(event.row["first_ns"] or event.at_ns)
         return PodWait(pod, Wait.MOUNT, "", reason, message, since_ns, Evidence.EVENT)
     return None
+
+
+def _by_sidecar(facts: Facts, pod: Pod) -> PodWait | None:
+    """A regular container that runs on long after each other one has ended with exit code 0."""
+    regular = [c for c in pod.last.row["containers"] or () if not c["init"]]
+    running = [c for c in regular if c["state"] == "running"]
+    done = [c for c in regular if c["state"] == "terminated" and c["exit_code"] == 0]
+    if not running or not done or len(running) + len(done) < len(regular):
+        return None
+    since_ns = max(int(c["finished_ns"] or 0) for c in done)
+    if not since_ns or facts.end_ns - since_ns < SIDECAR_NS:
+        return None
+    names = ", ".join(str(c["name"]) for c in running)
+    ended = ", ".join(str(c["name"]) for c in done)
+    return PodWait(pod, Wait.SIDECAR, names, "", ended, since_ns, Evidence.STATUS)
 
 
 def _mount_events(facts: Facts, pod: Pod) -> Iterator[Any]:

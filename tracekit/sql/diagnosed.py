@@ -121,6 +121,7 @@ def _note(container: dict[str, Any]) -> dict[str, Any]:
         "name": container.get("name"),
         "message": waiting.get("message"),
         "exit_code": before.get("exitCode"),
+        "ended": before.get("reason"),
     }
 
 

@@ -195,6 +195,9 @@ def _ticks(facts: Facts, cron: CronJob, ticks: Sequence[Row], *, dated: bool) ->
         case = None
         if outcome == "missed" and dated:
             case = _refused(facts, cron, policy, found) or _missed(cron, policy, found)
+        elif outcome == "unknown":  # nobody saw the Jobs, but an audit log has the answers
+            answered = [tick for tick in found if _calls(facts, cron, [tick])]
+            case = _refused(facts, cron, "", answered) if answered else None
         elif outcome == "skipped":
             case = _skipped(cron, found)
         elif outcome == "suspended":
@@ -211,11 +214,7 @@ def _refused(facts: Facts, cron: CronJob, policy: str, found: list[Row]) -> Case
     """Due times for which the API server took no Job: by an audit log, or as the namespace goes."""
     if policy not in ("", "startingDeadlineSeconds"):
         return None
-    calls = [
-        call
-        for call in facts.refused_creations.get(("jobs", cron.namespace, cron.name), ())
-        if any(0 <= call["recv_ns"] - tick["due_ns"] <= _ASKED_NS for tick in found)
-    ]
+    calls = _calls(facts, cron, found)
     going_ns = facts.terminating.get(cron.namespace)
     if calls:
         message = str(calls[-1]["message"] or calls[-1]["reason"] or "")
@@ -233,6 +232,15 @@ def _refused(facts: Facts, cron: CronJob, policy: str, found: list[Row]) -> Case
         severity=Severity.WARNING if refusal is Refusal.NAMESPACE_TERMINATING else None,
         todo=refusal_advice(message) or REFUSAL_ADVICE.get(refusal),
     )
+
+
+def _calls(facts: Facts, cron: CronJob, found: Sequence[Row]) -> list[Row]:
+    """Creations of the CronJob's Jobs that were refused soon after some due times."""
+    return [
+        call
+        for call in facts.refused_creations.get(("jobs", cron.namespace, cron.name), ())
+        if any(0 <= call["recv_ns"] - tick["due_ns"] <= _ASKED_NS for tick in found)
+    ]
 
 
 def _missed(cron: CronJob, policy: str, found: list[Row]) -> Case:

@@ -119,7 +119,7 @@ def find(facts: Facts) -> Iterator[Case]:
             yield _failed(facts, job)
         elif job.gone_ns is None and job.managed:
             if _unpulled(job):
-                yield _unpulled_case(job, facts.end_ns)
+                yield _unpulled_case(facts, job, facts.end_ns)
             elif _refusals(facts, job):
                 yield _refused_case(facts, job, facts.end_ns)
 
@@ -127,15 +127,23 @@ def find(facts: Facts) -> Iterator[Case]:
 def _failed(facts: Facts, job: Job) -> Case:
     reason = str((job.failure or {}).get("reason") or "no reason")
     dead = [p for p in job.pods if p.end is not None and p.end.row["phase"] == "Failed"]
-    end_ns = job.ended_ns or facts.end_ns
+    end_ns = _failed_ns(job) or facts.end_ns
     ran = any(p.ran_at_all for p in job.pods)
     if not ran and _unpulled(job):
-        return _unpulled_case(job, end_ns)
+        return _unpulled_case(facts, job, end_ns)
     if not job.pods and _refusals(facts, job):
         return _refused_case(facts, job, end_ns)
     rule, claim, pods = _cause(job, reason, dead, ran=ran)
     case = _told_by_pod(job, _case(job, rule, claim, end_ns, pods, reason), pods)
     return _with_last_words(facts, job, case, pods)
+
+
+def _failed_ns(job: Job) -> int | None:
+    """When it failed: as received, or by the condition where the first look came later."""
+    at_ns = (job.failure or {}).get("last_transition_ns")
+    if job.seen_from_birth or not at_ns or job.ended_ns != job.first.at_ns:
+        return job.ended_ns
+    return min(int(at_ns), job.ended_ns)
 
 
 #: Why no rule on exit codes can match, and what to do.
@@ -269,7 +277,10 @@ def _by_exit_codes(job: Job, reason: str, dead: list[Pod]) -> tuple[Rule, str]:
         return SAME_EXIT, f"failed: every retry ended with exit code {next(iter(codes))}"
     if codes:
         shown = named([str(code) for code in sorted(codes)], 4)
-        return EXITED, f"failed with exit code{'' if len(codes) == 1 else 's'} {shown}"
+        why = {str(p.exit["reason"]) for p in alone if p.exit is not None and p.exit["reason"]}
+        told = named(sorted(why - {"Error", "Completed"}))
+        claim = f"failed with exit code{'' if len(codes) == 1 else 's'} {shown}"
+        return EXITED, f"{claim} ({told})" if told else claim
     if by_limit and any(s.number("restarts") for p in job.pods for s in p.states):
         claim = "failed: its containers were restarted more often than backoffLimit allows"
         return EXITED, claim
@@ -317,8 +328,10 @@ def _unpulled(job: Job) -> Pod | None:
     return None
 
 
-def _unpulled_case(job: Job, until_ns: int) -> Case:
+def _unpulled_case(facts: Facts, job: Job, until_ns: int) -> Case:
     pod = _unpulled(job)
+    notes = facts.container_notes.get(pod.uid, ()) if pod is not None else ()
+    message = next((str(note["message"]) for note in notes if note.get("message")), "")
     image = None
     for container in (job.spec.get("template") or {}).get("spec", {}).get("containers") or ():
         image = image or container.get("image")
@@ -329,9 +342,10 @@ def _unpulled_case(job: Job, until_ns: int) -> Case:
         f"cannot pull its image {image}" + (", and failed" if job.failure is not None else ""),
         job.created_ns,
         until_ns,
-        f"{name} waited from {clock(job.created_ns)} on and never ran",
+        f"{name} waited from {clock(job.created_ns)} on and never ran"
+        + (f": {message[:200]}" if message else ""),
         job.cronjob,
-        evidence={"pod": name, "image": image},
+        evidence={"pod": name, "image": image, "message": message or None},
     )
 
 

@@ -87,10 +87,34 @@ PODS_GONE = Rule(
     "Nothing: a finished Job does not run again. Read a pod's log before somebody deletes it.",
     rank=66,
 )  # fmt: skip
-RULES = (
-    PODS_GONE, UNCOUNTABLE, CANNOT_START, FAILS_AGAIN, TERMINATING, TTL_TOOK, UNSEEN_END,
-    EDIT_REFUSED, SPARE_PARALLELISM,
+RUNS_ON = Rule(
+    "TK436", "a container that runs on after the work is done", Severity.WARNING,
+    "At the end of the record a regular container of an unfinished Job's pod has run for 5 minutes "
+    "or more since each other one ended with exit code 0: the pod, and so the Job, is not done "
+    "until all of them have ended.",
+    "A container that does work of its own.",
+    "Make it a native sidecar (an init container with restartPolicy Always, 1.29 or later), let "
+    "the main container end it, or keep what injects it away from Jobs.", 25908, rank=9,
 )  # fmt: skip
+OTHERS = Rule(
+    "TK437", "a Job that another controller manages", Severity.INFO,
+    "spec.managedBy of an unfinished Job names another controller than the Job controller, which "
+    "leaves it alone.",
+    "None: it is so by intent.",
+    "Ask that controller: nothing of the Job controller's rules holds for it.", rank=61,
+)  # fmt: skip
+IDLE = Rule(
+    "TK438", "a Job that wants no pods", Severity.INFO,
+    "parallelism of an unfinished Job is 0, for 30 s or more.",
+    "A Job that somebody holds back so.",
+    "kubectl patch job NAME -p '{\"spec\":{\"parallelism\":1}}' if that is not intended.", rank=62,
+)  # fmt: skip
+RULES = (
+    RUNS_ON, OTHERS, IDLE, PODS_GONE, UNCOUNTABLE, CANNOT_START, FAILS_AGAIN, TERMINATING,
+    TTL_TOOK, UNSEEN_END, EDIT_REFUSED, SPARE_PARALLELISM,
+)  # fmt: skip
+#: A Job without anything to do for so long is idle.
+IDLE_NS = 30 * NS_PER_S
 _REFUSALS_OF = {"jobs": "Job", "cronjobs": "CronJob"}
 
 
@@ -101,6 +125,7 @@ def find(facts: Facts) -> Iterator[Case]:
         yield from _uncountable(facts, job)
         yield from _ttl_took(job)
         yield from _pods_gone(facts, job)
+        yield from _left_alone(facts, job)
     yield from _spare(facts)
     yield from _ownerless(facts)
     yield from _edits(facts)
@@ -122,8 +147,39 @@ def _case(facts: Facts, job: Job, found: list[PodWait]) -> Case:
             return _terminating(facts, job, found)
         case Wait.INIT_FAILS | Wait.CRASHES:
             return _failing(facts, job, found[0])
+        case Wait.SIDECAR:
+            return _runs_on(facts, job, found[0])
         case _:
             return _not_started(facts, job, found)
+
+
+def _runs_on(facts: Facts, job: Job, first: PodWait) -> Case:
+    return Case(
+        RUNS_ON, job.target,
+        f"is done but for container {first.container}, which runs on", first.since_ns,
+        _as_of_ns(facts, job),
+        f"{_as_of(facts, job)}, {first.pod.name}: {first.message} ended with exit code 0 at "
+        f"{clock(first.since_ns)}; a pod succeeds when all its containers have",
+        job.cronjob,
+        evidence={"pod": first.pod.name, "runs": first.container, "ended": first.message},
+    )  # fmt: skip
+
+
+def _left_alone(facts: Facts, job: Job) -> Iterator[Case]:
+    """An unfinished Job for which the Job controller has nothing to do."""
+    if job.ended_ns is not None or job.gone_ns is not None:
+        return
+    if not job.managed:
+        who = str(job.spec.get("managedBy"))
+        yield Case(
+            OTHERS, job.target, f"is managed by {who}, not by the Job controller", job.created_ns,
+            facts.end_ns, f"spec.managedBy is {who}", job.cronjob, evidence={"managed_by": who},
+        )  # fmt: skip
+    elif job.spec.get("parallelism") == 0 and facts.end_ns - job.created_ns >= IDLE_NS:
+        yield Case(
+            IDLE, job.target, "wants no pods: parallelism is 0", job.created_ns, facts.end_ns,
+            f"{_as_of(facts, job)}", job.cronjob,
+        )  # fmt: skip
 
 
 def _as_of(facts: Facts, job: Job) -> str:
@@ -144,6 +200,11 @@ def _not_started(facts: Facts, job: Job, found: list[PodWait]) -> Case:
     if first.wait is Wait.GATES:
         claim = f"waits for scheduling gates: {first.reason}"
         todo = "Let the controller that set the gate take it off the pod."
+    elif first.reason == "FailedAttachVolume":
+        todo = (
+            "Free the volume: end the pod that has it, or let both run on one node; a volume that "
+            "several nodes use needs the access mode ReadWriteMany."
+        )
     deadline_s = job.spec.get("activeDeadlineSeconds")
     ends = "only an activeDeadlineSeconds would end it (it has none)"
     if isinstance(deadline_s, int):
@@ -162,6 +223,8 @@ def _not_started(facts: Facts, job: Job, found: list[PodWait]) -> Case:
 def _failing(facts: Facts, job: Job, first: PodWait) -> Case:
     what = "init container" if first.wait is Wait.INIT_FAILS else "container"
     code = "with an error" if first.exit_code is None else f"with exit code {first.exit_code}"
+    if first.ended not in ("", "Error"):
+        code += f" ({first.ended})"
     limit = job.spec.get("backoffLimit", 6)
     counts = "with restartPolicy Never only the pod's end counts toward backoffLimit"
     if first.pod.last.spec.get("restartPolicy") == "OnFailure":
@@ -174,7 +237,9 @@ def _failing(facts: Facts, job: Job, first: PodWait) -> Case:
         job.cronjob,
         evidence={"pod": first.pod.name, "container": first.container,
                   "restarts": first.restarts, "exit_code": first.exit_code},
-        todo=f"Read its log: kubectl logs -n {job.namespace} {first.pod.name} "
+        todo="Raise resources.limits.memory, or let the work need less."
+        if first.ended == "OOMKilled"
+        else f"Read its log: kubectl logs -n {job.namespace} {first.pod.name} "
              f"-c {first.container} --previous",
     )  # fmt: skip
 
@@ -193,16 +258,19 @@ def _terminating(facts: Facts, job: Job, found: list[PodWait]) -> Case:
     node = first.pod.last.row["node_name"]
     by = f" by {first.reason}" if first.reason else ""
     state = f" ({first.message})" if first.message else ""
+    others = [f for f in first.pod.last.finalizers if f != TRACKING]
+    held = f"; its finalizer {named(others)} is there, too" if others else ""
     return Case(
         TERMINATING, job.target, claim, first.since_ns, _as_of_ns(facts, job),
         f"{before}{named([w.pod.name for w in found])} on {node}{state} was deleted at "
         f"{clock(first.since_ns)}{by}, {span(_as_of_ns(facts, job) - first.since_ns)} ago "
-        f"({_as_of(facts, job)})",
+        f"({_as_of(facts, job)}){held}",
         job.cronjob,
         evidence={"pods": [w.pod.name for w in found], "node": node, "by": first.reason},
         todo=f"If {node} is gone for good: kubectl delete pod -n {job.namespace} "
              f"{first.pod.name} --force --grace-period=0, or give the node the taint "
-             "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute.",
+             "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute."
+             + (f" It goes only when {named(others)} is taken off." if others else ""),
     )  # fmt: skip
 
 
