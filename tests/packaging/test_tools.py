@@ -114,7 +114,7 @@ spec: {schedule: "%s"}
 
 def hook(*names: Path) -> int:
     (only,) = HOOKS
-    program, *words = shlex.split(only["entry"])
+    program, *words = [*shlex.split(only["entry"]), *only["args"]]
     assert program == "tracekit"
     result = CliRunner().invoke(cli, [*words, *map(str, names)], standalone_mode=False)
     return 2 if result.exception is not None else int(result.return_value or 0)
@@ -123,7 +123,8 @@ def hook(*names: Path) -> int:
 def test_the_hook_reads_every_file_and_passes_over_others(tmp_path: Path) -> None:
     texts = {
         "good.yaml": CRONJOB % "0 3 * * *",
-        "bad.yaml": CRONJOB % "0 0 */2 * 1",
+        "bad.yaml": CRONJOB % "0 2 31 2 *",
+        "older.yaml": CRONJOB % "0 0 */2 * 1",  # 1.21 and earlier read it otherwise
         "service.yaml": "kind: Service\n",
         "template.yaml": "{{ if .Values.on }}\nkind: CronJob\n{{ end }}\n",
     }
@@ -132,6 +133,7 @@ def test_the_hook_reads_every_file_and_passes_over_others(tmp_path: Path) -> Non
         files[name].write_text(text)
     assert hook(files["good.yaml"], files["service.yaml"], files["template.yaml"]) == 0
     assert hook(files["service.yaml"]) == 0
+    assert hook(files["older.yaml"]) == 0
     assert hook(files["good.yaml"], files["bad.yaml"]) == 1
 
 
