@@ -91,7 +91,9 @@ class Accounts:
         steps, conclusions = 0, job_conclusions(session)
         for judged in judge_groups(groups, rules, around):
             key = (judged.replay.history.namespace, judged.replay.history.name)
-            if key not in wanted or steps > MAX_STEPS:
+            if steps > MAX_STEPS:
+                break
+            if key not in wanted:
                 continue
             mine = about.get(key, [])
             ours = tuple(j for j in mine if j.controller == "job")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
+
+import orjson
 
 #: Fields that the server keeps; they differ in each revision and tell nothing.
 _NOISE = ("metadata.managedFields", "metadata.resourceVersion")
@@ -28,7 +29,7 @@ def changes(
     entries = 0
     for row in rows:
         try:
-            now = flatten(json.loads(row["raw"]))
+            now = flatten(orjson.loads(row["raw"]))
         except (TypeError, ValueError):
             continue
         of = key(row)
@@ -47,20 +48,22 @@ def changes(
         yield row, changed
 
 
-def flatten(obj: Any, path: str = "") -> dict[str, Any]:
+def flatten(obj: Any) -> dict[str, Any]:
     """The leaves of an object by path; lists whose items have a `type` or `name` go by that."""
+    found: dict[str, Any] = {}
+    _put_leaves(obj, "", found)
+    return found
+
+
+def _put_leaves(obj: Any, path: str, found: dict[str, Any]) -> None:
     if path in _NOISE:
-        return {}
+        return
     if isinstance(obj, dict) and obj:
-        return {
-            leaf: value
-            for key, item in obj.items()
-            for leaf, value in flatten(item, f"{path}.{key}" if path else str(key)).items()
-        }
-    if isinstance(obj, list) and obj and all(isinstance(item, dict) for item in obj):
-        found = {}
+        for key, item in obj.items():
+            _put_leaves(item, f"{path}.{key}" if path else key, found)
+    elif isinstance(obj, list) and obj and all(isinstance(item, dict) for item in obj):
         for place, item in enumerate(obj):
             name = item.get("type") or item.get("name") or place
-            found.update(flatten(item, f"{path}[{name}]"))
-        return found
-    return {path: obj}
+            _put_leaves(item, f"{path}[{name}]", found)
+    else:
+        found[path] = obj
