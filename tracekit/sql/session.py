@@ -472,7 +472,9 @@ class Session:
         for name in computed.SCHEMAS.keys() & set(_NAMED.findall(text.lower())) - self._made:
             self._made.add(name)
             self._make_table(name, computed.SCHEMAS[name])
-            if name == "_coverage":  # other views are made of it, and maybe at once
+            # Other views are made of it, and maybe at once. For a part it would take all of the
+            # trace: there only who names the view asks for it.
+            if name == "_coverage" and not self._chosen.is_part:
                 self._fill(name)
                 self._computed.add(name)
 

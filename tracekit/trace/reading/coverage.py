@@ -31,12 +31,14 @@ _WATCH_TYPES = frozenset(
 )  # fmt: skip
 _KEYS = ["stream", "type", "namespace", "synthesized"]
 #: The columns of all rows that are looked at, and those of the bounds of lists.
-COLUMNS = (*_KEYS, "recv_ns", "name")
+COLUMNS = (*_KEYS, "recv_ns", "name", "code")
 BOUNDS = (
     "seq", "stream", "type", "recv_ns", "raw", "gap_from_ns", "gap_until_ns", "gap_reason"
 )  # fmt: skip
 _BOUND_TYPES = (RowType.LIST_BEGIN, RowType.LIST_END, RowType.GAP)
 _SEVERAL = 2
+#: HTTP status codes from here on.
+_REFUSED = 400
 #: What these show says nothing of what the others asked for.
 _APART = frozenset({"leases", "namespaces"})
 
@@ -64,6 +66,8 @@ class _Stream:
 
     watched: bool = False
     has_states: bool = False
+    #: Whether a log of requests has some of them, none of which made a state: all were refused.
+    has_refusals: bool | None = None
     is_listed: bool = False
     namespaces: set[str] = field(default_factory=set)
     lists: list[_List] = field(default_factory=list)
@@ -96,7 +100,9 @@ class SeenRows:
 
     def feed(self, table: pa.Table) -> None:
         """Take in rows with `COLUMNS`, in any order."""
-        grouped = table.group_by(_KEYS).aggregate([("recv_ns", "min_max"), ("name", "min_max")])
+        grouped = table.group_by(_KEYS).aggregate(
+            [("recv_ns", "min_max"), ("name", "min_max"), ("code", "min")]
+        )
         for row in grouped.to_pylist():
             times, names = row["recv_ns_min_max"], row["name_min_max"]
             if times["min"] is not None:
@@ -163,7 +169,7 @@ class SeenRows:
             seen = replace(seen, gaps=[*seen.gaps, *everywhere])
             about = header.streams.get(name)
             said = about if isinstance(about, Mapping) else {}
-            if said.get("recorded") is False:
+            if said.get("recorded") is False and not seen.has_refusals:
                 unseen[name] = str(said.get("reason") or "not recorded")
                 continue
             found = list(_spans(name, seen, scopes, bounds_ns, watching=watching))
@@ -194,7 +200,7 @@ def _spans(
         )
         for ended in seen.lists
     ]
-    if not lists and seen.has_states and not seen.is_listed:
+    if not lists and (seen.has_states or seen.has_refusals) and not seen.is_listed:
         lists, watched = [Listed(scopes.of(name), first_ns)], True
     gaps = [(gap.from_ns, gap.until_ns) for gap in seen.gaps]
     yield from spans_of(name, lists, gaps, end_ns, watched=watched)
@@ -247,6 +253,9 @@ def _take(seen: _Stream, row: Mapping[str, Any]) -> None:
     if row["synthesized"]:
         return
     seen.watched = seen.watched or kind in _WATCH_TYPES
+    if kind == RowType.CALL:
+        refused = (row["code_min"] or 0) >= _REFUSED
+        seen.has_refusals = refused and seen.has_refusals is not False
     if kind in STATE_TYPES:
         seen.has_states = True
         if row["namespace"]:
