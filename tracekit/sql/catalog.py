@@ -24,7 +24,7 @@ VIEWS = (
     "_cronjobs", "cronjobs", "job_history", "pod_phases", "conditions", "k8s_events", "actions",
     "finalizers", "leaders", "gaps", "coverage", "logs", "cron_ticks", "divergences", "verdicts",
     # Each the answer to one question of a postmortem.
-    "failures", "start_latency", "missed_ticks", "backoffs", "retries", "accounting",
+    "failures", "latency", "start_latency", "missed_ticks", "backoffs", "retries", "accounting",
     "controller_lag", "deletions", "node_pods", "count_jumps", "job_concurrency", "wasted_pods",
     "costs", "outliving_pods", "last_success", "findings", "endings", "waits",
 )  # fmt: skip
@@ -38,6 +38,7 @@ COMPUTED = {
     "coverage": "_coverage",
     "cron_ticks": "_cron_ticks",
     "missed_ticks": "_cron_ticks",
+    "latency": "_cron_ticks",
     "divergences": "_verdicts",
     "verdicts": "_verdicts",
     "controller_lag": "_verdicts",

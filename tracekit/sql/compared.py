@@ -55,12 +55,8 @@ class Compared(Struct, frozen=True):
 
 
 _JOB: Final = """
-SELECT j.*, t.delay_s, epoch_ns(j.created_at) AS created_ns
-FROM jobs AS j
-LEFT JOIN cron_ticks AS t ON t.trace = j.trace AND t.namespace = j.namespace AND t.job = j.job
-  AND t.cronjob = j.cronjob
-WHERE j.namespace = $namespace AND j.job = $name
-ORDER BY j.created_at DESC LIMIT 1
+SELECT * FROM jobs WHERE namespace = $namespace AND job = $name
+ORDER BY created_at DESC LIMIT 1
 """
 _PODS: Final = """
 SELECT pod, index, attempt, node, phase, exit_code, signal, reason, message, ended_by, deleted_by,
@@ -69,17 +65,7 @@ SELECT pod, index, attempt, node, phase, exit_code, signal, reason, message, end
 FROM attempts WHERE namespace = $namespace AND job_uid = $uid
 ORDER BY created_at, index, attempt, pod
 """
-_WAY: Final = """
-SELECT (min(appeared_ns) - any_value($created_ns)) / 1e9 AS first_pod_s,
-       (min(bound_ns) - min(appeared_ns)) / 1e9 AS scheduled_s,
-       (min(running_ns) - min(bound_ns)) / 1e9 AS running_s,
-       (max(ended_ns) - min(running_ns)) / 1e9 AS running_to_end_s
-FROM internal._pods WHERE namespace = $namespace AND job_uid = $uid
-"""
-_SEEN: Final = """
-SELECT min(recv_ns) AS at_ns FROM internal._states
-WHERE stream = 'jobs' AND type = 'ADDED' AND namespace = $namespace AND uid = $uid
-"""
+_WAY: Final = "SELECT * FROM latency WHERE namespace = $namespace AND job_uid = $uid"
 _RAW: Final = """
 SELECT arg_max(raw, _order) AS raw FROM internal._states
 WHERE stream = 'jobs' AND namespace = $namespace AND uid = $uid
@@ -171,18 +157,15 @@ def _job(session: Session, namespace: str, name: str) -> dict[str, Any]:
 
 
 def _way(session: Session, job: Mapping[str, Any]) -> dict[str, float | None]:
-    where = {"namespace": job["namespace"], "uid": job["job_uid"]}
-    (seen,) = session.rows(_SEEN, **where)
-    created_ns = seen["at_ns"] or job["created_ns"]
-    (way,) = session.rows(_WAY, created_ns=created_ns, **where)
+    (way,) = session.rows(_WAY, namespace=job["namespace"], uid=job["job_uid"])
     return {
-        "due → Job created": job["delay_s"],
+        "due → Job created": way["created_s"],
         "Job → first pod": way["first_pod_s"],
         "first pod → node": way["scheduled_s"],
         "node → running": way["running_s"],
-        "running → last pod ended": way["running_to_end_s"],
-        "last pod ended → condition": job["accounting_s"],
-        "lost to back-off": job["backoff_s"] or None,
+        "running → last pod ended": way["work_s"],
+        "last pod ended → condition": way["accounting_s"],
+        "lost to back-off": way["backoff_s"] or None,
         "start → finish (API)": job["duration_s"],
     }
 

@@ -192,6 +192,46 @@ def test_two_jobs_side_by_side(run, watched: Path) -> None:  # noqa: F811
     assert "≠" in next(line for line in text.splitlines() if line.startswith("outcome"))
 
 
+def test_the_view_latency_is_of_the_lines(run, watched: Path) -> None:  # noqa: F811
+    """The parts of each Job that has one pod, from the lines of the watch."""
+    first: dict[tuple[str, str], int] = {}
+    pods: dict[str, set[str]] = {}
+    for row in json_lines(TRACES / NAME / "watch.jsonl.zst"):
+        if row["resource"] not in ("jobs", "pods") or row["type"] not in ("ADDED", "MODIFIED"):
+            continue
+        meta, status = row["object"]["metadata"], row["object"].get("status") or {}
+        uid = meta["uid"]
+        if row["resource"] == "pods":
+            for owner in meta.get("ownerReferences", []):
+                pods.setdefault(owner["uid"], set()).add(uid)
+        marks = {
+            "created": row["type"] == "ADDED",
+            "bound": (row["object"].get("spec") or {}).get("nodeName"),
+            "running": status.get("phase") == "Running",
+            "ended": status.get("phase") in ("Succeeded", "Failed"),
+        }
+        for mark, there in marks.items():
+            if there:
+                first.setdefault((uid, mark), row["recv"])
+    rows = json.loads(run("sql", watched, "FROM latency", "-o", "json")[1])
+    checked = 0
+    for row in rows:
+        own = pods.get(row["job_uid"], set())
+        if len(own) != 1:
+            continue
+        (pod,) = own
+        steps = [("first_pod_s", (row["job_uid"], "created"), (pod, "created"))]
+        steps.append(("scheduled_s", (pod, "created"), (pod, "bound")))
+        if (pod, "running") in first:
+            steps.append(("running_s", (pod, "bound"), (pod, "running")))
+            steps.append(("work_s", (pod, "running"), (pod, "ended")))
+        for column, begin, end in steps:
+            expected = (first[end] - first[begin]) / 1e9 if end in first else None
+            assert row[column] == pytest.approx(expected), (row["job"], column)
+            checked += 1
+    assert checked > 60
+
+
 def test_a_cronjob_has_a_good_run_and_a_bad_one(run, trace_path) -> None:  # noqa: F811
     trace = trace_path("v1.34.4-all")
     out = run("compare", trace, "cronjob/forbid", "-o", "json")[1]
