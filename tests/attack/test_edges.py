@@ -1,0 +1,53 @@
+"""Single values at the edges, each of which once ended a verb with a traceback."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.attack.answers import run
+from tests.attack.test_fuzz import text
+
+
+def _late(rows: list[dict[str, Any]]) -> None:
+    _job_rows(rows)[2]["recv"] = 2**63 - 1
+
+
+def _edited(rows: list[dict[str, Any]]) -> None:
+    _job_rows(rows)[-1]["object"]["spec"]["backoffLimit"] = 10**30
+
+
+def _nameless(rows: list[dict[str, Any]]) -> None:
+    for row in rows:
+        meta = row["object"].get("metadata", {})
+        if row["resource"] in ("jobs", "pods") and "uid" in meta:
+            meta["uid"] = None
+        for owner in meta.get("ownerReferences", ()):
+            owner["uid"] = None
+
+
+def _job_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [r for r in rows if r["resource"] == "jobs" and r["type"] in ("ADDED", "MODIFIED")]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (_late, ("replay", "--diff")),
+        (_edited, ("report", "-o", "OUT")),
+        (_nameless, ("export", "--format", "otlp")),
+    ],
+)
+def test_a_verb_takes_it(tmp_path: Path, change: Any, words: tuple[str, ...]) -> None:
+    rows = json.loads(text())
+    change(rows)
+    log, trace = tmp_path / "watch.jsonl", tmp_path / "trace"
+    log.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert run("import", "watch", str(log), "-o", str(trace))[0] == 0
+    put = [str(tmp_path / "out") if word == "OUT" else word for word in words[1:]]
+    code, _, said = run(words[0], str(trace), *put)
+    assert code in (0, 1), said
+    assert "fault of tracekit" not in said
