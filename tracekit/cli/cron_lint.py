@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -183,8 +184,10 @@ def _entries(
         return [Entry("", source, time_zone, deadline_s)], None
     if path.stat().st_size > _FILE_BYTES_MAX:
         raise UsageError(f"{source} is larger than {_FILE_BYTES_MAX:,} bytes: no crontab is.")
+    content = path.read_bytes()
+    marked = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))  # by PowerShell
     try:
-        text = path.read_text(encoding="utf-8")
+        text = content.decode("utf-16" if marked else "utf-8-sig")
     except UnicodeDecodeError:
         raise UsageError(f"{source} is no text: name a crontab, a manifest or a trace.") from None
     entries = manifest_entries if path.suffix in _MANIFESTS else crontab_entries

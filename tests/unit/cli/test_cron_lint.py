@@ -155,6 +155,14 @@ def test_manifests_are_read_lists_too(tmp_path: Path) -> None:
     assert (second["where"], second["classes"]) == ("b", ["time-zone"])
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_a_manifest_is_read_as_editors_and_shells_write_it(encoding: str, tmp_path: Path) -> None:
+    path = tmp_path / "jobs.yaml"
+    path.write_bytes("kind: CronJob\nspec: {schedule: '0 9 * * *'}\n".encode(encoding))
+    (only,) = lint_json(str(path))["schedules"]
+    assert only["spec"] == "0 9 * * *"
+
+
 def test_a_trace_brings_its_version_deadlines_and_run_times(tmp_path: Path) -> None:
     import_log(TRACES / "v1.36.3-all/watch.jsonl.zst", tmp_path / "t", "v1.36.3-all")
     document = lint_json(str(tmp_path / "t"))
