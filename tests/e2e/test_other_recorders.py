@@ -86,22 +86,14 @@ def divergences(trace: Path) -> list[dict[str, Any]]:
     return found
 
 
-#: Not strict: how many false alarms a run of real servers shows is a matter of its timing.
-received_is_not_happened = pytest.mark.xfail(
-    strict=False, reason="replay takes the time of receipt for the time of the write"
-)
-
-
 def test_the_run_itself_has_no_divergence(traces: Path) -> None:
     assert divergences(traces / CLEAN) == []
 
 
-@received_is_not_happened
 def test_a_recorder_behind_a_late_relay_tells_of_none(traces: Path) -> None:
     assert divergences(traces / LATE) == []
 
 
-@received_is_not_happened
 def test_a_recorder_whose_clock_is_off_and_set_tells_of_none(traces: Path) -> None:
     assert divergences(traces / STEPPED) == []
 

@@ -10,6 +10,9 @@ from collections.abc import Collection
 
 from msgspec.structs import replace
 
+from tracekit.base.kube.timestamps import parse_rfc3339
+from tracekit.check.compare.fields import FieldDifference
+from tracekit.check.replay.key_facts import CLOCK_SLACK_NS
 from tracekit.check.replay.run_context import INFORMER_LAG_NS, Outage, RunContext
 from tracekit.check.verdict import Judgement, Reason, Verdict
 
@@ -87,10 +90,21 @@ def _rests_on_times(judgement: Judgement) -> bool:
 
 def _rests_on_late_rows(judgement: Judgement, context: RunContext) -> bool:
     """Whether it hangs on a time that late streams do not show closely enough."""
-    if not _rests_on_times(judgement):
+    width_ns = context.width_ns(judgement.time_ns)
+    if not width_ns or not _rests_on_times(judgement):
         return False
-    at_end = judgement.verdict is Verdict.MISSING and judgement.time_ns < context.end_ns
-    return not at_end and context.width_ns(judgement.time_ns) > 0
+    if judgement.verdict is Verdict.DIFFERENT:
+        return all(_are_near(difference, width_ns) for difference in judgement.fields)
+    return judgement.verdict is not Verdict.MISSING or judgement.time_ns >= context.end_ns
+
+
+def _are_near(difference: FieldDifference, width_ns: int) -> bool:
+    """Whether both are times that are no farther apart than a late row's may be known to."""
+    times = [parse_rfc3339(str(value)) for value in (difference.expected, difference.observed)]
+    expected_ns, observed_ns = times
+    if expected_ns is None or observed_ns is None:
+        return False
+    return abs(expected_ns - observed_ns) <= width_ns + CLOCK_SLACK_NS
 
 
 def _open_gap(judgement: Judgement, context: RunContext) -> Outage | None:
