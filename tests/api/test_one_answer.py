@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from tests.support.traces import TRACES, import_log
 from tracekit.api.trace import Trace
+from tracekit.cli.import_ import import_
 
 #: Decided from all Jobs together: who was behind, who lost most, whether several are alike.
 OF_ALL = ("TK207", "TK421", "TK434")
@@ -41,3 +43,15 @@ def test_explain_says_of_each_job_what_diagnose_says(name: str, tmp_path: Path) 
             if not f["id"].startswith(OF_ALL)
         }
         assert said == claims
+
+
+def test_explain_names_who_asked_where_an_audit_log_does(tmp_path: Path) -> None:
+    logs = [str(TRACES / "v1.36.3-troubles" / f"{log}.jsonl.zst") for log in ("watch", "audit")]
+    out = str(tmp_path / "trace")
+    words = [*logs, "-o", out, "--processes", "1"]
+    assert CliRunner().invoke(import_, words, catch_exceptions=False).exit_code == 0
+    text = Trace(out).explain("collected", namespace="t-troubles").text()
+    assert "Job was created, by admin" in text
+    assert "Job is gone, by alice" in text
+    assert "generic-garbage-collector" in text
+    assert "somebody" not in text

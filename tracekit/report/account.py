@@ -24,7 +24,7 @@ from tracekit.base.moments import TimeRange
 from tracekit.check.diff.job_verdicts import place_of
 from tracekit.check.diff.judge import KeyJudgement
 from tracekit.check.diff.why import describe, describe_cut
-from tracekit.check.replay.history import History, Revision, Write, WriteKind
+from tracekit.check.replay.history import Actor, History, Revision, Write, WriteKind
 from tracekit.check.replay.search_state import Explanation
 from tracekit.check.verdict import DIVERGENT, Judgement, Verdict
 from tracekit.ports.job.context import Note
@@ -201,7 +201,7 @@ def account_of_job(judged: KeyJudgement, judgements: Sequence[Judgement]) -> Acc
         if place_of(write) in verdicts
     }
     apart = [j for place, j in verdicts.items() if place not in by_syncs]
-    steps = [*_revisions(history), *_syncs(judged, verdicts), *_others(apart)]
+    steps = [*_revisions(history), *_syncs(judged, verdicts), *_others(apart, _actors(history))]
     account.steps = in_order(steps)
     account.closing = _closing(judged, account.divergences)
     return account
@@ -215,9 +215,11 @@ def _revisions(history: History) -> Iterator[Step]:
         before = revision.previous
         if before is None:
             seen = "was created" if revision.type == "ADDED" else "is there at the first list"
+            seen += _by(revision.actor)
             yield Step(revision.recv_ns, revision.rv, "Job", seen, tuple(_spec(revision.view)))
         elif revision.type == "DELETED":
-            yield Step(revision.recv_ns, revision.rv, "Job", "is gone")
+            gone = f"is gone{_by(revision.actor)}"
+            yield Step(revision.recv_ns, revision.rv, "Job", gone)
         else:
             changes = list(_edits(before.view, revision.view))
             if changes:
@@ -261,7 +263,15 @@ def _edits(before: JobView, now: JobView) -> Iterator[str]:
         yield f"finalizers: {', '.join(now.finalizers) or 'none'}"
 
 
+def _by(actor: Actor | None) -> str:
+    """Whose request it was, as an audit log has it."""
+    return "" if actor is None else f", by {actor.controller or actor}"
+
+
 def _writers(revision: Revision[JobView]) -> str:
+    """Who made a revision: by the audit log, else by managedFields."""
+    if revision.actor is not None:
+        return str(revision.actor.controller or revision.actor)
     before = revision.previous.evidence.managers() if revision.previous is not None else ()
     changed = {m.manager for m in revision.evidence.managers() if m not in before}
     return ", ".join(sorted(changed)) or "somebody"
@@ -441,11 +451,19 @@ def _worst(sync: Explanation, found: Sequence[Judgement]) -> str | None:
 #### What others did ####
 
 
-def _others(judgements: Iterable[Judgement]) -> Iterator[Step]:
+def _actors(history: History) -> dict[str, Actor]:
+    """Who wrote the pods' revisions, as far as an audit log tells."""
+    return {str(r.rv): r.actor for r in history.pods if r.actor is not None}
+
+
+def _others(judgements: Iterable[Judgement], actors: Mapping[str, Actor]) -> Iterator[Step]:
     for judgement in judgements:
         rv = int(judgement.resource_version) if judgement.resource_version.isdigit() else None
         if judgement.verdict in (Verdict.FOREIGN, Verdict.UNKNOWABLE):
             who = "somebody else" if judgement.verdict is Verdict.FOREIGN else "nobody knows who"
+            actor = actors.get(judgement.resource_version)
+            if actor is not None:
+                who = str(actor.controller or actor)
             what = _DEEDS.get(judgement.action, f"did {judgement.action} of")
             what = f"{what} {judgement.subject}"
         elif judgement.verdict is Verdict.MISSING:
