@@ -250,9 +250,8 @@ class _Scopes:
 def _take(seen: _Stream, row: Mapping[str, Any]) -> None:
     kind = row["type"]
     seen.is_listed = seen.is_listed or kind == RowType.LIST_BEGIN
-    if row["synthesized"]:
-        return
-    seen.watched = seen.watched or kind in _WATCH_TYPES
+    # What was put together, or found gone by comparing lists, no watch has brought.
+    seen.watched = seen.watched or (kind in _WATCH_TYPES and not row["synthesized"])
     if kind == RowType.CALL:
         refused = (row["code_min"] or 0) >= _REFUSED
         seen.has_refusals = refused and seen.has_refusals is not False
