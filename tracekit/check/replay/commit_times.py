@@ -219,13 +219,21 @@ def _outliers(times: Sequence[int]) -> int:
 
 
 def _without_contradicting(rows: Arrivals, first: int, end: int, api_ns: int | None) -> None:
-    """Drop what came long before its own time: one of both contradicts all around it."""
+    """Note what came long before its own time, or that of an older revision.
+
+    One of both contradicts all around it.
+    """
     if api_ns is None:
         return
-    for row in range(first, end):
-        if rows.server_ns[row] and rows.recv_ns[row] - rows.server_ns[row] < api_ns - _UNIT_NS:
+    newest_ns = 0
+    for row in sorted(range(first, end), key=rows.rv.__getitem__):
+        until_ns = rows.recv_ns[row] - api_ns + _UNIT_NS
+        if rows.server_ns[row] > until_ns:
             rows.server_ns[row] = rows.created_ns[row] = 0
-            rows.contradicting[row] = 1
+        elif newest_ns <= until_ns:
+            newest_ns = max(newest_ns, rows.server_ns[row])
+            continue
+        rows.contradicting[row] = 1
 
 
 def _set_back(rows: Arrivals) -> Iterator[int]:
