@@ -61,6 +61,14 @@ def test_a_trace_with_a_time_of_no_clock_is_not_believed(tmp_path: Path, recv: i
         assert "received before 1970 or after 2115" in said, words
 
 
+def test_a_file_that_hides_its_times_is_not_believed(tmp_path: Path) -> None:
+    times = {"recv_ns": pa.array([1, 2, 3, 2**63 - 1, 5, 6, 7, 8])}
+    trace = forged(tmp_path / "trace", times, 8, write_statistics=False)
+    for words in VERBS[:4]:
+        code, _, said = run(words[0], str(trace), *words[1:])
+        assert (code, "statistics do not say when" in said) == (2, True), words
+
+
 @pytest.mark.parametrize("recv", NO_CLOCK)
 def test_the_writer_writes_no_such_time(tmp_path: Path, recv: int) -> None:
     with TraceWriter(tmp_path / "trace") as writer:

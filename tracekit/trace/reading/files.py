@@ -145,8 +145,20 @@ class SegmentFile:
         """Times that no clock shows never come to be reckoned with."""
         for group in range(self.row_groups):
             bounds = self._bounds(group, "recv_ns")
-            if bounds.low is not None and not 0 <= bounds.low <= bounds.high < RECEIVED_BEFORE_NS:
+            if bounds.low is None:
+                self._require_no_times(group)
+            elif not 0 <= bounds.low <= bounds.high < RECEIVED_BEFORE_NS:
                 raise DamageError("it says that rows were received before 1970 or after 2115")
+
+    def _require_no_times(self, group: int) -> None:
+        """Only where no row has a time there is nothing for the statistics to say."""
+        leaf = self._leaves.get("recv_ns", self._leaves.get(f"{ARRIVAL}recv_ns"))
+        if leaf is None:
+            return
+        statistics = self._parquet.metadata.row_group(group).column(leaf).statistics
+        nulls = statistics.null_count if statistics is not None else None
+        if nulls != self._rows[group]:
+            raise DamageError("its statistics do not say when rows were received")
 
     def _require(self, vouched: Vouched) -> None:
         seal = self._footer.seal
