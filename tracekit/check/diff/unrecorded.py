@@ -63,7 +63,7 @@ def _lacking(
 def _never_watched(judgement: Judgement, context: RunContext) -> tuple[str, Reason] | None:
     """A stream that its controller reads and the record did not watch there and then."""
     coverage, namespace = context.coverage, judgement.object.namespace
-    for stream in _READ[judgement.controller]:
+    for stream in _READ.get(judgement.controller, ()):  # none is known of a plugin's
         if stream in context.not_recorded:
             why = f"{stream} are not recorded ({context.not_recorded[stream]})"
             return why, Reason.NOT_RECORDED
