@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -65,7 +66,9 @@ SELECT pod, index, attempt, node, phase, exit_code, signal, reason, message, end
 FROM attempts WHERE namespace = $namespace AND job_uid = $uid
 ORDER BY created_at, index, attempt, pod
 """
-_WAY: Final = "SELECT * FROM latency WHERE namespace = $namespace AND job_uid = $uid"
+_WAY: Final = """
+SELECT * FROM latency WHERE namespace = $namespace AND job_uid = $uid LIMIT 1
+"""
 _RAW: Final = """
 SELECT arg_max(raw, _order) AS raw FROM internal._states
 WHERE stream = 'jobs' AND namespace = $namespace AND uid = $uid
@@ -153,11 +156,16 @@ def _job(session: Session, namespace: str, name: str) -> dict[str, Any]:
         known = [f"{space}/{job}" for space, job in session.objects.jobs]
         meant = hint(f"{namespace}/{name}", known, "`tracekit jobs` lists what it has")
         raise UsageError(f"the trace has no state of a Job {namespace}/{name}{meant}")
+    if rows[0]["job_uid"] is None:
+        raise UsageError(
+            f"the Job {namespace}/{name} has no uid: what belongs to it is not known, name another"
+        )
     return rows[0]
 
 
 def _way(session: Session, job: Mapping[str, Any]) -> dict[str, float | None]:
-    (way,) = session.rows(_WAY, namespace=job["namespace"], uid=job["job_uid"])
+    found = session.rows(_WAY, namespace=job["namespace"], uid=job["job_uid"])
+    way = found[0] if found else defaultdict(lambda: None)
     return {
         "due → Job created": way["created_s"],
         "Job → first pod": way["first_pod_s"],
