@@ -1,8 +1,9 @@
 """Whether two commits give the same verdicts, byte for byte, on every trace and planted lie.
 
-    python -m bench.identity --against COMMIT [--lies] [TRACE…]
+    python -m bench.identity --against COMMIT [--lies] [--but FIELD]… [TRACE…]
 
-Prints one digest per trace: of every judgement with all its fields, `why` included, in order.
+Prints one digest per trace: of every judgement with all its fields, `why` included, in order;
+`--but why` leaves that field out. Only names that every commit has are imported here.
 Without names the shipped traces are imported. With `--against` the
 same is done by the code of another commit, in a worktree of its own, and what differs is told, exit
 status 1. `--lies` adds each planted lie of `tests/lies`, judged with its whole record.
@@ -16,34 +17,35 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import tracekit
 from tests.replay import test_planted_lies as lies
 from tests.support.judged_rows import judge_of
 from tests.support.traces import TRACES, import_log
-from tracekit.check.verdict import Judgement
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def _digest(judgements: Iterable[Judgement]) -> str:
+def _digest(judgements: Iterable[Any], but: Collection[str]) -> str:
     total = hashlib.sha256()
     for judgement in judgements:
-        told = tuple(getattr(judgement, name) for name in Judgement.__annotations__)
+        names = [name for name in type(judgement).__annotations__ if name not in but]
+        told = tuple(getattr(judgement, name) for name in names)
         total.update(repr(told).encode())
     return total.hexdigest()[:24]
 
 
-def digests_of_traces(traces: Iterable[Path]) -> Iterator[tuple[str, str]]:
+def digests_of_traces(traces: Iterable[Path], but: Collection[str]) -> Iterator[tuple[str, str]]:
     """The digest of each trace's judgements, by the rules that it shows."""
     for path in traces:
         verdicts = tracekit.open(path).replay().verdicts
-        yield path.name, f"{_digest(verdicts)} {len(verdicts)}"
+        yield path.name, f"{_digest(verdicts, but)} {len(verdicts)}"
 
 
-def digests_of_lies() -> Iterator[tuple[str, str]]:
+def digests_of_lies(but: Collection[str]) -> Iterator[tuple[str, str]]:
     """The digest of the judgements of each record with a planted lie."""
     for places in (lies.PLACES, lies.OLD_PLACES):
         for kind in lies.FOUND + lies.CRON:
@@ -52,17 +54,17 @@ def digests_of_lies() -> Iterator[tuple[str, str]]:
                 continue
             name, rows, _ = planted
             with judge_of(rows, name) as judge:
-                found = _digest(judge.report().judgements)
+                found = _digest(judge.report().judgements, but)
             yield f"{kind} in {name}", found
 
 
-def _print_digests(names: list[str], *, with_lies: bool) -> None:
+def _print_digests(names: list[str], but: Collection[str], *, with_lies: bool) -> None:
     with tempfile.TemporaryDirectory() as temporary:
         traces = [Path(name) for name in names] or list(_imported(Path(temporary)))
-        for name, digest in digests_of_traces(traces):
+        for name, digest in digests_of_traces(traces, but):
             print(f"{name}\t{digest}", flush=True)
     if with_lies:
-        for name, digest in digests_of_lies():
+        for name, digest in digests_of_lies(but):
             print(f"{name}\t{digest}", flush=True)
 
 
@@ -93,11 +95,13 @@ def main() -> int:
     parser.add_argument("traces", nargs="*", help="trace directories; default: the shipped ones")
     parser.add_argument("--against", metavar="COMMIT")
     parser.add_argument("--lies", action="store_true")
+    parser.add_argument("--but", action="append", default=[], metavar="FIELD")
     options = parser.parse_args()
     if options.against is None:
-        _print_digests(options.traces, with_lies=options.lies)
+        _print_digests(options.traces, options.but, with_lies=options.lies)
         return 0
     arguments = [*options.traces, *(["--lies"] if options.lies else [])]
+    arguments += [word for name in options.but for word in ("--but", name)]
     with tempfile.TemporaryDirectory() as temporary:
         other = Path(temporary) / "other"
         git = ["git", "-C", str(ROOT), "worktree"]
