@@ -71,7 +71,8 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
             kubernetes_version="v1.36.3",
             feature_gates={f"Gate{EVIL}": True},
             controller_flags=(f"--flag={EVIL}",),
-            scope={"namespaces": [EVIL], "selector": EVIL},
+            # One that names namespaces or a selector would leave nothing to judge.
+            scope={"cluster": EVIL},
             sessions=({"source": EVIL},),
             streams={"jobs": {"note": EVIL}},
             format_version=header.format_version,
