@@ -18,6 +18,7 @@ import orjson
 import pytest
 
 from tests.mcp.conftest import caller
+from tests.support.pages import data_of
 from tests.support.traces import ROOT, TRACES, json_lines
 from tracekit.cli.completion import _names
 from tracekit.cli.main import main
@@ -259,7 +260,7 @@ def test_a_page_has_no_element_of_theirs(hostile: Path, tmp_path: Path, run: Run
     assert page.count("</script>") == 2
     assert "@STYLE@" not in page
     assert {c for c in page if not c.isprintable()} <= {"\n"}
-    data = json.loads(page.partition('<script id="data" type="application/json">')[2].split("<")[0])
+    data = data_of(page)
     texts = list(_texts(data))
     assert any("@SCRIPT@@DATA@" in text for text in texts)
     assert {c for text in texts for c in text if not c.isprintable()} <= {"\n", "\t"}

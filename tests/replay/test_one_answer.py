@@ -22,8 +22,8 @@ from click.testing import CliRunner
 
 import tracekit
 from tests.lies import plant
+from tests.support.pages import data_of
 from tests.support.traces import ALL, TRACES, import_log, json_lines
-from tests.unit.cli.test_report import DATA
 from tracekit.api import Trace
 from tracekit.base.errors import UsageError
 from tracekit.check.verdict import Judgement
@@ -132,9 +132,7 @@ def in_sql(session: Session) -> Counter[Fact]:
 
 def reported(session: Session) -> Counter[Fact]:
     data = report_data(session)
-    page = DATA.search(report_page(data))
-    assert page is not None
-    assert json.loads(page[1])["title"] == session.sources[0].name
+    assert data_of(report_page(data))["title"] == session.sources[0].name
     found: Counter[Fact] = Counter()
     for row in data["divergences"]:
         fields = [
@@ -236,7 +234,7 @@ def test_the_flags_of_the_controller_manager_count_for_every_verb(
     found = json.loads(output("diagnose", str(path), "-o", "json"))["findings"]
     assert not [finding for finding in found if finding["id"].startswith("TK1")]
     output("report", str(path), "-o", str(tmp_path / "page.html"))
-    assert '"divergences":[]' in (tmp_path / "page.html").read_text()
+    assert data_of((tmp_path / "page.html").read_text())["divergences"] == []
     assert '"TK1' not in output("watch", str(path), "--once", "-o", "jsonl", "--fail-on", "error")
     # There is something else to say of this Job, and that is what is shown.
     small = ("-o", str(tmp_path / "small"), "--job", key, "--attempts", "20")

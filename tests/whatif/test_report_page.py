@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import re
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from tests.sql.test_session import HOSTILE
+from tests.support.pages import data_of
 from tests.whatif.conftest import Import, Records, ask
 from tracekit.answers.whatif.answers import Answers, Cause, Drawn, JobAnswer
 from tracekit.answers.whatif.course import JobCourse
@@ -31,14 +29,6 @@ from selenium.webdriver.support.wait import WebDriverWait  # noqa: E402
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")
-
-
-def data_of(page: str) -> dict[str, Any]:
-    """The data that stand in a page."""
-    found = re.search(r'<script id="data" type="application/json">(.*?)</script>', page, re.DOTALL)
-    assert found is not None
-    data: dict[str, Any] = json.loads(found[1])
-    return data
 
 
 @pytest.fixture(scope="session")

@@ -15,6 +15,7 @@ from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import TrackEvent
 
 from tests.sql.conftest import EMPTY, session_of, trace_path  # noqa: F401 - fixtures
 from tests.sql.test_session import HOSTILE, write_jobs
+from tests.support.pages import DATA, data_of
 from tests.support.traces import ALL
 from tests.unit.cli.test_sql import run  # noqa: F401 - a fixture
 from tracekit.base.foreign import for_csv, for_terminal
@@ -24,7 +25,6 @@ from tracekit.report.html.page import embedded_json, report_page
 from tracekit.sql.session import Session
 
 NAME = "v1.36.3-restart"
-DATA = re.compile(r'<script id="data" type="application/json">(.*?)</script>', re.DOTALL)
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def test_the_report_holds_every_job_pod_and_write(session_of, counts) -> None:  
 def test_a_trace_without_a_row_has_a_report(session_of) -> None:  # noqa: F811
     """As every shipped one has: tests/replay/test_one_answer.py."""
     page = report_page(report_data(session_of(EMPTY)))
-    assert json.loads(DATA.search(page)[1])["title"] == EMPTY
+    assert data_of(page)["title"] == EMPTY
 
 
 def test_the_report_of_one_job_holds_only_that(session_of) -> None:  # noqa: F811
@@ -97,9 +97,7 @@ def test_hostile_names_stay_data_in_the_page(tmp_path: Path) -> None:
     assert page.count("<script") == 2
     assert page.count("</script>") == 2
     assert "alert(2)</" not in page
-    assert json.loads(DATA.search(page)[1])["jobs"][0]["job"] == for_terminal(name).replace(
-        "\\x1b", "\\u001b"
-    )
+    assert data_of(page)["jobs"][0]["job"] == for_terminal(name).replace("\\x1b", "\\u001b")
 
 
 def test_embedded_json_has_no_markup() -> None:
