@@ -181,7 +181,7 @@ def violations(cluster: FakeCluster, items: Iterable[Row | GapRow], resource: st
         found.append("a frame was recorded twice")
     for change in cluster.history[resource]:
         covered = change.rv <= first_rv or (change.uid, change.rv) in recorded or any(
-            int(g.last_rv) < change.rv and (g.next_rv is None or change.rv <= int(g.next_rv)) for g in gaps
+            int(g.last_rv or 0) < change.rv and (g.next_rv is None or change.rv <= int(g.next_rv)) for g in gaps
         )  # fmt: skip
         if not covered:
             found.append(f"lost without a word: {change.type} {change.uid} {change.rv}")

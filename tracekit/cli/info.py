@@ -34,7 +34,7 @@ _GAPS_SHOWN_MAX = 20
 @click.option("--verify", is_flag=True, help="Only compare every byte with its checksum.")
 @output_option
 def info(trace: str, *, verify: bool, output: str) -> None:
-    """Say what a trace holds: versions, streams, coverage, gaps, Jobs, leaders.
+    """Say what a trace holds: versions, streams, coverage, gaps, Jobs.
 
     Damaged files are left out and named, and the exit status is 2.
     """

@@ -62,7 +62,7 @@ SECTIONS: dict[str, dict[str, Verb]] = {
     "Find out what happened": {
         "info": Verb(
             "tracekit.cli.info:info",
-            "Say what a trace holds: versions, streams, coverage, gaps, Jobs, leaders.",
+            "Say what a trace holds: versions, streams, coverage, gaps, Jobs.",
         ),
         "diagnose": Verb(
             "tracekit.cli.diagnose:diagnose", "Say what went wrong in TRACE, worst first."

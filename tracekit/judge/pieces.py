@@ -30,7 +30,7 @@ from tracekit.check.diff.trace import upheld
 from tracekit.check.replay.feed import COLUMNS, RowGroup, histories
 from tracekit.check.replay.run_context import RunContext
 from tracekit.check.verdict import Judgement
-from tracekit.judge.clocks import on_clock
+from tracekit.judge.clocks import as_recorded, on_clock
 from tracekit.judge.crew.tasks import Crew, Lost
 from tracekit.judge.found import Failure, Found, decoded, encoded, is_part
 from tracekit.judge.kept import code_digest
@@ -166,7 +166,8 @@ class JudgeUnits(Struct, frozen=True):
             judgements += judged.judgements
         told = others.told()
         kept = [j for j in judgements if self.built or j.divergent]
-        rest = [j for j in judgements if not (self.built or j.divergent)]
+        clock = self.context.clock  # these go on as rows, and nobody builds them again
+        rest = [as_recorded(j, clock) for j in judgements if not (self.built or j.divergent)]
         spent_ns = process_time_ns() - begun_ns
         found = Found(judged_jobs, kept, sweep.told(), told, failures, spent_ns)
         return encoded(found, rest)
