@@ -38,6 +38,16 @@ PARTS = sorted(
     for p in (TRACES.parent / "tests" / "data" / kept).glob("*/about.json")
 )
 
+#: Upgrades of which each side has some three quarters of its cluster's revisions for rows: what was
+#: cut out kept no controller busy, so that silence counts. The recording had asked for all
+#: namespaces, which the rows of one that are left cannot show.
+NEARLY_WHOLE = {
+    "every-after-restart",
+    "every-drifts",
+    "labels-lose-jobs",
+    "template-labels-changed",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Witness:
@@ -53,7 +63,12 @@ class Trial:
     def __init__(self, name: str, folder: Path) -> None:
         self.name = name
         place = TRACES.parent / name if name in PARTS else TRACES / name
-        self.reader: TraceReader = import_log(place / "watch.jsonl.zst", folder, place)
+        self.reader: TraceReader = import_log(
+            place / "watch.jsonl.zst",
+            folder,
+            place,
+            "all" if place.parent.name in NEARLY_WHOLE else None,
+        )
         self.era: Era = resolve_era(self.reader, None, None)
 
     @cached_property

@@ -16,11 +16,13 @@ import orjson
 
 from tests.support.known_keys import judging_known_keys_once
 from tests.support.traces import about
+from tracekit.base.coverage import Scope
 from tracekit.check.verdict import Judgement
 from tracekit.cli.trace_options import parse_feature_gates, parse_version
 from tracekit.judge.judged import Judge, resolve_era
 from tracekit.trace.format.model import TraceHeader
 from tracekit.trace.format.schema import NAMES
+from tracekit.trace.importers.report import ImportResult
 from tracekit.trace.importers.watch import WatchImporter
 from tracekit.trace.reading.held import in_file_order, read_held
 from tracekit.trace.reading.reader import TraceReader
@@ -52,8 +54,13 @@ class _Lines:
         yield b"\n".join(orjson.dumps(row) for row in self.rows)
 
 
-def held(rows: Iterable[Mapping[str, Any]], name: str | Path) -> TraceReader:
-    """A trace of these rows, which about.json of `name` says what it is of."""
+def held(
+    rows: Iterable[Mapping[str, Any]], name: str | Path, scope: Scope | None = None
+) -> TraceReader:
+    """A trace of these rows, which about.json of `name` says what it is of.
+
+    `scope`: what its lists asked for, where they do not say it; None: what the rows show.
+    """
     facts = about(name)
     header = TraceHeader(
         kubernetes_version=parse_version(facts["gitVersion"]),
@@ -61,16 +68,21 @@ def held(rows: Iterable[Mapping[str, Any]], name: str | Path) -> TraceReader:
     )
     with TemporaryDirectory() as folder:
         writer = _Held(Path(folder) / "trace", header, session={"source": "import watch"})
-        WatchImporter(lambda: writer).run([_Lines(rows)])
+        result = ImportResult(scope=scope)
+        WatchImporter(lambda: writer, result).run([_Lines(rows)])
         return read_held(in_file_order(writer.rows), writer.header, writer.path)
 
 
 @contextmanager
 def judge_of(
-    rows: Iterable[Mapping[str, Any]], name: str | Path, *, process_zone: str | None = None
+    rows: Iterable[Mapping[str, Any]],
+    name: str | Path,
+    *,
+    process_zone: str | None = None,
+    scope: Scope | None = None,
 ) -> Iterator[Judge]:
     """The judge of a trace of these rows."""
-    reader = held(rows, name)
+    reader = held(rows, name, scope)
     yield Judge(reader, resolve_era(reader, None, None, process_zone))
 
 

@@ -51,24 +51,25 @@ def about(name: str | Path) -> dict[str, Any]:
     return result
 
 
-def import_log(log: Path, target: Path, name: str | Path) -> TraceReader:
+def import_log(log: Path, target: Path, name: str | Path, scope: str | None = None) -> TraceReader:
     """Import a watch log as what about.json of the shipped trace or folder `name` says it is.
 
     A shipped one is imported once for all processes of a test run; each caller gets a copy.
+    `scope`: what its lists asked for, where its rows do not show it.
     """
     shared = os.environ.get(SHARED_VARIABLE)
-    if shared is None or not log.is_relative_to(TRACES):
-        return _import_log(log, target, name)
+    if shared is None or scope is not None or not log.is_relative_to(TRACES):
+        return _import_log(log, target, name, scope)
     kept = Path(shared) / "_".join((*log.relative_to(TRACES).parts, *Path(name).parts[-1:]))
     with kept.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not kept.exists():
-            _import_log(log, kept, name)  # put in place when it is whole
+            _import_log(log, kept, name, None)  # put in place when it is whole
     shutil.copytree(kept, target)
     return TraceReader(target)
 
 
-def _import_log(log: Path, target: Path, name: str | Path) -> TraceReader:
+def _import_log(log: Path, target: Path, name: str | Path, scope: str | None) -> TraceReader:
     facts = about(name)
     result = CliRunner().invoke(
         import_,
@@ -81,6 +82,7 @@ def _import_log(log: Path, target: Path, name: str | Path) -> TraceReader:
             facts["gitVersion"],
             "--feature-gates",
             facts["feature_gates"],
+            *(() if scope is None else ("--scope", scope)),
             "--processes",  # other tests have the other cores
             "1",
         ],
