@@ -2,14 +2,15 @@
 
 The whole text is parsed before anything of it runs, and DuckDB's own tree of each statement is
 looked at: only queries pass, all the way down. (A statement inside EXPLAIN, or a COPY, INSERT or
-DELETE as a part of a WITH, writes as well, and DuckDB takes both for reading.) Besides, a session
-is locked to the files of its traces (`handles.py`), and rows are fetched in a transaction that only
-reads.
+DELETE as a part of a WITH, writes as well, and DuckDB takes both for reading.) Nor may a query call
+what runs a text that it is given (`json_execute_serialized_sql`), or what makes a table beside its
+rows (`read_csv` with `store_rejects`). Besides, a session is locked to the files of its traces
+(`handles.py`), and rows are fetched in a transaction that only reads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import pairwise
 from typing import Any, Final
 
@@ -26,6 +27,19 @@ _WRITING: Final = {
     *("execute", "export", "import", "insert", "install", "load", "merge", "pragma", "prepare"),
     *("reset", "set", "truncate", "update", "use", "vacuum"),
 }
+#: DuckDB's table functions that only make rows of what they are given, or of its catalogue. The
+#: others open files, run a text that they are given, or change the session.
+_TABLE_FUNCTIONS: Final = {
+    *("generate_series", "histogram", "histogram_values", "json_each", "json_tree", "range"),
+    *("repeat", "repeat_row", "summary", "unnest", "icu_calendar_names", "pg_timezone_names"),
+    *("duckdb_columns", "duckdb_constraints", "duckdb_functions", "duckdb_keywords"),
+    *("duckdb_memory", "duckdb_schemas", "duckdb_settings", "duckdb_tables", "duckdb_types"),
+    *("duckdb_views", "pragma_table_info", "pragma_version"),
+}
+_ALL_TABLE_FUNCTIONS: Final = """
+    SELECT DISTINCT function_name FROM duckdb_functions()
+    WHERE function_type IN ('table', 'pragma')
+"""
 _SERIALIZE: Final = "SELECT json_serialize_sql(?::VARCHAR)"
 
 
@@ -38,8 +52,9 @@ def check_read_only(connection: duckdb.DuckDBPyConnection, query: str) -> None:
     """
     for text in statements_of(connection, query):
         if not reads(connection, text):
+            word = _first_word(text, _forbidden(connection))
             raise QueryError(
-                f"{_first_word(text)} is not allowed, a trace is read-only: write results with -o "
+                f"{word} is not allowed, a trace is read-only: write results with -o "
                 "and a shell redirection, or add --write to let this session write files"
             )
 
@@ -57,7 +72,11 @@ def reads(connection: duckdb.DuckDBPyConnection, statement: str) -> bool:
     """Whether a single statement is a query, or EXPLAIN of one."""
     tree = _tree(connection, statement)
     if tree is not None:
-        return all(kind in _QUERY_NODES for kind in _query_nodes(tree))
+        named = {name.lower() for name in _table_functions(tree)} - _TABLE_FUNCTIONS
+        # One that DuckDB does not have either is a macro of ours, or misspelt.
+        return all(kind in _QUERY_NODES for kind in _query_nodes(tree)) and (
+            not named or not named & _forbidden(connection)
+        )
     parsed = connection.extract_statements(statement)
     if len(parsed) != 1:
         return False
@@ -68,9 +87,16 @@ def reads(connection: duckdb.DuckDBPyConnection, statement: str) -> bool:
     if kind == duckdb.StatementType.EXPLAIN:
         return any(_is_query(connection, text) for text in _explained(statement))
     # Of two kinds DuckDB makes several statements: PIVOT is one, what no list of columns has.
-    return kind == duckdb.StatementType.MULTI and not (
-        _WRITING & {word.lower() for _, word in _words(statement)}
-    )
+    if kind != duckdb.StatementType.MULTI:
+        return False
+    words = {word.strip('"').lower() for _, word in _words(statement)}
+    return not words & (_WRITING | _forbidden(connection))
+
+
+def _forbidden(connection: duckdb.DuckDBPyConnection) -> set[str]:
+    """Table functions that do more than make rows of what they are given."""
+    there = connection.cursor().execute(_ALL_TABLE_FUNCTIONS).fetchall()
+    return {str(name).lower() for (name,) in there} - _TABLE_FUNCTIONS
 
 
 def _is_query(connection: duckdb.DuckDBPyConnection, text: str) -> bool:
@@ -101,6 +127,19 @@ def _query_nodes(tree: Any) -> Iterator[str]:
             ahead += node
 
 
+def _table_functions(tree: Any) -> Iterator[str]:
+    """The functions that stand where a table may."""
+    ahead = [tree]
+    while ahead:
+        node = ahead.pop()
+        if isinstance(node, dict):
+            if node.get("type") == "TABLE_FUNCTION":
+                yield str(node["function"].get("function_name"))
+            ahead += node.values()
+        elif isinstance(node, list):
+            ahead += node
+
+
 def _explained(statement: str) -> Iterator[str]:
     """What may stand behind EXPLAIN, its ANALYZE and its options in parentheses."""
     words = _words(statement)[1:]
@@ -119,11 +158,13 @@ def _explained(statement: str) -> Iterator[str]:
                 return
 
 
-def _first_word(statement: str) -> str:
+def _first_word(statement: str, functions: Collection[str]) -> str:
     """What a statement that is not allowed is called: COPY, if a part of it is one."""
-    words = [word.upper() for _, word in _words(statement) if word.isalpha()]
-    writing = [word for word in words if word.lower() in _WRITING]
-    return (writing or words or ["this statement"])[0]
+    words = [word for _, word in _words(statement) if word.replace("_", "").isalnum()]
+    writing = [word.upper() for word in words if word.lower() in _WRITING]
+    calls = [word for word in words if word.lower() in functions]
+    plain = [word.upper() for word in words if word.isalpha()]
+    return (writing or calls or plain or ["this statement"])[0]
 
 
 def _words(statement: str) -> list[tuple[int, str]]:
