@@ -11,6 +11,7 @@ import click
 from click.shell_completion import CompletionItem, ShellComplete, get_completion_class
 
 from tracekit.base.foreign import for_terminal, is_shell_word
+from tracekit.base.home import below_home
 from tracekit.check.verdict import ACTIONS
 from tracekit.trace.format.model import HEADER_NAME
 from tracekit.trace.stores.place import is_url, known_copy
@@ -215,7 +216,7 @@ def complete_context(
 ) -> list[CompletionItem]:
     """Contexts of the kubeconfig, whether or not the chosen one is whole."""
     del param
-    default = os.environ.get("KUBECONFIG") or str(Path.home() / ".kube" / "config")
+    default = os.environ.get("KUBECONFIG") or str(below_home(".kube", "config") or "")
     names: dict[str, None] = {}
     for file in (ctx.params.get("kubeconfig") or default).split(os.pathsep):
         names.update(dict.fromkeys(_contexts(Path(file))))

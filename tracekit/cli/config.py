@@ -18,6 +18,7 @@ from typing import Any, Final
 import click
 
 from tracekit.base.errors import UsageError
+from tracekit.base.home import below_home
 from tracekit.base.suggest import hint
 from tracekit.cli.units import Here
 
@@ -27,13 +28,17 @@ _PREFIX: Final = "TRACEKIT"
 _MOST_BYTES: Final = 1 << 20
 
 
-def config_file() -> Path:
-    """Where the file lies: TRACEKIT_CONFIG, else below XDG_CONFIG_HOME, else below ~/.config."""
+def config_file() -> Path | None:
+    """Where the file lies: TRACEKIT_CONFIG, else below XDG_CONFIG_HOME, else below ~/.config.
+
+    None for a user without a home directory who names neither.
+    """
     named = os.environ.get(_FILE)
     if named is not None:
         return Path(named)
-    home = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
-    return Path(home) / "tracekit" / "config.toml"
+    home = os.environ.get("XDG_CONFIG_HOME")
+    folder = Path(home) if home else below_home(".config")
+    return folder / "tracekit" / "config.toml" if folder else None
 
 
 def defaults_of(command: click.Command, verb: str, verbs: Collection[str]) -> dict[str, Any]:
@@ -42,7 +47,8 @@ def defaults_of(command: click.Command, verb: str, verbs: Collection[str]) -> di
     Raises:
         UsageError: The file cannot be read, is no TOML, or names a verb or an option that is none.
     """
-    tables = _tables(str(config_file()))
+    file = config_file()
+    tables = _tables(str(file)) if file else {}
     options = {_name(p): p for p in command.params if isinstance(p, click.Option) and p.name}
     own = tables.get(verb, {})
     _check(tables, own, verb, verbs, options)

@@ -25,6 +25,7 @@ from prompt_toolkit.output import Output
 from pygments.lexers.sql import SqlLexer  # type: ignore[import-untyped]
 
 from tracekit.base.errors import TracekitError
+from tracekit.base.home import below_home
 from tracekit.base.suggest import closest, hint
 from tracekit.cli.talk import say, tell_all, tell_error
 from tracekit.report.rows import FORMATS, write_rows
@@ -326,7 +327,11 @@ def _keys() -> KeyBindings:
 
 
 def _history() -> History:
-    state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state") / "tracekit"
+    states = os.environ.get("XDG_STATE_HOME")
+    folder = Path(states) if states else below_home(".local", "state")
+    if folder is None:
+        return InMemoryHistory()
+    state = folder / "tracekit"
     try:
         state.mkdir(parents=True, exist_ok=True)
         return FileHistory(str(state / "sql_history"))

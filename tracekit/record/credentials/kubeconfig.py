@@ -164,7 +164,7 @@ class Connection:
 def _load(options: ConnectOptions, credentials: Credentials) -> _Loaded:
     credentials.learn([options.token or ""])
     paths = _kubeconfig_paths(options)
-    if not any(Path(path).expanduser().exists() for path in paths):
+    if not any(_is_there(path) for path in paths):
         if options.kubeconfig is not None:
             raise ClusterError(
                 f"There is no kubeconfig at {options.kubeconfig}; give --kubeconfig another path."
@@ -327,10 +327,17 @@ def _choose_context(config: ConfigNode, options: ConnectOptions, paths: list[str
     return _OVERRIDE_CONTEXT
 
 
+def _is_there(path: str) -> bool:
+    try:
+        return Path(path).expanduser().exists()
+    except RuntimeError:  # below the home directory of a user who has none
+        return False
+
+
 def _current_context(config: ConfigNode, paths: list[str]) -> str:
     """Find the first file's current-context, as kubectl does (the package takes the last)."""
     for path in paths:
-        if Path(path).expanduser().exists():
+        if _is_there(path):
             value = KubeConfigMerger(path).config.value.get("current-context")
             if value:
                 return str(value)

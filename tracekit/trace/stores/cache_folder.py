@@ -5,15 +5,29 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from tracekit.base.errors import UsageError
+from tracekit.base.home import below_home
+
 CACHE_VARIABLE = "TRACEKIT_CACHE_DIR"
 
 
 def cache_folder() -> Path:
-    """Where this user's tracekit keeps what can be made again; it need not be there yet."""
+    """Where this user's tracekit keeps what can be made again; it need not be there yet.
+
+    Raises:
+        UsageError: The user has no home directory, and named no folder.
+    """
     root = os.environ.get(CACHE_VARIABLE)
     if root:
         return Path(root)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tracekit"
+    caches = os.environ.get("XDG_CACHE_HOME")
+    folder = Path(caches) if caches else below_home(".cache")
+    if folder is None:
+        raise UsageError(
+            "this user has no home directory to keep verdicts and copies in: name a folder that "
+            f"it may write with {CACHE_VARIABLE}"
+        )
+    return folder / "tracekit"
 
 
 def make_room(folder: Path, most: int, most_bytes: int) -> None:

@@ -1,0 +1,30 @@
+"""A user without a home directory, as a container may run one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tracekit.base.errors import UsageError
+from tracekit.base.home import below_home
+from tracekit.cli.config import config_file
+from tracekit.trace.stores.cache_folder import cache_folder
+
+
+@pytest.fixture
+def homeless(monkeypatch: pytest.MonkeyPatch) -> None:
+    def home() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", home)
+    for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "TRACEKIT_CACHE_DIR", "TRACEKIT_CONFIG"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.usefixtures("homeless")
+def test_without_a_home_nothing_is_read_and_the_cache_is_asked_for() -> None:
+    assert below_home(".config") is None
+    assert config_file() is None
+    with pytest.raises(UsageError, match="name a folder that it may write with TRACEKIT_CACHE_DIR"):
+        cache_folder()
