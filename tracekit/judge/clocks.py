@@ -6,7 +6,7 @@ when they leave. A recorder's clock that is off by any constant changes no verdi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
@@ -56,21 +56,27 @@ def timed_of(reader: TraceReader) -> Timed:
 
 def _by_arrival(reader: TraceReader) -> Iterator[pa.Table]:
     """The rows of the store in order of arrival, with the newest of their managers' times."""
-    types = [*STATE_TYPES, RowType.GAP]
-    found = []
-    streams = [*_STORE, "events"] if _events_in_store(reader) else list(_STORE)
-    for table in reader.batches(_COLUMNS, streams=streams, types=types):
-        managers = table["managers"].combine_chunks()
-        newest = _newest(managers, table.num_rows)
-        found.append(table.drop_columns(["managers"]).append_column("managed_ns", newest))
+    found = list(_dated(reader, _STORE))
+    limit = max((pc.max(table["rv"]).as_py() or 0 for table in found), default=0)
+    if _events_in_store(reader, limit):
+        found += _dated(reader, ("events",))
     if found:
         yield pa.concat_tables(found).unify_dictionaries().sort_by("seq")
 
 
-def _events_in_store(reader: TraceReader) -> bool:
-    """Whether Events lie in the store of the rest: newer than what they are about, and no newer."""
-    newest = reader.batches(("rv",), streams=_STORE, types=sorted(STATE_TYPES))
-    limit = max((pc.max(table["rv"]).as_py() or 0 for table in newest), default=0)
+def _dated(reader: TraceReader, streams: Sequence[str]) -> Iterator[pa.Table]:
+    """The rows of some streams, with the newest of their managers' times in place of these."""
+    types = [*STATE_TYPES, RowType.GAP]
+    for table in reader.batches(_COLUMNS, streams=streams, types=types):
+        newest = _newest(table["managers"].combine_chunks(), table.num_rows)
+        yield table.drop_columns(["managers"]).append_column("managed_ns", newest)
+
+
+def _events_in_store(reader: TraceReader, limit: int) -> bool:
+    """Whether Events lie in the store of the rest: newer than what they are about, and no newer.
+
+    `limit`: the newest revision of the rest; a gap has none.
+    """
     told = within = 0
     for table in reader.batches(("rv", "involved_rv"), streams=["events"], types=[RowType.ADDED]):
         rows = table.filter(pc.is_valid(table["involved_rv"]))

@@ -26,13 +26,12 @@ from tracekit.check.replay.cron_runner import CronRunner
 from tracekit.check.replay.feed import COLUMNS, RowGroup, histories
 from tracekit.check.replay.run_context import RunContext
 from tracekit.check.verdict import Judgement, Reason, Verdict
-from tracekit.judge.clocks import as_recorded, on_clock, timed_of
+from tracekit.judge.clocks import as_recorded, on_clock
 from tracekit.judge.crew.tasks import Crew
 from tracekit.judge.found import Failure
-from tracekit.judge.kept_facts import kept_fact
 from tracekit.judge.lost_time import LostTime
 from tracekit.judge.pieces import Pieces, ready
-from tracekit.judge.run_context import run_context_of
+from tracekit.judge.run_context import whole_context
 from tracekit.judge.sink import Kept, Sink
 from tracekit.trace.format.model import STATE_TYPES, RowType
 from tracekit.trace.reading.reader import TraceReader
@@ -70,12 +69,7 @@ class Engine:
 
     @cached_property
     def _whole_context(self) -> RunContext:
-        snapshot = self._reader.snapshot
-
-        def made() -> RunContext:
-            return run_context_of(self._reader, timed_of(self._reader))
-
-        return kept_fact(snapshot, "run-context", RunContext, made)
+        return whole_context(self._reader)
 
     def _groups(self, **selection: Any) -> Iterator[RowGroup]:
         """The rows of the trace, on the clock that they are judged on."""

@@ -20,8 +20,9 @@ from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.check.replay.commit_times import RecorderClock, Timed
 from tracekit.check.replay.run_context import Outage, RunContext
 from tracekit.check.replay.told_events import COMPONENT
-from tracekit.judge.clocks import coverage_on_clock, table_on_clock
+from tracekit.judge.clocks import coverage_on_clock, table_on_clock, timed_of
 from tracekit.judge.holes import holes_of, is_whole, not_seen
+from tracekit.judge.kept_facts import kept_fact
 from tracekit.judge.stream_lag import AT_A_TIME, StreamLag
 from tracekit.trace.format.model import STATE_TYPES, RowType, StreamSummary, TraceHeader
 from tracekit.trace.reading.coverage import SeenRows, coverage_of
@@ -45,6 +46,15 @@ _PARTIAL = ("namespaces", "selector", "left_out")
 def end_of(streams: Iterable[StreamSummary]) -> int:
     """When the last row of a trace was received, in ns; 0 without rows."""
     return max((stream.last_ns for stream in streams if stream.last_ns is not None), default=0)
+
+
+def whole_context(reader: TraceReader) -> RunContext:
+    """What a trace as a whole tells, with its times; kept on this machine once it was read."""
+
+    def made() -> RunContext:
+        return run_context_of(reader, timed_of(reader))
+
+    return kept_fact(reader.snapshot, "run-context", RunContext, made)
 
 
 def run_context_of(

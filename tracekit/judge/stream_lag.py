@@ -17,11 +17,9 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tracekit.base.kube.timestamps import NS_PER_S
+from tracekit.check.replay.commit_times import LATE_NS
 from tracekit.trace.format.model import STATE_TYPES, RowType
 
-#: Less is nothing to tell of: streams come side by side.
-LATE_NS: Final = NS_PER_S
 #: The streams whose revisions are compared.
 STREAMS: Final = ("jobs", "pods", "cronjobs")
 #: What of a row is looked at.

@@ -15,6 +15,7 @@ before it was written; the other side is an assumption: that something came prom
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -174,25 +175,36 @@ def timed(rows: Arrivals, compared: Sequence[str], ahead_ns: int | None = None) 
     ]
     parts = [(first, end) for first, end in pairwise([*firsts, len(rows)]) if first < end]
     of_servers = [_ahead_of_servers(rows, first, end) for first, end in parts]
-    for (first, end), api in zip(parts, of_servers, strict=True):
-        _without_contradicting(rows, first, end, api)
     by_rv = sorted(range(len(rows)), key=rows.rv.__getitem__)
+    in_parts = _in_parts(by_rv, [first for first, _ in parts])
+    for order, api in zip(in_parts, of_servers, strict=True):
+        _without_contradicting(rows, order, api)
     apart_ns = _servers_apart(rows, by_rv)
     if apart_ns > _SKEW_MAX_NS:
         return Timed()
     epochs, api_ns = list[Epoch](), list[int]()
-    for (first, end), api in zip(parts, of_servers, strict=True):
+    for (first, end), order, api in zip(parts, in_parts, of_servers, strict=True):
         own_ns = None if api is None else api + apart_ns
         if ahead_ns is not None:
             epoch = _epoch(rows, first, end, ahead_ns, "--clock-offset")
         else:
-            epoch = _told_by(rows, first, end, own_ns, epochs[-1] if epochs else None)
+            managers_ns = _ahead_of_manager(rows, order)
+            before = epochs[-1] if epochs else None
+            epoch = _told_by(rows, first, end, (managers_ns, own_ns), before)
         epochs.append(epoch)
         if own_ns is not None:
             api_ns.append(own_ns - epoch.ahead_ns)
     clock = RecorderClock(tuple(epochs), apart_ns)
     written_ns, spans = _late(rows, by_rv, clock, compared, min(api_ns, default=None))
     return Timed(clock, written_ns, tuple(_merged(spans)))
+
+
+def _in_parts(by_rv: Sequence[int], firsts: Sequence[int]) -> list[list[int]]:
+    """The rows of each part, of which the first rows are given, by revision."""
+    found: list[list[int]] = [[] for _ in firsts]
+    for row in by_rv:
+        found[bisect_right(firsts, row) - 1].append(row)
+    return found
 
 
 def _servers_apart(rows: Arrivals, by_rv: Sequence[int]) -> int:
@@ -218,15 +230,15 @@ def _outliers(times: Sequence[int]) -> int:
     return max(_OUTLIERS, len(times) // _OUTLIERS_SHARE)
 
 
-def _without_contradicting(rows: Arrivals, first: int, end: int, api_ns: int | None) -> None:
+def _without_contradicting(rows: Arrivals, order: Sequence[int], api_ns: int | None) -> None:
     """Note what came long before its own time, or that of an older revision.
 
-    One of both contradicts all around it.
+    One of both contradicts all around it. `order`: the rows of one epoch by revision.
     """
     if api_ns is None:
         return
     newest_ns = 0
-    for row in sorted(range(first, end), key=rows.rv.__getitem__):
+    for row in order:
         until_ns = rows.recv_ns[row] - api_ns + _UNIT_NS
         if rows.server_ns[row] > until_ns:
             rows.server_ns[row] = rows.created_ns[row] = 0
@@ -278,10 +290,13 @@ def _epoch(rows: Arrivals, first: int, end: int, ahead_ns: int, evidence: str) -
 
 
 def _told_by(
-    rows: Arrivals, first: int, end: int, api_ns: int | None, before: Epoch | None
+    rows: Arrivals, first: int, end: int, of: tuple[int | None, int | None], before: Epoch | None
 ) -> Epoch:
-    """How far the recorder's clock was ahead in a part of the record, by the best evidence."""
-    managers_ns = _ahead_of_manager(rows, first, end)
+    """How far the recorder's clock was ahead in a part of the record, by the best evidence.
+
+    `of`: how far it was ahead of the controller manager's, and of the API server's.
+    """
+    managers_ns, api_ns = of
     if managers_ns is not None:
         return _epoch(rows, first, end, managers_ns, "the controller manager's Lease")
     if api_ns is not None:
@@ -292,15 +307,14 @@ def _told_by(
     return _epoch(rows, first, end, 0, "")
 
 
-def _ahead_of_manager(rows: Arrivals, first: int, end: int) -> int | None:
+def _ahead_of_manager(rows: Arrivals, order: Sequence[int]) -> int | None:
     """So far ahead of the manager's clock: a Lease is written after the time that it holds.
 
     It had been written when anything newer came, however late its own stream is.
     """
-    order = sorted(range(first, end), key=rows.rv.__getitem__, reverse=True)
     off_ns = list[int]()
     hi_ns = 1 << 62
-    for row in order:
+    for row in reversed(order):
         if not rows.contradicting[row]:
             hi_ns = min(hi_ns, rows.recv_ns[row])
         if rows.renewed_ns[row] and rows.watched[row]:
@@ -356,7 +370,7 @@ def _late(
         lo_ns.append(newest_ns)
     found: dict[int, int] = {}
     spans: list[tuple[int, int]] = []
-    watched_ns = _watched_since(rows, clock)
+    watched_ns = _watched_since(rows, clock, shown_ns)
     in_order = _in_order(rows)
     hi_ns = 1 << 62
     for place in range(len(by_rv) - 1, -1, -1):
@@ -413,12 +427,11 @@ def _in_order(rows: Arrivals) -> bytearray:
     return result
 
 
-def _watched_since(rows: Arrivals, clock: RecorderClock) -> array[int]:
+def _watched_since(rows: Arrivals, clock: RecorderClock, shown_ns: Sequence[int]) -> array[int]:
     """Since when the stream of each row had been watched, on the clock that is judged on."""
     since = [0] * len(rows.streams)
     gaps = sorted(rows.listed)
     result, passed = array("q"), 0
-    shown_ns = _on_clock(rows, clock)
     for row, seq in enumerate(rows.seq):
         while passed < len(gaps) and gaps[passed][0] < seq:
             _, stream, until_ns = gaps[passed]

@@ -14,8 +14,8 @@ from tracekit.check.diff.forced import with_forced
 from tracekit.check.diff.trace import judge_groups
 from tracekit.check.replay.feed import COLUMNS
 from tracekit.check.verdict import Judgement
-from tracekit.judge.clocks import on_clock, timed_of
-from tracekit.judge.run_context import run_context_of
+from tracekit.judge.clocks import on_clock
+from tracekit.judge.run_context import whole_context
 from tracekit.report.account import Account, account_of_job
 from tracekit.report.account_others import add_judgements, add_restarts
 from tracekit.report.conclusion import job_conclusions
@@ -76,7 +76,7 @@ class Accounts:
                 name = judgement.subject
             about.setdefault((judgement.object.namespace, name), []).append(judgement)
         reader = session.sources[0].reader()
-        around = run_context_of(reader, timed_of(reader)).watching("jobs", "pods")
+        around = whole_context(reader).watching("jobs", "pods")
         try:
             rules = JobRules.of(era_of(reader, session.rules))
         except TracekitError:
