@@ -433,7 +433,7 @@ class Trace:
             "SELECT epoch_ns(due_at) AS due_ns, outcome, policy, job, schedule, why "
             "FROM cron_ticks WHERE namespace = $namespace AND cronjob = $name ORDER BY due_at"
         )
-        session.table("SELECT 1 FROM cron_ticks LIMIT 0")
+        session.compute("cron_ticks")
         rows = session.rows(query, namespace=namespace, name=name)
         revisions = session.rows(
             "SELECT recv_ns, rv, type, spec FROM internal._states WHERE stream = 'cronjobs' "

@@ -6,15 +6,13 @@ import sys
 
 import click
 
-from tracekit.base.errors import UsageError
 from tracekit.cli.completion import complete_key, complete_trace
-from tracekit.cli.looks import as_trace
+from tracekit.cli.one_trace import session_of_one
 from tracekit.cli.sql import tell_problems
 from tracekit.cli.trace_options import namespace_option, output_option
 from tracekit.report.compared import compared_document, write_compared
 from tracekit.report.documents import write_document
 from tracekit.sql.compared import compared, compared_runs
-from tracekit.sql.session import Session
 
 
 @click.command()
@@ -33,10 +31,7 @@ def compare(
     what differs of spec, labels and annotations, and their pods. A row that differs is marked with
     ≠, a time where one is a second and twice as long.
     """
-    session = Session([as_trace(trace)])
-    if len(session.sources) > 1:
-        raise UsageError(f"{trace} names {len(session.sources)} traces: ask about one at a time")
-    told = tell_problems(session, set())
+    session, told = session_of_one(trace)
     key = session.objects.key(first, namespace)
     if second is None:
         found = compared_runs(session, key)

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 import click
 
 from tracekit.base.errors import UsageError
-from tracekit.base.kube.timestamps import format_rfc3339
+from tracekit.base.kube.timestamps import NS_PER_S, format_rfc3339
 from tracekit.base.moments import moment_ns
 from tracekit.cli.talk import tell_all
 from tracekit.trace.format.model import HEADER_NAME, TraceHeader
@@ -18,7 +18,6 @@ from tracekit.trace.stores.place import is_url
 
 _STDIN = "-"
 _NOW = "now"
-_SECOND_NS = 10**9
 
 
 def as_trace(word: str, *, at: str | None = None, version: str | None = None) -> str:
@@ -89,4 +88,4 @@ def _as_of(target: Path, at_ns: int, why: str) -> str:
     last_ns = max(times, default=at_ns)
     if last_ns > at_ns:
         why = ", the latest time that an object tells"
-    return f"as of {format_rfc3339(last_ns - last_ns % _SECOND_NS)}{why}"
+    return f"as of {format_rfc3339(last_ns - last_ns % NS_PER_S)}{why}"

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from heapq import nsmallest
 from typing import Any
 
 import click
 
-from tracekit.base.errors import UsageError
 from tracekit.cli.completion import complete_key, complete_trace
-from tracekit.cli.looks import as_trace
+from tracekit.cli.one_trace import first_of, session_of_one
 from tracekit.cli.sql import tell_problems
 from tracekit.cli.talk import tell
 from tracekit.cli.trace_options import (
@@ -24,8 +21,7 @@ from tracekit.cli.trace_options import (
 from tracekit.report.documents import write_document
 from tracekit.report.table import counted
 from tracekit.report.timeline import happening_document, write_timeline
-from tracekit.sql.session import Session
-from tracekit.sql.timeline import Happening, timeline_of
+from tracekit.sql.timeline import timeline_of
 
 
 @click.command()
@@ -53,30 +49,22 @@ def timeline(
     was started, changes of leaders, and times that the recorder could not see. `--from 22:40 --to
     22:45` are times of the day (UTC) on which the record ends.
     """
-    session = Session([as_trace(trace)])
-    if len(session.sources) > 1:
-        raise UsageError(f"{trace} names {len(session.sources)} traces: ask about one at a time")
-    told = tell_problems(session, set())
+    session, told = session_of_one(trace)
     if namespace is not None:
         session.objects.check_namespace(namespace)
     wanted = session.objects.key(key, namespace) if key else None
     within = range_within(lambda: session.end_ns, **times)
-    count = 0
-
-    def counting() -> Iterator[Happening]:
-        nonlocal count
-        for found in timeline_of(session, within, namespace=namespace, key=wanted):
-            if found.is_trouble or not troubles:
-                count += 1
-                yield found
-
-    first = nsmallest(limit, counting(), key=lambda f: (f.at_ns, f.kind, f.namespace, f.name))
+    found = timeline_of(session, within, namespace=namespace, key=wanted)
+    happenings = (each for each in found if each.is_trouble or not troubles)
+    first, count = first_of(
+        happenings, limit, lambda each: (each.at_ns, each.kind, each.namespace, each.name)
+    )
     left_out = count - len(first)
     if output == "json":
         document = {
             "schema_version": 1,
             "trace": trace,
-            "happenings": [happening_document(found) for found in first],
+            "happenings": [happening_document(each) for each in first],
             "left_out": left_out,
         }
         write_document(document, sys.stdout)

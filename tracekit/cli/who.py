@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from heapq import nsmallest
 from typing import Any
 
 import click
@@ -12,7 +11,7 @@ import click
 from tracekit.base.errors import UsageError
 from tracekit.base.suggest import hint
 from tracekit.cli.completion import complete_actor, complete_key, complete_trace
-from tracekit.cli.looks import as_trace
+from tracekit.cli.one_trace import first_of, session_of_one
 from tracekit.cli.sql import tell_problems
 from tracekit.cli.talk import tell
 from tracekit.cli.trace_options import (
@@ -26,7 +25,6 @@ from tracekit.report.documents import write_document
 from tracekit.report.edits import actor_rows, edit_document, write_actors, write_edits
 from tracekit.report.table import counted
 from tracekit.sql.edits import Edit, edits_of, matching, named_object
-from tracekit.sql.session import Session
 
 
 @click.command()
@@ -64,10 +62,7 @@ def who(
     What managedFields tell of the time before an object was first seen is `set`: who, when, and the
     values that these fields have now.
     """
-    session = Session([as_trace(trace)])
-    if len(session.sources) > 1:
-        raise UsageError(f"{trace} names {len(session.sources)} traces: ask about one at a time")
-    told = tell_problems(session, set())
+    session, told = session_of_one(trace)
     if namespace is not None:
         session.objects.check_namespace(namespace)
     within = range_within(lambda: session.end_ns, **times)
@@ -107,16 +102,8 @@ def _write_actors(rows: list[dict[str, Any]], trace: str, output: str) -> None:
 
 
 def _write_edits(edits: Iterator[Edit], trace: str, output: str, limit: int) -> None:
-    count = 0
-
-    def counting() -> Iterator[Edit]:
-        nonlocal count
-        for edit in edits:
-            count += 1
-            yield edit
-
-    first = nsmallest(
-        limit, counting(), key=lambda edit: (edit.at_ns or 0, edit.resource_version or 0)
+    first, count = first_of(
+        edits, limit, lambda edit: (edit.at_ns or 0, edit.resource_version or 0)
     )
     left_out = count - len(first)
     if output == "json":

@@ -11,18 +11,12 @@ from msgspec import Struct
 
 from tracekit.base.errors import UsageError
 from tracekit.base.kube.field_changes import FieldChange, changes
+from tracekit.base.kube.job_defaults import GENERATED_LABELS
 from tracekit.base.suggest import hint
 from tracekit.sql.session import Session
 
 #: What every Job has of its own: it says nothing of why one went otherwise.
-_OWN: Final = frozenset(
-    {
-        "controller-uid",
-        "job-name",
-        "batch.kubernetes.io/controller-uid",
-        "batch.kubernetes.io/job-name",
-    }
-)
+_OWN: Final = GENERATED_LABELS
 _OWN_ANNOTATIONS: Final = frozenset({"batch.kubernetes.io/cronjob-scheduled-timestamp"})
 
 
@@ -94,7 +88,7 @@ def compared(
     Raises:
         UsageError: One of them is no Job of the trace.
     """
-    session.table("SELECT 1 FROM cron_ticks LIMIT 0")  # computes them
+    session.compute("cron_ticks")
     jobs = [_job(session, *key) for key in (first, second)]
     pods = [
         tuple(session.rows(_PODS, namespace=job["namespace"], uid=job["job_uid"])) for job in jobs

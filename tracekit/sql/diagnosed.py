@@ -134,7 +134,7 @@ def _states(session: Session) -> Iterator[Row]:
 
 def ticks_of(session: Session) -> list[dict[str, Any]]:
     """What became of each time at which a CronJob was due, by time."""
-    session.table("SELECT 1 FROM cron_ticks LIMIT 0")
+    session.compute("cron_ticks")
     return session.rows("SELECT * FROM internal._cron_ticks ORDER BY due_ns, namespace, cronjob")
 
 

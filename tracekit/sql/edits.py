@@ -26,10 +26,10 @@ from tracekit.base.kube.field_changes import (
 )
 from tracekit.base.kube.field_managers import CONTROLLER_MANAGERS
 from tracekit.base.kube.timestamps import parse_rfc3339
+from tracekit.base.kube.views import JOB_TRACKING_FINALIZER
 from tracekit.base.suggest import hint
 from tracekit.sql.session import Session
 
-_TRACKING: Final = "batch.kubernetes.io/job-tracking"
 _UNTRACKED: Final = "inferred: the finalizer is the Job controller's"
 _KINDS: Final = {
     "pods": "Pod", "jobs": "Job", "cronjobs": "CronJob", "namespaces": "Namespace",
@@ -162,7 +162,7 @@ def _untracks(fields: tuple[FieldChange, ...]) -> bool:
         not others
         and field.path == ".metadata.finalizers"
         and isinstance(old, list)
-        and [name for name in old if name != _TRACKING] == new
+        and [name for name in old if name != JOB_TRACKING_FINALIZER] == new
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tracekit.base.kube.field_changes import FieldChange, shown
 from tracekit.base.moments import ALWAYS, TimeRange
@@ -103,18 +104,11 @@ def timeline_of(
         happening = found
         cronjob = found.cronjob or owners.get((found.namespace, found.job), "")
         if cronjob and not found.cronjob:
-            happening = _with_cronjob(found, cronjob)
+            happening = replace(found, cronjob=cronjob)
         if key is None or (
             happening.namespace == key[0] and key[1] in (happening.job, happening.cronjob)
         ):
             yield happening
-
-
-def _with_cronjob(found: Happening, cronjob: str) -> Happening:
-    return Happening(
-        found.at_ns, found.kind, found.namespace, found.name, found.what, found.who,
-        found.is_trouble, found.job, cronjob,
-    )  # fmt: skip
 
 
 def _all(
@@ -128,7 +122,7 @@ def _all(
             yield from _edited(edit)
     for row in _rows(session, _JOBS, "seen_at", where):
         yield _job(row, edits.get((row["namespace"], row["job"], row["rv"])))
-    session.table("SELECT 1 FROM cron_ticks LIMIT 0")  # computes them
+    session.compute("cron_ticks")
     for query, at, told in (
         (_PHASES, "from_at", _phase),
         (_DELETIONS, "deletion_at", _deletion),

@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from tracekit.base.cron import CronSpecError, load_zone, next_activations_ns
 from tracekit.base.errors import UsageError
+from tracekit.base.kube.job_defaults import GENERATED_LABELS
 from tracekit.base.kube.timestamps import NS_PER_S, format_rfc3339, parse_rfc3339
 from tracekit.model.simulate.workload import START, Object, Workload
 from tracekit.versions.cron_spec import TimeZoneError, kubernetes_spec
@@ -29,11 +30,6 @@ _RUNS = 3
 _WITHIN_NS = 24 * 60 * _MINUTE_NS
 _AGAIN_NS = 60 * _MINUTE_NS
 _AFTER_S = 300
-#: What a server puts into a Job, which a new one may not bring along.
-_OF_SERVER = (
-    "controller-uid", "job-name",
-    "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name",
-)  # fmt: skip
 
 
 class Manifests(Struct, frozen=True):
@@ -132,13 +128,13 @@ def _without_server(spec: dict[str, Any]) -> None:
     spec.pop("selector", None)
     template = dict(_part(spec, "template"))
     meta = dict(_part(template, "metadata"))
-    labels = {k: v for k, v in _part(meta, "labels").items() if k not in _OF_SERVER}
+    labels = {k: v for k, v in _part(meta, "labels").items() if k not in GENERATED_LABELS}
     if labels != _part(meta, "labels"):
         spec["template"] = {**template, "metadata": {**meta, "labels": labels}}
 
 
 def _texts(meta: dict[str, Any], key: str) -> dict[str, str]:
-    left_out = () if key == "annotations" else _OF_SERVER
+    left_out = () if key == "annotations" else GENERATED_LABELS
     return {str(k): str(v) for k, v in _part(meta, key).items() if k not in left_out}
 
 

@@ -94,7 +94,7 @@ def happenings(
     start_ns, end_ns = rows[0]["first"] or 0, rows[0]["last"] or 0
     reader = _Reader(session, namespace, end_ns)
     jobs = [job for job in reader.jobs() if times.meets(job.life.from_ns, job.life.until_ns)]
-    session.table("SELECT 1 FROM cron_ticks LIMIT 0")  # compute them
+    session.compute("cron_ticks")
     return Happenings(
         sources[0].name,
         sources[0].header.kubernetes_version,

@@ -56,7 +56,7 @@ def cron_lanes(
     session: Session, scope: Scope, ms: Milliseconds, problems: list[str]
 ) -> list[dict[str, Any]]:
     """Each CronJob with its schedule and the ticks that were due while it was recorded."""
-    session.table("SELECT 1 FROM cron_ticks LIMIT 0")
+    session.compute("cron_ticks")
     lanes: dict[tuple[str, str], dict[str, Any]] = {}
     ticks = 0
     for row in session.rows(
