@@ -164,7 +164,7 @@ def plugin(
         if process.stdout is not None:
             process.stdout.close()
         if process.returncode is None:  # late, too talkative, or we are interrupted
-            _end(process, its_session=not interactive)
+            end(process, its_session=not interactive)
     if process.returncode != 0:
         raise PluginError(f"exit status {process.returncode}")
     return stdout.decode("utf-8", "replace")
@@ -204,7 +204,7 @@ def _found(name: str, path: str, cwd: str | None) -> str | None:
     return None
 
 
-def _end(process: subprocess.Popen[Any], *, its_session: bool) -> None:
+def end(process: subprocess.Popen[Any], *, its_session: bool) -> None:
     """End a process; with its session, all that it began, which may hold its pipe."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         if its_session:

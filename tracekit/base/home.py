@@ -1,7 +1,8 @@
-"""The user's home directory, which one that a container runs as may not have."""
+"""The user's own folders, below a home directory that one a container runs as may not have."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 
@@ -11,3 +12,14 @@ def below_home(*parts: str) -> Path | None:
         return Path.home().joinpath(*parts)
     except RuntimeError:  # neither HOME nor a line in the password database
         return None
+
+
+def own_folder(variable: str, *parts: str) -> Path | None:
+    """Tracekit's folder of a kind that the XDG base directories have, by the kind's variable.
+
+    `parts`: where that kind lies below the home directory. None for a user without one who sets no
+    variable.
+    """
+    named = os.environ.get(variable)
+    folder = Path(named) if named else below_home(*parts)
+    return folder / "tracekit" if folder else None

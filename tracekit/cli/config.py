@@ -18,7 +18,7 @@ from typing import Any, Final
 import click
 
 from tracekit.base.errors import UsageError
-from tracekit.base.home import below_home
+from tracekit.base.home import own_folder
 from tracekit.base.suggest import hint
 from tracekit.cli.units import Here
 
@@ -36,9 +36,8 @@ def config_file() -> Path | None:
     named = os.environ.get(_FILE)
     if named is not None:
         return Path(named)
-    home = os.environ.get("XDG_CONFIG_HOME")
-    folder = Path(home) if home else below_home(".config")
-    return folder / "tracekit" / "config.toml" if folder else None
+    folder = own_folder("XDG_CONFIG_HOME", ".config")
+    return folder / "config.toml" if folder else None
 
 
 def defaults_of(command: click.Command, verb: str, verbs: Collection[str]) -> dict[str, Any]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from io import StringIO
-from pathlib import Path
 from typing import TextIO
 
 import click
@@ -25,7 +23,7 @@ from prompt_toolkit.output import Output
 from pygments.lexers.sql import SqlLexer  # type: ignore[import-untyped]
 
 from tracekit.base.errors import TracekitError
-from tracekit.base.home import below_home
+from tracekit.base.home import own_folder
 from tracekit.base.suggest import closest, hint
 from tracekit.cli.talk import say, tell_all, tell_error
 from tracekit.report.rows import FORMATS, write_rows
@@ -327,11 +325,9 @@ def _keys() -> KeyBindings:
 
 
 def _history() -> History:
-    states = os.environ.get("XDG_STATE_HOME")
-    folder = Path(states) if states else below_home(".local", "state")
-    if folder is None:
+    state = own_folder("XDG_STATE_HOME", ".local", "state")
+    if state is None:
         return InMemoryHistory()
-    state = folder / "tracekit"
     try:
         state.mkdir(parents=True, exist_ok=True)
         return FileHistory(str(state / "sql_history"))

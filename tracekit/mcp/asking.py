@@ -5,14 +5,11 @@ Nothing that a trace or a query brings can hold the server: neither its time nor
 
 from __future__ import annotations
 
-import contextlib
-import os
-import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
 from threading import Timer
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from tracekit.base import children
 
@@ -49,9 +46,13 @@ def _run(words: Sequence[str], timeout_s: float) -> Printed:
         process = children.python("tracekit", *words, stdout=subprocess.PIPE, stderr=said)
         late: list[bool] = []
 
+        def end() -> None:
+            if process.poll() is None:
+                children.end(process, its_session=True)
+
         def too_late() -> None:
             late.append(True)
-            _end(process)
+            end()
 
         timer = Timer(timeout_s, too_late)
         timer.start()
@@ -60,19 +61,11 @@ def _run(words: Sequence[str], timeout_s: float) -> Printed:
             data = process.stdout.read(PRINTED_BYTES_MAX + 1)
             is_cut = len(data) > PRINTED_BYTES_MAX
             if is_cut:
-                _end(process)
+                end()
             status = process.wait()
         finally:
             timer.cancel()
-            _end(process)
+            end()
         said.seek(0)
         text = said.read(_SAID_BYTES_MAX).decode("utf-8", "replace")
     return Printed(status, data[:PRINTED_BYTES_MAX], text, bool(late), is_cut)
-
-
-def _end(process: subprocess.Popen[Any]) -> None:
-    """End a process with all that it began; one that has ended already is left alone."""
-    if process.poll() is not None:
-        return
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)

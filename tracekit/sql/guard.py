@@ -72,11 +72,14 @@ def reads(connection: duckdb.DuckDBPyConnection, statement: str) -> bool:
     """Whether a single statement is a query, or EXPLAIN of one."""
     tree = _tree(connection, statement)
     if tree is not None:
-        named = {name.lower() for name in _table_functions(tree)} - _TABLE_FUNCTIONS
+        named = {
+            str(node["function"].get("function_name")).lower()
+            for kind, node in _nodes(tree)
+            if kind == "TABLE_FUNCTION"
+        }
+        writes = any(k.endswith("_NODE") and k not in _QUERY_NODES for k, _ in _nodes(tree))
         # One that DuckDB does not have either is a macro of ours, or misspelt.
-        return all(kind in _QUERY_NODES for kind in _query_nodes(tree)) and (
-            not named or not named & _forbidden(connection)
-        )
+        return not writes and (named <= _TABLE_FUNCTIONS or not named & _forbidden(connection))
     parsed = connection.extract_statements(statement)
     if len(parsed) != 1:
         return False
@@ -114,27 +117,15 @@ def _tree(connection: duckdb.DuckDBPyConnection, statement: str) -> Any:
     return None if tree["error"] else tree
 
 
-def _query_nodes(tree: Any) -> Iterator[str]:
+def _nodes(tree: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The nodes of a tree, each with its type."""
     ahead = [tree]
     while ahead:
         node = ahead.pop()
         if isinstance(node, dict):
             kind = node.get("type")
-            if isinstance(kind, str) and kind.endswith("_NODE"):
-                yield kind
-            ahead += node.values()
-        elif isinstance(node, list):
-            ahead += node
-
-
-def _table_functions(tree: Any) -> Iterator[str]:
-    """The functions that stand where a table may."""
-    ahead = [tree]
-    while ahead:
-        node = ahead.pop()
-        if isinstance(node, dict):
-            if node.get("type") == "TABLE_FUNCTION":
-                yield str(node["function"].get("function_name"))
+            if isinstance(kind, str):
+                yield kind, node
             ahead += node.values()
         elif isinstance(node, list):
             ahead += node

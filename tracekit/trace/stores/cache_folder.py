@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from tracekit.base.errors import UsageError
-from tracekit.base.home import below_home
+from tracekit.base.home import own_folder
 
 CACHE_VARIABLE = "TRACEKIT_CACHE_DIR"
 
@@ -20,14 +20,13 @@ def cache_folder() -> Path:
     root = os.environ.get(CACHE_VARIABLE)
     if root:
         return Path(root)
-    caches = os.environ.get("XDG_CACHE_HOME")
-    folder = Path(caches) if caches else below_home(".cache")
+    folder = own_folder("XDG_CACHE_HOME", ".cache")
     if folder is None:
         raise UsageError(
             "this user has no home directory to keep verdicts and copies in: name a folder that "
             f"it may write with {CACHE_VARIABLE}"
         )
-    return folder / "tracekit"
+    return folder
 
 
 def make_room(folder: Path, most: int, most_bytes: int) -> None:
