@@ -133,6 +133,35 @@ def test_no_other_trace_or_file_is_opened(word: str, call: Call, traces: dict[st
     assert call("explain", trace="demo/lie", key="--help").is_error
 
 
+@pytest.mark.parametrize(
+    ("tool", "given", "sentence"),
+    [
+        ("diagnose", {"namspace": "shop"},
+         "diagnose takes no argument namspace; did you mean namespace?"),
+        ("coverage", {"\x1b[2J": 1},
+         "coverage takes no argument \\x1b[2J; it takes trace, offset, limit"),
+        ("sql", {"query": "SELECT 1", "write": True},
+         "sql takes no argument write; it takes query, trace, offset, limit"),
+        ("diagnose", {"limit": 10**30},
+         "diagnose cannot take limit: Input should be less than or equal to 200"),
+        ("explain", {}, "explain cannot take key: Field required"),
+    ],
+)  # fmt: skip
+def test_what_a_tool_does_not_take_is_refused(
+    tool: str, given: dict[str, Any], sentence: str, call: Call
+) -> None:
+    """A misspelt filter that is passed over would answer about more than was asked."""
+    answer = call(tool, **{"trace": "demo/lie", **given})
+    assert answer.is_error
+    assert [part.text for part in answer.content] == [sentence]
+
+
+def test_the_schema_of_a_tool_says_what_it_takes(traces: dict[str, Path]) -> None:
+    server = server_of({"a": str(traces["demo/lie"])}, in_a_process(60), timeout_s=60)
+    for tool in anyio.run(server.list_tools):
+        assert tool.input_schema["additionalProperties"] is False
+
+
 def test_only_named_traces_are_there(call: Call) -> None:
     for name in ("demo/lei", "", "/etc"):
         refused = call("diagnose", trace=name)

@@ -11,11 +11,14 @@ from typing import Annotated, Any, Final
 
 import anyio
 import orjson
-from mcp.server.mcpserver import MCPServer
-from mcp.types import CallToolResult, ToolAnnotations
-from pydantic import Field
+from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.tools import Tool
+from mcp.types import CallToolResult, InputRequiredResult, ToolAnnotations
+from pydantic import Field, ValidationError
 
 import tracekit
+from tracekit.base.foreign import for_terminal
 from tracekit.base.suggest import closest
 from tracekit.mcp import statements
 from tracekit.mcp.answer import STATEMENTS_MAX, answer_of, refused
@@ -23,6 +26,7 @@ from tracekit.mcp.asking import Asking
 from tracekit.mcp.statements import Statement
 
 _QUERY_CHARS_MAX: Final = 20_000
+_NAME_CHARS_MAX: Final = 60
 #: A query of one word would be taken for one more trace, and opened.
 #: Of what happens much, so much is looked at.
 _MANY: Final = "--limit=5000"
@@ -52,14 +56,42 @@ Read = Callable[[bytes], Iterable[Statement]]
 
 def server_of(traces: Mapping[str, str], ask: Asking, *, timeout_s: float) -> MCPServer:
     """The server over traces by their names; `ask` runs a verb within so many seconds."""
-    server: MCPServer = MCPServer(
-        "tracekit",
-        version=tracekit.__version__,
-        instructions=_INSTRUCTIONS.format(names=", ".join(traces)),
-        log_level="ERROR",
+    return _Server(
+        _Tools(traces, ask, timeout_s).all(), _INSTRUCTIONS.format(names=", ".join(traces))
     )
-    _Tools(traces, ask, timeout_s).add_to(server)
-    return server
+
+
+class _Server(MCPServer):
+    """Refuses what a tool does not take: a misspelt filter that is passed over widens an answer."""
+
+    def __init__(self, tools: list[Tool], instructions: str) -> None:
+        super().__init__(
+            "tracekit", version=tracekit.__version__, instructions=instructions,
+            log_level="ERROR", tools=tools,
+        )  # fmt: skip
+        self._takes = {tool.name: list(tool.parameters["properties"]) for tool in tools}
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        """Ask a tool; arguments that it does not take are one sentence."""
+        takes = self._takes.get(name)
+        for unknown in (key for key in arguments if takes is not None and key not in takes):
+            meant = closest(unknown, takes or ())
+            hint = f"did you mean {meant}?" if meant else f"it takes {', '.join(takes or ())}"
+            return refused(f"{name} takes no argument {_shown(unknown)}; {hint}")
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            if not isinstance(error.__cause__, ValidationError):
+                raise
+            found = error.__cause__.errors(include_url=False, include_input=False)[0]
+            where = ".".join(map(str, found["loc"]))
+            return refused(f"{name} cannot take {_shown(where)}: {found['msg']}")
+
+
+def _shown(word: str) -> str:
+    return for_terminal(word[:_NAME_CHARS_MAX])
 
 
 class _Tools:
@@ -71,13 +103,18 @@ class _Tools:
         self._timeout_s = timeout_s
         self._turn = anyio.Semaphore(1)
 
-    def add_to(self, server: MCPServer) -> None:
-        """Register every tool."""
-        for tool in (
-            self.diagnose, self.explain, self.timeline, self.who, self.compare, self.sql,
-            self.whatif, self.coverage,
-        ):  # fmt: skip
-            server.add_tool(tool, annotations=_READ_ONLY, structured_output=False)
+    def all(self) -> list[Tool]:
+        """Every tool, with a schema that says that it takes nothing else."""
+        tools = [
+            Tool.from_function(tool, annotations=_READ_ONLY, structured_output=False)
+            for tool in (
+                self.diagnose, self.explain, self.timeline, self.who, self.compare, self.sql,
+                self.whatif, self.coverage,
+            )
+        ]  # fmt: skip
+        for tool in tools:
+            tool.parameters["additionalProperties"] = False
+        return tools
 
     async def diagnose(
         self,
