@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -110,6 +111,37 @@ def test_nobody_there_is_a_failure_and_no_error(server: Server) -> None:
     webhook = posted(url)
     assert (webhook.sent, webhook.failed) == (0, 1)
     assert "cannot be reached" in webhook.last_error
+
+
+def test_the_pauses_hold_at_the_end_too(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`watch --once` ends at once: five posts within a millisecond help no server that is busy."""
+    paused: list[float] = []
+
+    class Never(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            paused.append(timeout or 0.0)
+            return self.is_set()
+
+    webhook = Webhook(server.url)
+    monkeypatch.setattr(webhook, "_over", Never())
+    server.answers = [503] * 20
+    webhook.start()
+    webhook.post(NEWS)
+    webhook.close()
+    assert paused == [1.0, 2.0, 4.0, 8.0]
+    assert (webhook.failed, len(server.got)) == (1, TRIES)
+
+
+def test_what_there_is_no_time_for_has_failed(server: Server) -> None:
+    webhook = Webhook(server.url, pause_s=60.0)
+    server.answers = [503] * 20
+    webhook.start()
+    for _ in range(3):
+        webhook.post(NEWS)
+    while not server.got:
+        time.sleep(0.01)
+    webhook.close(timeout_s=0.05)
+    assert (webhook.sent, webhook.failed) == (0, 3)
 
 
 def test_what_waits_is_bounded() -> None:

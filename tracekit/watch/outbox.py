@@ -33,6 +33,9 @@ class Outbox(ABC):
         self._waiting: deque[News] = deque()
         self._ready = threading.Condition()
         self._stopping = threading.Event()
+        #: Set when there is no time left for what still waits.
+        self._over = threading.Event()
+        self._sending = False
         self._thread: threading.Thread | None = None
         self.sent = 0
         self.failed = 0
@@ -62,12 +65,19 @@ class Outbox(ABC):
             self._ready.notify()
 
     def close(self, timeout_s: float = 30.0) -> None:
-        """Send what waits, for so long, and end."""
+        """Send what waits, with the same pauses, for so long, and end; the rest has failed."""
         self._stopping.set()
         with self._ready:
             self._ready.notify()
-        if self._thread is not None:
-            self._thread.join(timeout_s)
+        if self._thread is None:
+            return
+        self._thread.join(timeout_s)
+        if self._thread.is_alive():
+            with self._ready:
+                self._over.set()
+                self.failed += len(self._waiting) + self._sending
+                self._waiting.clear()
+                self.last_error = self.last_error or "there was no time left to send it"
 
     def _run(self) -> None:
         while True:
@@ -76,19 +86,25 @@ class Outbox(ABC):
                 if not self._waiting:
                     return
                 news = self._waiting.popleft()
-            self._deliver(news)
+                self._sending = True
+            is_sent = self._deliver(news)
+            with self._ready:
+                if self._over.is_set():
+                    return  # it has been counted
+                self._sending = False
+                self.sent += is_sent
+                self.failed += not is_sent
 
-    def _deliver(self, news: News) -> None:
+    def _deliver(self, news: News) -> bool:
         for attempt in range(TRIES):
             try:
                 self.send(news)
             except NotSent as error:
                 self.last_error = str(error)
                 if error.is_final:
-                    break
+                    return False
             else:
-                self.sent += 1
-                return
-            if attempt < TRIES - 1:
-                self._stopping.wait(self._pause_s * 2**attempt)
-        self.failed += 1
+                return True
+            if attempt < TRIES - 1 and self._over.wait(self._pause_s * 2**attempt):
+                return False
+        return False
