@@ -32,6 +32,7 @@ from prometheus_client.exposition import generate_latest
 from tests.attack.test_hostile_texts import EVIL, FORMULA, JOB, QUERY, assert_plain, hostile
 from tracekit.cli.main import cli, main
 from tracekit.cli.sql_prompt import Prompt
+from tracekit.report.html import page as html_page
 from tracekit.sql.session import Session
 from tracekit.watch.live import Counts
 from tracekit.watch.metrics import WatchCollector
@@ -220,7 +221,10 @@ def test_each_escapes(hostile: Path, tmp_path: Path, verb: str, option: str, cho
     [("report", "-o"), ("whatif", "--set", "spec.backoffLimit=0", "--report")],
     ids=["report", "whatif"],
 )
-def test_each_page_escapes(hostile: Path, tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_each_page_escapes(
+    hostile: Path, tmp_path: Path, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(html_page, "_PLAIN_CHARS_MAX", 1 << 30)  # packed it would hold no markup
     target = tmp_path / "page.html"
     printed(words[0], str(hostile), *words[1:], str(target))
     assert "onerror" in target.read_text()

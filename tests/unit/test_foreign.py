@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Callable
 
 import pytest
+import regex
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tracekit.base.foreign import (
     for_csv,
+    for_html,
     for_json,
     for_markdown,
     for_script,
@@ -18,6 +21,30 @@ from tracekit.base.foreign import (
     for_terminal,
     is_shell_word,
 )
+
+#: What controls, reorders or shows nothing, by Unicode's own tables of this day. What nobody has
+#: been given (`Cn`) differs from one version of Unicode to the next.
+HIDDEN = frozenset(
+    regex.findall(
+        r"[\p{Default_Ignorable_Code_Point}\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}\u2800]",
+        "".join(map(chr, range(0x110000))),
+    )
+)
+
+
+@pytest.mark.parametrize(
+    "escape",
+    [
+        for_terminal, for_csv, for_markdown, for_html, for_shell,
+        lambda text: for_json(json.dumps(text, ensure_ascii=False)),
+        lambda text: for_script(json.dumps(text, ensure_ascii=False)),
+        lambda text: json.loads(for_script(json.dumps(text))),
+    ],
+)  # fmt: skip
+def test_nothing_hidden_is_left(escape: Callable[[str], str]) -> None:
+    assert {"\u034f", "\u115f", "\u17b4", "\u180b", "\u3164", "\ufe0f", "\uffa0"} < HIDDEN
+    left = HIDDEN & set(escape("".join(sorted(HIDDEN))))
+    assert left <= {"\n", "\t"}
 
 
 @pytest.mark.parametrize(
@@ -97,7 +124,8 @@ def test_json_stays_the_same_document() -> None:
 @example(text='\\u001b "\\" \\\x1b\\n \n\t\r\b')
 def test_a_page_shows_texts_and_obeys_none(text: str, ensure_ascii: bool) -> None:
     shown = json.loads(for_script(json.dumps({"a": text}, ensure_ascii=ensure_ascii)))["a"]
-    if text.isprintable() and (text.isascii() or not ensure_ascii):
+    is_plain = text.isprintable() and not HIDDEN & set(text)
+    if is_plain and (text.isascii() or not ensure_ascii):
         assert shown == text
     assert all(
         c.isprintable() or c in "\n\t\u3000\u00a0" or c.isspace() for c in shown if c > "\x7f"

@@ -25,6 +25,13 @@ _SHELL_WORD = re.compile(r"[A-Za-z0-9_.:/@%+,-]+")
 _CONTROL = re.compile(r"\\(?:u[0-9a-fA-F]{4}|.)")
 _KEPT_ESCAPES: Final = {r"\\", r"\"", r"\/", r"\n", r"\t"}
 _NOT_ASCII = re.compile(r"[^\x20-\x7e\n]")
+#: What shows nothing although its category may be that of a letter or a mark:
+#: Default_Ignorable_Code_Point in Unicode's DerivedCoreProperties.txt (17.0), and Braille's blank.
+_BLANK = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+    "\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e0fff]"
+)
 
 
 def for_terminal(text: str, *, lines: bool = False) -> str:
@@ -34,14 +41,15 @@ def for_terminal(text: str, *, lines: bool = False) -> str:
         text: Text from anywhere.
         lines: Whether line feeds may stay; elsewhere they would forge lines of their own.
     """
-    if text.isprintable():
+    if text.isprintable() and (text.isascii() or not _BLANK.search(text)):
         return text
     return "".join(c if _is_plain(c) or (lines and c == "\n") else _written_out(c) for c in text)
 
 
 def _is_plain(character: str) -> bool:
     """Whether it only shows itself; spaces of any width do."""
-    return character.isprintable() or unicodedata.category(character) == "Zs"
+    shows = character.isprintable() or unicodedata.category(character) == "Zs"
+    return shows and not _BLANK.match(character)
 
 
 def _written_out(character: str) -> str:

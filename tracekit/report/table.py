@@ -101,7 +101,8 @@ def _safe(cell: Cell) -> Text:
     """The cell with nothing in it that a terminal would obey."""
     if isinstance(cell, str):
         return Text(for_terminal(cell))
-    return cell if cell.plain.isprintable() else Text(for_terminal(cell.plain), style=cell.style)
+    safe = for_terminal(cell.plain)
+    return cell if safe == cell.plain else Text(safe, style=cell.style)
 
 
 def table_width(headings: Sequence[str], rows: Iterable[Sequence[Cell]]) -> int:
