@@ -44,12 +44,15 @@ __all__ = [
 
 
 def open(  # noqa: A001 - `tracekit.open` reads as it is meant
-    path: str | Path, *, controller_flags: Sequence[str] | None = None
+    path: str | Path,
+    *,
+    controller_flags: Sequence[str] | None = None,
+    clock_offset: float | None = None,
 ) -> Trace:
     """Open a trace: see `tracekit.api.Trace`."""
     from tracekit.api import Trace  # noqa: PLC0415 - the command line starts without it
 
-    return Trace(path, controller_flags=controller_flags)
+    return Trace(path, controller_flags=controller_flags, clock_offset=clock_offset)
 
 
 def __getattr__(name: str) -> Any:

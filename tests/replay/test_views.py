@@ -16,12 +16,14 @@ import pytest
 from msgspec.structs import replace
 
 from tests.support.erasures import Row
-from tests.support.judged_rows import divergences_of, judgements_of
+from tests.support.judged_rows import divergences_of, held, judgements_of
 from tests.support.other_clocks import moved
 from tests.support.traces import TRACES, json_lines
 from tests.support.views import VIEWS, frozen, lagging, looked_once, offset, seen
 from tracekit.base.kube.timestamps import NS_PER_S
-from tracekit.check.verdict import Judgement
+from tracekit.check.verdict import Judgement, Verdict
+from tracekit.judge.judged import Judge, resolve_era
+from tracekit.trace.reading.reader import TraceReader
 
 NAME = "v1.36.3-twins"
 HELD = (
@@ -74,6 +76,17 @@ def test_a_constant_offset_of_the_recorders_clock_changes_no_verdict(view: str) 
     assert [_but_for_time(j) for j in made] == [
         _but_for_time(j) for j in judgements_of(rows(), NAME)
     ]
+
+
+def test_a_verdict_that_hangs_on_an_offset_says_what_tells_it() -> None:
+    reader = TraceReader(held(rows(), NAME).snapshot, clock_offset_ns=30 * NS_PER_S)
+    found = Judge(reader, resolve_era(reader, None, None)).report().divergences
+    early = [judgement for judgement in found if judgement.verdict is Verdict.EARLY]
+    assert early
+    for judgement in early:
+        [assumed] = [each for each in judgement.assumptions if each.kind == "clock-offset"]
+        assert assumed.evidence == "the recorder's clock is put right by --clock-offset"
+        assert assumed.from_ns < judgement.time_ns <= assumed.until_ns
 
 
 def _but_for_time(judgement: Judgement) -> Judgement:

@@ -38,6 +38,7 @@ from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.stores.place import local_trace
 from tracekit.versions.asked import AskedRules
 from tracekit.versions.release_bugs import bugs_of
+from tracekit.versions.texts import parse_clock_offset
 
 if TYPE_CHECKING:
     import duckdb
@@ -56,9 +57,13 @@ class Trace:
         path: str | Path,
         *,
         controller_flags: Sequence[str] | None = None,
+        clock_offset: float | None = None,
         before_judging: Callable[[int], None] | None = None,
     ) -> None:
         """`controller_flags` stand in for those of the header: "--kube-api-qps=100".
+
+        `clock_offset`: how far the recorder's clock was ahead of the one that is judged on, in
+        seconds; None: as the record tells.
 
         `before_judging` is called with the number of observations when all are judged. That is done
         once: verdicts are kept on this machine, so that the next answer takes no time.
@@ -68,7 +73,13 @@ class Trace:
         #: Its directory; of a URL, that of the copy on this machine.
         self.path = local_trace(path)
         self._flags = None if controller_flags is None else tuple(controller_flags)
-        self._reader = TraceReader(self.path, on_damage="skip", controller_flags=self._flags)
+        self._offset_ns = None if clock_offset is None else parse_clock_offset(clock_offset)
+        self._reader = TraceReader(
+            self.path,
+            on_damage="skip",
+            controller_flags=self._flags,
+            clock_offset_ns=self._offset_ns,
+        )
         self._judges: dict[AskedRules, Judge] = {}
         self._sessions: dict[AskedRules, Session] = {}
 
@@ -135,7 +146,7 @@ class Trace:
     def _asked(
         self, version: str | None, gates: Mapping[str, bool] | None, process_zone: str | None
     ) -> AskedRules:
-        return AskedRules.of(version, gates, process_zone, self._flags)
+        return AskedRules.of(version, gates, process_zone, self._flags, self._offset_ns)
 
     def sql(self, query: str) -> duckdb.DuckDBPyRelation:
         """A query over the views of docs/sql.md; `.to_arrow_table()`, `.df()`, `.pl()` fetch it.

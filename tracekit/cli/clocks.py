@@ -1,19 +1,24 @@
-"""How far the recorder's clock was off, as `tracekit info` prints it."""
+"""How far clocks were off, as `tracekit info` prints it."""
 
 from __future__ import annotations
 
-from typing import Any, TextIO
+from collections.abc import Iterator
+from typing import Any, Final, TextIO
 
 from tracekit.base.kube.timestamps import NS_PER_S, format_rfc3339
-from tracekit.check.replay.commit_times import Epoch, RecorderClock
-from tracekit.report.table import write_line
+from tracekit.check.replay.commit_times import Epoch, Timed
+from tracekit.check.replay.other_clocks import MANAGER, OtherClock
+from tracekit.report.table import counted, write_line
 
-_MS: int = NS_PER_S // 1_000
+_MS: Final = NS_PER_S // 1_000
 _UNKNOWN = "unknown: too few times of the API server's to compare receive times with"
+#: The kubelets whose clocks are farthest off.
+_SHOWN_MAX: Final = 5
 
 
-def clock_document(clock: RecorderClock) -> dict[str, Any]:
-    """The clock as it is printed with `-o json`; times are RFC 3339, offsets seconds."""
+def clock_document(times: Timed) -> dict[str, Any]:
+    """The clocks as they are printed with `-o json`; times are RFC 3339, offsets seconds."""
+    behind_ns = times.servers_behind_ns
     return {
         "epochs": [
             {
@@ -22,14 +27,27 @@ def clock_document(clock: RecorderClock) -> dict[str, Any]:
                 "ahead_s": _seconds(epoch.ahead_ns) if epoch.evidence else None,
                 "evidence": epoch.evidence or None,
             }
-            for epoch in clock.epochs
+            for epoch in times.clock.epochs
         ],
-        "api_servers_apart_s": _seconds(clock.servers_apart_ns),
+        "api_servers_apart_s": _seconds(times.clock.servers_apart_ns),
+        "api_servers_behind_s": None if behind_ns is None else _seconds(behind_ns),
+        "others": [
+            {
+                "kind": other.kind,
+                "name": other.name,
+                "from": format_rfc3339(times.clock.recorded_ns(other.from_ns)),
+                "until": format_rfc3339(times.clock.recorded_ns(other.until_ns)),
+                "ahead_s": _seconds(other.ahead_ns),
+                "times": other.times,
+            }
+            for other in times.others
+        ],
     }
 
 
-def write_clock(clock: RecorderClock, out: TextIO) -> None:
+def write_clocks(times: Timed, out: TextIO) -> None:
     """Print the same for people; nothing where no row has a time."""
+    clock = times.clock
     if not clock.epochs:
         return
     out.write("\n")
@@ -40,12 +58,46 @@ def write_clock(clock: RecorderClock, out: TextIO) -> None:
     if clock.servers_apart_ns:
         apart = _seconds(clock.servers_apart_ns)
         write_line(f"clocks of API servers are {apart:g} s apart, or more", out)
+    others = list(_others(times))
+    if others:
+        out.write("\n")
+        write_line("Other clocks, beside the one that is judged on", out, style="bold")
+        for sentence in others:
+            write_line(sentence, out)
+
+
+def _others(times: Timed) -> Iterator[str]:
+    """A sentence on the clock of API servers, and on each kubelet's, those farthest off first."""
+    managers = [other for other in times.others if other.kind == MANAGER]
+    if managers and times.servers_behind_ns is not None:
+        yield f"API server: {_off(-times.servers_behind_ns)}; taken as that"
+    if len(managers) > 1:
+        yield from (_other(other) for other in managers)
+    kubelets = sorted(
+        (other for other in times.others if other.kind != MANAGER),
+        key=lambda other: (-abs(other.ahead_ns), other.name),
+    )
+    yield from (_other(other) for other in kubelets[:_SHOWN_MAX])
+    if len(kubelets) > _SHOWN_MAX:
+        yield f"{counted(len(kubelets) - _SHOWN_MAX, 'kubelet')} less far off"
+
+
+def _other(other: OtherClock) -> str:
+    side = "or less" if other.ahead_ns < 0 else "or more"
+    return f"{other.kind} {other.name}: {_off(other.ahead_ns)}, {side}, by {other.times:,} times"
+
+
+def _off(ahead_ns: int) -> str:
+    off_s = _seconds(ahead_ns)
+    return f"{abs(off_s):.3f} s {'behind' if off_s < 0 else 'ahead'}"
 
 
 def _sentence(epoch: Epoch) -> str:
     if not epoch.evidence:
         return _UNKNOWN
     off_s = _seconds(epoch.ahead_ns)
+    if epoch.evidence == "--clock-offset":
+        return f"{_off(epoch.ahead_ns)}, as {epoch.evidence} says"
     way = "or more behind" if off_s < 0 else "or less ahead"
     return f"{abs(off_s):.3f} s {way}, by {epoch.evidence}; taken as that"
 

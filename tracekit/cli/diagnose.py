@@ -25,6 +25,7 @@ from tracekit.cli.sql import tell_problems
 from tracekit.cli.talk import say, waiting
 from tracekit.cli.trace_options import (
     asked_rules,
+    clock_option,
     namespace_option,
     parse_version,
     range_options,
@@ -72,6 +73,7 @@ def _list_rules(ctx: click.Context, param: click.Parameter, value: bool) -> None
     "--write-baseline", metavar="FILE", type=HERE, help="Accept all that is found: a file."
 )
 @rules_options
+@clock_option
 @click.option("-v", "--verbose", is_flag=True, help="Evidence and advice for every finding.")
 @click.option(
     "--list",

@@ -14,6 +14,7 @@ from tracekit.cli.looks import as_trace
 from tracekit.cli.sql import tell_problems
 from tracekit.cli.talk import tell_all, tell_judging
 from tracekit.cli.trace_options import (
+    clock_option,
     namespace_option,
     parse_feature_gates,
     parse_flags,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 @click.option("--at", metavar="TIME", help="Only what happened by then, like --to.")
 @range_options
 @rules_options
+@clock_option
 @click.option("-v", "--verbose", is_flag=True, help="Caches and rules of each sync, too.")
 @click.option(
     "-o", "--output", type=click.Choice(["text", "json"]), default="text", help="How to print."
@@ -59,7 +61,12 @@ def explain(
     """
     flags = parse_flags(options["controller_flags"])
     place = as_trace(trace, version=parse_version(options["kubernetes_version"]))
-    opened = Trace(place, controller_flags=flags, before_judging=tell_judging)
+    opened = Trace(
+        place,
+        controller_flags=flags,
+        clock_offset=options["clock_offset"],
+        before_judging=tell_judging,
+    )
     told = tell_problems(opened, set())
     if at is not None and options["to_text"]:
         raise UsageError("--at and --to both say where to stop: leave one out")

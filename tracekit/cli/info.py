@@ -11,13 +11,13 @@ import click
 from tracekit.base.errors import TraceFormatError
 from tracekit.base.foreign import for_terminal
 from tracekit.base.kube.timestamps import format_rfc3339
-from tracekit.check.replay.commit_times import RecorderClock
-from tracekit.cli.clocks import clock_document, write_clock
+from tracekit.check.replay.commit_times import Timed
+from tracekit.cli.clocks import clock_document, write_clocks
 from tracekit.cli.completion import complete_trace
 from tracekit.cli.coverage import coverage_document, write_coverage
 from tracekit.cli.damage import note_damage
 from tracekit.cli.talk import tell_all
-from tracekit.cli.trace_options import output_option
+from tracekit.cli.trace_options import clock_offset_ns, clock_option, output_option
 from tracekit.judge.clocks import timed_of
 from tracekit.report.documents import write_document
 from tracekit.report.table import counted, write_facts, write_line, write_table
@@ -32,24 +32,25 @@ _GAPS_SHOWN_MAX = 20
 @click.command("info")
 @click.argument("trace", metavar="TRACE", shell_complete=complete_trace)
 @click.option("--verify", is_flag=True, help="Only compare every byte with its checksum.")
+@clock_option
 @output_option
-def info(trace: str, *, verify: bool, output: str) -> None:
+def info(trace: str, *, verify: bool, output: str, **options: Any) -> None:
     """Say what a trace holds: versions, streams, coverage, gaps, Jobs.
 
     Damaged files are left out and named, and the exit status is 2.
     """
-    reader = TraceReader(trace, on_damage="skip")
+    reader = TraceReader(trace, on_damage="skip", clock_offset_ns=clock_offset_ns(options))
     if verify:
         _verify(trace, reader)
         return
     summary = summarize(reader)
-    clock = timed_of(reader).clock
+    times = timed_of(reader)
     if reader.is_damaged:
         note_damage()
     if output == "json":
-        write_document(document(trace, summary, clock), sys.stdout)
+        write_document(document(trace, summary, times), sys.stdout)
     else:
-        render(trace, summary, clock, sys.stdout)
+        render(trace, summary, times, sys.stdout)
     tell_all(summary.problems, set())
 
 
@@ -65,7 +66,7 @@ def _verify(trace: str, reader: TraceReader) -> None:
     click.echo(for_terminal(f"{trace}: {what}"))
 
 
-def document(trace: str, summary: TraceSummary, clock: RecorderClock) -> dict[str, Any]:
+def document(trace: str, summary: TraceSummary, times: Timed) -> dict[str, Any]:
     """The summary as it is printed with `-o json`; times are RFC 3339."""
     return {
         "schema_version": 1,
@@ -92,7 +93,7 @@ def document(trace: str, summary: TraceSummary, clock: RecorderClock) -> dict[st
         "last_time": format_rfc3339(summary.last_ns),
         "gaps": [_gap_document(gap) for gap in summary.gaps],
         "coverage": coverage_document(summary.coverage),
-        "clock": clock_document(clock),
+        "clock": clock_document(times),
         "jobs": {
             "total": summary.jobs.total,
             "names": summary.jobs.names,
@@ -127,7 +128,7 @@ def _gap_document(gap: Gap) -> dict[str, Any]:
     }
 
 
-def render(trace: str, summary: TraceSummary, clock: RecorderClock, out: TextIO) -> None:
+def render(trace: str, summary: TraceSummary, times: Timed, out: TextIO) -> None:
     """Print the summary for people."""
     header = summary.header
     write_facts(
@@ -159,7 +160,7 @@ def render(trace: str, summary: TraceSummary, clock: RecorderClock, out: TextIO)
         _heading("Leaders", out)
         _write_leaders(summary, out)
     write_coverage(summary.coverage, out)
-    write_clock(clock, out)
+    write_clocks(times, out)
     _write_gaps(summary.gaps, out)
 
 

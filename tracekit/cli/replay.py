@@ -18,6 +18,7 @@ from tracekit.cli.talk import tell_judging, waiting
 from tracekit.cli.trace_options import (
     RULES,
     asked_rules,
+    clock_option,
     namespace_option,
     range_options,
     range_within,
@@ -58,6 +59,7 @@ from tracekit.versions.asked import AskedRules
 )
 @range_options
 @rules_options
+@clock_option
 @click.option(
     "-o",
     "--output",
@@ -125,8 +127,12 @@ class _Options(Struct, frozen=True, kw_only=True):
 def _one(trace: str, options: _Options) -> int:
     """Replay one trace."""
     on_damage: Literal["raise", "skip"] = "skip" if options.around_damage else "raise"
-    flags = options.rules.controller_flags
-    reader = TraceReader(trace, on_damage=on_damage, controller_flags=flags)
+    reader = TraceReader(
+        trace,
+        on_damage=on_damage,
+        controller_flags=options.rules.controller_flags,
+        clock_offset_ns=options.rules.clock_offset_ns,
+    )
     for problem in reader.problems:
         click.echo(f"tracekit: {problem}", err=True)
     key = verdicts_key(reader.snapshot, *options.rules.era)

@@ -40,8 +40,12 @@ class ReplayQuestion(Struct, frozen=True):
         if self.namespace is not None and lacks_namespace(word, self.namespace):
             return without(self.namespace)
         on_damage: Literal["raise", "skip"] = "skip" if self.around_damage else "raise"
-        flags = self.rules.controller_flags
-        reader = TraceReader(word, on_damage=on_damage, controller_flags=flags)
+        reader = TraceReader(
+            word,
+            on_damage=on_damage,
+            controller_flags=self.rules.controller_flags,
+            clock_offset_ns=self.rules.clock_offset_ns,
+        )
         era = resolve_era(reader, *self.rules.era)
         judge = Judge(reader, era, kept_as=verdicts_key(reader.snapshot, *self.rules.era))
         controllers = None if self.controllers is None else list(self.controllers)

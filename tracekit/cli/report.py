@@ -18,6 +18,7 @@ from tracekit.cli.sql import check_namespace, tell_problems
 from tracekit.cli.talk import say, tell, waiting
 from tracekit.cli.trace_options import (
     asked_rules,
+    clock_option,
     namespace_option,
     range_options,
     range_within,
@@ -46,6 +47,7 @@ from tracekit.trace.stores.stamps import named_traces
 @namespace_option
 @range_options
 @rules_options
+@clock_option
 @many_options
 def report(
     trace: str,

@@ -21,6 +21,7 @@ from tracekit.cli.talk import tell, tell_all, tell_judging
 from tracekit.cli.trace_options import (
     absolute,
     asked_rules,
+    clock_option,
     namespace_option,
     rules_options,
 )
@@ -70,6 +71,7 @@ _WITH_POSITIONS = re.compile(r"observations|stream_pos|internal", re.IGNORECASE)
     "--to", "to_text", metavar="TIME", help="Only rows received until then, written like --from."
 )
 @rules_options
+@clock_option
 @many_options
 def sql(
     words: tuple[str, ...],

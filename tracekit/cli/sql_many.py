@@ -31,7 +31,11 @@ class VerdictsQuestion(Struct, frozen=True):
 
     def answer(self, word: str) -> Document:
         """The verdicts of a trace, as a Parquet file in base64."""
-        reader = TraceReader(word, controller_flags=self.rules.controller_flags)
+        reader = TraceReader(
+            word,
+            controller_flags=self.rules.controller_flags,
+            clock_offset_ns=self.rules.clock_offset_ns,
+        )
         era = resolve_era(reader, *self.rules.era)
         judge = Judge(reader, era, kept_as=verdicts_key(reader.snapshot, *self.rules.era))
         sink = pa.BufferOutputStream()

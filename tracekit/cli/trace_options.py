@@ -15,12 +15,14 @@ from tracekit.cli.talk import tell_all
 from tracekit.cli.units import DURATION
 from tracekit.versions.asked import AskedRules
 from tracekit.versions.era import Era
-from tracekit.versions.texts import parse_feature_gates, parse_version
+from tracekit.versions.texts import parse_clock_offset, parse_feature_gates, parse_version
 
 __all__ = [
     "RULES",
     "absolute",
     "asked_rules",
+    "clock_offset_ns",
+    "clock_option",
     "limit_option",
     "namespace_option",
     "output_option",
@@ -114,18 +116,39 @@ def rules_options(command: _Command) -> _Command:
     return version(gates(zone(flags(command))))
 
 
-#: What `rules_options` adds.
-RULES = ("kubernetes_version", "feature_gates", "process_zone", "controller_flags")
+#: What `rules_options` and `clock_option` add.
+RULES = (
+    "kubernetes_version", "feature_gates", "process_zone", "controller_flags", "clock_offset",
+)  # fmt: skip
 
 
 def asked_rules(options: Mapping[str, Any]) -> AskedRules:
-    """What the options of `rules_options` say."""
+    """What the options of `rules_options` say, and `--clock-offset` where the verb has it."""
     return AskedRules.of(
         parse_version(options["kubernetes_version"]),
         parse_feature_gates(options["feature_gates"]),
         options["process_zone"],
         parse_flags(options["controller_flags"]),
+        clock_offset_ns(options),
     )
+
+
+def clock_option(command: _Command) -> _Command:
+    """`--clock-offset`: how far the recorder's clock was ahead, where the user knows it."""
+    option = click.option(
+        "--clock-offset",
+        type=float,
+        metavar="SECONDS",
+        help="The recorder's clock was so far ahead of the controller manager's, in place of what "
+        "the trace tells (tracekit info); below 0: behind.",
+    )
+    return option(command)
+
+
+def clock_offset_ns(options: Mapping[str, Any]) -> int | None:
+    """What `--clock-offset` says, in ns; None: it was not given."""
+    said = options.get("clock_offset")
+    return None if said is None else parse_clock_offset(said)
 
 
 def range_options(command: _Command) -> _Command:

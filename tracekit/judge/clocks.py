@@ -14,7 +14,11 @@ import pyarrow.compute as pc
 from msgspec.structs import replace
 
 from tracekit.base.coverage import Coverage
-from tracekit.base.kube.leases import CONTROLLER_MANAGER_LEASE, CONTROLLER_MANAGER_LEASE_NAMESPACE
+from tracekit.base.kube.leases import (
+    CONTROLLER_MANAGER_LEASE,
+    CONTROLLER_MANAGER_LEASE_NAMESPACE,
+    NODE_LEASE_NAMESPACE,
+)
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.check.replay.commit_times import Arrival, Arrivals, Epoch, RecorderClock, Timed, timed
 from tracekit.check.verdict import Assumption, Judgement
@@ -34,7 +38,7 @@ _NO_CLOCK_NS: Final = 1 << 62
 _COLUMNS: Final = (
     "seq", "rv", "recv_ns", "stream", "type", "namespace", "name", "uid", "created_ns",
     "deleted_ns", "deletion_grace_s", "renew_ns", "synthesized", "not_before_ns", "gap_until_ns",
-    "managers",
+    "managers", "node_name", "containers", "holder",
 )  # fmt: skip
 
 
@@ -46,12 +50,12 @@ def timed_of(reader: TraceReader) -> Timed:
     if reader.header.scope.get("times"):
         return Timed()
     rows = Arrivals()
-    newest: dict[str, int] = {}
+    newest = _Newest()
     for table in _by_arrival(reader):
         for some in table.to_batches(AT_A_TIME):
             if not _take(rows, pa.Table.from_batches([some]), newest):
                 return Timed()
-    return timed(rows, STREAMS)
+    return timed(rows, STREAMS, reader.header.clock_offset_ns)
 
 
 def _by_arrival(reader: TraceReader) -> Iterator[pa.Table]:
@@ -68,8 +72,14 @@ def _dated(reader: TraceReader, streams: Sequence[str]) -> Iterator[pa.Table]:
     """The rows of some streams, with the newest of their managers' times in place of these."""
     types = [*STATE_TYPES, RowType.GAP]
     for table in reader.batches(_COLUMNS, streams=streams, types=types):
-        newest = _newest(table["managers"].combine_chunks(), table.num_rows)
-        yield table.drop_columns(["managers"]).append_column("managed_ns", newest)
+        managed = _newest(table["managers"].combine_chunks(), table.num_rows, "time_ns")
+        ran = table["containers"].combine_chunks()
+        begun, ended = (_newest(ran, table.num_rows, of) for of in ("started_ns", "finished_ns"))
+        yield (
+            table.drop_columns(["managers", "containers"])
+            .append_column("managed_ns", managed)
+            .append_column("ran_ns", pc.max_element_wise(begun, ended))
+        )
 
 
 def _events_in_store(reader: TraceReader, limit: int) -> bool:
@@ -86,14 +96,14 @@ def _events_in_store(reader: TraceReader, limit: int) -> bool:
     return told >= _EVENTS_MIN and within >= told - told // _EVENTS_BEYOND
 
 
-def _newest(managers: Any, rows: int) -> pa.Array:
-    """The newest time of each row's managedFields, null for none."""
-    if hasattr(managers, "chunks"):
+def _newest(entries_of: Any, rows: int, time: str) -> pa.Array:
+    """The newest of these times among each row's entries, null for none."""
+    if hasattr(entries_of, "chunks"):
         return pa.nulls(rows, pa.int64())
     entries = pa.table(
         {
-            "row": pc.list_parent_indices(managers),
-            "time": pc.struct_field(pc.list_flatten(managers), "time_ns"),
+            "row": pc.list_parent_indices(entries_of),
+            "time": pc.struct_field(pc.list_flatten(entries_of), time),
         }
     )
     newest = entries.group_by("row").aggregate([("time", "max")])
@@ -101,11 +111,16 @@ def _newest(managers: Any, rows: int) -> pa.Array:
     return newest["time_max"].take(places).combine_chunks()
 
 
-def _take(rows: Arrivals, table: pa.Table, newest: dict[str, int]) -> bool:
-    """Take in some rows; whether they are a watch's, which does not tell when something came.
+class _Newest:
+    """By uid, the newest time in each object so far: of an API server's clock, of another one."""
 
-    `newest`: by uid, the newest time that an API server had set in the object so far.
-    """
+    def __init__(self) -> None:
+        self.server_ns: dict[str, int] = {}
+        self.written_ns: dict[str, int] = {}
+
+
+def _take(rows: Arrivals, table: pa.Table, newest: _Newest) -> bool:
+    """Take in some rows; whether they are a watch's, which does not tell when something came."""
     for row in table.to_pylist():
         if row["not_before_ns"] is not None:
             return False
@@ -122,10 +137,15 @@ def _take(rows: Arrivals, table: pa.Table, newest: dict[str, int]) -> bool:
         created_ns = _time(row["created_ns"])
         server_ns = max(_time(row["managed_ns"]), created_ns, _deleted_ns(row))
         uid = row["uid"] or ""
-        before_ns = newest.get(uid)
-        newest[uid] = max(server_ns, before_ns or 0)
+        before_ns = newest.server_ns.get(uid)
+        newest.server_ns[uid] = max(server_ns, before_ns or 0)
+        writer, written_ns = _written(row, leads=leads)
+        new = bool(uid) and written_ns > newest.written_ns.get(uid, 0)
+        if new:
+            newest.written_ns[uid] = written_ns
         if row["type"] == RowType.DELETED:
-            del newest[uid]
+            del newest.server_ns[uid]
+            newest.written_ns.pop(uid, None)
         rows.add(
             Arrival(
                 row["seq"],
@@ -137,9 +157,22 @@ def _take(rows: Arrivals, table: pa.Table, newest: dict[str, int]) -> bool:
                 bool(uid) and before_ns is not None and server_ns > before_ns,
                 created_ns if row["type"] == RowType.ADDED else 0,
                 _time(row["renew_ns"]) if leads else 0,
+                writer,
+                written_ns if new and before_ns is not None else 0,
             )
         )
     return True
+
+
+def _written(row: dict[str, Any], *, leads: bool) -> tuple[str, int]:
+    """The newest time of another clock that a row shows, and whose it is: a node's, a holder's."""
+    if row["stream"] == "pods":
+        return row["node_name"] or "", _time(row["ran_ns"]) if row["node_name"] else 0
+    if leads:
+        return row["holder"] or "", _time(row["renew_ns"])
+    if row["stream"] == "leases" and row["namespace"] == NODE_LEASE_NAMESPACE:
+        return row["name"] or "", _time(row["renew_ns"])
+    return "", 0
 
 
 def _deleted_ns(row: dict[str, Any]) -> int:

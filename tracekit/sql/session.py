@@ -94,8 +94,7 @@ class Session:
         """
         #: What the user said of the rules to judge by.
         self.rules = rules or AskedRules()
-        flags = self.rules.controller_flags
-        self.sources = find_sources(traces, chosen, opened=with_rows, controller_flags=flags)
+        self.sources = find_sources(traces, chosen, opened=with_rows, rules=self.rules)
         self._chosen = chosen
         self._judged_by = judged_by
         self._with_rows = with_rows

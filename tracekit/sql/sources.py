@@ -19,6 +19,7 @@ from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.reading.snapshot import Snapshot, open_snapshot
 from tracekit.trace.stores.place import is_url, known_copy, local_trace
 from tracekit.trace.stores.stamps import named_traces
+from tracekit.versions.asked import AskedRules
 
 
 @dataclass(slots=True)
@@ -42,8 +43,15 @@ class Source:
 
     def reader(self) -> TraceReader:
         """A reader of its own, past what is damaged."""
-        flags = self.header.controller_flags if self.snapshot is not None else None
-        return TraceReader(self.path, on_damage="skip", controller_flags=flags)
+        if self.snapshot is None:
+            return TraceReader(self.path, on_damage="skip")
+        header = self.snapshot.header
+        return TraceReader(
+            self.path,
+            on_damage="skip",
+            controller_flags=header.controller_flags,
+            clock_offset_ns=header.clock_offset_ns,
+        )
 
     @property
     def header(self) -> TraceHeader:
@@ -74,13 +82,13 @@ def find_sources(
     chosen: Chosen = EVERYTHING,
     *,
     opened: bool = True,
-    controller_flags: tuple[str, ...] | None = None,
+    rules: AskedRules | None = None,
 ) -> list[Source]:
     """The traces that the words name, each once, in that order.
 
     One among several whose header cannot be read has no files, and a problem that names it. Those
     of which nothing is chosen are not opened, and none is if their rows are not wanted.
-    `controller_flags` stand in for those of the headers.
+    The flags and the clock's offset of `rules` stand in for what the headers say.
     """
     traces: dict[Path, str] = {}
     for word in words:
@@ -97,7 +105,7 @@ def find_sources(
             continue
         path = local_trace(trace)
         try:
-            sources.append(Source(name, trace, path, _open(path, chosen, controller_flags)))
+            sources.append(Source(name, trace, path, _open(path, chosen, rules or AskedRules())))
         except TraceFormatError as error:
             if not (path / HEADER_NAME).is_file():
                 raise  # no trace at all: a slip in the command, not damage
@@ -127,8 +135,9 @@ def _names(paths: Sequence[Path]) -> dict[Path, str]:
     return names
 
 
-def _open(path: Path, chosen: Chosen, controller_flags: tuple[str, ...] | None) -> Snapshot:
-    snapshot = open_snapshot(path).with_flags(controller_flags)
+def _open(path: Path, chosen: Chosen, rules: AskedRules) -> Snapshot:
+    said = rules.controller_flags, rules.clock_offset_ns
+    snapshot = open_snapshot(path).with_said(*said)
     if not chosen.is_part:  # else what is chosen is verified as it is read
         # Before DuckDB reads any of it: it knows nothing of checksums.
         snapshot.verify(decode=False)

@@ -15,6 +15,8 @@ class AskedRules(Struct, frozen=True):
     process_zone: str | None = None
     #: The controller manager's, one word each.
     controller_flags: tuple[str, ...] | None = None
+    #: How far the recorder's clock was ahead of the one that is judged on.
+    clock_offset_ns: int | None = None
 
     @classmethod
     def of(
@@ -23,10 +25,12 @@ class AskedRules(Struct, frozen=True):
         feature_gates: Mapping[str, bool] | None,
         process_zone: str | None,
         controller_flags: tuple[str, ...] | None = None,
+        clock_offset_ns: int | None = None,
     ) -> AskedRules:
         """The same rules for the same gates, in whatever order they are named."""
         gates = (f"{name}={str(on).lower()}" for name, on in sorted((feature_gates or {}).items()))
-        return cls(kubernetes_version, ",".join(gates) or None, process_zone, controller_flags)
+        named = ",".join(gates) or None
+        return cls(kubernetes_version, named, process_zone, controller_flags, clock_offset_ns)
 
     @property
     def era(self) -> tuple[str | None, str | None, str | None]:

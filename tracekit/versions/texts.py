@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from math import isfinite
 from typing import Final
 
 from tracekit.base.cron.zones import UnknownZoneError, Zone, load_zone
 from tracekit.base.errors import UsageError
+from tracekit.base.kube.timestamps import NS_PER_S
+from tracekit.trace.format.model import CLOCK_OFFSET_MAX_NS
 
 _VERSION = re.compile(r"v?(\d+\.\d+(?:\.\d+)?(?:[-+][0-9A-Za-z.+-]*)?)")
 
@@ -49,3 +52,18 @@ _BOOLEANS: Final[dict[str, bool]] = {
     **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
     **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
 }
+
+
+def parse_clock_offset(seconds: float) -> int:
+    """How far a recorder's clock was ahead, in ns.
+
+    Raises:
+        UsageError: No clock is so far off, or it is no number.
+    """
+    offset_ns = round(seconds * NS_PER_S) if isfinite(seconds) else None
+    if offset_ns is None or abs(offset_ns) > CLOCK_OFFSET_MAX_NS:
+        most_s = CLOCK_OFFSET_MAX_NS // NS_PER_S
+        raise UsageError(
+            f"a clock offset of {seconds} s is no clock's: give seconds from -{most_s} to {most_s}"
+        )
+    return offset_ns

@@ -10,8 +10,8 @@ import pytest
 from tests.support.traces import json_lines
 from tests.support.watchlog import START_NS, job, line, small_log, write_log
 from tests.unit.cli.test_import_watch import TRACES
-from tracekit.check.replay.commit_times import Epoch, RecorderClock
-from tracekit.cli.clocks import write_clock
+from tracekit.check.replay.commit_times import Epoch, RecorderClock, Timed
+from tracekit.cli.clocks import write_clocks
 from tracekit.cli.main import main
 from tracekit.trace.reading.reader import TraceReader
 
@@ -164,8 +164,33 @@ def test_how_far_the_recorders_clock_was_off_is_said_with_its_evidence(run, tmp_
     assert -0.3 <= epoch["ahead_s"] < -0.29
 
 
+def test_an_offset_that_is_named_stands_in_for_what_the_trace_tells(run, tmp_path):
+    trace = behind_by(300_000_000, run, tmp_path)
+    told = json.loads(run("info", trace, "-o", "json", "--clock-offset=-7.5")[1])["clock"]
+    [epoch] = told["epochs"]
+    assert (epoch["ahead_s"], epoch["evidence"]) == (-7.5, "--clock-offset")
+    assert 7.1 < told["api_servers_behind_s"] < 7.3
+    assert "7.500 s behind, as --clock-offset says" in run("info", trace, "--clock-offset=-7.5")[1]
+
+
+@pytest.mark.parametrize("said", ["nan", "inf", "1e12", "-1e12"])
+def test_an_offset_that_no_clock_has_is_refused(run, tmp_path, said):
+    trace = behind_by(0, run, tmp_path)
+    code, _, err = run("info", trace, f"--clock-offset={said}")
+    assert code == 2
+    assert "no clock's" in err
+
+
+def test_the_clocks_of_kubelets_are_told_beside_the_one_that_is_judged_on(run, tmp_path):
+    trace = behind_by(0, run, tmp_path)
+    others = json.loads(run("info", trace, "-o", "json")[1])["clock"]["others"]
+    assert {other["kind"] for other in others} == {"controller manager", "kubelet"}
+    assert all(abs(other["ahead_s"]) < 0.02 for other in others)
+    assert "kubelet node-1: 0.0" in run("info", trace)[1]
+
+
 def test_of_a_clock_that_nothing_tells_of_that_is_said():
     out = StringIO()
-    write_clock(RecorderClock((Epoch(0, START_NS, START_NS, 0),), 2 * 10**9), out)
+    write_clocks(Timed(RecorderClock((Epoch(0, START_NS, START_NS, 0),), 2 * 10**9)), out)
     assert "unknown: too few times of the API server's" in out.getvalue()
     assert "clocks of API servers are 2 s apart, or more" in out.getvalue()

@@ -145,6 +145,19 @@ def test_a_clock_that_is_set_back_begins_an_epoch() -> None:
     assert [epoch.ahead_ns for epoch in clock.epochs] == [PROMPT_NS, PROMPT_NS - 10 * S]
 
 
+def test_what_somebody_knows_is_of_the_beginning_where_a_clock_was_set() -> None:
+    rows = _record(EVERY_SECOND)
+    middle = len(rows) // 2
+    arrivals = Arrivals()
+    for seq, row in enumerate(rows):
+        back_ns = 10 * S if seq >= middle else 0
+        arrivals.add(row._replace(seq=seq, recv_ns=row.recv_ns - back_ns))
+    found = timed(arrivals, STREAMS, 7 * S)
+    assert [epoch.ahead_ns for epoch in found.clock.epochs] == [7 * S, -3 * S]
+    assert found.servers_behind_ns is not None
+    assert abs(found.servers_behind_ns + 7 * S) < S // 10
+
+
 def test_a_clock_that_is_set_ahead_begins_an_epoch() -> None:
     rows = _record(EVERY_SECOND)
     middle = len(rows) // 2

@@ -14,7 +14,7 @@ from tracekit.base.kube.timestamps import parse_rfc3339
 from tracekit.check.compare.fields import FieldDifference
 from tracekit.check.replay.key_facts import CLOCK_SLACK_NS
 from tracekit.check.replay.run_context import INFORMER_LAG_NS, Outage, RunContext
-from tracekit.check.verdict import Judgement, Reason, Verdict
+from tracekit.check.verdict import Assumption, Judgement, Reason, Verdict
 
 #: What each controller's caches hold: absence from it decides what the controller has to do.
 _READ = {"job": ("jobs", "pods"), "cronjob": ("cronjobs", "jobs"), "ttl": ("jobs",)}
@@ -32,7 +32,24 @@ def as_far_as_recorded(
     if not judgement.divergent:
         return judgement
     lacking = _lacking(judgement, context, there_before)
-    return judgement if lacking is None else unknowable(judgement, *lacking)
+    return _by_clock(judgement, context) if lacking is None else unknowable(judgement, *lacking)
+
+
+def _by_clock(judgement: Judgement, context: RunContext) -> Judgement:
+    """The divergence, with what the recorder's clock was put right by if it hangs on times.
+
+    By how much is not said with it: that is the same for all of the record.
+    """
+    epoch = context.clock.epoch(judgement.time_ns) if _rests_on_times(judgement) else None
+    if epoch is None or not epoch.evidence:
+        return judgement
+    assumed = Assumption(
+        "clock-offset",
+        epoch.from_ns - epoch.ahead_ns,
+        epoch.until_ns - epoch.ahead_ns,
+        f"the recorder's clock is put right by {epoch.evidence}",
+    )
+    return replace(judgement, assumptions=(*judgement.assumptions, assumed))
 
 
 def _lacking(

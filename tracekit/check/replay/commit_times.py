@@ -22,8 +22,10 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tracekit.base.kube.timestamps import NS_PER_S
+from tracekit.check.replay.other_clocks import KUBELET, MANAGER, OtherClock, WrittenTimes
 
 #: A row counts as late from then on: streams come side by side.
 LATE_NS: Final = NS_PER_S
@@ -86,15 +88,23 @@ class RecorderClock(Struct, frozen=True):
         """A time of the clock that is judged on as the recorder's clock showed it."""
         return judged_ns + self._ahead_ns(judged_ns, 1)
 
+    def epoch(self, judged_ns: int) -> Epoch | None:
+        """That in which a time of the clock that is judged on lies, or lies nearest to."""
+        return self._nearest(judged_ns, 1)
+
     def _ahead_ns(self, at_ns: int, times: int) -> int:
-        """What to add, by the epoch that a time lies in, or lies nearest to."""
-        best_ns, nearest_ns = 0, None
+        epoch = self._nearest(at_ns, times)
+        return epoch.ahead_ns if epoch is not None else 0
+
+    def _nearest(self, at_ns: int, times: int) -> Epoch | None:
+        """The epoch nearest to a time, to which its offset is added so many times."""
+        best, nearest_ns = None, 0
         for epoch in self.epochs:
             own_ns = at_ns + times * epoch.ahead_ns
             off_ns = max(epoch.from_ns - own_ns, own_ns - epoch.until_ns, 0)
-            if nearest_ns is None or off_ns < nearest_ns:
-                best_ns, nearest_ns = epoch.ahead_ns, off_ns
-        return best_ns
+            if best is None or off_ns < nearest_ns:
+                best, nearest_ns = epoch, off_ns
+        return best
 
 
 class Timed(Struct, frozen=True):
@@ -106,6 +116,10 @@ class Timed(Struct, frozen=True):
     #: Times in which a stream was late, in order and apart: there a write's time is known to within
     #: `WIDTH_NS`.
     late: tuple[tuple[int, int], ...] = ()
+    #: How far API servers' clocks are behind the one that is judged on; None: nothing tells.
+    servers_behind_ns: int | None = None
+    #: Those of kubelets and of controller managers.
+    others: tuple[OtherClock, ...] = ()
 
 
 class Arrival(NamedTuple):
@@ -120,6 +134,8 @@ class Arrival(NamedTuple):
     own: bool = False  # whether this write set it: the object had an older one, or is new
     created_ns: int = 0  # of an object that it shows for the first time
     renewed_ns: int = 0  # the controller manager's own time in its Lease
+    writer: str = ""  # whose clock another time is of: the Lease's holder, the pod's node
+    written_ns: int = 0  # that time, if this row shows it first
 
 
 @dataclass
@@ -137,12 +153,16 @@ class Arrivals:
     own: bytearray = field(default_factory=bytearray)
     #: Whether each contradicts all around it.
     contradicting: bytearray = field(default_factory=bytearray)
+    others: WrittenTimes = field(default_factory=WrittenTimes)
     streams: list[str] = field(default_factory=list)
     #: Since when each stream was watched: what came unseen before is no lag.
     listed: list[tuple[int, str, int]] = field(default_factory=list)
 
     def add(self, row: Arrival) -> None:
         """Take in one row."""
+        if row.written_ns and row.watched:
+            kind = MANAGER if row.renewed_ns else KUBELET
+            self.others.add(len(self), kind, row.writer, row.written_ns)
         if row.stream not in self.streams:
             self.streams.append(row.stream)
         self.seq.append(row.seq)
@@ -167,7 +187,8 @@ class Arrivals:
 def timed(rows: Arrivals, compared: Sequence[str], ahead_ns: int | None = None) -> Timed:
     """What the rows prove of the recorder's clock, and what came late of the compared streams.
 
-    `ahead_ns`: how far the clock was ahead of the API server's, where somebody knows.
+    `ahead_ns`: how far the clock was ahead of the one that is judged on when the record began,
+    where somebody knows. Where it was set meanwhile, the rows tell by how much.
     """
     back = [0, *_set_back(rows), len(rows)]
     firsts = [
@@ -182,21 +203,41 @@ def timed(rows: Arrivals, compared: Sequence[str], ahead_ns: int | None = None) 
     apart_ns = _servers_apart(rows, by_rv)
     if apart_ns > _SKEW_MAX_NS:
         return Timed()
-    epochs, api_ns = list[Epoch](), list[int]()
+    epochs, api_ns = list[Epoch](), list[int | None]()
     for (first, end), order, api in zip(parts, in_parts, of_servers, strict=True):
         own_ns = None if api is None else api + apart_ns
-        if ahead_ns is not None:
-            epoch = _epoch(rows, first, end, ahead_ns, "--clock-offset")
-        else:
-            managers_ns = _ahead_of_manager(rows, order)
-            before = epochs[-1] if epochs else None
-            epoch = _told_by(rows, first, end, (managers_ns, own_ns), before)
-        epochs.append(epoch)
-        if own_ns is not None:
-            api_ns.append(own_ns - epoch.ahead_ns)
+        managers_ns = _ahead_of_manager(rows, order)
+        before = epochs[-1] if epochs else None
+        epochs.append(_told_by(rows, first, end, (managers_ns, own_ns), before))
+        api_ns.append(own_ns)
+    if ahead_ns is not None:
+        epochs = _said(epochs, ahead_ns)
     clock = RecorderClock(tuple(epochs), apart_ns)
-    written_ns, spans = _late(rows, by_rv, clock, compared, min(api_ns, default=None))
-    return Timed(clock, written_ns, tuple(_merged(spans)))
+    ahead_of = zip(api_ns, epochs, strict=True)
+    behind_ns = min((ns - e.ahead_ns for ns, e in ahead_of if ns is not None), default=None)
+    written_ns, spans = _late(rows, by_rv, clock, compared, behind_ns)
+    others = tuple(rows.others.clocks(_committed(rows, by_rv, clock)))
+    return Timed(clock, written_ns, tuple(_merged(spans)), behind_ns, others)
+
+
+def _said(epochs: Sequence[Epoch], ahead_ns: int) -> list[Epoch]:
+    """The same, of which the first is as far ahead as somebody says."""
+    off_ns = ahead_ns - epochs[0].ahead_ns if epochs else 0
+    return [
+        replace(epoch, ahead_ns=epoch.ahead_ns + off_ns, evidence="--clock-offset")
+        for epoch in epochs
+    ]
+
+
+def _committed(rows: Arrivals, by_rv: Sequence[int], clock: RecorderClock) -> array[int]:
+    """By row, when it had been written at the latest, on the clock that is judged on."""
+    result = _on_clock(rows, clock)
+    hi_ns = 1 << 62
+    for row in reversed(by_rv):
+        if not rows.contradicting[row]:
+            hi_ns = min(hi_ns, result[row])
+        result[row] = min(hi_ns, result[row])
+    return result
 
 
 def _in_parts(by_rv: Sequence[int], firsts: Sequence[int]) -> list[list[int]]:

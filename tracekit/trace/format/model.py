@@ -13,6 +13,8 @@ from typing import Any, Final
 
 from msgspec import Struct, field
 
+from tracekit.base.kube.timestamps import NS_PER_S
+
 #: The format that this code writes, and the newest that it reads.
 FORMAT_VERSION = 2
 #: What wide and plain segments say of themselves: they are as they were in format 1.
@@ -118,6 +120,12 @@ class Call(Struct, frozen=True):
     message: str | None = None
 
 
+#: What a scope says of the recorder's clock: how far it was ahead, in ns.
+CLOCK_OFFSET: Final = "clock_offset_ns"
+#: No clock that is worth judging by is farther off.
+CLOCK_OFFSET_MAX_NS: Final = 1_000_000_000 * NS_PER_S
+
+
 class TraceHeader(Struct, frozen=True):
     """What is known of a trace as a whole; the contents of `trace.json`."""
 
@@ -138,6 +146,12 @@ class TraceHeader(Struct, frozen=True):
     sealed_from: int | None = None
     format_version: int = FORMAT_VERSION
     tracekit_version: str | None = None
+
+    @property
+    def clock_offset_ns(self) -> int | None:
+        """How far the recorder's clock was ahead, where somebody said so; in ns."""
+        said = self.scope.get(CLOCK_OFFSET)
+        return said if type(said) is int and abs(said) <= CLOCK_OFFSET_MAX_NS else None
 
 
 class StreamSummary(Struct, frozen=True):

@@ -34,8 +34,8 @@ class TraceReader:
     The path is a directory, or the URL of one in object storage (`trace/stores/mirror.py`), or a
     snapshot. `on_damage="skip"` verifies all of it first, leaves out the files that cannot be
     believed, and says so in `problems`. Rows that are lost are a gap of every stream (`losses.py`);
-    those that are merely missing between others do not make a trace damaged. `controller_flags`
-    stand in for those of the header, where a user knows better.
+    those that are merely missing between others do not make a trace damaged. `controller_flags` and
+    `clock_offset_ns` stand in for what the header says, where a user knows better.
     """
 
     def __init__(
@@ -44,9 +44,10 @@ class TraceReader:
         *,
         on_damage: Literal["raise", "skip"] = "raise",
         controller_flags: tuple[str, ...] | None = None,
+        clock_offset_ns: int | None = None,
     ) -> None:
         snapshot = path if isinstance(path, Snapshot) else open_snapshot(local_trace(path))
-        snapshot = snapshot.with_flags(controller_flags)
+        snapshot = snapshot.with_said(controller_flags, clock_offset_ns)
         self.path = snapshot.path
         self.header = snapshot.header
         if on_damage == "skip":

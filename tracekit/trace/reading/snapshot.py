@@ -19,7 +19,7 @@ from msgspec import Struct
 from tracekit.base.errors import TraceFormatError
 from tracekit.trace.format.header import read_header
 from tracekit.trace.format.manifest import Manifest, read_manifest
-from tracekit.trace.format.model import LOG_DIR, TraceHeader
+from tracekit.trace.format.model import CLOCK_OFFSET, LOG_DIR, TraceHeader
 from tracekit.trace.format.seal import DamageError
 from tracekit.trace.format.segments import Segment, all_segments, missing_ranges, split_covered
 from tracekit.trace.reading.bringing import bring
@@ -59,12 +59,20 @@ class Snapshot:
         """What names the trace on any machine that can read it."""
         return self.origin.url if self.origin is not None else str(self.path)
 
-    def with_flags(self, controller_flags: tuple[str, ...] | None) -> Snapshot:
-        """The same, with these flags of the controller manager in its header; None: as it is."""
-        if controller_flags is None:
-            return self
-        header = msgspec.structs.replace(self.header, controller_flags=controller_flags)
-        return replace(self, header=header)
+    def with_said(
+        self, controller_flags: tuple[str, ...] | None, clock_offset_ns: int | None
+    ) -> Snapshot:
+        """The same, with these flags of the controller manager and this offset in its header.
+
+        None: what it has.
+        """
+        header = self.header
+        if controller_flags is not None:
+            header = msgspec.structs.replace(header, controller_flags=controller_flags)
+        if clock_offset_ns is not None:
+            scope = {**header.scope, CLOCK_OFFSET: clock_offset_ns}
+            header = msgspec.structs.replace(header, scope=scope)
+        return self if header is self.header else replace(self, header=header)
 
     def verify(self, *, decode: bool = True) -> None:
         """Read all files to their end; those that prove damaged become losses.
