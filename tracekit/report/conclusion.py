@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tracekit.report.account import Account
@@ -13,13 +13,13 @@ _JOB = """
 SELECT namespace, job, outcome, reason, message, duration_s, backoff_s, retries, pods, succeeded,
        active, backoff_limit, active_deadline_s, completion_mode, job_uid
 FROM jobs
-WHERE $name::VARCHAR IS NULL OR (namespace = $namespace AND job = $name)
+WHERE namespace = $namespace AND job = $name
 ORDER BY created_at DESC NULLS LAST
 """
 #: Asked only where it is told: it takes as long again.
 _EXIT_CODES = """
 SELECT job_uid, any_value(exit_codes) AS exit_codes FROM failures
-WHERE $name::VARCHAR IS NULL OR (namespace = $namespace AND job = $name)
+WHERE namespace = $namespace AND job = $name
 GROUP BY job_uid
 """
 _CRONJOB = """
@@ -44,15 +44,19 @@ def conclusion(session: Session, account: Account) -> str:
     return found
 
 
-def job_conclusions(session: Session) -> dict[tuple[str, str], str]:
-    """The sentence of every Job, by (namespace, name)."""
+def job_conclusions(rows: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], str]:
+    """The sentence of every Job, by (namespace, name).
+
+    `rows` are those of the view `jobs`, the newest last, with the exit codes of their failed pods
+    and how many had each.
+    """
     lives: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
-    for row in _lives(session, namespace=None, name=None):
+    for row in rows:
         lives.setdefault((row["namespace"], row["job"]), []).append(row)
-    return {key: _sentence(rows) for key, rows in lives.items()}
+    return {key: _sentence(of_name[::-1]) for key, of_name in lives.items()}
 
 
-def _lives(session: Session, **where: str | None) -> list[dict[str, Any]]:
+def _lives(session: Session, **where: str) -> list[dict[str, Any]]:
     """The Jobs, the newest first; how their pods ended stands with those that need it."""
     lives = session.rows(_JOB, **where)
     if any(job["outcome"] == "Failed" and not _took_too_long(job) for job in lives):

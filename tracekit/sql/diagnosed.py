@@ -11,6 +11,7 @@ from tracekit.answers.facts import COLUMNS, STREAMS, Facts, Gap, Row, facts_of
 from tracekit.answers.findings.baseline import Baseline
 from tracekit.answers.findings.diagnosis import Wanted, diagnose
 from tracekit.answers.model import Finding
+from tracekit.base.collecting import collecting_rarely
 from tracekit.base.coverage import Coverage
 from tracekit.base.cron import Generation
 from tracekit.base.errors import TracekitError
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from tracekit.sql.session import Session
 
 
+@collecting_rarely()
 def findings_of(
     session: Session,
     wanted: Wanted = Wanted(),  # noqa: B008 - frozen

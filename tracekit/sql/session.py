@@ -211,12 +211,21 @@ class Session:
             for row in found:
                 yield dict(zip(names, row, strict=True))
 
-    def columns(self, query: str) -> pa.Table:
+    def columns(self, query: str, **values: Any) -> pa.Table:
         """The rows of one of our own queries in columns, which nothing makes Python's."""
         self._make_parts(query)
         cursor = self.connection.cursor()
         self._register_kept(cursor)
-        return cursor.sql(query).to_arrow_table()
+        return cursor.sql(query, params=values or None).to_arrow_table()
+
+    def tuples(self, query: str, **values: Any) -> Iterator[tuple[Any, ...]]:
+        """The rows of one of our own queries, their values in its order: where rows are many.
+
+        Columns become Python's, some rows at a time, in a tenth of the time that `rows` takes.
+        For numbers, texts, and lists of these: what else there is comes as Arrow has it.
+        """
+        for part in self.columns(query, **values).to_batches(_AT_A_TIME):
+            yield from zip(*(column.to_pylist() for column in part.columns), strict=True)
 
     @staticmethod
     def matching(rows: pa.Table, **wanted: str | None) -> pa.Table:

@@ -18,9 +18,9 @@ from tracekit.judge.clocks import on_clock
 from tracekit.judge.run_context import whole_context
 from tracekit.report.account import Account, account_of_job
 from tracekit.report.account_others import add_judgements, add_restarts
-from tracekit.report.conclusion import job_conclusions
 from tracekit.sql.computed import era_of
 from tracekit.sql.session import Session
+from tracekit.trace.reading.selection import Keys
 from tracekit.versions.job import JobRules
 
 #: So many Jobs get an account, and so many steps are in all of them together.
@@ -40,9 +40,11 @@ class Accounts:
         facts: Facts,
         found: Sequence[Finding],
         jobs: frozenset[Key] | None,
+        conclusions: Mapping[Key, str],
         problems: list[str],
     ) -> None:
-        """`jobs` are those that the report is about; None: all."""
+        """`jobs` are those that the report is about; None: all. What came of each is known."""
+        self._conclusions = conclusions
         self._accounts: dict[Key, Account] = {}
         if facts.not_judged is None and not session.problems and session.sources:
             order = _order(facts, found, jobs)
@@ -81,27 +83,19 @@ class Accounts:
             rules = JobRules.of(era_of(reader, session.rules))
         except TracekitError:
             return
-        spaces = {namespace for namespace, _ in wanted}
-        only = next(iter(spaces)) if len(spaces) == 1 else None
-        groups = (
-            group
-            for group in on_clock(reader.groups(COLUMNS, namespace=only), around.clock)
-            if group.job is None or (group.namespace or "", group.job) in wanted
-        )
-        steps, conclusions = 0, job_conclusions(session)
+        groups = on_clock(reader.groups(COLUMNS, keys=Keys(tuple(sorted(wanted)))), around.clock)
+        steps = 0
         for judged in judge_groups(groups, rules, around):
             key = (judged.replay.history.namespace, judged.replay.history.name)
             if steps > MAX_STEPS:
                 break
-            if key not in wanted:
-                continue
             mine = about.get(key, [])
             ours = tuple(j for j in mine if j.controller == "job")
             known = with_forced(replace(judged, judgements=ours), rules, around)
             account = account_of_job(known, mine)
             add_judgements(account, [j for j in mine if j.controller != "job"])
             add_restarts(account, around.restarts)
-            account.opening = conclusions.get(key, "")
+            account.opening = self._conclusions.get(key, "")
             steps += len(account.steps)
             self._accounts[key] = account
 

@@ -6,17 +6,20 @@ stays small; lists of values stand for objects, in the order that the scripts na
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 from tracekit.answers.findings.diagnosis import Wanted, diagnose
+from tracekit.base.collecting import collecting_rarely
 from tracekit.base.errors import TracekitError
 from tracekit.base.moments import ALWAYS, TimeRange
+from tracekit.report.conclusion import job_conclusions
 from tracekit.report.html.accounts import Accounts
 from tracekit.report.html.diffs import changes
 from tracekit.report.html.lanes import cron_lanes, finding_row, pod_diffs
-from tracekit.report.html.scope import Scope, scope_of
+from tracekit.report.html.scope import Key, Scope, scope_of
 from tracekit.sql.diagnosed import facts_from
 from tracekit.sql.session import Session
 
@@ -40,8 +43,11 @@ PHASES = (
 MAX_MARKS = 5_000
 
 Row = dict[str, Any]
+#: Gives the rows of a query, their values in its order.
+Each = Callable[[str], Iterator[tuple[Any, ...]]]
 
 
+@collecting_rarely()
 def report_data(
     session: Session,
     key: str | None = None,
@@ -54,6 +60,9 @@ def report_data(
     def ask(query: str) -> list[Row]:
         return session.rows(query.replace("{where}", scope.where()), **scope.values)
 
+    def each(query: str) -> Iterator[tuple[Any, ...]]:
+        return session.tuples(query.replace("{where}", scope.where()), **scope.values)
+
     start_ns, end_ns = _span(session, ask)
 
     def ms(at_ns: int | None) -> float | None:
@@ -64,14 +73,16 @@ def report_data(
     facts = facts_from(session)
     found = diagnose(facts, Wanted(namespace=namespace, times=scope.times))
     found = [f for f in found if any(scope.holds(*target[:3]) for target in f.objects)]
-    jobs = _jobs(ask, ms)
-    _attach(jobs, "pods", _pods(ask, ms))
-    _attach(jobs, "actions", _actions(ask, ms))
-    _attach(jobs, "history", _history(ask, ms, problems))
-    _attach(jobs, "events", _events(ask, ms))
+    pods = _pods(each, ms)
+    jobs, conclusions = _jobs(ask, ms, pods)
+    actions, edits = _actions(each, ms, pods)
+    _attach(jobs, "pods", pods)
+    _attach(jobs, "actions", actions)
+    _attach(jobs, "history", _history(each, ms, problems))
+    _attach(jobs, "events", _events(each, ms))
     _attach(jobs, "logs", _logs(ask, ms))
-    _attach(jobs, "verdicts", _divergences(verdicts, ms))
-    accounts = Accounts(session, facts, found, scope.jobs, problems)
+    _attach(jobs, "verdicts", _divergences(verdicts.divergent if verdicts else (), ms))
+    accounts = Accounts(session, facts, found, scope.jobs, conclusions, problems)
     for job in jobs.values():
         job["account"] = accounts.of_job(job["namespace"], job["job"], ms)
     header = session.sources[0].header
@@ -91,7 +102,7 @@ def report_data(
         "leaders": [
             [ms(r["from_ns"]), ms(r["until_ns"]), r["holder"]] for r in session.rows(_LEADERS)
         ],
-        "edits": _edits(session, scope, ms, problems),
+        "edits": _edits(edits, scope, ms, problems),
         "warnings": _warnings(session, scope, ms, problems),
         "pod_diffs": pod_diffs(session, found, scope, ms, problems),
         "gaps": [
@@ -99,8 +110,8 @@ def report_data(
             for r in session.rows(_GAPS)
         ],
         "running": _running(jobs.values()),
-        "judged": None if verdicts is None else _counts(verdicts),
-        "divergences": [_divergence(row, ms) for row in verdicts or () if row["divergent"]],
+        "judged": None if verdicts is None else verdicts.counts,
+        "divergences": [_divergence(row, ms) for row in (verdicts.divergent if verdicts else ())],
         "problems": problems,
     }
 
@@ -135,9 +146,12 @@ SELECT trace, namespace, job, job_uid, cronjob, outcome, reason, message,
        epoch_ns(created_at) AS created, epoch_ns(started_at) AS started,
        epoch_ns(finished_at) AS finished, epoch_ns(gone_at) AS gone,
        queue_s, duration_s, backoff_s, retries, pods AS pod_count, pods_failed, restarts,
-       succeeded, failed, parallelism, completions, backoff_limit, image
+       succeeded, failed, parallelism, completions, backoff_limit, image, active,
+       active_deadline_s, completion_mode
 FROM jobs WHERE {where} ORDER BY created_at, namespace, job
 """
+#: What only the sentence about a Job needs.
+_TOLD_IN_WORDS = ("active", "active_deadline_s", "completion_mode")
 _LEADERS = """
 SELECT holder, epoch_ns(from_at) AS from_ns, epoch_ns(until_at) AS until_ns
 FROM leaders WHERE lease = 'kube-controller-manager' ORDER BY from_at
@@ -148,72 +162,89 @@ FROM gaps ORDER BY from_at
 """
 
 
-def _jobs(ask: Any, ms: Any) -> dict[tuple[str, str, str], Row]:
-    found = {}
+def _jobs(
+    ask: Any, ms: Any, pods: Mapping[Any, Sequence[Any]]
+) -> tuple[dict[tuple[str, str, str], Row], dict[Key, str]]:
+    """The Jobs, oldest first, and what came of each name in one sentence."""
+    found, lives = {}, []
     for row in ask(_JOBS):
         key = (row["trace"], row["namespace"], row["job_uid"])
+        lives.append({**row, "pods": row["pod_count"], "exit_codes": _exit_codes(pods.get(key))})
+        for name in _TOLD_IN_WORDS:
+            del row[name]
         for name in ("created", "started", "finished", "gone"):
             row[name] = ms(row[name])
         found[key] = row
-    return found
+    return found, job_conclusions(lives)
 
 
-def _pods(ask: Any, ms: Any) -> dict[Any, list[Any]]:
+def _exit_codes(pods: Sequence[Any] | None) -> dict[int, int]:
+    """How many of a Job's failed pods had each exit code, in their order."""
+    failed = (pod for pod in pods or () if pod[_PHASE] == "Failed")
+    return dict(sorted(Counter(p[_EXIT_CODE] for p in failed if p[_EXIT_CODE] is not None).items()))
+
+
+def _pods(each: Each, ms: Any) -> dict[Any, list[Any]]:
     spans: defaultdict[Any, list[Any]] = defaultdict(list)
     codes = {phase: code for code, phase in enumerate(PHASES)}
-    for row in ask(
+    for trace, namespace, uid, phase, from_ns, until_ns in each(
         "SELECT trace, namespace, pod_uid, phase, epoch_ns(from_at) AS f, epoch_ns(until_at) AS u "
         "FROM pod_phases WHERE {where} ORDER BY from_at"
     ):
-        code = codes.get(row["phase"], len(PHASES) - 1)
-        spans[row["trace"], row["namespace"], row["pod_uid"]].append(
-            [code, ms(row["f"]), ms(row["u"])]
-        )
+        code = codes.get(phase, len(PHASES) - 1)
+        spans[trace, namespace, uid].append([code, ms(from_ns), ms(until_ns)])
     pods: defaultdict[Any, list[Any]] = defaultdict(list)
-    for row in ask(
+    for trace, namespace, job_uid, uid, *told in each(
         "SELECT trace, namespace, job_uid, pod_uid, pod, index, attempt, node, phase, exit_code, "
-        "reason, ended_by, restarts, queue_s, run_s, epoch_ns(finished_at) AS finished "
+        "reason, ended_by, restarts, queue_s, run_s "
         "FROM attempts WHERE {where} ORDER BY created_at, index, attempt, pod"
     ):
-        pods[row["trace"], row["namespace"], row["job_uid"]].append(
-            [
-                row["pod_uid"], row["pod"], row["index"], row["attempt"], row["node"], row["phase"],
-                row["exit_code"], row["reason"], row["ended_by"], row["restarts"], row["queue_s"],
-                row["run_s"], spans[row["trace"], row["namespace"], row["pod_uid"]],
-            ]
-        )  # fmt: skip
+        pods[trace, namespace, job_uid].append([uid, *told, spans[trace, namespace, uid]])
     return pods
 
 
-def _actions(ask: Any, ms: Any) -> dict[Any, list[Any]]:
-    """Writes by Job; those to pods belong to the Job that owns them."""
+#: Places in what is told of a pod.
+_PHASE, _EXIT_CODE = 5, 6
+_ACTIONS = """
+SELECT trace, namespace, uid, kind, epoch_ns(seen_at) AS at_ns, action, object, actor, rv,
+       coalesce({where} AND kind <> 'CronJob', false) AS ours,
+       kind IN ('Job', 'CronJob')
+         AND action IN ('job-create', 'job-update', 'job-delete', 'cronjob-create',
+                        'cronjob-update', 'cronjob-delete')
+         AND (actor IS NULL OR actor NOT IN ('job-controller', 'cronjob-controller',
+                                             'ttl-after-finished-controller')) AS edit
+FROM actions WHERE ours OR edit ORDER BY seen_at, seq
+"""
+
+
+def _actions(
+    each: Each, ms: Any, pods: Mapping[Any, Sequence[Any]]
+) -> tuple[dict[Any, list[Any]], list[Row]]:
+    """Writes by Job, those to pods with the Job that owns them; and what users wrote."""
     owners = {
-        (r["trace"], r["namespace"], r["pod_uid"]): r["job_uid"]
-        for r in ask("SELECT trace, namespace, pod_uid, job_uid FROM attempts WHERE {where}")
+        (trace, namespace, pod[0]): uid
+        for (trace, namespace, uid), of in pods.items()
+        for pod in of
     }
     found: defaultdict[Any, list[Any]] = defaultdict(list)
-    for row in ask(
-        "SELECT trace, namespace, uid, kind, epoch_ns(seen_at) AS at_ns, action, object, actor, rv "
-        "FROM actions WHERE {where} AND kind <> 'CronJob' ORDER BY seen_at, seq"
-    ):
-        uid = row["uid"]
-        if row["kind"] == "Pod":
-            uid = owners.get((row["trace"], row["namespace"], uid))
-        found[row["trace"], row["namespace"], uid].append(
-            [ms(row["at_ns"]), row["action"], row["object"], row["actor"], row["rv"]]
-        )
-    return found
+    edits: list[Row] = []
+    for trace, namespace, uid, kind, at_ns, action, name, actor, rv, ours, edit in each(_ACTIONS):
+        if ours:
+            owner = owners.get((trace, namespace, uid)) if kind == "Pod" else uid
+            found[trace, namespace, owner].append([ms(at_ns), action, name, actor, rv])
+        if edit:
+            told = {"namespace": namespace, "kind": kind, "object": name, "at_ns": at_ns}
+            edits.append({**told, "action": action, "actor": actor})
+    return found, edits
 
 
-def _events(ask: Any, ms: Any) -> dict[Any, list[Any]]:
+def _events(each: Each, ms: Any) -> dict[Any, list[Any]]:
     found: defaultdict[Any, list[Any]] = defaultdict(list)
-    for row in ask(
+    for trace, namespace, uid, at_ns, *told in each(
         "SELECT trace, namespace, object_uid, epoch_ns(seen_at) AS at_ns, event_type, reason, "
         "message, count FROM k8s_events WHERE {where} AND kind = 'Job' ORDER BY seen_at"
     ):
-        found[row["trace"], row["namespace"], row["object_uid"]].append(
-            [ms(row["at_ns"]), row["event_type"], row["reason"], row["message"], row["count"]]
-        )
+        found[trace, namespace, uid].append([ms(at_ns), *told])
     return found
 
 
@@ -234,25 +265,20 @@ def _logs(ask: Any, ms: Any) -> dict[Any, list[Any]]:
     return found
 
 
-def _history(ask: Any, ms: Any, problems: list[str]) -> dict[Any, list[Any]]:
-    diffs = _diffs(ask, problems)
+def _history(each: Each, ms: Any, problems: list[str]) -> dict[Any, list[Any]]:
+    diffs = _diffs(each, problems)
     found: defaultdict[Any, list[Any]] = defaultdict(list)
-    for row in ask(
+    for trace, seq, namespace, uid, at_ns, *told in each(
         "SELECT trace, seq, namespace, job_uid, epoch_ns(seen_at) AS at_ns, rv, changes, writer "
         "FROM job_history WHERE {where} ORDER BY rv, seq"
     ):
-        found[row["trace"], row["namespace"], row["job_uid"]].append(
-            [
-                ms(row["at_ns"]), row["rv"], row["changes"], row["writer"],
-                diffs.get((row["trace"], row["seq"]), []),
-            ]
-        )  # fmt: skip
+        found[trace, namespace, uid].append([ms(at_ns), *told, diffs.get((trace, seq), [])])
     return found
 
 
-def _diffs(ask: Any, problems: list[str]) -> dict[tuple[str, int], list[Any]]:
+def _diffs(each: Each, problems: list[str]) -> dict[tuple[str, int], list[Any]]:
     """Per revision of a Job: the fields that changed, with the value before and after."""
-    rows = ask(
+    rows = each(
         "SELECT trace, seq, namespace, uid, raw FROM internal._states "
         "WHERE {where} AND stream = 'jobs' ORDER BY trace, namespace, uid, _order, seq"
     )
@@ -262,16 +288,20 @@ def _diffs(ask: Any, problems: list[str]) -> dict[tuple[str, int], list[Any]]:
             "the report would be too large with every object diff: ask for one Job to see its"
         )
 
-    told = changes(rows, lambda r: (r["trace"], r["namespace"], r["uid"]), MAX_DIFF_ENTRIES, full)
-    return {(row["trace"], row["seq"]): changed for row, changed in told}
+    told = changes(rows, 4, itemgetter(0, 2, 3), MAX_DIFF_ENTRIES, full)
+    return {(trace, seq): changed for (trace, seq, *_), changed in told}
 
 
-def _verdicts(session: Session, scope: Scope, problems: list[str]) -> list[Row] | None:
-    """Every verdict, or None with a problem told where the trace cannot be replayed."""
-    query = (
-        "SELECT trace, controller, kind, namespace, name, uid, action, verdict, divergent, "
-        "time_ns AS at_ns, resource_version, subject, why, fields FROM internal._verdicts"
-    )
+class _Verdicts(NamedTuple):
+    """What a page tells of the verdicts: how many there are of each, and the divergences."""
+
+    #: By action and verdict.
+    counts: dict[str, dict[str, int]]
+    divergent: list[Row]
+
+
+def _verdicts(session: Session, scope: Scope, problems: list[str]) -> _Verdicts | None:
+    """The verdicts, or None with a problem told where the trace cannot be replayed."""
     try:
         session.table("SELECT 1 FROM verdicts LIMIT 0")
     except TracekitError as error:
@@ -280,14 +310,26 @@ def _verdicts(session: Session, scope: Scope, problems: list[str]) -> list[Row] 
     if session.problems:  # of a trace that has lost a part nothing is judged
         problems += [text for text in session.problems if text not in problems]
         return None
-    rows = session.rows(query)
-    return [row for row in rows if scope.holds(row["kind"], row["namespace"], row["name"])]
+    counts: dict[str, dict[str, int]] = {}
+    for kind, namespace, name, action, verdict in session.tuples(
+        "SELECT kind, namespace, name, action, verdict FROM internal._verdicts"
+    ):
+        if scope.holds(kind, namespace, name):
+            of_action = counts.setdefault(action, {})
+            of_action[verdict] = of_action.get(verdict, 0) + 1
+    divergent = session.rows(
+        "SELECT trace, controller, kind, namespace, name, uid, action, verdict, "
+        "time_ns AS at_ns, resource_version, subject, why, fields FROM internal._verdicts "
+        "WHERE divergent"
+    )
+    shown = [row for row in divergent if scope.holds(row["kind"], row["namespace"], row["name"])]
+    return _Verdicts(counts, shown)
 
 
-def _divergences(verdicts: list[Row] | None, ms: Any) -> dict[Any, list[Any]]:
+def _divergences(divergent: Iterable[Row], ms: Any) -> dict[Any, list[Any]]:
     found: defaultdict[Any, list[Any]] = defaultdict(list)
-    for row in verdicts or ():
-        if row["divergent"] and row["kind"] == "Job":
+    for row in divergent:
+        if row["kind"] == "Job":
             fields = [[f["path"], f["expected"], f["observed"]] for f in row["fields"] or ()]
             found[row["trace"], row["namespace"], row["uid"]].append(
                 [
@@ -311,14 +353,6 @@ def _divergence(row: Row, ms: Any) -> Row:
     return {"at": ms(row["at_ns"]), **{name: row[name] for name in names}}
 
 
-def _counts(verdicts: list[Row]) -> dict[str, dict[str, int]]:
-    counts: dict[str, dict[str, int]] = {}
-    for row in verdicts:
-        action = counts.setdefault(row["action"], {})
-        action[row["verdict"]] = action.get(row["verdict"], 0) + 1
-    return counts
-
-
 def _running(jobs: Iterable[Row]) -> list[list[float]]:
     """How many pods were Running or Ready, one point per change (at most some thousands)."""
     running = {PHASES.index("Running"), PHASES.index("Ready")}
@@ -339,15 +373,8 @@ def _running(jobs: Iterable[Row]) -> list[list[float]]:
     return points[::step] if step > 1 else points
 
 
-def _edits(session: Session, scope: Scope, ms: Any, problems: list[str]) -> list[Any]:
+def _edits(rows: Iterable[Row], scope: Scope, ms: Any, problems: list[str]) -> list[Any]:
     """What users wrote to Jobs and CronJobs, with the one who did where it is known."""
-    rows = session.rows(
-        "SELECT namespace, kind, object, epoch_ns(seen_at) AS at_ns, action, actor FROM actions "
-        "WHERE kind IN ('Job', 'CronJob') AND action IN ('job-create', 'job-update', 'job-delete', "
-        "'cronjob-create', 'cronjob-update', 'cronjob-delete') AND (actor IS NULL OR actor NOT IN "
-        "('job-controller', 'cronjob-controller', 'ttl-after-finished-controller')) "
-        "ORDER BY seen_at"
-    )
     shown = _first(_in_scope(rows, scope), "edits", problems)
     return [
         [ms(r["at_ns"]), r["action"], f"{r['namespace']}/{r['object']}", r["actor"]] for r in shown

@@ -15,32 +15,30 @@ Change = list[Any]
 
 
 def changes(
-    rows: Iterable[Any], key: Callable[[Any], Any], most: int, full: Callable[[], None]
+    rows: Iterable[Any], raw: int, key: Callable[[Any], Any], most: int, full: Callable[[], None]
 ) -> Iterator[tuple[Any, list[Change]]]:
     """Each row of a revision with the fields that changed since the one before of the same object.
 
     Args:
-        rows: With `raw`, the object as JSON; the revisions of one object in order.
+        rows: The revisions of one object in order.
+        raw: The place of a row's object, as JSON.
         key: Which object a row is of.
         most: So many changed fields; what comes after them is left out.
         full: Called where that happens.
     """
-    before: dict[Any, dict[str, Any]] = {}
+    before: dict[Any, Any] = {}
     entries = 0
     for row in rows:
         try:
-            now = flatten(orjson.loads(row["raw"]))
+            now = orjson.loads(row[raw])
         except (TypeError, ValueError):
             continue
         of = key(row)
-        old, before[of] = before.get(of), now
-        if old is None:
+        known, old = of in before, before.get(of)
+        before[of] = now
+        if not known:
             continue
-        changed = [
-            [path, old.get(path), now.get(path)]
-            for path in dict.fromkeys([*old, *now])
-            if old.get(path) != now.get(path)
-        ]
+        changed = changed_leaves(old, now)
         entries += len(changed)
         if entries > most:
             full()
@@ -48,11 +46,39 @@ def changes(
         yield row, changed
 
 
+def changed_leaves(old: Any, now: Any) -> list[Change]:
+    """The leaves that differ; most of an object stays as it is, and is not taken apart."""
+    was: dict[str, Any] = {}
+    comes: dict[str, Any] = {}
+    _put_differing(old, now, "", was)
+    _put_differing(now, old, "", comes)
+    return [
+        [path, was.get(path), comes.get(path)]
+        for path in dict.fromkeys([*was, *comes])
+        if was.get(path) != comes.get(path)
+    ]
+
+
 def flatten(obj: Any) -> dict[str, Any]:
     """The leaves of an object by path; lists whose items have a `type` or `name` go by that."""
     found: dict[str, Any] = {}
     _put_leaves(obj, "", found)
     return found
+
+
+def _put_differing(obj: Any, other: Any, path: str, found: dict[str, Any]) -> None:
+    """The leaves of an object but for those of parts that the other one has, too."""
+    if path in _NOISE:
+        return
+    if not (obj and other and isinstance(obj, dict) and isinstance(other, dict)):
+        _put_leaves(obj, path, found)
+        return
+    for key, item in obj.items():
+        below = f"{path}.{key}" if path else key
+        if key not in other:
+            _put_leaves(item, below, found)
+        elif item != other[key]:
+            _put_differing(item, other[key], below, found)
 
 
 def _put_leaves(obj: Any, path: str, found: dict[str, Any]) -> None:

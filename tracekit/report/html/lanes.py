@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from tracekit.answers.findings.advice import advice
@@ -113,17 +114,12 @@ def pod_diffs(
 
     Told are the pods of the Jobs that are asked for; where all are, those of Jobs with findings.
     """
-    cursor = session.connection.cursor()
-    cursor.execute(
+    rows = session.tuples(
         "SELECT uid, rv, recv_ns, raw FROM internal._states WHERE stream = 'pods' "
-        "AND list_contains($keys, namespace || '/' || job) "
+        "AND namespace || '/' || job IN (SELECT unnest($keys::VARCHAR[])) "
         "ORDER BY namespace, job, uid, _order, seq",
-        {"keys": scope.values["jobs"] or _named(found)},
+        keys=scope.values.get("jobs") or _named(found),
     )
-
-    def rows() -> Iterator[dict[str, Any]]:
-        while (row := cursor.fetchone()) is not None:
-            yield dict(zip(("uid", "rv", "recv_ns", "raw"), row, strict=True))
 
     def full() -> None:
         problems.append(
@@ -131,9 +127,9 @@ def pod_diffs(
         )
 
     diffs: dict[str, list[Any]] = {}
-    for row, changed in changes(rows(), lambda r: r["uid"], MAX_POD_ENTRIES, full):
+    for (uid, rv, recv_ns, _), changed in changes(rows, 3, itemgetter(0), MAX_POD_ENTRIES, full):
         if changed:
-            diffs.setdefault(row["uid"], []).append([ms(row["recv_ns"]), row["rv"], changed])
+            diffs.setdefault(uid, []).append([ms(recv_ns), rv, changed])
     return diffs
 
 

@@ -25,13 +25,15 @@ class Scope(Struct, frozen=True):
 
     def where(self) -> str:
         """The condition of a query over rows of Jobs; the values are bound."""
-        return "($jobs::VARCHAR[] IS NULL OR list_contains($jobs, namespace || '/' || job))"
+        if self.jobs is None:
+            return "true"
+        return "namespace || '/' || job IN (SELECT unnest($jobs::VARCHAR[]))"
 
     @property
     def values(self) -> dict[str, Any]:
         """What `where` binds."""
         if self.jobs is None:
-            return {"jobs": None}
+            return {}
         return {"jobs": sorted(f"{namespace}/{name}" for namespace, name in self.jobs)}
 
     def holds(self, kind: str, namespace: str, name: str) -> bool:
@@ -50,6 +52,8 @@ def scope_of(
     Raises:
         UsageError: The trace has no such object.
     """
+    if key is None and not times and namespace is None:
+        return Scope()
     rows = session.rows(
         "SELECT namespace, job, cronjob, epoch_ns(created_at) AS created_ns, "
         "epoch_ns(coalesce(finished_at, gone_at)) AS until_ns FROM jobs"
@@ -60,8 +64,7 @@ def scope_of(
         if times.meets(r["created_ns"] or 0, r["until_ns"]) and namespace in (None, r["namespace"])
     }
     if key is None:
-        some = times or namespace is not None
-        return Scope(frozenset(lived) if some else None, None, times, namespace)
+        return Scope(frozenset(lived), None, times, namespace)
     found = session.objects.key(key, namespace)
     if found in session.objects.jobs:
         return Scope(frozenset([found]), frozenset(), times)
