@@ -6,15 +6,17 @@ By name: the tracker and thread that it was asked in.
 from __future__ import annotations
 
 import json
-from pathlib import Path
+import re
 from typing import Any, NamedTuple
 
 import pytest
 from click.testing import CliRunner
 
+from tracekit.answers.facts import Facts
+from tracekit.answers.findings.diagnosis import Wanted, diagnose
 from tracekit.cli.import_ import import_
 from tracekit.report.findings import text_lines
-from tracekit.sql.diagnosed import findings_of
+from tracekit.sql.diagnosed import facts_from
 from tracekit.sql.session import Session
 
 Object = dict[str, Any]
@@ -114,6 +116,154 @@ class Asked(NamedTuple):
     not_said: tuple[str, ...] = ()
 
 
+def unschedulable(message: str) -> Object:
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable",
+                 "message": message}  # fmt: skip
+    return pod("Pending", spec={"nodeName": None}, conditions=[condition])
+
+
+def asked_of_failures() -> dict[str, Asked]:
+    """Jobs that failed: what is said of their pods, and where none is left."""
+    indexed = {"completionMode": "Indexed", "completions": 4, "parallelism": 4,
+               "backoffLimitPerIndex": 1}  # fmt: skip
+    by_policy = failed("PodFailurePolicy")
+    by_policy["status"]["conditions"][1]["message"] = (
+        "exit code 42 matching FailJob rule at index 0"
+    )
+    by_index = failed("FailedIndexes")
+    by_index["spec"].update(indexed)
+    by_index["status"].update(failedIndexes="1,3", completedIndexes="0,2")
+    late = failed("DeadlineExceeded")
+    late["spec"]["activeDeadlineSeconds"] = 300
+    in_place = failed()
+    in_place["spec"]["template"]["spec"]["restartPolicy"] = "OnFailure"
+    return {
+        "airflow#28880, no pod left": Asked(
+            (failed(),), ("TK409", "no pod of it was seen", "Keep logs outside"),
+            ("tells the sync",)),
+        "kubernetes#74848, OnFailure": Asked((in_place,), ("restartPolicy Never keeps",)),
+        "AKS, deadline, no pod left": Asked(
+            (late,), ("TK408", "activeDeadlineSeconds 300", "whether one ran is not known"),
+            ("before a pod ran",)),
+        "KEP-3329": Asked(
+            (by_policy, pod("Failed", container("main", ended(42)))),
+            ("TK410", "matching FailJob rule at index 0")),
+        "KEP-3850": Asked((by_index,), ("TK410", "failed indexes: 1,3 of 4", "-l job-name=work")),
+        "argo-workflows, init container": Asked(
+            (failed(), pod("Failed", container("main", waiting("PodInitializing")),
+                           initContainerStatuses=[container("init-db", ended(3))])),
+            ("TK401", "init container init-db ended with exit code 3", "-c init-db")),
+        "SIGTERM": Asked(
+            (failed(), pod("Failed", container("main", ended(143))),
+             event("Pod", "Killing", "Stopping container main")),
+            ("exit code 143 (SIGTERM)", "Stopping container main", "who asked the pod to end")),
+        "SIGKILL without OOMKilled": Asked(
+            (failed(), pod("Failed", container("main", ended(137)))),
+            ("exit code 137 (SIGKILL)", "SIGKILL without OOMKilled"), ("limits.memory",)),
+        "a sidecar out of memory": Asked(
+            (failed(), pod("Failed", container("main", ended(1)),
+                           container("proxy", ended(137, "OOMKilled")), spec=PROXY)),
+            ("TK402", "container proxy")),
+        "DeletionByPodGC": Asked(
+            (failed(), disrupted("DeletionByPodGC")), ("pod garbage collector",), ("evicted",)),
+        "kubernetes#93649, emptyDir": Asked(
+            (failed(), pod("Failed", reason="Evicted", message="Usage of EmptyDir volume tmp "
+                                                               "exceeds the limit 1Gi.")),
+            ("TK403", "exceeds the limit", "Raise that limit"), ("podFailurePolicy",)),
+        "socle#532, memory": Asked(
+            (failed(), pod("Failed", reason="Evicted", message="The node was low on resource: memory.")),
+            ("low on resource: memory", "resources.requests"), ("podFailurePolicy",)),
+        "disrupted, OnFailure": Asked(
+            (in_place, disrupted("EvictionByEvictionAPI")), ("not valid with OnFailure",)),
+    }  # fmt: skip
+
+
+def asked_of_waits() -> dict[str, Asked]:
+    """Jobs that wait: for what, in whose words, and what helps."""
+    going = {"deletionTimestamp": at("09:20"), "deletionGracePeriodSeconds": 0}
+    grace = {"deletionTimestamp": at("10:50"), "deletionGracePeriodSeconds": 3600}
+    refused = 'Error creating: pods "work-x" is forbidden: '
+    return {
+        "jenkins, PVC missing": Asked(
+            (job(), unschedulable('persistentvolumeclaim "data" not found.')),
+            ("TK411", "Create the PersistentVolumeClaim"), ("node selector",)),
+        "spark-operator, PVC unbound": Asked(
+            (job(), unschedulable("pod has unbound immediate PersistentVolumeClaims.")),
+            ("kubectl describe pvc",)),
+        "GKE, GPU taint": Asked(
+            (job(), unschedulable("5 node(s) had untolerated taint {nvidia.com/gpu: present}.")),
+            ("Tolerate the taint", "cannot be changed")),
+        "minikube, ErrImageNeverPull": Asked(
+            (job(), pod("Pending", container("main", waiting("ErrImageNeverPull", "is not present "
+                                                             "with pull policy of Never")))),
+            ("TK404", "not on the node", "IfNotPresent"), ("pull secret",)),
+        "Docker Hub, rate limit": Asked(
+            (job(), pod("Pending", container("main", waiting("ImagePullBackOff", "Back-off"))),
+             event("Pod", "Failed", "Failed to pull image: toomanyrequests")),
+            ("toomanyrequests", "limits pulls")),
+        "a key is missing": Asked(
+            (job(), pod("Pending", container("main", waiting("CreateContainerConfigError",
+                                                             "couldn't find key a in Secret b")))),
+            ("TK428", "Add the key")),
+        "CreateContainerError": Asked(
+            (job(), pod("Pending", container("main", waiting("CreateContainerError",
+                                                             "context deadline exceeded")))),
+            ("TK428", "container runtime"), ("Create what",)),
+        "amazon-vpc-cni, no address": Asked(
+            (job(), pod("Pending", container("main", waiting("ContainerCreating"))),
+             event("Pod", "FailedCreatePodSandBox", "failed to assign an IP address to container")),
+            ("TK428", "no address left"), ("Create what",)),
+        "wait-for-db": Asked(
+            (job(), pod("Pending", container("main", waiting("PodInitializing")),
+                        initContainerStatuses=[container("wait-for-db", RUNNING)])),
+            ("TK442", "wait-for-db does not end", "-c wait-for-db")),
+        "EKS, node not ready": Asked(
+            (job(), pod("Running", container("main", RUNNING),
+                        conditions=[{"type": "Ready", "status": "False"}]),
+             event("Pod", "NodeNotReady", "Node is not ready")),
+            ("TK441", "node n1, which does not answer")),
+        "phase Unknown": Asked(
+            (job(), pod("Unknown", reason="NodeLost", message="unresponsive")), ("TK441",)),
+        "a long grace period": Asked(
+            (job(), pod("Running", container("main", RUNNING), meta=grace)),
+            ("TK430", "until 2026-05-04 10:50:00Z", "terminationGracePeriodSeconds")),
+        "a probe kills it": Asked(
+            (job(), pod("Running", container("main", RUNNING, 4, ended(137)), spec=ON_FAILURE),
+             event("Pod", "Killing", "Container main failed liveness probe, will be restarted")),
+            ("TK429", "failed liveness probe", "Give the probe more time")),
+        "kueue, finalizer of a Job": Asked(
+            (job(None, None, finalizers=["kueue.x-k8s.io/resource-in-use"], **going),),
+            ("TK412", "kueue.x-k8s.io", "from 2026-05-04 09:20:00Z")),
+        "orphan": Asked(
+            (job(None, None, finalizers=["orphan"], **going),), ("TK412", "garbage collector")),
+        "foreground, pod stuck": Asked(
+            (job(None, None, finalizers=["foregroundDeletion"], **going),
+             pod("Running", container("main", RUNNING), meta=going)),
+            ("TK430", "is being deleted, and waits for a pod"), ("TK412",)),
+        "terraform-controller#71": Asked(
+            (job(), pod("Running", container("main", RUNNING)),
+             event("Job", "OwnerRefInvalidNamespace", "ownerRef [x] does not exist in namespace")),
+            ("TK440", "owner is not in its namespace")),
+        "argo-workflows#1096": Asked(
+            (job(None, NO_PODS), event("Job", "FailedCreate", refused + "failed quota: q1: must "
+                                                              "specify limits.cpu for: main")),
+            ("TK405", "Give each container"), ("Free the quota",)),
+        "LimitRange": Asked(
+            (job(None, NO_PODS), event("Job", "FailedCreate", refused + "maximum memory usage per "
+                                                              "Container is 1Gi, but limit is 2Gi")),
+            ("TK405", "kubectl describe limitrange"), ("quota",)),
+        "jobset#408": Asked(
+            (job(None, NO_PODS), event("Job", "FailedCreate", "must be no more than 63 characters")),
+            ("TK405", "too long", "shorter name")),
+        "the controller does not count": Asked(
+            (job(), pod("Succeeded", container("main", ended(0, "Completed")))),
+            ("TK439", "09:05:00Z, still not counted", "lease")),
+        "the controller does not look": Asked(
+            (job(None, {"active": 0, "startTime": None}),),
+            ("TK411", "has not looked at it", "lease")),
+    }  # fmt: skip
+
+
 NO_PODS = {"active": 0}
 SUSPENDED = {"type": "Suspended", "status": "True", "reason": "JobSuspended",
              "lastTransitionTime": at("09:00"), "lastProbeTime": at("09:00")}  # fmt: skip
@@ -174,20 +324,36 @@ ASKED = {
     "kueue topology gate": Asked(
         (job(), pod("Pending", spec={"schedulingGates": [{"name": "kueue.x-k8s.io/topology"}]})),
         ("TK428", "kueue.x-k8s.io/topology"), ("Unschedulable",)),
+    **asked_of_failures(), **asked_of_waits(),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("thread", ASKED)
-def test_what_is_said_first(thread: str, tmp_path: Path) -> None:
-    asked = ASKED[thread]
-    log, out = tmp_path / "list.json", tmp_path / "trace"
-    log.write_text(
-        json.dumps({"apiVersion": "v1", "kind": "List", "items": [*asked.objects, LOOK]})
-    )
+def of_namespace(objects: tuple[Object, ...], place: str) -> list[Object]:
+    """Those objects in a namespace of their own, with uids of their own."""
+    text = json.dumps(objects).replace('"namespace": "app"', f'"namespace": "{place}"')
+    return json.loads(re.sub(r'"([jpec]-1)"', rf'"\1-{place}"', text))
+
+
+@pytest.fixture(scope="module")
+def facts(tmp_path_factory: pytest.TempPathFactory) -> Facts:
+    """All that was asked, in one list: each in a namespace of its own."""
+    place = tmp_path_factory.mktemp("asked")
+    items = [LOOK]
+    for number, asked in enumerate(ASKED.values()):
+        items += of_namespace(asked.objects, f"app-{number}")
+    log, out = place / "list.json", place / "trace"
+    log.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     words = [str(log), "-o", str(out), "--kubernetes-version", "v1.33.4"]
     result = CliRunner().invoke(import_, words, catch_exceptions=False)
     assert result.exit_code == 0, result.output
-    lines = list(text_lines(findings_of(Session([str(out)]))))
+    return facts_from(Session([str(out)]))
+
+
+@pytest.mark.parametrize("thread", ASKED)
+def test_what_is_said_first(thread: str, facts: Facts) -> None:
+    asked = ASKED[thread]
+    place = f"app-{list(ASKED).index(thread)}"
+    lines = list(text_lines(diagnose(facts, Wanted(namespace=place))))
     screen = " ".join(" ".join(lines[:24]).split())
     assert [text for text in asked.says if text not in screen] == [], screen
     assert [text for text in asked.not_said if text in screen] == [], screen

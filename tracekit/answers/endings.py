@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
+from typing import Any
 
 from msgspec import Struct
 
@@ -64,3 +66,27 @@ def ending_of(pod: Pod) -> Ending | None:
     elif pod.exit is not None:
         cause, reason = Cause.OWN_EXIT, str(pod.exit["reason"] or "Error")
     return Ending(cause, reason, message, Evidence.STATUS)
+
+
+#: By convention of shells and runtimes 128 + n is the end by signal n (POSIX, signal.h).
+_SIGNALS = {130: "SIGINT", 131: "SIGQUIT", 132: "SIGILL", 134: "SIGABRT", 135: "SIGBUS",
+            136: "SIGFPE", 137: "SIGKILL", 139: "SIGSEGV", 143: "SIGTERM"}  # fmt: skip
+
+
+def coded(exit_code: int) -> str:
+    """An exit code, with the signal that it stands for: `137 (SIGKILL)`."""
+    signal = _SIGNALS.get(exit_code)
+    return str(exit_code) if signal is None else f"{exit_code} ({signal})"
+
+
+def init_failure(pod: Pod) -> Mapping[str, Any] | None:
+    """The init container that ended with an error, of a pod none of whose containers ran."""
+    if pod.end is None or pod.exit is not None:
+        return None
+    return next(
+        (
+            c for c in pod.last.row["containers"] or pod.end.row["containers"] or ()
+            if c["init"] and c["state"] == "terminated" and c["exit_code"]
+        ),
+        None,
+    )  # fmt: skip

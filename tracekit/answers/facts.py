@@ -382,6 +382,10 @@ class Facts:
     #: By the uid of their Job: Events of creations that were refused.
     refusals_of: Mapping[str, list[State]] = field(default_factory=dict)
     pod_events: Mapping[str, list[State]] = field(default_factory=dict)
+    #: By uid: what the garbage collector says of an owner that is not there.
+    owner_events_of: Mapping[str, list[State]] = field(default_factory=dict)
+    #: By uid of a CronJob: the Events about it of type Warning.
+    cron_warnings: Mapping[str, list[State]] = field(default_factory=dict)
     #: By stream, namespace and name of the owner: creations that an audit log says were refused.
     refused_creations: Mapping[tuple[str, str, str], list[Row]] = field(default_factory=dict)
 
@@ -398,12 +402,20 @@ class Facts:
         self.verdicts_of, self.lagged_of = dict(index), dict(lagged)
         refusals: defaultdict[str, list[State]] = defaultdict(list)
         of_pods: defaultdict[str, list[State]] = defaultdict(list)
+        owners: defaultdict[str, list[State]] = defaultdict(list)
+        of_crons: defaultdict[str, list[State]] = defaultdict(list)
         for event in self.events:
+            uid, kind = event.row["involved_uid"] or "", event.row["involved_kind"]
             if event.row["reason"] == "FailedCreate":
                 refusals[event.row["involved_uid"]].append(event)
-            if event.row["involved_kind"] == "Pod":
-                of_pods[event.row["involved_uid"] or ""].append(event)
+            elif event.row["reason"] == "OwnerRefInvalidNamespace":
+                owners[uid].append(event)
+            if kind == "Pod":
+                of_pods[uid].append(event)
+            elif kind == "CronJob" and event.row["event_type"] == "Warning":
+                of_crons[uid].append(event)
         self.refusals_of, self.pod_events = dict(refusals), dict(of_pods)
+        self.owner_events_of, self.cron_warnings = dict(owners), dict(of_crons)
         calls: defaultdict[tuple[str, str, str], list[Row]] = defaultdict(list)
         for call in self.refused_calls:
             owner = call["job"] if call["stream"] == "pods" else call["cronjob"]

@@ -10,13 +10,17 @@ class Refusal(Enum):
     """What stood against a creation."""
 
     NAMESPACE_TERMINATING = "its namespace is being terminated"
+    UNBOUNDED = "the quota wants requests and limits, which it has not"
     QUOTA = "exceeded quota"
+    LIMIT_RANGE = "a LimitRange of the namespace forbids it"
     NO_SERVICE_ACCOUNT = "its ServiceAccount is missing"
+    NO_CLASS = "a class that it names is missing"
     POD_SECURITY = "the namespace's Pod Security level forbids it"
     WEBHOOK_UNREACHABLE = "an admission webhook cannot be called"
     WEBHOOK_DENIED = "an admission webhook denied it"
     POLICY = "an admission policy denied it"
     NO_RIGHT = "its controller has no right to"
+    NAME_TOO_LONG = "its name is too long"
     INVALID = "the object is not valid"
     OTHER = "the API server refuses it"
 
@@ -24,15 +28,46 @@ class Refusal(Enum):
 #: Words of the API server's messages, looked for in this order.
 _WORDS: Final = (
     (Refusal.NAMESPACE_TERMINATING, ("because it is being terminated",)),
-    (Refusal.QUOTA, ("exceeded quota", "failed quota", "limited to")),
+    (Refusal.UNBOUNDED, ("failed quota",)),
+    (Refusal.QUOTA, ("exceeded quota", "limited to")),
     (Refusal.NO_SERVICE_ACCOUNT, ("error looking up service account",)),
+    (Refusal.NO_CLASS, ("no PriorityClass with name", "RuntimeClass", "no StorageClass")),
     (Refusal.POD_SECURITY, ("violates PodSecurity",)),
     (Refusal.WEBHOOK_UNREACHABLE, ("failed calling webhook",)),
     (Refusal.WEBHOOK_DENIED, ("admission webhook",)),
     (Refusal.POLICY, ("ValidatingAdmissionPolicy",)),
+    # Upstream: plugin/pkg/admission/limitranger.
+    (Refusal.LIMIT_RANGE, (
+        "usage per Container is", "usage per Pod is", "limit to request ratio per",
+    )),
     (Refusal.NO_RIGHT, ("cannot create resource",)),
+    (Refusal.NAME_TOO_LONG, ("must be no more than 63", "must be no more than 253")),
     (Refusal.INVALID, ("is invalid",)),
-)
+)  # fmt: skip
+
+#: What to do about a creation that was refused.
+ADVICE: Final = {
+    Refusal.NAMESPACE_TERMINATING: "Nothing can be created in it any more: see who deleted the "
+    "namespace, and what its finalizers wait for.",
+    Refusal.UNBOUNDED: "Give each container of the template (sidecars, too) the requests and "
+    "limits that the message names, or the namespace a LimitRange with defaults.",
+    Refusal.QUOTA: "Free the quota or raise it, or ask for less.",
+    Refusal.LIMIT_RANGE: "Ask for what the LimitRange allows: kubectl describe limitrange.",
+    Refusal.NO_SERVICE_ACCOUNT: "Create the ServiceAccount that the message names, or correct "
+    "serviceAccountName.",
+    Refusal.NO_CLASS: "Create the class that the message names; or, as a Job's template cannot be "
+    "changed, delete the Job and create it with one that exists.",
+    Refusal.POD_SECURITY: "Give the pod template the securityContext that the message asks for, or "
+    "the namespace another label pod-security.kubernetes.io/enforce.",
+    Refusal.WEBHOOK_UNREACHABLE: "Repair what serves the webhook that the message names, or let it "
+    "not look at this namespace; failurePolicy Ignore lets objects pass while it is away.",
+    Refusal.WEBHOOK_DENIED: "Change the pod template as the webhook's message says.",
+    Refusal.POLICY: "Change the pod template, or the policy's binding, as the message says.",
+    Refusal.NO_RIGHT: "Give the controller its right back (ClusterRole system:controller:…).",
+    Refusal.NAME_TOO_LONG: "Delete it, and create it with a shorter name: pods of an Indexed Job "
+    "are NAME-INDEX, Jobs of a CronJob NAME-MINUTES, 63 characters at most.",
+    Refusal.INVALID: "Delete the Job, and create it without what the message names.",
+}  # fmt: skip
 
 
 def refusal_of(message: str) -> Refusal:
@@ -41,3 +76,8 @@ def refusal_of(message: str) -> Refusal:
         if any(word in message for word in words):
             return refusal
     return Refusal.OTHER
+
+
+def refusal_advice(message: str) -> str:
+    """What to do about that refusal."""
+    return ADVICE.get(refusal_of(message), "Repair what the message objects to.")

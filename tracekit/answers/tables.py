@@ -19,7 +19,7 @@ _FAILURES = frozenset(rule.id for rule in job_failures.RULES)
 #: Findings about what an unfinished Job waits for.
 _WAITS = frozenset({
     "TK209", "TK210", "TK211", "TK212", "TK404", "TK405", "TK411", "TK412", "TK413", "TK414",
-    "TK428", "TK429", "TK430", "TK436", "TK438",
+    "TK428", "TK429", "TK430", "TK436", "TK438", "TK439", "TK441", "TK442",
 })  # fmt: skip
 _FINDING_OF = {
     Wait.GATES: waiting.CANNOT_START,
@@ -29,6 +29,9 @@ _FINDING_OF = {
     Wait.CRASHES: waiting.FAILS_AGAIN,
     Wait.TERMINATING: waiting.TERMINATING,
     Wait.SIDECAR: waiting.RUNS_ON,
+    Wait.GRACE: waiting.TERMINATING,
+    Wait.INIT_RUNS: waiting.INIT_RUNS,
+    Wait.NODE_LOST: waiting.NODE_LOST,
 }
 
 

@@ -26,6 +26,9 @@ class Wait(Enum):
     CRASHES = "a container fails again and again"
     TERMINATING = "is being deleted and does not go"
     SIDECAR = "a container runs on after another one has done its work"
+    GRACE = "is being deleted, with a long grace period"
+    INIT_RUNS = "an init container does not end"
+    NODE_LOST = "its node does not answer"
 
 
 class PodWait(Struct, frozen=True):
@@ -52,6 +55,12 @@ _CONFIGURATION = (
 )  # fmt: skip
 _MOUNTS = ("FailedMount", "FailedAttachVolume", "FailedMapVolume", "FailedCreatePodSandBox")
 _NOT_YET = ("ContainerCreating", "PodInitializing")
+#: A grace period below this is over before anybody asks.
+_LONG_GRACE_NS = 60 * NS_PER_S
+#: An init container that runs for so long waits for something.
+INIT_NS = 300 * NS_PER_S
+#: A container that runs again after so many ends in error fails again and again.
+_RESTARTS = 3
 
 
 def wait_of(facts: Facts, pod: Pod) -> PodWait | None:
@@ -60,14 +69,22 @@ def wait_of(facts: Facts, pod: Pod) -> PodWait | None:
         return None
     deleted_ns = pod.last.row["deleted_ns"]
     if deleted_ns is not None:
-        if facts.as_of(pod.namespace, "pods") - deleted_ns < OVERDUE_NS:
-            return None
-        return _terminating(facts, pod, deleted_ns)
+        if facts.as_of(pod.namespace, "pods") - deleted_ns >= OVERDUE_NS:
+            return _terminating(facts, pod, deleted_ns)
+        return _in_grace(facts, pod, deleted_ns)
+    lost = _node_lost(facts, pod)
+    if lost is not None:
+        return lost
     gates = _specified(pod, "schedulingGates")
     if gates:
         names = ", ".join(str(g.get("name")) for g in gates if isinstance(g, Mapping))
         return PodWait(pod, Wait.GATES, "", names, "", _born_ns(pod), Evidence.STATUS)
-    return _by_containers(facts, pod) or _by_mounts(facts, pod) or _by_sidecar(facts, pod)
+    return (
+        _by_containers(facts, pod)
+        or _by_mounts(facts, pod)
+        or _by_init(facts, pod)
+        or _by_sidecar(facts, pod)
+    )
 
 
 def held_by(facts: Facts, job: Job) -> list[PodWait]:
@@ -94,6 +111,37 @@ def _terminating(facts: Facts, pod: Pod, deleted_ns: int) -> PodWait:
     return PodWait(pod, Wait.TERMINATING, "", reason, message, asked_ns, Evidence.STATUS)
 
 
+def _in_grace(facts: Facts, pod: Pod, deleted_ns: int) -> PodWait | None:
+    """A pod that may still take a while to end, as its grace period is long."""
+    asked_ns = deleted_ns - _grace_s(pod) * NS_PER_S
+    as_of_ns = facts.as_of(pod.namespace, "pods")
+    if deleted_ns - as_of_ns < _LONG_GRACE_NS or as_of_ns - asked_ns < OVERDUE_NS:
+        return None
+    condition = pod.last.true("DisruptionTarget")
+    reason = str(condition["reason"] or "") if condition is not None else ""
+    return PodWait(pod, Wait.GRACE, "", reason, "", asked_ns, Evidence.STATUS)
+
+
+def _node_lost(facts: Facts, pod: Pod) -> PodWait | None:
+    """A pod that runs, as far as was heard, on a node that the control plane hears no more of."""
+    if pod.last.row["node_name"] is None:
+        return None
+    if pod.phase == "Unknown" or pod.last.row["reason"] == "NodeLost":
+        message = str(pod.last.row["message"] or "")
+        return PodWait(
+            pod, Wait.NODE_LOST, "", "NodeLost", message, pod.last.at_ns, Evidence.STATUS
+        )
+    told = [e for e in facts.events_of_pod(pod) if e.row["reason"] == "NodeNotReady"]
+    if not told or pod.last.row["pod_ready"] is True:
+        return None
+    first_ns = int(told[0].row["first_ns"] or told[0].at_ns)
+    if facts.as_of(pod.namespace, "pods") - first_ns < OVERDUE_NS:
+        return None
+    since_ns = int(told[-1].row["last_ns"] or first_ns)
+    message = str(told[-1].row["message"] or "")
+    return PodWait(pod, Wait.NODE_LOST, "", "NodeNotReady", message, since_ns, Evidence.EVENT)
+
+
 def _grace_s(pod: Pod) -> int:
     found = pod.last.row["deletion_grace_s"]
     return int(found) if found is not None else 0
@@ -108,6 +156,8 @@ def _by_containers(facts: Facts, pod: Pod) -> PodWait | None:
         waiting = container["state"] == "waiting"
         code = note.get("exit_code") if waiting else container["exit_code"]
         fails = reason == "CrashLoopBackOff" or (container["init"] and restarts and code)
+        if not waiting and restarts >= _RESTARTS and note.get("exit_code"):
+            fails, code = True, note["exit_code"]
         if waiting and reason in _CONFIGURATION:
             wait = Wait.CONFIGURATION
         elif fails:
@@ -131,6 +181,24 @@ def _by_mounts(facts: Facts, pod: Pod) -> PodWait | None:
         reason, message = str(event.row["reason"]), str(event.row["message"] or "")
         since_ns = int(event.row["first_ns"] or event.at_ns)
         return PodWait(pod, Wait.MOUNT, "", reason, message, since_ns, Evidence.EVENT)
+    return None
+
+
+def _by_init(facts: Facts, pod: Pod) -> PodWait | None:
+    """An init container that has run for long, while all others wait for its end."""
+    native = {
+        c.get("name")
+        for c in _specified(pod, "initContainers")
+        if isinstance(c, Mapping) and c.get("restartPolicy") == "Always"
+    }
+    for container in pod.last.row["containers"] or ():
+        since_ns = int(container["started_ns"] or 0)
+        if not container["init"] or container["state"] != "running" or not since_ns:
+            continue
+        if container["name"] in native or facts.as_of(pod.namespace, "pods") - since_ns < INIT_NS:
+            continue
+        name = str(container["name"])
+        return PodWait(pod, Wait.INIT_RUNS, name, "", "", since_ns, Evidence.STATUS)
     return None
 
 

@@ -37,7 +37,7 @@ def text_lines(
         thread = f" (#{finding.thread})" if finding.thread else ""
         head = f"{finding.severity.value.upper():<8}{finding.id}  {finding.text}{thread}"
         yield from _wrapped(head, width)
-        if full or (place < TOLD_IN_FULL and finding.severity is not Severity.INFO):
+        if full or place < TOLD_IN_FULL:
             for line in _evidence(finding, most=10 if full else 1):
                 yield from _wrapped(" " * _INDENT + line, width)
             yield from _wrapped(" " * _INDENT + f"do: {advice(finding)}", width)

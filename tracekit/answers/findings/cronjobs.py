@@ -14,9 +14,8 @@ from tracekit.answers.evidence import Evidence
 from tracekit.answers.facts import CronJob, Facts, Job, Row, State
 from tracekit.answers.findings import cron_runs, waiting
 from tracekit.answers.findings.cron_runs import STALE_ACTIVE, stale_active, starved, twice
-from tracekit.answers.findings.job_failures import REFUSAL_ADVICE, refusal_advice
 from tracekit.answers.model import Case, Rule, Severity
-from tracekit.answers.refusals import Refusal, refusal_of
+from tracekit.answers.refusals import ADVICE, Refusal, refusal_of
 from tracekit.answers.words import clock, counted, named, span
 from tracekit.base.cron import CronSpecError, Generation, Schedule, parse
 from tracekit.base.cron.schedule import EverySchedule, SpecSchedule
@@ -230,7 +229,7 @@ def _refused(facts: Facts, cron: CronJob, policy: str, found: list[Row]) -> Case
         detail=f"{case.detail.partition(': ')[0]}: {message[:160]}",
         evidence={**case.evidence, "message": message, "from": evidence.value},
         severity=Severity.WARNING if refusal is Refusal.NAMESPACE_TERMINATING else None,
-        todo=refusal_advice(message) or REFUSAL_ADVICE.get(refusal),
+        todo=ADVICE.get(refusal),
     )
 
 

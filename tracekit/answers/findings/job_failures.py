@@ -7,18 +7,19 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from tracekit.answers.endings import Cause, Ending, ending_of
+from tracekit.answers.endings import Cause, Ending, coded, ending_of, init_failure
 from tracekit.answers.facts import Facts, Job, Pod, Row
+from tracekit.answers.findings.pulls import PULL, unpulled, unpulled_case
 from tracekit.answers.model import Case, Rule, Severity
-from tracekit.answers.refusals import Refusal, refusal_of
+from tracekit.answers.refusals import Refusal, refusal_advice, refusal_of
 from tracekit.answers.words import clock, counted, named
 from tracekit.base.kube.timestamps import parse_rfc3339
 
-_PULLS = ("ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull")
 #: Of the last words so much is told: characters of a line, lines of a log, logs.
 _WORDS_CHARS = 200
 _WORDS_LINES = 5
 _WORDS_SHOWN = 3
+_SIGKILL, _SIGTERM = 137, 143
 _LOGS = "Read the logs of the pods that are named, as long as they are there."
 
 EXITED = Rule(
@@ -44,13 +45,6 @@ EVICTED = Rule(
     "Let a podFailurePolicy ignore DisruptionTarget; give the pods requests and a priority.",
     rank=17,
 )  # fmt: skip
-PULL = Rule(
-    "TK404", "its image cannot be pulled", Severity.WARNING,
-    "A container of a pod that never ran was last seen waiting with the reason ErrImagePull, "
-    "ImagePullBackOff, ErrImageNeverPull or InvalidImageName; the Job failed or is not done.",
-    "A registry that was away for a moment at the end of the record.",
-    "Check the image's name, its tag and the pull secret.", rank=16,
-)  # fmt: skip
 REFUSED = Rule(
     "TK405", "its pods are refused", Severity.WARNING,
     "The Job failed or is not done, has fewer pods than it wants, and the API server refused "
@@ -75,7 +69,8 @@ SAME_EXIT = Rule(
 )  # fmt: skip
 TOO_LONG = Rule(
     "TK408", "failed: it ran longer than activeDeadlineSeconds", Severity.WARNING,
-    "The Job failed with DeadlineExceeded, and at least one of its pods ran.",
+    "The Job failed with DeadlineExceeded, and at least one of its pods ran, or none was looked "
+    "at.",
     "None known.",
     "Raise activeDeadlineSeconds, or find out why the pods took so long.", rank=20,
 )  # fmt: skip
@@ -91,22 +86,6 @@ POLICY = Rule(
     "A Job whose policy does what it is for.",
     "The message names the pod or the indexes; " + _LOGS[0].lower() + _LOGS[1:], rank=20,
 )  # fmt: skip
-#: What to do about a creation that was refused.
-REFUSAL_ADVICE = {
-    Refusal.NAMESPACE_TERMINATING: "Nothing can be created in it any more: see who deleted the "
-    "namespace, and what its finalizers wait for.",
-    Refusal.QUOTA: "Free the quota or raise it, or ask for less.",
-    Refusal.NO_SERVICE_ACCOUNT: "Create the ServiceAccount that the message names, or correct "
-    "serviceAccountName.",
-    Refusal.POD_SECURITY: "Give the pod template the securityContext that the message asks for, or "
-    "the namespace another label pod-security.kubernetes.io/enforce.",
-    Refusal.WEBHOOK_UNREACHABLE: "Repair what serves the webhook that the message names, or let it "
-    "not look at this namespace; failurePolicy Ignore lets objects pass while it is away.",
-    Refusal.WEBHOOK_DENIED: "Change the pod template as the webhook's message says.",
-    Refusal.POLICY: "Change the pod template, or the policy's binding, as the message says.",
-    Refusal.NO_RIGHT: "Give the controller its right back (ClusterRole system:controller:…).",
-    Refusal.INVALID: "Delete the Job, and create it without what the message names.",
-}  # fmt: skip
 RULES = (
     EXITED, OOM, EVICTED, PULL, REFUSED, PENDING_DEADLINE, SAME_EXIT, TOO_LONG, OTHERWISE, POLICY,
 )  # fmt: skip
@@ -118,8 +97,8 @@ def find(facts: Facts) -> Iterator[Case]:
         if job.failure is not None:
             yield _failed(facts, job)
         elif job.gone_ns is None and job.managed:
-            if _unpulled(job):
-                yield _unpulled_case(facts, job, facts.end_ns)
+            if unpulled(job):
+                yield unpulled_case(facts, job, facts.end_ns)
             elif _refusals(facts, job):
                 yield _refused_case(facts, job, facts.end_ns)
 
@@ -129,12 +108,18 @@ def _failed(facts: Facts, job: Job) -> Case:
     dead = [p for p in job.pods if p.end is not None and p.end.row["phase"] == "Failed"]
     end_ns = _failed_ns(job) or facts.end_ns
     ran = any(p.ran_at_all for p in job.pods)
-    if not ran and _unpulled(job):
-        return _unpulled_case(facts, job, end_ns)
+    if not ran and unpulled(job):
+        return unpulled_case(facts, job, end_ns)
+    if not job.pods and not (job.seen_from_birth and facts.coverage.sees("pods", job.namespace)):
+        ran = True  # pods that were deleted before anybody looked: nothing tells that none ran
     if not job.pods and _refusals(facts, job):
         return _refused_case(facts, job, end_ns)
     rule, claim, pods = _cause(job, reason, dead, ran=ran)
     case = _told_by_pod(job, _case(job, rule, claim, end_ns, pods, reason), pods)
+    if case.todo is None:
+        case = replace(case, todo=_todo(job, case.rule, pods))
+    if (killed := _killed(facts, pods)) is not None and case.rule in (EXITED, SAME_EXIT):
+        case = replace(case, detail=f"{case.detail}; {killed}")
     return _with_last_words(facts, job, case, pods)
 
 
@@ -231,7 +216,7 @@ def _last_line(log: Row) -> str:
 
 def _cause(job: Job, reason: str, dead: list[Pod], *, ran: bool) -> tuple[Rule, str, list[Pod]]:
     """The first cause of a failure, with the pods that show it."""
-    killed = [p for p in dead if any(_oom(p))]
+    killed = [p for p in dead if any(True for _ in _oom(p))]
     endings = {p.uid: e for p in dead if (e := ending_of(p)) is not None}
     disrupted = (Cause.DISRUPTED, Cause.NODE_SHUTDOWN)
     evicted = [p for p in dead if p.uid in endings and endings[p.uid].cause in disrupted]
@@ -252,10 +237,22 @@ def _cause(job: Job, reason: str, dead: list[Pod], *, ran: bool) -> tuple[Rule, 
     return found
 
 
+#: Who disrupted the pods, by the reason of DisruptionTarget or of the pod.
+_DISRUPTED_BY = {
+    "PreemptionByScheduler": "its pods gave way to pods of higher priority",
+    "DeletionByTaintManager": "its pods were deleted for a taint of their node",
+    "DeletionByPodGC": "its pods were deleted by the pod garbage collector",
+    "TerminationByKubelet": "its pods were ended by the kubelet",
+    "Preempting": "its pods gave way to a critical pod of the node",
+    "NodeLost": "its pods' node was lost",
+}
+
+
 def _disruption(ending: Ending) -> str:
     if ending.cause is Cause.NODE_SHUTDOWN:
         return f"failed: its node was shut down ({ending.reason})"
-    return f"failed: its pods were evicted ({ending.reason})"
+    by = _DISRUPTED_BY.get(ending.reason, "its pods were evicted")
+    return f"failed: {by} ({ending.reason})"
 
 
 def _by_pods(job: Job, reason: str, dead: list[Pod], endings: list[Ending]) -> tuple[Rule, str]:
@@ -274,24 +271,28 @@ def _by_exit_codes(job: Job, reason: str, dead: list[Pod]) -> tuple[Rule, str]:
     codes = Counter(p.exit["exit_code"] for p in alone if p.exit is not None)
     by_limit = reason == "BackoffLimitExceeded"
     if by_limit and len(codes) == 1 and sum(codes.values()) > 1:
-        return SAME_EXIT, f"failed: every retry ended with exit code {next(iter(codes))}"
+        return SAME_EXIT, f"failed: every retry ended with exit code {coded(next(iter(codes)))}"
     if codes:
-        shown = named([str(code) for code in sorted(codes)], 4)
+        shown = named([coded(code) for code in sorted(codes)], 4)
         why = {str(p.exit["reason"]) for p in alone if p.exit is not None and p.exit["reason"]}
         told = named(sorted(why - {"Error", "Completed"}))
         claim = f"failed with exit code{'' if len(codes) == 1 else 's'} {shown}"
         return EXITED, f"{claim} ({told})" if told else claim
+    inits = [c for p in alone if (c := init_failure(p)) is not None]
+    if inits:
+        code = coded(int(inits[0]["exit_code"]))
+        return EXITED, f"failed: init container {inits[0]['name']} ended with exit code {code}"
     if by_limit and any(s.number("restarts") for p in job.pods for s in p.states):
         claim = "failed: its containers were restarted more often than backoffLimit allows"
         return EXITED, claim
     return OTHERWISE, f"failed ({reason})"
 
 
-def _oom(pod: Pod) -> Iterator[bool]:
+def _oom(pod: Pod) -> Iterator[Row]:
     for state in pod.states:
         for container in state.row["containers"] or ():
             if container["reason"] == "OOMKilled":
-                yield True
+                yield container
 
 
 def _case(job: Job, rule: Rule, claim: str, end_ns: int, pods: list[Pod], reason: str) -> Case:
@@ -302,9 +303,10 @@ def _case(job: Job, rule: Rule, claim: str, end_ns: int, pods: list[Pod], reason
         claim,
         job.created_ns,
         end_ns,
-        f"{clock(end_ns)}: {reason}; {counted(len(pods), 'pod')}"
-        + (f" ({named([p.name for p in pods])})" if pods else "")
-        + (f", backoffLimit {wanted}" if reason == "BackoffLimitExceeded" else ""),
+        f"{clock(end_ns)}: {reason}"
+        + (f"; {counted(len(pods), 'pod')} ({named([p.name for p in pods])})" if pods else "")
+        + (f", backoffLimit {wanted}" if reason == "BackoffLimitExceeded" else "")
+        + _said(job, rule, pods),
         job.cronjob,
         evidence={
             "reason": reason,
@@ -315,38 +317,124 @@ def _case(job: Job, rule: Rule, claim: str, end_ns: int, pods: list[Pod], reason
     )
 
 
-def _unpulled(job: Job) -> Pod | None:
-    for pod in job.pods:
-        waits = [
-            c["reason"]
-            for s in pod.states
-            for c in s.row["containers"] or ()
-            if c["state"] == "waiting"
-        ]
-        if waits and waits[-1] in _PULLS and not pod.ran_at_all:
-            return pod
+def _said(job: Job, rule: Rule, pods: list[Pod]) -> str:
+    """What the Job itself says of its end, beyond the reason."""
+    message = str((job.failure or {}).get("message") or "")
+    if rule is POLICY:
+        row = (job.end or job.last).row
+        failed = row["failed_indexes"]
+        of = f" of {job.spec.get('completions')}" if failed else ""
+        indexes = f"; failed indexes: {failed}{of}" if failed else ""
+        return f"; {message[:_WORDS_CHARS]}{indexes}"
+    if rule is TOO_LONG:
+        seconds = job.spec.get("activeDeadlineSeconds")
+        gone = "" if pods else "; no pod of it was seen: whether one ran is not known"
+        return (f", activeDeadlineSeconds {seconds}" if seconds is not None else "") + gone
+    if rule is OTHERWISE and not pods:
+        return "; no pod of it was seen: how they ended is not known"
+    if rule is OOM:
+        found = next((c for p in pods for c in _oom(p)), None)
+        return "" if found is None else f"; container {found['name']}{_limit(job, found['name'])}"
+    return ""
+
+
+def _limit(job: Job, container: str) -> str:
+    """The memory that a container may use, by the Job's template."""
+    spec = (job.spec.get("template") or {}).get("spec") or {}
+    for found in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
+        if found.get("name") == container:
+            memory = ((found.get("resources") or {}).get("limits") or {}).get("memory")
+            return " (no limit of its own)" if memory is None else f" (limits.memory {memory})"
+    return ""
+
+
+#: Words of the kubelet and others about a pod that did not end by itself.
+_KILLERS = (
+    "Killing", "Preempted", "Preempting", "Evicted", "TaintManagerEviction",
+    "ExceededGracePeriod", "Unhealthy", "NodeShutdown", "SystemOOM", "OOMKilling",
+)  # fmt: skip
+
+
+def _killed(facts: Facts, pods: list[Pod]) -> str | None:
+    """What an Event says of who ended a container, where its exit code says that somebody did."""
+    for pod in pods:
+        if pod.exit is None or pod.exit["exit_code"] not in (_SIGKILL, _SIGTERM):
+            continue
+        for event in reversed(facts.events_of_pod(pod)):
+            if event.row["reason"] in _KILLERS:
+                return f"Event {event.row['reason']}: {event.row['message']}"
     return None
 
 
-def _unpulled_case(facts: Facts, job: Job, until_ns: int) -> Case:
-    pod = _unpulled(job)
-    notes = facts.container_notes.get(pod.uid, ()) if pod is not None else ()
-    message = next((str(note["message"]) for note in notes if note.get("message")), "")
-    image = None
-    for container in (job.spec.get("template") or {}).get("spec", {}).get("containers") or ():
-        image = image or container.get("image")
-    name = pod.name if pod is not None else ""
-    return Case(
-        PULL,
-        job.target,
-        f"cannot pull its image {image}" + (", and failed" if job.failure is not None else ""),
-        job.created_ns,
-        until_ns,
-        f"{name} waited from {clock(job.created_ns)} on and never ran"
-        + (f": {message[:200]}" if message else ""),
-        job.cronjob,
-        evidence={"pod": name, "image": image, "message": message or None},
-    )
+_TEMPLATE = (
+    "A Job's template cannot be changed: create it anew with what it needs (a CronJob's "
+    "jobTemplate can)."
+)
+
+
+def _todo(job: Job, rule: Rule, pods: list[Pod]) -> str | None:
+    """Advice by the spec and the pods at hand; None: the rule's own."""
+    spec = (job.spec.get("template") or {}).get("spec") or {}
+    never = spec.get("restartPolicy") == "Never"
+    if rule in (EXITED, SAME_EXIT):
+        return _after_exits(job, rule, pods, never=never)
+    if rule is EVICTED:
+        return _against_disruption(pods, never=never)
+    if rule is POLICY and "Index" in str((job.failure or {}).get("reason")):
+        return (
+            f"Read the logs of their pods: kubectl get pods -n {job.namespace} "
+            f"-l job-name={job.name}"
+        )
+    if rule is OTHERWISE and not pods:
+        keep = "" if never else " restartPolicy Never keeps failed pods; OnFailure's are deleted."
+        return f"Keep logs outside the pods, which went before anybody looked.{keep}"
+    return None
+
+
+def _after_exits(job: Job, rule: Rule, pods: list[Pod], *, never: bool) -> str | None:
+    codes = {pod.exit["exit_code"] for pod in pods if pod.exit is not None}
+    inits = [(p, c) for p in pods if (c := init_failure(p)) is not None]
+    if inits and not codes:
+        pod, container = inits[0]
+        return (
+            "Read the log of its init container, as long as it is there: kubectl logs -n "
+            f"{job.namespace} {pod.name} -c {container['name']}"
+        )
+    if codes == {_SIGKILL}:
+        return (
+            "SIGKILL without OOMKilled: see who ended it (Events Killing, Preempted, Evicted; the "
+            "node's kernel log for a child process); a grace period that was too short ends so."
+        )
+    if codes == {_SIGTERM}:
+        return (
+            "SIGTERM: see who asked the pod to end (its Events, the audit log); a program that "
+            "ends well on SIGTERM has exit code 0."
+        )
+    if rule is SAME_EXIT and (not never or job.spec.get("podFailurePolicy") or not codes - {0}):
+        return _LOGS  # it has a policy already, or validation would refuse it
+    return None
+
+
+def _against_disruption(pods: list[Pod], *, never: bool) -> str | None:
+    """What spares a Job that; a podFailurePolicy is valid with restartPolicy Never alone."""
+    ending = next((e for pod in pods if (e := ending_of(pod)) is not None), None)
+    message = "" if ending is None else ending.message
+    if any(word in message for word in ("emptyDir", "EmptyDir", "local ephemeral")):
+        return f"Raise that limit, or let it write less. {_TEMPLATE}"
+    if "low on resource" in message:
+        return (
+            "Let it ask for what it uses (resources.requests): who uses more than that goes "
+            f"first. {_TEMPLATE}"
+        )
+    marked = any(pod.last.true("DisruptionTarget") for pod in pods)
+    if marked and never:
+        return None
+    if marked:
+        return (
+            "Set restartPolicy Never with a podFailurePolicy that ignores DisruptionTarget (it "
+            "is not valid with OnFailure), or raise backoffLimit."
+        )
+    return "Raise backoffLimit: these pods have no DisruptionTarget that a policy could ignore."
 
 
 def _refusals(facts: Facts, job: Job) -> str | None:
@@ -376,11 +464,6 @@ def refused_to_the_end(facts: Facts, job: Job) -> bool:
     if job.failure is not None:
         return not job.pods and _refusals(facts, job) is not None
     return job.gone_ns is None and job.managed and _refusals(facts, job) is not None
-
-
-def refusal_advice(message: str) -> str | None:
-    """What to do about that refusal; None where only its own message tells."""
-    return REFUSAL_ADVICE.get(refusal_of(message))
 
 
 def _refused_case(facts: Facts, job: Job, until_ns: int) -> Case:

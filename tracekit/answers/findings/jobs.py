@@ -7,11 +7,14 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from tracekit.answers.facts import Facts, Job, Pod, State
+from tracekit.answers.facts import TRACKING, Facts, Job, Pod, State
 from tracekit.answers.findings import job_failures, refused_statuses, waiting
 from tracekit.answers.findings.controllers import BACKLOG, Spells, backlog_spells
+from tracekit.answers.findings.deletions import HELD_NS, held, invalid_owner
+from tracekit.answers.findings.deletions import RULES as DELETION_RULES
 from tracekit.answers.holders import holder_of
 from tracekit.answers.model import Case, Rule, Severity
+from tracekit.answers.remedies import of_scheduler
 from tracekit.answers.words import clock, counted, named, span
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.check.verdict import Verdict
@@ -19,8 +22,6 @@ from tracekit.versions.release_bugs import Bug, KnownBug
 
 #: A Job that has nothing to show for so long at the end of the record has not begun.
 BEGIN_NS = 30 * NS_PER_S
-#: A deletion that finalizers hold for so long is stuck.
-HELD_NS = 30 * NS_PER_S
 #: Time between a failed pod and its successor, summed, from which on it is told.
 BACKOFF_NS = 30 * NS_PER_S
 #: What has a timer and comes so much later is late.
@@ -37,11 +38,15 @@ NOT_BEGUN = Rule(
     "A cluster whose autoscaler takes minutes.",
     "Unschedulable: look at requests, taints, selectors. No pod at all: see TK2xx.", rank=16,
 )  # fmt: skip
-HELD = Rule(
-    "TK412", "being deleted, and held by a finalizer", Severity.WARNING,
-    "The Job has a deletionTimestamp for 30 s or more and finalizers that nobody takes off.",
-    "A foreground deletion whose pods have a long grace period.",
-    "Find out whose finalizer it is and why its owner does not take it off.", rank=22,
+UNCOUNTED = Rule(
+    "TK439", "an ended pod that its controller does not count", Severity.ERROR,
+    "A pod of an unfinished Job ended 60 s or more before the last look at both, still has the "
+    "tracking finalizer and stands in none of the Job's lists, though somebody led or nothing "
+    "tells of leaders. Not of Jobs with backoffLimitPerIndex (they keep a failed pod's finalizer "
+    "until its successor is there), nor where the controller was behind (TK207).",
+    "A controller manager that comes back a moment later.",
+    "See whether the controller manager runs and leads: kubectl -n kube-system get lease "
+    "kube-controller-manager -o yaml; and what its log says of the Job.", rank=9,
 )  # fmt: skip
 SUSPENDED = Rule(
     "TK413", "suspended to the end", Severity.INFO,
@@ -116,8 +121,8 @@ VANISHED = Rule(
     74848, rank=12,
 )  # fmt: skip
 RULES = (
-    *job_failures.RULES, NOT_BEGUN, HELD, SUSPENDED, WAITING, COSTLY, INDEX_FAILS, OUTLIVED,
-    OVERRUN, TTL_LATE, RECREATED, VANISHED,
+    *job_failures.RULES, *DELETION_RULES, NOT_BEGUN, UNCOUNTED, SUSPENDED, WAITING, COSTLY,
+    INDEX_FAILS, OUTLIVED, OVERRUN, TTL_LATE, RECREATED, VANISHED,
 )  # fmt: skip
 
 
@@ -132,7 +137,8 @@ def find(facts: Facts) -> Iterator[Case]:
         by_name[job.namespace, job.name].append(job)
         if job.managed and job.uid not in explained:
             yield from _unfinished(facts, job, spells)
-        yield from _held(facts, job)
+        yield from held(facts, job)
+        yield from invalid_owner(facts, job)
         yield from _index(job)
         yield from _outlived(facts, job)
         yield from _overrun(facts, job, spells)
@@ -159,6 +165,10 @@ def _unfinished(facts: Facts, job: Job, spells: Spells) -> Iterator[Case]:
         or refused_statuses.refused(facts, job)
     ):
         return  # that names what it waits for
+    stale = _uncounted(facts, job, as_of_ns)
+    if stale and not _behind(spells, job.created_ns, facts.end_ns):
+        yield _uncounted_case(facts, job, stale)
+        return
     live = [p for p in job.pods if p.end is None and p.deletion_ns is None]
     dead = [p for p in job.pods if p.end is not None and p.phase == "Failed"]
     if job.spec.get("suspend") is True:
@@ -168,10 +178,50 @@ def _unfinished(facts: Facts, job: Job, spells: Spells) -> Iterator[Case]:
         last_ns = max(p.ended_ns or 0 for p in dead)
         detail = f"{counted(len(dead), 'failed pod')}, the last at {clock(last_ns)}"
         yield _plain(WAITING, facts, job, "waited in back-off when the record ended", detail)
-    elif (
-        led_ns >= BEGIN_NS and not any(p.ran for p in job.pods) and job.spec.get("parallelism") != 0
+    elif job.spec.get("parallelism") != 0 and (
+        (led_ns >= BEGIN_NS and not any(p.ran for p in job.pods))
+        or (not as_of_ns and age_ns >= BEGIN_NS and not job.last.row["start_ns"])
     ):
         yield _not_begun(facts, job, spells)
+
+
+#: An ended pod is counted within so long, wherever a controller runs.
+_COUNTED_NS = 60 * NS_PER_S
+
+
+def _uncounted(facts: Facts, job: Job, as_of_ns: int) -> list[tuple[int, Pod]]:
+    """Ended pods that the Job does not count, with when they ended."""
+    if "backoffLimitPerIndex" in job.spec:
+        return []
+    counted_uids = {
+        *(job.last.row["uncounted_succeeded"] or ()), *(job.last.row["uncounted_failed"] or ()),
+    }  # fmt: skip
+    found = []
+    for pod in job.pods:
+        if pod.end is None or pod.last.gone or TRACKING not in pod.last.finalizers:
+            continue
+        ends = [int(c["finished_ns"] or 0) for c in pod.last.row["containers"] or ()]
+        ended_ns = min(max(ends, default=0) or pod.end.at_ns, pod.end.at_ns)
+        led_ns = as_of_ns - facts.led_since(ended_ns, as_of_ns)
+        if led_ns >= _COUNTED_NS and pod.uid not in counted_uids:
+            found.append((ended_ns, pod))
+    return sorted(found, key=lambda entry: entry[0])
+
+
+def _uncounted_case(facts: Facts, job: Job, stale: list[tuple[int, Pod]]) -> Case:
+    ended_ns, pod = stale[0]
+    as_of_ns = facts.as_of(job.namespace, "jobs", "pods")
+    return Case(
+        UNCOUNTED,
+        job.target,
+        "its controller does not count pods that ended",
+        ended_ns,
+        as_of_ns,
+        f"{named([p.name for _, p in stale])}: {pod.phase} at {clock(ended_ns)}, still not counted "
+        f"{span(as_of_ns - ended_ns)} later (as of {clock(as_of_ns)})",
+        job.cronjob,
+        evidence={"pods": [p.name for _, p in stale]},
+    )
 
 
 def _not_begun(facts: Facts, job: Job, spells: Spells) -> Case:
@@ -182,16 +232,38 @@ def _not_begun(facts: Facts, job: Job, spells: Spells) -> Case:
         why, thread = "an earlier Job of its name holds it up", bug.thread
         todo, detail = bug.remedy, f"{detail}; hit is {bug.who}"
     if "no node takes" in why:
+        todo, more = of_scheduler(detail), _autoscaler(facts, job)
+        detail += more
+    elif job.pods:
         todo = (
-            "Give the pod what the scheduler misses: its requests, node selector and "
-            "tolerations, or a node that fits."
+            f"The kubelet's Events tell more: kubectl describe pod -n {job.namespace} "
+            f"{job.pods[0].name}"
         )
+    elif bug is None:
+        todo = _NO_POD
     if not job.pods and _behind(spells, job.created_ns, facts.end_ns):
         why, cause = "its controller was behind (TK207)", BACKLOG
-    age = span(facts.as_of(job.namespace, "jobs", "pods") - job.created_ns)
+    as_of_ns = facts.as_of(job.namespace, "jobs", "pods") or facts.as_of(job.namespace, "jobs")
+    age = span(as_of_ns - job.created_ns)
     detail = f"{age} after its creation at {clock(job.created_ns)}; {detail}"
     case = _plain(NOT_BEGUN, facts, job, f"has not begun: {why}", detail)
     return replace(case, cause=cause, todo=todo, thread=thread)
+
+
+_NO_POD = (
+    "See whether the controller manager runs and leads (kubectl -n kube-system get lease "
+    "kube-controller-manager -o yaml), and what its log says of the Job."
+)
+
+
+def _autoscaler(facts: Facts, job: Job) -> str:
+    """What an autoscaler says of the pod that no node takes."""
+    told = [
+        str(event.row["message"])
+        for event in facts.events_of_pod(job.pods[0])
+        if event.row["reason"] in ("NotTriggerScaleUp", "FailedScaleUp")
+    ]
+    return f"; autoscaler: {told[-1][:160]}" if told else ""
 
 
 #: For so long at most what the controller remembers of a Job holds up one of its name.
@@ -240,6 +312,8 @@ def _suspended(facts: Facts, job: Job) -> Case:
 
 def _why_not(job: Job) -> tuple[str, str]:
     if not job.pods:
+        if not job.last.row["start_ns"]:
+            return "its controller has not looked at it", "it has no startTime"
         return "the controller has not created a pod", "no pod was seen"
     pod = job.pods[0]
     scheduled = pod.last.condition("PodScheduled")
@@ -253,34 +327,6 @@ def _why_not(job: Job) -> tuple[str, str]:
 
 def _plain(rule: Rule, facts: Facts, job: Job, claim: str, detail: str) -> Case:
     return Case(rule, job.target, claim, job.created_ns, facts.end_ns, detail, job.cronjob)
-
-
-#: Finalizers that the garbage collector takes off.
-_GARBAGE_COLLECTORS = {"foregroundDeletion", "orphan"}
-
-
-def _held(facts: Facts, job: Job) -> Iterator[Case]:
-    asked = job.first_at(lambda s: s.row["deleted_ns"] is not None and not s.gone)
-    if asked is None:
-        return
-    until_ns = job.gone_ns or facts.as_of(job.namespace, "jobs")
-    holders = [f for f in job.last.finalizers if f != "foregroundDeletion"] or list(
-        asked.finalizers
-    )
-    since_ns = asked.at_ns
-    if set(holders) <= _GARBAGE_COLLECTORS:
-        since_ns = facts.led_since(since_ns, until_ns)  # it leads and rests with the others
-    if until_ns - since_ns >= HELD_NS:
-        yield Case(
-            HELD,
-            job.target,
-            f"was asked to go and is held by the finalizer {named(holders)}",
-            asked.at_ns,
-            until_ns,
-            f"for {span(until_ns - asked.at_ns)} from {clock(asked.at_ns)} on",
-            job.cronjob,
-            evidence={"finalizers": holders},
-        )
 
 
 #### What it cost ####

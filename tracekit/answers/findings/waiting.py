@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from tracekit.answers.facts import TRACKING, Facts, Job, Pod, Row
 from tracekit.answers.findings.controllers import FINALIZER_LEFT
 from tracekit.answers.model import Case, Rule, Severity, Target
+from tracekit.answers.remedies import of_kubelet
 from tracekit.answers.waits import PodWait, Wait, held_by
 from tracekit.answers.words import clock, counted, named, span
 from tracekit.base.kube.timestamps import NS_PER_S
@@ -109,9 +110,24 @@ IDLE = Rule(
     "A Job that somebody holds back so.",
     "kubectl patch job NAME -p '{\"spec\":{\"parallelism\":1}}' if that is not intended.", rank=62,
 )  # fmt: skip
+NODE_LOST = Rule(
+    "TK441", "a pod on a node that does not answer", Severity.WARNING,
+    "A pod of an unfinished Job is not ready, not being deleted, and an Event NodeNotReady tells "
+    "of it 30 s or more before the end of the record; or its phase is Unknown.",
+    "A node that was back a moment later.",
+    "Look at the node (kubectl describe node); its pods are deleted when their toleration of "
+    "not-ready and unreachable is over (300 s by default), and the Job makes others then.", rank=8,
+)  # fmt: skip
+INIT_RUNS = Rule(
+    "TK442", "an init container that does not end", Severity.WARNING,
+    "At the end of the record an init container of an unfinished Job's pod (not a native sidecar) "
+    "has run for 5 minutes or more.",
+    "An init container that has much to do.",
+    "Read its log: what it waits for is not there.", rank=14,
+)  # fmt: skip
 RULES = (
-    RUNS_ON, OTHERS, IDLE, PODS_GONE, UNCOUNTABLE, CANNOT_START, FAILS_AGAIN, TERMINATING,
-    TTL_TOOK, UNSEEN_END, EDIT_REFUSED, SPARE_PARALLELISM,
+    NODE_LOST, INIT_RUNS, RUNS_ON, OTHERS, IDLE, PODS_GONE, UNCOUNTABLE, CANNOT_START, FAILS_AGAIN,
+    TERMINATING, TTL_TOOK, UNSEEN_END, EDIT_REFUSED, SPARE_PARALLELISM,
 )  # fmt: skip
 #: A Job without anything to do for so long is idle.
 IDLE_NS = 30 * NS_PER_S
@@ -142,18 +158,14 @@ def waits(facts: Facts, job: Job) -> list[Case]:
 
 
 def _case(facts: Facts, job: Job, found: list[PodWait]) -> Case:
-    match found[0].wait:
-        case Wait.TERMINATING:
-            return _terminating(facts, job, found)
-        case Wait.INIT_FAILS | Wait.CRASHES:
-            return _failing(facts, job, found[0])
-        case Wait.SIDECAR:
-            return _runs_on(facts, job, found[0])
-        case _:
-            return _not_started(facts, job, found)
+    wait = found[0].wait
+    if wait in _WORDED:
+        return _WORDED[wait](facts, job, found)
+    return _not_started(facts, job, found)
 
 
-def _runs_on(facts: Facts, job: Job, first: PodWait) -> Case:
+def _runs_on(facts: Facts, job: Job, found: list[PodWait]) -> Case:
+    first = found[0]
     return Case(
         RUNS_ON, job.target,
         f"is done but for container {first.container}, which runs on", first.since_ns,
@@ -200,11 +212,8 @@ def _not_started(facts: Facts, job: Job, found: list[PodWait]) -> Case:
     if first.wait is Wait.GATES:
         claim = f"waits for scheduling gates: {first.reason}"
         todo = "Let the controller that set the gate take it off the pod."
-    elif first.reason == "FailedAttachVolume":
-        todo = (
-            "Free the volume: end the pod that has it, or let both run on one node; a volume that "
-            "several nodes use needs the access mode ReadWriteMany."
-        )
+    else:
+        todo = of_kubelet(f"{first.reason} {first.message}")
     deadline_s = job.spec.get("activeDeadlineSeconds")
     ends = "only an activeDeadlineSeconds would end it (it has none)"
     if isinstance(deadline_s, int):
@@ -220,27 +229,87 @@ def _not_started(facts: Facts, job: Job, found: list[PodWait]) -> Case:
     )  # fmt: skip
 
 
-def _failing(facts: Facts, job: Job, first: PodWait) -> Case:
+def _failing(facts: Facts, job: Job, found: list[PodWait]) -> Case:
+    first = found[0]
     what = "init container" if first.wait is Wait.INIT_FAILS else "container"
     code = "with an error" if first.exit_code is None else f"with exit code {first.exit_code}"
     if first.ended not in ("", "Error"):
         code += f" ({first.ended})"
     limit = job.spec.get("backoffLimit", 6)
     counts = "with restartPolicy Never only the pod's end counts toward backoffLimit"
+    killed = [
+        str(e.row["message"])
+        for e in facts.events_of_pod(first.pod)
+        if e.row["reason"] in ("Killing", "Unhealthy") and "probe" in str(e.row["message"])
+    ]
+    by = f"; Event: {killed[-1][:160]}" if killed else ""
     if first.pod.last.spec.get("restartPolicy") == "OnFailure":
         counts = f"restarts count toward backoffLimit {limit}"
     return Case(
         FAILS_AGAIN, job.target, f"{what} {first.container} ends {code} again and again",
         first.since_ns, _as_of_ns(facts, job),
         f"{_as_of(facts, job)}, {first.pod.name}: {counted(first.restarts, 'restart')} since "
-        f"{clock(first.since_ns)}; {counts}",
+        f"{clock(first.since_ns)}; {counts}{by}",
         job.cronjob,
         evidence={"pod": first.pod.name, "container": first.container,
                   "restarts": first.restarts, "exit_code": first.exit_code},
         todo="Raise resources.limits.memory, or let the work need less."
         if first.ended == "OOMKilled"
+        else "Give the probe more time (timeoutSeconds, failureThreshold, a startupProbe), or let "
+             "the container answer it."
+        if killed
         else f"Read its log: kubectl logs -n {job.namespace} {first.pod.name} "
              f"-c {first.container} --previous",
+    )  # fmt: skip
+
+
+def _in_grace(facts: Facts, job: Job, found: list[PodWait]) -> Case:
+    first = found[0]
+    deadline_ns, as_of_ns = int(first.pod.last.row["deleted_ns"] or 0), _as_of_ns(facts, job)
+    return Case(
+        TERMINATING, job.target,
+        "waits for a pod that is being deleted and may take its time",
+        first.since_ns, as_of_ns,
+        f"{named([w.pod.name for w in found])}: deletion asked for at {clock(first.since_ns)}, "
+        f"its grace period lets it run until {clock(deadline_ns)} ({_as_of(facts, job)})",
+        job.cronjob, severity=Severity.INFO,
+        evidence={"pods": [w.pod.name for w in found], "by": first.reason},
+        todo="It goes on by itself. Shorten terminationGracePeriodSeconds of the template, or let "
+             "the program end on SIGTERM, if that is too long.",
+    )  # fmt: skip
+
+
+def _init_runs(facts: Facts, job: Job, found: list[PodWait]) -> Case:
+    first = found[0]
+    as_of_ns = _as_of_ns(facts, job)
+    seconds = job.spec.get("activeDeadlineSeconds")
+    ends = "nothing ends it (no activeDeadlineSeconds)"
+    if isinstance(seconds, int):
+        ends = f"activeDeadlineSeconds {seconds} ends it"
+    return Case(
+        INIT_RUNS, job.target, f"has not begun: init container {first.container} does not end",
+        first.since_ns, as_of_ns,
+        f"{first.pod.name}: it runs since {clock(first.since_ns)}, "
+        f"{span(as_of_ns - first.since_ns)} ({_as_of(facts, job)}); {ends}",
+        job.cronjob, evidence={"pod": first.pod.name, "container": first.container},
+        todo=f"Read its log: kubectl logs -n {job.namespace} {first.pod.name} -c "
+             f"{first.container}; what it waits for is not there.",
+    )  # fmt: skip
+
+
+def _node_lost(facts: Facts, job: Job, found: list[PodWait]) -> Case:
+    first = found[0]
+    node = first.pod.last.row["node_name"]
+    said = f": {first.message}" if first.message else ""
+    return Case(
+        NODE_LOST, job.target, f"its pod is on node {node}, which does not answer",
+        first.since_ns, _as_of_ns(facts, job),
+        f"{named([w.pod.name for w in found])}, {first.reason} since {clock(first.since_ns)}{said} "
+        f"({_as_of(facts, job)})",
+        job.cronjob, evidence={"pods": [w.pod.name for w in found], "node": node},
+        todo=f"Look at the node: kubectl describe node {node}. Its pods are deleted when their "
+             "toleration of unreachable is over (300 s by default); if it is gone for good, "
+             "kubectl delete node frees them.",
     )  # fmt: skip
 
 
@@ -253,6 +322,8 @@ def _terminating(facts: Facts, job: Job, found: list[PodWait]) -> Case:
         claim = f"was ended ({target['reason']}), and waits for a pod that does not go"
         at_ns = target["last_transition_ns"]
         before = f"{target['type']} since {clock(at_ns)}; " if at_ns else ""
+    elif job.last.row["deleted_ns"] is not None:
+        claim = "is being deleted, and waits for a pod that does not go"
     elif job.spec.get("podReplacementPolicy") == "Failed":
         claim = "makes no new pod (podReplacementPolicy Failed) until the old one is gone"
     node = first.pod.last.row["node_name"]
@@ -272,6 +343,17 @@ def _terminating(facts: Facts, job: Job, found: list[PodWait]) -> Case:
              "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute."
              + (f" It goes only when {named(others)} is taken off." if others else ""),
     )  # fmt: skip
+
+
+_WORDED = {
+    Wait.TERMINATING: _terminating,
+    Wait.GRACE: _in_grace,
+    Wait.INIT_RUNS: _init_runs,
+    Wait.NODE_LOST: _node_lost,
+    Wait.INIT_FAILS: _failing,
+    Wait.CRASHES: _failing,
+    Wait.SIDECAR: _runs_on,
+}
 
 
 def uncountable(job: Job) -> list[tuple[Pod, str]]:

@@ -1,0 +1,105 @@
+"""TK404: an image that does not come, in which container, and in the registry's words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from tracekit.answers.facts import Facts, Job, Pod
+from tracekit.answers.model import Case, Rule, Severity
+from tracekit.answers.remedies import of_pull
+from tracekit.answers.words import clock
+
+_PULLS = ("ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull",
+          "ImageInspectError", "RegistryUnavailable", "SignatureValidationFailed")  # fmt: skip
+_MESSAGE_CHARS = 200
+
+PULL = Rule(
+    "TK404", "its image cannot be pulled", Severity.WARNING,
+    "A container of a pod that never ran was last seen waiting with the reason ErrImagePull, "
+    "ImagePullBackOff, ErrImageNeverPull or InvalidImageName; the Job failed or is not done.",
+    "A registry that was away for a moment at the end of the record.",
+    "Check the image's name, its tag and the pull secret.", rank=16,
+)  # fmt: skip
+
+
+class Unpulled(Struct, frozen=True):
+    """A pod, and its container that waits for an image, with the kubelet's reason."""
+
+    pod: Pod
+    container: str
+    reason: str
+
+
+def unpulled(job: Job) -> Unpulled | None:
+    """The first pod that never ran for want of an image."""
+    for pod in job.pods:
+        waits = [
+            c for s in pod.states for c in s.row["containers"] or () if c["state"] == "waiting"
+        ]
+        if pod.ran_at_all or not waits:
+            continue
+        # The others of the pod wait for it: the kubelet says PodInitializing of them.
+        last = [c for c in pod.last.row["containers"] or () if c["state"] == "waiting"] or waits
+        found = next((c for c in last if c["reason"] in _PULLS), None)
+        if found is None and waits[-1]["reason"] in _PULLS:
+            found = waits[-1]
+        if found is not None:
+            return Unpulled(pod, str(found["name"]), str(found["reason"]))
+    return None
+
+
+def unpulled_case(facts: Facts, job: Job, until_ns: int) -> Case:
+    """The case of a Job that `unpulled` finds."""
+    found = unpulled(job)
+    name, container, reason = ("", "", "")
+    message = ""
+    if found is not None:
+        name, container, reason = found.pod.name, found.container, found.reason
+        notes = facts.container_notes.get(found.pod.uid, ())
+        messages = (str(n["message"]) for n in notes if n.get("message"))
+        mine = (str(n["message"]) for n in notes if n.get("message") and n.get("name") == container)
+        message = next(mine, next(messages, ""))
+        message = _registry_says(facts, found.pod) or message
+    image = _image_of(job, container)
+    what = {
+        "InvalidImageName": f"its image's name is not valid: {image}",
+        "ErrImageNeverPull": f"its image {image} is not on the node, and it may not pull it",
+    }.get(reason, f"cannot pull its image {image}")
+    return Case(
+        PULL,
+        job.target,
+        what + (", and failed" if job.failure is not None else ""),
+        job.created_ns,
+        until_ns,
+        f"container {container} of {name} waited from {clock(job.created_ns)} on and never ran "
+        f"({reason}; that never counts toward backoffLimit)"
+        + (f": {message[:_MESSAGE_CHARS]}" if message else ""),
+        job.cronjob,
+        evidence={"pod": name, "container": container, "image": image, "reason": reason,
+                  "message": message or None},
+        todo=of_pull(f"{reason} {message}"),
+    )  # fmt: skip
+
+
+def _registry_says(facts: Facts, pod: Pod) -> str:
+    """The registry's own words, which an Event keeps when the status says back-off."""
+    said = [
+        str(event.row["message"])
+        for event in facts.events_of_pod(pod)
+        if event.row["reason"] in ("Failed", "InspectFailed", "ErrImageNeverPull")
+        and str(event.row["message"] or "").startswith(("Failed to pull", "Failed to inspect"))
+    ]
+    return said[-1] if said else ""
+
+
+def _image_of(job: Job, container: str) -> str | None:
+    """The image that the Job's template gives to that container, else to the first one."""
+    spec: Mapping[str, Any] = (job.spec.get("template") or {}).get("spec") or {}
+    named = [c for kind in ("containers", "initContainers") for c in spec.get(kind) or ()]
+    mine = [c.get("image") for c in named if c.get("name") == container]
+    return next((str(i) for i in mine if i), None) or next(
+        (str(c["image"]) for c in named if c.get("image")), None
+    )
