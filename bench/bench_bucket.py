@@ -25,12 +25,12 @@ sys.path.insert(0, str(ROOT))
 from bench.bench_scale import workload  # noqa: E402
 from tests.support.s3 import S3, s3_server  # noqa: E402
 from tracekit.base.kube.timestamps import format_rfc3339  # noqa: E402
-from tracekit.judge import pieces  # noqa: E402
-from tracekit.judge.crew.alone import Alone  # noqa: E402
+from tracekit.judge import partitioned  # noqa: E402
+from tracekit.judge.executors.inline import Inline  # noqa: E402
 from tracekit.judge.judged import resolve_era  # noqa: E402
-from tracekit.judge.pieces import JudgeUnits, Pieces  # noqa: E402
+from tracekit.judge.partition import cut, families  # noqa: E402
+from tracekit.judge.partitioned import JudgeUnits, PartitionedJudge  # noqa: E402
 from tracekit.judge.run_context import run_context_of  # noqa: E402
-from tracekit.judge.units import cut, families  # noqa: E402
 from tracekit.trace.reading.reader import TraceReader  # noqa: E402
 
 #: As `judging.pieces` cuts a trace where parts are kept.
@@ -70,8 +70,8 @@ def unit_of(trace: Path, url: str, which: Callable[[list[int]], int]) -> Callabl
     unit = units[which([unit.rows for unit in units])]
 
     def judge() -> None:
-        pieces._reader.cache_clear()  # noqa: SLF001 - each is another worker
-        source = Pieces(TraceReader(url), era, context, Alone()).source
+        partitioned._reader.cache_clear()  # noqa: SLF001 - each is another worker
+        source = PartitionedJudge(TraceReader(url), era, context, Inline()).source
         JudgeUnits(source, era, context).do(unit)
 
     return judge

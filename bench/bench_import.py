@@ -26,7 +26,7 @@ import zstandard
 
 from bench.measured import run
 from bench.multiply import write_multiplied
-from tracekit.judge.crew.processes import cores
+from tracekit.judge.executors.processes import cores
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 LOG = REPOSITORY / "traces" / "v1.36.3-churn7" / "audit.jsonl.zst"

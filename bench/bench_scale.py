@@ -31,22 +31,22 @@ import hashlib, sys, time
 from functools import partial
 from tracekit.cli.imports import take_effect, take_effect_before
 take_effect()  # as the program does
-from tracekit.judge.crew.processes import Processes
+from tracekit.judge.executors.processes import Processes
 from tracekit.judge.judged import Judge, resolve_era
-from tracekit.judge.pieces import ready
+from tracekit.judge.partitioned import ready
 from tracekit.trace.reading.reader import TraceReader
 
-def crew_of(name, size):
+def executor_of(name, size):
     if name == "none":
         return None
     if name == "processes":
-        return Processes(size, partial(take_effect_before, "tracekit.judge.pieces"))
-    from tracekit.judge.crew.cluster import Cluster
+        return Processes(size, partial(take_effect_before, "tracekit.judge.partitioned"))
+    from tracekit.judge.executors.cluster import Cluster
     return Cluster("local", size)
 
 def main():
     trace, name, size = sys.argv[1], sys.argv[2], int(sys.argv[3])
-    crew = crew_of(name, size)
+    crew = executor_of(name, size)
     began, begun = time.perf_counter(), time.process_time()
     reader = TraceReader(trace)
     if crew is not None:
@@ -104,10 +104,10 @@ def workload(observations: int) -> dict[str, Any]:
     }
 
 
-def measured(trace: Path, crew: str, size: int, script: Path) -> list[str]:
+def measured(trace: Path, executor: str, size: int, script: Path) -> list[str]:
     """One run in a process of its own."""
     done = subprocess.run(
-        [sys.executable, script, trace, crew, str(size)],
+        [sys.executable, script, trace, executor, str(size)],
         check=True,
         capture_output=True,
         text=True,
@@ -132,19 +132,21 @@ def main() -> int:
             subprocess.run([*simulate, trace], check=True, cwd=ROOT)
         script = Path(temporary, "run.py")
         script.write_text(_RUN)
-        crews = [("none", 1)]
-        crews += [(crew, size) for crew in ("processes", "dask") for size in options.processes]
+        executors = [("none", 1)]
+        executors += [
+            (executor, size) for executor in ("processes", "dask") for size in options.processes
+        ]
         print("crew         n     wall  efficiency  parent CPU  workers CPU  bytes back  digest")
         alone, digests = 0.0, set()
-        for crew, size in crews:
+        for executor, size in executors:
             rows, actions, diverging, *figures, sent, own, digest = measured(
-                trace, crew, size, script
+                trace, executor, size, script
             )
             wall, parent, workers = map(float, figures)
             alone = alone or wall
             digests.add(digest)
             print(
-                f"{crew:10} {size:3} {wall:7.1f}s {alone / wall / size:10.2f} {parent:10.1f}s "
+                f"{executor:10} {size:3} {wall:7.1f}s {alone / wall / size:10.2f} {parent:10.1f}s "
                 f"{workers:11.1f}s {int(sent):11,}  {digest}",
                 flush=True,
             )

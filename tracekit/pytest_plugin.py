@@ -93,7 +93,7 @@ def check_no_divergence(
     __tracebackhide__ = True
     import tracekit  # noqa: PLC0415 - only for tests that ask for it
     from tracekit.base.errors import TracekitError  # noqa: PLC0415
-    from tracekit.base.foreign import for_terminal  # noqa: PLC0415
+    from tracekit.base.escaping import for_terminal  # noqa: PLC0415
 
     try:
         replay = tracekit.open(trace).replay(

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from msgspec import Struct
 
 from tracekit.base.kube.timestamps import NS_PER_S
+from tracekit.check.diff.cross_key_timing import CrossKeyTiming
 from tracekit.check.diff.registry import Controller, Scope
-from tracekit.check.diff.sweep import Sweep
 from tracekit.check.replay.feed import RowGroup
 from tracekit.check.replay.history import History, Revision
 from tracekit.check.replay.run_context import RunContext
@@ -42,7 +42,7 @@ class EndedPod(Struct, frozen=True):
     by_collector: bool
 
 
-class PodGcTold(Struct, frozen=True):
+class PodGcSummary(Struct, frozen=True):
     """What a part of a trace told."""
 
     pods: list[EndedPod]
@@ -53,7 +53,7 @@ class PodGcJudge:
     """Collects the pods that ended, and compares those that went with those that stayed."""
 
     context: RunContext
-    sweep: Sweep
+    sweep: CrossKeyTiming
     threshold: int
     pods: list[EndedPod] = field(default_factory=list)
 
@@ -71,11 +71,11 @@ class PodGcJudge:
             if ended is not None and ended.view.controller is not None:
                 self.pods.append(_ended_pod(history, ended, revisions))
 
-    def told(self) -> PodGcTold:
+    def told(self) -> PodGcSummary:
         """The pods that ended."""
-        return PodGcTold(self.pods)
+        return PodGcSummary(self.pods)
 
-    def merge(self, told: PodGcTold) -> None:
+    def merge(self, told: PodGcSummary) -> None:
         """Take in those of another part."""
         self.pods += told.pods
 
@@ -143,7 +143,7 @@ def controller(threshold: int = 12_500) -> Controller:
     def judge(scope: Scope) -> PodGcJudge:
         return PodGcJudge(scope.context.watching("pods"), scope.jobs.beside(NAME), threshold)
 
-    return Controller(NAME, (ACTION,), judge, PodGcTold)
+    return Controller(NAME, (ACTION,), judge, PodGcSummary)
 
 
 POD_GC = controller()

@@ -7,7 +7,7 @@ import pytest
 import tracekit
 from tracekit.api.results import html_table
 from tracekit.base.errors import UsageError
-from tracekit.base.moments import TimeRange
+from tracekit.base.time_input import TimeRange
 from tracekit.report.html.data import report_data
 
 NAME = "v1.36.3-all"

@@ -16,14 +16,14 @@ from click.testing import CliRunner
 from tests.support.traces import ROOT, json_lines
 from tracekit.answers.findings.divergences import rule_of
 from tracekit.base.errors import UsageError
+from tracekit.check.diff.cross_key_timing import CrossKeyTiming
 from tracekit.check.diff.registry import ACTIONS, Controller, register, unregister
-from tracekit.check.diff.sweep import Sweep
 from tracekit.check.replay.feed import COLUMNS
 from tracekit.check.verdict import Verdict
 from tracekit.cli.import_ import import_
 from tracekit.judge import plugins
-from tracekit.judge.found import Found, decoded, encoded
 from tracekit.judge.judged import Asked, Judge, resolve_era
+from tracekit.judge.unit_result import Found, decoded, encoded
 from tracekit.trace.reading.reader import TraceReader
 
 EXAMPLE = ROOT / "docs" / "examples" / "pod_gc.py"
@@ -98,11 +98,11 @@ def test_a_pod_that_it_leaves_is_told(collector: Controller, tmp_path: Path) -> 
 
 def test_what_its_judges_tell_each_other_can_be_sent(collector: Controller, tmp_path: Path) -> None:
     judge = judge_of(trace_of(tmp_path))._engine
-    part = judge._others(Sweep())
+    part = judge._others(CrossKeyTiming())
     for judged in judge._judged_keys(part.passing(judge._reader.groups(COLUMNS))):
         part.job(judged.replay.history)
-    sent = encoded(Found([], [], Sweep().told(), part.told()), [])
-    whole = judge._others(Sweep())
+    sent = encoded(Found([], [], CrossKeyTiming().told(), part.told()), [])
+    whole = judge._others(CrossKeyTiming())
     whole.merge(decoded(sent)[0].others)
     mine = [j for j in whole.report() if j.controller == collector.name]
     assert mine == [j for j in part.report() if j.controller == collector.name]

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import pytest
 from click.testing import CliRunner
 
-from tracekit.answers.facts import Facts
 from tracekit.answers.findings.diagnosis import Wanted, diagnose
+from tracekit.answers.trace_model import Facts
 from tracekit.cli.import_ import import_
 from tracekit.report.findings import text_lines
 from tracekit.sql.diagnosed import facts_from

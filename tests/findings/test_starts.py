@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from tracekit.answers.facts import COLUMNS, Job, State
 from tracekit.answers.findings.cronjobs import INSTANTIATED, SCHEDULED_AT, scheduled_ns
+from tracekit.answers.trace_model import COLUMNS, Job, State
 
 S = 10**9
 AT = 1_795_311_960 * S

@@ -16,10 +16,10 @@ from tests.record.fakecluster import FakeCluster
 from tests.record.fakeserver import FakeServer, _chunk
 from tests.record.harness import ListSink, write_kubeconfig
 from tests.record.test_record_cli import run
+from tracekit.record.container_logs.log_tail import Tail, TailReader
+from tracekit.record.container_logs.logs import RESUMED, LastWords, LogMode, LogOptions
 from tracekit.record.credentials.kubeconfig import Connection
 from tracekit.record.credentials.options import ConnectOptions
-from tracekit.record.last_words.log_tail import Tail, TailReader
-from tracekit.record.last_words.logs import RESUMED, LastWords, LogMode, LogOptions
 from tracekit.record.redaction.redact import Redactor
 from tracekit.record.server.transport import ApiClient
 from tracekit.report.html.data import report_data
@@ -335,7 +335,7 @@ def test_odd_pods_have_no_logs_and_end_nothing(tmp_path: Path, server: LogServer
 #### Bounds ####
 
 
-class Pieces:
+class PartitionedJudge:
     def __init__(self, *pieces: bytes) -> None:
         self._pieces = pieces
         self.closed = False
@@ -351,7 +351,7 @@ class Pieces:
 def test_the_last_bytes_are_kept_from_a_line_on(size: int) -> None:
     text = b"".join(b"line %03d\n" % number for number in range(100))
     reader = TailReader(bytes_max=30)
-    reader.read(Pieces(*(text[at : at + size] for at in range(0, len(text), size))))
+    reader.read(PartitionedJudge(*(text[at : at + size] for at in range(0, len(text), size))))
     assert reader.tail() == Tail("line 097\nline 098\nline 099\n", is_cut=True)
     assert reader.tail().lines == 3
     assert reader.tail().last(1) == Tail("line 099\n", is_cut=True)
@@ -359,17 +359,17 @@ def test_the_last_bytes_are_kept_from_a_line_on(size: int) -> None:
 
 def test_one_endless_line_is_kept_from_its_end() -> None:
     reader = TailReader(bytes_max=10)
-    reader.read(Pieces(b"a" * 50 + b"END"))
+    reader.read(PartitionedJudge(b"a" * 50 + b"END"))
     assert reader.tail() == Tail("a" * 7 + "END", is_cut=True)
     whole = TailReader(bytes_max=10)
-    whole.read(Pieces(b"\xff no newline"[:10]))
+    whole.read(PartitionedJudge(b"\xff no newline"[:10]))
     assert whole.tail() == Tail("\ufffd no newli", is_cut=False)
     assert (whole.tail().lines, Tail("", is_cut=False).lines) == (1, 0)
 
 
 def test_a_log_without_end_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tracekit.record.last_words.log_tail._READ_BYTES_MAX", 100)
-    stream = Pieces(*[b"x" * 9 + b"\n"] * 1000)
+    monkeypatch.setattr("tracekit.record.container_logs.log_tail._READ_BYTES_MAX", 100)
+    stream = PartitionedJudge(*[b"x" * 9 + b"\n"] * 1000)
     reader = TailReader(bytes_max=20)
     reader.read(stream)
     assert reader.tail().goes_on

@@ -19,9 +19,9 @@ from tracekit.record.operation.recorder import Limits, Recorder, Target
 from tracekit.record.server.kinds import Plan, Scope, StreamSpec
 from tracekit.record.server.probe import ClusterInfo
 from tracekit.record.server.transport import ApiClient
-from tracekit.record.streams.horizon import Horizon
 from tracekit.record.streams.status import StreamState
 from tracekit.record.streams.watcher import WatchPolicy
+from tracekit.record.streams.watermark import Horizon
 
 S = 10**9
 

@@ -16,7 +16,7 @@ from tracekit.check.diff.job_verdicts import place_of
 from tracekit.check.diff.judge import KeyJudgement
 from tracekit.check.diff.trace import judge_groups
 from tracekit.check.replay.feed import COLUMNS
-from tracekit.check.replay.key_facts import KeyFacts
+from tracekit.check.replay.key_facts import KeyEvidence
 from tracekit.check.replay.other_caches import forced_syncs
 from tracekit.check.replay.search import KeyWalker
 from tracekit.check.replay.search_state import Entry, Explanation, KeyReplay, State
@@ -66,7 +66,7 @@ def test_a_search_without_these_caches_finds_others_only_where_it_is_said(
     context = run_context_of(reader).watching("jobs", "pods")
     seen = {True: 0, False: 0}
     for judged in judge_groups(reader.groups(COLUMNS), rules, context):
-        facts = KeyFacts(judged.replay.history, rules, context)
+        facts = KeyEvidence(judged.replay.history, rules, context)
         known = forced_syncs(KeyWalker(facts, dict), judged.replay)
         # Each sync costs a search of the whole Job: those of a sort are much alike.
         some = {forced: number for number, forced in enumerate(known) if forced is not None}

@@ -21,11 +21,11 @@ from tracekit.check.diff.lateness import Pace, Positions, Process, Service, Serv
 from tracekit.check.diff.trace import judge_groups as judge_groups_of
 from tracekit.check.verdict import Judgement
 from tracekit.judge.judged import Asked, Judge, resolve_era
-from tracekit.judge.kept import verdicts_key
 from tracekit.judge.rolling import ROW_COLUMNS, SETTLED_NS, RollingJudge
+from tracekit.judge.verdict_cache import verdicts_key
 from tracekit.trace.format.schema import NAMES
-from tracekit.trace.reading.held import in_file_order, read_held
 from tracekit.trace.reading.reader import TraceReader
+from tracekit.trace.reading.table_reader import in_file_order, read_held
 
 #: Lies that only the process as a whole tells, and some that a key tells alone.
 KINDS = ("sync-late", "retry-early", "interim-missing")
@@ -197,7 +197,7 @@ def test_what_was_explained_wrongly_is_no_witness() -> None:
     services.add([service("ns/a", 50, 40)])
     calls_ns = [at * NS_PER_S for at in range(0, 61, 4)]
     assert Process(services, calls_ns).proof(0, 60 * NS_PER_S, timed=False) is not None
-    left = services.but_for({"ns/a"})
+    left = services.without({"ns/a"})
     assert Process(left, calls_ns).proof(0, 60 * NS_PER_S, timed=False) is None
     assert services[0].earliest_ns == 40 * NS_PER_S
 

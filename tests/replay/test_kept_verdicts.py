@@ -18,12 +18,12 @@ from tracekit.cli.sql_many import VerdictsQuestion
 from tracekit.judge import engine
 from tracekit.judge.clocks import timed_of
 from tracekit.judge.judged import Asked, Judge, resolve_era
-from tracekit.judge.kept import verdicts_key
 from tracekit.judge.run_context import run_context_of
+from tracekit.judge.verdict_cache import verdicts_key
 from tracekit.trace.format.limits import lifted
 from tracekit.trace.reading import files
 from tracekit.trace.reading.reader import TraceReader
-from tracekit.versions.asked import AskedRules
+from tracekit.versions.overrides import AskedRules
 
 
 @pytest.fixture(scope="module")

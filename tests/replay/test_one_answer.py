@@ -28,12 +28,12 @@ from tracekit.api import Trace
 from tracekit.base.errors import UsageError
 from tracekit.check.verdict import Judgement
 from tracekit.cli import main as entry
-from tracekit.cli.explain import account_document
+from tracekit.cli.explain import narrative_document
 from tracekit.report.html.data import report_data
 from tracekit.report.html.page import report_page
 from tracekit.report.replay import judgement_document
 from tracekit.sql.session import Session
-from tracekit.versions.asked import AskedRules
+from tracekit.versions.overrides import AskedRules
 
 INCIDENTS = sorted(path.parent.name for path in TRACES.glob("incidents/*/about.json"))
 #: Lies of each sort: different, missing, extra, early, late; of Jobs, CronJobs and TTL.
@@ -148,7 +148,7 @@ def explained(trace: Trace, keys: set[str]) -> Counter[Fact]:
     found: dict[Fact, int] = {}
     for key in sorted(keys):
         account = trace.explain(key)
-        document = account_document(account)
+        document = narrative_document(account)
         told = Counter(fact(d) for d in document["divergences"])  # type: ignore[attr-defined]
         # What the CronJob controller did to a Job is told of both.
         found |= told
@@ -227,9 +227,9 @@ def test_the_flags_of_the_controller_manager_count_for_every_verb(
         assert result.exit_code == 0, result.output
         return result.stdout
 
-    for crew in ((), ("--processes", "1")):
+    for executor in ((), ("--processes", "1")):
         query = "SELECT count(*) AS n FROM divergences"
-        assert json.loads(output("sql", str(path), query, "-o", "json", *crew)) == [{"n": 0}]
+        assert json.loads(output("sql", str(path), query, "-o", "json", *executor)) == [{"n": 0}]
     assert "nothing contradicts the rules" in output("explain", str(path), key)
     found = json.loads(output("diagnose", str(path), "-o", "json"))["findings"]
     assert not [finding for finding in found if finding["id"].startswith("TK1")]
@@ -331,7 +331,7 @@ def test_a_cronjob_that_is_not_there_is_an_error(place: Callable[[str], Path]) -
 def test_to_explain_one_job_judges_every_job_once(
     place: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from tracekit.check.diff import readings as whole  # noqa: PLC0415
+    from tracekit.check.diff import alternative_readings as whole  # noqa: PLC0415
 
     seen: Counter[str] = Counter()
     judge_key = whole.judge_key

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.support.traces import TRACES, import_log
-from tracekit.check.diff.readings import judge_as_known
+from tracekit.check.diff.alternative_readings import judge_as_known
 from tracekit.check.replay.feed import COLUMNS, histories
 from tracekit.check.replay.history import build_history
 from tracekit.judge.judged import Judge, resolve_era

@@ -9,7 +9,7 @@ import pytest
 from tests.support.s3 import S3, s3_server
 from tests.support.traces import TRACES, import_log
 from tracekit.cli.replay_many import ReplayQuestion
-from tracekit.judge.crew.cluster import Cluster
+from tracekit.judge.executors.cluster import Cluster
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.writing.whole import compact_in_place
 

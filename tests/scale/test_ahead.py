@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
-from tracekit.judge.crew.ahead import Ahead
+from tracekit.judge.executors.work_ahead import Ahead
 from tracekit.trace.importers.watch import Mapped
 
 

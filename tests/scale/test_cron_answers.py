@@ -10,7 +10,7 @@ import pytest
 from tests.support.operations import growth
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.check.diff.cron_answers import Answers
-from tracekit.check.diff.cron_owed import Wanted
+from tracekit.check.diff.cron_pending import Wanted
 from tracekit.check.replay.history import Write, WriteKind
 from tracekit.check.replay.key_facts import INFORMER_LAG_NS
 

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.scale.crews import Sums, halves
+from tests.scale.executors import Sums, halves
 from tests.scale.test_processes import run, told
 from tests.scale.test_processes import trace as trace  # noqa: PLC0414 - a fixture
 from tracekit.base.errors import UsageError
-from tracekit.judge import pieces
-from tracekit.judge.crew.cluster import Cluster, check_worker
-from tracekit.judge.crew.tasks import Done, Lost
+from tracekit.judge import partitioned
+from tracekit.judge.executors.cluster import Cluster, check_worker
+from tracekit.judge.executors.tasks import Done, Lost
 from tracekit.judge.judged import Judge, resolve_era
-from tracekit.judge.kept import verdicts_key
+from tracekit.judge.verdict_cache import verdicts_key
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.stores.parts import Parts
 
@@ -37,14 +37,14 @@ def test_a_run_that_was_cut_goes_on_with_what_is_missing(
     cluster: Cluster, trace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TRACEKIT_CACHE_DIR", "/dev/null/nowhere")  # no verdicts are kept
-    monkeypatch.setattr(pieces, "_PART_ROWS", 300)
+    monkeypatch.setattr(partitioned, "_PART_ROWS", 300)
     reader = TraceReader(trace)
     era, key = resolve_era(reader, None, None), verdicts_key(reader.snapshot, None, None)
     whole = told(Judge(reader, era).tally())
     parts = Parts(str(tmp_path))
 
     def judged() -> tuple[object, ...]:
-        return told(Judge(reader, era, kept_as=key, crew=cluster, parts=parts).tally())
+        return told(Judge(reader, era, kept_as=key, executor=cluster, parts=parts).tally())
 
     assert judged() == whole
     made = {path.name: path.stat().st_mtime_ns for path in (tmp_path / key).iterdir()}
@@ -80,13 +80,13 @@ def test_workers_of_another_kind_are_refused(
 
 def test_workers_of_the_same_version_but_other_code_are_refused() -> None:
     with pytest.raises(UsageError, match="another tracekit of the same version"):
-        pieces.check_code("0" * 64)
+        partitioned.check_code("0" * 64)
 
 
 def test_a_scheduler_that_does_not_answer_is_one_sentence(
     trace: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tracekit.judge.crew.cluster._ANSWERS_S", 1)
+    monkeypatch.setattr("tracekit.judge.executors.cluster._ANSWERS_S", 1)
     address = "tcp://127.0.0.1:9"
     status, out, err = run(capsys, "replay", str(trace), "--diff", "--scheduler", address)
     assert (status, out) == (2, "")

@@ -14,12 +14,12 @@ import orjson
 import pytest
 
 from tests.scale.conftest import HOURS
-from tests.scale.crews import environment, scheduler
+from tests.scale.executors import environment, scheduler
 from tests.scale.test_processes import run
 from tests.support.s3 import s3_server, set_environment
 from tracekit.base.errors import UsageError
 from tracekit.cli.replay_many import ReplayQuestion
-from tracekit.judge.crew.cluster import Cluster
+from tracekit.judge.executors.cluster import Cluster
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Slow:
 
 
 def test_a_scheduler_that_dies_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tracekit.judge.crew.cluster._ANSWERS_S", 120)  # of a busy machine
+    monkeypatch.setattr("tracekit.judge.executors.cluster._ANSWERS_S", 120)  # of a busy machine
     with scheduler(workers=1) as (address, process), Cluster(address, 1) as cluster:
         found = cluster.run(Slow(), range(50), lambda _: ())
         next(found)

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from tests.support.operations import growth
-from tracekit.answers.facts import Job, Pod, State
 from tracekit.answers.findings import controllers
+from tracekit.answers.trace_model import Job, Pod, State
 
 _NO_VERDICTS: Any = SimpleNamespace(verdict=lambda *_: None)
 

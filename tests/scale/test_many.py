@@ -13,24 +13,24 @@ import pytest
 from msgspec.structs import replace
 
 from tests.scale.conftest import HOURS
-from tests.scale.crews import scheduler
+from tests.scale.executors import scheduler
 from tests.scale.test_processes import run
 from tests.support.erasures import early_end
 from tests.support.s3 import S3, set_environment
 from tests.support.traces import TRACES, import_log, json_lines
-from tracekit.base.moments import ALWAYS
+from tracekit.base.time_input import ALWAYS
 from tracekit.cli.many import ask
 from tracekit.cli.report_many import ReportQuestion, pages_of
 from tracekit.cli.sql_many import VerdictsQuestion
 from tracekit.cli.whatif_many import WhatIfQuestion
-from tracekit.judge.crew.alone import Alone
-from tracekit.judge.crew.cluster import Cluster
+from tracekit.judge.executors.cluster import Cluster
+from tracekit.judge.executors.inline import Inline
 from tracekit.trace.format.manifest import parse_manifest, write_manifest
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.stores.parts import Parts
 from tracekit.trace.stores.rotated import overlapping
 from tracekit.trace.writing.whole import compact_in_place
-from tracekit.versions.asked import AskedRules
+from tracekit.versions.overrides import AskedRules
 
 
 def test_a_folder_is_judged_trace_by_trace_and_only_what_is_new_again(
@@ -149,7 +149,7 @@ def test_dask_workers_answer_with_the_same_bytes(
     parts = Parts(str(tmp_path / "parts"))
     by_workers = ask(traces, question, cluster, parts)
     assert len(parts.names(question.run)) == 2
-    assert by_workers == ask(traces, question, Alone(), None)
+    assert by_workers == ask(traces, question, Inline(), None)
     assert [("error" in found) for found in by_workers] == [False, True, False]
 
 
@@ -250,7 +250,7 @@ def test_a_bucket_under_dask_with_a_worker_killed_and_a_store_that_fails(
 
     monkeypatch.setenv("TRACEKIT_CACHE_DIR", str(tmp_path / "workers"))
     with Cluster("local", 2) as cluster:  # its workers, and who follows them, have these settings
-        monkeypatch.setattr("tracekit.judge.crew.cluster.Cluster", lambda *_: _Held(cluster))
+        monkeypatch.setattr("tracekit.judge.executors.cluster.Cluster", lambda *_: _Held(cluster))
         with server.failing(every=20):
             killer = _Killer(cluster)
             killer.start()
@@ -307,7 +307,7 @@ def test_verdicts_in_sql_are_judged_by_a_crew_and_only_those_that_are_new(
         "answer",
         lambda self, word: asked.append(word.rpartition("/")[2]) or whole(self, word),
     )
-    monkeypatch.setattr("tracekit.judge.crew.processes.cores", lambda: 1)
+    monkeypatch.setattr("tracekit.judge.executors.processes.cores", lambda: 1)
     words = ("sql", "s3://verdicts/a/*", VERDICTS, "-o", "csv", "--processes", "1")
     kept = ("--parts", "s3://verdicts/parts")
     assert run(capsys, *words, *kept) == expected
@@ -335,7 +335,7 @@ def test_a_query_for_verdicts_by_dask_workers_is_answered_alike(
 ) -> None:
     question = VerdictsQuestion(AskedRules(), no_limits=False)
     traces = [str(folder / hour) for hour in HOURS]
-    assert ask(traces, question, cluster, None) == ask(traces, question, Alone(), None)
+    assert ask(traces, question, cluster, None) == ask(traces, question, Inline(), None)
 
 
 def test_traces_without_a_namespace_are_left_out_by_their_manifests(
@@ -384,7 +384,7 @@ def test_workers_that_share_no_disk_read_one_trace_from_the_bucket(
 ) -> None:
     expected = run(capsys, "replay", str(folder / HOURS[1]), "--diff", "-o", "jsonl")
     set_environment(monkeypatch, server, tmp_path / "cache")
-    monkeypatch.setattr("tracekit.judge.crew.cluster._ANSWERS_S", 120)  # of a busy machine
+    monkeypatch.setattr("tracekit.judge.executors.cluster._ANSWERS_S", 120)  # of a busy machine
     url = server.put(folder / HOURS[1], "alone/t")
     theirs = tmp_path / "of workers"
     with scheduler(workers=1, TRACEKIT_CACHE_DIR=str(theirs)) as (address, _):

@@ -12,16 +12,16 @@ import orjson
 import pytest
 
 from tests.replay.test_planted_lies import planted
-from tests.scale.crews import Here, Sums, halves
+from tests.scale.executors import Here, Sums, halves
 from tests.support.traces import TRACES, import_log
 from tracekit.check.diff.report import DiffReport
 from tracekit.cli.imports import take_effect_before
 from tracekit.cli.main import main
-from tracekit.judge import pieces
-from tracekit.judge.crew.processes import Processes
-from tracekit.judge.crew.tasks import Done, Lost
+from tracekit.judge import partitioned
+from tracekit.judge.executors.processes import Processes
+from tracekit.judge.executors.tasks import Done, Lost
 from tracekit.judge.judged import Asked, Judge, resolve_era
-from tracekit.judge.units import Unit, cut, families
+from tracekit.judge.partition import Unit, cut, families
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.writing.whole import compact_in_place
 
@@ -62,11 +62,11 @@ def told(report: DiffReport) -> tuple[object, ...]:
 
 
 def test_pieces_say_what_the_whole_says(reader: TraceReader, whole: Judge) -> None:
-    crew = Here(size=3)
-    parts = Judge(reader, whole.era, crew=crew)
+    executor = Here(size=3)
+    parts = Judge(reader, whole.era, executor=executor)
     assert told(parts.report()) == told(whole.report())
     assert told(parts.tally()) == told(whole.tally())
-    assert len(crew.done) > 6
+    assert len(executor.done) > 6
     where = whole.report().judgements[0].object
     for asked in (
         Asked(job=f"{where.namespace}/{where.name}"),
@@ -79,8 +79,10 @@ def test_units_read_alone_say_the_same(
     reader: TraceReader, whole: Judge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where no folder is shared, each unit reads its own rows."""
-    monkeypatch.setattr(pieces.Pieces, "_spread", lambda _self, units, _folder: list(units))
-    assert told(Judge(reader, whole.era, crew=Here()).report()) == told(whole.report())
+    monkeypatch.setattr(
+        partitioned.PartitionedJudge, "_spread", lambda _self, units, _folder: list(units)
+    )
+    assert told(Judge(reader, whole.era, executor=Here()).report()) == told(whole.report())
 
 
 def test_pieces_of_a_narrow_trace_say_what_the_wide_one_says(tmp_path: Path) -> None:
@@ -90,7 +92,7 @@ def test_pieces_of_a_narrow_trace_say_what_the_wide_one_says(tmp_path: Path) -> 
     compact_in_place(tmp_path / "trace")
     narrow = TraceReader(tmp_path / "trace")
     assert all(file.is_narrow for file in narrow.snapshot.files)
-    assert told(Judge(narrow, era, crew=Here(size=3)).report()) == expected
+    assert told(Judge(narrow, era, executor=Here(size=3)).report()) == expected
 
 
 def test_what_belongs_together_is_in_one_unit_and_all_is_in_some(
@@ -156,15 +158,15 @@ def test_a_key_that_cannot_be_judged_is_named_and_the_rest_is_answered(
     monkeypatch.setenv("TRACEKIT_CACHE_DIR", str(tmp_path))
     reader = TraceReader(trace)
     namespace, name = families(reader)[0].jobs[0]
-    judge = pieces.judge_as_known
+    judge = partitioned.judge_as_known
 
     def poisoned(history, rules, context):
         if (history.namespace, history.name) == (namespace, name):
             raise ZeroDivisionError("of no use")
         return judge(history, rules, context)
 
-    monkeypatch.setattr(pieces, "judge_as_known", poisoned)
-    monkeypatch.setattr("tracekit.judge.crew.processes.Processes", Here)
+    monkeypatch.setattr(partitioned, "judge_as_known", poisoned)
+    monkeypatch.setattr("tracekit.judge.executors.processes.Processes", Here)
     status, out, err = run(capsys, "replay", str(trace), "--diff", "--processes", "2", "-o", "json")
     assert status == 2
     assert f"{namespace}/{name} could not be judged (ZeroDivisionError: of no use)" in err
@@ -182,11 +184,11 @@ def test_a_key_that_cannot_be_judged_is_named_and_the_rest_is_answered(
 
 def test_a_killed_process_costs_a_retry_and_a_poison_task_itself(tmp_path: Path) -> None:
     tasks = [tuple(range(10 * n, 10 * n + 10)) for n in range(4)]
-    with Processes(2, partial(take_effect_before, "tracekit.judge.pieces")) as crew:
+    with Processes(2, partial(take_effect_before, "tracekit.judge.partitioned")) as executor:
         once = Sums(once=25, memory=str(tmp_path / "died"))
-        found = list(crew.run(once, tasks, halves))
+        found = list(executor.run(once, tasks, halves))
         assert sorted(o.result for o in found if isinstance(o, Done)) == [45, 145, 245, 345]
-        found = list(crew.run(Sums(poison=13), tasks, halves))
+        found = list(executor.run(Sums(poison=13), tasks, halves))
     lost = [outcome for outcome in found if isinstance(outcome, Lost)]
     assert [outcome.task for outcome in lost] == [(13,)]
     assert sum(o.result for o in found if isinstance(o, Done)) == sum(range(40)) - 13
@@ -198,8 +200,8 @@ def _dies() -> None:
 
 @pytest.mark.parametrize("seconds", [0, 3])  # is it seen before the tasks are given out, or after?
 def test_a_process_that_dies_before_there_is_work_is_replaced(seconds: int) -> None:
-    with Processes(2, partial(take_effect_before, "tracekit.judge.pieces")) as crew:
-        crew.begin(_dies)
+    with Processes(2, partial(take_effect_before, "tracekit.judge.partitioned")) as executor:
+        executor.begin(_dies)
         time.sleep(seconds)
-        found = list(crew.run(Sums(), [(1, 2), (3, 4)], halves))
+        found = list(executor.run(Sums(), [(1, 2), (3, 4)], halves))
     assert sorted(o.result for o in found if isinstance(o, Done)) == [3, 7]

@@ -23,7 +23,7 @@ from tracekit.base.kube.timestamps import NS_PER_S, format_rfc3339
 from tracekit.base.kube.views import JobView, PodView, job_from_raw
 from tracekit.base.sim.clock import VirtualClock
 from tracekit.check.replay.history import Revision, build_history
-from tracekit.check.replay.key_facts import KeyFacts
+from tracekit.check.replay.key_facts import KeyEvidence
 from tracekit.check.replay.run_context import RunContext
 from tracekit.check.replay.search import KeyWalker
 from tracekit.check.replay.search_state import Apart
@@ -207,7 +207,7 @@ def test_the_orphan_queue_takes_finalizers_off() -> None:
     jobs: Any = [_revision(1, "LIST", JOB), _revision(3, "DELETED", gone)]
     seen: Any = [_revision(2, "LIST", POD), _revision(4, "MODIFIED", BARE)]
     found = build_history("default", "demo", jobs, seen, ())
-    facts = KeyFacts(found, RULES, RunContext(5 * NS_PER_S))
+    facts = KeyEvidence(found, RULES, RunContext(5 * NS_PER_S))
     replayed = KeyWalker(facts, dict).run()
     assert [(write.uid, why) for _, write, why, _ in replayed.of(Apart.ORPHAN_WORKER)] == [
         ("a", "the pod's Job is gone")

@@ -18,13 +18,13 @@ from tracekit.judge import verdict_table
 from tracekit.judge.judged import Judge
 from tracekit.report.html.data import report_data
 from tracekit.sql import computed
-from tracekit.sql.chosen import Chosen
 from tracekit.sql.messages import QueryError
+from tracekit.sql.scope import Chosen
 from tracekit.sql.session import Session
 from tracekit.trace.format.model import TraceHeader
 from tracekit.trace.format.segments import live_segments, write_segment
 from tracekit.trace.writing.writer import TraceWriter
-from tracekit.versions.asked import AskedRules
+from tracekit.versions.overrides import AskedRules
 
 NAME = "v1.36.3-restart"
 

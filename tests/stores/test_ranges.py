@@ -12,13 +12,13 @@ from tests.support.s3 import S3
 from tests.support.traces import TRACES, import_log
 from tracekit.base.errors import TraceFormatError
 from tracekit.base.kube.timestamps import format_rfc3339
-from tracekit.judge import pieces
-from tracekit.judge.crew.alone import Alone
-from tracekit.judge.found import decoded
+from tracekit.judge import partitioned
+from tracekit.judge.executors.inline import Inline
 from tracekit.judge.judged import resolve_era
-from tracekit.judge.pieces import JudgeUnits, Pieces
+from tracekit.judge.partition import families
+from tracekit.judge.partitioned import JudgeUnits, PartitionedJudge
 from tracekit.judge.run_context import run_context_of
-from tracekit.judge.units import families
+from tracekit.judge.unit_result import decoded
 from tracekit.trace.format import segments
 from tracekit.trace.format.model import HEADER_NAME, MANIFEST_NAME
 from tracekit.trace.format.seal import read_footer, rest_offset
@@ -114,12 +114,12 @@ def test_a_unit_costs_what_its_jobs_take_and_is_judged_alike(
     era, context = resolve_era(here, None, None), run_context_of(here)
     unit = next(f for f in families(here) if f.jobs and f.jobs[0][0] == NAMESPACE)
     expected = JudgeUnits(
-        Pieces(here, era, lambda: context, Alone()).source, era, context, built=True
+        PartitionedJudge(here, era, lambda: context, Inline()).source, era, context, built=True
     )
-    source = Pieces(there, era, lambda: context, Alone()).source
+    source = PartitionedJudge(there, era, lambda: context, Inline()).source
     assert source.trace == url
     monkeypatch.setenv("TRACEKIT_CACHE_DIR", str(tmp_path / "of a worker"))
-    pieces._reader.cache_clear()
+    partitioned._reader.cache_clear()
     before = fetched_bytes()
     found = JudgeUnits(source, era, context, built=True)
     one, other = (decoded_of(work.do(unit)) for work in (found, expected))

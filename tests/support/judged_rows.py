@@ -24,8 +24,8 @@ from tracekit.trace.format.model import TraceHeader
 from tracekit.trace.format.schema import NAMES
 from tracekit.trace.importers.report import ImportResult
 from tracekit.trace.importers.watch import WatchImporter
-from tracekit.trace.reading.held import in_file_order, read_held
 from tracekit.trace.reading.reader import TraceReader
+from tracekit.trace.reading.table_reader import in_file_order, read_held
 from tracekit.trace.writing.writer import TraceWriter
 
 

@@ -17,9 +17,9 @@ from unittest import mock
 
 from msgspec.structs import replace
 
+from tracekit.check.diff.alternative_readings import judge_as_known
 from tracekit.check.diff.cronjob import CronKeyJudge
 from tracekit.check.diff.judge import KeyJudgement
-from tracekit.check.diff.readings import judge_as_known
 from tracekit.check.replay.cron_history import CronHistory
 from tracekit.check.replay.history import History, Revision
 from tracekit.check.replay.run_context import RunContext

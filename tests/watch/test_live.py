@@ -16,14 +16,14 @@ import pytest
 
 from tests.lies import plant
 from tests.support.traces import TRACES, import_log, json_lines
-from tracekit.answers.facts import Facts
 from tracekit.answers.findings.divergences import rule_of
+from tracekit.answers.trace_model import Facts
 from tracekit.base.kube.leases import LEASE_DURATION_NS
 from tracekit.judge.judged import Judge, resolve_era
 from tracekit.judge.rolling import SETTLED_NS
 from tracekit.sql.diagnosed import findings_of
-from tracekit.sql.held_facts import facts_from_reader
 from tracekit.sql.session import Session
+from tracekit.sql.trace_model import facts_from_reader
 from tracekit.trace.format.schema import NAMES
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.watch import live as live_module
@@ -118,14 +118,14 @@ def test_nothing_is_told_before_it_is_certain() -> None:
     for news in grown()[:-1]:
         for one in news:
             if one.id < "TK2":
-                assert one.told_ns - one.at_ns >= SETTLED_NS
+                assert one.reported_ns - one.at_ns >= SETTLED_NS
 
 
 def test_a_divergence_is_told_long_before_the_end() -> None:
     early = [n for news in grown()[:-1] for n in news if n.id < "TK2"]
     assert early
     for one in early:
-        assert one.told_ns - one.at_ns <= 100 * S
+        assert one.reported_ns - one.at_ns <= 100 * S
 
 
 def test_findings_are_told_once_and_are_those_of_the_whole() -> None:

@@ -14,12 +14,12 @@ from tracekit.answers.whatif.beside_proof import on_time
 from tracekit.answers.whatif.course import JobCourse
 from tracekit.answers.whatif.edges import margins
 from tracekit.answers.whatif.plan import Plan
-from tracekit.answers.worlds.drawing import JobWorld
-from tracekit.answers.worlds.pace import Pace
+from tracekit.answers.whatif_inputs.jobs import JobWorld
+from tracekit.answers.whatif_inputs.latencies import Pace
 from tracekit.base.kube.views import job_from_raw
 from tracekit.check.diff.trace import judge_groups
 from tracekit.check.replay.feed import COLUMNS
-from tracekit.check.replay.key_facts import KeyFacts
+from tracekit.check.replay.key_facts import KeyEvidence
 from tracekit.check.replay.rerun import Rerunner
 from tracekit.check.replay.run_context import RunContext
 from tracekit.cli.main import cli
@@ -63,7 +63,7 @@ def least_margin(folder: Path, run: str, what: str = _WORKLOAD) -> int:
     reader = TraceReader(trace)
     judge, rules = Judge(reader, _ERA), JobRules.of(_ERA)
     (judged,) = judge_groups(reader.groups(COLUMNS), rules, judge.run_context)
-    rerunner = Rerunner(KeyFacts(judged.replay.history, rules, judge.run_context))
+    rerunner = Rerunner(KeyEvidence(judged.replay.history, rules, judge.run_context))
     (margin_ns,) = margins(rerunner, judged.replay, rules).values()
     return margin_ns
 

@@ -15,7 +15,7 @@ from tracekit.answers.whatif.proof import KeyProof
 from tracekit.check.diff.judge import KeyJudgement
 from tracekit.check.diff.trace import judge_groups
 from tracekit.check.replay.feed import COLUMNS
-from tracekit.check.replay.key_facts import KeyFacts
+from tracekit.check.replay.key_facts import KeyEvidence
 from tracekit.check.replay.rerun import Rerunner
 from tracekit.judge.judged import Judge, resolve_era
 from tracekit.trace.reading.reader import TraceReader
@@ -121,13 +121,13 @@ def test_every_row_of_a_cause_is_needed_and_all_together_suffice(imported: Impor
 
     def bad(judged: KeyJudgement, uid: str, rows: list[Row]) -> tuple[bool, int]:
         rules = JobRules.of(with_rows(target, recorded, rows))
-        rerunner = Rerunner(KeyFacts(judged.replay.history, ours, context))
+        rerunner = Rerunner(KeyEvidence(judged.replay.history, ours, context))
         proof = KeyProof(rerunner, rules, job_change(rules)).run(judged.replay)[uid]
         return proof.fork is not None, int(proof.severity)
 
     checked = 0
     for judged in judge_groups(reader.groups(COLUMNS), ours, context):
-        known = Rerunner(KeyFacts(judged.replay.history, ours, context))
+        known = Rerunner(KeyEvidence(judged.replay.history, ours, context))
         for answer in prover.answers(judged.replay, known, lambda _: True):
             uid, rows = answer.job.uid, [Row(c.kind, c.name) for c in answer.because]
             whole = bad(judged, uid, [])

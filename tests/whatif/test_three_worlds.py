@@ -16,7 +16,7 @@ from tracekit.answers.whatif.answers import Cause, Drawn, JobAnswer
 from tracekit.answers.whatif.beside_proof import with_lots
 from tracekit.answers.whatif.course import JobCourse
 from tracekit.answers.whatif.plan import Plan
-from tracekit.answers.worlds.drawing import JobWorld, merge_difference
+from tracekit.answers.whatif_inputs.jobs import JobWorld, merge_difference
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.base.kube.views import job_from_raw
 from tracekit.check.replay.run_context import RunContext

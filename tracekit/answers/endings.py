@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from tracekit.answers.evidence import Evidence
-from tracekit.answers.facts import Pod
+from tracekit.answers.trace_model import Pod
 
 
 class Cause(Enum):

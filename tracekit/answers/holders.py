@@ -8,7 +8,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from tracekit.answers.evidence import Evidence
-from tracekit.answers.facts import Job
+from tracekit.answers.trace_model import Job
 
 
 class Holder(Struct, frozen=True):

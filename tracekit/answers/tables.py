@@ -8,10 +8,10 @@ from typing import Any
 
 from tracekit.answers.endings import ending_of
 from tracekit.answers.evidence import Evidence
-from tracekit.answers.facts import Facts, Job, Pod
 from tracekit.answers.findings import job_failures, waiting
 from tracekit.answers.findings.advice import advice
 from tracekit.answers.model import Case, Finding
+from tracekit.answers.trace_model import Facts, Job, Pod
 from tracekit.answers.waits import Wait, held_by
 
 Row = dict[str, Any]

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from tracekit.answers.evidence import Evidence
-from tracekit.answers.facts import Facts, Job, Pod
+from tracekit.answers.trace_model import Facts, Job, Pod
 from tracekit.base.kube.timestamps import NS_PER_S
 
 #: So long after its deletionTimestamp, in which the grace period is counted, a pod is overdue.

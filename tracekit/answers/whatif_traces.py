@@ -26,21 +26,21 @@ from tracekit.answers.whatif.model import ModelledJob
 from tracekit.answers.whatif.plan import Plan
 from tracekit.answers.whatif.steps import Severity
 from tracekit.answers.whatif.three_worlds import FEW, Baselines, ThreeWorlds
-from tracekit.answers.worlds.cron_drawing import CronWorld, cron_worlds
-from tracekit.answers.worlds.drawing import JobWorld, job_worlds
-from tracekit.answers.worlds.pace import Pace
+from tracekit.answers.whatif_inputs.cronjobs import CronWorld, cron_worlds
+from tracekit.answers.whatif_inputs.jobs import JobWorld, job_worlds
+from tracekit.answers.whatif_inputs.latencies import Pace
 from tracekit.base.collecting import collecting_rarely
 from tracekit.base.errors import UsageError
 from tracekit.base.kube.selectors import selector_from_text, selector_matches
 from tracekit.base.kube.views import JobView
-from tracekit.base.moments import ALWAYS, TimeRange
+from tracekit.base.time_input import ALWAYS, TimeRange
 from tracekit.check.diff.cron_keys import CronJobKeys, CronReplay
 from tracekit.check.diff.cronjob import CronKeyJudge
 from tracekit.check.diff.trace import judge_groups
 from tracekit.check.replay.cron_history import CronHistory
 from tracekit.check.replay.cron_runner import CronRunner
 from tracekit.check.replay.feed import COLUMNS
-from tracekit.check.replay.key_facts import KeyFacts
+from tracekit.check.replay.key_facts import KeyEvidence
 from tracekit.check.replay.rerun import Rerunner
 from tracekit.check.replay.run_context import RunContext
 from tracekit.judge.clocks import on_clock
@@ -255,7 +255,7 @@ def _prove(
         needed = False
         history = judged.replay.history
         cron_jobs.job(history)
-        rerunner = Rerunner(KeyFacts(history, rules, judge.run_context))
+        rerunner = Rerunner(KeyEvidence(history, rules, judge.run_context))
         for prover, found in zip(provers, answers, strict=True):
             jobs = list(prover.answers(judged.replay, rerunner, wanted))
             found.jobs += jobs

@@ -16,6 +16,6 @@ from tracekit.answers.model import Finding
 from tracekit.api.results import Diagnosis, Replay
 from tracekit.api.trace import Trace
 from tracekit.check.verdict import Judgement
-from tracekit.report.account import Account
+from tracekit.report.narrative import Account
 
 __all__ = ["Account", "Diagnosis", "Finding", "Judgement", "Replay", "Trace"]

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from tracekit.answers.model import Finding
 from tracekit.base.errors import UsageError
-from tracekit.base.foreign import for_html
+from tracekit.base.escaping import for_html
 from tracekit.base.kube.timestamps import format_rfc3339
 from tracekit.check.diff.report import DiffReport
 from tracekit.check.verdict import Judgement

@@ -16,19 +16,19 @@ from tracekit.answers.model import Finding
 from tracekit.api.results import Diagnosis, Replay, html_table
 from tracekit.base.coverage import Coverage
 from tracekit.base.errors import TraceFormatError, UsageError
-from tracekit.base.moments import time_range
+from tracekit.base.time_input import time_range
 from tracekit.check.verdict import Judgement
 from tracekit.judge.judged import Asked, Judge, resolve_era
-from tracekit.judge.kept import verdicts_key
-from tracekit.report.account import Account, account_of_job
-from tracekit.report.account_logs import add_last_words
-from tracekit.report.account_others import account_of_cronjob, add_judgements, add_restarts
+from tracekit.judge.verdict_cache import verdicts_key
 from tracekit.report.conclusion import conclusion
 from tracekit.report.findings import finding_document
-from tracekit.sql.about import findings_about, findings_about_job, told
+from tracekit.report.narrative import Account, narrative_of_job
+from tracekit.report.narrative_logs import add_container_logs
+from tracekit.report.narrative_others import add_judgements, add_restarts, narrative_of_cronjob
 from tracekit.sql.compared import Compared, compared, compared_runs
 from tracekit.sql.diagnosed import findings_of
 from tracekit.sql.edits import Edit, edits_of, matching, named_object
+from tracekit.sql.object_findings import findings_about, findings_about_job, told
 from tracekit.sql.session import Session
 from tracekit.sql.timeline import Happening, timeline_of
 from tracekit.trace.format.model import TraceHeader
@@ -36,7 +36,7 @@ from tracekit.trace.format.schema import NAMES
 from tracekit.trace.reading.coverage import coverage_of
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.stores.place import local_trace
-from tracekit.versions.asked import AskedRules
+from tracekit.versions.overrides import AskedRules
 from tracekit.versions.release_bugs import bugs_of
 from tracekit.versions.texts import parse_clock_offset
 
@@ -414,8 +414,8 @@ class Trace:
         judged = judge.job(namespace, name) if (namespace, name) in judge.objects.jobs else None
         if judged is not None:
             about = judge.about("Job", namespace, name)
-            account = account_of_job(judged, about)
-            add_last_words(account, self._logs(namespace, name))
+            account = narrative_of_job(judged, about)
+            add_container_logs(account, self._logs(namespace, name))
             others = [judgement for judgement in about if judgement.controller != "job"]
         elif (namespace, name) in judge.objects.cronjobs:
             others = judge.about("CronJob", namespace, name)
@@ -452,7 +452,7 @@ class Trace:
             namespace=namespace,
             name=name,
         )
-        return account_of_cronjob(namespace, name, rows, revisions, about)
+        return narrative_of_cronjob(namespace, name, rows, revisions, about)
 
     def _judge(self, rules: AskedRules) -> Judge:
         """The judge by these rules; a trace that was judged is not judged again."""

@@ -11,7 +11,7 @@ import orjson
 
 from tracekit.answers.findings.baseline import Baseline, baseline_from
 from tracekit.base.errors import UsageError
-from tracekit.cli.talk import tell
+from tracekit.cli.messages import tell
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 

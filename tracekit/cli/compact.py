@@ -7,10 +7,10 @@ from pathlib import Path
 import click
 
 from tracekit.base.errors import UsageError
-from tracekit.base.foreign import for_terminal
+from tracekit.base.escaping import for_terminal
 from tracekit.cli.completion import complete_trace
 from tracekit.cli.units import HERE_AS_PATH
-from tracekit.judge.kept import keep_again, verdicts_key
+from tracekit.judge.verdict_cache import keep_again, verdicts_key
 from tracekit.report.table import counted
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.reading.snapshot import open_snapshot

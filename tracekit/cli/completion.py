@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem, ShellComplete, get_completion_class
 
-from tracekit.base.foreign import for_terminal, is_shell_word
+from tracekit.base.escaping import for_terminal, is_shell_word
 from tracekit.base.home import below_home
 from tracekit.check.verdict import ACTIONS
 from tracekit.trace.format.model import HEADER_NAME

@@ -18,7 +18,7 @@ from tracekit.cli.cron_options import (
     release_option,
     schedule_options,
 )
-from tracekit.cli.talk import say
+from tracekit.cli.messages import say
 from tracekit.cli.trace_options import output_option
 from tracekit.cli.usage import LazyGroup, Verb
 from tracekit.report.documents import json_text

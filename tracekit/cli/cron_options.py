@@ -12,8 +12,8 @@ import click
 from tracekit.base.cron import UnknownZoneError, Zone, load_zone
 from tracekit.base.errors import UsageError
 from tracekit.base.kube.timestamps import NS_PER_S
-from tracekit.base.moments import moment_ns
 from tracekit.base.suggest import hint
+from tracekit.base.time_input import moment_ns
 from tracekit.cli.completion import complete_version
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])

@@ -18,7 +18,7 @@ import zstandard
 
 from tracekit.base.errors import TracekitError, UsageError
 from tracekit.check.diff.report import DiffReport
-from tracekit.cli.talk import waiting
+from tracekit.cli.messages import waiting
 from tracekit.cli.units import HERE
 from tracekit.judge.judged import Judge, resolve_era
 from tracekit.report.replay import render_diff

@@ -17,12 +17,12 @@ from tracekit.answers.findings.baseline import baseline_document
 from tracekit.answers.findings.diagnosis import RULES, Wanted, wanted_selector
 from tracekit.answers.model import Finding, Severity
 from tracekit.base.errors import UsageError
-from tracekit.base.foreign import for_json
+from tracekit.base.escaping import for_json
 from tracekit.cli.baselines import baseline_option, read_baseline, tell_unused
 from tracekit.cli.completion import complete_trace
-from tracekit.cli.looks import as_trace
+from tracekit.cli.messages import say, waiting
+from tracekit.cli.snapshot_input import as_trace
 from tracekit.cli.sql import tell_problems
-from tracekit.cli.talk import say, waiting
 from tracekit.cli.trace_options import (
     asked_rules,
     clock_option,

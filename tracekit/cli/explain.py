@@ -10,9 +10,9 @@ import click
 from tracekit.api import Trace
 from tracekit.base.errors import UsageError
 from tracekit.cli.completion import complete_key, complete_trace
-from tracekit.cli.looks import as_trace
+from tracekit.cli.messages import tell_all, tell_judging
+from tracekit.cli.snapshot_input import as_trace
 from tracekit.cli.sql import tell_problems
-from tracekit.cli.talk import tell_all, tell_judging
 from tracekit.cli.trace_options import (
     clock_option,
     namespace_option,
@@ -22,8 +22,8 @@ from tracekit.cli.trace_options import (
     range_options,
     rules_options,
 )
-from tracekit.report.account import Account, clock, styled_lines
 from tracekit.report.documents import write_document
+from tracekit.report.narrative import Account, clock, styled_lines
 from tracekit.report.replay import judgement_document
 from tracekit.report.table import write_line, write_parts
 
@@ -86,7 +86,7 @@ def explain(
     release = parse_version(options["kubernetes_version"])
     notes = schedule_notes(opened, account, release, options["process_zone"])
     if output == "json":
-        write_document(account_document(account) | _noted(notes), sys.stdout)
+        write_document(narrative_document(account) | _noted(notes), sys.stdout)
     else:
         _render(account, verbose=options["verbose"])
         for note in notes:
@@ -133,7 +133,7 @@ def _noted(notes: list[Surprise]) -> dict[str, object]:
     return {"schedule_notes": [{"name": note.name, "text": note.text} for note in notes]}
 
 
-def account_document(account: Account) -> dict[str, object]:
+def narrative_document(account: Account) -> dict[str, object]:
     """The account as JSON."""
     return {
         "schema_version": 1,

@@ -22,11 +22,11 @@ from rich.progress import (
 from tracekit.base.coverage import scope_of
 from tracekit.cli import imports
 from tracekit.cli.completion import complete_file, complete_gates, complete_version
-from tracekit.cli.talk import say, tell
+from tracekit.cli.messages import say, tell
 from tracekit.cli.trace_options import parse_feature_gates, parse_flags, parse_version
 from tracekit.cli.units import HERE
-from tracekit.judge.crew.ahead import Ahead
-from tracekit.judge.crew.processes import cores
+from tracekit.judge.executors.processes import cores
+from tracekit.judge.executors.work_ahead import Ahead
 from tracekit.report.table import counted
 from tracekit.trace.format.model import TraceHeader
 from tracekit.trace.importers.kinds import KINDS

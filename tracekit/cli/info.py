@@ -9,14 +9,14 @@ from typing import Any, TextIO
 import click
 
 from tracekit.base.errors import TraceFormatError
-from tracekit.base.foreign import for_terminal
+from tracekit.base.escaping import for_terminal
 from tracekit.base.kube.timestamps import format_rfc3339
 from tracekit.check.replay.commit_times import Timed
 from tracekit.cli.clocks import clock_document, write_clocks
 from tracekit.cli.completion import complete_trace
 from tracekit.cli.coverage import coverage_document, write_coverage
 from tracekit.cli.damage import note_damage
-from tracekit.cli.talk import tell_all
+from tracekit.cli.messages import tell_all
 from tracekit.cli.trace_options import clock_offset_ns, clock_option, output_option
 from tracekit.judge.clocks import timed_of
 from tracekit.report.documents import write_document

@@ -10,15 +10,15 @@ import click
 from tracekit.answers.findings.diagnosis import wanted_selector
 from tracekit.base.errors import UsageError
 from tracekit.base.kube.selectors import selector_matches
-from tracekit.base.moments import ALWAYS, TimeRange
 from tracekit.base.suggest import hint
+from tracekit.base.time_input import ALWAYS, TimeRange
 from tracekit.cli.completion import complete_cronjob, complete_job_column, complete_trace
-from tracekit.cli.looks import as_trace
+from tracekit.cli.snapshot_input import as_trace
 from tracekit.cli.sql import check_namespace, tell_left_out, tell_problems
 from tracekit.cli.trace_options import absolute, namespace_option, range_options, range_within
 from tracekit.report.rows import FORMATS, write_listing, write_rows
 from tracekit.sql.catalog import job_columns
-from tracekit.sql.chosen import Chosen
+from tracekit.sql.scope import Chosen
 from tracekit.sql.session import Session
 
 #: What `table` shows fits 80 columns; what each heading is made from. Every Job that completed has

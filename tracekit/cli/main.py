@@ -25,7 +25,7 @@ from tracekit.base.errors import TracekitError
 from tracekit.cli import imports
 from tracekit.cli.config import defaults_of
 from tracekit.cli.damage import damage_noted
-from tracekit.cli.talk import say, tell, tell_error
+from tracekit.cli.messages import say, tell, tell_error
 from tracekit.cli.usage import LazyGroup, Unsaid, Verb, sentence
 
 COULD_NOT_RUN = 2

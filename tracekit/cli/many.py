@@ -14,15 +14,15 @@ import orjson
 from msgspec import Struct
 
 from tracekit.base.errors import TracekitError, UsageError
-from tracekit.base.moments import TimeRange
-from tracekit.cli.crew import crew_of, parts_of
+from tracekit.base.time_input import TimeRange
 from tracekit.cli.damage import note_damage
-from tracekit.cli.talk import tell, tell_all
+from tracekit.cli.executor_options import executor_of, parts_of
+from tracekit.cli.messages import tell, tell_all
 from tracekit.cli.trace_options import absolute
-from tracekit.judge.crew.alone import Alone
-from tracekit.judge.crew.processes import cores
-from tracekit.judge.crew.tasks import Crew, Lost
-from tracekit.judge.kept import code_digest
+from tracekit.judge.executors.inline import Inline
+from tracekit.judge.executors.processes import cores
+from tracekit.judge.executors.tasks import Executor, Lost
+from tracekit.judge.verdict_cache import code_digest
 from tracekit.report.table import counted
 from tracekit.trace.format.limits import lifted
 from tracekit.trace.stores.parts import Parts
@@ -65,7 +65,7 @@ class Answering(Struct, frozen=True):
 
     def do(self, word: str) -> bytes:
         """The document about one trace; where there is none, the sentence that says why."""
-        from tracekit.judge.pieces import check_code  # noqa: PLC0415 - slow to import
+        from tracekit.judge.partitioned import check_code  # noqa: PLC0415 - slow to import
 
         check_code(self.code)
         for left in reversed(range(_TRIES)):
@@ -104,12 +104,12 @@ def _is_whole(content: bytes) -> bool:
 
 
 def ask(
-    traces: Sequence[str], question: Question, crew: Crew, parts: Parts | None
+    traces: Sequence[str], question: Question, executor: Executor, parts: Parts | None
 ) -> list[Document]:
     """The documents about the traces, in their order."""
     work = Answering(question, parts, code_digest())
     found: dict[str, Document] = {}
-    for outcome in crew.run(work, list(traces), lambda _: ()):
+    for outcome in executor.run(work, list(traces), lambda _: ()):
         if isinstance(outcome, Lost):
             found[outcome.task] = {"trace": outcome.task, "error": f"{outcome.task}: {outcome.why}"}
         else:
@@ -117,7 +117,7 @@ def ask(
     return [found[trace] for trace in traces]
 
 
-def ask_crew(
+def ask_executor(
     traces: Sequence[str],
     question: Question,
     *,
@@ -126,8 +126,8 @@ def ask_crew(
     parts: str | None,
 ) -> list[Document]:
     """The same by those whom the command line names."""
-    with crew_of(processes or min(cores(), len(traces)), scheduler, len(traces)) as crew:
-        return ask(traces, question, crew or Alone(), parts_of(parts, scheduler))
+    with executor_of(processes or min(cores(), len(traces)), scheduler, len(traces)) as executor:
+        return ask(traces, question, executor or Inline(), parts_of(parts, scheduler))
 
 
 def of_that_time(traces: Sequence[str], times: Mapping[str, Any]) -> tuple[list[str], TimeRange]:

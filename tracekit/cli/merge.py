@@ -8,7 +8,7 @@ import click
 
 from tracekit.base.errors import UsageError
 from tracekit.cli.completion import complete_trace
-from tracekit.cli.talk import say, tell
+from tracekit.cli.messages import say, tell
 from tracekit.cli.units import HERE_AS_PATH
 from tracekit.report.table import counted
 from tracekit.trace.importers.merge import Merged, merge, merged_header

@@ -9,8 +9,8 @@ import click
 
 from tracekit.base.errors import UsageError
 from tracekit.cli.completion import complete_key, complete_trace
+from tracekit.cli.messages import say, tell
 from tracekit.cli.redact import redacted_copy
-from tracekit.cli.talk import say, tell
 from tracekit.cli.trace_options import parse_flags, rules_options, tell_warnings
 from tracekit.cli.units import HERE_AS_PATH
 from tracekit.judge.judged import Judge, resolve_era

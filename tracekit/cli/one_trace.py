@@ -7,7 +7,7 @@ from heapq import nsmallest
 from typing import Any, TypeVar
 
 from tracekit.base.errors import UsageError
-from tracekit.cli.looks import as_trace
+from tracekit.cli.snapshot_input import as_trace
 from tracekit.cli.sql import tell_problems
 from tracekit.sql.session import Session
 

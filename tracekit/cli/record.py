@@ -17,13 +17,13 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from tracekit.base.errors import ClusterError, TraceFormatError, UsageError
-from tracekit.base.foreign import for_terminal
+from tracekit.base.escaping import for_terminal
 from tracekit.cli.connecting import connection_options, take_connection
 from tracekit.cli.record_status import StatusDisplay
 from tracekit.cli.units import DURATION, SIZE, format_bytes
 from tracekit.cli.watch_beside import watching
+from tracekit.record.container_logs.logs import LogMode, LogOptions
 from tracekit.record.credentials.kubeconfig import Connection
-from tracekit.record.last_words.logs import LogMode, LogOptions
 from tracekit.record.operation.metrics import MetricsServer
 from tracekit.record.operation.recorder import Ending, Limits, Outcome, Recorder, Target, expire
 from tracekit.record.operation.resume import known_logs, resume_points

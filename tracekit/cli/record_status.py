@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 from rich.live import Live
 from rich.table import Table
 
-from tracekit.base.foreign import for_terminal
+from tracekit.base.escaping import for_terminal
 from tracekit.cli.units import format_bytes
 from tracekit.record.streams.status import StreamState
 

@@ -12,7 +12,7 @@ import orjson
 from msgspec.structs import replace
 
 from tracekit.base.errors import UsageError
-from tracekit.base.foreign import for_terminal
+from tracekit.base.escaping import for_terminal
 from tracekit.cli.completion import complete_trace
 from tracekit.cli.units import HERE_AS_PATH
 from tracekit.record.redaction.redact import FIELDS, STRICT, Redactor, parse_fields, read_key

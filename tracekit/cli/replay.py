@@ -11,10 +11,10 @@ from msgspec import Struct
 from tracekit.base.errors import UsageError
 from tracekit.cli.baselines import baseline_option, read_baseline, tell_unused
 from tracekit.cli.completion import complete_controllers, complete_key, complete_trace
-from tracekit.cli.crew import crew_of, crew_options, parts_of, tell_failures
-from tracekit.cli.many import ask_crew, of_that_time, tell_troubles
+from tracekit.cli.executor_options import executor_of, executor_options, parts_of, tell_failures
+from tracekit.cli.many import ask_executor, of_that_time, tell_troubles
+from tracekit.cli.messages import tell_judging, waiting
 from tracekit.cli.replay_many import OUTPUTS, ReplayQuestion, write_many
-from tracekit.cli.talk import tell_judging, waiting
 from tracekit.cli.trace_options import (
     RULES,
     asked_rules,
@@ -26,14 +26,14 @@ from tracekit.cli.trace_options import (
     tell_warnings,
 )
 from tracekit.judge.judged import Asked, Judge, check_controllers, resolve_era
-from tracekit.judge.kept import verdicts_key
+from tracekit.judge.verdict_cache import verdicts_key
 from tracekit.judge.verdict_table import load_verdicts
 from tracekit.report.ci import CI_FORMATS, write_ci
 from tracekit.report.replay import render_actions, render_diff
 from tracekit.trace.format.limits import are_lifted
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.stores.stamps import named_traces
-from tracekit.versions.asked import AskedRules
+from tracekit.versions.overrides import AskedRules
 
 
 @click.command()
@@ -73,7 +73,7 @@ from tracekit.versions.asked import AskedRules
     help="Judge what can be read of a damaged trace; the rest is a gap.",
 )
 @baseline_option
-@crew_options
+@executor_options
 @click.option("--exit-zero", is_flag=True, help="Exit 0 although there are divergences.")
 def replay(traces: tuple[str, ...], **values: Any) -> int:
     """Feed TRACE through the ported controllers.
@@ -138,14 +138,16 @@ def _one(trace: str, options: _Options) -> int:
     key = verdicts_key(reader.snapshot, *options.rules.era)
     tells = tell_judging if options.job or options.namespace else None
     place = parts_of(options.parts, options.scheduler)
-    with crew_of(options.processes, options.scheduler, reader.rows) as crew:
-        if crew is not None and load_verdicts(key) is None:
-            from tracekit.judge.pieces import ready  # noqa: PLC0415 - slow to import
+    with executor_of(options.processes, options.scheduler, reader.rows) as executor:
+        if executor is not None and load_verdicts(key) is None:
+            from tracekit.judge.partitioned import ready  # noqa: PLC0415 - slow to import
 
-            crew.begin(ready)  # it takes longer than to see by which rules to judge
+            executor.begin(ready)  # it takes longer than to see by which rules to judge
         era = resolve_era(reader, *options.rules.era)
         tell_warnings(era)
-        judge = Judge(reader, era, kept_as=key, before_judging=tells, crew=crew, parts=place)
+        judge = Judge(
+            reader, era, kept_as=key, before_judging=tells, executor=executor, parts=place
+        )
         within = range_within(lambda: judge.run_context.end_ns, **options.times)
         names = options.named_controllers
         asked = Asked(options.namespace, options.job, names, within, options.min_actions)
@@ -189,7 +191,7 @@ def _many(traces: list[str], options: _Options) -> int:
         options.around_damage,
         are_lifted(),
     )
-    documents = ask_crew(
+    documents = ask_executor(
         traces,
         question,
         processes=options.processes,

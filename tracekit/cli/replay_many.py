@@ -9,16 +9,16 @@ import pyarrow as pa
 from msgspec import Struct
 
 from tracekit.base.errors import UsageError
-from tracekit.base.moments import TimeRange
+from tracekit.base.time_input import TimeRange
 from tracekit.cli.many import Document, without
 from tracekit.judge.judged import Asked, Judge, resolve_era
-from tracekit.judge.kept import verdicts_key
+from tracekit.judge.verdict_cache import verdicts_key
 from tracekit.report.documents import write_document, write_lines
 from tracekit.report.replay import SCHEMA_VERSION, diff_document
 from tracekit.report.rows import write_listing
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.stores.namespaces import lacks_namespace
-from tracekit.versions.asked import AskedRules
+from tracekit.versions.overrides import AskedRules
 
 OUTPUTS: Final = ("table", "json", "jsonl")
 

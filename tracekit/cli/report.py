@@ -11,11 +11,11 @@ import click
 
 from tracekit.base.errors import UsageError
 from tracekit.cli.completion import complete_key, complete_trace
-from tracekit.cli.crew import many_options
-from tracekit.cli.many import ask_crew, of_that_time, tell_troubles
+from tracekit.cli.executor_options import many_options
+from tracekit.cli.many import ask_executor, of_that_time, tell_troubles
+from tracekit.cli.messages import say, tell, waiting
 from tracekit.cli.report_many import ReportQuestion, pages_of, write_pages
 from tracekit.cli.sql import check_namespace, tell_problems
-from tracekit.cli.talk import say, tell, waiting
 from tracekit.cli.trace_options import (
     asked_rules,
     clock_option,
@@ -83,7 +83,9 @@ def report(
         pages = pages_of(found, _folder(output))
         _check_free(pages.values(), force=force)
         question = ReportQuestion(rules, within, namespace, are_lifted())
-        documents = ask_crew(found, question, processes=processes, scheduler=scheduler, parts=parts)
+        documents = ask_executor(
+            found, question, processes=processes, scheduler=scheduler, parts=parts
+        )
         count, size = write_pages(documents, pages)
         tell_troubles(documents)
         if left_out := sum("left_out" in document for document in documents):

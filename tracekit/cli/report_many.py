@@ -9,14 +9,14 @@ from typing import ClassVar
 from msgspec import Struct
 
 from tracekit.base.errors import UsageError
-from tracekit.base.moments import TimeRange
+from tracekit.base.time_input import TimeRange
 from tracekit.cli.many import Document, without
 from tracekit.report.html.data import report_data
 from tracekit.report.html.page import report_page
 from tracekit.sql.session import Session
 from tracekit.trace.stores.namespaces import lacks_namespace
 from tracekit.trace.stores.place import is_url
-from tracekit.versions.asked import AskedRules
+from tracekit.versions.overrides import AskedRules
 
 
 class ReportQuestion(Struct, frozen=True):

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tracekit.base.errors import UsageError
-from tracekit.base.moments import TimeRange, time_range
 from tracekit.base.suggest import closest
+from tracekit.base.time_input import TimeRange, time_range
 from tracekit.cli.completion import complete_example, complete_trace
-from tracekit.cli.crew import many_options
 from tracekit.cli.damage import note_damage
-from tracekit.cli.talk import tell, tell_all, tell_judging
+from tracekit.cli.executor_options import many_options
+from tracekit.cli.messages import tell, tell_all, tell_judging
 from tracekit.cli.trace_options import (
     absolute,
     asked_rules,
@@ -28,8 +28,8 @@ from tracekit.cli.trace_options import (
 from tracekit.report.rows import FORMATS, write_rows
 from tracekit.report.table import counted
 from tracekit.sql.catalog import examples
-from tracekit.sql.chosen import Chosen
 from tracekit.sql.computed import takes_only_verdicts
+from tracekit.sql.scope import Chosen
 from tracekit.sql.session import JudgedBy, Session
 from tracekit.trace.format.model import HEADER_NAME
 
@@ -118,7 +118,7 @@ def sql(
         rules=asked_rules(options),
         before_judging=tell_judging,
         chosen=Chosen(namespace, positions=_may_show_positions(query), traces=within, rows=within),
-        judged_by=_crew(processes, scheduler, parts) if by_crew else None,
+        judged_by=_executor(processes, scheduler, parts) if by_crew else None,
         with_rows=with_rows,
     )
     told = tell_problems(session, set())
@@ -159,10 +159,10 @@ def split_words(words: Sequence[str]) -> tuple[list[str], str | None]:
     return list(words[:-1]), last
 
 
-def _crew(processes: int | None, scheduler: str | None, parts: str | None) -> JudgedBy:
-    from tracekit.cli.sql_many import JudgedByCrew  # noqa: PLC0415 - the engine is slow to import
+def _executor(processes: int | None, scheduler: str | None, parts: str | None) -> JudgedBy:
+    from tracekit.cli.sql_many import JudgedByExecutor  # noqa: PLC0415 - the engine is slow to import
 
-    return JudgedByCrew(processes, scheduler, parts)
+    return JudgedByExecutor(processes, scheduler, parts)
 
 
 def _may_show_positions(query: str | None) -> bool:

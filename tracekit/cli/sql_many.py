@@ -10,15 +10,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from msgspec import Struct
 
-from tracekit.cli.many import Document, ask_crew
+from tracekit.cli.many import Document, ask_executor
 from tracekit.judge.judged import Judge, resolve_era
-from tracekit.judge.kept import verdicts_key
+from tracekit.judge.verdict_cache import verdicts_key
 from tracekit.judge.verdict_table import VERDICT_SCHEMA, tables_of
 from tracekit.sql.computed import named
 from tracekit.sql.sources import Source
 from tracekit.trace.format.limits import are_lifted
 from tracekit.trace.reading.reader import TraceReader
-from tracekit.versions.asked import AskedRules
+from tracekit.versions.overrides import AskedRules
 
 
 class VerdictsQuestion(Struct, frozen=True):
@@ -46,7 +46,7 @@ class VerdictsQuestion(Struct, frozen=True):
         return {"problems": reader.problems, "warnings": list(era.warnings), "table": table}
 
 
-class JudgedByCrew(Struct, frozen=True):
+class JudgedByExecutor(Struct, frozen=True):
     """Those whom the command line names."""
 
     processes: int | None
@@ -58,7 +58,7 @@ class JudgedByCrew(Struct, frozen=True):
         wanted = [source for source in sources if not source.left_out and not source.is_damaged]
         if not wanted:
             return []
-        documents = ask_crew(
+        documents = ask_executor(
             [source.word for source in wanted],
             VerdictsQuestion(rules, are_lifted()),
             processes=self.processes,

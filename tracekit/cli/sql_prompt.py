@@ -25,7 +25,7 @@ from pygments.lexers.sql import SqlLexer  # type: ignore[import-untyped]
 from tracekit.base.errors import TracekitError
 from tracekit.base.home import own_folder
 from tracekit.base.suggest import closest, hint
-from tracekit.cli.talk import say, tell_all, tell_error
+from tracekit.cli.messages import say, tell_all, tell_error
 from tracekit.report.rows import FORMATS, write_rows
 from tracekit.report.table import write_table
 from tracekit.sql.catalog import examples, macros, views

@@ -8,9 +8,9 @@ from typing import Any
 import click
 
 from tracekit.cli.completion import complete_key, complete_trace
+from tracekit.cli.messages import tell
 from tracekit.cli.one_trace import first_of, session_of_one
 from tracekit.cli.sql import tell_problems
-from tracekit.cli.talk import tell
 from tracekit.cli.trace_options import (
     limit_option,
     namespace_option,

@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 import click
 
 from tracekit.base.errors import UsageError
-from tracekit.base.moments import TimeRange, is_relative, time_range
+from tracekit.base.time_input import TimeRange, is_relative, time_range
 from tracekit.cli.completion import complete_gates, complete_namespace, complete_version
-from tracekit.cli.talk import tell_all
+from tracekit.cli.messages import tell_all
 from tracekit.cli.units import DURATION
-from tracekit.versions.asked import AskedRules
 from tracekit.versions.era import Era
+from tracekit.versions.overrides import AskedRules
 from tracekit.versions.texts import parse_clock_offset, parse_feature_gates, parse_version
 
 __all__ = [

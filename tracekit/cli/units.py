@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tracekit.base.moments import duration_s
+from tracekit.base.time_input import duration_s
 from tracekit.trace.stores.place import is_url
 
 if TYPE_CHECKING:

@@ -18,12 +18,12 @@ from rich.live import Live
 from rich.table import Table
 
 from tracekit.base.errors import UsageError
-from tracekit.base.foreign import for_json, for_terminal
+from tracekit.base.escaping import for_json, for_terminal
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.base.stopping import StopRequest
 from tracekit.cli.completion import complete_trace
 from tracekit.cli.connecting import connection_options, take_connection
-from tracekit.cli.talk import tell
+from tracekit.cli.messages import tell
 from tracekit.cli.trace_options import asked_rules, parse_flags, rules_options, tell_warnings
 from tracekit.cli.units import DURATION
 from tracekit.judge.judged import resolve_era
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from tracekit.trace.format.model import TraceHeader
-    from tracekit.versions.asked import AskedRules
     from tracekit.versions.era import Era
+    from tracekit.versions.overrides import AskedRules
     from tracekit.watch.events import ClusterEvents
     from tracekit.watch.outbox import Outbox
 

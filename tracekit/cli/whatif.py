@@ -12,11 +12,11 @@ from msgspec.structs import replace
 
 from tracekit.answers.whatif.answers import Answers
 from tracekit.base.errors import UsageError
-from tracekit.base.moments import ALWAYS
+from tracekit.base.time_input import ALWAYS
 from tracekit.cli.completion import complete_gates, complete_key, complete_trace, complete_version
-from tracekit.cli.crew import many_options
-from tracekit.cli.many import ask_crew, of_that_time, tell_troubles
-from tracekit.cli.talk import say
+from tracekit.cli.executor_options import many_options
+from tracekit.cli.many import ask_executor, of_that_time, tell_troubles
+from tracekit.cli.messages import say
 from tracekit.cli.trace_options import namespace_option, range_options, range_within, tell_warnings
 from tracekit.cli.units import HERE
 from tracekit.cli.whatif_many import OUTPUTS, WhatIfQuestion, fails_somewhere, write_many
@@ -217,7 +217,7 @@ def run(
             raise UsageError(f"several traces are printed with -o {', '.join(OUTPUTS)}")
         traces, within = of_that_time(traces, times)
         question = replace(question, within=within)
-        documents = ask_crew(
+        documents = ask_executor(
             traces, question, processes=processes, scheduler=scheduler, parts=parts
         )
         tell_troubles(documents)

@@ -20,7 +20,7 @@ from tracekit.answers.whatif_traces import (
     target_era,
 )
 from tracekit.base.errors import UsageError
-from tracekit.base.moments import TimeRange
+from tracekit.base.time_input import TimeRange
 from tracekit.cli.many import Document, without
 from tracekit.judge.judged import resolve_era
 from tracekit.model.process.manager import ManagerFlags

@@ -182,9 +182,9 @@ def _deleted_ns(row: dict[str, Any]) -> int:
     return _time(row["deleted_ns"] - (row["deletion_grace_s"] or 0) * NS_PER_S)
 
 
-def _time(told_ns: int | None) -> int:
+def _time(reported_ns: int | None) -> int:
     """A time that an object tells; 0 for none, and for one that no clock shows."""
-    return told_ns if told_ns is not None and 0 < told_ns < _NO_CLOCK_NS else 0
+    return reported_ns if reported_ns is not None and 0 < reported_ns < _NO_CLOCK_NS else 0
 
 
 def on_clock(groups: Iterable[Group], clock: RecorderClock) -> Iterator[Group]:

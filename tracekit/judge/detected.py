@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tracekit.base.kube.timestamps import NS_PER_S
-from tracekit.judge.kept_facts import kept_fact
+from tracekit.judge.fact_cache import cached_fact
 from tracekit.trace.format.model import STATE_TYPES, RowType
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.versions.detect import Detection, Fact, detect, facts_of
@@ -51,7 +51,7 @@ def _known_facts(
 ) -> tuple[Fact, ...]:
     """The facts of so many rows, of some kinds or of all."""
     name = "signs" if kinds is None else "gate-signs"
-    found = kept_fact(
+    found = cached_fact(
         reader.snapshot,
         name,
         list[tuple[str, str]],

@@ -15,24 +15,24 @@ from msgspec.structs import replace
 from tracekit.base.collecting import collecting_rarely
 from tracekit.base.cron.zones import load_zone
 from tracekit.check.diff.cronjob import CronJobJudge
+from tracekit.check.diff.cross_key_timing import CrossKeyTiming, TimingResult
 from tracekit.check.diff.forced import with_forced
 from tracekit.check.diff.judge import KeyJudgement
 from tracekit.check.diff.registry import Others, Scope
 from tracekit.check.diff.report import DiffReport
-from tracekit.check.diff.sweep import Settled, Sweep
-from tracekit.check.diff.trace import diff_groups, judge_groups, upheld
+from tracekit.check.diff.trace import diff_groups, judge_groups, recheck
 from tracekit.check.diff.unrecorded import as_far_as_recorded
 from tracekit.check.replay.cron_runner import CronRunner
 from tracekit.check.replay.feed import COLUMNS, RowGroup, histories
 from tracekit.check.replay.run_context import RunContext
 from tracekit.check.verdict import Judgement, Reason, Verdict
 from tracekit.judge.clocks import as_recorded, on_clock
-from tracekit.judge.crew.tasks import Crew
-from tracekit.judge.found import Failure
+from tracekit.judge.executors.tasks import Executor
 from tracekit.judge.lost_time import LostTime
-from tracekit.judge.pieces import Pieces, ready
+from tracekit.judge.partitioned import PartitionedJudge, ready
 from tracekit.judge.run_context import whole_context
 from tracekit.judge.sink import Kept, Sink
+from tracekit.judge.unit_result import Failure
 from tracekit.trace.format.model import STATE_TYPES, RowType
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.reading.selection import Keys
@@ -49,17 +49,17 @@ class Engine:
         self,
         reader: TraceReader,
         era: Era,
-        crew: Crew | None = None,
+        executor: Executor | None = None,
         place: tuple[Parts, str] | None = None,
     ) -> None:
-        """`crew`: who judges in pieces, None: this process; `place`: where these are kept."""
+        """`executor`: who judges in pieces, None: this process; `place`: where these are kept."""
         self.era = era
         self._reader = reader
         self._kept: dict[tuple[str, str], KeyJudgement] = {}
         self._of_jobs: DiffReport | None = None
         self._of_others: list[Judgement] = []
-        self._sweeps: tuple[Sweep, ...] = ()
-        self._crew = crew
+        self._sweeps: tuple[CrossKeyTiming, ...] = ()
+        self._executor = executor
         self._place = place
 
     @cached_property
@@ -86,16 +86,18 @@ class Engine:
         """The CronJob controller of the era, in the zone of its process."""
         return CronRunner(CronJobEra.of(self.era), load_zone(self.era.process_zone))
 
-    def _others(self, sweep: Sweep) -> Others:
+    def _others(self, sweep: CrossKeyTiming) -> Others:
         """The judges of the other controllers, which the Jobs' histories are handed on to."""
         return Others(Scope(self.era, self._whole_context, sweep))
 
     @cached_property
-    def _pieces(self) -> Pieces | None:
-        if self._crew is None:
+    def _pieces(self) -> PartitionedJudge | None:
+        if self._executor is None:
             return None
-        self._crew.begin(ready)
-        return Pieces(self._reader, self.era, lambda: self._whole_context, self._crew, self._place)
+        self._executor.begin(ready)
+        return PartitionedJudge(
+            self._reader, self.era, lambda: self._whole_context, self._executor, self._place
+        )
 
     @property
     def failures(self) -> list[Failure]:
@@ -107,7 +109,7 @@ class Engine:
         if self._pieces is not None:
             self._pieces.judge_into(sink, self._as_recorded)
             return
-        sweep = Sweep()
+        sweep = CrossKeyTiming()
         others = self._others(sweep)
         with collecting_rarely():
             for judged in self._judged_keys(others.passing(self._groups())):
@@ -116,7 +118,7 @@ class Engine:
                 sink.job((judged.replay.history.namespace, judged.replay.history.name))
                 for judgement in judged.judgements:
                     sink.take(self._as_recorded(judgement))
-            found = self._upheld(sweep.settled(self.run_context))
+            found = self._recheck(sweep.settled(self.run_context))
             again = sink.again(found.keys)
             groups = self._groups() if again else ()
             for judged in self._judged_keys(groups, again):
@@ -125,9 +127,9 @@ class Engine:
             for judgement in (*found.missing, *others.report()):
                 sink.take(self._as_recorded(judgement))
 
-    def _upheld(self, found: Settled) -> Settled:
+    def _recheck(self, found: TimingResult) -> TimingResult:
         """What was found, after a second search for Jobs that all others contradict."""
-        return upheld(found, self._groups, JobRules.of(self.era), self.run_context)
+        return recheck(found, self._groups, JobRules.of(self.era), self.run_context)
 
     def _judged_keys(
         self, groups: Iterable[RowGroup], only: Collection[tuple[str, str]] | None = None
@@ -161,7 +163,7 @@ class Engine:
     def _judge_jobs(self, keep: tuple[str, str] | None = None) -> DiffReport:
         """Judge all Jobs, and keep the replay of one."""
         if self._of_jobs is None:
-            sweep = Sweep()
+            sweep = CrossKeyTiming()
             others = self._others(sweep)
 
             def seen(judged: KeyJudgement) -> None:
@@ -177,7 +179,7 @@ class Engine:
                     observations=self._reader.rows,
                     sweep=sweep,
                     seen=seen,
-                    again=self._upheld,
+                    again=self._recheck,
                 )
                 self._of_others = others.report()
                 self._sweeps = (sweep, *(judge.sweep for judge in others.judges.values()))
@@ -208,11 +210,11 @@ class Engine:
         """The judgement, as far as the record can tell, by the recorder's clock."""
         if judgement.divergent:
             if self._reader.losses:
-                judgement = self._but_for_losses(judgement)
+                judgement = self._without_losses(judgement)
             judgement = as_far_as_recorded(judgement, self.run_context, self._there_before)
         return as_recorded(judgement, self._whole_context.clock)
 
-    def _but_for_losses(self, judgement: Judgement) -> Judgement:
+    def _without_losses(self, judgement: Judgement) -> Judgement:
         """The judgement, unless what contradicts the rules may follow from rows that are lost."""
         loss = self._lost_time.hiding(as_recorded(judgement, self._whole_context.clock))
         if loss is None:

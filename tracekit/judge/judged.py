@@ -16,17 +16,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tracekit.base.errors import UnsupportedVersionError, UsageError
-from tracekit.base.moments import ALWAYS, TimeRange
 from tracekit.base.suggest import hint
+from tracekit.base.time_input import ALWAYS, TimeRange
 from tracekit.check.diff.report import DiffReport
 from tracekit.check.replay.run_context import RunContext
 from tracekit.check.verdict import ACTIONS, Judgement
-from tracekit.judge.crew.tasks import Crew
 from tracekit.judge.detected import detected_gates, detected_version
-from tracekit.judge.kept_facts import kept_fact
+from tracekit.judge.executors.tasks import Executor
+from tracekit.judge.fact_cache import cached_fact
 from tracekit.judge.plugins import load_plugins
 from tracekit.judge.verdict_table import (
-    KeptVerdicts,
+    CachedVerdicts,
     VerdictWriter,
     built,
     count_rows,
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from tracekit.check.diff.judge import KeyJudgement
     from tracekit.check.replay.cron_runner import CronRunner
     from tracekit.judge.engine import Engine
-    from tracekit.judge.found import Failure
+    from tracekit.judge.unit_result import Failure
 
 
 def resolve_era(
@@ -165,21 +165,21 @@ class Judge:
         *,
         kept_as: str | None = None,
         before_judging: Callable[[int], None] | None = None,
-        crew: Crew | None = None,
+        executor: Executor | None = None,
         parts: Parts | None = None,
     ) -> None:
         """`kept_as`: the key under which this machine keeps the verdicts; None: nowhere.
 
         `before_judging` is called with the number of observations, where none are kept yet.
-        `crew`: who judges the trace in pieces; None: this process does, as a whole. `parts`: where
-        the pieces are kept, under the same key.
+        `executor`: who judges the trace in pieces; None: this process does, as a whole.
+        `parts`: where the pieces are kept, under the same key.
         """
         load_plugins()
         self.era = era
         self._reader = reader
         self._kept_as = kept_as
         self._before_judging = before_judging
-        self._crew = crew
+        self._executor = executor
         self._parts = parts
         self._made: Engine | None = None
 
@@ -192,14 +192,14 @@ class Judge:
             place = None
             if self._parts is not None and self._kept_as is not None:
                 place = (self._parts, self._kept_as)
-            self._made = Engine(self._reader, self.era, self._crew, place)
+            self._made = Engine(self._reader, self.era, self._executor, place)
         return self._made
 
     @cached_property
     def objects(self) -> Objects:
         """The Jobs and CronJobs that there are to judge."""
         reader = self._reader
-        return kept_fact(reader.snapshot, "objects", Objects, lambda: objects_of(reader))
+        return cached_fact(reader.snapshot, "objects", Objects, lambda: objects_of(reader))
 
     @property
     def run_context(self) -> RunContext:
@@ -264,7 +264,7 @@ class Judge:
         return _enough(report, asked)
 
     @cached_property
-    def kept(self) -> KeptVerdicts | None:
+    def kept(self) -> CachedVerdicts | None:
         """All verdicts, as this machine keeps them; None if it has no place, or the trace is lossy.
 
         Verdicts are kept under the checksums of the trace, so that its bytes must still fit these.
@@ -286,7 +286,7 @@ class Judge:
             known = load_verdicts(self._kept_as)
         return known
 
-    def verdicts(self) -> KeptVerdicts | pa.Table:
+    def verdicts(self) -> CachedVerdicts | pa.Table:
         """All judgements, with the columns of the view `verdicts`: where they are kept, or here."""
         return self.kept or verdict_table(self.report().judgements)
 

@@ -31,9 +31,9 @@ from msgspec.structs import replace
 
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.base.kube.views import JobView
+from tracekit.check.diff.cross_key_timing import CrossKeyTiming
 from tracekit.check.diff.lateness import KeyTiming
-from tracekit.check.diff.sweep import Sweep
-from tracekit.check.diff.trace import judge_groups, upheld
+from tracekit.check.diff.trace import judge_groups, recheck
 from tracekit.check.diff.ttl import TtlJudge, TtlOfKey, ttl_of_key
 from tracekit.check.replay.feed import COLUMNS, RowGroup
 from tracekit.check.replay.history import History
@@ -96,7 +96,7 @@ class RollingJudge:
         self._known: dict[Key, _Known] = {}
         self._misnamed = _Known()  # rows may say that they are another Job's than they are
         #: Of Jobs that rest or are gone, for the Job controller and the TTL controller.
-        self._past, self._past_ttl = Sweep(), Sweep("ttl")
+        self._past, self._past_ttl = CrossKeyTiming(), CrossKeyTiming("ttl")
         self._ttl_runs = False
         self._forgot_ns = 0
         self._interruptions: tuple[Outage, ...] = ()
@@ -220,7 +220,7 @@ class RollingJudge:
             ttl.take(known.ttl)
         context = run_context.watching("jobs", "pods")
         found = sweep.settled(context)
-        found = upheld(found, lambda: self._groups(found.contradicted), self._rules, context)
+        found = recheck(found, lambda: self._groups(found.contradicted), self._rules, context)
         for known in self._known.values():
             for judgement in known.judgements:
                 yield known, found.of(judgement)

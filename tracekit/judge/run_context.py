@@ -18,11 +18,11 @@ from tracekit.base.kube.events import COMBINED, MAX_QUEUED, REFUSED_CALLS
 from tracekit.base.kube.leases import CONTROLLER_MANAGER_LEASE, CONTROLLER_MANAGER_LEASE_NAMESPACE
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.check.replay.commit_times import RecorderClock, Timed
+from tracekit.check.replay.reported_events import COMPONENT
 from tracekit.check.replay.run_context import Outage, RunContext
-from tracekit.check.replay.told_events import COMPONENT
 from tracekit.judge.clocks import coverage_on_clock, table_on_clock, timed_of
+from tracekit.judge.fact_cache import cached_fact
 from tracekit.judge.holes import holes_of, is_whole, not_seen
-from tracekit.judge.kept_facts import kept_fact
 from tracekit.judge.stream_lag import AT_A_TIME, StreamLag
 from tracekit.trace.format.model import STATE_TYPES, RowType, StreamSummary, TraceHeader
 from tracekit.trace.reading.coverage import SeenRows, coverage_of
@@ -54,7 +54,7 @@ def whole_context(reader: TraceReader) -> RunContext:
     def made() -> RunContext:
         return run_context_of(reader, timed_of(reader))
 
-    return kept_fact(reader.snapshot, "run-context", RunContext, made)
+    return cached_fact(reader.snapshot, "run-context", RunContext, made)
 
 
 def run_context_of(

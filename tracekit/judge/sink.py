@@ -23,7 +23,7 @@ class Sink(Protocol):
         """A judgement, as it is unless its Job comes again."""
 
     def take_rows(self, rows: pa.Table) -> None:
-        """Judgements without divergences, as `verdict_table.kept_table` has them."""
+        """Judgements without divergences, as `verdict_table.cached_table` has them."""
 
     def again(self, jobs: Collection[tuple[str, str]]) -> Collection[tuple[str, str]]:
         """Judgements of these Jobs change now that all is known; which of them shall come again."""

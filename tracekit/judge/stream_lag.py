@@ -48,13 +48,13 @@ class StreamLag:
         kept = rows.select(list(COLUMNS)).filter(wanted).sort_by("seq")
         for some in kept.to_batches(AT_A_TIME):
             columns = (some.column(name).to_pylist() for name in COLUMNS[1:])
-            for recv_ns, rv, stream, kind, told_ns, gap_until_ns in zip(*columns, strict=True):
+            for recv_ns, rv, stream, kind, reported_ns, gap_until_ns in zip(*columns, strict=True):
                 if kind == RowType.GAP:
                     self._watched_ns[stream] = gap_until_ns or 0
                 elif rv is not None and recv_ns is not None:
                     if kind == RowType.LIST:
                         self._watched_ns[stream] = recv_ns
-                    elif told_ns is None:  # else the source is no watch, and tells more
+                    elif reported_ns is None:  # else the source is no watch, and tells more
                         self._shown(recv_ns, rv, stream)
                     self._came(recv_ns, rv, stream)
 

@@ -30,7 +30,7 @@ from tracekit.check.verdict import (
     Verdict,
     in_order,
 )
-from tracekit.judge.kept import KeptWriter, open_kept
+from tracekit.judge.verdict_cache import CacheWriter, open_cached
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -120,7 +120,7 @@ def _differing(found: Sequence[FieldDifference]) -> list[dict[str, str]]:
     ]
 
 
-def kept_table(judgements: Sequence[Judgement]) -> pa.Table:
+def cached_table(judgements: Sequence[Judgement]) -> pa.Table:
     """The same with all that they are built from again."""
     told = pa.array(map(_told, judgements), pa.string())
     return verdict_table(judgements).append_column("told", told)
@@ -135,7 +135,7 @@ class VerdictWriter:
 
     def __init__(self, key: str) -> None:
         self._key = key
-        self._writer = KeptWriter(key, KEPT_SCHEMA)
+        self._writer = CacheWriter(key, KEPT_SCHEMA)
         self._waiting: list[Judgement] = []
         self._jobs: list[tuple[str, str]] = []
 
@@ -162,11 +162,11 @@ class VerdictWriter:
 
     def _write(self) -> None:
         if self._waiting:
-            self._writer.write(kept_table(self._waiting))
+            self._writer.write(cached_table(self._waiting))
             self._waiting = []
 
     def take_rows(self, rows: pa.Table) -> None:
-        """Add judgements that somebody made a `kept_table` of."""
+        """Add judgements that somebody made a `cached_table` of."""
         self._write()
         self._writer.write(rows)
 
@@ -175,7 +175,7 @@ class VerdictWriter:
         if not jobs:
             return jobs
         self._write()
-        before, self._writer = self._writer, KeptWriter(self._key, KEPT_SCHEMA)
+        before, self._writer = self._writer, CacheWriter(self._key, KEPT_SCHEMA)
         gone = pa.array(sorted(f"{namespace}/{name}" for namespace, name in jobs), pa.string())
         for table in before.written():
             keys = pc.binary_join_element_wise(table["namespace"], table["name"], "/")
@@ -204,7 +204,7 @@ def _packed(jobs: list[tuple[str, str]]) -> str:
     return base64.b64encode(zlib.compress(orjson.dumps(jobs))).decode()
 
 
-class KeptVerdicts:
+class CachedVerdicts:
     """All judgements of a trace, as they were kept: any part of them without the others."""
 
     def __init__(self, path: Path, file: pq.ParquetFile) -> None:
@@ -297,7 +297,7 @@ class KeptVerdicts:
         return bool(low <= value <= high)
 
 
-def tables_of(found: KeptVerdicts | pa.Table) -> Iterator[pa.Table]:
+def tables_of(found: CachedVerdicts | pa.Table) -> Iterator[pa.Table]:
     """All verdicts of a trace, some at a time, wherever they are."""
     return iter([found]) if isinstance(found, pa.Table) else found.tables()
 
@@ -313,7 +313,7 @@ def count_rows(report: DiffReport, rows: pa.Table) -> None:
 
 
 def built(table: pa.Table) -> Iterator[Judgement]:
-    """The judgements that a `kept_table` was made of."""
+    """The judgements that a `cached_table` was made of."""
     for (
         controller, verdict, reason, told, kind, namespace, name, uid,
         action, time_ns, rv, subject, why, lagging, lag_ns, forced, ambiguous, silent,
@@ -339,7 +339,7 @@ def built(table: pa.Table) -> Iterator[Judgement]:
         )
 
 
-def load_verdicts(key: str) -> KeptVerdicts | None:
+def load_verdicts(key: str) -> CachedVerdicts | None:
     """What was kept under a key; None if there is nothing that can be believed."""
-    found = open_kept(key)
-    return KeptVerdicts(*found) if found is not None else None
+    found = open_cached(key)
+    return CachedVerdicts(*found) if found is not None else None

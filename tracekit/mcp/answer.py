@@ -14,7 +14,7 @@ from typing import Any, Final
 import orjson
 from mcp.types import CallToolResult, ContentBlock, TextContent
 
-from tracekit.base.foreign import for_json, for_terminal
+from tracekit.base.escaping import for_json, for_terminal
 from tracekit.mcp.asking import Printed
 from tracekit.mcp.statements import Statement
 

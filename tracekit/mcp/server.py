@@ -18,7 +18,7 @@ from mcp.types import CallToolResult, InputRequiredResult, ToolAnnotations
 from pydantic import Field, ValidationError
 
 import tracekit
-from tracekit.base.foreign import for_terminal
+from tracekit.base.escaping import for_terminal
 from tracekit.base.suggest import closest
 from tracekit.mcp import statements
 from tracekit.mcp.answer import STATEMENTS_MAX, answer_of, refused
@@ -141,7 +141,7 @@ class _Tools:
         """What happened to one Job or CronJob, step by step, with the verdict on each step."""
         words = _options({"at": at})
         return await self._answer(
-            "explain", trace, ["-o", "json", *words], [key], statements.of_account, offset, limit
+            "explain", trace, ["-o", "json", *words], [key], statements.of_narrative, offset, limit
         )
 
     async def timeline(
@@ -258,11 +258,11 @@ class _Tools:
         async with self._turn:
             printed = await anyio.to_thread.run_sync(self._ask, words)
 
-        def taken_apart(data: bytes) -> Iterable[Statement]:
+        def split_text(data: bytes) -> Iterable[Statement]:
             return read(data if by_line else orjson.loads(data))
 
         return answer_of(
-            tool or verb, name, printed, taken_apart,
+            tool or verb, name, printed, split_text,
             offset=offset, limit=limit, timeout_s=self._timeout_s,
         )  # fmt: skip
 

@@ -30,7 +30,7 @@ def of_diagnosis(document: Document) -> Iterator[Statement]:
         yield Statement(finding["text"], finding["evidence"], more)
 
 
-def of_account(document: Document) -> Iterator[Statement]:
+def of_narrative(document: Document) -> Iterator[Statement]:
     """What came of a Job or CronJob, then step by step."""
     steps = document["steps"]
     divergences = document["divergences"]

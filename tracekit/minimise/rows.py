@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 from tracekit.base.kube.leases import CONTROLLER_MANAGER_LEASE
 from tracekit.trace.format.model import STATE_TYPES, RowType
 from tracekit.trace.format.schema import NAMES
-from tracekit.trace.reading.held import in_file_order
 from tracekit.trace.reading.reader import TraceReader
+from tracekit.trace.reading.table_reader import in_file_order
 
 _BOUNDS = frozenset({str(RowType.LIST_BEGIN), str(RowType.LIST_END)})
 #: Told of the record itself, and never left out before its end.

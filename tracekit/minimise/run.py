@@ -25,8 +25,8 @@ from tracekit.minimise.rows import Key, Parts, rows_about, within
 from tracekit.minimise.showing import Showing, Shown, divergence, showing
 from tracekit.minimise.target import Target
 from tracekit.trace.format.model import TraceHeader
-from tracekit.trace.reading.held import read_held
 from tracekit.trace.reading.reader import TraceReader
+from tracekit.trace.reading.table_reader import read_held
 from tracekit.trace.writing.copying import copy_row, rows_of
 from tracekit.trace.writing.writer import TraceWriter
 from tracekit.versions.era import Era

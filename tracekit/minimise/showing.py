@@ -14,10 +14,10 @@ from tracekit.answers.findings.divergences import rule_of
 from tracekit.answers.model import Case, Target
 from tracekit.check.verdict import Judgement
 from tracekit.judge.judged import Judge
-from tracekit.sql.held_facts import facts_from_reader
+from tracekit.sql.trace_model import facts_from_reader
 from tracekit.trace.format.model import TraceHeader
-from tracekit.trace.reading.held import read_held
 from tracekit.trace.reading.reader import TraceReader
+from tracekit.trace.reading.table_reader import read_held
 from tracekit.versions.era import Era
 
 

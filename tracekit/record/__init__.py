@@ -2,7 +2,8 @@
 
 The only package that talks to a network. `operation.recorder` starts one `streams.watcher` thread
 per stream; all of them feed one writer thread through `streams.sink`. `credentials` and `server`
-are how it reaches the API server, `last_words` what it fetches of logs, `redaction` what it hides.
+are how it reaches the API server, `container_logs` what it fetches of logs, `redaction` what it
+hides.
 
 Knows: traces, an API server.
 Called by: cli.

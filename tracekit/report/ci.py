@@ -10,7 +10,7 @@ from tracekit import __version__
 from tracekit.answers.findings.advice import advice
 from tracekit.answers.findings.divergences import rule_of
 from tracekit.answers.model import Finding, Rule, Severity
-from tracekit.base.foreign import for_terminal
+from tracekit.base.escaping import for_terminal
 from tracekit.base.kube.timestamps import format_rfc3339
 from tracekit.check.verdict import Judgement
 from tracekit.report.documents import write_document

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tracekit.report.account import Account
+from tracekit.report.narrative import Account
 from tracekit.report.table import counted
 from tracekit.sql.session import Session
 

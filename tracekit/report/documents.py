@@ -8,7 +8,7 @@ from typing import Any, TextIO
 
 import orjson
 
-from tracekit.base.foreign import for_json
+from tracekit.base.escaping import for_json
 
 
 def json_text(document: Any, *, indented: bool = False) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from tracekit.answers.findings.advice import advice
 from tracekit.answers.model import Case, Finding, Rule, Severity
 from tracekit.answers.words import clock, counted
-from tracekit.base.foreign import for_markdown, for_terminal
+from tracekit.base.escaping import for_markdown, for_terminal
 from tracekit.base.kube.timestamps import format_rfc3339
 
 SCHEMA_VERSION = 1

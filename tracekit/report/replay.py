@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import orjson
 from rich.text import Text
 
-from tracekit.base.foreign import for_terminal
+from tracekit.base.escaping import for_terminal
 from tracekit.base.kube.timestamps import NS_PER_S, format_rfc3339
 from tracekit.check.diff.report import DiffReport
 from tracekit.check.verdict import Judgement, Verdict

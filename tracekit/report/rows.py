@@ -24,7 +24,7 @@ from typing import IO, TYPE_CHECKING, Any, TextIO, cast
 import pyarrow as pa
 
 from tracekit.base.errors import UsageError
-from tracekit.base.foreign import for_csv, for_json, for_markdown, for_terminal
+from tracekit.base.escaping import for_csv, for_json, for_markdown, for_terminal
 from tracekit.report.documents import write_document, write_lines
 from tracekit.report.table import counted, terminal_width, write_facts, write_table
 

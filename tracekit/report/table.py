@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TextIO
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
-from tracekit.base.foreign import for_terminal
+from tracekit.base.escaping import for_terminal
 
 if TYPE_CHECKING:
     from rich.console import Console

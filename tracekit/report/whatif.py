@@ -9,7 +9,7 @@ from tracekit.answers.whatif.answers import Answers, Drawn, JobAnswer, severity_
 from tracekit.answers.whatif.course import JobCourse
 from tracekit.answers.whatif.cron_answers import CronAnswer
 from tracekit.answers.whatif.cron_course import CronCourse, Start
-from tracekit.base.foreign import for_terminal
+from tracekit.base.escaping import for_terminal
 from tracekit.base.kube.timestamps import NS_PER_S, format_rfc3339
 from tracekit.report.documents import write_document
 from tracekit.report.table import counted, write_table

@@ -1,7 +1,7 @@
 """Rows that SQL cannot make: verdicts by replaying the trace, cron ticks by the schedule.
 
-Verdicts are kept on this machine (`tracekit.judge.kept`) under a digest of all that they follow
-from: the trace's content, the rules, the code. Nothing that a trace brings along is one.
+Verdicts are kept on this machine (`tracekit.judge.verdict_cache`) under a digest of all that they
+follow from: the trace's content, the rules, the code. Nothing that a trace brings along is one.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from tracekit.base.coverage import Coverage
-from tracekit.judge.kept import verdicts_key
-from tracekit.judge.verdict_table import VERDICT_SCHEMA, KeptVerdicts, load_verdicts
+from tracekit.judge.verdict_cache import verdicts_key
+from tracekit.judge.verdict_table import VERDICT_SCHEMA, CachedVerdicts, load_verdicts
 from tracekit.sql.catalog import COMPUTED, definition, parts_for
 from tracekit.sql.computed_schemas import (
     COVERAGE_SCHEMA,
@@ -25,7 +25,7 @@ from tracekit.sql.computed_schemas import (
     WAIT_SCHEMA,
 )
 from tracekit.sql.sources import Source
-from tracekit.versions.asked import AskedRules
+from tracekit.versions.overrides import AskedRules
 
 SCHEMAS = {
     "_verdicts": VERDICT_SCHEMA,
@@ -78,7 +78,7 @@ def verdicts(
     source: Source,
     asked: AskedRules,
     before_judging: Callable[[int], None] | None = None,
-) -> KeptVerdicts | pa.Table | None:
+) -> CachedVerdicts | pa.Table | None:
     """Every judgement of the trace, from the cache if it was judged before.
 
     None where a part of the trace cannot be believed: what it held would count as never done.

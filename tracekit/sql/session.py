@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pyarrow as pa
 
-from tracekit.judge.verdict_table import KeptVerdicts, tables_of
+from tracekit.judge.verdict_table import CachedVerdicts, tables_of
 from tracekit.sql import computed
 from tracekit.sql.catalog import (
     COMPUTED,
@@ -32,21 +32,21 @@ from tracekit.sql.catalog import (
     views,
     with_meanings,
 )
-from tracekit.sql.chosen import EVERYTHING, Chosen, ChosenRows, DamagedFileError, newest_ns
 from tracekit.sql.guard import check_read_only, reads, statements_of
-from tracekit.sql.handles import Handles
 from tracekit.sql.memory import bound_memory
 from tracekit.sql.messages import QueryError, explain_error
+from tracekit.sql.scope import EVERYTHING, Chosen, ChosenRows, DamagedFileError, newest_ns
 from tracekit.sql.sources import Source, drop_unreadable, find_sources
 from tracekit.sql.values import check_values
-from tracekit.sql.wide import wide_copy
+from tracekit.sql.verified_files import Handles
+from tracekit.sql.wide_copies import wide_copy
 from tracekit.trace.format.schema import NAMES, SCHEMA
 from tracekit.trace.format.seal import DamageError
 from tracekit.trace.reading.files import SegmentFile
 from tracekit.trace.reading.losses import lost_files
 from tracekit.trace.reading.objects import Objects
 from tracekit.trace.reading.snapshot import Snapshot
-from tracekit.versions.asked import AskedRules
+from tracekit.versions.overrides import AskedRules
 
 if TYPE_CHECKING:
     from pyarrow.dataset import Dataset
@@ -324,7 +324,7 @@ class Session:
     def _answers_of(self, source: Source) -> dict[str, pa.Table]:
         """Findings, endings and waits of one trace, which are made together."""
         if source.name not in self._answers:
-            from tracekit.sql.answered import answers_of  # noqa: PLC0415 - most queries ask none
+            from tracekit.sql.answer_tables import answers_of  # noqa: PLC0415 - most queries ask none
 
             alone = Session([source.path], rules=self.rules, chosen=self._chosen)
             try:
@@ -343,7 +343,7 @@ class Session:
             found = computed.verdicts(source, self.rules, self._before_judging)
             if found is None:
                 continue
-            if isinstance(found, KeptVerdicts) and found.are_many and not self._chosen.is_part:
+            if isinstance(found, CachedVerdicts) and found.are_many and not self._chosen.is_part:
                 self._kept[source.name] = found.dataset()
                 continue
             for rows in tables_of(found):

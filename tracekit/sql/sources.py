@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tracekit.base.errors import TraceFormatError
-from tracekit.sql.chosen import EVERYTHING, Chosen
+from tracekit.sql.scope import EVERYTHING, Chosen
 from tracekit.trace.format.model import HEADER_NAME, TraceHeader
 from tracekit.trace.reading.files import SegmentFile
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.reading.snapshot import Snapshot, open_snapshot
 from tracekit.trace.stores.place import is_url, known_copy, local_trace
 from tracekit.trace.stores.stamps import named_traces
-from tracekit.versions.asked import AskedRules
+from tracekit.versions.overrides import AskedRules
 
 
 @dataclass(slots=True)

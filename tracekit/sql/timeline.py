@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tracekit.base.kube.field_changes import FieldChange, shown
-from tracekit.base.moments import ALWAYS, TimeRange
+from tracekit.base.time_input import ALWAYS, TimeRange
 from tracekit.sql.edits import Edit, edits_of
 from tracekit.sql.session import Session
 

@@ -17,10 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec.structs import replace
 
-from tracekit.answers.facts import Facts
 from tracekit.answers.findings.controllers import LEADER
 from tracekit.answers.findings.diagnosis import diagnose
 from tracekit.answers.model import Case, Severity
+from tracekit.answers.trace_model import Facts
 from tracekit.base.kube.leases import CONTROLLER_MANAGER_LEASE
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.check.diff.unrecorded import as_far_as_recorded
@@ -30,10 +30,10 @@ from tracekit.check.verdict import Judgement
 from tracekit.judge.engine import judge_cron_jobs
 from tracekit.judge.rolling import ROW_COLUMNS, SETTLED_NS, RollingJudge
 from tracekit.judge.run_context import GrowingContext
-from tracekit.sql.held_facts import facts_from_reader
+from tracekit.sql.trace_model import facts_from_reader
 from tracekit.trace.format.model import TraceHeader
-from tracekit.trace.reading.held import in_file_order, read_held
 from tracekit.trace.reading.reader import TraceReader
+from tracekit.trace.reading.table_reader import in_file_order, read_held
 from tracekit.versions.era import Era
 from tracekit.watch.leader import Leader
 from tracekit.watch.news import News, of_case, of_divergence
@@ -200,9 +200,9 @@ class LiveJudge:
         if self._is_new(key, case.until_ns):
             yield self._told(case, self._now_ns)
 
-    def _told(self, case: Case, told_ns: int) -> News:
+    def _told(self, case: Case, reported_ns: int) -> News:
         self.counts.findings[case.rule.id] += 1
-        return of_case(case, told_ns)
+        return of_case(case, reported_ns)
 
     def _is_new(self, key: tuple[Any, ...], at_ns: int) -> bool:
         if key in self._said:

@@ -23,7 +23,7 @@ class News(Struct, frozen=True):
     text: str  # one sentence, without the object
     why: str
     at_ns: int  # when it happened, Unix ns
-    told_ns: int  # up to when the record was known when it was told
+    reported_ns: int  # up to when the record was known when it was told
     uid: str = ""  # of the object, where it is known
 
     @property
@@ -48,11 +48,11 @@ class News(Struct, frozen=True):
             "why": self.why,
             "time": format_rfc3339(self.at_ns),
             "time_ns": self.at_ns,
-            "delay_s": round((self.told_ns - self.at_ns) / 1e9, 3),
+            "delay_s": round((self.reported_ns - self.at_ns) / 1e9, 3),
         }
 
 
-def of_divergence(judgement: Judgement, told_ns: int) -> News:
+def of_divergence(judgement: Judgement, reported_ns: int) -> News:
     """A divergence as news."""
     where, rule = judgement.object, rule_of(judgement)
     title = rule.title.partition(": ")[2] or rule.title
@@ -61,14 +61,14 @@ def of_divergence(judgement: Judgement, told_ns: int) -> News:
     return News(
         rule.id, rule.severity.value, where.kind, where.namespace, where.name, text,
         f"{judgement.subject}, resourceVersion {judgement.resource_version}: {judgement.why}",
-        judgement.time_ns, told_ns, where.uid,
+        judgement.time_ns, reported_ns, where.uid,
     )  # fmt: skip
 
 
-def of_case(case: Case, told_ns: int) -> News:
+def of_case(case: Case, reported_ns: int) -> News:
     """A finding about one object as news."""
     target = case.target
     return News(
         case.rule.id, case.badness.value, target.kind, target.namespace, target.name, case.claim,
-        case.detail, case.from_ns, told_ns, target.uid,
+        case.detail, case.from_ns, reported_ns, target.uid,
     )  # fmt: skip

@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any, Final
 
 from tracekit.base.errors import UsageError
-from tracekit.base.foreign import for_terminal
+from tracekit.base.escaping import for_terminal
 from tracekit.base.kube.timestamps import format_rfc3339
 from tracekit.watch.news import News
 

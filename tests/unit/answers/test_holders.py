@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tracekit.answers.facts import Job, State
 from tracekit.answers.holders import holder_of
+from tracekit.answers.trace_model import Job, State
 
 
 def _job(labels: dict[str, str] | None = None, **row: Any) -> Job:

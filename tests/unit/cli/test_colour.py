@@ -9,7 +9,7 @@ import click
 import pytest
 
 from tracekit.cli.diagnose import coloured
-from tracekit.cli.talk import waiting
+from tracekit.cli.messages import waiting
 
 
 class _Terminal(io.StringIO):

@@ -14,7 +14,7 @@ from tracekit.base.errors import UsageError
 from tracekit.cli.main import cli, main
 from tracekit.sql.session import Session
 from tracekit.trace.format.header import read_header, write_header
-from tracekit.versions.asked import AskedRules
+from tracekit.versions.overrides import AskedRules
 
 FROM = ("--from", "2026-01-01T00:00:00Z")
 CRONTAB = """\

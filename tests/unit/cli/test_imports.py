@@ -15,9 +15,9 @@ import pytest
 
 from tests.support.traces import TRACES, import_log
 from tracekit.cli import imports
-from tracekit.cli.crew import crew_of
-from tracekit.judge.crew.tasks import Done
-from tracekit.judge.pieces import ready
+from tracekit.cli.executor_options import executor_of
+from tracekit.judge.executors.tasks import Done
+from tracekit.judge.partitioned import ready
 
 
 @pytest.fixture
@@ -92,10 +92,10 @@ class Imported(NamedTuple):
 
 def test_a_process_that_judges_imports_no_more_and_lets_a_controller_do_so() -> None:
     names = ("numpy", "pandas", "cloudpickle")
-    with crew_of(2, None, 0) as crew:
-        assert crew is not None
-        crew.begin(ready)
-        (done,) = crew.run(Imported(names), [0], lambda _: ())
+    with executor_of(2, None, 0) as executor:
+        assert executor is not None
+        executor.begin(ready)
+        (done,) = executor.run(Imported(names), [0], lambda _: ())
     assert isinstance(done, Done)
     assert done.result == ([], True)
 

@@ -18,7 +18,7 @@ from tests.sql.test_session import HOSTILE, write_jobs
 from tests.support.pages import DATA, data_of
 from tests.support.traces import ALL
 from tests.unit.cli.test_sql import run  # noqa: F401 - a fixture
-from tracekit.base.foreign import for_csv, for_terminal
+from tracekit.base.escaping import for_csv, for_terminal
 from tracekit.report.html.data import PHASES, report_data
 from tracekit.report.html.diffs import flatten
 from tracekit.report.html.page import embedded_json, report_page

@@ -16,7 +16,7 @@ from tests.sql.test_session import HOSTILE
 from tracekit.report.html.data import PHASES, report_data
 from tracekit.report.html.page import report_page
 from tracekit.sql.session import Session
-from tracekit.versions.asked import AskedRules
+from tracekit.versions.overrides import AskedRules
 
 webdriver = pytest.importorskip("selenium.webdriver")
 from selenium.webdriver.common.by import By  # noqa: E402

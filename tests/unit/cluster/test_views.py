@@ -9,7 +9,7 @@ from tracekit.base.sim.clock import VirtualClock
 from tracekit.base.sim.loop import Loop
 from tracekit.model.cluster.api_server import ApiServer
 from tracekit.model.cluster.store import Raw, Store
-from tracekit.model.process.life import Life
+from tracekit.model.process.lifetime import Life
 from tracekit.model.process.pod_index import PodInformer
 from tracekit.model.simulate.draws import SeededDraws
 from tracekit.versions.api_server import ApiRules

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tracekit.check.diff.lateness import KeyTiming, Owed
-from tracekit.check.diff.sweep import Sweep
+from tracekit.check.diff.cross_key_timing import CrossKeyTiming
+from tracekit.check.diff.lateness import KeyTiming, PendingAction
 from tracekit.check.replay.run_context import RunContext
 from tracekit.check.verdict import Judgement, ObjectRef, Verdict
 
@@ -25,8 +25,8 @@ def missing(controller: str, action: str, late: str) -> list[Judgement]:
     """What is told as left undone for 20 s, where a stream is late by as much."""
     ref = ObjectRef("CronJob", "ns", "name", "uid")
     owed = Judgement(controller, ref, action, Verdict.MISSING, END_NS, "1", "it", "demanded")
-    sweep = Sweep(controller)
-    sweep.add(KeyTiming((), (), (), (Owed(DUE_NS, owed),), (), ()))
+    sweep = CrossKeyTiming(controller)
+    sweep.add(KeyTiming((), (), (), (PendingAction(DUE_NS, owed),), (), ()))
     context = RunContext(END_NS, seen_rv={late: 5}, written_ns={5: DUE_NS})
     return sweep.settled(context).missing
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.check.replay.run_context import Outage
-from tracekit.report.account import Account, Step, in_order
-from tracekit.report.account_others import account_of_cronjob, add_restarts
+from tracekit.report.narrative import Account, Step, in_order
+from tracekit.report.narrative_others import add_restarts, narrative_of_cronjob
 
 _STEPS = st.lists(
     st.tuples(st.integers(0, 50), st.none() | st.integers(1, 50)), max_size=12, unique=True
@@ -61,7 +61,7 @@ def test_a_cronjob_is_told_with_its_spec_and_what_changed_in_it() -> None:
         {"recv_ns": 4, "rv": 8, "type": "MODIFIED", "spec": "not JSON"},
         {"recv_ns": 5, "rv": 9, "type": "DELETED", "spec": None},
     ]
-    account = account_of_cronjob("shop", "report", [], revisions)
+    account = narrative_of_cronjob("shop", "report", [], revisions)
     assert [(step.rv, step.what, step.details) for step in account.steps] == [
         (5, "was created", ("schedule * * * * *",)),
         (7, "changed the CronJob", ("spec schedule: * * * * * → @hourly",)),

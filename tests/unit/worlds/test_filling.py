@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tracekit.answers.worlds.filling import FilledLives
-from tracekit.answers.worlds.lives import (
+from tracekit.answers.whatif_inputs.extrapolated_pods import ExtrapolatedLifetimes
+from tracekit.answers.whatif_inputs.pod_lifetimes import (
     SeenLife,
     deleted_by_others,
     goes_on_ns,
@@ -64,13 +64,13 @@ TEMPLATES = {"a": "one", "b": "two", "c": "two", "e": "two", "f": "one"}
     ],
 )
 def test_the_first_rule_that_finds_a_life(place: Slot, rule: str, run_ns: int | None) -> None:
-    lives = FilledLives.of(LIVES, TEMPLATES)
+    lives = ExtrapolatedLifetimes.of(LIVES, TEMPLATES)
     assert lives.life_of(place, POD).run_ns == run_ns
     assert lives.given["p1"].rule == rule
 
 
 def test_a_life_that_was_cut_off_goes_on_as_one_that_lasted_longer() -> None:
-    lives = FilledLives.of(
+    lives = ExtrapolatedLifetimes.of(
         [seen(9, slot("a", 0)), seen(3, slot("a", 1)), cut_off(5, slot("a", 2))], {}
     )
     assert lives.life_of(slot("a", 2), POD).run_ns == 9
@@ -79,7 +79,7 @@ def test_a_life_that_was_cut_off_goes_on_as_one_that_lasted_longer() -> None:
 
 
 def test_a_life_that_outlived_all_others_stays_cut_off() -> None:
-    lives = FilledLives.of([seen(4, slot("a", 0)), cut_off(5, slot("a", 1))], {})
+    lives = ExtrapolatedLifetimes.of([seen(4, slot("a", 0)), cut_off(5, slot("a", 1))], {})
     assert lives.life_of(slot("a", 1), POD).run_ns is None
     assert not lives.given["p1"].beyond
 
@@ -87,13 +87,15 @@ def test_a_life_that_outlived_all_others_stays_cut_off() -> None:
 def test_a_pod_that_waited_when_it_was_cut_off_starts_as_its_like() -> None:
     waiting = SeenLife(slot("a", 1), PodLife(bind_ns=2, start_ns=None, run_ns=None), 5)
     patient = SeenLife(slot("a", 0), PodLife(bind_ns=3, start_ns=7, run_ns=4))
-    found = FilledLives.of([patient, waiting], {}).life_of(slot("a", 1), POD)
+    found = ExtrapolatedLifetimes.of([patient, waiting], {}).life_of(slot("a", 1), POD)
     assert (found.bind_ns, found.start_ns, found.run_ns) == (2, 7, 4)
 
 
 def test_restarts_go_on_with_those_of_the_longer_life() -> None:
     longer = SeenLife(slot("a", 0), PodLife(run_ns=90, restarts_at_ns=(25, 60)))
-    found = FilledLives.of([longer, cut_off(50, slot("a", 1), 30)], {}).life_of(slot("a", 1), POD)
+    found = ExtrapolatedLifetimes.of([longer, cut_off(50, slot("a", 1), 30)], {}).life_of(
+        slot("a", 1), POD
+    )
     assert found.restarts_at_ns == (30, 60)
 
 
@@ -101,7 +103,7 @@ def test_restarts_go_on_with_those_of_the_longer_life() -> None:
 def test_containers_that_failed_at_other_times_tell_nothing(restarts: tuple[int, ...]) -> None:
     """A container that was started again once may end well where another failed a second time."""
     longer = SeenLife(slot("a", 0), PodLife(run_ns=90, restarts_at_ns=restarts))
-    lives = FilledLives.of([longer, cut_off(50, slot("a", 1), 30)], {})
+    lives = ExtrapolatedLifetimes.of([longer, cut_off(50, slot("a", 1), 30)], {})
     assert lives.life_of(slot("a", 1), POD).run_ns is None
     assert not lives.given["p1"].beyond
 
@@ -109,7 +111,7 @@ def test_containers_that_failed_at_other_times_tell_nothing(restarts: tuple[int,
 def test_how_a_pod_stops_is_known_of_its_like() -> None:
     slow = PodLife(run_ns=None, grace_ns=7, gone_ns=2, term_exit_code=3)
     stopped = SeenLife(slot("a", 0), slow, 5, stopped=True)
-    lives = FilledLives.of([stopped, seen(9, slot("a", 1)), seen(9, slot("b", 0))], {})
+    lives = ExtrapolatedLifetimes.of([stopped, seen(9, slot("a", 1)), seen(9, slot("b", 0))], {})
     found = lives.life_of(slot("a", 1), POD)
     assert (found.grace_ns, found.gone_ns, found.term_exit_code) == (7, 2, 3)
     assert lives.given["p1"].stops == "same Job"
@@ -125,7 +127,9 @@ def test_how_a_pod_stops_is_known_of_its_like() -> None:
 def test_pods_that_succeed_and_then_fail_tell_nothing_of_the_next(
     codes: tuple[int, int], disputed: bool
 ) -> None:
-    lives = FilledLives.of([seen(4, slot("a", n), None, code) for n, code in enumerate(codes)], {})
+    lives = ExtrapolatedLifetimes.of(
+        [seen(4, slot("a", n), None, code) for n, code in enumerate(codes)], {}
+    )
     lives.life_of(slot("a", 2), POD)
     assert lives.given["p1"].disputed is disputed
 

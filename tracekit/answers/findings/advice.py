@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tracekit.answers.model import Finding
-from tracekit.base.foreign import for_shell
+from tracekit.base.escaping import for_shell
 
 
 def advice(finding: Finding) -> str:

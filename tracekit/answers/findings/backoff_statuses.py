@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tracekit.answers.facts import Facts, Job, Pod, State
 from tracekit.answers.findings.refused_statuses import refused
 from tracekit.answers.model import Case, Rule, Severity
+from tracekit.answers.trace_model import Facts, Job, Pod, State
 from tracekit.answers.words import clock, span
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.versions.release_bugs import Bug

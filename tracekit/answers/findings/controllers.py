@@ -7,11 +7,11 @@ from collections import defaultdict
 from collections.abc import Iterator
 from itertools import pairwise, zip_longest
 
-from tracekit.answers.facts import TRACKING, CronJob, Facts, Job, Pause, Pod, State
 from tracekit.answers.findings.backoff_statuses import REFUSED_IN_BACKOFF, STALE, without_news
 from tracekit.answers.findings.job_failures import refused_to_the_end
 from tracekit.answers.model import Case, Rule, Severity, Target
 from tracekit.answers.refusals import refusal_advice
+from tracekit.answers.trace_model import TRACKING, CronJob, Facts, Job, Pause, Pod, State
 from tracekit.answers.words import clock, counted, named, span
 from tracekit.base.kube.leases import CONTROLLER_MANAGER_LEASE, CONTROLLER_MANAGER_LEASE_NAMESPACE
 from tracekit.base.kube.timestamps import NS_PER_S

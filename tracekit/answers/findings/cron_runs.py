@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from tracekit.answers.facts import CronJob, Facts, Job, Row
 from tracekit.answers.model import Case, Rule, Severity
+from tracekit.answers.trace_model import CronJob, Facts, Job, Row
 from tracekit.answers.words import clock, counted, span
 from tracekit.base.cron import Schedule
 from tracekit.base.cron.schedule import SpecSchedule

@@ -11,11 +11,11 @@ from itertools import pairwise
 from msgspec.structs import replace
 
 from tracekit.answers.evidence import Evidence
-from tracekit.answers.facts import CronJob, Facts, Job, Row, State
 from tracekit.answers.findings import cron_runs, waiting
 from tracekit.answers.findings.cron_runs import STALE_ACTIVE, stale_active, starved, twice
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.refusals import ADVICE, Refusal, refusal_of
+from tracekit.answers.trace_model import CronJob, Facts, Job, Row, State
 from tracekit.answers.words import clock, counted, named, span
 from tracekit.base.cron import CronSpecError, Generation, Schedule, parse
 from tracekit.base.cron.schedule import EverySchedule, SpecSchedule

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tracekit.answers.facts import Facts, Job
 from tracekit.answers.model import Case, Rule, Severity
+from tracekit.answers.trace_model import Facts, Job
 from tracekit.answers.waits import Wait, held_by
 from tracekit.answers.words import clock, named, span
 from tracekit.base.kube.timestamps import NS_PER_S

@@ -8,7 +8,6 @@ from typing import Any
 
 from msgspec import Struct
 
-from tracekit.answers.facts import Facts
 from tracekit.answers.findings import (
     controllers,
     cronjobs,
@@ -20,10 +19,11 @@ from tracekit.answers.findings import (
 )
 from tracekit.answers.findings.baseline import Baseline
 from tracekit.answers.model import Case, Finding, Rule, Severity
+from tracekit.answers.trace_model import Facts
 from tracekit.answers.words import counted, named
 from tracekit.base.errors import UsageError
 from tracekit.base.kube.selectors import selector_from_text, selector_matches
-from tracekit.base.moments import ALWAYS, TimeRange
+from tracekit.base.time_input import ALWAYS, TimeRange
 
 _FAMILIES: tuple[Callable[[Facts], Iterator[Case]], ...] = (
     divergences.find,

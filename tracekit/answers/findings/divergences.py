@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from tracekit.answers.facts import Facts
 from tracekit.answers.model import Case, Rule, Severity, Target
+from tracekit.answers.trace_model import Facts
 from tracekit.answers.words import clock, counted
 from tracekit.check.verdict import Judgement, Verdict
 

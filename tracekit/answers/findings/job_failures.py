@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from tracekit.answers.endings import Cause, Ending, coded, ending_of, init_failure
-from tracekit.answers.facts import Facts, Job, Pod, Row
 from tracekit.answers.findings.pulls import PULL, unpulled, unpulled_case
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.refusals import Refusal, refusal_advice, refusal_of
+from tracekit.answers.trace_model import Facts, Job, Pod, Row
 from tracekit.answers.words import clock, counted, named
 from tracekit.base.kube.timestamps import parse_rfc3339
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from tracekit.answers.facts import TRACKING, Facts, Job, Pod, State
 from tracekit.answers.findings import job_failures, refused_statuses, waiting
 from tracekit.answers.findings.controllers import BACKLOG, Spells, backlog_spells
 from tracekit.answers.findings.deletions import HELD_NS, held, invalid_owner
@@ -15,6 +14,7 @@ from tracekit.answers.findings.deletions import RULES as DELETION_RULES
 from tracekit.answers.holders import holder_of
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.remedies import of_scheduler
+from tracekit.answers.trace_model import TRACKING, Facts, Job, Pod, State
 from tracekit.answers.words import clock, counted, named, span
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.check.verdict import Verdict

@@ -7,9 +7,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from tracekit.answers.facts import Facts, Job, Pod
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.remedies import of_pull
+from tracekit.answers.trace_model import Facts, Job, Pod
 from tracekit.answers.words import clock
 
 _PULLS = ("ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull",

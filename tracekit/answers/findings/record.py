@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from statistics import median
 
-from tracekit.answers.facts import Facts
 from tracekit.answers.model import Case, Rule, Severity, Target
+from tracekit.answers.trace_model import Facts
 from tracekit.answers.words import clock, counted, named, span
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.check.verdict import Verdict

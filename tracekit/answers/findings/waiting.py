@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from tracekit.answers.facts import TRACKING, Facts, Job, Pod, Row
 from tracekit.answers.findings.controllers import FINALIZER_LEFT
 from tracekit.answers.model import Case, Rule, Severity, Target
 from tracekit.answers.remedies import of_kubelet
+from tracekit.answers.trace_model import TRACKING, Facts, Job, Pod, Row
 from tracekit.answers.waits import PodWait, Wait, held_by
 from tracekit.answers.words import clock, counted, named, span
 from tracekit.base.kube.timestamps import NS_PER_S

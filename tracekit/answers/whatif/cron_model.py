@@ -14,7 +14,7 @@ from tracekit.answers.whatif.model import noticed_ns, ran_ns, with_user_settings
 from tracekit.answers.whatif.plan import Plan
 from tracekit.answers.whatif.steps import Severity
 from tracekit.answers.whatif.three_worlds import Baselines, Worlds
-from tracekit.answers.worlds.cron_drawing import CronLives, CronWorld
+from tracekit.answers.whatif_inputs.cronjobs import CronPodLifetimes, CronWorld
 from tracekit.base.kube.cronjob_views import FORBID, CronJobView
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.base.kube.views import job_from_raw
@@ -67,7 +67,7 @@ class CronWorlds(Worlds[CronAnswer, ModelledCronJob]):
         del by_pod  # pods that somebody deleted are deleted at that time
         plan = self.plan
         worlds = [self.worlds[uid] for uid in uids]
-        lives = CronLives.of(worlds)
+        lives = CronPodLifetimes.of(worlds)
         cron = raw_settings(plan.cron_settings) if settings else {}
         change = with_user_settings(plan.settings if settings else (), cron)
         present = [change(there) for world in worlds for there in world.present]
@@ -153,7 +153,7 @@ class _Reading:
                 pods = self._pods.setdefault(ref["uid"], {})
                 pods.setdefault(meta["uid"], []).append(row)
 
-    def of(self, uid: str, lives: CronLives) -> ModelledCronJob:
+    def of(self, uid: str, lives: CronPodLifetimes) -> ModelledCronJob:
         """How one of them went; without a revision its API server has refused it."""
         seen = self._seen[uid]
         if not seen:
@@ -165,7 +165,7 @@ class _Reading:
             self._censored(uid, lives) if view.spec.concurrency_policy == FORBID else "",
         )
 
-    def _censored(self, uid: str, lives: CronLives) -> str:
+    def _censored(self, uid: str, lives: CronPodLifetimes) -> str:
         """Why it cannot be told how long its Jobs ran, where that decides what it starts."""
         for job in {seen.view.uid: seen for seen in self._jobs[uid]}:
             for pod, rows in self._pods.get(job, {}).items():

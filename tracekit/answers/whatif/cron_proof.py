@@ -20,13 +20,13 @@ from tracekit.base.kube.cronjob_views import CronJobStatus, CronJobView
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.base.kube.views import JobView
 from tracekit.check.diff.cron_keys import CronReplay
-from tracekit.check.diff.cron_owed import TRIGGERS_MAX, Rest, rests
+from tracekit.check.diff.cron_pending import TRIGGERS_MAX, Rest, rests
 from tracekit.check.replay.cron_api import REFUSED, CronMismatch, DryCronApi, RecordedCronApi
 from tracekit.check.replay.cron_runner import CronRunner
 from tracekit.check.replay.cron_search import CronExplanation, Unexplained
 from tracekit.check.replay.history import Revision
 from tracekit.check.replay.run_context import RunContext
-from tracekit.check.replay.search_state import Apart, WriteApart
+from tracekit.check.replay.search_state import Apart, WriteWithoutSync
 from tracekit.ports.cronjob.actions import (
     Answer,
     CreateJob,
@@ -121,7 +121,7 @@ class CronKeyProof:
             if isinstance(entry, CronExplanation) and not entry.problems:
                 continue
             why = "the record's own rules do not explain all that was observed"
-            if isinstance(entry, WriteApart):
+            if isinstance(entry, WriteWithoutSync):
                 if entry.reason is Apart.FOREIGN:
                     continue
                 why = entry.why or "a write that the record cannot tell of"
@@ -130,7 +130,7 @@ class CronKeyProof:
             proof = self.proofs.get(live.view.uid) if live is not None else None
             if proof is not None and not proof.lost:
                 proof.lost = why
-            assert isinstance(entry, CronExplanation | WriteApart | Unexplained)  # noqa: S101
+            assert isinstance(entry, CronExplanation | WriteWithoutSync | Unexplained)  # noqa: S101
 
     # When the two are asked.
 

@@ -14,9 +14,14 @@ from msgspec.structs import replace
 from tracekit.answers.whatif.changes import Setting, with_settings
 from tracekit.answers.whatif.course import JobCourse
 from tracekit.answers.whatif.lanes import PodLane, PodState, lanes_of
-from tracekit.answers.worlds.drawing import JobWorld
-from tracekit.answers.worlds.filling import BY_ROW, FilledLives, Given, template_text
-from tracekit.answers.worlds.lives import ran_anew, scheduled_anew
+from tracekit.answers.whatif_inputs.extrapolated_pods import (
+    BY_ROW,
+    ExtrapolatedLifetimes,
+    Given,
+    template_text,
+)
+from tracekit.answers.whatif_inputs.jobs import JobWorld
+from tracekit.answers.whatif_inputs.pod_lifetimes import ran_anew, scheduled_anew
 from tracekit.base.kube.merge_patch import merge_patched
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.base.kube.views import job_from_raw, pod_from_raw
@@ -90,7 +95,7 @@ def run_jobs(
     the scheduler, and containers that run again, take other times than in the record.
     """
     seen = [life.with_deletion() if by_pod else life for world in worlds for life in world.lives]
-    lives = FilledLives.of(
+    lives = ExtrapolatedLifetimes.of(
         ran_anew(scheduled_anew(seen, draws), draws) if anew else seen,
         {world.job.uid: template_text(world.job.spec.template) for world in worlds},
     )
@@ -205,7 +210,7 @@ def _take(row: Row, found: Mapping[str, _Seen]) -> None:
                 found[ref["uid"]].pods.setdefault(meta["uid"], []).append(row)
 
 
-def _modelled(seen: _Seen, lives: FilledLives) -> ModelledJob:
+def _modelled(seen: _Seen, lives: ExtrapolatedLifetimes) -> ModelledJob:
     if seen.job is None:
         course = JobCourse(None, "", 0, 0, 0, None)
         why = "the API server of that version refuses the Job"

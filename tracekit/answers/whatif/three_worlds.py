@@ -27,7 +27,7 @@ from tracekit.answers.whatif.model import ModelledJob, run_jobs
 from tracekit.answers.whatif.plan import Plan
 from tracekit.answers.whatif.shapes import Shape, shape
 from tracekit.answers.whatif.steps import Severity
-from tracekit.answers.worlds.drawing import JobWorld
+from tracekit.answers.whatif_inputs.jobs import JobWorld
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.model.process.manager import ManagerFlags
 from tracekit.model.simulate.draws import SeededDraws

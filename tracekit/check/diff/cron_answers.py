@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
 
-from tracekit.check.diff.cron_owed import Wanted
+from tracekit.check.diff.cron_pending import Wanted
 from tracekit.check.replay.history import Write, WriteKind
 from tracekit.check.replay.run_context import INFORMER_LAG_NS
 

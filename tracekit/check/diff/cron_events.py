@@ -22,7 +22,7 @@ from tracekit.check.replay.cron_runner import CronRunner
 from tracekit.check.replay.cron_search import CronExplanation
 from tracekit.check.replay.history import EventRow, Revision
 from tracekit.check.replay.key_facts import CLOCK_SLACK_NS
-from tracekit.check.replay.told_events import EVENT_LAG_NS
+from tracekit.check.replay.reported_events import EVENT_LAG_NS
 from tracekit.ports.cronjob.actions import (
     RecordEvent,
 )
@@ -41,7 +41,7 @@ _DONE_ONCE = ("SuccessfulCreate", "SuccessfulDelete")
 _Identity = tuple[str, str, str]  # type, reason, message
 
 
-def told_events(
+def reported_events(
     history: CronHistory,
     runner: CronRunner,
     explanations: Iterable[CronExplanation],
@@ -52,12 +52,12 @@ def told_events(
 
     `width_ns`: to within what the times of writes are known then.
     """
-    told_ns: dict[_Identity, int] = {}
+    reported_ns: dict[_Identity, int] = {}
     for found in explanations:
         at_ns = min([found.now_ns, *(write.recv_ns for write in found.writes)])
         for e in found.events:
             key = (e.type, e.reason, e.message)
-            told_ns[key] = min(told_ns.get(key, at_ns), at_ns)
+            reported_ns[key] = min(reported_ns.get(key, at_ns), at_ns)
     posted: dict[tuple[str, _Identity], EventRow] = {}
     for event in history.events:
         if event.component != COMPONENT or event.type == "LIST":
@@ -72,7 +72,7 @@ def told_events(
             # One process counts a repeated Event up; a second object is not its work.
             yield event, False
             continue
-        handed_ns = told_ns.get(key)
+        handed_ns = reported_ns.get(key)
         by_ns = event.recv_ns + width_ns(event.recv_ns)
         in_time = handed_ns is not None and handed_ns <= by_ns + CLOCK_SLACK_NS
         yield event, in_time or _is_possible(history, runner, replace(event, recv_ns=by_ns), key)

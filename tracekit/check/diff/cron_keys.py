@@ -12,7 +12,7 @@ from tracekit.check.replay.cron_history import CronHistories, CronHistory
 from tracekit.check.replay.cron_search import CronEntry, CronExplanation
 from tracekit.check.replay.feed import RowGroup
 from tracekit.check.replay.history import EventRow, History, Revision, Write
-from tracekit.check.replay.search_state import Apart, WriteApart
+from tracekit.check.replay.search_state import Apart, WriteWithoutSync
 
 
 @dataclass(slots=True)
@@ -76,5 +76,5 @@ class CronReplay(NamedTuple):
         for index in self.foreign:
             yield self.history.writes[index]
         for entry in self.entries:
-            if isinstance(entry, WriteApart) and entry.reason is Apart.FOREIGN:
+            if isinstance(entry, WriteWithoutSync) and entry.reason is Apart.FOREIGN:
                 yield entry.write

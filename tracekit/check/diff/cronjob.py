@@ -21,9 +21,9 @@ from tracekit.base.kube.views import JobView
 from tracekit.check.compare.fields import FieldDifference
 from tracekit.check.compare.job_body import job_body_differences
 from tracekit.check.diff.cron_answers import Answers
-from tracekit.check.diff.cron_events import told_events
+from tracekit.check.diff.cron_events import reported_events
 from tracekit.check.diff.cron_keys import CronJobKeys, CronReplay
-from tracekit.check.diff.cron_owed import Wanted, WantedCheck, subject_of
+from tracekit.check.diff.cron_pending import Wanted, WantedCheck, subject_of
 from tracekit.check.diff.cron_why import (
     due_text,
     nothing_due,
@@ -33,20 +33,20 @@ from tracekit.check.diff.cron_why import (
     time_text,
     with_observed_refs,
 )
-from tracekit.check.diff.foreign import named_writes, other_manager
+from tracekit.check.diff.cross_key_timing import CrossKeyTiming, Told
 from tracekit.check.diff.key_queue import first_write
 from tracekit.check.diff.lateness import (
     QUEUED,
     Behind,
     KeyTiming,
-    Owed,
     Pace,
+    PendingAction,
     Seen,
     Service,
     left_open,
     shown_in,
 )
-from tracekit.check.diff.sweep import Sweep, Told
+from tracekit.check.diff.other_writers import named_writes, other_manager
 from tracekit.check.diff.ttl import FOREGROUND
 from tracekit.check.replay.cron_api import CronProblem
 from tracekit.check.replay.cron_history import COMPONENT, CronHistory
@@ -54,9 +54,9 @@ from tracekit.check.replay.cron_runner import CronRunner
 from tracekit.check.replay.cron_search import CronExplanation, CronWalker, Others, Unexplained
 from tracekit.check.replay.history import EventRow, Revision, Write, WriteKind
 from tracekit.check.replay.key_facts import CLOCK_SLACK_NS, cut_off
+from tracekit.check.replay.reported_events import EVENT_LAG_NS
 from tracekit.check.replay.run_context import INFORMER_LAG_NS, RunContext
-from tracekit.check.replay.search_state import Apart, WriteApart
-from tracekit.check.replay.told_events import EVENT_LAG_NS
+from tracekit.check.replay.search_state import Apart, WriteWithoutSync
 from tracekit.check.verdict import Judgement, ObjectRef, Reason, Verdict
 from tracekit.ports.cronjob.actions import CreateJob, DeleteJob, UpdateCronJobStatus
 from tracekit.ports.cronjob.body import scheduled_ns_of_name
@@ -68,7 +68,7 @@ _MANUAL = "cronjob.kubernetes.io/instantiate"
 _CALLS_PER_PASS = 4
 
 
-class CronJobsTold(Struct, frozen=True):
+class CronJobsSummary(Struct, frozen=True):
     """What some CronJobs have told, as it is sent from one process to another."""
 
     judgements: list[Judgement]
@@ -83,7 +83,7 @@ class CronJobJudge(CronJobKeys):
     runner: CronRunner
     context: RunContext
     #: What the CronJobs tell of the process; it shares the informers with other controllers'.
-    sweep: Sweep = field(default_factory=Sweep)
+    sweep: CrossKeyTiming = field(default_factory=CrossKeyTiming)
     #: The CronJobs that are judged, as (namespace, name); None: all.
     only: Collection[tuple[str, str]] | None = None
     _judgements: list[Judgement] = field(default_factory=list)
@@ -99,12 +99,12 @@ class CronJobJudge(CronJobKeys):
         self.sweep.add(judged.timing)
         self._cron_jobs += 1
 
-    def told(self) -> CronJobsTold:
+    def told(self) -> CronJobsSummary:
         """What was found of its CronJobs, once all of them were taken in."""
         self.enter(None)
-        return CronJobsTold(self._judgements, self._cron_jobs, self.sweep.told())
+        return CronJobsSummary(self._judgements, self._cron_jobs, self.sweep.told())
 
-    def merge(self, told: CronJobsTold) -> None:
+    def merge(self, told: CronJobsSummary) -> None:
         """Take in what was found of other CronJobs."""
         self._judgements += told.judgements
         self._cron_jobs += told.cron_jobs
@@ -155,14 +155,16 @@ class CronKeyJudge:
                 case CronExplanation():
                     for write in entry.writes:
                         self._explained(write, entry)
-                case WriteApart():
+                case WriteWithoutSync():
                     foreign = entry.reason is Apart.FOREIGN
                     verdict = Verdict.FOREIGN if foreign else Verdict.UNKNOWABLE
                     self._add(entry.write, verdict, entry.why, reason=entry.unknowable)
                 case Unexplained():
                     self._unexplained(entry.write, entry.diagnosis)
         restarted_ns = [restart.until_ns for restart in self.context.restarts]
-        events = told_events(self.history, self.runner, syncs, restarted_ns, self.context.width_ns)
+        events = reported_events(
+            self.history, self.runner, syncs, restarted_ns, self.context.width_ns
+        )
         for event, explained in events:
             self._event(event, is_explained=explained)
         self._time(syncs)
@@ -427,13 +429,13 @@ class CronKeyJudge:
             return False
         return not self.context.interrupted(wish.since_ns, until_ns)
 
-    def _owed(self, syncs: list[CronExplanation], answers: Answers) -> Iterator[Owed]:
+    def _owed(self, syncs: list[CronExplanation], answers: Answers) -> Iterator[PendingAction]:
         for wish in answers.unmet():
             until_ns = self.context.end_ns if wish.until_ns is None else wish.until_ns
             if self._told(wish.kind, wish.subject) or not self._is_judged(wish, until_ns):
                 continue
             missing = self._missing(wish)
-            yield Owed(
+            yield PendingAction(
                 wish.certain_ns, missing, wish.timed or self.runner.polls, until_ns=wish.until_ns
             )
         last = syncs[-1] if syncs else None
@@ -445,7 +447,7 @@ class CronKeyJudge:
             subject = subject_of(last.rest.intent)
             why = "the sync that made the writes before has to go on with it"
             judged = self._judgement(last.rest.kind, Verdict.MISSING, at, subject, why)
-            yield Owed(at.recv_ns, replace(judged, time_ns=self.context.end_ns))
+            yield PendingAction(at.recv_ns, replace(judged, time_ns=self.context.end_ns))
 
     def _missing(self, wish: Wanted) -> Judgement:
         view = wish.cron_job

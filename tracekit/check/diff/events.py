@@ -16,8 +16,8 @@ from tracekit.base.kube.events import COMBINED, REFUSED_CALLS, SPAM_BURST
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.check.replay.history import EventRow
 from tracekit.check.replay.recorded_api import PredictedEvent
+from tracekit.check.replay.reported_events import COMPONENT
 from tracekit.check.replay.search_state import Explanation, KeyReplay
-from tracekit.check.replay.told_events import COMPONENT
 
 #: Streams are delivered side by side: an Event may arrive so long before its cause.
 EVENT_SLACK_NS = NS_PER_S // 2
@@ -58,7 +58,7 @@ class _Supply:
             for event, at_ns in told_by(sync):
                 yield (uid, event.type, event.reason, event.message), at_ns
 
-    def has_told(self, row: EventRow) -> bool:
+    def has_reported(self, row: EventRow) -> bool:
         """Whether as many of its kind were handed out by then as a combined Event counts.
 
         It is counted up by others that say something else, and of these the spam filter keeps some
@@ -127,7 +127,7 @@ def explain_events(
         if row.message == message:
             explained = supply.take(row, identity, repeated)
         else:
-            explained = supply.has_told(row) and supply.take(row, identity, 1)
+            explained = supply.has_reported(row) and supply.take(row, identity, 1)
         told = Told.BY_A_SYNC if explained or lone_event(row) else Told.BY_NOBODY
         whole = explained and row.message == message  # one of a combined Event may be any of many
         if told is Told.BY_A_SYNC and not whole and _first_post_lost(row):

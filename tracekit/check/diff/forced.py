@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from tracekit.check.diff.job_verdicts import place_of
 from tracekit.check.diff.judge import KeyJudgement
-from tracekit.check.replay.key_facts import KeyFacts
+from tracekit.check.replay.key_facts import KeyEvidence
 from tracekit.check.replay.other_caches import forced_syncs
 from tracekit.check.replay.run_context import RunContext
 from tracekit.check.replay.search import KeyWalker
@@ -18,7 +18,7 @@ from tracekit.versions.job import JobRules
 
 def with_forced(judged: KeyJudgement, rules: JobRules, run_context: RunContext) -> KeyJudgement:
     """The same key with `forced` in the judgements of what its syncs wrote."""
-    walker = KeyWalker(KeyFacts(judged.replay.history, rules, run_context), dict)
+    walker = KeyWalker(KeyEvidence(judged.replay.history, rules, run_context), dict)
     known = {
         place_of(write): forced
         for sync, forced in zip(

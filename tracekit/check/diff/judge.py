@@ -12,22 +12,16 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tracekit.base.kube.timestamps import NS_PER_S
+from tracekit.check.diff.event_only_syncs import LoneEvents, why_unseen
 from tracekit.check.diff.events import Told, explain_events
-from tracekit.check.diff.foreign import (
-    deletion_evidence,
-    foreign_writes,
-    met_gone,
-    named_writes,
-    signed_statuses,
-)
 from tracekit.check.diff.job_verdicts import CONTROLLER, judge_missing, judge_write, object_of
 from tracekit.check.diff.key_queue import (
     deadline_lost,
     due,
+    early_candidates,
     ended_by_its_timer,
     first_wake_ns,
     first_write,
-    hurried_syncs,
     read_clock_ns,
     reads_before,
     since_its_timer,
@@ -41,20 +35,26 @@ from tracekit.check.diff.lateness import (
     left_open,
     shown_in,
 )
-from tracekit.check.diff.lone_events import LoneEvents, why_unseen
-from tracekit.check.diff.odd_bodies import odd_bodies
-from tracekit.check.diff.owed import owed
+from tracekit.check.diff.other_writers import (
+    deletion_evidence,
+    met_gone,
+    named_writes,
+    other_writers,
+    signed_statuses,
+)
+from tracekit.check.diff.outlier_bodies import odd_bodies
+from tracekit.check.diff.pending_actions import owed
 from tracekit.check.diff.unseen_retries import counted_otherwise, due_with_unseen
 from tracekit.check.diff.why import describe, describe_cut, whys_explained
 from tracekit.check.replay.explanations import CutSearch
 from tracekit.check.replay.history import DELETED_POD, EventRow, History, Write, WriteKind
-from tracekit.check.replay.key_facts import CLOCK_SLACK_NS, EVENTS_SPENT, EVENTS_WAITED, KeyFacts
+from tracekit.check.replay.key_facts import CLOCK_SLACK_NS, EVENTS_SPENT, EVENTS_WAITED, KeyEvidence
 from tracekit.check.replay.recorded_api import Problem
+from tracekit.check.replay.reported_events import COMPONENT
 from tracekit.check.replay.run_context import INFORMER_LAG_NS, RunContext
 from tracekit.check.replay.search import KeyWalker
 from tracekit.check.replay.search_state import Apart, Explanation, KeyReplay
-from tracekit.check.replay.told_events import COMPONENT
-from tracekit.check.replay.unsigned import TIES
+from tracekit.check.replay.unsigned_writes import TIES
 from tracekit.check.verdict import Judgement, Reason, Verdict
 from tracekit.ports.job.context import Note
 from tracekit.versions.job import JobRules
@@ -77,10 +77,10 @@ class KeyJudgement(Struct, frozen=True):
 
 def judge_key(history: History, rules: JobRules, run_context: RunContext) -> KeyJudgement:
     """Replay one key under the observed schedule and judge every action."""
-    facts = KeyFacts(history, rules, run_context)
+    facts = KeyEvidence(history, rules, run_context)
     writes = history.writes
     named = {**met_gone(history), **signed_statuses(writes), **named_writes(writes)}
-    walker = KeyWalker(facts, lambda: foreign_writes(history, rules), named)
+    walker = KeyWalker(facts, lambda: other_writers(history, rules), named)
     replay = walker.run()
     lone_events = LoneEvents(walker.search, replay.syncs)
     asked = list(_as_asked_for(walker.search, replay))
@@ -109,7 +109,7 @@ def judge_key(history: History, rules: JobRules, run_context: RunContext) -> Key
             tuple(_services(walker.search, replay, asked)),
             tuple(calls_ns),
             (
-                *hurried_syncs(walker.search, replay.syncs),
+                *early_candidates(walker.search, replay.syncs),
                 *counted_otherwise(walker.search, replay.syncs),
             ),
             tuple(owed(facts, walker.search, replay)),
@@ -186,7 +186,7 @@ def _service(
     )
 
 
-def _may_be_one(facts: KeyFacts, before: Explanation) -> bool:
+def _may_be_one(facts: KeyEvidence, before: Explanation) -> bool:
     """Whether a sync may be a part of the next one, or no sync of the controller's at all.
 
     What left no status may have gone on; what only an old cache explains, or begins with a write
@@ -197,14 +197,14 @@ def _may_be_one(facts: KeyFacts, before: Explanation) -> bool:
     return not any(write.kind is WriteKind.STATUS_UPDATE for write in before.writes)
 
 
-def _may_be_anybodys(facts: KeyFacts, write: Write) -> bool:
+def _may_be_anybodys(facts: KeyEvidence, write: Write) -> bool:
     """Whether a write, looked at alone, may be another's: nothing tells who made it."""
     if facts.may_be_foreign(write):
         return not facts.owned_up(write)
     return write.kind in TIES and write.actor is None
 
 
-def _began_by_ns(facts: KeyFacts, sync: Explanation) -> int:
+def _began_by_ns(facts: KeyEvidence, sync: Explanation) -> int:
     """By then a sync had begun, for it had read its clock: what held up its key before was over.
 
     That it created nothing before a back-off was over tells no time if creations were refused.
@@ -216,7 +216,9 @@ def _began_by_ns(facts: KeyFacts, sync: Explanation) -> int:
     return clock_ns + CLOCK_SLACK_NS
 
 
-def _unarmed(facts: KeyFacts, before: Sequence[Explanation], sync: Explanation, note: Note) -> bool:
+def _unarmed(
+    facts: KeyEvidence, before: Sequence[Explanation], sync: Explanation, note: Note
+) -> bool:
     """Whether no timer may have been there for a deadline that a sync asked about."""
     if not note.numbers["armed"]:
         return True
@@ -237,7 +239,7 @@ def _seen(history: History, replay: KeyReplay) -> Iterator[Seen]:
             yield Seen(at_ns, "pods", history.pods[sync.pod_cut - 1].rv)
 
 
-def _behind(facts: KeyFacts, replay: KeyReplay) -> Iterator[Behind]:
+def _behind(facts: KeyEvidence, replay: KeyReplay) -> Iterator[Behind]:
     """The syncs of the key that only caches explain which lack what was old when they wrote."""
     jobs, pods = facts.history.jobs, facts.history.pods
     for sync in replay.syncs:
@@ -260,7 +262,9 @@ def _behind(facts: KeyFacts, replay: KeyReplay) -> Iterator[Behind]:
 # Writes of the key's syncs.
 
 
-def _syncs(facts: KeyFacts, replay: KeyReplay, asked: Sequence[Explanation]) -> Iterator[Judgement]:
+def _syncs(
+    facts: KeyEvidence, replay: KeyReplay, asked: Sequence[Explanation]
+) -> Iterator[Judgement]:
     history = facts.history
     odd = odd_bodies(replay.syncs)
     before: Explanation | None = None
@@ -302,7 +306,7 @@ def _syncs(facts: KeyFacts, replay: KeyReplay, asked: Sequence[Explanation]) -> 
                 yield _divergence(history, sync, problem)
 
 
-def _waited(facts: KeyFacts, before: Explanation | None, sync: Explanation) -> str:
+def _waited(facts: KeyEvidence, before: Explanation | None, sync: Explanation) -> str:
     """That a sync came so long after its timer as only a busy process does; empty if it did not.
 
     Whether the process can be proved to have had the time, all keys together tell (`lateness`).
@@ -316,7 +320,7 @@ def _waited(facts: KeyFacts, before: Explanation | None, sync: Explanation) -> s
         return ""
     held = ""
     if not ended_by_its_timer(facts, before, sync):
-        if before.refused or facts.told_as_refused(since_ns, at_ns):
+        if before.refused or facts.reported_as_refused(since_ns, at_ns):
             return ""
         refused = facts.refusals(at_ns) or facts.refused_writes(at_ns)
         held = ", or calls that were refused left no Event" if refused else ""
@@ -332,7 +336,7 @@ def _untold(sync: Explanation) -> str:
     return ""
 
 
-def _open_end(facts: KeyFacts, sync: Explanation) -> str:
+def _open_end(facts: KeyEvidence, sync: Explanation) -> str:
     """That the record's end cut a sync off which may have left something out; empty if not."""
     last = sync.writes[-1]
     if sync.rest is None or facts.interrupted(last):
@@ -341,7 +345,7 @@ def _open_end(facts: KeyFacts, sync: Explanation) -> str:
     return left_open(facts.run_context, last.recv_ns, stream, sync.rest.what)
 
 
-def _ambiguous(facts: KeyFacts, sync: Explanation, write: Write) -> str:
+def _ambiguous(facts: KeyEvidence, sync: Explanation, write: Write) -> str:
     """Why the record cannot tell it from what the rules do not ask for; empty where it can.
 
     A user may have asked for a deletion at the moment at which the controller had to. And a pod for
@@ -387,7 +391,7 @@ def _orphan_removals(replay: KeyReplay) -> Iterator[Judgement]:
 
 
 def _foreign_deletions(
-    facts: KeyFacts, lone_events: LoneEvents, replay: KeyReplay
+    facts: KeyEvidence, lone_events: LoneEvents, replay: KeyReplay
 ) -> Iterator[Judgement]:
     """Deletions that no rule asks for: others', unless the controller's own by Event or log."""
     history = replay.history
@@ -430,7 +434,7 @@ def _foreign_deletions(
             yield judged if found is not None else replace(judged, reason=Reason.NOT_RECORDED)
 
 
-def _unknowable(facts: KeyFacts, replay: KeyReplay) -> Iterator[Judgement]:
+def _unknowable(facts: KeyEvidence, replay: KeyReplay) -> Iterator[Judgement]:
     history = facts.history
     for write in history.writes:
         if write.hidden:
@@ -442,7 +446,7 @@ def _unknowable(facts: KeyFacts, replay: KeyReplay) -> Iterator[Judgement]:
         )
 
 
-def _gap_before(facts: KeyFacts, write: Write) -> str:
+def _gap_before(facts: KeyEvidence, write: Write) -> str:
     for gap in facts.run_context.gaps:
         if gap.from_ns <= write.recv_ns and write.recv_ns - gap.until_ns < CLOCK_SLACK_NS:
             return gap.why
@@ -452,7 +456,7 @@ def _gap_before(facts: KeyFacts, write: Write) -> str:
 # Events.
 
 
-def _events(facts: KeyFacts, lone_events: LoneEvents, replay: KeyReplay) -> Iterator[Judgement]:
+def _events(facts: KeyEvidence, lone_events: LoneEvents, replay: KeyReplay) -> Iterator[Judgement]:
     for row, told in explain_events(
         replay,
         lone_events.may_tell,

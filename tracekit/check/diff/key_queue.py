@@ -22,7 +22,7 @@ from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.base.kube.views import JobView, PodView
 from tracekit.check.replay.explanations import CutSearch
 from tracekit.check.replay.history import History, Revision, Write, WriteKind
-from tracekit.check.replay.key_facts import CLOCK_SLACK_NS, KeyFacts
+from tracekit.check.replay.key_facts import CLOCK_SLACK_NS, KeyEvidence
 from tracekit.check.replay.run_context import INFORMER_LAG_NS
 from tracekit.check.replay.search_state import Explanation, Retries, SilentSync
 from tracekit.versions.job import JobRules
@@ -57,7 +57,7 @@ class FirstWrite(NamedTuple):
     resource_version: str
 
 
-class Hurried(NamedTuple):
+class EarlyCandidate(NamedTuple):
     """A sync for which only old wakes are left: early, if the process must have used them up.
 
     With a `doubt` something that left no trace has woken it, or something is wrong.
@@ -85,7 +85,7 @@ def first_write(key: str, first: Write) -> FirstWrite:
     return FirstWrite(key, first.kind.action, str(first.rv))
 
 
-def hurried_syncs(search: CutSearch, syncs: Sequence[Explanation]) -> Iterator[Hurried]:
+def early_candidates(search: CutSearch, syncs: Sequence[Explanation]) -> Iterator[EarlyCandidate]:
     """Syncs that nothing recent can have made ready by then."""
     facts = search.facts
     before: Explanation | None = None
@@ -106,7 +106,9 @@ def hurried_syncs(search: CutSearch, syncs: Sequence[Explanation]) -> Iterator[H
                 doubt = _RETRIED if woken or retries is None or untold else ""
                 doubt = doubt or (_INHERITED if _inherited(facts, sync, at_ns) else "")
                 first = first_write(facts.history.key, sync.writes[0])
-                yield Hurried(first, sync.writes[0].recv_ns, (*wakes, *(retries or ())), doubt)
+                yield EarlyCandidate(
+                    first, sync.writes[0].recv_ns, (*wakes, *(retries or ())), doubt
+                )
         timers += timers_of(facts, sync)
         before = sync
 
@@ -115,7 +117,7 @@ _RETRIED = "only the retry of a sync that left no write can have made it ready, 
 _INHERITED = "only the retry of a sync not seen, of another Job of its name, or it was early"
 
 
-def _inherited(facts: KeyFacts, sync: Explanation, at_ns: int) -> bool:
+def _inherited(facts: KeyEvidence, sync: Explanation, at_ns: int) -> bool:
     """Whether a Job of that name may have left a retry behind while the record could not see it.
 
     The queue knows keys, not Jobs: what waits for its time survives the Job that it was for.
@@ -176,7 +178,7 @@ def _most_retries(before: Explanation) -> int:
     return max(before.state.memory.requeues, counted.least if counted is not None else 0, 0)
 
 
-def _woke(facts: KeyFacts, silent: SilentSync, at_ns: int) -> bool:
+def _woke(facts: KeyEvidence, silent: SilentSync, at_ns: int) -> bool:
     """Whether a sync without a write may have woken the key again by then."""
     if silent.timer_ns is not None and silent.timer_ns - CLOCK_SLACK_NS <= at_ns:
         return True
@@ -184,7 +186,7 @@ def _woke(facts: KeyFacts, silent: SilentSync, at_ns: int) -> bool:
     return silent.error and silent.earliest_ns + retry_ns <= at_ns
 
 
-def timers_of(facts: KeyFacts, sync: Explanation) -> Iterator[Wake]:
+def timers_of(facts: KeyEvidence, sync: Explanation) -> Iterator[Wake]:
     """What a sync armed: a timer of its own, or the retry of its failure."""
     if sync.wake_after_ns is not None:
         at_ns = sync.now_ns + sync.wake_after_ns
@@ -199,7 +201,7 @@ def timers_of(facts: KeyFacts, sync: Explanation) -> Iterator[Wake]:
         yield Wake(ended_ns + retry_ns, ended_ns + longest_ns + CLOCK_SLACK_NS)
 
 
-def excused(facts: KeyFacts, before: Explanation, sync: Explanation) -> bool:
+def excused(facts: KeyEvidence, before: Explanation, sync: Explanation) -> bool:
     """Whether something of which no time is known may have woken the key."""
     if before.problems or before.refused or before.cut_off or sync.silent:
         return True
@@ -216,7 +218,7 @@ def excused(facts: KeyFacts, before: Explanation, sync: Explanation) -> bool:
 
 
 def open_wakes(
-    facts: KeyFacts, before: Explanation, sync: Explanation, timers: Sequence[Wake]
+    facts: KeyEvidence, before: Explanation, sync: Explanation, timers: Sequence[Wake]
 ) -> Iterator[Wake]:
     """What may have put the key into the queue, and `before` cannot have used up."""
     first = sync.writes[0]
@@ -234,7 +236,7 @@ def open_wakes(
 
 
 def _wakes(
-    facts: KeyFacts, before_rv: int, before: Explanation, since_ns: int, step: int
+    facts: KeyEvidence, before_rv: int, before: Explanation, since_ns: int, step: int
 ) -> Iterator[tuple[int, int, int]]:
     """The changes that may wake the key from then on: when they came, the least and longest wait.
 
@@ -267,7 +269,7 @@ def held_back(rules: JobRules, pod: Revision[PodView]) -> bool:
     return not (failed_before and rules.handlers.only_first_pod_failure_delays_sync)
 
 
-def _counted(facts: KeyFacts, sync: Explanation) -> Retries | None:
+def _counted(facts: KeyEvidence, sync: Explanation) -> Retries | None:
     """The retries that the queue counts after a sync of a tracked Job; None where not known.
 
     Only where nothing but a success or a suspension clears them, which leaves a write, and where
@@ -282,7 +284,7 @@ def _counted(facts: KeyFacts, sync: Explanation) -> Retries | None:
     return None if refused else retries
 
 
-def conflicts(facts: KeyFacts, before: Explanation) -> int:
+def conflicts(facts: KeyEvidence, before: Explanation) -> int:
     """So many retries more may be counted of an untracked Job, by syncs that left no write.
 
     Where a status write clears nothing, each may have made one sync conflict that had not seen it.
@@ -297,7 +299,7 @@ def conflicts(facts: KeyFacts, before: Explanation) -> int:
 class _FailureWaits:
     """How long a pod's failure holds its key back at least and at most (up to 1.27)."""
 
-    def __init__(self, facts: KeyFacts, before: Explanation, any_pod: tuple[int, int]) -> None:
+    def __init__(self, facts: KeyEvidence, before: Explanation, any_pod: tuple[int, int]) -> None:
         rules = facts.rules
         self._retries, self._before = rules.retries, before
         self._any_pod = self._unknown = any_pod
@@ -350,7 +352,7 @@ def _deadlines(history: History, before_rv: int) -> Iterator[int]:
 
 
 def due(
-    facts: KeyFacts, before: Explanation | None, sync: Explanation, *, untold: bool = True
+    facts: KeyEvidence, before: Explanation | None, sync: Explanation, *, untold: bool = True
 ) -> Due:
     """Since when a sync that is explained was due; `untold`: with retries that left no trace."""
     first = sync.writes[0]
@@ -376,7 +378,7 @@ def due(
     return Due(certain_ns, earliest_ns, sync.timed and sync.due_ns > held_until_ns)
 
 
-def ended_by_its_timer(facts: KeyFacts, before: Explanation | None, sync: Explanation) -> bool:
+def ended_by_its_timer(facts: KeyEvidence, before: Explanation | None, sync: Explanation) -> bool:
     """Whether a sync ended its Job at the deadline for which the one before had set a timer."""
     if before is None or before.wake_after_ns is None or facts.refused_writes(sync.due_ns):
         return False
@@ -415,7 +417,7 @@ def since_its_timer(
     return replace(sync, due_ns=at_ns, timed=True, job=before.job, pod_cut=before.pod_cut)
 
 
-def first_wake_ns(facts: KeyFacts, before: Explanation | None, before_rv: int) -> int:
+def first_wake_ns(facts: KeyEvidence, before: Explanation | None, before_rv: int) -> int:
     """Before that nothing can have put the key into the queue since its last sync began."""
     if before is None:
         jobs = facts.history.jobs
@@ -430,7 +432,7 @@ def first_wake_ns(facts: KeyFacts, before: Explanation | None, before_rv: int) -
     return before.due_ns if earliest_ns is None else earliest_ns
 
 
-def deadline_lost(facts: KeyFacts, syncs: Sequence[Explanation], at_ns: int) -> bool:
+def deadline_lost(facts: KeyEvidence, syncs: Sequence[Explanation], at_ns: int) -> bool:
     """Whether no timer may be left that wakes the key at `at_ns`, when its deadline passes.
 
     Before it is armed by every sync, only the one that sets startTime does, and the handler that
@@ -503,7 +505,7 @@ def _deadlines_changed(
 
 
 def queue_wait_ns(
-    facts: KeyFacts,
+    facts: KeyEvidence,
     before: Explanation | None,
     pod_cut: int,
     *,

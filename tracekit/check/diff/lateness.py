@@ -24,7 +24,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from tracekit.base.kube.timestamps import NS_PER_S, format_rfc3339
-from tracekit.check.diff.key_queue import FirstWrite, Hurried
+from tracekit.check.diff.key_queue import EarlyCandidate, FirstWrite
 from tracekit.check.replay.history import WriteKind
 from tracekit.check.replay.key_facts import CLOCK_SLACK_NS
 from tracekit.check.replay.run_context import INFORMER_LAG_NS, RunContext
@@ -56,7 +56,7 @@ class Service(Struct, frozen=True):
     idle: int = 0  # calls of its sync before that, each with a token, that changed nothing
 
 
-class Owed(Struct, frozen=True):
+class PendingAction(Struct, frozen=True):
     """Something still to be done: missing, if the process could have done it by the end."""
 
     certain_ns: int  # by then its key was ready, for an informer that had seen all
@@ -108,14 +108,14 @@ class KeyTiming(Struct, frozen=True):
 
     services: tuple[Service, ...]
     calls_ns: tuple[int, ...]  # of every write and Event
-    hurried: tuple[Hurried, ...]
-    owed: tuple[Owed, ...]
+    hurried: tuple[EarlyCandidate, ...]
+    owed: tuple[PendingAction, ...]
     seen: tuple[Seen, ...]
     behind: tuple[Behind, ...]
     apart_ns: tuple[int, ...] = ()  # of the calls of the worker that makes one at a time
 
 
-class ServicesTold(Struct, frozen=True):
+class ServicesSummary(Struct, frozen=True):
     """`Services` as they are sent: numbers of 8 bytes, of 1 in `action`, `timed` and `judged`."""
 
     keys: list[str]
@@ -163,9 +163,9 @@ class Services:
             self._timed.append(service.timed)
             self._judged.append(service.judged)
 
-    def told(self) -> ServicesTold:
+    def told(self) -> ServicesSummary:
         """All of them, to be sent."""
-        return ServicesTold(
+        return ServicesSummary(
             self._keys,
             list(self._actions),
             array("q", self._key).tobytes(),
@@ -179,7 +179,7 @@ class Services:
             bytes(self._judged),
         )
 
-    def merge(self, told: ServicesTold) -> None:
+    def merge(self, told: ServicesSummary) -> None:
         """Take in the services that another process has told of its keys."""
         first = len(self._keys)
         self._keys += told.keys
@@ -238,7 +238,7 @@ class Services:
                 kept.add([self[number]])
         return kept
 
-    def but_for(self, keys: Collection[str]) -> Services:
+    def without(self, keys: Collection[str]) -> Services:
         """The same, of which the syncs of these keys prove nothing: they were explained wrongly."""
         kept = copy(self)
         numbers = {number for number, key in enumerate(self._keys) if key in keys}
@@ -472,7 +472,7 @@ def late(process: Process) -> Iterator[tuple[FirstWrite, str]]:
             yield services.first(number), f"{waited_s:.1f} s after it was due, and {proof}"
 
 
-def early(process: Process, hurried: Hurried) -> str | None:
+def early(process: Process, hurried: EarlyCandidate) -> str | None:
     """Why a sync came before anything can have made its key ready; None where something may have.
 
     What was ready long before has been used up by a sync without a write, if the process must have
@@ -509,7 +509,7 @@ def shown_in(controller: str, action: str) -> str:
     return "cronjobs" if of_status else "jobs"
 
 
-class Staircase:
+class WatermarkIndex:
     """How far the informers of a process had got by when, as all its syncs together show.
 
     A process has one informer for each kind, which its controllers share, and its position never

@@ -4,7 +4,7 @@ The Job controller's search is what all others stand on: it takes a trace apart 
 the history of each on. What else a row of the trace tells, a controller takes in as it passes.
 docs/extending.md adds one as an example.
 
-    register(Controller("pod-gc", ("pod-delete",), PodGcJudge.of, PodGcTold))
+    register(Controller("pod-gc", ("pod-delete",), PodGcJudge.of, PodGcSummary))
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tracekit.base.cron.zones import load_zone
-from tracekit.check.diff.cronjob import CronJobJudge, CronJobsTold
-from tracekit.check.diff.sweep import Sweep
-from tracekit.check.diff.ttl import TtlJudge, TtlTold
+from tracekit.check.diff.cronjob import CronJobJudge, CronJobsSummary
+from tracekit.check.diff.cross_key_timing import CrossKeyTiming
+from tracekit.check.diff.ttl import TtlJudge, TtlSummary
 from tracekit.check.replay.cron_runner import CronRunner
 from tracekit.check.replay.feed import RowGroup
 from tracekit.check.replay.history import History
@@ -36,7 +36,7 @@ class ControllerJudge(Protocol):
     #: What the trace as a whole tells; `whole` is taken back if a part of it could not be judged.
     context: RunContext
     #: What it tells of the process, and knows of it: queue, calls, informers.
-    sweep: Sweep
+    sweep: CrossKeyTiming
 
     def passing(self, groups: Iterable[RowGroup]) -> Iterable[RowGroup]:
         """The same groups of rows, in order of namespace and Job, after what it needs was taken."""
@@ -59,7 +59,7 @@ class Scope(Struct, frozen=True):
 
     era: Era
     context: RunContext  # of the trace as a whole
-    jobs: Sweep  # of the Job controller, which runs in the same process
+    jobs: CrossKeyTiming  # of the Job controller, which runs in the same process
     #: Of a part of a trace: the CronJobs that it is about, as (namespace, name); None: all.
     cron_jobs: Collection[Key] | None = None
 
@@ -87,8 +87,8 @@ def _ttl(scope: Scope) -> ControllerJudge:
 _CONTROLLERS: dict[str, Controller] = {
     controller.name: controller
     for controller in (
-        Controller("cronjob", CRON_JOB_ACTIONS, _cron_jobs, CronJobsTold),
-        Controller("ttl", TTL_ACTIONS, _ttl, TtlTold),
+        Controller("cronjob", CRON_JOB_ACTIONS, _cron_jobs, CronJobsSummary),
+        Controller("ttl", TTL_ACTIONS, _ttl, TtlSummary),
     )
 }
 
@@ -110,7 +110,7 @@ def unregister(name: str) -> None:
     del _CONTROLLERS[name], ACTIONS[name]
 
 
-def told_types() -> dict[str, type]:
+def summary_types() -> dict[str, type]:
     """What the judges of each controller tell each other, by the controller's name."""
     return {controller.name: controller.told for controller in _CONTROLLERS.values()}
 

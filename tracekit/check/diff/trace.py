@@ -6,11 +6,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 
 from msgspec.structs import replace
 
+from tracekit.check.diff.alternative_readings import WHY_REFUSED, judge_as_known, judge_as_refused
+from tracekit.check.diff.cross_key_timing import CrossKeyTiming, TimingResult
 from tracekit.check.diff.judge import KeyJudgement
 from tracekit.check.diff.lateness import KeyTiming
-from tracekit.check.diff.readings import WHY_REFUSED, judge_as_known, judge_as_refused
 from tracekit.check.diff.report import DiffReport
-from tracekit.check.diff.sweep import Settled, Sweep
 from tracekit.check.replay.feed import RowGroup, histories
 from tracekit.check.replay.run_context import RunContext
 from tracekit.check.verdict import Judgement
@@ -23,16 +23,16 @@ def diff_groups(
     run_context: RunContext,
     *,
     observations: int,
-    sweep: Sweep | None = None,
+    sweep: CrossKeyTiming | None = None,
     seen: Callable[[KeyJudgement], None] = lambda _: None,
-    again: Callable[[Settled], Settled] = lambda found: found,
+    again: Callable[[TimingResult], TimingResult] = lambda found: found,
 ) -> DiffReport:
     """Judge every Job of the groups, not by time; `seen` gets each key's replay before the sweep.
 
-    `again` searches the Jobs once more that the others contradict (`upheld`).
+    `again` searches the Jobs once more that the others contradict (`recheck`).
     """
     report = DiffReport(observations)
-    sweep = Sweep() if sweep is None else sweep
+    sweep = CrossKeyTiming() if sweep is None else sweep
     for judged in judge_groups(groups, rules, run_context):
         seen(judged)
         report.jobs.append((judged.replay.history.namespace, judged.replay.history.name))
@@ -43,12 +43,12 @@ def diff_groups(
     return report
 
 
-def upheld(
-    found: Settled,
+def recheck(
+    found: TimingResult,
     groups: Callable[[], Iterable[RowGroup]],
     rules: JobRules,
     run_context: RunContext,
-) -> Settled:
+) -> TimingResult:
     """What was found, but for what contradicts Jobs that newer caches explain as well.
 
     A Job is searched alone, and the first explanation counts. Where the others had seen more by
@@ -67,14 +67,14 @@ def upheld(
             again = judge_as_refused(history, rules, known)
             if found.upholds(again.judgements, again.timing.behind):
                 lacking[history.namespace, history.name] = WHY_REFUSED
-    return found.but_for(cleared, lacking)
+    return found.without(cleared, lacking)
 
 
 def settled(
     judgements: Iterable[Judgement], timings: Iterable[KeyTiming], run_context: RunContext
 ) -> list[Judgement]:
     """The judgements of all keys, and what the process as a whole tells: early, late, missing."""
-    sweep = Sweep()
+    sweep = CrossKeyTiming()
     for timing in timings:
         sweep.add(timing)
     found = sweep.settled(run_context)

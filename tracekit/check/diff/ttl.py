@@ -18,9 +18,9 @@ from tracekit.base.cron.gotime import rfc3339
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.base.kube.views import JobView
 from tracekit.base.sim.clock import VirtualClock
+from tracekit.check.diff.cross_key_timing import CrossKeyTiming, Told
 from tracekit.check.diff.key_queue import FirstWrite
-from tracekit.check.diff.lateness import CALL_LATENCY_NS, KeyTiming, Owed, Seen, Service
-from tracekit.check.diff.sweep import Sweep, Told
+from tracekit.check.diff.lateness import CALL_LATENCY_NS, KeyTiming, PendingAction, Seen, Service
 from tracekit.check.replay.feed import RowGroup
 from tracekit.check.replay.history import History, Revision
 from tracekit.check.replay.key_facts import CLOCK_SLACK_NS
@@ -131,7 +131,7 @@ class _Worker:
             self.due[-1].until_ns = self._clock.now_ns
 
 
-class TtlTold(Struct, frozen=True):
+class TtlSummary(Struct, frozen=True):
     """What some Jobs have told, as it is sent from one process to another."""
 
     judgements: list[Judgement]
@@ -159,7 +159,7 @@ class TtlJudge:
     era: CronJobEra
     context: RunContext
     #: What the Jobs tell of the process; it shares the informers with other controllers'.
-    sweep: Sweep = field(default_factory=Sweep)
+    sweep: CrossKeyTiming = field(default_factory=CrossKeyTiming)
     _judgements: list[Judgement] = field(default_factory=list)
     _runs: bool = False
     _stray: list[Judgement] = field(default_factory=list)
@@ -180,11 +180,11 @@ class TtlJudge:
         for timing in found.timings:
             self.sweep.add(timing)
 
-    def told(self) -> TtlTold:
+    def told(self) -> TtlSummary:
         """What was found of its Jobs."""
-        return TtlTold(self._judgements, self._stray, self._runs, self.sweep.told())
+        return TtlSummary(self._judgements, self._stray, self._runs, self.sweep.told())
 
-    def merge(self, told: TtlTold) -> None:
+    def merge(self, told: TtlSummary) -> None:
         """Take in what was found of other Jobs."""
         self._judgements += told.judgements
         self._stray += told.stray
@@ -327,10 +327,10 @@ class _KeyJudge:
         until_ns = [o.until_ns for o in self.context.interruptions if o.until_ns > due.since_ns]
         return max([due.since_ns, *until_ns])
 
-    def _owed(self, last: Revision[JobView], due: _Due) -> Owed:
+    def _owed(self, last: Revision[JobView], due: _Due) -> PendingAction:
         why = f"{_arithmetic(last.view)}; not deleted"
         judged = replace(_judged(last, Verdict.MISSING, why), time_ns=due.since_ns)
-        return Owed(self._certain_ns(due), judged, due.timed, due.until_ns, idle=_READS)
+        return PendingAction(self._certain_ns(due), judged, due.timed, due.until_ns, idle=_READS)
 
     def _foreign(self, gone: Revision[JobView]) -> str | None:
         """Who else deleted the Job; None where it may have been this controller."""

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from tracekit.check.diff.key_queue import (
     DELIVERY_JITTER_NS,
     Due,
-    Hurried,
+    EarlyCandidate,
     Wake,
     all_old,
     conflicts,
@@ -30,7 +30,7 @@ from tracekit.check.diff.key_queue import (
 from tracekit.check.replay.attempts import Exhausted
 from tracekit.check.replay.explanations import SILENT_ROW, CutSearch
 from tracekit.check.replay.history import History
-from tracekit.check.replay.key_facts import CLOCK_SLACK_NS, KeyFacts
+from tracekit.check.replay.key_facts import CLOCK_SLACK_NS, KeyEvidence
 from tracekit.check.replay.run_context import INFORMER_LAG_NS
 from tracekit.check.replay.search_state import Explanation, State
 
@@ -63,7 +63,7 @@ def due_with_unseen(
     return replace(known, certain_ns=certain_ns) if fits else known
 
 
-def counted_otherwise(search: CutSearch, syncs: Sequence[Explanation]) -> Iterator[Hurried]:
+def counted_otherwise(search: CutSearch, syncs: Sequence[Explanation]) -> Iterator[EarlyCandidate]:
     """The syncs that were late but for retries that left no trace."""
     facts = search.facts
     for number, (before, sync) in enumerate(pairwise(syncs), 1):
@@ -79,11 +79,11 @@ def counted_otherwise(search: CutSearch, syncs: Sequence[Explanation]) -> Iterat
                 continue
             first = first_write(search.history.key, sync.writes[0])
             wake = Wake(known.earliest_ns, known.certain_ns)
-            yield Hurried(first, sync.writes[0].called_ns, (wake,), _COUNTED)
+            yield EarlyCandidate(first, sync.writes[0].called_ns, (wake,), _COUNTED)
 
 
 def _came_early(
-    facts: KeyFacts, before: Explanation, sync: Explanation, timers: Sequence[Wake]
+    facts: KeyEvidence, before: Explanation, sync: Explanation, timers: Sequence[Wake]
 ) -> bool:
     """Whether nothing recent can have made a sync ready."""
     at_ns = sync.writes[0].recv_ns + DELIVERY_JITTER_NS

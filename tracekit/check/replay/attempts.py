@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from tracekit.base.kube.views import JobView, PodView
 from tracekit.check.replay.cuts import CacheCuts, Cut
 from tracekit.check.replay.history import Revision, Write, WriteKind
-from tracekit.check.replay.key_facts import KeyFacts, sync_clock
+from tracekit.check.replay.key_facts import KeyEvidence, sync_clock
 from tracekit.check.replay.recorded_api import (
     Assumptions,
     Mismatch,
@@ -50,7 +50,7 @@ class Exhausted(Exception):  # noqa: N818 - a signal of the search, not an error
 class Attempts(CacheCuts):
     """Runs syncs of one key against its record."""
 
-    def __init__(self, facts: KeyFacts) -> None:
+    def __init__(self, facts: KeyEvidence) -> None:
         super().__init__(facts)
         self.attempts = 0
         self._times = 1  # as much as dead ends have asked for

@@ -39,9 +39,9 @@ from tracekit.check.replay.key_facts import (
     cut_off,
     record_ends,
 )
+from tracekit.check.replay.reported_events import EVENT_LAG_NS
 from tracekit.check.replay.run_context import INFORMER_LAG_NS, RunContext
-from tracekit.check.replay.search_state import REACH, Apart, WriteApart
-from tracekit.check.replay.told_events import EVENT_LAG_NS
+from tracekit.check.replay.search_state import REACH, Apart, WriteWithoutSync
 from tracekit.check.verdict import Assumption, Reason
 from tracekit.ports.cronjob.actions import Intent, RecordEvent, SyncResult
 from tracekit.versions.constants import Constants
@@ -102,7 +102,7 @@ class Unexplained(NamedTuple):
     diagnosis: CronExplanation | None
 
 
-CronEntry = CronExplanation | WriteApart | Unexplained
+CronEntry = CronExplanation | WriteWithoutSync | Unexplained
 
 
 class Others(Struct, frozen=True):
@@ -178,7 +178,7 @@ class CronWalker(Backtracking[CronState, CronEntry]):
         write = self.history.writes[state.index]
         evidence = self._deletion(write) if write.kind is WriteKind.JOB_DELETE else None
         if evidence is not None:
-            yield WriteApart(Apart.FOREIGN, write, evidence)
+            yield WriteWithoutSync(Apart.FOREIGN, write, evidence)
         elif not state.certain:
             yield self._unseen(write)
 
@@ -437,20 +437,20 @@ class CronWalker(Backtracking[CronState, CronEntry]):
 
     # What cannot be told.
 
-    def _unseen(self, write: Write) -> WriteApart:
+    def _unseen(self, write: Write) -> WriteWithoutSync:
         at_ns = blind_until(self.blind_until_ns, write.recv_ns)
         for gap in self.context.gaps:
             if gap.from_ns <= at_ns <= gap.until_ns + CLOCK_SLACK_NS:
                 why = f"no cut explains it, but its sync may have begun in a {gap.why}"
-                return WriteApart(Apart.UNKNOWABLE, write, why, Reason.GAP)
+                return WriteWithoutSync(Apart.UNKNOWABLE, write, why, Reason.GAP)
         why = "no cut explains it, but its sync may have begun before the record"
-        return WriteApart(Apart.UNKNOWABLE, write, why, Reason.BEFORE_RECORD)
+        return WriteWithoutSync(Apart.UNKNOWABLE, write, why, Reason.BEFORE_RECORD)
 
-    def _undecided(self, state: CronState) -> Iterator[WriteApart]:
+    def _undecided(self, state: CronState) -> Iterator[WriteWithoutSync]:
         why = f"the search gave up after {self._attempts} attempts"
         for write in self.history.writes[state.index :]:
             if write.index not in state.done:
-                yield WriteApart(Apart.UNKNOWABLE, write, why, Reason.UNDECIDED)
+                yield WriteWithoutSync(Apart.UNKNOWABLE, write, why, Reason.UNDECIDED)
 
 
 def job_signature(job: JobView) -> tuple[object, ...]:

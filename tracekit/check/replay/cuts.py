@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from tracekit.base.kube.views import JobView, PodView
 from tracekit.check.replay.handlers import may_tell
 from tracekit.check.replay.history import Revision
-from tracekit.check.replay.key_facts import CLOCK_SLACK_NS, KeyFacts
+from tracekit.check.replay.key_facts import CLOCK_SLACK_NS, KeyEvidence
 from tracekit.check.replay.likely_cuts import PodCounts
 from tracekit.check.replay.run_context import INFORMER_LAG_NS
 from tracekit.check.replay.search_state import State
@@ -51,7 +51,7 @@ class Cut(msgspec.Struct, frozen=True, gc=False):
 class CacheCuts:
     """The cuts of one key's syncs."""
 
-    def __init__(self, facts: KeyFacts) -> None:
+    def __init__(self, facts: KeyEvidence) -> None:
         self.facts = facts
         self.history = facts.history
         self.rules = facts.rules
@@ -69,7 +69,9 @@ class CacheCuts:
         if effort is not Effort.STALE:
             floor = max(floor, self.facts.jobs_shown(state.not_before_ns) - 1)
         at_ns = self.history.writes[state.index].recv_ns
-        floor = max(floor, self.facts.process_shown("jobs", at_ns) - 1, self.facts.job_told(at_ns))
+        floor = max(
+            floor, self.facts.process_shown("jobs", at_ns) - 1, self.facts.job_reported(at_ns)
+        )
         last = newest.position
         hunch = state.hunch
         if hunch is not None and hunch.seen is not None and state.index <= hunch.until:

@@ -17,7 +17,7 @@ from tracekit.base.kube.views import JobView
 from tracekit.check.replay.attempts import Attempts, Exhausted
 from tracekit.check.replay.cuts import Cut, Effort
 from tracekit.check.replay.history import Revision, Write, WriteKind
-from tracekit.check.replay.key_facts import CLOCK_SLACK_NS, KeyFacts, sync_clock
+from tracekit.check.replay.key_facts import CLOCK_SLACK_NS, KeyEvidence, sync_clock
 from tracekit.check.replay.recorded_api import Assumptions
 from tracekit.check.replay.search_state import Explanation, SilentSync, State
 from tracekit.ports.cache.pods import PodCache
@@ -41,7 +41,7 @@ _MANY_FAILURES = 12
 class CutSearch(Attempts):
     """Looks for the cuts of one key's syncs."""
 
-    def __init__(self, facts: KeyFacts) -> None:
+    def __init__(self, facts: KeyEvidence) -> None:
         super().__init__(facts)
         self._failed: set[object] = set()
 
@@ -183,7 +183,7 @@ class CutSearch(Attempts):
         if effort is not Effort.STALE and self.stale(state, cut) is not None:
             return
         untold = assume.refusals and self.lacks_own_status(state, cut.job)
-        if untold and self.facts.untold_within(state.index) is not None:
+        if untold and self.facts.unreported_within(state.index) is not None:
             return  # one excuse that leaves no trace is enough
         found = self.at_its_time(state, cut, assume)
         if found is not None:

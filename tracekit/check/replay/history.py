@@ -231,7 +231,7 @@ class History:
         """Revisions of the Job that a LIST told: what led to them was not seen."""
         return [revision for revision in self.jobs if revision.type == "LIST"]
 
-    def deletion_told(self, pod: str) -> bool:
+    def deletion_reported(self, pod: str) -> bool:
         """Whether an Event of the controller says that it deleted the pod of that name."""
         told = ("SuccessfulDelete", f"{DELETED_POD}{pod}")
         return any((event.reason, event.message) == told for event in self.events)

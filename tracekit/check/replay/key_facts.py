@@ -12,9 +12,9 @@ from tracekit.base.kube.views import JobView
 from tracekit.check.replay.handlers import PodHandlers
 from tracekit.check.replay.history import DELETED_POD, History, Revision, Write, WriteKind
 from tracekit.check.replay.recorded_api import Assumptions, RecordedApi
+from tracekit.check.replay.reported_events import COMPONENT, EVENT_LAG_NS, events_spent, job_counts
 from tracekit.check.replay.run_context import INFORMER_LAG_NS, Outage, RunContext
-from tracekit.check.replay.told_events import COMPONENT, EVENT_LAG_NS, events_spent, told_jobs
-from tracekit.check.replay.unsigned import TIES, unsigned
+from tracekit.check.replay.unsigned_writes import TIES, unsigned
 from tracekit.check.verdict import Assumption, Reason
 from tracekit.ports.job.context import Choices, SyncClock
 from tracekit.versions.job import JobRules
@@ -54,7 +54,7 @@ def sync_clock(now_ns: int) -> SyncClock:
     return SyncClock(now_ns if now_ns % NS_PER_S else now_ns + 1)
 
 
-class KeyFacts:
+class KeyEvidence:
     """One key: its history, the rules and run_context it lived under, and what follows of them."""
 
     def __init__(self, history: History, rules: JobRules, run_context: RunContext) -> None:
@@ -99,7 +99,7 @@ class KeyFacts:
         }
         #: Whether any deletion has an Event of the controller.
         self.any_owned_up = bool(self._deleted_by_event)
-        self._told_jobs = told_jobs(history)
+        self._told_jobs = job_counts(history)
         self._messages = frozenset(
             condition.message
             for revision in history.jobs
@@ -233,10 +233,10 @@ class KeyFacts:
         """
         assert write.pod is not None  # noqa: S101 - pod writes have one
         pod = write.pod.view
-        told_ns = self._deleted_by_event.get(pod.name)
-        if told_ns is None or pod.deleted_ns is None:
+        reported_ns = self._deleted_by_event.get(pod.name)
+        if reported_ns is None or pod.deleted_ns is None:
             return False
-        return told_ns > pod.deleted_ns - pod.deletion_grace_s * NS_PER_S
+        return reported_ns > pod.deleted_ns - pod.deletion_grace_s * NS_PER_S
 
     # How far the informers must have got.
 
@@ -253,7 +253,7 @@ class KeyFacts:
         pod_ns = self.history.pods[pods - 1].shown_ns if pods else 0
         return max(pod_ns, job.shown_ns if job is not None else 0)
 
-    def job_told(self, at_ns: int) -> int:
+    def job_reported(self, at_ns: int) -> int:
         """The position of the Job's revision that an earlier sync had held, as its Event tells."""
         known, farthest = self._told_jobs
         told = bisect_right(known, self.run_context.before_ns(at_ns))
@@ -284,7 +284,7 @@ class KeyFacts:
             end_ns = self.run_context.end_ns
             return Assumption("refused-creations", 0, end_ns, "Events were not recorded")
         last_ns = max(at_ns, until_ns)
-        told = self.refusals_told(at_ns, last_ns)
+        told = self.reported_refusals(at_ns, last_ns)
         if told is not None:
             return told
         for lost in self._unposted:
@@ -292,19 +292,19 @@ class KeyFacts:
                 return lost
         return None
 
-    def refusals_told(self, at_ns: int, until_ns: int) -> Assumption | None:
+    def reported_refusals(self, at_ns: int, until_ns: int) -> Assumption | None:
         """The same where an Event of the Job, or the audit log, tells of refused creations."""
         after_ns = SPAM_REFILL_NS + self.rules.retries.backoff_ns_max
-        for from_ns, told_ns in self._refused_ns:
-            if from_ns <= until_ns and at_ns <= told_ns + after_ns:
+        for from_ns, reported_ns in self._refused_ns:
+            if from_ns <= until_ns and at_ns <= reported_ns + after_ns:
                 why = "creations told as refused"
-                return Assumption("refused-creations", from_ns, told_ns + after_ns, why)
+                return Assumption("refused-creations", from_ns, reported_ns + after_ns, why)
         return None
 
-    def told_as_refused(self, since_ns: int, until_ns: int) -> bool:
+    def reported_as_refused(self, since_ns: int, until_ns: int) -> bool:
         """Whether an Event that came then, or the audit log, tells of refused creations."""
         last_ns = until_ns + INFORMER_LAG_NS
-        return any(since_ns <= told_ns <= last_ns for _, told_ns in self._refused_ns)
+        return any(since_ns <= reported_ns <= last_ns for _, reported_ns in self._refused_ns)
 
     def refusals_within(self, index: int) -> Assumption | None:
         """The same of a sync whose first write this is: its calls go on to its status write."""
@@ -313,7 +313,7 @@ class KeyFacts:
             self._refusals_within[index] = self.refusals(*within) or self.spent(*within)
         return self._refusals_within[index]
 
-    def untold_within(self, index: int) -> Assumption | None:
+    def unreported_within(self, index: int) -> Assumption | None:
         """Why creations of that sync may have been refused without an Event, if nothing told more.
 
         The spam filter drops what a Job has to tell once it has told so much. Times need no such
@@ -358,7 +358,7 @@ class KeyFacts:
     def _refusing_times(self) -> tuple[list[int], list[int]]:
         """When times of refusals may have begun, and until when those that had lasted at most."""
         after_ns = SPAM_REFILL_NS + self.rules.retries.backoff_ns_max
-        windows = [(from_ns, told_ns + after_ns) for from_ns, told_ns in self._refused_ns]
+        windows = [(from_ns, reported_ns + after_ns) for from_ns, reported_ns in self._refused_ns]
         windows += [(lost.from_ns, lost.until_ns) for lost in self._unposted]
         if self.history.namespace in self.run_context.refusing:
             windows.append((0, self.run_context.end_ns))
@@ -372,21 +372,21 @@ class KeyFacts:
         or policy that is told to refuse these may be asked about the others, too. Where Events of
         the key itself were still to be posted, so may those have been that tell of one.
         """
-        for from_ns, told_ns in self._refused_writes_ns:
-            if from_ns <= at_ns + INFORMER_LAG_NS and at_ns <= told_ns + INFORMER_LAG_NS:
+        for from_ns, reported_ns in self._refused_writes_ns:
+            if from_ns <= at_ns + INFORMER_LAG_NS and at_ns <= reported_ns + INFORMER_LAG_NS:
                 evidence = "the audit log has refused writes"
-                return Assumption("refused-writes", from_ns, told_ns, evidence)
+                return Assumption("refused-writes", from_ns, reported_ns, evidence)
         told = self.run_context.refusing.get(self.history.namespace)
         if told is not None:
             return Assumption("refused-writes", 0, self.run_context.end_ns, told)
         for lost in self.run_context.unposted:
             within = lost.from_ns <= at_ns <= lost.until_ns
-            untold = within and self._untold_creation(lost.from_ns, at_ns)
+            untold = within and self._unreported_creation(lost.from_ns, at_ns)
             if untold and not self.spent(lost.from_ns, at_ns):
                 return Assumption("refused-writes", lost.from_ns, lost.until_ns, EVENTS_WAITED)
         return None
 
-    def _untold_creation(self, from_ns: int, until_ns: int) -> bool:
+    def _unreported_creation(self, from_ns: int, until_ns: int) -> bool:
         """Whether a pod was created in that time and no Event tells of it.
 
         A log that names who created it would name what was refused as well.

@@ -405,7 +405,7 @@ class RecordedApi(msgspec.Struct):
                 # Or by this very call, if it is no write of the Job's any more.
                 own = revision.view.controller is None and (
                     revision.rv == self.assume.served_rv
-                    or self.history.deletion_told(revision.view.name)
+                    or self.history.deletion_reported(revision.view.name)
                 )
                 return Outcome.OK if own else Outcome.NOT_FOUND
             if _already_so(kind, revision.view):

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from tracekit.base.kube.timestamps import NS_PER_S, floor_second
 from tracekit.base.kube.views import Condition, JobStatus, JobView, PodView
 from tracekit.check.replay.history import Revision
-from tracekit.check.replay.key_facts import KeyFacts, sync_clock
+from tracekit.check.replay.key_facts import KeyEvidence, sync_clock
 from tracekit.check.replay.recorded_api import Assumptions, Mismatch, RecordEnds
 from tracekit.check.replay.search_state import Explanation
 from tracekit.ports.actions import Created, CreatePod, JobApi, Outcome
@@ -213,7 +213,7 @@ def wire_status(status: JobStatus, now_ns: int, like: JobStatus | None) -> JobSt
 class Rerunner:
     """Runs syncs of one key once more, by its own rules against the record, or by others."""
 
-    def __init__(self, facts: KeyFacts) -> None:
+    def __init__(self, facts: KeyEvidence) -> None:
         self.facts = facts
         self._cache = PodCache()
         self._explained: dict[int, Course | None] = {}  # by the sync's first write

@@ -25,7 +25,7 @@ from tracekit.check.replay.backtracking import Backtracking, Choice, Trail, next
 from tracekit.check.replay.cuts import Effort
 from tracekit.check.replay.explanations import CutSearch
 from tracekit.check.replay.history import Revision, Write, WriteKind
-from tracekit.check.replay.key_facts import KeyFacts
+from tracekit.check.replay.key_facts import KeyEvidence
 from tracekit.check.replay.nearest import nearest
 from tracekit.check.replay.recorded_api import Assumptions
 from tracekit.check.replay.search_state import (
@@ -37,9 +37,9 @@ from tracekit.check.replay.search_state import (
     KeyReplay,
     Retries,
     State,
-    WriteApart,
+    WriteWithoutSync,
 )
-from tracekit.check.replay.unsigned import unsigned
+from tracekit.check.replay.unsigned_writes import unsigned
 from tracekit.check.verdict import Reason
 from tracekit.ports.cache.pods import PodCache
 from tracekit.ports.job.memory import JobMemory
@@ -69,7 +69,7 @@ class KeyWalker(Backtracking[State, Entry]):
 
     def __init__(
         self,
-        facts: KeyFacts,
+        facts: KeyEvidence,
         find_foreign: Callable[[], Mapping[int, str]],
         named: Mapping[int, str] | None = None,
     ) -> None:
@@ -83,7 +83,7 @@ class KeyWalker(Backtracking[State, Entry]):
         self.history = facts.history
         self.search = CutSearch(facts)
         #: Writes that no sync explains and nobody signed: other ways past them may be tried later.
-        self._loose: dict[int, WriteApart] = {}
+        self._loose: dict[int, WriteWithoutSync] = {}
 
     def run(self) -> KeyReplay:
         """Explain every write of the key."""
@@ -142,14 +142,14 @@ class KeyWalker(Backtracking[State, Entry]):
         """The explanations of the next write, then what else it may be."""
         write = self.history.writes[state.index]
         if self._collected(write):
-            yield WriteApart(Apart.FOREIGN, write)
+            yield WriteWithoutSync(Apart.FOREIGN, write)
         yield from self._whole_first(state, self.search.explanations(state, Effort(effort)))
         if self.facts.may_be_foreign(write) and not self.facts.owned_up(write):
             if effort == Effort.CUTS and self._events_spent(state):
                 # That no Event names it says nothing: it may be of a sync on an older Job.
                 found = self.search.explanations(state, Effort.HANDLERS)
                 yield from self._whole_first(state, found)
-            yield WriteApart(Apart.FOREIGN, write)
+            yield WriteWithoutSync(Apart.FOREIGN, write)
         elif not state.certain and self.facts.began_unseen(write):
             yield self._unseen(write)
         elif write.index in self._loose:
@@ -197,7 +197,7 @@ class KeyWalker(Backtracking[State, Entry]):
         first = None
         for choice in reversed(trail.choices):
             entry = trail.entries[choice.length]
-            if not isinstance(entry, WriteApart) or entry.reason is not Apart.FOREIGN:
+            if not isinstance(entry, WriteWithoutSync) or entry.reason is not Apart.FOREIGN:
                 break
             first = choice
         return first
@@ -223,7 +223,7 @@ class KeyWalker(Backtracking[State, Entry]):
                 begun += self._counting_to(end, ended, syncs, own=end is not last)
             return self._begin(begun)
         # Of a deletion that no Event could tell it may be wrong that another made it.
-        untold_end = self._untold_end(trail)
+        untold_end = self._unreported_end(trail)
         if untold_end is not None:
             begun += self._counting_to(*untold_end, syncs, own=True)
         if self.search.beyond_retries(dead):
@@ -256,7 +256,7 @@ class KeyWalker(Backtracking[State, Entry]):
         near = [end, *(c for reach in HUNCH_REACH for c in before[-reach:][:1])]
         return ((choice, hunch) for choice in near)
 
-    def _untold_end(
+    def _unreported_end(
         self, trail: Trail[State, Entry]
     ) -> tuple[Choice[State, Entry], Revision[JobView]] | None:
         """The last deletion put down to others that the sync may have made that ended the Job.
@@ -265,7 +265,10 @@ class KeyWalker(Backtracking[State, Entry]):
         """
         for choice in reversed(trail.choices[-UNTOLD_REACH:]):
             entry = trail.entries[choice.length]
-            if not isinstance(entry, WriteApart) or entry.write.kind is not WriteKind.POD_DELETE:
+            if (
+                not isinstance(entry, WriteWithoutSync)
+                or entry.write.kind is not WriteKind.POD_DELETE
+            ):
                 continue
             ended = self._ends(entry.write)
             if ended is not None and self.search.ended_by_retries(ended):
@@ -344,16 +347,16 @@ class KeyWalker(Backtracking[State, Entry]):
         """The deletion as the controller's own."""
         return self.search.explanations(state, Effort(effort))
 
-    def _unseen(self, write: Write) -> WriteApart:
+    def _unseen(self, write: Write) -> WriteWithoutSync:
         reason, why = self.facts.why_uncertain(write)
-        return WriteApart(Apart.UNKNOWABLE, write, why, reason)
+        return WriteWithoutSync(Apart.UNKNOWABLE, write, why, reason)
 
     def _without_explanation(self, trail: Trail[State, Entry], state: State) -> State:
         """Past a write that nothing explains."""
         write = self.history.writes[state.index]
         unseen = self.facts.unseen_inputs(write)
         if unseen is not None:
-            apart = WriteApart(Apart.UNKNOWABLE, write, unseen, Reason.CENSORED)
+            apart = WriteWithoutSync(Apart.UNKNOWABLE, write, unseen, Reason.CENSORED)
             trail.entries.append(apart)
             return self.after(apart, replace(state, certain=False), trail.entries)
         found: Entry = nearest(self.search, state)
@@ -368,17 +371,17 @@ class KeyWalker(Backtracking[State, Entry]):
             problems = found.problems if isinstance(found, Explanation) else ()
             early = problems and all(problem.verdict == "early" for problem in problems)
             if not early or self.facts.collected(write) or self.facts.deleted_again(write):
-                found = WriteApart(Apart.FOREIGN, write)
+                found = WriteWithoutSync(Apart.FOREIGN, write)
         trail.entries.append(found)
         return self.after(found, state, trail.entries)
 
-    def _unsigned(self, found: Entry, first: Write) -> list[WriteApart]:
+    def _unsigned(self, found: Entry, first: Write) -> list[WriteWithoutSync]:
         """What stands in the way of an attempt and may be anybody's work: it is set aside."""
         problems = found.problems if isinstance(found, Explanation) else ()
         asked = [problem.write for problem in problems if problem.write is not None]
         asked = [write for write in asked if write is not first]
         loose = [
-            WriteApart(Apart.UNKNOWABLE, write, why, Reason.NOT_RECORDED)
+            WriteWithoutSync(Apart.UNKNOWABLE, write, why, Reason.NOT_RECORDED)
             for write in (first, *asked)
             if (why := unsigned(self.history, write)) is not None
         ]
@@ -395,7 +398,7 @@ class KeyWalker(Backtracking[State, Entry]):
         )
         for write in self.history.writes[state.index :]:
             if write.index not in state.done:
-                apart = WriteApart(Apart.UNKNOWABLE, write, why, Reason.UNDECIDED)
+                apart = WriteWithoutSync(Apart.UNKNOWABLE, write, why, Reason.UNDECIDED)
                 trail.entries.append(apart)
         return replace(state, index=len(self.history.writes), done=frozenset(), certain=False)
 
@@ -447,21 +450,21 @@ class KeyWalker(Backtracking[State, Entry]):
             )
         return state
 
-    def _without_sync(self, write: Write) -> WriteApart | None:
+    def _without_sync(self, write: Write) -> WriteWithoutSync | None:
         """Writes that need no sync of the key: the orphan worker's, the garbage collector's.
 
         And those of a sync of a Job of which the record shows no such early revision.
         """
         unseen = self.facts.why_job_unseen(write)
         if unseen is not None:
-            return WriteApart(Apart.UNKNOWABLE, write, unseen[1], unseen[0])
+            return WriteWithoutSync(Apart.UNKNOWABLE, write, unseen[1], unseen[0])
         if write.kind is WriteKind.POD_DELETE:
             gone = self.facts.collected(write) and not self.facts.owned_up(write)
-            return WriteApart(Apart.FOREIGN, write) if gone else None
+            return WriteWithoutSync(Apart.FOREIGN, write) if gone else None
         if write.kind is not WriteKind.FINALIZER_REMOVAL:
             return None
         why = self.facts.orphan_reason(write)
-        return None if why is None else WriteApart(Apart.ORPHAN_WORKER, write, why)
+        return None if why is None else WriteWithoutSync(Apart.ORPHAN_WORKER, write, why)
 
 
 def _assumed(sync: Explanation) -> Assumptions | None:

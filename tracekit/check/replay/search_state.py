@@ -170,7 +170,7 @@ class Apart(Enum):
     UNKNOWABLE = "unknowable"
 
 
-class WriteApart(NamedTuple):
+class WriteWithoutSync(NamedTuple):
     """A write that no sync of the key made."""
 
     reason: Apart
@@ -179,7 +179,7 @@ class WriteApart(NamedTuple):
     unknowable: Reason | None = None
 
 
-Entry = Explanation | WriteApart
+Entry = Explanation | WriteWithoutSync
 
 
 @dataclass(slots=True)
@@ -189,13 +189,13 @@ class KeyReplay:
     history: History
     final: State
     syncs: list[Explanation]
-    apart: list[WriteApart]
+    apart: list[WriteWithoutSync]
 
     @classmethod
     def along(cls, history: History, final: State, entries: Iterable[Entry]) -> KeyReplay:
         """The way that was found, sorted by what its entries are."""
         syncs: list[Explanation] = []
-        apart: list[WriteApart] = []
+        apart: list[WriteWithoutSync] = []
         for entry in entries:
             if isinstance(entry, Explanation):
                 syncs.append(entry)
@@ -203,6 +203,6 @@ class KeyReplay:
                 apart.append(entry)
         return cls(history, final, syncs, apart)
 
-    def of(self, reason: Apart) -> Iterator[WriteApart]:
+    def of(self, reason: Apart) -> Iterator[WriteWithoutSync]:
         """The writes that stand apart for this reason, in the order of the store."""
         return (entry for entry in self.apart if entry.reason is reason)

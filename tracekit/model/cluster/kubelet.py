@@ -15,7 +15,7 @@ from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.base.kube.views import completion_index
 from tracekit.model.cluster.api_server import ApiServer
 from tracekit.model.cluster.draws import Draws
-from tracekit.model.cluster.pod_life import Lives, PodLife, Slot
+from tracekit.model.cluster.pod_life import PodLife, PodLifetimes, Slot
 from tracekit.model.cluster.statuses import time_text
 from tracekit.model.cluster.store import Change, Raw
 
@@ -55,7 +55,7 @@ def _stop(pod: _Pod) -> None:
 class Kubelet:
     """Every node of the cluster, and the scheduler."""
 
-    def __init__(self, server: ApiServer, lives: Lives, draws: Draws) -> None:
+    def __init__(self, server: ApiServer, lives: PodLifetimes, draws: Draws) -> None:
         self._server = server
         self._loop = server.store.loop
         self._lives = lives

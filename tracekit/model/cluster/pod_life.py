@@ -54,7 +54,7 @@ class PodLife(Struct, frozen=True):
     deleted_grace_s: int | None = None
 
 
-class Lives(Protocol):
+class PodLifetimes(Protocol):
     """Says what becomes of each pod."""
 
     def life_of(self, slot: Slot, pod: Mapping[str, Any]) -> PodLife:

@@ -21,7 +21,7 @@ from tracekit.model.cluster.api_server import ApiServer
 from tracekit.model.cluster.statuses import time_text
 from tracekit.model.cluster.store import Raw
 from tracekit.model.process.client import Calls, Client
-from tracekit.model.process.life import Life
+from tracekit.model.process.lifetime import Life
 
 _AGGREGATE_MAX: Final = 10
 _AGGREGATE_NS: Final = 600 * NS_PER_S

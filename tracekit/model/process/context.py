@@ -10,7 +10,7 @@ from typing import NamedTuple
 from tracekit.model.cluster.api_server import ApiServer
 from tracekit.model.cluster.draws import Draws
 from tracekit.model.process.client import Client
-from tracekit.model.process.life import Life
+from tracekit.model.process.lifetime import Life
 from tracekit.versions.constants import Constants
 
 

@@ -14,7 +14,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from tracekit.model.cluster.draws import Draws
 from tracekit.model.cluster.store import Change, Key, Raw, Store
-from tracekit.model.process.life import Life
+from tracekit.model.process.lifetime import Life
 
 
 class Named(Protocol):

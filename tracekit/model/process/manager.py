@@ -29,7 +29,7 @@ from tracekit.model.process.cron_controllers import (
 )
 from tracekit.model.process.informer import Informer
 from tracekit.model.process.job_controller import JobController
-from tracekit.model.process.life import Life
+from tracekit.model.process.lifetime import Life
 from tracekit.model.process.pod_index import PodInformer
 from tracekit.model.process.ttl_controller import TtlController
 from tracekit.versions.cronjob import Controller, CronJobEra

@@ -14,7 +14,7 @@ from tracekit.base.kube.views import JobView, PodView
 from tracekit.model.cluster.api_server import ApiServer
 from tracekit.model.cluster.draws import Draws
 from tracekit.model.process.informer import Informer
-from tracekit.model.process.life import Life
+from tracekit.model.process.lifetime import Life
 
 #: What the API server puts into the selectors that it generates, newer name first.
 _UID_LABELS: Final = ("batch.kubernetes.io/controller-uid", "controller-uid")

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Generic
 
 from tracekit.model.cluster.draws import Draws
-from tracekit.model.process.life import Life
+from tracekit.model.process.lifetime import Life
 from tracekit.ports.workqueue.queue import K
 from tracekit.ports.workqueue.rate_limiting import RateLimitingQueue
 

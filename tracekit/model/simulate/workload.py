@@ -191,7 +191,7 @@ def world_of(workload: Workload) -> World:
     def at(value: Duration, where: str) -> int:
         return start_ns + nanoseconds(value, where)
 
-    lives = PlannedLives()
+    lives = PlannedLifetimes()
     writes: list[UserWrite] = []
     for kind, objects in (("jobs", workload.jobs), ("cronjobs", workload.cron_jobs)):
         for obj in objects:
@@ -263,7 +263,9 @@ def _span(value: Delay, where: str) -> Span:
     return least, most
 
 
-def _creations(kind: str, obj: Object, first_ns: int, lives: PlannedLives) -> Iterator[UserWrite]:
+def _creations(
+    kind: str, obj: Object, first_ns: int, lives: PlannedLifetimes
+) -> Iterator[UserWrite]:
     if not 1 <= obj.count <= _COPIES_MAX:
         raise UsageError(f"{kind} {obj.name}: count must lie between 1 and {_COPIES_MAX:,}")
     every_ns = nanoseconds(obj.every, f"{kind} {obj.name}")
@@ -309,7 +311,7 @@ def _action(action: Action, at_ns: int) -> UserWrite:
     return DeleteObject(at_ns, kind, namespace, name, action.propagation)
 
 
-class PlannedLives:
+class PlannedLifetimes:
     """The lives that a workload file plans, by the object that a user created."""
 
     def __init__(self) -> None:

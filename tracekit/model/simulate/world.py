@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct, field
 
 from tracekit.model.cluster.api_server import Refusal
-from tracekit.model.cluster.pod_life import Lives, PodLife, Slot
+from tracekit.model.cluster.pod_life import PodLife, PodLifetimes, Slot
 
 
 class CreateObject(NamedTuple):
@@ -112,7 +112,7 @@ class World(Struct, frozen=True):
     start_ns: int
     end_ns: int
     writes: Sequence[UserWrite] = ()
-    lives: Lives = field(default_factory=SameLife)
+    lives: PodLifetimes = field(default_factory=SameLife)
     refusals: Sequence[Refusal] = ()
     #: namespace -> pods that may live in it at a time.
     pod_quota: Mapping[str, int] = field(default_factory=dict)

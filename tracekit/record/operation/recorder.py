@@ -20,19 +20,19 @@ from msgspec import Struct
 
 from tracekit.base.errors import TracekitError
 from tracekit.base.stopping import StopRequest
-from tracekit.record.last_words.logs import RESUMED, LastWords, LogOptions
-from tracekit.record.last_words.logs import STREAM as LOG_STREAM
+from tracekit.record.container_logs.logs import RESUMED, LastWords, LogOptions
+from tracekit.record.container_logs.logs import STREAM as LOG_STREAM
 from tracekit.record.operation.compaction import Compaction
 from tracekit.record.operation.rotation import delete_expired
 from tracekit.record.server.kinds import Plan, Scope
 from tracekit.record.server.probe import ClusterInfo
 from tracekit.record.server.transport import ApiClient
 from tracekit.record.streams.feed import TraceFeed, opening_failure, trace_bytes, writing_failure
-from tracekit.record.streams.horizon import Horizon
 from tracekit.record.streams.positions import ResumePoint
 from tracekit.record.streams.sink import RowQueue
 from tracekit.record.streams.status import StreamState, StreamStatus
 from tracekit.record.streams.watcher import Transform, Watcher, WatchPolicy
+from tracekit.record.streams.watermark import Horizon
 from tracekit.trace.format.model import TraceHeader
 from tracekit.trace.stores.rotated import new_trace_path
 from tracekit.trace.writing.writer import TraceWriter

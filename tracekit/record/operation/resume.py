@@ -21,7 +21,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tracekit.record.last_words.logs import STREAM as LOG_STREAM
+from tracekit.record.container_logs.logs import STREAM as LOG_STREAM
 from tracekit.record.server.kinds import StreamSpec
 from tracekit.record.streams.positions import ResumePoint, revision_number
 from tracekit.trace.format.segments import Segment

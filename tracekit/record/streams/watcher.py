@@ -33,11 +33,11 @@ from tracekit.record.server.backoff import Backoff
 from tracekit.record.server.kinds import StreamSpec
 from tracekit.record.server.transport import ApiClient, WatchResponse
 from tracekit.record.streams.frames import Frame, parse_frame
-from tracekit.record.streams.horizon import Horizon
 from tracekit.record.streams.memory import StreamMemory
 from tracekit.record.streams.positions import ResumePoint, is_older, revision_number
 from tracekit.record.streams.sink import GapRow, Outbox, Sink, SinkClosedError
 from tracekit.record.streams.status import StreamState, StreamStatus
+from tracekit.record.streams.watermark import Horizon
 from tracekit.trace.format.model import STATE_TYPES
 
 #: The same garbage at the same revision this often: the server cannot serve past it.

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tracekit.base.errors import UsageError
-from tracekit.base.moments import ALWAYS, TimeRange
+from tracekit.base.time_input import ALWAYS, TimeRange
 from tracekit.sql.session import Session
 
 

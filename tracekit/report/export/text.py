@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TextIO
 
 from tracekit import __version__
-from tracekit.base.foreign import for_csv, for_json
+from tracekit.base.escaping import for_csv, for_json
 from tracekit.report.documents import json_text
 from tracekit.report.export.happenings import Happenings, Job, Mark, Pod, Span, flat
 from tracekit.report.rows import plain

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 from tracekit.answers.findings.diagnosis import Wanted, diagnose
 from tracekit.base.collecting import collecting_rarely
 from tracekit.base.errors import TracekitError
-from tracekit.base.moments import ALWAYS, TimeRange
+from tracekit.base.time_input import ALWAYS, TimeRange
 from tracekit.report.conclusion import job_conclusions
-from tracekit.report.html.accounts import Accounts
 from tracekit.report.html.diffs import changes
 from tracekit.report.html.lanes import cron_lanes, finding_row, pod_diffs
+from tracekit.report.html.narratives import Narratives
 from tracekit.report.html.scope import Key, Scope, scope_of
 from tracekit.sql.diagnosed import facts_from
 from tracekit.sql.session import Session
@@ -82,7 +82,7 @@ def report_data(
     _attach(jobs, "events", _events(each, ms))
     _attach(jobs, "logs", _logs(ask, ms))
     _attach(jobs, "verdicts", _divergences(verdicts.divergent if verdicts else (), ms))
-    accounts = Accounts(session, facts, found, scope.jobs, conclusions, problems)
+    accounts = Narratives(session, facts, found, scope.jobs, conclusions, problems)
     for job in jobs.values():
         job["account"] = accounts.of_job(job["namespace"], job["job"], ms)
     header = session.sources[0].header

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
-from tracekit.base.foreign import for_html, for_script
+from tracekit.base.escaping import for_html, for_script
 from tracekit.report.documents import plain_json
 
 _MARK = re.compile("@([A-Z]+)@")

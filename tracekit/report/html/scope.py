@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from tracekit.answers.findings.diagnosis import OF_THE_WHOLE
-from tracekit.base.moments import ALWAYS, TimeRange
+from tracekit.base.time_input import ALWAYS, TimeRange
 from tracekit.sql.session import Session
 
 Key = tuple[str, str]

@@ -319,10 +319,10 @@ def _template(layout: _Layout, sources: tuple[str | None, ...]) -> _Template:
             parts.append(f'"{MARK}{source}{MARK}"{literal}')
     text = "".join(parts)
     filled = frozenset(at for at, source in enumerate(sources) if source is not None)
-    return _Template(text, taken_apart(text), filled)
+    return _Template(text, split_text(text), filled)
 
 
-def taken_apart(template: str) -> Parts:
+def split_text(template: str) -> Parts:
     """A template ready to be filled; `DamageError` if it is none."""
     parts = template.split(MARK)
     if len(parts) % 2 == 0:
@@ -367,7 +367,7 @@ class Joiner:
             text = self._templates[template]
             if text is None:
                 raise DamageError("it has a row without a template")
-            known = self._known[template] = taken_apart(text)
+            known = self._known[template] = split_text(text)
         state = self._state
         state["job"], state["namespace"], state["name"], state["uid"], state["rv"] = columns
         try:

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from tracekit.trace.format.api_fields import Typed
 from tracekit.trace.format.extract import Row
-from tracekit.trace.format.promised import Typed
 from tracekit.trace.format.schema import COLUMNS, STRUCTS
 from tracekit.trace.format.typed import Lists, columns_of
 

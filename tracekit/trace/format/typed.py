@@ -18,10 +18,10 @@ from msgspec.structs import astuple
 
 from tracekit.base.kube.timestamps import parse_rfc3339
 from tracekit.base.kube.views import COMPLETION_INDEX_ANNOTATION, go_atoi
-from tracekit.trace.format import promised
+from tracekit.trace.format import api_fields
+from tracekit.trace.format.api_fields import Text, Typed
 from tracekit.trace.format.extract import INT64_MAX, INT64_MIN, canonical_json, number_of
 from tracekit.trace.format.model import STREAM_KINDS
-from tracekit.trace.format.promised import Text, Typed
 
 #: Bytes of shared texts, as they came, of which the canonical forms are remembered.
 _REMEMBERED_BYTES = 8 * 1024 * 1024
@@ -149,13 +149,13 @@ def _no_shared(_: Any) -> None:
 
 
 _SHAPES: dict[str, tuple[type[Typed], Callable[[Any], None]]] = {
-    "jobs": (promised.Job, _job_shared),
-    "cronjobs": (promised.CronJob, _job_shared),
-    "pods": (promised.Pod, _pod_shared),
-    "events": (promised.Event, _no_shared),
-    "leases": (promised.Lease, _no_shared),
-    "namespaces": (promised.Namespace, _no_shared),
-    "resourcequotas": (promised.Quota, _quota_shared),
+    "jobs": (api_fields.Job, _job_shared),
+    "cronjobs": (api_fields.CronJob, _job_shared),
+    "pods": (api_fields.Pod, _pod_shared),
+    "events": (api_fields.Event, _no_shared),
+    "leases": (api_fields.Lease, _no_shared),
+    "namespaces": (api_fields.Namespace, _no_shared),
+    "resourcequotas": (api_fields.Quota, _quota_shared),
 }
 _DECODERS = {
     stream: (msgspec.json.Decoder(shape).decode, shared)
@@ -179,7 +179,7 @@ def decoded(stream: str | None, raw: bytes | str) -> Typed | None:
     except _REFUSED:
         return None
     if (
-        type(obj) is promised.Event
+        type(obj) is api_fields.Event
         and obj.involved_object is not None
         and obj.regarding is not None
     ):
@@ -215,11 +215,11 @@ def _nothing(shape: type[msgspec.Struct]) -> tuple[None, ...]:
     return (None,) * len(shape.__struct_fields__)
 
 
-_NO_JOB_STATUS = _nothing(promised.JobStatus)
-_NO_CRONJOB_STATUS = _nothing(promised.CronJobStatus)
-_NO_POD_STATUS = _nothing(promised.PodStatus)
-_NO_LEASE_SPEC = _nothing(promised.LeaseSpec)
-_NO_DETAIL = _nothing(promised.Detail)
+_NO_JOB_STATUS = _nothing(api_fields.JobStatus)
+_NO_CRONJOB_STATUS = _nothing(api_fields.CronJobStatus)
+_NO_POD_STATUS = _nothing(api_fields.PodStatus)
+_NO_LEASE_SPEC = _nothing(api_fields.LeaseSpec)
+_NO_DETAIL = _nothing(api_fields.Detail)
 
 
 def _lists(values: Sequence[list[Any] | None], shape: type[msgspec.Struct]) -> Lists | None:
@@ -236,7 +236,7 @@ def _with_times(lists: Lists | None, *places: int) -> Lists | None:
     return lists
 
 
-def _metadata(metas: list[promised.Metadata], columns: Columns) -> None:
+def _metadata(metas: list[api_fields.Metadata], columns: Columns) -> None:
     (
         columns["namespace"],
         columns["name"],
@@ -258,8 +258,8 @@ def _metadata(metas: list[promised.Metadata], columns: Columns) -> None:
     columns["deleted_ns"] = _times(deleted)
     columns["labels"] = [text for (text,) in labels]
     columns["annotations"] = [text for text, _ in annotations]
-    columns["owners"] = _lists(owners, promised.Owner)
-    columns["managers"] = _with_times(_lists(managers, promised.Manager), 3)
+    columns["owners"] = _lists(owners, api_fields.Owner)
+    columns["managers"] = _with_times(_lists(managers, api_fields.Manager), 3)
     if columns["owners"] is None:
         return
     found = [_controller(refs) for refs in owners]
@@ -267,7 +267,7 @@ def _metadata(metas: list[promised.Metadata], columns: Columns) -> None:
         columns[name] = [owner[at] for owner in found]
 
 
-def _controller(refs: list[promised.Owner] | None) -> tuple[Text, Text, Text, Text]:
+def _controller(refs: list[api_fields.Owner] | None) -> tuple[Text, Text, Text, Text]:
     for ref in refs or ():
         if ref.controller:
             return ref.kind, ref.name, ref.uid, ref.api_version
@@ -283,8 +283,8 @@ def _owned(columns: Columns, kind: str) -> list[str | None] | None:
     return [name if one == kind else None for one, name in zip(kinds, names, strict=True)]
 
 
-def _conditions(values: Sequence[list[promised.Condition] | None]) -> Lists | None:
-    return _with_times(_lists(values, promised.Condition), 4, 5)
+def _conditions(values: Sequence[list[api_fields.Condition] | None]) -> Lists | None:
+    return _with_times(_lists(values, api_fields.Condition), 4, 5)
 
 
 def _jobs(objects: Sequence[Any], columns: Columns) -> None:
@@ -315,7 +315,7 @@ def _cronjobs(objects: Sequence[Any], columns: Columns) -> None:
     columns["cronjob"] = columns["name"]
     columns["spec"] = [o.spec[0] for o in objects]
     active, scheduled, successful = _fields([o.status for o in objects], _NO_CRONJOB_STATUS)
-    columns["cron_active"] = _lists(active, promised.Active)
+    columns["cron_active"] = _lists(active, api_fields.Active)
     columns["last_schedule_ns"] = _times(scheduled)
     columns["last_successful_ns"] = _times(successful)
 
@@ -347,7 +347,7 @@ def _pods(objects: Sequence[Any], columns: Columns) -> None:
     _containers(regular, init, columns)
 
 
-def _ready(conditions: list[promised.Condition] | None) -> promised.Condition | None:
+def _ready(conditions: list[api_fields.Condition] | None) -> api_fields.Condition | None:
     for item in conditions or ():
         if item.type == "Ready":
             return item
@@ -355,8 +355,8 @@ def _ready(conditions: list[promised.Condition] | None) -> promised.Condition | 
 
 
 def _containers(
-    regular: Sequence[list[promised.Container] | None],
-    init: Sequence[list[promised.Container] | None],
+    regular: Sequence[list[api_fields.Container] | None],
+    init: Sequence[list[api_fields.Container] | None],
     columns: Columns,
 ) -> None:
     containers: list[list[tuple[Any, ...]] | None] = []
@@ -385,7 +385,7 @@ def _containers(
     columns["restarts"], columns["restarts_max"] = restarts, most
 
 
-def _container(item: promised.Container, *, init: bool) -> tuple[Any, ...]:
+def _container(item: api_fields.Container, *, init: bool) -> tuple[Any, ...]:
     states = item.state
     name, detail = None, None
     if states is not None:
@@ -430,7 +430,7 @@ def _events(objects: Sequence[Any], columns: Columns) -> None:
     ]
 
 
-_NOBODY = promised.Involved()
+_NOBODY = api_fields.Involved()
 first = attrgetter("first_timestamp", "deprecated_first_timestamp", "event_time")
 last = attrgetter("last_timestamp", "deprecated_last_timestamp", "event_time")
 

@@ -14,8 +14,8 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 import orjson
 
+from tracekit.trace.format.api_fields import Typed
 from tracekit.trace.format.model import RECEIVED_BEFORE_NS, STATE_TYPES, RowType
-from tracekit.trace.format.promised import Typed
 from tracekit.trace.format.typed import decoded
 
 _OBJECT_KEY = b'"object":'

@@ -27,7 +27,7 @@ from tracekit.trace.importers.etcd.importer import (
     EtcdReader,
     KineReader,
 )
-from tracekit.trace.importers.for_people import printed_for_people
+from tracekit.trace.importers.human_text import printed_for_people
 from tracekit.trace.importers.kcmlog import KcmLogReader, is_kcm_log
 from tracekit.trace.importers.kubectl import KubectlLines, has_streams, is_kubectl
 from tracekit.trace.importers.observation import Observation

@@ -22,8 +22,8 @@ from tracekit.base.errors import UsageError
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.trace.format.model import STATE_TYPES, Gap, RowType, TraceHeader
 from tracekit.trace.importers.combine import joined_header, two_clusters
+from tracekit.trace.importers.recorder_coverage import Ending, Sight, Unseen, joined, sights_of
 from tracekit.trace.importers.relist import LiveObjects
-from tracekit.trace.importers.sights import Ending, Sight, Unseen, joined, sights_of
 from tracekit.trace.reading.coverage import scope_in
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.writing.copying import COPIED_COLUMNS, copy_row, rows_of

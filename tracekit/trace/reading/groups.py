@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from tracekit.trace.format.schema import SORT_KEYS
 from tracekit.trace.format.segments import own_dictionaries, sorted_order
-from tracekit.trace.reading.bringing import bring
+from tracekit.trace.reading.prefetch import bring
 from tracekit.trace.reading.selection import Selection
 
 #: Rows that are handed out at a time (a larger group is handed out whole).

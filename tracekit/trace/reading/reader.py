@@ -19,10 +19,10 @@ from tracekit.trace.format.model import Gap, RowType, StreamSummary
 from tracekit.trace.format.schema import NAMES, TYPED_COLUMNS
 from tracekit.trace.format.seal import DamageError
 from tracekit.trace.format.segments import Segment
-from tracekit.trace.reading.bringing import brought
 from tracekit.trace.reading.files import SegmentFile, damaged_segment, empty
 from tracekit.trace.reading.groups import Group, iterate_groups
 from tracekit.trace.reading.losses import LostFile, lost_files
+from tracekit.trace.reading.prefetch import brought
 from tracekit.trace.reading.selection import Keys, Selection
 from tracekit.trace.reading.snapshot import Loss, Snapshot, open_snapshot
 from tracekit.trace.stores.place import local_trace

@@ -22,9 +22,9 @@ from tracekit.trace.format.manifest import Manifest, read_manifest
 from tracekit.trace.format.model import CLOCK_OFFSET, LOG_DIR, TraceHeader
 from tracekit.trace.format.seal import DamageError
 from tracekit.trace.format.segments import Segment, all_segments, missing_ranges, split_covered
-from tracekit.trace.reading.bringing import bring
 from tracekit.trace.reading.files import SegmentFile, Vouched, damaged_segment
 from tracekit.trace.reading.known_limits import is_known_within, note_within
+from tracekit.trace.reading.prefetch import bring
 from tracekit.trace.stores.origin import Origin
 from tracekit.trace.stores.place import origin_of
 

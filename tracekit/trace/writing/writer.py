@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from tracekit import __version__
 from tracekit.base.errors import TraceFormatError
+from tracekit.trace.format.api_fields import Typed
 from tracekit.trace.format.extract import Row, extract
 from tracekit.trace.format.header import read_header, write_header
 from tracekit.trace.format.limits import (
@@ -47,7 +48,6 @@ from tracekit.trace.format.plain import (
     PlainBuffer,
     write_plain_segment,
 )
-from tracekit.trace.format.promised import Typed
 from tracekit.trace.format.rows import RowBuffer, States
 from tracekit.trace.format.segments import (
     SEGMENT_RAW_BYTES,

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tracekit.judge.crew.ahead import Ahead
+from tracekit.judge.executors.work_ahead import Ahead
 from tracekit.trace.importers import source, watch
 from tracekit.trace.importers.blocks import Block, parse_block
 from tracekit.trace.importers.source import LineSource

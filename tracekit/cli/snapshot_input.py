@@ -1,0 +1,91 @@
+"""What `kubectl get` printed, or another file that `tracekit import` reads, in place of a trace."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import click
+
+from tracekit.base.errors import UsageError
+from tracekit.base.kube.timestamps import NS_PER_S, format_rfc3339
+from tracekit.base.time_input import moment_ns
+from tracekit.cli.messages import tell_all
+from tracekit.trace.format.model import HEADER_NAME, TraceHeader
+from tracekit.trace.stores.place import is_url
+
+_STDIN = "-"
+_NOW = "now"
+
+
+def as_trace(word: str, *, at: str | None = None, version: str | None = None) -> str:
+    """The place of a trace; standard input (-) or a file is imported into a temporary one.
+
+    That one is gone when the verb is done.
+
+    Args:
+        word: What the user names.
+        at: When the look was, for output that has no time: "now", or a time as `--from` takes it.
+            None: standard input now, a file when it was written.
+        version: Of the cluster, where the file does not say it.
+
+    Raises:
+        UsageError: `at` is no time, or is said of a trace, which has its own.
+        TraceFormatError: The file is of no kind that can be imported.
+    """
+    if word != _STDIN and (is_url(word) or not Path(word).is_file() or _is_of_a_trace(Path(word))):
+        if at is not None:
+            raise UsageError(
+                f"{word} is a trace, which has its own times: leave --at out, or say --to"
+            )
+        return word
+    if word == _STDIN and sys.stdin.isatty():
+        raise UsageError(
+            "standard input is a terminal: write `kubectl get cronjobs,jobs,pods,events -A -o yaml "
+            "| tracekit … -`, or name a trace"
+        )
+    folder = click.get_current_context().with_resource(
+        TemporaryDirectory(prefix="tracekit-", ignore_cleanup_errors=True)
+    )
+    return str(_imported(word, Path(folder) / "look", at, version))
+
+
+def _is_of_a_trace(file: Path) -> bool:
+    """Whether it is a part of a trace: what is wrong with that is said of traces."""
+    return (file.parent / HEADER_NAME).is_file()
+
+
+def _imported(word: str, target: Path, at: str | None, version: str | None) -> Path:
+    from tracekit.trace.importers.run import ImportRequest, import_files  # noqa: PLC0415 - slow
+
+    at_ns, why = _looked_at(word, at)
+    header = TraceHeader(kubernetes_version=version)
+    results = import_files(ImportRequest([word], target, header, looked_at_ns=at_ns))
+    told = tell_all((problem for result in results for problem in result.problems), set())
+    if any(result.times for result in results):
+        tell_all([_as_of(target, at_ns, why)], told)
+    return target
+
+
+def _looked_at(word: str, at: str | None) -> tuple[int, str]:
+    """When the look was, and what is said of a time that nobody named."""
+    now_ns = time.time_ns()
+    if at is not None:
+        return (now_ns if at.strip().lower() == _NOW else moment_ns(at, now_ns)), ""
+    if word == _STDIN:
+        return now_ns, ", now: say --at if it was printed before"
+    written_ns = Path(word).stat().st_mtime_ns
+    return written_ns, ", when the file was written: say --at if it was printed at another time"
+
+
+def _as_of(target: Path, at_ns: int, why: str) -> str:
+    """As of when all that follows is."""
+    from tracekit.trace.reading.reader import TraceReader  # noqa: PLC0415 - slow
+
+    times = [stream.last_ns for stream in TraceReader(target).streams() if stream.last_ns]
+    last_ns = max(times, default=at_ns)
+    if last_ns > at_ns:
+        why = ", the latest time that an object tells"
+    return f"as of {format_rfc3339(last_ns - last_ns % NS_PER_S)}{why}"

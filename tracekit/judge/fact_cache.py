@@ -1,0 +1,63 @@
+"""What follows from the content of a trace alone, kept on this machine beside its verdicts.
+
+A verb that shows one Job needs to know what the whole trace says of the controller's process and of
+its gates, which takes a reading of all of it. Each such fact is a small JSON file under the digest
+of the trace's checksums, its header and the code; its name ends with its own digest, and one that
+does not fit is made again. Rows that are read are compared with their checksums by who reads them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import Any, TypeVar
+
+import msgspec
+
+from tracekit.judge.verdict_cache import verdicts_key
+from tracekit.trace.reading.files import SegmentFile
+from tracekit.trace.reading.snapshot import Snapshot
+from tracekit.trace.stores.cache_folder import cache_folder, make_room
+
+T = TypeVar("T")
+_SUFFIX = ".json"
+#: Three for each trace, of which that of its objects may have a megabyte.
+_FILES_MAX = 1_500
+_BYTES_MAX = 512 << 20
+
+
+def cached_fact(snapshot: Snapshot, name: str, kind: Any, make: Callable[[], T]) -> T:
+    """What was kept under the name; else it is made, and kept. `kind`: its type, for msgspec.
+
+    Of a trace that has lost something, or that has no checksums, nothing is kept.
+    """
+    files = snapshot.files
+    if snapshot.losses or not all(isinstance(f, SegmentFile) and f.is_sealed for f in files):
+        return make()
+    folder, stem = cache_folder() / "facts", f"{name}-{verdicts_key(snapshot)}"
+    with suppress(OSError, RuntimeError, msgspec.MsgspecError):
+        for path in folder.glob(f"{stem}.*{_SUFFIX}"):
+            text = path.read_bytes()
+            if path.name == _name(stem, text):
+                found: T = msgspec.json.decode(text, type=kind)
+                return found
+            path.unlink(missing_ok=True)
+    made = make()
+    with suppress(OSError, RuntimeError):
+        _keep(folder, stem, msgspec.json.encode(made))
+    return made
+
+
+def _keep(folder: Path, stem: str, text: bytes) -> None:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_room(folder, _FILES_MAX, _BYTES_MAX)
+    with NamedTemporaryFile(dir=folder, delete=False) as file:
+        file.write(text)
+    Path(file.name).replace(folder / _name(stem, text))
+
+
+def _name(stem: str, text: bytes) -> str:
+    return f"{stem}.{hashlib.blake2b(text, digest_size=16).hexdigest()}{_SUFFIX}"

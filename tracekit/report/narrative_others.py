@@ -1,0 +1,139 @@
+"""Steps of an account that come from beyond the Job controller's syncs. Pure.
+
+A CronJob's own story: its spec and what changed in it, every tick and what became of it; what the
+CronJob and TTL controllers did; and the restarts of the controller manager, which cost the
+controllers their memory.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from tracekit.base.kube.timestamps import NS_PER_S
+from tracekit.check.replay.run_context import Outage
+from tracekit.check.verdict import Judgement, Verdict
+from tracekit.report.narrative import Account, Step, contradicted, in_order
+
+_VERBS = {
+    "job-create": "created Job",
+    "job-delete": "deleted Job",
+    "status-update": "wrote the",
+    "event": "emitted an Event:",
+}
+#: What decides about ticks and Jobs, in the order in which it is told.
+_CRON_SPEC = (
+    "schedule", "timeZone", "suspend", "concurrencyPolicy", "startingDeadlineSeconds",
+    "successfulJobsHistoryLimit", "failedJobsHistoryLimit",
+)  # fmt: skip
+
+
+def narrative_of_cronjob(
+    namespace: str,
+    name: str,
+    ticks: Iterable[Mapping[str, Any]],
+    revisions: Iterable[Mapping[str, Any]] = (),
+    judgements: Iterable[Judgement] = (),
+) -> Account:
+    """The account of a CronJob out of its rows of `cron_ticks` and of its revisions (times in ns).
+
+    A revision needs `recv_ns`, `rv`, `type`, `spec` (JSON text); `judgements` are those about it.
+    """
+    account = Account("CronJob", namespace, name, judgements=list(judgements))
+    outcomes: Counter[str] = Counter()
+    for tick in ticks:
+        outcomes[tick["outcome"]] += 1
+        rule = f"rule: {tick['policy']}" if tick["policy"] else "rule: none that the record shows"
+        account.steps.append(
+            Step(
+                tick["due_ns"],
+                None,
+                "tick",
+                f"{tick['outcome']}" + (f": Job {tick['job']}" if tick["job"] else ""),
+                (f"schedule: {tick['schedule']}", rule, f"because {tick['why']}"),
+            )
+        )
+    account.steps = in_order([*account.steps, *_spec_steps(revisions)])
+    told = ", ".join(f"{n} {outcome}" for outcome, n in sorted(outcomes.items())) or "none"
+    verdict = contradicted(account.divergences)
+    account.closing = f"Ticks while it was recorded: {told}; {verdict}."
+    return account
+
+
+def _spec_steps(revisions: Iterable[Mapping[str, Any]]) -> Iterator[Step]:
+    before: dict[str, Any] | None = None
+    for row in revisions:
+        at_ns, rv = row["recv_ns"], row["rv"]
+        if row["type"] == "DELETED":
+            yield Step(at_ns, rv, "CronJob", "is gone")
+            continue
+        spec = _spec(row["spec"])
+        if before is None:
+            seen = "was created" if row["type"] == "ADDED" else "is there at the first list"
+            told = ", ".join(f"{key} {spec[key]}" for key in _CRON_SPEC if key in spec)
+            yield Step(at_ns, rv, "CronJob", seen, (told,))
+        elif changes := [
+            f"spec {key}: {before.get(key)} → {spec.get(key)}"
+            for key in _CRON_SPEC
+            if before.get(key) != spec.get(key)
+        ]:
+            yield Step(at_ns, rv, "somebody", "changed the CronJob", tuple(changes))
+        before = spec
+
+
+def _spec(text: str | None) -> dict[str, Any]:
+    try:
+        spec = json.loads(text or "{}")
+    except ValueError:
+        return {}
+    return spec if isinstance(spec, dict) else {}
+
+
+def add_judgements(account: Account, judgements: Iterable[Judgement]) -> None:
+    """Tell what controllers other than the Job's did, each with its verdict and why."""
+    account.steps = in_order([*account.steps, *(_told(judgement) for judgement in judgements)])
+
+
+def _told(judgement: Judgement) -> Step:
+    rv = int(judgement.resource_version) if judgement.resource_version.isdigit() else None
+    who = f"{judgement.controller}-controller"
+    match judgement.verdict:
+        case Verdict.FOREIGN:
+            who = "somebody else"
+        case Verdict.UNKNOWABLE:
+            who = "nobody knows who"
+    if judgement.verdict is Verdict.MISSING:
+        what = f"owed {judgement.action}" + (f": {judgement.subject}" if judgement.subject else "")
+    else:
+        verb = _VERBS.get(judgement.action, f"did {judgement.action} of")
+        what = f"{verb} {judgement.subject}".rstrip()
+    return Step(
+        judgement.time_ns,
+        rv,
+        who,
+        what,
+        (f"because {judgement.why}",),
+        judgement.verdict.value,
+    )
+
+
+def add_restarts(account: Account, restarts: Iterable[Outage]) -> None:
+    """Tell the restarts of the controller manager that fall into the account's time."""
+    if not account.steps:
+        return
+    first_ns, last_ns = account.steps[0].at_ns, account.steps[-1].at_ns
+    steps = [
+        Step(
+            restart.until_ns,
+            None,
+            "kube-controller-manager",
+            f"led again, {(restart.until_ns - restart.from_ns) / NS_PER_S:.0f} s after the last "
+            "sign of the one before",
+            ("its memory is empty (expectations, back-off), its caches are listed anew",),
+        )
+        for restart in restarts
+        if first_ns <= restart.until_ns and restart.from_ns <= last_ns
+    ]
+    account.steps = in_order([*account.steps, *steps])
