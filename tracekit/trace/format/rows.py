@@ -8,12 +8,15 @@ the rows of one stream fill the same third of the columns; a segment is sorted a
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+from msgspec.structs import astuple
 
 from tracekit.trace.format.api_fields import Typed
 from tracekit.trace.format.extract import Row
+from tracekit.trace.format.model import Origin
 from tracekit.trace.format.schema import COLUMNS, STRUCTS
 from tracekit.trace.format.typed import Lists, columns_of
 
@@ -28,6 +31,7 @@ MEMORY_SCHEMA = pa.schema([pa.field(c.name, _TEXT_TYPE if c.text else c.type) fo
 
 #: A row whose object is typed: the columns of `_ENVELOPE`, and the object.
 TypedRow = tuple[int, int | None, str, int | None, bool, bytes | None, Typed]
+_WATCHED = astuple(Origin())
 _ENVELOPE = ("seq", "stream_pos", "type", "recv_ns", "synthesized", "raw")
 
 
@@ -47,6 +51,8 @@ class RowBuffer:
     def __init__(self) -> None:
         self._rows: defaultdict[str | None, list[Row]] = defaultdict(list)
         self._typed: defaultdict[str | None, list[TypedRow]] = defaultdict(list)
+        #: Beside each typed row how it is known, None where a watch told it.
+        self._origins: defaultdict[str | None, list[Origin | None]] = defaultdict(list)
         self._unconverted = 0
         self._unconverted_bytes = 0
         self._batches: list[pa.RecordBatch] = []
@@ -58,9 +64,12 @@ class RowBuffer:
         self._rows[row["stream"]].append(row)
         self._added(raw_bytes)
 
-    def append_typed(self, stream: str | None, row: TypedRow, raw_bytes: int) -> None:
-        """Add one row whose object is typed, and that has nothing that its object does not tell."""
+    def append_typed(
+        self, stream: str | None, row: TypedRow, raw_bytes: int, origin: Origin | None = None
+    ) -> None:
+        """Add one row whose object is typed; `origin` says how it is known, if no watch told it."""
         self._typed[stream].append(row)
+        self._origins[stream].append(origin)
         self._added(raw_bytes)
 
     def append_states(
@@ -97,14 +106,23 @@ class RowBuffer:
             *envelope, objects = zip(*typed_rows, strict=True)
             columns: dict[str, Any] = dict(zip(_ENVELOPE, envelope, strict=True))
             columns["stream"] = [stream] * len(objects)
+            columns |= _told_by(self._origins[stream])
             self._batch(len(objects), columns | columns_of(stream, objects))
         self._rows.clear()
         self._typed.clear()
+        self._origins.clear()
         self._unconverted = self._unconverted_bytes = 0
 
     def _batch(self, rows: int, columns: dict[str, Any]) -> None:
         arrays = [column_of(c.name, columns.get(c.name), rows) for c in COLUMNS]
         self._batches.append(pa.RecordBatch.from_arrays(arrays, schema=MEMORY_SCHEMA))
+
+
+def _told_by(origins: Sequence[Origin | None]) -> dict[str, Any]:
+    if not any(origins):
+        return {}
+    rows = [_WATCHED if origin is None else astuple(origin) for origin in origins]
+    return dict(zip(Origin.__struct_fields__, zip(*rows, strict=True), strict=True))
 
 
 def column_of(name: str, values: Any, rows: int) -> pa.Array:

@@ -30,7 +30,7 @@ def write_observation(writer: TraceWriter, row: Observation) -> int:
         row.stream,
         row.type,
         row.recv_ns,
-        row.raw if row.raw is not None else row.obj,
+        row.raw if row.raw is not None else row.obj or {},
         parsed=row.obj,
         synthesized=row.origin.derived_from is not None,
         origin=row.origin,

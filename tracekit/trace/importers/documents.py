@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from codecs import BOM_UTF8
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from tracekit.base.errors import TraceFormatError
 from tracekit.trace.importers.values import check_values
@@ -25,14 +25,21 @@ _CLOSING = {ord("{"): b"}", ord("["): b"]"}
 Document = tuple[int, bytes]
 
 
-def documents(lines: Iterable[bytes], name: str) -> Iterator[Document]:
+def documents(
+    lines: Iterable[bytes], name: str, taken: Callable[[bytes], bool] | None = None
+) -> Iterator[Document]:
     """Each document with the number of its first line; what is none is handed out as a line.
+
+    `taken` is asked about each line that begins outside any document; one of which it says that it
+    took it as a whole document is not handed out.
 
     Raises:
         TraceFormatError: A document is larger than memory should hold.
     """
     splitter = _Splitter(name)
     for number, line in enumerate(lines, 1):
+        if taken is not None and splitter.is_between and taken(line):
+            continue
         for document in splitter.take(number, line):
             check_values(document[1], name)
             yield document
@@ -59,6 +66,11 @@ class _Splitter:
         #: The indent and bracket that end a document that began with a bracket alone.
         self._end: bytes | None = None
         self._in_array = False
+
+    @property
+    def is_between(self) -> bool:
+        """Whether neither a document nor an array is open."""
+        return not self._held and not self._in_array
 
     def take(self, number: int, line: bytes) -> Iterator[Document]:
         """Take the next line; the documents that end in it."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import orjson
+from msgspec.structs import astuple
 
 from tracekit.trace.format.model import Call, Origin, RowType
 
@@ -19,18 +20,12 @@ class Observation:
     type: RowType
     #: When it had happened at the latest, Unix ns.
     recv_ns: int
-    obj: dict[str, Any]
+    #: None: only its text is at hand.
+    obj: dict[str, Any] | None
     #: The object's text as it came; None where it was put together.
     raw: bytes | None = None
     rv: int | None = None
     origin: Origin = field(default_factory=Origin)
-
-    @property
-    def uid(self) -> str | None:
-        """The object's uid."""
-        meta = self.obj.get("metadata")
-        uid = meta.get("uid") if isinstance(meta, dict) else None
-        return uid if isinstance(uid, str) else None
 
 
 class _Packed(msgspec.Struct, array_like=True):
@@ -53,7 +48,7 @@ _CALL = ("namespace", "name", "uid", "job", "cronjob", "code", "reason", "messag
 
 def pack(row: Observation | Call) -> bytes:
     """The row as bytes."""
-    origin = tuple(getattr(row.origin, name) for name in Origin.__struct_fields__)
+    origin = astuple(row.origin)
     if isinstance(row, Call):
         rest = tuple(getattr(row, name) for name in _CALL)
         packed = _Packed("call", "CALL", row.stream, row.recv_ns, None, row.raw, origin, rest)
@@ -63,7 +58,7 @@ def pack(row: Observation | Call) -> bytes:
 
 
 def unpack(data: bytes) -> Observation | Call:
-    """The row again; an observation's object is parsed."""
+    """The row again; of an observation's object the text."""
     packed = _decode(data)
     origin = Origin(*packed.origin)
     if packed.tag == "call":
@@ -73,7 +68,7 @@ def unpack(data: bytes) -> Observation | Call:
         packed.stream,
         RowType(packed.type),
         packed.recv_ns,
-        orjson.loads(packed.raw),
+        None,
         packed.raw,
         packed.rv,
         origin,

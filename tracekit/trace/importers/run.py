@@ -38,7 +38,7 @@ _BESIDE_ONLY = 9
 
 Advance = Callable[[int], None]
 
-#: The zstd level of a watch log's segments: the highest whose search is not lazy (upstream: zstd
+#: The zstd level of what an import writes: the highest whose search is not lazy (upstream: zstd
 #: lib/compress/clevels.h). The writer's own takes an eighth more CPU in all, for 7 % fewer bytes;
 #: who wants few bytes has `tracekit compact`.
 _LEVEL = 5
@@ -215,7 +215,7 @@ def _one(
     if not header.controller_flags:
         flags = tuple(f"--{name}={value}" for name, value in result.controller_flags.items())
         header = replace(header, controller_flags=flags)
-    with TraceWriter(place, header, session=session) as writer:
+    with TraceWriter(place, header, session=session, level=_LEVEL) as writer:
         write_rows(writer, chain(() if first is None else (first,), rows), result)
         writer.close(compact=True)
         result.rows = writer.next_seq

@@ -181,11 +181,17 @@ class TraceWriter:
         parsing them again; `origin` says how the row is known when no watch told it. An object
         that cannot be parsed becomes an UNPARSED row.
         """
-        if not self._plain and parsed is None and origin is None and type(obj) is bytes:
+        if not self._plain and parsed is None and type(obj) is bytes:
             found = decoded(stream, obj) if row_type in STATE_TYPES else None
             if found is not None:
                 return self.append_typed(
-                    stream, RowType(row_type), recv_ns, obj, found, synthesized=synthesized
+                    stream,
+                    RowType(row_type),
+                    recv_ns,
+                    obj,
+                    found,
+                    synthesized=synthesized,
+                    origin=origin,
                 )
         raw, parsed = _raw_and_parsed(obj, parsed)
         if len(raw) > ROW_BYTES_MAX:
@@ -212,6 +218,7 @@ class TraceWriter:
         obj: Typed,
         *,
         synthesized: bool = False,
+        origin: Origin | None = None,
     ) -> int:
         """Add one row of a state whose object `decoded` made of `raw`; return its position."""
         buffer = self._buffer
@@ -223,7 +230,7 @@ class TraceWriter:
             return self.unparsed(raw, recv_ns, TOO_DEEP, stream=stream)
         position, recv_ns = self._placed(stream, recv_ns)
         row = (self._next_seq, position, row_type.value, recv_ns, synthesized, raw, obj)
-        buffer.append_typed(stream, row, len(raw))
+        buffer.append_typed(stream, row, len(raw), origin)
         return self._added()
 
     def room(self) -> tuple[int, int]:

@@ -6,13 +6,19 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from tests.unit.trace.importers.audit_logs import SECOND, entry
-from tracekit.trace.importers.audit.entry import Entry, decode_entry
+from tracekit.trace.importers.audit import objects
+from tracekit.trace.importers.audit.entry import Entry, decode_entry, document
 from tracekit.trace.importers.audit.importer import AuditReader
-from tracekit.trace.importers.audit.objects import placed, steps_of
+from tracekit.trace.importers.audit.objects import steps_of
+from tracekit.trace.importers.audit.placing import placed
 from tracekit.trace.importers.audit.revisions import RevisionClock
 from tracekit.trace.importers.observation import Observation
 from tracekit.trace.importers.report import ImportResult
+from tracekit.trace.importers.run import ImportRequest, import_files
+from tracekit.trace.reading.reader import TraceReader
 
 
 def test_a_long_history_of_one_object_is_not_held() -> None:
@@ -59,3 +65,28 @@ def test_servers_that_differ_are_read_by_one_clock_and_a_few_at_a_time(tmp_path:
     assert len(given) == 200
     assert given == sorted(given)
     assert held <= 12
+
+
+def test_a_body_that_is_a_whole_object_is_parsed_by_who_makes_its_columns_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many states an object has: before that its text goes by."""
+    parsed: list[int] = []
+    monkeypatch.setattr(
+        objects, "document", lambda text: (parsed.append(len(memoryview(text))), document(text))[1]
+    )
+    lines = []
+    for number in range(50):
+        meta = {"name": "j", "namespace": "ns", "uid": "u", "resourceVersion": str(number + 1)}
+        verb = "create" if number == 0 else "update"
+        obj = {"kind": "Job", "apiVersion": "batch/v1", "metadata": meta, "spec": {"n": number}}
+        lines.append(json.dumps(entry(verb, "jobs", "j", at_s=number, response=obj)))
+    log = tmp_path / "audit.log"
+    log.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (result,) = import_files(ImportRequest([str(log)], tmp_path / "trace"))
+    assert result.streams["jobs"] == 50
+    assert not result.derived
+    assert parsed == []
+    assert [
+        row["spec"] for row in TraceReader(tmp_path / "trace").table(("spec",)).to_pylist()
+    ] == [f'{{"n":{number}}}' for number in range(50)]

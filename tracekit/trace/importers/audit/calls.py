@@ -6,7 +6,7 @@ from typing import Any
 
 from tracekit.trace.format.model import Call, Origin
 from tracekit.trace.importers.audit.entry import Entry, as_logged, document
-from tracekit.trace.importers.audit.objects import verb_of
+from tracekit.trace.importers.audit.placing import verb_of
 
 
 def call_of(stream: str, entry: Entry, obj: dict[str, Any] | None, why: str) -> Call:

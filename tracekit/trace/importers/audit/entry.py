@@ -7,12 +7,14 @@ bodies are most of its bytes. Fields: k8s.io/apiserver/pkg/apis/audit/v1 (audit.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import msgspec
 import orjson
 
 from tracekit.base.kube.timestamps import parse_rfc3339
+from tracekit.trace.format.extract import number_of
 
 #: Streams of a trace, by API group and resource.
 STREAMS = {
@@ -32,6 +34,7 @@ COMPLETE = "ResponseComplete"
 PANIC = "Panic"
 _NONE = msgspec.Raw(b"")
 _NS_DIGITS = 9
+_TIMES_REMEMBERED = 4096
 
 
 class User(msgspec.Struct, gc=False):
@@ -75,7 +78,9 @@ class Metadata(msgspec.Struct, gc=False):
     namespace: str | None = None
     uid: str | None = None
     resource_version: str | None = msgspec.field(default=None, name="resourceVersion")
-    deleted: str | None = msgspec.field(default=None, name="deletionTimestamp")
+    deleted: msgspec.Raw = msgspec.field(default=_NONE, name="deletionTimestamp")
+    grace: msgspec.Raw = msgspec.field(default=_NONE, name="deletionGracePeriodSeconds")
+    finalizers: msgspec.Raw = _NONE
 
 
 class Body(msgspec.Struct, gc=False):
@@ -84,6 +89,26 @@ class Body(msgspec.Struct, gc=False):
     kind: str | None = None
     metadata: Metadata | None = None
     details: Details | None = None
+
+
+class Told(msgspec.Struct, array_like=True, gc=False, frozen=True):
+    """What is read of an answer that is the whole object, so that few are parsed twice."""
+
+    kind: str
+    rv: int | None
+    uid: str | None
+    #: It is being deleted, and nothing keeps it any longer.
+    is_gone: bool
+
+
+def told_by(body: Body) -> Told:
+    """What the outermost fields of an object tell."""
+    meta = body.metadata or Metadata()
+    keepers = [bytes(raw) for raw in (meta.finalizers, meta.grace)]
+    is_gone = len(memoryview(meta.deleted)) > 0 and not any(
+        orjson.loads(keeper) for keeper in keepers if keeper
+    )
+    return Told(body.kind or "", number_of(meta.resource_version), meta.uid, is_gone)
 
 
 class Entry(msgspec.Struct, gc=False, omit_defaults=True):
@@ -109,6 +134,8 @@ class Entry(msgspec.Struct, gc=False, omit_defaults=True):
     #: Which API server wrote it, and what to add to its times; not of the log.
     server: int = msgspec.field(default=0, name="tracekit/server")
     shift_ns: int = msgspec.field(default=0, name="tracekit/shift")
+    #: What its answer tells, if that is the whole object; not of the log.
+    told: Told | None = msgspec.field(default=None, name="tracekit/told")
 
     @property
     def stream(self) -> str | None:
@@ -156,6 +183,7 @@ _decode_body = msgspec.json.Decoder(Body).decode
 _encode = msgspec.json.Encoder().encode
 
 
+@lru_cache(maxsize=_TIMES_REMEMBERED)  # each is asked for several times, close together
 def parse_time(text: str | None) -> int | None:
     """An RFC 3339 time in Unix ns, None for anything else."""
     if text is None:
@@ -202,14 +230,18 @@ class _Kept(msgspec.Struct, array_like=True, gc=False):
     received: str | None
     at: str | None
     server: int
+    told: Told | None = None
 
 
 _pack = msgspec.msgpack.Encoder().encode
 _unpack = msgspec.msgpack.Decoder(_Kept).decode
 
 
-def pack_entry(entry: Entry, *, whole: bool) -> bytes:
-    """The entry as bytes; of one whose answer is the whole object the request's body goes."""
+def pack_entry(entry: Entry, told: Told | None = None) -> bytes:
+    """The entry as bytes; of one whose answer is the whole object the request's body goes.
+
+    `told`: what that object tells.
+    """
     return _pack(
         _Kept(
             entry.level,
@@ -220,11 +252,12 @@ def pack_entry(entry: Entry, *, whole: bool) -> bytes:
             entry.agent,
             entry.ref,
             entry.answer,
-            b"" if whole else bytes(memoryview(entry.request)),
+            b"" if told is not None else bytes(memoryview(entry.request)),
             bytes(memoryview(entry.response)),
             entry.received or entry.timestamp,
             entry.at or entry.timestamp,
             entry.server,
+            told,
         )
     )
 
@@ -249,9 +282,10 @@ def unpack_entry(data: bytes, shifts_ns: Mapping[int, int]) -> Entry:
         at=kept.at,
         server=kept.server,
         shift_ns=shifts_ns.get(kept.server, 0),
+        told=kept.told,
     )
 
 
 def as_logged(entry: Entry) -> bytes:
     """The entry as JSON again: of all its fields those that an import reads."""
-    return _encode(msgspec.structs.replace(entry, server=0, shift_ns=0))
+    return _encode(msgspec.structs.replace(entry, server=0, shift_ns=0, told=None))

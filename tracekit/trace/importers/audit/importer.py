@@ -33,12 +33,14 @@ from tracekit.trace.importers.audit.entry import (
     decode_entry,
     document,
     pack_entry,
+    told_by,
     unpack_entry,
 )
-from tracekit.trace.importers.audit.objects import Step, placed, steps_of
+from tracekit.trace.importers.audit.objects import Step, steps_of
+from tracekit.trace.importers.audit.placing import placed
 from tracekit.trace.importers.audit.revisions import RevisionClock
 from tracekit.trace.importers.audit.texts import texts
-from tracekit.trace.importers.audit.wrappers import unwrap, unwrap_value
+from tracekit.trace.importers.audit.wrappers import is_bare, unwrap, unwrap_value
 from tracekit.trace.importers.observation import Observation, pack, unpack
 from tracekit.trace.importers.report import ImportResult
 from tracekit.trace.importers.source import LineSource
@@ -95,7 +97,7 @@ class AuditReader:
         def broken(place: str) -> None:
             self.result.problems[f"{source.name} is no YAML at {place}, left out"] += 1
 
-        for text in texts(source, broken):
+        for text in texts(source, broken, self._takes):
             try:
                 found = unwrap(text) if isinstance(text, bytes) else unwrap_value(text)
                 strange += not self._take(found)
@@ -109,6 +111,18 @@ class AuditReader:
         if strange - cut > 0:
             strange -= cut
             self.result.problems[f"lines of {source.name} without an audit entry"] += strange
+
+    def _takes(self, line: bytes) -> bool:
+        """Take a line that is an event and nothing else, as those of API servers are."""
+        if not is_bare(line):
+            return False
+        try:
+            entry = decode_entry(line)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return False  # what is wrong with it is told where documents are looked for
+        self.result.shapes["audit"] += 1
+        self._entry(entry)
+        return True
 
     def _take(self, found: Iterable[tuple[str, bytes]]) -> bool:
         """Take the events of a line or document; whether it held any."""
@@ -188,13 +202,13 @@ class AuditReader:
                     created=entry.verb == "create",
                 )
         whole = body is not None and body.kind == STREAM_KINDS[stream]
-        packed = pack_entry(entry, whole=whole)
+        packed = pack_entry(entry, told_by(body) if whole and body is not None else None)
         self._entries.add((stream, namespace, name, at_ns, entry.audit_id), packed)
 
     def _later(self, stream: str, entry: Entry, name: str) -> None:
         """What is told for itself, once it is known by how much the servers' clocks differ."""
         key = (stream, "", name, entry.at_ns or 0, entry.audit_id)
-        self._entries.add(key, pack_entry(entry, whole=False))
+        self._entries.add(key, pack_entry(entry))
 
     def _collection(self, stream: str, entry: Entry) -> None:
         """A list that was read or deleted: one entry for each object that it names."""
@@ -223,7 +237,7 @@ class AuditReader:
             )
             at_ns = entry.at_ns or 0
             namespace = str(meta.get("namespace") or "")
-            packed = pack_entry(one, whole=False)
+            packed = pack_entry(one)
             self._entries.add((stream, namespace, meta["name"], at_ns, entry.audit_id), packed)
 
     def _event(self, entry: Entry) -> None:

@@ -21,12 +21,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from tracekit.base.kube.timestamps import NS_PER_S, floor_second, format_rfc3339
 from tracekit.trace.format.extract import number_of
-from tracekit.trace.format.model import STREAM_KINDS, Origin, RowType
+from tracekit.trace.format.model import STREAM_KINDS, RowType
 from tracekit.trace.importers.audit.entry import LOOKS, Entry, document
 from tracekit.trace.importers.audit.patches import UnknownOutcomeError
-from tracekit.trace.importers.audit.revisions import RevisionClock
 from tracekit.trace.importers.audit.unanswered import (
     CREATE,
     base_of,
@@ -35,7 +36,6 @@ from tracekit.trace.importers.audit.unanswered import (
     state_after,
     without_status,
 )
-from tracekit.trace.importers.observation import Observation
 
 Raw = dict[str, Any]
 
@@ -46,9 +46,8 @@ METADATA = "metadata"
 REQUEST = "request"
 DISRUPTION = "disruption"
 
-#: How many entries ahead an outcome is looked for, and how many steps wait for a later revision.
+#: How many entries ahead an outcome is looked for.
 _AHEAD_MAX = 1024
-_WAITING_MAX = 4096
 #: How many revisions of an object are remembered.
 _REVISIONS_MAX = 4096
 _GRACE_S = 30
@@ -61,13 +60,30 @@ _NOTES = frozenset({"resourceVersion", "managedFields", "selfLink"})
 _NAMED_BY_USERS = frozenset({"jobs", "cronjobs"})
 
 
+class Held:
+    """A state of the object: put together, or its text as it came, parsed only for who asks."""
+
+    __slots__ = ("_obj", "_text", "uid")
+
+    def __init__(self, obj: Raw | None, uid: str | None, text: msgspec.Raw | None = None) -> None:
+        self._obj, self.uid, self._text = obj, uid, text
+
+    @property
+    def obj(self) -> Raw:
+        """The object."""
+        if self._obj is None:
+            assert self._text is not None  # noqa: S101 - one of both is given
+            self._obj = document(self._text) or {}
+        return self._obj
+
+
 @dataclass(slots=True)
 class Step:
     """A row to come: a state, or a request that made none that is known."""
 
     entry: Entry
     type: RowType
-    obj: Raw | None = None
+    held: Held | None = None
     raw: bytes | None = None
     rv: int | None = None
     derived_from: str | None = None
@@ -76,10 +92,15 @@ class Step:
     #: Why a CALL made no state.
     why: str = ""
 
+    @property
+    def obj(self) -> Raw | None:
+        """The object, as far as it is known."""
+        return self.held.obj if self.held is not None else None
+
 
 @dataclass(slots=True)
 class _State:
-    obj: Raw | None = None
+    held: Held | None = None
     rv: int | None = None
     uid: str | None = None
     #: A write happened of which the log has no body: what is known is older than the object.
@@ -92,6 +113,11 @@ class _State:
     steps: list[Step] = field(default_factory=list)
     #: Revisions of those before them: an answer that comes late is of one of the last.
     revisions: deque[int | None] = field(default_factory=lambda: deque(maxlen=_REVISIONS_MAX))
+
+    @property
+    def obj(self) -> Raw | None:
+        """The object as it is known."""
+        return self.held.obj if self.held is not None else None
 
     def settled(self) -> Iterator[Step]:
         """Hand out the steps of which all is known."""
@@ -151,13 +177,19 @@ class _Parsed:
     """An entry with its answer, if that is a state of the object."""
 
     entry: Entry
-    obj: Raw | None
+    held: Held | None
     kind: str | None
     rv: int | None
     uid: str | None
+    #: It is being deleted, and nothing keeps it any longer.
+    is_gone: bool
 
     @classmethod
     def of(cls, stream: str, entry: Entry) -> _Parsed:
+        told = entry.told
+        if told is not None:
+            held = Held(None, told.uid, entry.response)
+            return cls(entry, held, told.kind, told.rv, told.uid, told.is_gone)
         obj = document(entry.response)
         kind = obj.get("kind") if obj is not None else None
         meta = metadata_of(obj)
@@ -167,12 +199,19 @@ class _Parsed:
             uid = details.get("uid") if isinstance(details, dict) else None
         elif kind not in (STREAM_KINDS[stream], "PartialObjectMetadata"):
             obj = None
-        return cls(entry, obj, kind, rv, uid if isinstance(uid, str) else None)
+        uid = uid if isinstance(uid, str) else None
+        made = Held(obj, uid) if obj is not None else None
+        return cls(entry, made, kind, rv, uid, _is_gone(meta))
+
+    @property
+    def obj(self) -> Raw | None:
+        """The answer."""
+        return self.held.obj if self.held is not None else None
 
     @property
     def whole(self) -> bool:
         """Whether the answer is the object."""
-        return self.obj is not None and self.rv is not None and self.kind not in _PARTIAL
+        return self.held is not None and self.rv is not None and self.kind not in _PARTIAL
 
 
 _PARTIAL = frozenset({"Status", "PartialObjectMetadata"})
@@ -213,32 +252,38 @@ def _take(
 
 
 def _call(state: _State, entry: Entry, why: str) -> None:
-    state.steps.append(Step(entry, RowType.CALL, obj=state.obj, why=why))
+    state.steps.append(Step(entry, RowType.CALL, state.held, why=why))
 
 
 def _state(
     state: _State,
     entry: Entry,
     row_type: RowType,
-    obj: Raw,
+    obj: Raw | Held,
     *,
     rv: int | None,
     raw: bytes | None = None,
     derived_from: str | None = None,
     latest: bool = False,
 ) -> None:
-    uid = metadata_of(obj).get("uid")
-    if state.obj is not None and state.uid != uid and row_type is not RowType.DELETED:
+    held = obj if isinstance(obj, Held) else _held(obj)
+    uid = held.uid
+    if state.held is not None and state.uid != uid and row_type is not RowType.DELETED:
         # The name was given again: the object before must have gone, unseen by the log.
-        gone = Step(entry, RowType.DELETED, state.obj, None, None, DELETION)
+        gone = Step(entry, RowType.DELETED, state.held, None, None, DELETION)
         state.steps.append(gone)
-    state.steps.append(Step(entry, row_type, obj, raw, rv, derived_from, latest))
+    state.steps.append(Step(entry, row_type, held, raw, rv, derived_from, latest))
     if row_type is RowType.DELETED:
-        state.ended = uid if isinstance(uid, str) else None
-        state.obj, state.rv, state.uid = None, None, None
+        state.ended = uid
+        state.held, state.rv, state.uid = None, None, None
     else:
-        state.obj, state.rv, state.uid = obj, rv, uid
+        state.held, state.rv, state.uid = held, rv, uid
     state.stale = False
+
+
+def _held(obj: Raw) -> Held:
+    uid = metadata_of(obj).get("uid")
+    return Held(obj, uid if isinstance(uid, str) else None)
 
 
 def _unanswered(stream: str, state: _State, entry: Entry) -> None:
@@ -271,12 +316,12 @@ def _unanswered(stream: str, state: _State, entry: Entry) -> None:
 
 def _told_by_base(state: _State, made: Raw, base: int) -> Raw | None:
     """What an update tells of the state before it: its revision, and all but its status."""
-    if state.created is not None and state.obj is None:
+    if state.created is not None and state.held is None:
         created, state.created = state.created, None
         _state(state, created, RowType.ADDED, without_status(made), rv=base, derived_from=CREATE)
-    elif state.steps and state.obj is not None and state.steps[-1].rv is None:
+    elif state.steps and state.held is not None and state.steps[-1].rv is None:
         last = state.steps[-1]
-        if last.obj is state.obj:
+        if last.held is state.held:
             last.rv = state.rv = base
     elif state.rv is not None and state.rv != base:
         return None  # something happened in between
@@ -286,9 +331,11 @@ def _told_by_base(state: _State, made: Raw, base: int) -> Raw | None:
 def _tells_revision(state: _State, body: _Parsed) -> bool:
     """Whether an answer shows the very state that was put together last, with its revision."""
     last = state.steps[-1] if state.steps else None
-    if not body.whole or body.obj is None or state.rv is not None or state.obj is None:
+    if state.rv is not None or state.held is None or not body.whole:
         return False
-    if last is None or last.obj is not state.obj or _bare(body.obj) != _bare(state.obj):
+    if last is None or last.held is not state.held:
+        return False
+    if body.obj is None or state.obj is None or _bare(body.obj) != _bare(state.obj):
         return False
     last.rv = state.rv = body.rv
     return True
@@ -310,33 +357,38 @@ def _look(state: _State, body: _Parsed) -> None:
     """Somebody read the object: a state whose write the log need not have."""
     if body.uid is not None and body.uid == state.ended:
         return  # answered after the end
-    if body.whole and body.obj is not None and (body.uid, body.rv) != (state.uid, state.rv):
+    if body.whole and body.held is not None and (body.uid, body.rv) != (state.uid, state.rv):
         raw = bytes(memoryview(body.entry.response))
-        _state(state, body.entry, RowType.LIST, body.obj, rv=body.rv, raw=raw)
+        _state(state, body.entry, RowType.LIST, body.held, rv=body.rv, raw=raw)
 
 
 def _write(state: _State, body: _Parsed) -> None:
     """A create, update or patch that was answered with an object."""
-    entry, obj = body.entry, body.obj
-    assert obj is not None  # noqa: S101 - the caller looked
+    entry, held = body.entry, body.held
+    assert held is not None  # noqa: S101 - the caller looked
     raw: bytes | None = bytes(memoryview(entry.response))
     derived_from = None
-    known = state.obj is not None and body.uid == state.uid
+    known = state.held is not None and body.uid == state.uid
     if body.kind == "PartialObjectMetadata":
         if not known or state.obj is None or state.stale:
             state.stale = True
             _call(state, entry, "only the metadata of an object of which no more is known")
             return
-        obj, raw, derived_from = {**state.obj, "metadata": obj.get("metadata")}, None, METADATA
-    meta = metadata_of(obj)
+        made = {**state.obj, "metadata": held.obj.get("metadata")}
+        held, raw, derived_from = _held(made), None, METADATA
     if not known and body.uid is not None and body.uid == state.ended:
         _after_the_end(state, body, derived_from)
         return
-    if _is_gone(meta) and known and state.obj is not None and metadata_of(state.obj) != meta:
+    if (
+        body.is_gone
+        and known
+        and state.obj is not None
+        and metadata_of(state.obj) != metadata_of(held.obj)
+    ):
         # The last finalizer of an object that is being deleted: the answer shows it at the revision
         # that it had before.
         last = state.steps[-1]
-        if state.rv is None and last.obj is state.obj:
+        if state.rv is None and last.held is state.held:
             last.rv = body.rv
         _end(state, entry, state.obj)
         return
@@ -350,20 +402,20 @@ def _write(state: _State, body: _Parsed) -> None:
         row_type = RowType.LIST  # what led to it was not seen
     if known and state.rv is not None and body.rv is not None and body.rv < state.rv:
         # Answered later than it was made: it stands before what is known, which stays.
-        state.steps.append(Step(entry, row_type, obj, raw, body.rv, derived_from))
+        state.steps.append(Step(entry, row_type, held, raw, body.rv, derived_from))
         return
-    _state(state, entry, row_type, obj, rv=body.rv, raw=raw, derived_from=derived_from)
+    _state(state, entry, row_type, held, rv=body.rv, raw=raw, derived_from=derived_from)
 
 
 def _after_the_end(state: _State, body: _Parsed, derived_from: str | None) -> None:
     """The answer to a write of an object that is known to be gone."""
-    entry, obj = body.entry, body.obj
-    if _is_gone(metadata_of(obj)) or state.has_revision(body.rv):
+    entry = body.entry
+    if body.is_gone or state.has_revision(body.rv):
         # Of several requests that end an object each is answered with it; one has done it.
         _call(state, entry, "without effect: it was gone already")
     else:  # made before the end, and answered after it
         raw = bytes(memoryview(entry.response))
-        state.steps.append(Step(entry, RowType.MODIFIED, obj, raw, body.rv, derived_from))
+        state.steps.append(Step(entry, RowType.MODIFIED, body.held, raw, body.rv, derived_from))
 
 
 def _bind(state: _State, entry: Entry) -> None:
@@ -502,81 +554,3 @@ def _conditions(obj: Raw) -> list[Raw]:
     status = obj.get("status")
     found = status.get("conditions") if isinstance(status, dict) else None
     return [c for c in found if isinstance(c, dict)] if isinstance(found, list) else []
-
-
-def placed(
-    steps: Iterable[Step],
-    clock: RevisionClock,
-    stream: str,
-) -> Iterator[Observation | Step]:
-    """The rows with a revision each; requests without a state pass as they are."""
-    placer = _Placer(clock, stream)
-    waiting: deque[Step] = deque()  # for the next revision that is known
-    for step in steps:
-        if step.type is RowType.CALL or step.obj is None:
-            yield step
-            continue
-        if step.rv is None and len(waiting) < _WAITING_MAX:
-            waiting.append(step)
-            continue
-        while waiting:
-            yield placer.place(waiting.popleft(), step.rv)
-        yield placer.place(step, None)
-    while waiting:
-        yield placer.place(waiting.popleft(), None)
-
-
-class _Placer:
-    """Gives the states of one object, in their order, a revision each."""
-
-    def __init__(self, clock: RevisionClock, stream: str) -> None:
-        self._clock, self._stream = clock, stream
-        self._last_rv = self._known_rv = 0
-
-    def place(self, step: Step, following: int | None) -> Observation:
-        """The row of a state; `following`: the next revision behind it that is known."""
-        entry = step.entry
-        at_ns = entry.at_ns or 0
-        received_ns = entry.received_ns or at_ns
-        low: int | None = None
-        high: int | None = None
-        rv, obj = step.rv, step.obj
-        assert obj is not None  # noqa: S101 - the caller looked
-        if rv is None:
-            rv, low, high = self._chosen(step, received_ns, at_ns, following)
-            obj = {**obj, "metadata": {**metadata_of(obj), "resourceVersion": str(rv)}}
-        else:
-            self._known_rv = max(self._known_rv, rv)
-            if step.derived_from is not None:
-                obj = {**obj, "metadata": {**metadata_of(obj), "resourceVersion": str(rv)}}
-        self._last_rv = max(self._last_rv, rv)
-        origin = Origin(
-            derived_from=step.derived_from,
-            rv_after=low,
-            rv_before=high,
-            not_before_ns=received_ns,
-            actor=entry.username or None,
-            actor_agent=entry.agent,
-            verb=verb_of(entry),
-        )
-        return Observation(self._stream, step.type, at_ns, obj, step.raw, rv, origin)
-
-    def _chosen(
-        self, step: Step, received_ns: int, at_ns: int, following: int | None
-    ) -> tuple[int, int, int | None]:
-        """A revision, and between which it was chosen."""
-        low, high = self._clock.bounds(received_ns, at_ns)
-        low = max(low, self._known_rv)
-        high = min(h for h in (high, following) if h is not None) if high or following else None
-        if high is not None and high <= low:
-            low, high = self._known_rv, following  # the clocks of several API servers disagree
-        near = self._clock.likely(received_ns, at_ns)
-        if step.latest and high is not None:
-            near = high
-        return self._clock.choose(max(low, self._last_rv), high, near=near), low, high
-
-
-def verb_of(entry: Entry) -> str:
-    """The verb, with the subresource if there is one."""
-    sub = entry.ref.subresource if entry.ref is not None else ""
-    return f"{entry.verb}/{sub}" if sub else entry.verb

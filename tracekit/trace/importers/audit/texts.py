@@ -20,10 +20,13 @@ _CELL_BYTES_MAX = 64 * 1024 * 1024
 _MARKS = ("auditID", "AuditId", "protoPayload")
 
 
-def texts(source: LineSource, broken: Callable[[str], None]) -> Iterator[bytes | dict[str, Any]]:
+def texts(
+    source: LineSource, broken: Callable[[str], None], taken: Callable[[bytes], bool]
+) -> Iterator[bytes | dict[str, Any]]:
     """Each document of a file: as text, or as what was read of it.
 
-    `broken` is called with where a YAML document cannot be read.
+    `broken` is called with where a YAML document cannot be read. Lines that `taken` says it took
+    are not handed out (`documents`).
     """
     head = source.peek(_HEAD_BYTES)
     if is_yaml(head):
@@ -31,7 +34,7 @@ def texts(source: LineSource, broken: Callable[[str], None]) -> Iterator[bytes |
     elif is_csv(head):
         yield from _rows(line.decode(errors="replace") for line in source.text_lines())
     else:
-        for _, text in documents(joined(source.lines()), source.name):
+        for _, text in documents(joined(source.lines()), source.name, taken):
             yield text
 
 

@@ -62,14 +62,19 @@ def unwrap(line: bytes) -> Iterator[tuple[str, bytes]]:
 
     Nothing comes out of a line that holds none; a line that is no JSON raises ValueError.
     """
-    inner = line.find(b"{", 1, _HEAD_BYTES)  # of the user: what stands before it is the event's own
-    head = line[: inner if inner > 0 else _HEAD_BYTES]
-    if line.startswith(b'{"') and b'"auditID"' in head and b'"stage"' in head:
+    if is_bare(line):
         yield "audit", line
         return
     document, prefix = _after_text(line)
     for shape, event in unwrap_value(document):
         yield (prefix if prefix and shape == "audit" else shape), event
+
+
+def is_bare(line: bytes) -> bool:
+    """Whether a line begins as an event around which nothing is."""
+    inner = line.find(b"{", 1, _HEAD_BYTES)  # of the user: what stands before it is the event's own
+    head = line[: inner if inner > 0 else _HEAD_BYTES]
+    return line.startswith(b'{"') and b'"auditID"' in head and b'"stage"' in head
 
 
 def unwrap_value(document: Any) -> Iterator[tuple[str, bytes]]:
