@@ -13,6 +13,7 @@ import yaml
 from msgspec import Struct
 
 from tracekit.base.errors import UsageError
+from tracekit.base.plain_yaml import PlainLoader
 
 _VARIABLE = re.compile(r"""([A-Za-z_]\w*)\s*=\s*["']?([^"']*?)["']?\s*""")
 _ZONES = ("CRON_TZ", "TZ")
@@ -75,7 +76,7 @@ def manifest_entries(text: str, name: str) -> list[Entry]:
         NoScheduleError: It is no YAML, or holds no CronJob.
     """
     try:
-        documents = list(yaml.safe_load_all(text))
+        documents = list(yaml.load_all(text, Loader=PlainLoader))
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         reason = " ".join(str(error).split())
         raise NoScheduleError(f"{name} is no YAML ({reason}): mend it first.") from None

@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 
 from tracekit.base.errors import TraceFormatError
+from tracekit.base.plain_yaml import PlainLoader
 from tracekit.trace.importers.source import LineSource
 
 Raw = dict[str, Any]
@@ -56,14 +57,14 @@ def yaml_documents(source: LineSource, broken: Callable[[str], None]) -> Iterato
 
 
 def load(text: bytes, name: str) -> Any:
-    """One document; times stay the text that they are in the API.
+    """One document, as JSON's values.
 
     Raises:
         TraceFormatError: It holds more values than memory should.
     """
     if len(text) > _ITEMS_MAX and sum(map(text.count, _BEFORE_AN_ITEM)) > _ITEMS_MAX:
         raise _too_many(name)
-    loader = _LOADER(text)
+    loader: Any = PlainLoader(text)
     try:
         found = loader.get_single_data()
     except RecursionError as error:
@@ -121,16 +122,3 @@ def _size(value: Any, known: dict[int, int], depth: int) -> int:
     inner = value.values() if isinstance(value, dict) else value
     known[id(value)] = 1 + sum(_size(item, known, depth + 1) for item in inner)
     return known[id(value)]
-
-
-def _untimed(loader: Any) -> Any:
-    """The loader, with time stamps left as text."""
-    made: Any = type("UntimedLoader", (loader,), {})
-    made.yaml_implicit_resolvers = {
-        first: [(tag, pattern) for tag, pattern in found if not tag.endswith(":timestamp")]
-        for first, found in loader.yaml_implicit_resolvers.items()
-    }
-    return made
-
-
-_LOADER: Any = _untimed(getattr(yaml, "CSafeLoader", yaml.SafeLoader))
