@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import lzma
 import sqlite3
+import tarfile
 import zipfile
 from collections.abc import Callable
 from contextlib import closing
@@ -44,6 +46,58 @@ def test_a_bomb_is_no_log(
     bomb.write_bytes(PACKERS[kind](text * (8 << 20)))
     with pytest.raises(TraceFormatError, match=r"more than 50 times the bytes that it has"):
         assert max(map(len, LineSource(str(bomb)).blocks(1 << 20))) < 4 << 20
+
+
+@pytest.mark.parametrize("text", [b"\r\n", b"{}\n", b"{},", b"[],", b"---\n"])
+@pytest.mark.parametrize("verb", ["audit", "kubectl", "kcm-log", "sched-recorder", "watch"])
+def test_work_is_bounded_by_what_was_read(
+    tmp_path: Path, text: bytes, verb: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """71 kB of gzip were a hundred million empty objects, which took minutes."""
+    monkeypatch.setattr(source, "_PIECES_MIN", 10_000)
+    bomb = tmp_path / "bomb.gz"
+    bomb.write_bytes(gzip.compress(text * 400_000))
+    most = max(10_000, bomb.stat().st_size * source._PIECES_TIMES)
+    with pytest.raises(TraceFormatError, match=r"more than 10,000 lines and values of JSON"):
+        assert sum(map(len, LineSource(str(bomb)).chunks())) < most * len(text) + (1 << 20)
+    code, _, said = run("import", verb, str(bomb), "-o", str(tmp_path / "trace"))
+    assert (code, said.count("\n")) == (2, 1), said
+
+
+def _zip(path: Path, name: str, data: bytes) -> None:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(name, data)
+
+
+def _tar(path: Path, name: str, data: bytes) -> None:
+    with tarfile.open(path, "w:gz") as archive:
+        member = tarfile.TarInfo(name)
+        member.size = len(data)
+        archive.addfile(member, io.BytesIO(data))
+
+
+@pytest.mark.parametrize("pack", [_zip, _tar])
+@pytest.mark.parametrize("inner", [bytes, gzip.compress], ids=["plain", "compressed"])
+@pytest.mark.parametrize("bound", ["lines", "bytes"])
+def test_what_is_in_an_archive_counts_for_it(
+    tmp_path: Path,
+    pack: Callable[[Path, str, bytes], None],
+    inner: Callable[[bytes], bytes],
+    bound: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each layer may be a thousand times the one that it is in."""
+    if bound == "lines":
+        monkeypatch.setattr(source, "_PIECES_MIN", 10_000)
+    else:
+        monkeypatch.setattr(source, "_UNPACKED_BYTES_MIN", 1 << 20)
+        monkeypatch.setattr(source, "_UNPACKED_TIMES", 50)
+    row = orjson.dumps(next(iter(json_lines(TRACES / NAME / "watch.jsonl.zst"))))
+    path = tmp_path / "archive"
+    pack(path, "watch.jsonl", inner(row + b"\n" + b"{}\n" * 1_000_000))
+    code, _, said = run("import", str(path), "-o", str(tmp_path / "trace"))
+    assert (code, said.count("\n")) == (2, 1), said
+    assert "for each byte that it has" in said if bound == "lines" else "more than 50 times" in said
 
 
 @pytest.mark.parametrize("kind", PACKERS)

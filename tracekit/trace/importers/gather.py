@@ -16,7 +16,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import IO, BinaryIO, cast
 
 from tracekit.base.errors import TraceFormatError
 from tracekit.trace.importers.facts import Facts
@@ -24,7 +24,7 @@ from tracekit.trace.importers.kinds import BY_NAME, Kind, concerns, flaw, recogn
 from tracekit.trace.importers.recorders import ZIP_MAGIC
 from tracekit.trace.importers.remote import remote_files
 from tracekit.trace.importers.sample import SAMPLE_BYTES
-from tracekit.trace.importers.source import LineSource
+from tracekit.trace.importers.source import LineSource, Unpacked
 from tracekit.trace.stores.place import is_url
 
 _ENTRIES_MAX = 500_000
@@ -151,14 +151,16 @@ class Gathering:
                         f"{source.name} has more than {_ENTRIES_MAX:,} files: unpack it and name "
                         "the folders that matter"
                     )
-                yield from self._member(f"{source.name}/{name}", stream, wanted, depth)
+                member = LineSource(
+                    f"{source.name}/{name}", opened=lambda stream=stream: stream,  # type: ignore[misc]
+                    within=source.unpacked,
+                )  # fmt: skip
+                yield from self._member(member, wanted, depth)
         except (tarfile.TarError, zipfile.BadZipFile, EOFError, OSError, RuntimeError) as error:
             self._leave(source.name, f"that end too early or are damaged ({error})")
 
-    def _member(
-        self, name: str, stream: BinaryIO, wanted: Kind | None, depth: int
-    ) -> Iterator[Found]:
-        member = LineSource(name, opened=lambda: stream)
+    def _member(self, member: LineSource, wanted: Kind | None, depth: int) -> Iterator[Found]:
+        name = member.name
         try:
             kind = self._kind_of(member, wanted)
             if kind is None:
@@ -257,12 +259,29 @@ def _zipped(source: LineSource, scratch: Path) -> Iterator[tuple[str, BinaryIO]]
         path = scratch / f"archive-{len(list(scratch.iterdir()))}"
         with path.open("wb") as out:
             shutil.copyfileobj(io.BufferedReader(_Chunks(source)), out)
+    source.unpacked.packed = path.stat().st_size
     with zipfile.ZipFile(path) as archive:
         for entry in archive.infolist():
             if entry.is_dir() or _is_hidden(entry.filename):
                 continue
             with archive.open(entry) as file:
-                yield entry.filename, cast("BinaryIO", file)
+                yield entry.filename, cast("BinaryIO", _Counted(file, source.unpacked))
+
+
+class _Counted(io.RawIOBase):
+    """A file in a ZIP archive, which unpacks it by itself."""
+
+    def __init__(self, file: IO[bytes], unpacked: Unpacked) -> None:
+        self._file, self._unpacked = file, unpacked
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        data = self._file.read(len(buffer))
+        self._unpacked.take(data)
+        buffer[: len(data)] = data
+        return len(data)
 
 
 def _begins_as_zip(path: Path) -> bool:

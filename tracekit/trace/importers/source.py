@@ -32,6 +32,11 @@ _PACKED_BYTES = 2 * 1024
 #: of real clusters have a hundred and fifty times, what is nothing but a bomb ten thousand times.
 _UNPACKED_BYTES_MIN = 256 * 1024 * 1024
 _UNPACKED_TIMES = 1200
+#: Lines and values of JSON that may come out of it: real records have up to five for each byte
+#: that they are compressed to, a bomb of empty lines or objects a thousand. Each is work.
+_PIECES_MIN = 4_000_000
+_PIECES_TIMES = 40
+_PIECE_SIGNS = (b"\n", b"{", b"[", b",")
 _GZIP_MAGIC = b"\x1f\x8b"
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _BZIP2_MAGIC = b"BZh"
@@ -71,6 +76,40 @@ class _Decompressor(Protocol):
     def decompress(self, data: bytes, /) -> bytes: ...
 
 
+class Unpacked:
+    """What came out of one compressed file or archive, beside the bytes that were read of it."""
+
+    def __init__(self, name: str, within: Unpacked | None = None) -> None:
+        """`within`: of the archive that it is in, whose bounds hold for all that is in it."""
+        self._name = name
+        self._within = within
+        #: Bytes that were read of it.
+        self.packed = 0
+        self._bytes = self._pieces = 0
+
+    def take(self, plain: bytes) -> None:
+        """Count what came out next.
+
+        Raises:
+            TraceFormatError: It is more than a file of its size may hold.
+        """
+        self._bytes += len(plain)
+        self._pieces += sum(map(plain.count, _PIECE_SIGNS))
+        if self._bytes > max(_UNPACKED_BYTES_MIN, self.packed * _UNPACKED_TIMES):
+            raise TraceFormatError(
+                f"{self._name} holds more than {_UNPACKED_TIMES:,} times the bytes that it has: it "
+                "is no log; if you know better, decompress it first"
+            )
+        if self._pieces > max(_PIECES_MIN, self.packed * _PIECES_TIMES):
+            raise TraceFormatError(
+                f"{self._name} holds more than {_PIECES_MIN:,} lines and values of JSON, and more "
+                f"than {_PIECES_TIMES} for each byte that it has: it is no log; if you know "
+                "better, decompress it first"
+            )
+        if self._within is not None:
+            self._within.take(plain)
+
+
 class LineSource:
     """The lines of one file; `problem` says afterwards how it ended too early, if it did."""
 
@@ -84,9 +123,13 @@ class LineSource:
         advance: Callable[[int], None] | None = None,
         opened: Callable[[], BinaryIO] | None = None,
         path: Path | None = None,
+        within: Unpacked | None = None,
     ) -> None:
-        """`path`: where it lies, if `name` is another."""
+        """`path`: where it lies, if `name` is another; `within`: what came out of its archive."""
         self.name = "stdin" if name == "-" else name
+        #: What came out of it so far, where it is compressed.
+        self.unpacked = Unpacked(self.name, within)
+        self._within = within
         self.problem: str | None = None
         #: The part of a line that the cut left.
         self.fragment = b""
@@ -117,7 +160,7 @@ class LineSource:
     def again(self) -> LineSource:
         """The same source from its beginning, as far as it can be read twice."""
         name = "-" if self.name == "stdin" else self.name
-        return LineSource(name, opened=self._open, path=self.path)
+        return LineSource(name, opened=self._open, path=self.path, within=self._within)
 
     def release(self) -> None:
         """Let go of the file and of what was read of it: nothing more is wanted."""
@@ -220,6 +263,7 @@ class LineSource:
         else:
             while chunk:
                 self._advance(len(chunk))
+                self.unpacked.packed += len(chunk)
                 yield chunk
                 chunk = file.read(_CHUNK_BYTES)
 
@@ -228,10 +272,9 @@ class LineSource:
     ) -> Iterator[bytes]:
         """Frame after frame, as concatenated files have several."""
         decompressor = make()
-        packed = unpacked = 0
         while chunk:
             self._advance(len(chunk))
-            packed += len(chunk)
+            self.unpacked.packed += len(chunk)
             start = 0
             while start < len(chunk):
                 if decompressor.eof:
@@ -245,12 +288,7 @@ class LineSource:
                 except (*_DAMAGED, OSError, EOFError) as error:
                     self.problem = f"its compressed data is damaged ({error})"
                     return
-                unpacked += len(plain)
-                if unpacked > max(_UNPACKED_BYTES_MIN, packed * _UNPACKED_TIMES):
-                    raise TraceFormatError(
-                        f"{self.name} holds more than {_UNPACKED_TIMES:,} times the bytes that it "
-                        "has: it is no log; if you know better, decompress it first"
-                    )
+                self.unpacked.take(plain)
                 for at in range(0, len(plain), _CHUNK_BYTES):
                     yield plain[at : at + _CHUNK_BYTES]
                 if decompressor.eof:
