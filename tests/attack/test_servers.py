@@ -155,6 +155,16 @@ def test_an_answer_of_tiny_values_is_bounded(
         client(tmp_path, url, 5).get("/api/v1/pods")
 
 
+@pytest.mark.parametrize("body", [b"null", b"[]", b'"x"', b"5", b"true"])
+def test_an_answer_that_is_no_object_is_said_to_be_none(tmp_path: Path, body: bytes) -> None:
+    head = HEAD + b"Content-Length: %d\r\n\r\n" % len(body)
+    with (
+        server(lambda connection: connection.sendall(head + body)) as url,
+        pytest.raises(ConnectionFailed, match="the answer to /version is no JSON object"),
+    ):
+        client(tmp_path, url, 5).get("/version")
+
+
 def test_an_answer_that_is_whole_is_read(tmp_path: Path) -> None:
     body = gzip.compress(orjson.dumps({"a": 1}))
     head = HEAD + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(body)

@@ -24,10 +24,13 @@ class Backoff:
     _base_s: float = 0.0
 
     def next_delay_s(self, at_least_s: float | None = None) -> float:
-        """Give the next delay, never less than what the server asked for."""
+        """Give the next delay, never less than what the server asked for.
+
+        One that asks for less than the first pause has not thought of it (`Retry-After: 0`).
+        """
         self._base_s = min(self._base_s * _GROWTH or self.first_s, self.most_s)
         delay_s = self._base_s * (1 + self.jitter * self.rng.random())
-        if at_least_s is None:
+        if at_least_s is None or at_least_s < self.first_s:
             return delay_s
         return max(at_least_s * (1 + 0.1 * self.rng.random()), min(delay_s, at_least_s * 2))
 

@@ -174,7 +174,9 @@ def _cronjob_version(client: ApiClient) -> str:
             found = client.get(f"/apis/{group_version}")
         except (NotFound, Forbidden):
             continue
-        if any(item.get("name") == "cronjobs" for item in found.get("resources") or ()):
+        listed = found.get("resources")
+        items = listed if isinstance(listed, list) else ()
+        if any(isinstance(item, dict) and item.get("name") == "cronjobs" for item in items):
             return group_version
     return _CRONJOB_VERSIONS[0]
 
@@ -246,4 +248,5 @@ def _is_allowed(client: ApiClient, attributes: dict[str, Any]) -> bool:
         answer = client.post("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review)
     except RequestFailed:
         return True
-    return bool((answer.get("status") or {}).get("allowed", True))
+    status = answer.get("status")
+    return not isinstance(status, dict) or bool(status.get("allowed", True))

@@ -115,8 +115,8 @@ def probe_cluster(client: ApiClient) -> ClusterInfo:
     """
     notes: list[str] = []
     try:
-        answer = asked(client, "read /version", lambda: _version(client))
-        version = answer.get("gitVersion") if isinstance(answer, dict) else None
+        said = asked(client, "read /version", lambda: _version(client)).get("gitVersion")
+        version = said if isinstance(said, str) else None
     except _VersionForbiddenError:
         version = None
     if version is None:
@@ -136,7 +136,7 @@ class _VersionForbiddenError(Exception):
     """Some clusters hide /version: worth a note, no reason to stop."""
 
 
-def _version(client: ApiClient) -> Any:
+def _version(client: ApiClient) -> dict[str, Any]:
     try:
         return client.get("/version")
     except Forbidden as error:

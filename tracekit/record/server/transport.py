@@ -56,12 +56,12 @@ class ApiClient:
         self.connection = connection
         self._request_timeout_s = request_timeout_s
 
-    def get(self, path: str, params: Mapping[str, str] | None = None) -> Any:
-        """Read a whole JSON answer."""
+    def get(self, path: str, params: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """Read a whole JSON answer, which is an object."""
         return self._whole("GET", path, params, None)
 
-    def post(self, path: str, body: Any) -> Any:
-        """Send a JSON body, read a whole JSON answer."""
+    def post(self, path: str, body: Any) -> dict[str, Any]:
+        """Send a JSON body, read a whole JSON answer, which is an object."""
         return self._whole("POST", path, None, orjson.dumps(body))
 
     def text_lines(self, path: str) -> Iterator[bytes]:
@@ -91,7 +91,7 @@ class ApiClient:
 
     def _whole(
         self, method: str, path: str, params: Mapping[str, str] | None, body: bytes | None
-    ) -> Any:
+    ) -> dict[str, Any]:
         begun_s = time.monotonic()
         response = self._request(
             method, path, params, body, read_timeout_s=self._request_timeout_s, gzip=True
@@ -106,9 +106,12 @@ class ApiClient:
         if has_more_values(data, _ANSWER_VALUES_MAX):
             raise ConnectionFailed(f"an answer of more than {_ANSWER_VALUES_MAX:,} values")
         try:
-            return orjson.loads(data)
+            answer = orjson.loads(data)
         except orjson.JSONDecodeError as error:
             raise ConnectionFailed(f"the answer to {path} is not JSON ({error})") from None
+        if not isinstance(answer, dict):
+            raise ConnectionFailed(f"the answer to {path} is no JSON object")
+        return answer
 
     def _request(
         self,

@@ -34,6 +34,7 @@ from tracekit.record.server.kinds import StreamSpec
 from tracekit.record.server.transport import ApiClient, WatchResponse
 from tracekit.record.streams.frames import Frame, parse_frame
 from tracekit.record.streams.memory import StreamMemory
+from tracekit.record.streams.pages import Turning, page_of
 from tracekit.record.streams.positions import ResumePoint, is_older, revision_number
 from tracekit.record.streams.sink import GapRow, Outbox, Sink, SinkClosedError
 from tracekit.record.streams.status import StreamState, StreamStatus
@@ -265,11 +266,11 @@ class Watcher:
         A watch from a revision that is still to come gets no bookmark, no event and no error.
         """
         try:
-            page = self._client.get(self.spec.path, {**self.spec.params(), "limit": "1"})
-            revision = str(page["metadata"]["resourceVersion"])
-        except (RequestFailed, KeyError, TypeError):
+            page = page_of(self._client.get(self.spec.path, {**self.spec.params(), "limit": "1"}))
+        except RequestFailed:
             return  # the watch that follows will tell
-        if self._position is not None and is_older(revision, self._position):
+        revision = page.revision
+        if revision and self._position is not None and is_older(revision, self._position):
             self._horizon.forget()
             self._lose_position(f"the server went back to revision {revision}")
 
@@ -318,33 +319,32 @@ class Watcher:
         params = {**self.spec.params(), "limit": str(self._policy.page_limit)}
         revision: str | None = None
         seen: set[str] = set()
+        turning = Turning()
         while not self._stop.is_set():
             try:
-                page = self._client.get(self.spec.path, params)
+                page = page_of(self._client.get(self.spec.path, params))
             except Gone as error:
                 # The continue token has expired: nothing is lost, the list starts again.
                 raise failure(500, f"the list took too long: {error.reason}") from error
             recv_ns = self._clock_ns()
             self.status.last_byte_ns = recv_ns
-            metadata = page.get("metadata") or {}
             with self.lock:
                 self._check_restart()
                 if revision is None:
-                    revision = str(metadata.get("resourceVersion") or "")
+                    revision = page.revision
                     if not revision:
                         raise failure(500, "the list has no resourceVersion")
                     self._write_bound("LIST_BEGIN", revision, recv_ns)
-                for item in page.get("items") or ():
-                    item_uid = str(item["metadata"]["uid"])
-                    seen.add(item_uid)
-                    raw = self._write("LIST", orjson.dumps(item), recv_ns)
-                    revision_of_item = str(item["metadata"]["resourceVersion"])
-                    self._memory.keep_state(item_uid, revision_of_item, raw)
+                for item in page.items:
+                    seen.add(item.uid)
+                    raw = self._write("LIST", item.raw, recv_ns)
+                    self._memory.keep_state(item.uid, item.revision, raw)
                 self._outbox.send()
-                if not metadata.get("continue"):
+                token = turning.after(page)
+                if not token:
                     self._end_list(revision, seen)
                     return
-            params["continue"] = str(metadata["continue"])
+            params["continue"] = token
 
     def _list_by_stream(self) -> None:
         """List by a watch that opens with all that lives; the same connection goes on as watch."""
