@@ -15,6 +15,7 @@ from tracekit.cli.executor_options import many_options
 from tracekit.cli.many import ask_executor, of_that_time, tell_troubles
 from tracekit.cli.messages import say, tell, waiting
 from tracekit.cli.report_many import ReportQuestion, pages_of, write_pages
+from tracekit.cli.report_serve import serve_report
 from tracekit.cli.sql import check_namespace, tell_problems
 from tracekit.cli.trace_options import (
     asked_rules,
@@ -43,6 +44,18 @@ from tracekit.trace.stores.stamps import named_traces
     metavar="FILE",
     help="File to write (-: stdout); of many traces the folder.  [default: report.html; reports]",
 )
+@click.option(
+    "--serve",
+    "serving",
+    is_flag=True,
+    help="Serve the page on this machine instead, for traces of any size, until Ctrl-C.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    metavar="PORT",
+    help="With --serve: the port.  [default: any that is free]",
+)
 @click.option("--force", is_flag=True, help="Replace the file if it exists.")
 @namespace_option
 @range_options
@@ -54,6 +67,8 @@ def report(
     key: str | None,
     output: str | None,
     *,
+    serving: bool,
+    port: int | None,
     force: bool,
     namespace: str | None,
     processes: int | None,
@@ -72,13 +87,18 @@ def report(
     page of its own, made on all cores or on the workers of --scheduler; of traces that a recorder
     rotated those of another time than --from to --to are not read, nor are those without the
     namespace of -n.
+
+    --serve writes nothing: it prints the address of the same page on 127.0.0.1, which asks the
+    trace for what it shows. The address has a secret, and nobody on another machine can ask.
     """
+    _check_serving(serving=serving, port=port, output=output, force=force)
     times = {name: options[name] for name in ("since", "from_text", "to_text")}
     rules = asked_rules(options)
     traces = named_traces(trace)
     if len(traces) > 1:
-        if key is not None:
-            raise UsageError(f"{key} is asked about in one trace, and {trace} names {len(traces)}")
+        if key is not None or serving:
+            asked = key or "--serve"
+            raise UsageError(f"{asked} is about one trace, and {trace} names {len(traces)}")
         found, within = of_that_time(traces, times)
         pages = pages_of(found, _folder(output))
         _check_free(pages.values(), force=force)
@@ -95,18 +115,25 @@ def report(
     if scheduler is not None:
         raise UsageError("--scheduler divides many traces, and this is one: leave it out")
     target = Path(output or "report.html")
-    if output != "-":
+    if output != "-" and not serving:
         _check_free([target], force=force)
     session = Session(traces, rules=rules)
     told = tell_problems(session, set())
     check_namespace(session, traces, namespace)
     within = range_within(session.end_ns, **times)
+    if serving:
+        serve_report(session, key, within, namespace, port=port or 0)
+        return
     with waiting(f"Judging {traces[0]}"):
         page = report_page(report_data(session, key, within, namespace))
     tell_problems(session, told)
     if output == "-":
         sys.stdout.write(page)
         return
+    _write(target, page)
+
+
+def _write(target: Path, page: str) -> None:
     try:
         target.write_text(page, encoding="utf-8")
     except OSError as error:
@@ -114,6 +141,13 @@ def report(
             f"{target} cannot be written ({error.strerror or error}): name another file with -o"
         ) from error
     say(f"Wrote {target}: {len(page.encode()):,} bytes")
+
+
+def _check_serving(*, serving: bool, port: int | None, output: str | None, force: bool) -> None:
+    if port is not None and not serving:
+        raise UsageError("--port is the port of --serve: say --serve, too")
+    if serving and (output is not None or force):
+        raise UsageError("--serve writes no file: leave out -o and --force")
 
 
 def _folder(output: str | None) -> Path:

@@ -28,6 +28,7 @@ from tracekit.base.kube.field_managers import CONTROLLER_MANAGERS
 from tracekit.base.kube.timestamps import parse_rfc3339
 from tracekit.base.kube.views import JOB_TRACKING_FINALIZER
 from tracekit.base.suggest import hint
+from tracekit.base.time_input import ALWAYS, TimeRange
 from tracekit.sql.session import Session
 
 _UNTRACKED: Final = "inferred: the finalizer is the Job controller's"
@@ -71,6 +72,9 @@ WHERE s.stream NOT IN ('events', 'leases')
   AND ($namespace::VARCHAR IS NULL OR s.namespace = $namespace)
   AND ($name::VARCHAR IS NULL OR s.name = $name)
   AND ($stream::VARCHAR IS NULL OR s.stream = $stream)
+  AND ($from_ns::BIGINT IS NULL OR s.uid IN (
+    SELECT uid FROM internal._states WHERE recv_ns >= $from_ns
+  ))
 ORDER BY s.stream, s.namespace, s.name, s.uid, s._order, s.seq
 """
 _CALLS: Final = """
@@ -80,6 +84,7 @@ WHERE type = 'CALL' AND actor IS NOT NULL AND coalesce(stream, '') NOT IN ('even
   AND ($namespace::VARCHAR IS NULL OR namespace = $namespace)
   AND ($name::VARCHAR IS NULL OR name = $name)
   AND ($stream::VARCHAR IS NULL OR stream = $stream)
+  AND ($from_ns::BIGINT IS NULL OR recv_ns >= $from_ns)
 ORDER BY recv_ns, seq
 """
 _DELETIONS: Final = (
@@ -94,6 +99,7 @@ def edits_of(
     name: str | None = None,
     stream: str | None = None,
     refused_only: bool = False,
+    times: TimeRange = ALWAYS,
 ) -> Iterator[Edit]:
     """Every write that the record tells of, object by object, then the requests that made none.
 
@@ -103,8 +109,11 @@ def edits_of(
         name: Only objects of this name.
         stream: Only objects of this plural resource, like "cronjobs".
         refused_only: Leave out what was written.
+        times: Objects that were not seen from then on are left out; of the others all is told.
     """
-    where = {"namespace": namespace, "name": name, "stream": stream}
+    where: dict[str, str | int | None] = {
+        "namespace": namespace, "name": name, "stream": stream, "from_ns": times.from_ns,
+    }  # fmt: skip
     if not refused_only:
         deletions = {row["uid"]: row for row in session.rows(_DELETIONS)}
         rows = session.each_row(_STATES, **where)

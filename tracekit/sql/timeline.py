@@ -144,7 +144,9 @@ def _edits(session: Session, times: TimeRange, space: str | None) -> Iterator[Ed
     """Writes then that are told by their fields, and requests that made none."""
     streams = [(stream, False) for stream in ("jobs", *_EDITED)]
     for stream, refused_only in (*streams, ("pods", True)):
-        for edit in edits_of(session, namespace=space, stream=stream, refused_only=refused_only):
+        for edit in edits_of(
+            session, namespace=space, stream=stream, refused_only=refused_only, times=times
+        ):
             known = edit.at_ns is not None and not edit.verb.startswith("set")
             if known and times.holds(edit.at_ns or 0):
                 yield edit

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import re
 import shutil
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,12 @@ import pytest
 
 from tests.sql.conftest import session_of, trace_path  # noqa: F401 - fixtures
 from tests.sql.test_session import HOSTILE
+from tracekit.base.time_input import ALWAYS
 from tracekit.report.html.data import PHASES, report_data
 from tracekit.report.html.page import report_page
+from tracekit.report.serving import answers as answers_module
+from tracekit.report.serving.answers import Answers
+from tracekit.report.serving.server import ReportServer
 from tracekit.sql.session import Session
 from tracekit.versions.overrides import AskedRules
 
@@ -184,6 +189,8 @@ def synthetic(jobs: int, pods: int, name: str = "job") -> dict[str, Any]:
         "warnings": [[5.0, name, name, name]], "pod_diffs": {"pod-0-0": [[1.0, 2, [[name, 1, 2]]]]},
         "gaps": [["pods", 1000, 5000, name]], "running": [[0, 0], [10, 3]], "judged": {},
         "problems": [name], "divergences": [],
+        "happenings": [[5.0, "Job", "ns", f"{name}-0", name, name, True, f"{name}-0", ""]],
+        "writes": [[5.0, "Job", "ns", f"{name}-0", 1, "update", name, name, [[name, "1", "2"]], 0, None, ""]],
         "jobs": [
             {
                 "trace": "t", "namespace": "ns", "job": f"{name}-{j}", "job_uid": f"uid-{j}",
@@ -531,6 +538,80 @@ def test_ten_thousand_jobs_are_one_page(browser, tmp_path: Path) -> None:
     assert (tmp_path / "report.html").stat().st_size < 10_000_000
     assert count(browser) == "10,000 of 10,000 Jobs"
     assert errors(browser) == []
+
+
+def test_what_happened_and_who_wrote_of_the_time_that_is_seen(
+    browser, troubles, tmp_path: Path
+) -> None:
+    open_page(browser, troubles, tmp_path)
+    details = browser.find_element(By.ID, "details")
+    browser.find_element(By.ID, "happened").click()
+    until(browser, lambda: details.text.startswith("Close\nWhat happened, "))
+    assert "tracekit timeline " in details.text
+    rows = details.find_elements(By.CSS_SELECTOR, ".account > li")
+    assert len(rows) == min(500, len(troubles["happenings"]))
+    details.find_element(By.CSS_SELECTOR, "input").click()
+    bad = sum(row[6] for row in troubles["happenings"])
+    until(
+        browser, lambda: len(details.find_elements(By.CSS_SELECTOR, ".bad-step")) == min(bad, 500)
+    )
+    assert not details.find_elements(By.CSS_SELECTOR, ".account > li:not(.bad-step)")
+    keys(browser, "w", "w", "w", "e")  # zoomed in, and asked again
+    until(browser, lambda: len(details.find_elements(By.CSS_SELECTOR, ".account > li")) < bad)
+    keys(browser, "0", "c")
+    until(browser, lambda: details.text.startswith("Close\nWho changed what, "))
+    assert "job-controller" in details.find_element(By.CSS_SELECTOR, ".account").text
+    browser.execute_script("location.hash = 'who=ttl-after-finished-controller'")
+    until(
+        browser,
+        lambda: (
+            {e.text for e in details.find_elements(By.CSS_SELECTOR, ".account > li > b")}
+            == {"ttl-after-finished-controller"}
+        ),
+    )
+    assert errors(browser) == []
+
+
+def test_a_served_page_asks_for_what_it_shows(browser, session_of, monkeypatch) -> None:  # noqa: F811
+    monkeypatch.setattr(answers_module, "MAX_JOBS", 20)
+    answers = Answers(session_of("v1.36.3-troubles"), None, ALWAYS, None)
+    server = ReportServer(answers, address="127.0.0.1", port=0)
+    thread = threading.Thread(target=server.serve)
+    thread.start()
+    try:
+        browser.get(server.url)
+        ready(browser)
+        assert count(browser) == "20 of 20 Jobs"
+        said = browser.find_element(By.ID, "served")
+        assert said.text.startswith("Here: 20 of 48 Jobs, those in trouble first.")
+        browser.execute_script("location.hash = 'job=t-troubles%2Foverrun'")
+        details = browser.find_element(By.ID, "details")
+        until(browser, lambda: "What happened" in details.text)
+        assert "TK424" in details.text
+        keys(browser, "e")
+        until(browser, lambda: details.text.startswith("Close\nWhat happened, "))
+        keys(browser, "c")
+        until(browser, lambda: details.text.startswith("Close\nWho changed what, "))
+        # A search in the record, not only in what is here.
+        keys(browser, "0")
+        browser.find_element(By.ID, "search").send_keys("oom")
+        until(browser, lambda: not count(browser).startswith("20"))
+        browser.find_element(By.ID, "again").click()
+        until(browser, lambda: "words oom" in browser.find_element(By.ID, "served").text)
+        ready(browser)
+        assert browser.find_element(By.ID, "served").text.startswith("Here: 4 Jobs (words oom). ")
+        asked = browser.execute_script(
+            "return performance.getEntriesByType('resource').map(e => e.name)"
+        )
+        assert [name for name in asked if not name.startswith(("data:", server.url))] == []
+        assert errors(browser) == []
+    finally:
+        server.stop()
+        thread.join()
+        server.close()
+    browser.execute_script("location.hash = 'timeline'")
+    details = browser.find_element(By.ID, "details")
+    until(browser, lambda: " ended" in details.text)
 
 
 def test_it_prints_whole(browser, troubles, tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 "use strict";
 (async () => {
-  // What is large comes compressed; nothing is fetched for it.
+  // What is large comes compressed, and the details of Jobs in parts; nothing is fetched for it.
   const held = async (node) => {
     if (node.type === "application/json") return node.textContent;
     const bytes = Uint8Array.from(atob(node.textContent), (character) => character.charCodeAt(0));

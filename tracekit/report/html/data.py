@@ -11,15 +11,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from tracekit.answers.findings.diagnosis import Wanted, diagnose
 from tracekit.base.collecting import collecting_rarely
-from tracekit.base.errors import TracekitError
 from tracekit.base.time_input import ALWAYS, TimeRange
 from tracekit.report.conclusion import job_conclusions
+from tracekit.report.html.about import About, Row
 from tracekit.report.html.diffs import changes
 from tracekit.report.html.lanes import cron_lanes, finding_row, pod_diffs
 from tracekit.report.html.narratives import Narratives
 from tracekit.report.html.scope import Key, Scope, scope_of
+from tracekit.report.html.told import happenings, writes
 from tracekit.sql.diagnosed import facts_from
 from tracekit.sql.session import Session
 
@@ -28,7 +28,6 @@ MAX_DIFF_ENTRIES = 60_000
 #: Of each log; the trace has more.
 SHOWN_LOG_LINES = 20
 SHOWN_LOG_CHARS = 4000
-_MS = 1_000_000
 PHASES = (
     "Pending",
     "Scheduled",
@@ -42,9 +41,18 @@ PHASES = (
 #: Edits and warnings that are drawn, of each the first ones.
 MAX_MARKS = 5_000
 
-Row = dict[str, Any]
 #: Gives the rows of a query, their values in its order.
 Each = Callable[[str], Iterator[tuple[Any, ...]]]
+
+
+class Drawn(NamedTuple):
+    """The Jobs with what is drawn of each, and what was asked of the views with it."""
+
+    #: By trace, namespace and uid.
+    jobs: dict[tuple[str, str, str], Row]
+    #: What came of the Jobs of a name, in one sentence.
+    conclusions: dict[Key, str]
+    edits: list[Row]
 
 
 @collecting_rarely()
@@ -55,64 +63,71 @@ def report_data(
     namespace: str | None = None,
 ) -> dict[str, Any]:
     """Everything that the page needs, of the objects and the time that are asked for."""
-    scope = scope_of(session, key, times or ALWAYS, namespace)
+    about = About(session, scope_of(session, key, times or ALWAYS, namespace), facts_from(session))
+    drawn = drawn_of(about)
+    put_details(about, drawn)
+    return {
+        **overview(about, drawn, key),
+        "pod_diffs": pod_diffs(about),
+        "happenings": happenings(about),
+        "writes": writes(about),
+        "problems": about.problems,
+    }
 
-    def ask(query: str) -> list[Row]:
-        return session.rows(query.replace("{where}", scope.where()), **scope.values)
 
-    def each(query: str) -> Iterator[tuple[Any, ...]]:
-        return session.tuples(query.replace("{where}", scope.where()), **scope.values)
-
-    start_ns, end_ns = _span(session, ask)
-
-    def ms(at_ns: int | None) -> float | None:
-        return None if at_ns is None else round((at_ns - start_ns) / _MS, 3)
-
-    problems = list(session.problems)
-    verdicts = _verdicts(session, scope, problems)
-    facts = facts_from(session)
-    found = diagnose(facts, Wanted(namespace=namespace, times=scope.times))
-    found = [f for f in found if any(scope.holds(*target[:3]) for target in f.objects)]
-    pods = _pods(each, ms)
-    jobs, conclusions = _jobs(ask, ms, pods)
-    actions, edits = _actions(each, ms, pods)
+def drawn_of(about: About) -> Drawn:
+    """The Jobs with what is drawn of each: pods, writes, divergences."""
+    pods = _pods(about.each, about.ms)
+    jobs, conclusions = _jobs(about.rows, about.ms, pods)
+    actions, edits = _actions(about.each, about.ms, pods)
     _attach(jobs, "pods", pods)
     _attach(jobs, "actions", actions)
-    _attach(jobs, "history", _history(each, ms, problems))
-    _attach(jobs, "events", _events(each, ms))
-    _attach(jobs, "logs", _logs(ask, ms))
-    _attach(jobs, "verdicts", _divergences(verdicts.divergent if verdicts else (), ms))
-    accounts = Narratives(session, facts, found, scope.jobs, conclusions, problems)
+    _attach(jobs, "verdicts", _divergences(about.divergent, about.ms))
+    return Drawn(jobs, conclusions, edits)
+
+
+def put_details(about: About, drawn: Drawn) -> None:
+    """Give each Job what stands beside the timeline once it is chosen."""
+    ms, problems, jobs = about.ms, about.problems, drawn.jobs
+    _attach(jobs, "history", _history(about.each, ms, problems))
+    _attach(jobs, "events", _events(about.each, ms))
+    _attach(jobs, "logs", _logs(about.rows, ms))
+    accounts = Narratives(
+        about.session, about.facts, about.found, about.scope.jobs, drawn.conclusions, problems
+    )
     for job in jobs.values():
         job["account"] = accounts.of_job(job["namespace"], job["job"], ms)
+
+
+def overview(about: About, drawn: Drawn, title: str | None = None) -> dict[str, Any]:
+    """What is drawn, without the details of any Job."""
+    session, scope, ms, problems = about.session, about.scope, about.ms, about.problems
     header = session.sources[0].header
     return {
         "schema_version": 1,
-        "title": key or ", ".join(source.name for source in session.sources),
+        "title": title or ", ".join(source.name for source in session.sources),
         "trace": ", ".join(str(source.path) for source in session.sources),
         "version": header.kubernetes_version,
         "rules": _other_rules(session),
-        "start_ns": str(start_ns),
-        "span_ms": ms(end_ns) or 1,
+        "start_ns": str(about.start_ns),
+        "span_ms": ms(about.end_ns) or 1,
         "phases": PHASES,
-        "findings": [finding_row(finding, ms) for finding in found],
-        "jobs": list(jobs.values()),
+        "findings": [finding_row(finding, ms) for finding in about.found],
+        "jobs": list(drawn.jobs.values()),
         "crons": cron_lanes(session, scope, ms, problems),
-        "pauses": [[ms(p.from_ns), ms(p.until_ns), p.what] for p in facts.pauses],
+        "pauses": [[ms(p.from_ns), ms(p.until_ns), p.what] for p in about.facts.pauses],
         "leaders": [
             [ms(r["from_ns"]), ms(r["until_ns"]), r["holder"]] for r in session.rows(_LEADERS)
         ],
-        "edits": _edits(edits, scope, ms, problems),
+        "edits": _edits(drawn.edits, scope, ms, problems),
         "warnings": _warnings(session, scope, ms, problems),
-        "pod_diffs": pod_diffs(session, found, scope, ms, problems),
         "gaps": [
             [r["stream"], ms(r["from_ns"]) or 0, ms(r["until_ns"]), r["reason"]]
             for r in session.rows(_GAPS)
         ],
-        "running": _running(jobs.values()),
-        "judged": None if verdicts is None else verdicts.counts,
-        "divergences": [_divergence(row, ms) for row in (verdicts.divergent if verdicts else ())],
-        "problems": problems,
+        "running": _running(drawn.jobs.values()),
+        "judged": about.judged,
+        "divergences": [_divergence(row, ms) for row in about.divergent],
     }
 
 
@@ -121,19 +136,6 @@ def _other_rules(session: Session) -> str | None:
     asked = session.rules.kubernetes_version
     own = session.sources[0].header.kubernetes_version
     return asked if asked is not None and own is not None and asked != own else None
-
-
-def _span(session: Session, ask: Any) -> tuple[int, int]:
-    rows = ask(
-        "SELECT min(recv_ns) AS first, max(recv_ns) AS last FROM internal._states WHERE {where}"
-    )
-    if rows[0]["first"] is None:  # no Job: all of the trace
-        rows = session.rows(
-            "SELECT min(recv_ns) AS first, max(recv_ns) AS last FROM internal._rows"
-        )
-    if rows[0]["first"] is None or not session.sources:
-        return 0, 1
-    return rows[0]["first"], max(rows[0]["last"], rows[0]["first"] + 1)
 
 
 def _attach(jobs: dict[tuple[str, str, str], Row], field: str, found: Mapping[Any, Any]) -> None:
@@ -290,40 +292,6 @@ def _diffs(each: Each, problems: list[str]) -> dict[tuple[str, int], list[Any]]:
 
     told = changes(rows, 4, itemgetter(0, 2, 3), MAX_DIFF_ENTRIES, full)
     return {(trace, seq): changed for (trace, seq, *_), changed in told}
-
-
-class _Verdicts(NamedTuple):
-    """What a page tells of the verdicts: how many there are of each, and the divergences."""
-
-    #: By action and verdict.
-    counts: dict[str, dict[str, int]]
-    divergent: list[Row]
-
-
-def _verdicts(session: Session, scope: Scope, problems: list[str]) -> _Verdicts | None:
-    """The verdicts, or None with a problem told where the trace cannot be replayed."""
-    try:
-        session.table("SELECT 1 FROM verdicts LIMIT 0")
-    except TracekitError as error:
-        problems.append(f"no verdicts: {error}")
-        return None
-    if session.problems:  # of a trace that has lost a part nothing is judged
-        problems += [text for text in session.problems if text not in problems]
-        return None
-    counts: dict[str, dict[str, int]] = {}
-    for kind, namespace, name, action, verdict in session.tuples(
-        "SELECT kind, namespace, name, action, verdict FROM internal._verdicts"
-    ):
-        if scope.holds(kind, namespace, name):
-            of_action = counts.setdefault(action, {})
-            of_action[verdict] = of_action.get(verdict, 0) + 1
-    divergent = session.rows(
-        "SELECT trace, controller, kind, namespace, name, uid, action, verdict, "
-        "time_ns AS at_ns, resource_version, subject, why, fields FROM internal._verdicts "
-        "WHERE divergent"
-    )
-    shown = [row for row in divergent if scope.holds(row["kind"], row["namespace"], row["name"])]
-    return _Verdicts(counts, shown)
 
 
 def _divergences(divergent: Iterable[Row], ms: Any) -> dict[Any, list[Any]]:

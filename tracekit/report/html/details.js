@@ -12,7 +12,8 @@
       if (job.duration_s !== null) lines.push(`took ${seconds(job.duration_s)}${job.backoff_s ? `, ${seconds(Math.round(job.backoff_s))} of it in back-off` : ""}`);
       for (const finding of job.findings) lines.push(`${finding.id} ${finding.text}`);
       for (const verdict of near(job.verdicts)) lines.push(`◆ ${verdict[2]} ${verdict[1]}: ${verdict[4]}`);
-      const writes = near(job.actions);
+      if (!job.actions) detailed(job).catch(() => {});
+      const writes = near(job.actions || []);
       for (const action of writes.slice(0, 8)) lines.push(`${clock(action[0], 1)} ${action[1]} ${action[2]}${action[3] ? ` by ${action[3]}` : ""}`);
       if (writes.length > 8) lines.push(`… ${writes.length - 8} more writes here`);
     } else if (kind === "cron") {
@@ -73,7 +74,15 @@
       table(["", keyOf(kept), keyOf(job)], lines.filter(([, a, b]) => a || b).map(([name, a, b]) => [`${a === b ? "" : "≠ "}${name}`, a, b])));
   };
 
-  const open = (job) => {
+  // The last that was asked for is shown, whichever comes first.
+  let turn = 0;
+  const failed = (error) => panel("This cannot be shown", el("p", { class: "bad", role: "alert" }, error.message));
+  const shown = async (loading, show) => {
+    const mine = turn += 1;
+    try { const found = await loading; if (mine === turn) show(found); } catch (error) { if (mine === turn) failed(error); }
+  };
+  const open = (job) => shown(detailed(job), () => tell(job));
+  const tell = (job) => {
     const divergent = job.verdicts.map(([ms, action, verdict, subject, why, fields]) => el("div", { class: "divergence" }, el("b", {}, `${verdict} ${action}`), ` ${subject} at `, time(ms), el("div", {}, why), fields.length ? table(["field", "expected", "observed"], fields) : null));
     const took = job.duration_s === null ? "" : `${seconds(job.duration_s)}${job.backoff_s ? `, ${seconds(Math.round(job.backoff_s))} of it in back-off` : ""}`;
     panel(keyOf(job), compared(job), found(job),
@@ -122,13 +131,14 @@
     return target;
   };
   const openCron = (cron) => {
+    turn += 1;
     const key = `${cron.namespace}/${cron.name}`;
     panel(`CronJob ${key}`, found(cron), facts([["schedule", cron.schedule], ["ticks", tally(cron.ticks.map((tick) => tick[T.OUTCOME])).map(([outcome, n]) => `${n} ${outcome}`).join(", ") || "none while it was recorded"]]),
       command("explain", D.trace, key),
       el("h3", {}, `Ticks (${number(cron.ticks.length)})`),
       table(["due", "outcome", "rule", "Job", "why"], cron.ticks.slice(0, 3000).map((tick) => [time(tick[T.DUE]), el("span", { class: tick[T.OUTCOME] === "missed" ? "bad" : "" }, tick[T.OUTCOME]), tick[T.POLICY], byKey.has(`${cron.namespace}/${tick[T.JOB]}`) ? el("a", { href: `#job=${encodeURIComponent(`${cron.namespace}/${tick[T.JOB]}`)}` }, tick[T.JOB]) : tick[T.JOB], tick[T.WHY]])));
   };
-  const close = () => { $("details").hidden = true; $("stage").classList.remove("split"); if (location.hash) history_clear(); frame.focus(); draw(); };
+  const close = () => { turn += 1; $("details").hidden = true; $("stage").classList.remove("split"); if (location.hash) history_clear(); frame.focus(); draw(); };
   const history_clear = () => window.history.replaceState(null, "", location.pathname + location.search);
 
   //// A range of time, measured
@@ -144,7 +154,7 @@
     const due = D.crons.filter(passes).flatMap((cron) => cron.ticks).filter((tick) => inside(tick[T.DUE]));
     const told = [`${iso(from)} to ${iso(to)}, ${seconds((to - from) / 1000)}: `, [
       `${count(jobs.filter((job) => inside(job.created)).length, "Job")} created`, `${jobs.filter((job) => inside(job.finished) && job.outcome === "Complete").length} completed`, `${jobs.filter((job) => inside(job.finished) && job.outcome === "Failed").length} failed`,
-      `${count(firsts, "pod")} created`, `${ends(5)} succeeded`, `${ends(6)} failed`, `${count(jobs.reduce((n, job) => n + job.actions.filter((action) => inside(action[0])).length, 0), "write")}`,
+      `${count(firsts, "pod")} created`, `${ends(5)} succeeded`, `${ends(6)} failed`, `${count(jobs.reduce((n, job) => n + job.writes.filter(inside).length, 0), "write")}`,
       due.length ? `ticks: ${tally(due.map((tick) => tick[T.OUTCOME])).map(([outcome, n]) => `${n} ${outcome}`).join(", ")}` : "",
       `${count(jobs.reduce((n, job) => n + job.verdicts.filter((verdict) => inside(verdict[0])).length, 0), "divergence")}`].filter(Boolean).join(", "), ". "];
     box.replaceChildren(...told, command("diagnose", D.trace, "--from", rfc(Math.floor(from)), "--to", rfc(Math.ceil(to))), " ", el("button", { type: "button", onclick: () => { around(from, to, 0.02); } }, "zoom here"), " ", el("button", { type: "button", onclick: () => { state.range = null; measure(); } }, "✕"));

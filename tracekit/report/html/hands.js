@@ -68,6 +68,8 @@
     addEventListener("keydown", keydown);
     $("theme").addEventListener("click", theme);
     $("zone").addEventListener("click", zone);
+    $("happened").addEventListener("click", happened);
+    $("wrote").addEventListener("click", () => wrote());
     let shown = "light";
     addEventListener("beforeprint", () => { shown = document.documentElement.dataset.theme; document.documentElement.dataset.theme = "light"; readColours(); $("finding-list").classList.add("all"); for (const box of document.querySelectorAll("details.finding")) box.open = true; frame.style.height = `${Math.min(1400, rows.length * ROW + TOP + 14)}px`; paint(); });
     addEventListener("afterprint", () => { document.documentElement.dataset.theme = shown; readColours(); filter(); });
@@ -80,7 +82,7 @@
     const middle = (state.from + state.to) / 2, span = state.to - state.from, entry = rows[state.chosen];
     const page = Math.max(1, Math.floor(scroller.clientHeight / ROW) - 1);
     const keys = {
-      "/": () => $("search").focus(), t: theme, u: zone, w: () => zoom(0.6, middle), s: () => zoom(1 / 0.6, middle), a: () => move(-span / 8), d: () => move(span / 8), "+": () => zoom(0.6, middle), "=": () => zoom(0.6, middle), "-": () => zoom(1 / 0.6, middle), 0: () => { state.from = 0; state.to = D.span_ms; draw(); },
+      "/": () => $("search").focus(), t: theme, u: zone, e: () => happened(), c: () => wrote(), w: () => zoom(0.6, middle), s: () => zoom(1 / 0.6, middle), a: () => move(-span / 8), d: () => move(span / 8), "+": () => zoom(0.6, middle), "=": () => zoom(0.6, middle), "-": () => zoom(1 / 0.6, middle), 0: () => { state.from = 0; state.to = D.span_ms; draw(); },
       ArrowLeft: () => move(-span / 8), ArrowRight: () => move(span / 8), ArrowDown: () => choose(state.chosen + 1), ArrowUp: () => choose(state.chosen - 1), PageDown: () => choose(state.chosen + page), PageUp: () => choose(state.chosen - page), Home: () => choose(0), End: () => choose(rows.length - 1),
       " ": () => entry && toggle(entry), Enter: () => entry && enter(entry), f: () => entry && entry.job && fit(entry.job), m: () => { if (entry && entry.job) { state.range = [entry.job.created ?? 0, entry.job.finished ?? entry.job.gone ?? D.span_ms]; measure(); } },
     };
@@ -102,7 +104,7 @@
     const at = $("timeline").getBoundingClientRect();
     if (at.top < 0 || at.top > innerHeight * 0.45) $("timeline").scrollIntoView({ block: "start", behavior: "auto" });
   };
-  const follow = () => {
+  const follow = async () => {
     const asked = new URLSearchParams(location.hash.slice(1)), ms = asked.has("t") ? Number(asked.get("t")) : null;
     const finding = D.findings[Number(asked.get("finding") ?? NaN)];
     if (finding) {
@@ -118,13 +120,16 @@
       return;
     }
     const job = byUid.get(asked.get("uid")) || byKey.get(asked.get("job")), cron = cronByKey.get(asked.get("cron"));
+    const told = asked.has("timeline") ? happened() : asked.has("who") ? wrote(asked.get("who")) : null;
+    let opened = null;
     if (job) {
       if (!rows.some((row) => row.job === job)) { state.unfolded.add(job.namespace); state.unfolded.add(""); state.unfolded.add(`${job.namespace}/${job.cronjob}`); state.finding = null; filter(); }
-      open(job);
+      opened = open(job);
       if (!asked.has("uid") || ms !== null) fit(job);
       choose(rows.findIndex((row) => row.job === job));
     } else if (cron) { openCron(cron); choose(rows.findIndex((row) => row.cron === cron)); }
-    if ((job || cron) && innerWidth >= 1100) bring();
+    if ((job || cron || told) && innerWidth >= 1100) bring();
+    await (told || opened);
     if (ms !== null && Number.isFinite(ms)) {
       const steps = [...document.querySelectorAll(".account > li")], step = steps.reverse().find((one) => Number(one.dataset.ms) <= ms + 1000);
       if (step) { step.classList.add("pointed"); $("details").scrollTop = Math.max(0, step.offsetTop - 80); }
@@ -132,8 +137,8 @@
   };
 
   document.documentElement.dataset.theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
-  readColours(); heads(); findings(); tiles(); controls(); hands(); brush(); filter();
-  if (location.hash) follow();
-  else if (D.jobs.length === 1) { fit(D.jobs[0]); open(D.jobs[0]); scrollTo(0, 0); }
+  readColours(); heads(); findings(); tiles(); controls(); hands(); brush(); servedBy(); filter();
+  if (location.hash) await follow();
+  else if (D.jobs.length === 1) { fit(D.jobs[0]); await open(D.jobs[0]); scrollTo(0, 0); }
   document.documentElement.dataset.ready = String(Math.round(performance.now()));
 })();

@@ -10,6 +10,7 @@ from typing import Any
 from tracekit.answers.findings.advice import advice
 from tracekit.answers.model import Finding
 from tracekit.report.findings import thread_url
+from tracekit.report.html.about import About
 from tracekit.report.html.diffs import changes
 from tracekit.report.html.scope import Scope
 from tracekit.sql.session import Session
@@ -103,33 +104,27 @@ def _schedule(spec: str | None) -> str:
     return f"{found.get('schedule', '')}{zone}{', suspended' if found.get('suspend') else ''}"
 
 
-def pod_diffs(
-    session: Session,
-    found: Sequence[Finding],
-    scope: Scope,
-    ms: Milliseconds,
-    problems: list[str],
-) -> Mapping[str, list[Any]]:
+def pod_diffs(about: About) -> Mapping[str, list[Any]]:
     """By pod uid: its revisions with the fields that changed.
 
     Told are the pods of the Jobs that are asked for; where all are, those of Jobs with findings.
     """
-    rows = session.tuples(
+    rows = about.session.tuples(
         "SELECT uid, rv, recv_ns, raw FROM internal._states WHERE stream = 'pods' "
         "AND namespace || '/' || job IN (SELECT unnest($keys::VARCHAR[])) "
         "ORDER BY namespace, job, uid, _order, seq",
-        keys=scope.values.get("jobs") or _named(found),
+        keys=about.scope.values.get("jobs") or _named(about.found),
     )
 
     def full() -> None:
-        problems.append(
+        about.problems.append(
             "the report would be too large with every diff of pods: ask for one Job to see its"
         )
 
     diffs: dict[str, list[Any]] = {}
     for (uid, rv, recv_ns, _), changed in changes(rows, 3, itemgetter(0), MAX_POD_ENTRIES, full):
         if changed:
-            diffs.setdefault(uid, []).append([ms(recv_ns), rv, changed])
+            diffs.setdefault(uid, []).append([about.ms(recv_ns), rv, changed])
     return diffs
 
 

@@ -1,6 +1,10 @@
   //// What went wrong, then how much there is
 
-  const sum = (key) => D.jobs.reduce((total, job) => total + (job[key] || 0), 0);
+  // Of a page that is served: of all Jobs, those that are not here, too.
+  const summed = D.served ? D.served.totals : D.jobs;
+  const sum = (key) => summed.reduce((total, row) => total + (row[key] || 0), 0);
+  const jobCount = D.served ? D.served.jobs : D.jobs.length;
+  const outcomes = () => D.served ? D.served.totals.map((row) => [row.outcome, row.jobs]) : tally(D.jobs.map((job) => job.outcome));
   const divergences = D.divergences.length;
   const heads = () => {
     $("title").textContent = D.title;
@@ -49,10 +53,10 @@
   };
   const tiles = () => {
     const tile = (value, label, kind = "") => el("div", { class: `tile ${kind}` }, el("b", {}, value), el("span", {}, label));
-    const failed = D.jobs.filter((job) => job.outcome === "Failed").length;
+    const failed = (outcomes().find(([outcome]) => outcome === "Failed") || [0, 0])[1];
     const missed = D.crons.reduce((n, cron) => n + cron.ticks.filter((tick) => tick[T.OUTCOME] === "missed").length, 0);
     $("tiles").replaceChildren(
-      tile(number(D.jobs.length), D.jobs.length === 1 ? "Job" : "Jobs"),
+      tile(number(jobCount), jobCount === 1 ? "Job" : "Jobs"),
       tile(number(failed), "failed", failed ? "bad" : ""),
       tile(number(sum("pod_count")), "pods"),
       tile(number(sum("pods_failed")), "failed pods", sum("pods_failed") ? "bad" : ""),
@@ -67,7 +71,7 @@
       target.replaceChildren(...rows.map(([label, n]) => el("div", { class: "bar" }, el("span", { title: label }, label), el("i", { style: { width: `${(100 * n) / most}%`, background: colour(label) } }), el("b", {}, number(n)))));
       if (!rows.length) target.append(el("p", {}, "nothing"));
     };
-    bars($("outcomes"), tally(D.jobs.map((job) => job.outcome)), (label) => `var(${COLOUR[label] || "--p7"})`);
+    bars($("outcomes"), outcomes(), (label) => `var(${COLOUR[label] || "--p7"})`);
     const why = [];
     for (const job of D.jobs) {
       if (job.outcome === "Failed") why.push(`Job: ${job.reason || "no reason"}`);

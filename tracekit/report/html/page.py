@@ -17,63 +17,87 @@ from typing import Any
 
 from tracekit.base.escaping import for_html, for_script
 from tracekit.report.documents import plain_json
+from tracekit.report.html.packed import in_parts
 
 _MARK = re.compile("@([A-Z]+)@")
 _FOLDER = files("tracekit.report.html")
 #: Up to so many characters the data of a page stands in it as it is.
 _PLAIN_CHARS_MAX = 2_000_000
+#: Of gzip: more saves a twentieth, and takes three times as long.
+_LEVEL = 6
+#: Of the policy of a page that a server of ours gives out.
+SERVED = "connect-src 'self'; "
 #: The script in its parts, in order: one function around all of them.
 SCRIPTS = (
-    "core.js", "overview.js", "rows.js", "timeline.js", "details.js", "hands.js",
+    "core.js", "asked.js", "overview.js", "rows.js", "timeline.js", "details.js", "told.js",
+    "hands.js",
 )  # fmt: skip
 WHATIF_SCRIPTS = ("core.js", "whatif.js")
 
 
 def report_page(data: Mapping[str, Any]) -> str:
-    """The whole page about a trace."""
-    return _page("template.html", ("report.css",), SCRIPTS, data, "tracekit report")
+    """The whole page about a trace: a file, which asks nobody."""
+    document = embedded_json(data)
+    if len(document) <= _PLAIN_CHARS_MAX:
+        return _report(data, element("data", document), "")
+    core, parts = in_parts(data)
+    packed = [element(f"part-{name}", embedded_json(part)) for name, part in parts.items()]
+    return _report(data, element("data", embedded_json(core)), "\n".join(packed))
+
+
+def served_page(data: Mapping[str, Any]) -> str:
+    """The same page where it asks the server that it comes from, and nobody else."""
+    return _report(data, element("data", embedded_json(data)), "", SERVED)
+
+
+def _report(data: Mapping[str, Any], held: str, parts: str, connect: str = "") -> str:
+    title = f"{data['title']} · tracekit report"
+    return _page("template.html", ("report.css",), SCRIPTS, title, held, parts, connect)
 
 
 def whatif_page(data: Mapping[str, Any]) -> str:
     """The whole page about what other rules would have done."""
     styles = ("report.css", "whatif.css")
-    return _page("whatif.html", styles, WHATIF_SCRIPTS, data, "tracekit whatif")
+    title = f"{data['title']} · tracekit whatif"
+    return _page("whatif.html", styles, WHATIF_SCRIPTS, title, element("data", embedded_json(data)))
 
 
 def _page(
     template: str,
     styles: Sequence[str],
     scripts: Sequence[str],
-    data: Mapping[str, Any],
-    verb: str,
+    title: str,
+    data: str,
+    parts: str = "",
+    connect: str = "",
 ) -> str:
     style, script = ("".join(_read(name) for name in names) for names in (styles, scripts))
     policy = (
         "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; "
-        f"style-src '{_hash(style)}'; script-src '{_hash(script)}'"
+        f"{connect}style-src '{_hash(style)}'; script-src '{_hash(script)}'"
     )
-    kind, text = _held(embedded_json(data))
-    parts = {
-        "TITLE": for_html(f"{data['title']} · {verb}"),
+    marks = {
+        "TITLE": for_html(title),
         "POLICY": html.escape(policy),
         "STYLE": style,
-        "KIND": kind,
-        "DATA": text,
+        "DATA": data,
+        "PARTS": parts,
         "SCRIPT": script,
     }
     # In one pass: a mark is looked for in the template alone, never in what was put into it.
-    return _MARK.sub(lambda mark: parts[mark[1]], _read(template))
+    return _MARK.sub(lambda mark: marks[mark[1]], _read(template))
 
 
-def _held(document: str) -> tuple[str, str]:
-    """The type and the text of the data's script element: compressed where it is large.
+def element(name: str, document: str) -> str:
+    """A script element that holds a document: compressed where it is large.
 
     Browsers of 2023 and later take it apart by themselves; a small page stays readable.
     """
-    if len(document) <= _PLAIN_CHARS_MAX:
-        return "application/json", document
-    packed = gzip.compress(document.encode(), mtime=0)
-    return "application/gzip", base64.b64encode(packed).decode()
+    kind, text = "application/json", document
+    if len(document) > _PLAIN_CHARS_MAX or name != "data":
+        packed = gzip.compress(document.encode(), compresslevel=_LEVEL, mtime=0)
+        kind, text = "application/gzip", base64.b64encode(packed).decode()
+    return f'<script id="{name}" type="{kind}">{text}</script>'
 
 
 def embedded_json(data: Any) -> str:

@@ -3,8 +3,12 @@
   const FOLD_FROM = 40;
   const state = { from: 0, to: D.span_ms, chosen: -1, open: new Set(), shut: new Set(), wanted: new Set(OUTCOMES), text: "", namespace: "", group: "", sort: "trouble", all: D.jobs.length === 1, fold: D.jobs.length > FOLD_FROM, unfolded: new Set(), finding: null, range: null, band: null, kept: null, nodes: false };
   let rows = [], shownJobs = 0;
-  const haystack = new Map(D.jobs.map((job) => [job, [job.namespace, job.job, job.cronjob, job.outcome, job.reason, job.message, job.image, ...job.pods.map((pod) => `${pod[P.NAME]} ${pod[P.REASON] || ""} ${pod[P.NODE] || ""}`), ...job.verdicts.map((v) => `${v[1]} ${v[2]}`), ...job.findings.map((f) => f.id)].join(" ").toLowerCase()]));
-  for (const cron of D.crons) haystack.set(cron, `${cron.namespace} ${cron.name} ${cron.schedule} ${cron.findings.map((f) => f.id).join(" ")}`.toLowerCase());
+  // What a search looks in, put together where somebody searches.
+  const texts = new Map();
+  const textOf = (thing) => {
+    if (!texts.has(thing)) texts.set(thing, (thing.ticks ? [thing.namespace, thing.name, thing.schedule, ...thing.findings.map((f) => f.id)] : [thing.namespace, thing.job, thing.cronjob, thing.outcome, thing.reason, thing.message, thing.image, ...thing.pods.map((pod) => `${pod[P.NAME]} ${pod[P.REASON] || ""} ${pod[P.NODE] || ""}`), ...thing.verdicts.map((v) => `${v[1]} ${v[2]}`), ...thing.findings.map((f) => f.id)]).join(" ").toLowerCase());
+    return texts.get(thing);
+  };
   const lasted = (job) => (job.finished ?? job.gone ?? D.span_ms) - (job.created ?? 0);
   const ORDERS = {
     created: () => 0,
@@ -19,7 +23,7 @@
     if (state.namespace && thing.namespace !== state.namespace) return false;
     if (state.finding && !state.finding.jobs.has(thing)) return false;
     const words = state.text.toLowerCase().split(/\s+/).filter(Boolean);
-    return words.every((word) => haystack.get(thing).includes(word));
+    return !words.length || words.every((word) => textOf(thing).includes(word));
   };
   const addJobs = (jobs, name) => {
     const folded = state.fold && !state.finding && !state.text ? jobs.filter(quiet) : [];
@@ -76,7 +80,7 @@
   };
   const same = (a, b) => a.kind === b.kind && a.job === b.job && a.pod === b.pod && a.cron === b.cron && a.name === b.name;
   const controls = () => {
-    const spaces = [...new Set([...D.jobs, ...D.crons].map((thing) => thing.namespace))].sort();
+    const spaces = D.served ? D.served.namespaces : [...new Set([...D.jobs, ...D.crons].map((thing) => thing.namespace))].sort();
     $("namespace").append(el("option", { value: "" }, `all namespaces (${spaces.length})`), ...spaces.map((name) => el("option", { value: name }, name)));
     for (const outcome of OUTCOMES) {
       const n = D.jobs.filter((job) => job.outcome === outcome).length;

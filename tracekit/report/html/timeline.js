@@ -145,7 +145,7 @@
     if (job.pods.length <= 400) for (const pod of job.pods) spans(g, pod, y + 6, ROW - 12);
     g.fillStyle = css.outcome[job.outcome] || css.dim; g.fillRect(b - 1, y + 3, 4, ROW - 6);
     g.fillStyle = css.text;
-    for (const action of job.actions) { const px = x(action[0]); if (px >= left() && px <= width) g.fillRect(px, y + 3, 1, 4); }
+    for (const ms of job.writes) { const px = x(ms); if (px >= left() && px <= width) g.fillRect(px, y + 3, 1, 4); }
     g.fillStyle = css.bad;
     for (const verdict of job.verdicts) { const px = x(verdict[0]); g.beginPath(); g.moveTo(px, y + 3); g.lineTo(px + 6, y + ROW / 2); g.lineTo(px, y + ROW - 3); g.lineTo(px - 6, y + ROW / 2); g.fill(); }
   };

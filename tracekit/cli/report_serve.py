@@ -1,0 +1,41 @@
+"""`tracekit report --serve`: the page from a server on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tracekit.base.time_input import TimeRange
+from tracekit.cli.messages import say, tell_all, waiting
+from tracekit.report.serving.answers import Answers
+from tracekit.report.serving.server import LOOPBACK, ReportServer
+from tracekit.sql.session import Session
+
+
+def serve_report(
+    session: Session, key: str | None, times: TimeRange, namespace: str | None, *, port: int
+) -> None:
+    """Serve one trace's page until the user ends it.
+
+    Raises:
+        UsageError: There is no such object, or the port cannot be had.
+    """
+    told = set(session.problems)
+    with waiting("Judging the trace"):
+        answers = Answers(session, key, times, namespace)
+    tell_all([*session.problems, *session.warnings], told)
+    with _listening(answers, port) as server:
+        try:
+            say(f"Open {server.url} in a browser of this machine; Ctrl-C ends it")
+            server.serve()
+        except KeyboardInterrupt:
+            say("Ended")
+
+
+@contextmanager
+def _listening(answers: Answers, port: int) -> Iterator[ReportServer]:
+    server = ReportServer(answers, address=LOOPBACK[0], port=port)
+    try:
+        yield server
+    finally:
+        server.close()

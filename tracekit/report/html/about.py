@@ -1,0 +1,90 @@
+"""What a page is about: a part of a trace, with what was found in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tracekit.answers.findings.diagnosis import Wanted, diagnose
+from tracekit.answers.model import Finding
+from tracekit.answers.trace_model import Facts
+from tracekit.base.errors import TracekitError
+from tracekit.report.html.scope import Scope
+from tracekit.sql.session import Session
+
+_MS = 1_000_000
+
+Row = dict[str, Any]
+
+_SPAN = "SELECT min(recv_ns) AS first, max(recv_ns) AS last FROM "
+_DIVERGENT = """
+SELECT trace, controller, kind, namespace, name, uid, action, verdict,
+       time_ns AS at_ns, resource_version, subject, why, fields
+FROM internal._verdicts WHERE divergent
+"""
+_VERDICTS = "SELECT kind, namespace, name, action, verdict FROM internal._verdicts"
+
+
+class About:
+    """A part of one trace: what was found in it, its divergences, and its time."""
+
+    def __init__(self, session: Session, scope: Scope, facts: Facts) -> None:
+        self.session = session
+        self.scope = scope
+        self.facts = facts
+        #: Sentences about what is not on the page.
+        self.problems = list(session.problems)
+        self.start_ns, self.end_ns = self._span()
+        wanted = Wanted(namespace=scope.namespace, times=scope.times)
+        #: Findings about a part of it, worst first.
+        self.found: list[Finding] = [
+            finding
+            for finding in diagnose(facts, wanted)
+            if any(scope.holds(*target[:3]) for target in finding.objects)
+        ]
+        #: How many verdicts there are, by action and verdict; None: nothing was judged.
+        self.judged: dict[str, dict[str, int]] | None = None
+        #: Verdicts that are divergences, as rows.
+        self.divergent: list[Row] = []
+        if self._is_judged():
+            rows = session.rows(_DIVERGENT)
+            self.divergent = [r for r in rows if scope.holds(r["kind"], r["namespace"], r["name"])]
+            self.judged = {}
+            for kind, namespace, name, action, verdict in session.tuples(_VERDICTS):
+                if scope.holds(kind, namespace, name):
+                    of_action = self.judged.setdefault(action, {})
+                    of_action[verdict] = of_action.get(verdict, 0) + 1
+
+    def rows(self, query: str) -> list[Row]:
+        """The answer to a query; its `{where}` is the part that this is about."""
+        return self.session.rows(query.replace("{where}", self.scope.where()), **self.scope.values)
+
+    def each(self, query: str) -> Iterator[tuple[Any, ...]]:
+        """The same, row by row, the values in the order of the query."""
+        return self.session.tuples(
+            query.replace("{where}", self.scope.where()), **self.scope.values
+        )
+
+    def ms(self, at_ns: int | None) -> float | None:
+        """Milliseconds since this began."""
+        return None if at_ns is None else round((at_ns - self.start_ns) / _MS, 3)
+
+    def _span(self) -> tuple[int, int]:
+        rows = self.rows(f"{_SPAN} internal._states WHERE {{where}}")
+        if rows[0]["first"] is None:  # no Job: all of the trace
+            rows = self.session.rows(f"{_SPAN} internal._rows")
+        if rows[0]["first"] is None or not self.session.sources:
+            return 0, 1
+        return rows[0]["first"], max(rows[0]["last"], rows[0]["first"] + 1)
+
+    def _is_judged(self) -> bool:
+        """Whether there are verdicts; a problem is told where the trace cannot be replayed."""
+        try:
+            self.session.table("SELECT 1 FROM verdicts LIMIT 0")
+        except TracekitError as error:
+            self.problems.append(f"no verdicts: {error}")
+            return False
+        if self.session.problems:  # of a trace that has lost a part nothing is judged
+            self.problems += [p for p in self.session.problems if p not in self.problems]
+            return False
+        return True

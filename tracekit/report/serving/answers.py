@@ -1,0 +1,192 @@
+"""What the served page asks: which Jobs there are, the details of one, what happened in a time.
+
+Each answer has a bound, whatever the trace: the page says what is left out, and asks again for a
+part of the record.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tracekit.answers.model import Severity
+from tracekit.base.errors import UsageError
+from tracekit.base.time_input import ALWAYS, TimeRange
+from tracekit.report.html.about import About
+from tracekit.report.html.data import drawn_of, overview, put_details
+from tracekit.report.html.lanes import pod_diffs
+from tracekit.report.html.packed import details_of, drawn
+from tracekit.report.html.scope import Key, Scope, scope_of
+from tracekit.report.html.told import MAX_AT_ONCE, happenings_within, writes_within
+from tracekit.sql.diagnosed import facts_from
+from tracekit.sql.session import Session
+
+#: So many Jobs one page has; those in trouble come first.
+MAX_JOBS: Final = 5_000
+#: Rows of each kind that one Job's details have.
+MAX_ROWS: Final = 3_000
+#: Words of a search, and the characters of what is asked.
+_WORDS: Final = 8
+_CHARS: Final = 300
+
+_WANTED: Final = """
+{where} AND ($outcome::VARCHAR IS NULL OR outcome = $outcome)
+AND len(list_filter(from_json($words, '["VARCHAR"]'), lambda w: NOT contains(
+  lower(concat_ws(' ', namespace, job, cronjob, outcome, reason, message, image)), w))) = 0
+"""
+_FIRST: Final = """
+SELECT namespace, job FROM jobs WHERE {wanted}
+ORDER BY namespace || '/' || job IN (SELECT unnest($troubled::VARCHAR[])) DESC,
+         outcome = 'Failed' DESC, created_at, namespace, job
+LIMIT $most
+"""
+_TOTALS: Final = """
+SELECT outcome, count(*) AS jobs, sum(pods)::BIGINT AS pod_count,
+       sum(pods_failed)::BIGINT AS pods_failed, sum(retries)::BIGINT AS retries,
+       sum(backoff_s) AS backoff_s
+FROM jobs WHERE {wanted} GROUP BY outcome ORDER BY outcome
+"""
+
+
+class Question(Struct, frozen=True):
+    """The part of the record that a page is about."""
+
+    times: TimeRange = ALWAYS
+    namespace: str | None = None
+    outcome: str | None = None
+    words: tuple[str, ...] = ()
+
+
+class Answers:
+    """A trace that a page asks, judged once. Not for several threads at a time."""
+
+    def __init__(
+        self, session: Session, key: str | None, times: TimeRange, namespace: str | None
+    ) -> None:
+        self._session = session
+        self._key = key
+        self._all = scope_of(session, key, times, namespace)
+        self._facts = facts_from(session)
+        self._whole = About(session, self._all, self._facts)
+        named = [
+            f"{target.namespace}/{target.name}"
+            for finding in self._whole.found
+            for target in finding.objects
+            if target.kind == "Job" and finding.severity is not Severity.INFO
+        ]
+        self._troubled = list(dict.fromkeys(named))
+
+    def page(self, asked: Mapping[str, str]) -> dict[str, Any]:
+        """The data of a page, without details."""
+        question = _question(asked)
+        within = scope_of(
+            self._session,
+            self._key,
+            _narrowed(self._all.times, question.times),
+            question.namespace or self._all.namespace,
+        )
+        totals = self._rows(_TOTALS, within, question)
+        count = sum(row["jobs"] for row in totals)
+        scope = within
+        if question.outcome or question.words or count > MAX_JOBS:
+            first = self._rows(_FIRST, within, question, troubled=self._troubled, most=MAX_JOBS)
+            scope = replace(within, jobs=frozenset((r["namespace"], r["job"]) for r in first))
+        about = About(self._session, scope, self._facts)
+        if scope is not within:  # what was found tells of Jobs that are not here, too
+            whole = About(self._session, within, self._facts)
+            about.found, about.divergent, about.judged = whole.found, whole.divergent, whole.judged
+        found = drawn_of(about)
+        data = overview(about, found, self._key)
+        data["jobs"] = [drawn(job, {}) for job in found.jobs.values()]
+        served = {
+            "jobs": count,
+            "totals": totals,
+            "namespaces": sorted(self._session.objects.namespaces),
+            "asked": {name: value for name, value in asked.items() if value},
+        }
+        return {**data, "pod_diffs": {}, "problems": about.problems, "served": served}
+
+    def job(self, asked: Mapping[str, str]) -> dict[str, Any] | None:
+        """The details of one Job; None: the record has none with this uid."""
+        rows = self._session.rows(
+            "SELECT namespace, job FROM jobs WHERE job_uid = $uid AND namespace = $namespace",
+            uid=asked.get("uid", ""),
+            namespace=asked.get("namespace", ""),
+        )
+        if not rows or not self._all.holds("Job", rows[0]["namespace"], rows[0]["job"]):
+            return None
+        key: Key = (rows[0]["namespace"], rows[0]["job"])
+        scope = Scope(frozenset([key]), frozenset(), self._all.times)
+        about = About(self._session, scope, self._facts)
+        about.start_ns = int(asked.get("start") or about.start_ns)
+        told = drawn_of(about)
+        put_details(about, told)
+        (found,) = (job for job in told.jobs.values() if job["job_uid"] == asked["uid"])
+        for name in ("history", "events", "logs", "actions"):
+            found[name] = found[name][:MAX_ROWS]
+        return details_of(found, pod_diffs(about))
+
+    def happenings(self, asked: Mapping[str, str]) -> dict[str, Any]:
+        """What happened in a time, in order."""
+        times = _question(asked).times
+        troubles = bool(asked.get("troubles"))
+        about = self._about(asked)
+        rows, count = happenings_within(about, times, MAX_AT_ONCE, troubles=troubles)
+        return {"rows": rows, "count": count}
+
+    def writes(self, asked: Mapping[str, str]) -> dict[str, Any]:
+        """Who wrote what in a time, in order, and how much everybody wrote then."""
+        times = _question(asked).times
+        about = self._about(asked)
+        rows, count, actors = writes_within(
+            about, times, MAX_AT_ONCE, actor=asked.get("actor") or None
+        )
+        return {"rows": rows, "count": count, "actors": actors}
+
+    def _about(self, asked: Mapping[str, str]) -> About:
+        """The whole, counted from where the page's time begins."""
+        self._whole.start_ns = int(asked.get("start") or self._whole.start_ns)
+        return self._whole
+
+    def _rows(
+        self, query: str, scope: Scope, question: Question, **values: Any
+    ) -> list[dict[str, Any]]:
+        wanted = _WANTED.replace("{where}", scope.where())
+        return self._session.rows(
+            query.replace("{wanted}", wanted),
+            **scope.values,
+            outcome=question.outcome,
+            words=json.dumps(question.words),
+            **values,
+        )
+
+
+def _question(asked: Mapping[str, str]) -> Question:
+    words = asked.get("words", "")
+    if len(words) > _CHARS:
+        raise UsageError(f"a search has up to {_CHARS} characters: search for less")
+    return Question(
+        TimeRange(_ns(asked.get("from")), _ns(asked.get("to"))),
+        asked.get("namespace") or None,
+        asked.get("outcome") or None,
+        tuple(words.lower().split()[:_WORDS]),
+    )
+
+
+def _ns(text: str | None) -> int | None:
+    if not text:
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        raise UsageError(f"{text[:40]!r} is no time in ns since 1970") from None
+
+
+def _narrowed(times: TimeRange, to: TimeRange) -> TimeRange:
+    froms = [t for t in (times.from_ns, to.from_ns) if t is not None]
+    untils = [t for t in (times.until_ns, to.until_ns) if t is not None]
+    return TimeRange(max(froms, default=None), min(untils, default=None))
