@@ -107,9 +107,11 @@ def check_no_divergence(
     except TracekitError as error:
         pytest.fail(for_terminal(f"{trace} gets no verdict: {error}", lines=True), pytrace=False)
     found = replay.divergences
-    if not found:
+    if not found and not replay.misfit:
         return
     lines = [f"{len(found)} divergences from the rules of {replay.kubernetes_version} in {trace}:"]
+    if replay.misfit:
+        lines.append(f"  the record contradicts the rules: {replay.misfit}")
     for judgement in found[:_SHOWN]:
         where = judgement.object
         lines.append(

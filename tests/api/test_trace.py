@@ -87,7 +87,9 @@ def test_a_wrong_time_is_one_sentence(trace) -> None:
 
 def test_replay_as_another_version_finds_what_changed(trace) -> None:
     assert trace.replay().divergences == []
-    assert trace.replay("v1.28.15", namespace="t-backoff-limit").divergences
+    asked = {"version": "v1.28.15", "namespace": "t-backoff-limit"}
+    assert trace.replay(**asked, search_all=True).divergences
+    assert "the rules of v1.36.3" in trace.replay(**asked).misfit
 
 
 #### Tables, reprs, ranges ####

@@ -83,6 +83,11 @@ class Replay(Table):
         return self.report.divergences
 
     @property
+    def misfit(self) -> str:
+        """How the record as a whole contradicts the rules, in sentences; empty if it does not."""
+        return self.report.misfit
+
+    @property
     def summary(self) -> Mapping[str, Mapping[str, Mapping[str, int]]]:
         """Counts by controller, action and verdict."""
         return self.report.summary()
@@ -94,6 +99,8 @@ class Replay(Table):
     def _told(self) -> str:
         found = len(self.divergences)
         verdict = counted(found, "divergence") if found else "no divergence"
+        if self.misfit:
+            verdict += ", the record contradicts them"
         return (
             f"by the rules of {self.kubernetes_version}: "
             f"{counted(self.report.explained, 'action')} explained, {verdict}"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec.structs import replace
 
 from tracekit.answers.findings.diagnosis import Wanted, wanted_selector
 from tracekit.answers.model import Finding
@@ -221,6 +222,7 @@ class Trace:
         since: str | float | None = None,
         from_: str | int | None = None,
         to: str | int | None = None,
+        search_all: bool = False,
     ) -> Replay:
         """Run the ported controllers over the trace and judge what was observed.
 
@@ -240,12 +242,14 @@ class Trace:
             since: Only the end of the trace, so long: "2h", or seconds.
             from_: Only from then on: RFC 3339, "22:43", "-10m" (before the end), or ns.
             to: Only until then.
+            search_all: Search each Job to its bound, also where most contradict these rules.
 
         Raises:
             UsageError: What is asked for is not in the trace, or is too little.
             TraceFormatError: The trace has lost a part.
         """
-        judge = self._judge(self._asked(version, feature_gates, process_zone))
+        rules = self._asked(version, feature_gates, process_zone)
+        judge = self._judge(replace(rules, search_all=search_all))
         times = time_range(
             lambda: judge.run_context.recorded_end_ns, since=since, from_=from_, to=to
         )
@@ -272,6 +276,7 @@ class Trace:
         version: str | None = None,
         feature_gates: Mapping[str, bool] | None = None,
         process_zone: str | None = None,
+        search_all: bool = False,
     ) -> Account:
         """The step-by-step account of a Job or CronJob.
 
@@ -290,11 +295,13 @@ class Trace:
             version: Kubernetes version whose rules apply, instead of the trace's own.
             feature_gates: Gates that differ from that version's defaults.
             process_zone: Time zone of the controller manager, for schedules without one.
+            search_all: Search each Job to its bound, also where most contradict these rules.
 
         Raises:
             UsageError: The trace has no such object, or the time cannot be read.
         """
         rules = self._asked(version, feature_gates, process_zone)
+        rules = replace(rules, search_all=search_all)
         judge = self._judge(rules)
         until = to if at is None else at
         times = time_range(judge.run_context.recorded_end_ns, since=since, from_=from_, to=until)

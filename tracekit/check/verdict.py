@@ -60,6 +60,7 @@ class Reason(Enum):
     CENSORED = "censored"  # the record ends, or the process died, before it could show
     NOT_RECORDED = "not-recorded"  # a stream that would tell is not in the record
     UNDECIDED = "undecided"  # the search gave up at its budget of attempts
+    MISFIT = "misfit"  # the record as a whole contradicts the rules: it was not searched
 
 
 class Assumption(NamedTuple):

@@ -79,6 +79,7 @@ def explain(
         version=parse_version(options["kubernetes_version"]),
         feature_gates=parse_feature_gates(options["feature_gates"]),
         process_zone=options["process_zone"],
+        search_all=options["search_all"],
     )
     if not told:  # a file that breaks only when it is read; others are named already
         told = tell_problems(opened, told)

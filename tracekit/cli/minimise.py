@@ -63,6 +63,7 @@ def minimise_command(
     feature_gates: str | None,
     process_zone: str | None,
     controller_flags: str | None,
+    search_all: bool,
 ) -> int:
     """Make the smallest trace that still shows what is wrong.
 
@@ -79,7 +80,7 @@ def minimise_command(
     if redact is not None:
         redactor = Redactor(read_key(key_file), parse_fields(redact))
     reader = TraceReader(trace, controller_flags=parse_flags(controller_flags))
-    era = resolve_era(reader, kubernetes_version, feature_gates, process_zone)
+    era = resolve_era(reader, kubernetes_version, feature_gates, process_zone, search_all)
     tell_warnings(era)
     objects = objects_of(reader)
     key = objects.key(job) if job is not None else None

@@ -9,6 +9,7 @@ import click
 from msgspec import Struct
 
 from tracekit.base.errors import UsageError
+from tracekit.base.escaping import for_terminal
 from tracekit.cli.baselines import baseline_option, read_baseline, tell_unused
 from tracekit.cli.completion import complete_controllers, complete_key, complete_trace
 from tracekit.cli.executor_options import executor_of, executor_options, parts_of, tell_failures
@@ -29,11 +30,16 @@ from tracekit.judge.judged import Asked, Judge, check_controllers, resolve_era
 from tracekit.judge.verdict_cache import verdicts_key
 from tracekit.judge.verdict_table import load_verdicts
 from tracekit.report.ci import CI_FORMATS, write_ci
-from tracekit.report.replay import render_actions, render_diff
+from tracekit.report.replay import exit_status, render_actions, render_diff
 from tracekit.trace.format.limits import are_lifted
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.stores.stamps import named_traces
 from tracekit.versions.overrides import AskedRules
+
+NOT_JUDGED = (
+    "the record contradicts the rules as a whole and was not judged; the summary says what does "
+    "not fit"
+)
 
 
 @click.command()
@@ -79,7 +85,8 @@ def replay(traces: tuple[str, ...], **values: Any) -> int:
     """Feed TRACE through the ported controllers.
 
     Without --diff the actions that the controllers take are printed. With it each write that was
-    observed gets a verdict: exit 0 if the rules explain them all, 1 if not, 2 if it could not run.
+    observed gets a verdict: exit 0 if the rules explain them all, 1 if not, 2 if it could not run,
+    or if the record contradicts the rules as a whole and nothing could be judged.
 
     TRACE is the directory of a trace, a folder of rotated ones, a URL (s3://, gs://, abfs://,
     https://) or a pattern over either. Several are judged one by one, on all cores or on the
@@ -165,10 +172,13 @@ def _one(trace: str, options: _Options) -> int:
         ]
         tell_unused(accepted, options.baseline)
     if options.output in CI_FORMATS:
-        write_ci(report.judgements, options.output, trace, sys.stdout)
+        write_ci(report.judgements, options.output, trace, sys.stdout, report.misfit)
     else:
         render_diff(report, era, options.output, sys.stdout)
-    return 1 if report.divergences and not options.exit_zero else 0
+    divergent, misfit = bool(report.divergences), bool(report.misfit)
+    if misfit and not divergent:
+        click.echo(f"tracekit: {NOT_JUDGED}", err=True)
+    return exit_status(divergent=divergent, misfit=misfit, exit_zero=options.exit_zero)
 
 
 def _many(traces: list[str], options: _Options) -> int:
@@ -200,5 +210,8 @@ def _many(traces: list[str], options: _Options) -> int:
     )
     tell_troubles(documents)
     write_many(documents, options.output, sys.stdout)
-    diverge = any(document.get("divergences") for document in documents)
-    return 1 if diverge and not options.exit_zero else 0
+    divergent = any(document.get("divergences") for document in documents)
+    not_judged = [d for d in documents if d.get("misfit") and not d["divergences"]]
+    for document in not_judged:
+        click.echo(f"tracekit: {for_terminal(document['trace'])}: {NOT_JUDGED}", err=True)
+    return exit_status(divergent=divergent, misfit=bool(not_judged), exit_zero=options.exit_zero)

@@ -95,6 +95,7 @@ def _row(document: dict[str, Any]) -> dict[str, Any]:
         "actions": sum(count for _, count in cells),
         "explained": sum(count for verdict, count in cells if verdict.startswith("match")),
         "divergences": len(document["divergences"]),
+        "note": document["misfit"],
     }
 
 

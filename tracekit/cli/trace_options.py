@@ -113,12 +113,18 @@ def rules_options(command: _Command) -> _Command:
         help="The controller manager's flags, in place of those that the trace has; --kube-api-qps "
         "and --kube-api-burst decide what counts as late.",
     )
-    return version(gates(zone(flags(command))))
+    whole = click.option(
+        "--search-all",
+        is_flag=True,
+        help="Search each Job to its bound, also where most contradict these rules.",
+    )
+    return version(gates(zone(flags(whole(command)))))
 
 
 #: What `rules_options` and `clock_option` add.
 RULES = (
     "kubernetes_version", "feature_gates", "process_zone", "controller_flags", "clock_offset",
+    "search_all",
 )  # fmt: skip
 
 
@@ -130,6 +136,7 @@ def asked_rules(options: Mapping[str, Any]) -> AskedRules:
         options["process_zone"],
         parse_flags(options["controller_flags"]),
         clock_offset_ns(options),
+        search_all=options["search_all"],
     )
 
 

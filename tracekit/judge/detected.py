@@ -9,11 +9,13 @@ new.
 from __future__ import annotations
 
 from collections.abc import Collection, Container, Iterator, Sequence
+from contextlib import suppress
 
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tracekit.base.errors import UnsupportedVersionError
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.judge.fact_cache import cached_fact
 from tracekit.trace.format.model import STATE_TYPES, RowType
@@ -21,6 +23,7 @@ from tracekit.trace.reading.reader import TraceReader
 from tracekit.versions.detect import Detection, Fact, detect, facts_of
 from tracekit.versions.era import Era
 from tracekit.versions.inferred_gates import GATE_KINDS, ShownGate, shown_gates
+from tracekit.versions.version import KubeVersion
 from tracekit.versions.version_markers import Sign
 
 #: Signs show early: more rows than these are not looked at.
@@ -35,6 +38,19 @@ _WRITTEN = frozenset({str(RowType.ADDED), str(RowType.MODIFIED)})
 def detected_version(reader: TraceReader) -> Detection:
     """The range of versions that the objects of a trace fit."""
     return detect(_known_facts(reader, tuple(sorted(STATE_TYPES)), ROWS_MAX))
+
+
+def shown_versions(reader: TraceReader) -> list[tuple[KubeVersion, str]]:
+    """The versions that a trace names, or that its objects fit, each with what tells so."""
+    found: list[tuple[KubeVersion, str]] = []
+    if reader.header.kubernetes_version is not None:
+        with suppress(UnsupportedVersionError):
+            named = KubeVersion.parse(reader.header.kubernetes_version)
+            found.append((named, "which the trace names"))
+    shown = detected_version(reader)
+    if shown.evidence:
+        found.append((shown.best, f"as its objects show ({shown.describe()})"))
+    return found
 
 
 def detected_gates(reader: TraceReader, era: Era) -> tuple[ShownGate, ...]:

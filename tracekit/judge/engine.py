@@ -24,16 +24,20 @@ from tracekit.check.diff.trace import diff_groups, judge_groups, recheck
 from tracekit.check.diff.unrecorded import as_far_as_recorded
 from tracekit.check.replay.cron_runner import CronRunner
 from tracekit.check.replay.feed import COLUMNS, RowGroup, histories
-from tracekit.check.replay.run_context import RunContext
+from tracekit.check.replay.run_context import Misfit, RunContext
 from tracekit.check.verdict import Judgement, Reason, Verdict
 from tracekit.judge.clocks import as_recorded, on_clock
+from tracekit.judge.detected import shown_versions
 from tracekit.judge.executors.tasks import Executor
+from tracekit.judge.fact_cache import cached_fact
 from tracekit.judge.lost_time import LostTime
+from tracekit.judge.misfit import Sources, misfit_of
 from tracekit.judge.partitioned import PartitionedJudge, ready
 from tracekit.judge.run_context import whole_context
 from tracekit.judge.sink import Kept, Sink
 from tracekit.judge.unit_result import Failure
 from tracekit.trace.format.model import STATE_TYPES, RowType
+from tracekit.trace.reading.objects import Objects, objects_of
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.reading.selection import Keys
 from tracekit.trace.stores.parts import Parts
@@ -51,8 +55,13 @@ class Engine:
         era: Era,
         executor: Executor | None = None,
         place: tuple[Parts, str] | None = None,
+        kept_as: str | None = None,
     ) -> None:
-        """`executor`: who judges in pieces, None: this process; `place`: where these are kept."""
+        """`executor`: who judges in pieces, None: this process; `place`: where these are kept.
+
+        `kept_as`: under what this machine keeps what the sample tells; None: nowhere.
+        """
+        self._kept_as = kept_as
         self.era = era
         self._reader = reader
         self._kept: dict[tuple[str, str], KeyJudgement] = {}
@@ -68,13 +77,38 @@ class Engine:
         return self._whole_context.watching("jobs", "pods")
 
     @cached_property
-    def _whole_context(self) -> RunContext:
+    def _plain_context(self) -> RunContext:
         return whole_context(self._reader)
+
+    @cached_property
+    def _whole_context(self) -> RunContext:
+        return replace(self._plain_context, misfit=self.misfit)
+
+    @cached_property
+    def misfit(self) -> Misfit | None:
+        """That the record as a whole contradicts the rules, as a sample of its Jobs tells."""
+        if self.era.search_all:
+            return None
+        reader = self._reader
+
+        def made() -> Misfit | None:
+            context = self._plain_context.watching("jobs", "pods")
+            objects = cached_fact(reader.snapshot, "objects", Objects, lambda: objects_of(reader))
+            sources = Sources(
+                lambda keys: self._groups(keys=keys),
+                lambda judgement: self._by_this_record(judgement, context),
+                lambda: shown_versions(reader),
+            )
+            return misfit_of(objects.jobs, self.era, context, sources)
+
+        if self._kept_as is None:
+            return made()
+        return cached_fact(reader.snapshot, f"misfit-{self._kept_as}", Misfit | None, made)
 
     def _groups(self, **selection: Any) -> Iterator[RowGroup]:
         """The rows of the trace, on the clock that they are judged on."""
         groups = self._reader.groups(COLUMNS, **selection)
-        return on_clock(groups, self._whole_context.clock)
+        return on_clock(groups, self._plain_context.clock)
 
     @property
     def cron_context(self) -> RunContext:
@@ -106,6 +140,8 @@ class Engine:
 
     def judge_into(self, sink: Sink) -> None:
         """Judge all of the trace; what becomes of the judgements is the sink's affair."""
+        if self.misfit is not None:
+            sink.misfit(self.misfit.why)
         if self._pieces is not None:
             self._pieces.judge_into(sink, self._as_recorded)
             return
@@ -200,6 +236,7 @@ class Engine:
         jobs = self._judge_jobs()
         if "job" in controllers:
             report.jobs += jobs.jobs
+            report.misfit = self.misfit.why if self.misfit is not None else ""
             report.judgements += jobs.judgements
         report.judgements += [j for j in self._of_others if j.controller in controllers]
         with collecting_rarely():
@@ -209,14 +246,24 @@ class Engine:
     def _as_recorded(self, judgement: Judgement) -> Judgement:
         """The judgement, as far as the record can tell, by the recorder's clock."""
         if judgement.divergent:
-            if self._reader.losses:
-                judgement = self._without_losses(judgement)
-            judgement = as_far_as_recorded(judgement, self.run_context, self._there_before)
-        return as_recorded(judgement, self._whole_context.clock)
+            judgement = self._by_this_record(judgement, self.run_context)
+        if judgement.divergent and judgement.controller == "job":
+            where = judgement.object
+            why = self.run_context.not_searched(where.namespace, where.name)
+            if why is not None:
+                told = {"verdict": Verdict.UNKNOWABLE, "reason": Reason.MISFIT, "why": why}
+                judgement = replace(judgement, fields=(), **told)
+        return as_recorded(judgement, self._plain_context.clock)
+
+    def _by_this_record(self, judgement: Judgement, context: RunContext) -> Judgement:
+        """The judgement, unless what it would contradict the rules by is not in the record."""
+        if judgement.divergent and self._reader.losses:
+            judgement = self._without_losses(judgement)
+        return as_far_as_recorded(judgement, context, self._there_before)
 
     def _without_losses(self, judgement: Judgement) -> Judgement:
         """The judgement, unless what contradicts the rules may follow from rows that are lost."""
-        loss = self._lost_time.hiding(as_recorded(judgement, self._whole_context.clock))
+        loss = self._lost_time.hiding(as_recorded(judgement, self._plain_context.clock))
         if loss is None:
             return judgement
         return replace(
@@ -230,7 +277,7 @@ class Engine:
     @cached_property
     def _there_before(self) -> frozenset[str]:
         """Uids of what a source that lists nothing first shows after its creation."""
-        if not self.run_context.unlisted:
+        if not self._plain_context.unlisted:
             return frozenset()
         rows = self._reader.table(
             ("uid", "type"), streams=["jobs", "cronjobs"], types=sorted(STATE_TYPES)

@@ -24,7 +24,7 @@ from tracekit.trace.stores.cache_folder import cache_folder, make_room
 
 T = TypeVar("T")
 _SUFFIX = ".json"
-#: Three for each trace, of which that of its objects may have a megabyte.
+#: Four for each trace, of which that of its objects may have a megabyte.
 _FILES_MAX = 1_500
 _BYTES_MAX = 512 << 20
 

@@ -55,6 +55,7 @@ def resolve_era(
     kubernetes_version: str | None,
     feature_gates: str | None,
     process_zone: str | None = None,
+    search_all: bool = False,
 ) -> Era:
     """The era of a trace: what the command line says, else what the trace says or shows.
 
@@ -86,7 +87,7 @@ def resolve_era(
             warnings = (*warnings, _objects_show(shown))
     zone = process_zone or str(reader.header.scope.get("process_zone") or "UTC")
     parse_process_zone(zone)
-    return replace(era, warnings=warnings, process_zone=zone)
+    return replace(era, warnings=warnings, process_zone=zone, search_all=search_all)
 
 
 def _recorded_version(reader: TraceReader, *, needed: bool) -> KubeVersion | None:
@@ -192,7 +193,7 @@ class Judge:
             place = None
             if self._parts is not None and self._kept_as is not None:
                 place = (self._parts, self._kept_as)
-            self._made = Engine(self._reader, self.era, self._executor, place)
+            self._made = Engine(self._reader, self.era, self._executor, place, self._kept_as)
         return self._made
 
     @cached_property
@@ -255,6 +256,7 @@ class Judge:
         elif key is None:
             known.tally(report, controllers, asked.namespace)
         else:
+            counts.misfit(known.misfit)
             for job in known.jobs:
                 counts.job(job)
             for judgement in known.judgements(controllers, *key):
@@ -330,7 +332,9 @@ class Judge:
         report, known = DiffReport(self._reader.rows), self.kept
         if known is not None:
             report.judgements = known.judgements(controllers, namespace, name)
-            report.jobs += known.jobs if "job" in controllers else ()
+            if "job" in controllers:
+                report.jobs += known.jobs
+                report.misfit = known.misfit
             return report
         self._engine.found(report, controllers)
         return report
@@ -366,6 +370,10 @@ class _Counts(Struct, frozen=True):
     report: DiffReport
     part: _Part
     controllers: Collection[str]
+
+    def misfit(self, why: str) -> None:
+        if "job" in self.controllers:
+            self.report.misfit = why
 
     def job(self, job: tuple[str, str]) -> None:
         if "job" in self.controllers and self.part.has_job(job):

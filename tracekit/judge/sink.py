@@ -16,6 +16,9 @@ from tracekit.judge.verdict_table import built
 class Sink(Protocol):
     """What becomes of the judgements of a trace, one after the other."""
 
+    def misfit(self, why: str) -> None:
+        """The record as a whole contradicts the rules, in sentences."""
+
     def job(self, job: tuple[str, str]) -> None:
         """A Job is judged, as (namespace, name)."""
 
@@ -38,6 +41,11 @@ class Kept:
 
     report: DiffReport
     controllers: Collection[str]
+
+    def misfit(self, why: str) -> None:
+        """Note that the record contradicts the rules."""
+        if "job" in self.controllers:
+            self.report.misfit = why
 
     def job(self, job: tuple[str, str]) -> None:
         """Note a Job."""

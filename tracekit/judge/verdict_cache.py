@@ -148,6 +148,7 @@ def verdicts_key(
     version: str | None = None,
     gates: str | None = None,
     process_zone: str | None = None,
+    search_all: bool = False,
 ) -> str:
     """What the verdicts follow from: the content of the trace, the rules, the code.
 
@@ -162,6 +163,7 @@ def verdicts_key(
         "version": version,
         "gates": gates,
         "process_zone": process_zone,
+        "search_all": search_all,
         "code": code_digest(),
     }
     return hashlib.blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=32).hexdigest()

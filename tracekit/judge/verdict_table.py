@@ -80,6 +80,7 @@ VERDICT_SCHEMA = pa.schema(
 #: `told`: fields and assumptions as JSON, as they were; null where there are none.
 KEPT_SCHEMA = VERDICT_SCHEMA.append(pa.field("told", pa.string()))
 _JOBS_KEY = "tracekit.jobs"
+_MISFIT_KEY = "tracekit.misfit"
 #: Judgements that are written at a time.
 _GROUP_ROWS = 20_000
 #: Verdicts that are held in memory, about 100 MiB of them.
@@ -138,6 +139,7 @@ class VerdictWriter:
         self._writer = CacheWriter(key, KEPT_SCHEMA)
         self._waiting: list[Judgement] = []
         self._jobs: list[tuple[str, str]] = []
+        self._misfit = ""
 
     def __enter__(self) -> Self:
         return self
@@ -149,6 +151,10 @@ class VerdictWriter:
     def has_place(self) -> bool:
         """Whether anything can be kept on this machine."""
         return self._writer.is_open
+
+    def misfit(self, why: str) -> None:
+        """Note that the record as a whole contradicts the rules."""
+        self._misfit = why
 
     def job(self, job: tuple[str, str]) -> None:
         """Note a Job that is judged, as (namespace, name)."""
@@ -190,7 +196,7 @@ class VerdictWriter:
     def done(self) -> None:
         """Put it in place; in vain where there is none."""
         self._write()
-        self._writer.done({_JOBS_KEY: _packed(sorted(self._jobs))})
+        self._writer.done({_JOBS_KEY: _packed(sorted(self._jobs)), _MISFIT_KEY: self._misfit})
 
 
 def _told(judgement: Judgement) -> str | None:
@@ -221,6 +227,11 @@ class CachedVerdicts:
             (namespace, name)
             for namespace, name in orjson.loads(zlib.decompress(base64.b64decode(packed)))
         ]
+
+    @cached_property
+    def misfit(self) -> str:
+        """That the record as a whole contradicts the rules, in sentences; empty if it does not."""
+        return str((self._file.metadata.metadata or {})[_MISFIT_KEY.encode()], "utf-8")
 
     @property
     def are_many(self) -> bool:
@@ -264,6 +275,7 @@ class CachedVerdicts:
             for judgement in built(table.filter(table["divergent"])):
                 report.take(judgement)
         if "job" in controllers:
+            report.misfit = self.misfit
             report.jobs += [job for job in self.jobs if namespace in (None, job[0])]
 
     def _parts(

@@ -9,6 +9,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from tracekit import __version__
 from tracekit.answers.findings.advice import advice
 from tracekit.answers.findings.divergences import rule_of
+from tracekit.answers.findings.record import MISFIT
 from tracekit.answers.model import Finding, Rule, Severity
 from tracekit.base.escaping import for_terminal
 from tracekit.base.kube.timestamps import format_rfc3339
@@ -20,12 +21,14 @@ CI_FORMATS = ("junit", "sarif")
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 
 
-def write_ci(judgements: Iterable[Judgement], output: str, trace: str, out: TextIO) -> None:
-    """Write verdicts in one of `CI_FORMATS`."""
+def write_ci(
+    judgements: Iterable[Judgement], output: str, trace: str, out: TextIO, misfit: str = ""
+) -> None:
+    """Write verdicts in one of `CI_FORMATS`; `misfit`: how the record contradicts the rules."""
     if output == "junit":
-        out.write(junit_of_judgements(judgements, trace))
+        out.write(junit_of_judgements(judgements, trace, misfit))
     else:
-        write_document(sarif_of_judgements(judgements, trace), out)
+        write_document(sarif_of_judgements(judgements, trace, misfit), out)
 
 
 #### JUnit ####
@@ -46,15 +49,21 @@ def junit_of_findings(findings: Sequence[Finding], trace: str) -> str:
     return _xml(suite, failures)
 
 
-def junit_of_judgements(judgements: Iterable[Judgement], trace: str) -> str:
-    """One test case for each object that was judged; its divergences are the failures."""
+def junit_of_judgements(judgements: Iterable[Judgement], trace: str, misfit: str = "") -> str:
+    """One test case for each object that was judged; its divergences are the failures.
+
+    One more, which fails, where the record as a whole contradicts the rules.
+    """
     by_object: dict[tuple[str, str, str, str], list[Judgement]] = {}
     for judgement in judgements:
         where = judgement.object
         key = (judgement.controller, where.kind, where.namespace, where.name)
         by_object.setdefault(key, []).append(judgement)
-    suite = _suite(f"tracekit replay --diff {trace}", len(by_object))
-    failures = 0
+    suite = _suite(f"tracekit replay --diff {trace}", len(by_object) + bool(misfit))
+    failures = int(bool(misfit))
+    if misfit:
+        case = _case(suite, MISFIT.id, MISFIT.title)
+        _fail(case, "misfit", MISFIT.title, for_terminal(misfit))
     for (controller, kind, namespace, name), found in by_object.items():
         case = _case(suite, f"{controller} controller", f"{kind} {namespace}/{name}")
         bad = [j for j in found if j.divergent]
@@ -117,8 +126,10 @@ def sarif_of_findings(findings: Sequence[Finding], trace: str) -> dict[str, Any]
     return _sarif([finding.rule for finding in findings], results)
 
 
-def sarif_of_judgements(judgements: Iterable[Judgement], trace: str) -> dict[str, Any]:
-    """One result for each divergence."""
+def sarif_of_judgements(
+    judgements: Iterable[Judgement], trace: str, misfit: str = ""
+) -> dict[str, Any]:
+    """One result for each divergence, and one where the record contradicts the rules."""
     bad = [j for j in judgements if j.divergent]
     results = [
         _result(
@@ -130,7 +141,12 @@ def sarif_of_judgements(judgements: Iterable[Judgement], trace: str) -> dict[str
         )
         for j in bad
     ]
-    return _sarif([rule_of(j) for j in bad], results)
+    rules = [rule_of(j) for j in bad]
+    if misfit:
+        whole = [("Trace", "", "the record")]
+        results.insert(0, _result(MISFIT, Severity.ERROR, for_terminal(misfit), whole, trace))
+        rules.append(MISFIT)
+    return _sarif(rules, results)
 
 
 def _result(

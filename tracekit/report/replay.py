@@ -47,6 +47,7 @@ def diff_document(report: DiffReport, era: Era) -> dict[str, Any]:
         "kubernetes_version": str(era.version),
         "warnings": list(era.warnings),
         "observations": report.observations,
+        "misfit": report.misfit or None,
         "summary": report.summary(),
         "divergences": [judgement_document(j) for j in report.divergences],
     }
@@ -108,8 +109,11 @@ def render_diff(report: DiffReport, era: Era, output: str, out: TextIO) -> None:
     else:
         console = _console(out)
         _write_summary(report, out)
-        for judgement in report.divergences:
+        shown = _one_of_a_kind(report) if report.misfit else report.divergences
+        for judgement in shown:
             _print_divergence(console, judgement)
+        if report.misfit:
+            _print_misfit(console, report.misfit, hidden=len(report.divergences) - len(shown))
         console.print(_closing_lines(report, era))
         if output == "wide":
             console.print()
@@ -136,6 +140,21 @@ def render_actions(report: DiffReport, era: Era, output: str, out: TextIO) -> No
 
 def _by_the_port(judgement: Judgement) -> bool:
     return judgement.verdict not in (Verdict.FOREIGN, Verdict.UNKNOWABLE, Verdict.EXTRA)
+
+
+def _one_of_a_kind(report: DiffReport) -> list[Judgement]:
+    """The first divergence of each kind: where a record contradicts the rules all are alike."""
+    first: dict[tuple[str, str, Verdict], Judgement] = {}
+    for judgement in report.divergences:
+        first.setdefault((judgement.controller, judgement.action, judgement.verdict), judgement)
+    return list(first.values())
+
+
+def exit_status(*, divergent: bool, misfit: bool, exit_zero: bool) -> int:
+    """1 with a divergence; 2 where the record contradicts the rules and none can be told."""
+    if divergent:
+        return 0 if exit_zero else 1
+    return 2 if misfit else 0
 
 
 def _console(out: TextIO) -> Console:
@@ -210,6 +229,14 @@ def _print_divergence(console: Console, judgement: Judgement) -> None:
         write_indented(Text(text), console)
 
 
+def _print_misfit(console: Console, why: str, *, hidden: int) -> None:
+    console.print()
+    console.print(Text("MISFIT the record contradicts the rules as a whole", "bold red"))
+    write_indented(Text(for_terminal(why)), console)
+    if hidden:
+        write_indented(Text("One divergence of each kind is shown; -o json has all."), console)
+
+
 def _short(value: Any) -> str:
     return orjson.dumps(value, default=str).decode()
 
@@ -235,8 +262,9 @@ def _closing_lines(report: DiffReport, era: Era) -> Text:
         kinds = ", ".join(f"{number:,} {verdict}" for verdict, number in sorted(found.items()))
         lines.append(f"{counted(found.total(), 'divergence')}: {kinds}")
     else:
-        lines.append("no divergence")
-    return Text("\n" + "\n".join(lines), style="bold red" if found else "bold green")
+        lines.append("not judged" if report.misfit else "no divergence")
+    bad = found or report.misfit
+    return Text("\n" + "\n".join(lines), style="bold red" if bad else "bold green")
 
 
 def _write_judgements(judgements: Sequence[Judgement], out: TextIO, *, why: bool) -> None:

@@ -16,7 +16,7 @@ from tracekit.base.coverage import Coverage
 from tracekit.base.cron import Generation
 from tracekit.base.errors import TracekitError
 from tracekit.check.compare.fields import FieldDifference
-from tracekit.check.verdict import Judgement, ObjectRef, Verdict
+from tracekit.check.verdict import Judgement, ObjectRef, Reason, Verdict
 from tracekit.sql.computed import coverage_of_source, era_of
 from tracekit.trace.reading.lazy_rows import lazy_rows
 from tracekit.versions.cronjob import CronJobEra
@@ -163,7 +163,7 @@ def _judgements(session: Session) -> tuple[list[Judgement], str | None]:
 
 _VERDICT = (
     *("controller", "kind", "namespace", "name", "uid", "action", "verdict", "time_ns"),
-    *("resource_version", "subject", "why", "fields", "lag_observations", "lag_ns"),
+    *("resource_version", "subject", "why", "fields", "lag_observations", "lag_ns", "reason"),
 )
 _VERDICTS = {verdict.value: verdict for verdict in Verdict}
 
@@ -183,6 +183,7 @@ def _judgement(
     fields: list[dict[str, str]] | None,
     lag_observations: int,
     lag_ns: int,
+    reason: str | None,
 ) -> Judgement:
     return Judgement(
         controller,
@@ -199,6 +200,7 @@ def _judgement(
         ),
         lag_observations,
         lag_ns,
+        Reason(reason) if reason is not None else None,
     )
 
 

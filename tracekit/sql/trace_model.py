@@ -62,7 +62,9 @@ def _ticks(reader: TraceReader, era: Era, rows: Iterable[Row]) -> Sequence[Row]:
         return ()
     with TemporaryDirectory(prefix="tracekit-") as folder:
         _write(reader, Path(folder))
-        rules = AskedRules(str(era.version), process_zone=era.process_zone)
+        rules = AskedRules(
+            str(era.version), process_zone=era.process_zone, search_all=era.search_all
+        )
         session = Session([folder], rules=rules)
         try:
             return ticks_of(session)

@@ -74,6 +74,8 @@ class Era(Struct, frozen=True):
     warnings: tuple[str, ...] = ()
     #: Where the controller manager runs, by the tz database: schedules without a zone are read so.
     process_zone: str = "UTC"
+    #: Whether each Job is searched to its bound, also where most contradict these rules.
+    search_all: bool = False
 
     @classmethod
     def resolve(

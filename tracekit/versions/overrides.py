@@ -17,6 +17,8 @@ class AskedRules(Struct, frozen=True):
     controller_flags: tuple[str, ...] | None = None
     #: How far the recorder's clock was ahead of the one that is judged on.
     clock_offset_ns: int | None = None
+    #: Whether each Job is searched to its bound, also where most contradict the rules.
+    search_all: bool = False
 
     @classmethod
     def of(
@@ -26,13 +28,17 @@ class AskedRules(Struct, frozen=True):
         process_zone: str | None,
         controller_flags: tuple[str, ...] | None = None,
         clock_offset_ns: int | None = None,
+        *,
+        search_all: bool = False,
     ) -> AskedRules:
         """The same rules for the same gates, in whatever order they are named."""
         gates = (f"{name}={str(on).lower()}" for name, on in sorted((feature_gates or {}).items()))
         named = ",".join(gates) or None
-        return cls(kubernetes_version, named, process_zone, controller_flags, clock_offset_ns)
+        return cls(
+            kubernetes_version, named, process_zone, controller_flags, clock_offset_ns, search_all
+        )
 
     @property
-    def era(self) -> tuple[str | None, str | None, str | None]:
-        """What an era follows from, beside the trace: version, gates, the process's zone."""
-        return self.kubernetes_version, self.feature_gates, self.process_zone
+    def era(self) -> tuple[str | None, str | None, str | None, bool]:
+        """What an era follows from, beside the trace, and whether all is searched."""
+        return self.kubernetes_version, self.feature_gates, self.process_zone, self.search_all

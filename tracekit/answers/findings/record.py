@@ -10,7 +10,7 @@ from tracekit.answers.model import Case, Rule, Severity, Target
 from tracekit.answers.trace_model import Facts
 from tracekit.answers.words import clock, counted, named, span
 from tracekit.base.kube.timestamps import NS_PER_S
-from tracekit.check.verdict import Verdict
+from tracekit.check.verdict import Reason, Verdict
 
 #: Times of receipt and of creation may differ by so much: whole seconds, and a recorder's delay.
 AHEAD_NS = NS_PER_S
@@ -65,7 +65,16 @@ NOT_JUDGED = Rule(
     "None known.",
     "Do what the reason says.", rank=2,
 )  # fmt: skip
-RULES = (GAPS, DAMAGED, STREAMS, SKEW, UNKNOWABLE, NOT_JUDGED)
+MISFIT = Rule(
+    "TK907", "the record as a whole contradicts the rules", Severity.ERROR,
+    "Of the Jobs that the replay searches first, chosen by digests of their names, half or more "
+    "contradict the rules. The others are then searched for the likeliest caches only, and what "
+    "these do not explain is `unknowable`: see docs/replay.md.",
+    "A what-if replay by the rules of another version.",
+    "Do what it says: other rules, another recorder, or, where nothing explains it, ask who runs "
+    "the controllers.", rank=3,
+)  # fmt: skip
+RULES = (GAPS, DAMAGED, STREAMS, SKEW, UNKNOWABLE, NOT_JUDGED, MISFIT)
 _TRACE = Target("Trace", "", "the record")
 
 
@@ -92,6 +101,7 @@ def find(facts: Facts) -> Iterator[Case]:
             evidence={"streams": missing},
         )
     yield from _skew(facts)
+    yield from _misfit(facts)
     yield from _unknowable(facts)
 
 
@@ -138,11 +148,25 @@ def _skew(facts: Facts) -> Iterator[Case]:
     )
 
 
+def _misfit(facts: Facts) -> Iterator[Case]:
+    hidden = [j for j in facts.judgements if j.reason is Reason.MISFIT]
+    if hidden:
+        yield Case(
+            MISFIT,
+            _TRACE,
+            f"contradicts the rules as a whole: {counted(len(hidden), 'action')} not judged",
+            min(judgement.time_ns for judgement in hidden),
+            max(judgement.time_ns for judgement in hidden),
+            hidden[0].why,
+            evidence={"actions": len(hidden)},
+        )
+
+
 def _unknowable(facts: Facts) -> Iterator[Case]:
     reasons: defaultdict[str, int] = defaultdict(int)
     times = []
     for judgement in facts.judgements:
-        if judgement.verdict is Verdict.UNKNOWABLE:
+        if judgement.verdict is Verdict.UNKNOWABLE and judgement.reason is not Reason.MISFIT:
             reasons[judgement.why.split(";")[0][:120]] += 1
             times.append(judgement.time_ns)
     if not times:

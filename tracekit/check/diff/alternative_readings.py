@@ -34,7 +34,7 @@ V = TypeVar("V", JobView, PodView)
 def judge_as_known(history: History, rules: JobRules, run_context: RunContext) -> KeyJudgement:
     """Judge one key; what contradicts the rules must do so in every reading of its record."""
     first = judge_key(history, rules, run_context)
-    if not _diverges(first):
+    if not _diverges(first) or run_context.not_searched(history.namespace, history.name):
         return first
     for latest in (True, False):
         other = _in_another_order(history, latest=latest)

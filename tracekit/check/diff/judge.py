@@ -6,7 +6,7 @@ Upstream rules decide what must happen (`tracekit.controllers`), the walk finds 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -82,7 +82,7 @@ def judge_key(history: History, rules: JobRules, run_context: RunContext) -> Key
     named = {**met_gone(history), **signed_statuses(writes), **named_writes(writes)}
     walker = KeyWalker(facts, lambda: other_writers(history, rules), named)
     replay = walker.run()
-    lone_events = LoneEvents(walker.search, replay.syncs)
+    may_tell = _lone_events(facts, walker.search, replay)
     asked = list(_as_asked_for(walker.search, replay))
     judgements = [
         *(
@@ -91,9 +91,9 @@ def judge_key(history: History, rules: JobRules, run_context: RunContext) -> Key
         ),
         *_syncs(facts, replay, asked),
         *_orphan_removals(replay),
-        *_foreign_deletions(facts, lone_events, replay),
+        *_foreign_deletions(facts, may_tell, replay),
         *_unknowable(facts, replay),
-        *_events(facts, lone_events, replay),
+        *_events(facts, may_tell, replay),
     ]
     judgements.sort(key=lambda j: (j.time_ns, j.resource_version, j.action, j.subject))
     calls_ns = [write.called_ns for sync in replay.syncs for write in sync.writes]
@@ -391,7 +391,7 @@ def _orphan_removals(replay: KeyReplay) -> Iterator[Judgement]:
 
 
 def _foreign_deletions(
-    facts: KeyEvidence, lone_events: LoneEvents, replay: KeyReplay
+    facts: KeyEvidence, may_tell: Callable[[EventRow], bool], replay: KeyReplay
 ) -> Iterator[Judgement]:
     """Deletions that no rule asks for: others', unless the controller's own by Event or log."""
     history = replay.history
@@ -412,9 +412,7 @@ def _foreign_deletions(
         elif (
             (row := told.get(message)) is not None
             and message not in explained
-            and not (
-                (facts.collected(write) or facts.deleted_again(write)) and lone_events.may_tell(row)
-            )
+            and not ((facts.collected(write) or facts.deleted_again(write)) and may_tell(row))
         ):
             why = (
                 "the controller's Event SuccessfulDelete names the pod, and no cut makes a sync "
@@ -456,10 +454,23 @@ def _gap_before(facts: KeyEvidence, write: Write) -> str:
 # Events.
 
 
-def _events(facts: KeyEvidence, lone_events: LoneEvents, replay: KeyReplay) -> Iterator[Judgement]:
+def _lone_events(
+    facts: KeyEvidence, search: CutSearch, replay: KeyReplay
+) -> Callable[[EventRow], bool]:
+    """Whether a sync without a write may have told an Event; none, of a Job not searched."""
+    if facts.run_context.not_searched(*_name(facts.history)) is not None:
+        ended = (apart.unknowable for apart in replay.of(Apart.UNKNOWABLE))
+        if any(reason is Reason.MISFIT for reason in ended):
+            return lambda _: False
+    return LoneEvents(search, replay.syncs).may_tell
+
+
+def _events(
+    facts: KeyEvidence, may_tell: Callable[[EventRow], bool], replay: KeyReplay
+) -> Iterator[Judgement]:
     for row, told in explain_events(
         replay,
-        lone_events.may_tell,
+        may_tell,
         restarted_ns=[blind.until_ns for blind in facts.run_context.restarts],
         width_ns=facts.run_context.width_ns,
     ):
@@ -474,7 +485,10 @@ def _events(facts: KeyEvidence, lone_events: LoneEvents, replay: KeyReplay) -> I
             )
         elif (reason := why_unseen(facts, replay, row)) is not None:
             verdict = Verdict.UNKNOWABLE
-            why = (
+            misfit = reason is Reason.MISFIT and facts.run_context.not_searched(
+                *_name(facts.history)
+            )
+            why = misfit or (
                 f"it belongs to a sync of the Job at resourceVersion {row.involved_rv}, which "
                 "the record could not see"
             )
@@ -482,6 +496,10 @@ def _events(facts: KeyEvidence, lone_events: LoneEvents, replay: KeyReplay) -> I
             verdict = Verdict.EXTRA
             why = f"no sync hands out an Event {row.reason} with this message by then"
         yield _event(facts.history, row, verdict, why, reason)
+
+
+def _name(history: History) -> tuple[str, str]:
+    return history.namespace, history.name
 
 
 def _event(

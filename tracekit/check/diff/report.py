@@ -23,6 +23,8 @@ class DiffReport:
     judgements: list[Judgement] = field(default_factory=list)
     #: The Jobs that were judged, as (namespace, name).
     jobs: list[tuple[str, str]] = field(default_factory=list)
+    #: That the record as a whole contradicts the rules, in sentences; empty if it does not.
+    misfit: str = ""
     #: Those that were only counted, by controller, action and verdict.
     _counted: Counter[tuple[str, str, Verdict]] = field(default_factory=Counter)
     _counted_lag_ns: int = 0
@@ -88,6 +90,7 @@ class DiffReport:
             self.observations,
             [judgement for judgement in self.judgements if wanted(judgement)],
             [key for key in self.jobs if jobs(key)],
+            self.misfit,
         )
 
     def sort(self) -> None:

@@ -40,7 +40,7 @@ def _by_clock(judgement: Judgement, context: RunContext) -> Judgement:
 
     By how much is not said with it: that is the same for all of the record.
     """
-    epoch = context.clock.epoch(judgement.time_ns) if _rests_on_times(judgement) else None
+    epoch = context.clock.epoch(judgement.time_ns) if rests_on_times(judgement) else None
     if epoch is None or not epoch.evidence:
         return judgement
     assumed = Assumption(
@@ -66,7 +66,7 @@ def _lacking(
     elif judgement.object.uid in there_before:
         why = f"the {kind} was there before the record began, and {context.unlisted}"
         found = why, Reason.BEFORE_RECORD
-    elif context.times_unknown and _rests_on_times(judgement):
+    elif context.times_unknown and rests_on_times(judgement):
         found = context.times_unknown, Reason.NOT_RECORDED
     elif _rests_on_late_rows(judgement, context):
         why = "streams were seconds late then, and it hangs on when they showed what was written"
@@ -97,7 +97,8 @@ def _never_watched(judgement: Judgement, context: RunContext) -> tuple[str, Reas
     return None
 
 
-def _rests_on_times(judgement: Judgement) -> bool:
+def rests_on_times(judgement: Judgement) -> bool:
+    """Whether a divergence is of nothing but times."""
     return judgement.verdict in _TIMED or (
         judgement.verdict is Verdict.DIFFERENT
         and bool(judgement.fields)
@@ -108,7 +109,7 @@ def _rests_on_times(judgement: Judgement) -> bool:
 def _rests_on_late_rows(judgement: Judgement, context: RunContext) -> bool:
     """Whether it hangs on a time that late streams do not show closely enough."""
     width_ns = context.width_ns(judgement.time_ns)
-    if not width_ns or not _rests_on_times(judgement):
+    if not width_ns or not rests_on_times(judgement):
         return False
     if judgement.verdict is Verdict.DIFFERENT:
         return all(_are_near(difference, width_ns) for difference in judgement.fields)

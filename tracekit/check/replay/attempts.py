@@ -38,6 +38,8 @@ ATTEMPTS_PER_WRITE = 60
 ATTEMPTS_AT_A_DEAD_END = 4_000
 ATTEMPTS_AT_LEAST = 150
 PODS_VISITED = 300_000
+#: And where the record as a whole contradicts the rules, of a Job outside the sample.
+ATTEMPTS_UNSEARCHED = 32
 #: A status that is put over whatever the server holds (up to 1.22) fits each revision of the Job
 #: that a cache can have held by then, later only one: so many times as much of each, at most.
 CACHES_MAX = 16

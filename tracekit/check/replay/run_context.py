@@ -40,6 +40,18 @@ class Shown(Protocol):
         ...
 
 
+class Misfit(Struct, frozen=True):
+    """That a record as a whole contradicts the rules that it is judged by.
+
+    Searching each of its Jobs to the bound would say one thing a thousand times.
+    """
+
+    #: Sentences for the user: what contradicts what, and what explains it.
+    why: str
+    #: By namespace and name, the Jobs that are searched all the same.
+    searched: frozenset[tuple[str, str]] = frozenset()
+
+
 class RunContext(Struct, frozen=True):
     """What the trace as a whole says about the time in which a key lived."""
 
@@ -79,10 +91,18 @@ class RunContext(Struct, frozen=True):
     went_on: frozenset[tuple[str, str]] = frozenset()
     #: Where and when each stream was seen: absence proves nothing elsewhere.
     coverage: Coverage = Coverage()
+    #: None where the record as a whole fits the rules, or nobody asked.
+    misfit: Misfit | None = None
 
     def watching(self, *streams: str) -> RunContext:
         """The same for a controller that watches these streams: no other's gap concerns it."""
         return replace(self, gaps=tuple(gap for gap in self.gaps if gap.stream in streams))
+
+    def not_searched(self, namespace: str, name: str) -> str | None:
+        """Why a Job is not searched beyond the likeliest caches; None: it is."""
+        if self.misfit is None or (namespace, name) in self.misfit.searched:
+            return None
+        return self.misfit.why
 
     @property
     def recorded_end_ns(self) -> int:

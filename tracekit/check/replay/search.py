@@ -20,7 +20,11 @@ from itertools import islice
 from msgspec.structs import replace
 
 from tracekit.base.kube.views import JobView
-from tracekit.check.replay.attempts import Exhausted
+from tracekit.check.replay.attempts import (
+    ATTEMPTS_AT_LEAST,
+    ATTEMPTS_UNSEARCHED,
+    Exhausted,
+)
 from tracekit.check.replay.backtracking import Backtracking, Choice, Trail, next_open
 from tracekit.check.replay.cuts import Effort
 from tracekit.check.replay.explanations import CutSearch
@@ -84,6 +88,11 @@ class KeyWalker(Backtracking[State, Entry]):
         self.search = CutSearch(facts)
         #: Writes that no sync explains and nobody signed: other ways past them may be tried later.
         self._loose: dict[int, WriteWithoutSync] = {}
+        self._not_searched = facts.run_context.not_searched(
+            self.history.namespace, self.history.name
+        )
+        #: How many dead ends of this walk stand as divergences.
+        self._contradicted = 0
 
     def run(self) -> KeyReplay:
         """Explain every write of the key."""
@@ -96,7 +105,7 @@ class KeyWalker(Backtracking[State, Entry]):
     def _walk(self) -> KeyReplay | None:
         """Walk through the writes; None if it turned out that others made some of them."""
         writes = self.history.writes
-        self._loose = {}
+        self._loose, self._contradicted = {}, 0
         hidden = {write.index for write in writes if write.hidden}
         done = frozenset(self.foreign) | hidden
         trail: Trail[State, Entry] = Trail()
@@ -107,10 +116,12 @@ class KeyWalker(Backtracking[State, Entry]):
             try:
                 found = self.step(trail, state)
             except Exhausted:
-                return KeyReplay.along(self.history, self._undecided(trail, state), trail.entries)
+                return self._undecided(trail, state, self._gave_up(), Reason.UNDECIDED)
             if found is None:
                 if len(self.foreign) > known:
                     return None
+                if self._not_searched is not None:
+                    return self._undecided(trail, state, self._not_searched, Reason.MISFIT)
                 found = self._without_explanation(trail, state)
             state = found
         return KeyReplay.along(self.history, state, trail.entries)
@@ -133,8 +144,15 @@ class KeyWalker(Backtracking[State, Entry]):
         return self.search.attempts
 
     def allowance(self, dead: State) -> int:
-        """How many more turning back from one write may cost."""
-        return self.search.allowance(dead)
+        """How many more turning back from one write may cost.
+
+        Half as many after each divergence of the Job but the first: what contradicts the rules
+        again and again is not explained by going farther back.
+        """
+        if self._not_searched is not None:
+            return ATTEMPTS_UNSEARCHED
+        allowed = self.search.allowance(dead)
+        return max(min(ATTEMPTS_AT_LEAST, allowed), allowed >> max(0, self._contradicted - 1))
 
     # What may become of a write.
 
@@ -372,6 +390,8 @@ class KeyWalker(Backtracking[State, Entry]):
             early = problems and all(problem.verdict == "early" for problem in problems)
             if not early or self.facts.collected(write) or self.facts.deleted_again(write):
                 found = WriteWithoutSync(Apart.FOREIGN, write)
+        if isinstance(found, Explanation):
+            self._contradicted += 1
         trail.entries.append(found)
         return self.after(found, state, trail.entries)
 
@@ -390,17 +410,22 @@ class KeyWalker(Backtracking[State, Entry]):
         # What does not fit else may follow from it.
         return [a for a in loose if a.write is first or a.write.kind is WriteKind.STATUS_UPDATE]
 
-    def _undecided(self, trail: Trail[State, Entry], state: State) -> State:
-        """The search gave up: nothing is said of what is left."""
-        why = (
+    def _gave_up(self) -> str:
+        return (
             f"the search gave up after {self.search.attempts} attempts: too many states of the "
             "caches would have to be tried"
         )
+
+    def _undecided(
+        self, trail: Trail[State, Entry], state: State, why: str, reason: Reason
+    ) -> KeyReplay:
+        """The search ends here: nothing is said of what is left."""
         for write in self.history.writes[state.index :]:
             if write.index not in state.done:
-                apart = WriteWithoutSync(Apart.UNKNOWABLE, write, why, Reason.UNDECIDED)
-                trail.entries.append(apart)
-        return replace(state, index=len(self.history.writes), done=frozenset(), certain=False)
+                trail.entries.append(WriteWithoutSync(Apart.UNKNOWABLE, write, why, reason))
+        writes = len(self.history.writes)
+        state = replace(state, index=writes, done=frozenset(), certain=False)
+        return KeyReplay.along(self.history, state, trail.entries)
 
     # What needs no choice.
 

@@ -1,0 +1,128 @@
+"""A record that contradicts the rules as a whole is one finding, and costs no more than a few Jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+import orjson
+import pytest
+from msgspec.structs import replace
+
+from tests.support.traces import TRACES, import_log
+from tracekit.check.diff.report import DiffReport
+from tracekit.check.replay.attempts import Attempts
+from tracekit.check.verdict import Reason, Verdict
+from tracekit.cli.main import main
+from tracekit.judge.engine import Engine
+from tracekit.judge.judged import Judge, resolve_era
+from tracekit.judge.misfit import SAMPLE
+from tracekit.report.replay import exit_status
+from tracekit.trace.reading.reader import TraceReader
+
+NAME, OTHER = "v1.28.15-all", "v1.36.3"
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("misfit") / "trace"
+    import_log(TRACES / NAME / "watch.jsonl.zst", place, TRACES / NAME)
+    return place
+
+
+@contextmanager
+def _attempts() -> Iterator[list[int]]:
+    """How many syncs are tried."""
+    made, counted = Attempts.attempt, [0]
+
+    def attempt(self: Attempts, *args: object) -> object:
+        counted[0] += 1
+        return made(self, *args)  # type: ignore[arg-type]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Attempts, "attempt", attempt)
+        yield counted
+
+
+@cache
+def _judged(trace: Path, version: str | None) -> tuple[DiffReport, int]:
+    reader = TraceReader(trace)
+    with _attempts() as counted:
+        report = Judge(reader, resolve_era(reader, version, None)).report()
+    return report, counted[0]
+
+
+def test_a_record_that_fits_has_none(trace: Path) -> None:
+    report, _ = _judged(trace, None)
+    assert report.misfit == ""
+    assert report.divergences == []
+
+
+def test_other_rules_are_one_finding_that_names_those_that_fit(trace: Path) -> None:
+    report, _ = _judged(trace, OTHER)
+    assert "contradict the rules of v1.36.3" in report.misfit
+    assert "fit the rules of v1.28.15, which the trace names" in report.misfit
+    assert "--kubernetes-version v1.28.15" in report.misfit
+
+
+def test_what_is_not_searched_is_unknowable_and_never_a_divergence(trace: Path) -> None:
+    report, _ = _judged(trace, OTHER)
+    of_jobs = [j for j in report.judgements if j.controller == "job"]
+    hidden = [j for j in of_jobs if j.reason is Reason.MISFIT]
+    told = {(j.object.namespace, j.object.name) for j in of_jobs if j.divergent}
+    assert 0 < len(told) <= SAMPLE
+    assert {(j.object.namespace, j.object.name) for j in hidden}.isdisjoint(told)
+    assert {(j.verdict, j.why) for j in hidden} == {(Verdict.UNKNOWABLE, report.misfit)}
+
+
+def test_it_costs_a_few_jobs_and_no_more(trace: Path) -> None:
+    """Each Job searched to its bound takes 27 times as many attempts as where the rules fit."""
+    _, clean = _judged(trace, None)
+    _, misfit = _judged(trace, OTHER)
+    assert misfit < 10 * clean
+
+
+def test_streams_that_were_late_take_all_divergences(trace: Path) -> None:
+    reader = TraceReader(trace)
+    engine = Engine(reader, resolve_era(reader, OTHER, None))
+    engine._plain_context = replace(engine._plain_context, late=((0, 1 << 62),))
+    report = DiffReport(0)
+    engine.found(report, ["job"])
+    assert "streams came late" in report.misfit
+    assert report.divergences == []
+
+
+def test_each_verb_says_it(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def said(verb: str, *words: str, status: int = 1) -> str:
+        asked = [verb, str(trace), "--kubernetes-version", OTHER, *words]
+        with pytest.raises(SystemExit) as ended:
+            main(asked)
+        assert (ended.value.code or 0) == status
+        return capsys.readouterr().out
+
+    why = _judged(trace, OTHER)[0].misfit
+    document = said("replay", "--diff", "-o", "json")
+    assert orjson.loads(document)["misfit"] == why
+    assert document == said("replay", "--diff", "-o", "json", "--processes", "2")
+    for output in ("table", "junit", "sarif"):
+        assert why in said("replay", "--diff", "-o", output)
+    findings = orjson.loads(said("diagnose", "-o", "json", status=0))["findings"]
+    assert [f["evidence"][0]["detail"] for f in findings if f["id"] == "TK907"] == [why]
+
+
+@pytest.mark.parametrize(
+    ("divergent", "misfit", "exit_zero", "status"),
+    [
+        (False, False, False, 0),
+        (True, True, False, 1),
+        (True, False, True, 0),
+        (False, True, False, 2),
+        (False, True, True, 2),
+    ],
+)
+def test_what_was_not_judged_is_never_clean(
+    *, divergent: bool, misfit: bool, exit_zero: bool, status: int
+) -> None:
+    assert exit_status(divergent=divergent, misfit=misfit, exit_zero=exit_zero) == status

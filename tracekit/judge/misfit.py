@@ -1,0 +1,197 @@
+"""Whether a record contradicts the rules as a whole, which a few of its Jobs tell.
+
+Before all Jobs are searched a sample is, chosen by digests of their names, so that each run and
+each number of processes chooses alike. Where half of it contradicts the rules, all others are
+searched only as far as the likeliest caches go: to search each to its bound would take a hundred
+times as long, and say one thing as often. What is the matter is then asked of the sample: other
+versions and gates, clocks, streams. Nothing is judged by other rules than those that were asked
+for; only where streams were late, which their rows prove, no divergence is told at all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
+from itertools import chain
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from tracekit.base.errors import UnsupportedVersionError
+from tracekit.check.diff.trace import judge_groups
+from tracekit.check.diff.unrecorded import rests_on_times
+from tracekit.check.replay.feed import RowGroup
+from tracekit.check.replay.run_context import Misfit, RunContext
+from tracekit.check.verdict import Judgement, Reason
+from tracekit.trace.reading.selection import Keys
+from tracekit.versions.era import NEWEST, OLDEST, Era
+from tracekit.versions.gates import GATES, Gate
+from tracekit.versions.job import JobRules
+from tracekit.versions.version import PATCH_MAX, KubeVersion
+
+Key = tuple[str, str]
+#: So many Jobs are asked first, of a record with at least twice as many.
+SAMPLE = 16
+#: So many of them contradict the rules where the record does.
+CONTRADICTING = 8
+#: So many of these are asked whether other rules explain them.
+ASKED = 4
+
+
+class Contradicts(NamedTuple):
+    """A Job of the sample that contradicts the rules."""
+
+    key: Key
+    divergences: tuple[Judgement, ...]
+
+
+class Sources(NamedTuple):
+    """What a record is asked through."""
+
+    #: The rows of some Jobs, on the clock that they are judged on.
+    groups: Callable[[Keys], Iterable[RowGroup]]
+    #: A judgement, as far as the record can tell.
+    as_recorded: Callable[[Judgement], Judgement]
+    #: The version that the trace says, and the one that its objects fit best, with what tells so.
+    versions: Callable[[], Sequence[tuple[KubeVersion, str]]]
+
+
+def misfit_of(
+    jobs: Collection[Key], era: Era, context: RunContext, sources: Sources
+) -> Misfit | None:
+    """What is the matter with a record as a whole; None where its sample fits the rules.
+
+    `context` is the Job controller's.
+    """
+    if len(jobs) < 2 * SAMPLE:
+        return None
+    sample = tuple(sorted(sorted(jobs, key=_digest)[:SAMPLE]))
+    searched: list[Key] = []
+    found: list[Contradicts] = []
+    for judged in judge_groups(sources.groups(Keys(sample)), JobRules.of(era), context, sample):
+        history = judged.replay.history
+        searched.append((history.namespace, history.name))
+        told = map(sources.as_recorded, judged.judgements)
+        divergences = tuple(judgement for judgement in told if judgement.divergent)
+        if divergences:
+            found.append(Contradicts(searched[-1], divergences))
+        if len(found) >= CONTRADICTING:
+            return _told(found, searched, len(jobs), _Question(era, context, sources))
+    return None
+
+
+def _digest(key: Key) -> bytes:
+    return hashlib.blake2b("/".join(key).encode(), digest_size=8).digest()
+
+
+class _Question(NamedTuple):
+    """By which rules a record was judged that it does not fit."""
+
+    era: Era
+    context: RunContext
+    sources: Sources
+
+
+def _told(
+    found: Sequence[Contradicts], searched: Sequence[Key], jobs: int, question: _Question
+) -> Misfit:
+    """The misfit in sentences, with the sample."""
+    version = question.era.version
+    start = (
+        f"{len(found)} of the {len(searched)} Jobs that were searched first contradict the rules "
+        f"of {version}{_alike(found)}"
+    )
+    rest = (
+        f"The other {jobs - len(searched):,} of {jobs:,} Jobs were searched for the likeliest "
+        "caches only: what these do not explain is unknowable; --search-all searches all."
+    )
+    late = sum(bool(question.context.width_ns(c.divergences[0].time_ns)) for c in found)
+    if late == len(found):
+        why = "all of it in times in which streams came late, as newer rows of others prove"
+        rest = (
+            f"None of the {jobs:,} Jobs is judged by what the likeliest caches do not explain; "
+            "--search-all judges all the same."
+        )
+        return Misfit(f"{start}, {why}. {rest}")
+    return Misfit(f"{start}. {_explained(found, question)} {rest}", frozenset(searched))
+
+
+def _alike(found: Sequence[Contradicts]) -> str:
+    """In what most of them do."""
+    manners = Counter(chain.from_iterable({_manner(j) for j in c.divergences} for c in found))
+    manner, times = max(manners.items(), key=lambda item: (item[1], item[0]))
+    return f", {times} of them in the same way ({manner})" if times > 1 else ""
+
+
+def _manner(judgement: Judgement) -> str:
+    paths = sorted({difference.path for difference in judgement.fields})
+    where = f" in {paths[0]}" if paths else ""
+    return f"{judgement.verdict.value} {judgement.action}{where}"
+
+
+def _explained(found: Sequence[Contradicts], question: _Question) -> str:
+    """What explains the contradiction, as the sample tells."""
+    asked = sorted(found, key=lambda c: (len(c.divergences), c.key))[:ASKED]
+    keys = tuple(sorted(c.key for c in asked))
+    for era, evidence, option in _others(question):
+        if _fits(keys, era, question):
+            return f"All {len(keys)} that were asked fit the rules {evidence}: {option}."
+    if all(rests_on_times(judgement) for c in found for judgement in c.divergences):
+        return (
+            "All of it hangs on times: a clock of the controller manager's or of nodes is off by "
+            "more than the record proves, or it was given flags that the record does not show."
+        )
+    return (
+        "No other version and no single feature gate explains it: the controllers may not be "
+        "upstream's."
+    )
+
+
+def _fits(keys: tuple[Key, ...], era: Era, question: _Question) -> bool:
+    """Whether the likeliest caches explain some Jobs by other rules."""
+    context = replace(question.context, misfit=Misfit("not searched"))
+    groups = question.sources.groups(Keys(keys))
+    return not any(
+        judgement.divergent or judgement.reason is Reason.MISFIT
+        for judged in judge_groups(groups, JobRules.of(era), context, keys)
+        for judgement in map(question.sources.as_recorded, judged.judgements)
+    )
+
+
+def _others(question: _Question) -> Iterator[tuple[Era, str, str]]:
+    """Other rules, each once, the likeliest first: what they are of, and how to ask for them."""
+    seen = {JobRules.of(question.era)}
+    for era, evidence, option in chain(_versions(question), _gates(question.era)):
+        rules = JobRules.of(era)
+        if rules not in seen:
+            seen.add(rules)
+            yield era, evidence, option
+
+
+def _versions(question: _Question) -> Iterator[tuple[Era, str, str]]:
+    """The version that the trace says, the one that its objects show, then those next to ours."""
+    named = [(v, f"of {v}, {evidence}") for v, evidence in question.sources.versions()]
+    minors = [
+        KubeVersion(NEWEST.major, minor, PATCH_MAX, text=f"v{NEWEST.major}.{minor}")
+        for minor in range(OLDEST.minor, NEWEST.minor + 1)
+    ]
+    ours = question.era.basis.minor
+    near = sorted(minors, key=lambda v: (abs(v.minor - ours), v.minor))
+    for version, words in (*named, *((v, f"of {v}") for v in near)):
+        with suppress(UnsupportedVersionError):
+            yield Era.resolve(version), words, f"judge by them with --kubernetes-version {version}"
+
+
+def _gates(era: Era) -> Iterator[tuple[Era, str, str]]:
+    """The same version, one feature gate the other way."""
+    settable = [gate for gate in Gate if GATES[gate].is_settable(era.basis)]
+    as_now = {gate.value: era.enabled(gate) for gate in settable}
+    for gate in settable:
+        on = not era.enabled(gate)
+        with suppress(UnsupportedVersionError):
+            setting = f"{gate.value}={str(on).lower()}"
+            other = Era.resolve(era.basis, {**as_now, gate.value: on})
+            words = f"of {era.version} with {gate.value} {'on' if on else 'off'}"
+            yield other, words, f"judge by them with --feature-gates {setting}"
