@@ -116,6 +116,11 @@ class Asked(NamedTuple):
     not_said: tuple[str, ...] = ()
 
 
+NO_PODS = {"active": 0}
+SUSPENDED = {"type": "Suspended", "status": "True", "reason": "JobSuspended",
+             "lastTransitionTime": at("09:00"), "lastProbeTime": at("09:00")}  # fmt: skip
+
+
 def unschedulable(message: str) -> Object:
     condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable",
                  "message": message}  # fmt: skip
@@ -264,9 +269,82 @@ def asked_of_waits() -> dict[str, Asked]:
     }  # fmt: skip
 
 
-NO_PODS = {"active": 0}
-SUSPENDED = {"type": "Suspended", "status": "True", "reason": "JobSuspended",
-             "lastTransitionTime": at("09:00"), "lastProbeTime": at("09:00")}  # fmt: skip
+def cron(spec: Object | None = None, status: Object | None = None, **meta: Any) -> Object:
+    """A CronJob that is due every five minutes; of its schedule nothing is left at 10:00."""
+    template = {"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [
+        {"name": "main", "image": "i:1"}]}}}}  # fmt: skip
+    return {
+        "apiVersion": "batch/v1", "kind": "CronJob",
+        "metadata": {"name": "tick", "namespace": "app", "uid": "c-1", "resourceVersion": "90",
+                     "creationTimestamp": at("08:00"), **meta},
+        "spec": {"schedule": "*/5 * * * *", "concurrencyPolicy": "Forbid", "suspend": False,
+                 "successfulJobsHistoryLimit": 3, "failedJobsHistoryLimit": 1,
+                 "jobTemplate": template, **(spec or {})},
+        "status": {"lastScheduleTime": at("09:00"), **(status or {})},
+    }  # fmt: skip
+
+
+def of_cron(reason: str, message: str) -> Object:
+    """An Event about that CronJob."""
+    about = {"kind": "CronJob", "name": "tick", "namespace": "app", "uid": "c-1"}
+    return event("Job", reason, message) | {"involvedObject": about}
+
+
+def set_by(manager: str, clock: str) -> list[Object]:
+    return [{"manager": manager, "operation": "Update", "apiVersion": "batch/v1", "time": at(clock),
+             "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {"f:suspend": {}}}}]  # fmt: skip
+
+
+def asked_of_cronjobs() -> dict[str, Asked]:
+    """CronJobs that start nothing, in one look: since when, and why."""
+    owner = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "tick", "uid": "c-1",
+             "controller": True}  # fmt: skip
+    run = job(None, None, ownerReferences=[owner])
+    active = {"active": [{"apiVersion": "batch/v1", "kind": "Job", "name": "work",
+                          "namespace": "app", "uid": "j-1"}]}  # fmt: skip
+    suspended = job({"suspend": True}, {"active": 0, "startTime": None, "conditions": [SUSPENDED]},
+                    managedFields=set_by("kubectl-patch", "09:30"))  # fmt: skip
+    return {
+        "kubernetes#101584, Forbid behind an image": Asked(
+            (cron(None, active), run,
+             pod("Pending", container("main", waiting("ImagePullBackOff", "manifest unknown")))),
+            ("TK404", "TK315", "work has not ended", "11 times due since 2026-05-04 09:05:00Z",
+             "see TK404. Correct the image's name or tag"), ("ERROR",)),
+        "kubernetes#93783, a webhook": Asked(
+            (cron(None, active), run, event("Job", "FailedCreate", 'failed calling webhook "x"')),
+            ("TK405", "TK315", "see TK405. Repair what serves the webhook"), ("quota",)),
+        "Forbid, a run that hangs": Asked(
+            (cron(None, active), run, pod("Running", container("main", RUNNING))),
+            ("ERROR", "TK315", "work runs for", "An activeDeadlineSeconds in the CronJob")),
+        "kubernetes#112092": Asked(
+            (cron(None, {"active": [{"apiVersion": "batch/v1", "kind": "Job"}]}),),
+            ("TK315", "entry without a name", "kubectl edit cronjob -n app-")),
+        "kubernetes#82539": Asked(
+            (cron(),),
+            ("ERROR", "TK315", "last start for 2026-05-04 09:00:00Z", "11 times due", "lease")),
+        "kubernetes#42649": Asked(
+            (cron(), of_cron("FailedNeedsStart", "too many missed start time (> 100)")),
+            ("TK315", "never starts again", "Set startingDeadlineSeconds")),
+        "OpenShift, no right": Asked(
+            (cron(), of_cron("FailedCreate", "cannot create resource jobs")),
+            ("TK315", "has no right to", "ClusterRole")),
+        "a namespace that goes": Asked(
+            (cron(), of_cron("FailedCreate", "forbidden: because it is being terminated")),
+            ("TK315", "namespace is being terminated")),
+        "an unknown zone": Asked(
+            (cron({"timeZone": "Mars/Olympus"}),), ("TK316", "no time zone 'Mars/Olympus'"), ("TK315",)),
+        "kube-downscaler#112": Asked(
+            (cron({"startingDeadlineSeconds": 0}),), ("TK308", "startingDeadlineSeconds is 0"), ("TK315",)),
+        "suspended and forgotten": Asked(
+            (cron({"suspend": True}, None, managedFields=set_by("argocd", "09:03")),),
+            ("TK305", "11 times due", "suspended by argocd (managedFields, 2026-05-04 09:03:00Z)")),
+        "a Job that somebody suspended": Asked(
+            (suspended,), ("TK413", "suspended by kubectl-patch", "kubectl patch job -n app-")),
+        "a CronJob that is not due": Asked(
+            (cron({"schedule": "0 9 * * *"}),), (), ("CronJob",)),
+    }  # fmt: skip
+
+
 ASKED = {
     "istio#11045, kubernetes#73118": Asked(
         (job(), pod("Running", container("main", ended(0, "Completed")), container("proxy", RUNNING),
@@ -324,7 +402,7 @@ ASKED = {
     "kueue topology gate": Asked(
         (job(), pod("Pending", spec={"schedulingGates": [{"name": "kueue.x-k8s.io/topology"}]})),
         ("TK428", "kueue.x-k8s.io/topology"), ("Unschedulable",)),
-    **asked_of_failures(), **asked_of_waits(),
+    **asked_of_failures(), **asked_of_waits(), **asked_of_cronjobs(),
 }  # fmt: skip
 
 

@@ -64,7 +64,8 @@ class Case(Struct, frozen=True):
     evidence: Mapping[str, Any] = field(default_factory=dict)
     #: What to do in this very case, where the rule's own advice does not fit.
     todo: str | None = None
-    #: Of which other finding it is a consequence: then that one's advice counts.
+    #: Of which other finding it is a consequence: then that one's advice counts, or `todo`, what is
+    #: to be done about it in this case.
     cause: Rule | None = None
 
     @property

@@ -17,7 +17,9 @@ from typing import Any
 
 from msgspec import Struct
 
+from tracekit.answers.evidence import Suspension
 from tracekit.answers.model import Target
+from tracekit.answers.words import clock
 from tracekit.base.coverage import Coverage
 from tracekit.base.cron import Generation
 from tracekit.base.kube.leases import (
@@ -376,6 +378,8 @@ class Facts:
     coverage: Coverage = field(default_factory=Coverage)
     #: By namespace: when its deletion was asked for, Unix ns.
     terminating: Mapping[str, int] = field(default_factory=dict)
+    #: By uid of what is suspended at the end.
+    suspended_by: Mapping[str, Suspension] = field(default_factory=dict)
     verdicts_of: Mapping[tuple[str, str, str, str], list[Judgement]] = field(default_factory=dict)
     #: By namespace and name: writes that only caches behind the record explain.
     lagged_of: Mapping[tuple[str, str], list[Judgement]] = field(default_factory=dict)
@@ -422,6 +426,14 @@ class Facts:
             if call["verb"] == "create" and owner:
                 calls[call["stream"], call["namespace"] or "", owner].append(call)
         self.refused_creations = dict(calls)
+
+    def suspension(self, uid: str) -> str:
+        """Who suspended it, as a part of a sentence; empty where nothing tells."""
+        found = self.suspended_by.get(uid)
+        if found is None:
+            return ""
+        at = "" if found.at_ns is None else f" ({found.evidence.value}, {clock(found.at_ns)})"
+        return f"; suspended by {found.who}{at}"
 
     def events_of_pod(self, pod: Pod) -> Sequence[State]:
         """The Events about a pod, oldest first."""
@@ -488,6 +500,7 @@ def facts_of(
     bugs: Mapping[Bug, KnownBug] | None = None,
     coverage: Coverage = Coverage(),  # noqa: B008 - frozen
     terminating: Mapping[str, int] | None = None,
+    suspended_by: Mapping[str, Suspension] | None = None,
     end_ns: int = 0,
 ) -> Facts:
     """Put the rows of a trace, or of a part of one that ends then, together; in any order."""
@@ -506,18 +519,7 @@ def facts_of(
             by_rv = stream != "leases"
             states.sort(key=lambda s: (s.rv if by_rv else 0, s.gone, s.row["seq"]))
     jobs = {key[2]: Job(states) for key, states in sorted(lives["jobs"].items())}
-    strays = []
-    for _, states in sorted(lives["pods"].items()):
-        pod = Pod(states)
-        if not any(s.row["job"] for s in states):
-            continue
-        owner = jobs.get(pod.owner_uid)
-        if owner is None:
-            strays.append(pod)
-        else:
-            owner.pods.append(pod)
-    for job in jobs.values():
-        job.pods.sort(key=lambda p: (p.first.rv, p.name))
+    strays = _give_pods(jobs, lives["pods"])
     return Facts(
         jobs=list(jobs.values()),
         cronjobs=[CronJob(states) for _, states in sorted(lives["cronjobs"].items())],
@@ -540,7 +542,27 @@ def facts_of(
         bugs=bugs or {},
         coverage=coverage,
         terminating=terminating or {},
+        suspended_by=suspended_by or {},
     )
+
+
+def _give_pods(
+    jobs: Mapping[str, Job], pods: Mapping[tuple[str, str, str], list[State]]
+) -> list[Pod]:
+    """Each Job gets its pods, oldest first; those of Jobs that were never seen are returned."""
+    strays = []
+    for _, states in sorted(pods.items()):
+        pod = Pod(states)
+        if not any(s.row["job"] for s in states):
+            continue
+        owner = jobs.get(pod.owner_uid)
+        if owner is None:
+            strays.append(pod)
+        else:
+            owner.pods.append(pod)
+    for job in jobs.values():
+        job.pods.sort(key=lambda p: (p.first.rv, p.name))
+    return strays
 
 
 def _by_pod(logs: Iterable[Row]) -> dict[tuple[str, str], list[Row]]:

@@ -18,6 +18,7 @@ from tracekit.base.errors import TracekitError
 from tracekit.check.compare.fields import FieldDifference
 from tracekit.check.verdict import Judgement, ObjectRef, Reason, Verdict
 from tracekit.sql.computed import coverage_of_source, era_of
+from tracekit.sql.suspensions import suspensions
 from tracekit.trace.reading.lazy_rows import lazy_rows
 from tracekit.versions.cronjob import CronJobEra
 from tracekit.versions.release_bugs import Bug, KnownBug, bugs_of
@@ -72,6 +73,7 @@ def facts_from(
         ),
         container_notes=_container_notes(session),
         refused_calls=session.rows(_REFUSED_CALLS),
+        suspended_by=suspensions(session),
         terminating={row["name"]: row["at_ns"] for row in session.rows(_TERMINATING)},
         bugs=_bugs(session) if bugs is None else bugs,
         coverage=_coverage(session) if coverage is None else coverage,

@@ -5,11 +5,18 @@ from __future__ import annotations
 from tracekit.answers.model import Finding
 from tracekit.base.escaping import for_shell
 
+#: Kinds whose name a command takes for NAME.
+_NAMED = ("Job", "CronJob", "Pod")
+
 
 def advice(finding: Finding) -> str:
     """What to do, with the first object's name in commands as one word of a shell."""
     target = finding.cases[0].target
     cause = finding.cause
     own = finding.cases[0].todo or finding.rule.todo
-    todo = own if cause is None else f"see {cause.id}. {cause.todo}"
+    todo = own if cause is None else f"see {cause.id}. {finding.cases[0].todo or cause.todo}"
+    if target.kind in _NAMED and cause is None:
+        kind = target.kind.lower()
+        named = f"{kind} -n {for_shell(target.namespace)} {for_shell(target.name)}"
+        todo = todo.replace(f" {kind} NAME", f" {named}")
     return todo.replace("{object}", for_shell(f"{target.namespace}/{target.name}"))

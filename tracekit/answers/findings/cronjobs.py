@@ -11,8 +11,15 @@ from itertools import pairwise
 from msgspec.structs import replace
 
 from tracekit.answers.evidence import Evidence
-from tracekit.answers.findings import cron_runs, waiting
+from tracekit.answers.findings import cron_runs, cron_stalls
 from tracekit.answers.findings.cron_runs import STALE_ACTIVE, stale_active, starved, twice
+from tracekit.answers.findings.cron_stalls import (
+    SUSPENDED,
+    hang_advice,
+    job_waits,
+    stalled,
+    unreadable,
+)
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.refusals import ADVICE, Refusal, refusal_of
 from tracekit.answers.trace_model import CronJob, Facts, Job, Row, State
@@ -73,13 +80,6 @@ FORBID = Rule(
     "Give the Job an activeDeadlineSeconds; look why it hangs with `tracekit explain`.",
     rank=16,
 )  # fmt: skip
-SUSPENDED = Rule(
-    "TK305", "due while it was suspended", Severity.INFO,
-    "spec.suspend was true at a time of the schedule.",
-    "None known.",
-    "kubectl patch cronjob NAME -p '{\"spec\":{\"suspend\":false}}' if that is not intended.",
-    rank=60,
-)  # fmt: skip
 NOT_STARTED = Rule(
     "TK306", "due and not started", Severity.ERROR,
     "A time of the schedule without a Job that nothing above explains, or that gave way to a later "
@@ -100,10 +100,11 @@ NEVER_DUE = Rule(
     "TK308", "a schedule that can never start a Job", Severity.ERROR,
     "The schedule has no time in the next five years; or it is `@every D` with a "
     "startingDeadlineSeconds below D: such a schedule counts from the beginning of the deadline's "
-    "window, so its next time always lies ahead.",
+    "window, so its next time always lies ahead; or startingDeadlineSeconds is 0, a window that "
+    "no time lies in.",
     "None known.",
-    "Write a date that comes; for `@every D` write five fields, or raise startingDeadlineSeconds "
-    "above D.",
+    "Write a date that comes, and a startingDeadlineSeconds above 0; for `@every D` write five "
+    "fields, or raise startingDeadlineSeconds above D.",
     rank=14,
 )  # fmt: skip
 READ_DIFFERENTLY = Rule(
@@ -133,8 +134,9 @@ EVIDENCE_GONE = Rule(
     rank=32,
 )  # fmt: skip
 RULES = (
-    NO_LEADER, TOO_MANY_MISSED, DEADLINE, FORBID, SUSPENDED, NOT_STARTED, LATE, NEVER_DUE,
+    NO_LEADER, TOO_MANY_MISSED, DEADLINE, FORBID, NOT_STARTED, LATE, NEVER_DUE,
     READ_DIFFERENTLY, RETROACTIVE, EVIDENCE_GONE, *cron_runs.RULES,
+    *cron_stalls.RULES,
 )  # fmt: skip
 
 
@@ -149,29 +151,47 @@ def find(facts: Facts) -> Iterator[Case]:
         if job.cronjob and owner:
             jobs[job.namespace, owner].append(job)
     for cron in facts.cronjobs:
-        mine = jobs[cron.namespace, cron.uid]
-        never = list(_never_due(facts, cron))
-        yield from never
-        reading = reading_of(cron.last, facts.generation)
-        # `@every` counts from the last start: its later times are not those that the view dates.
-        dated = reading is not None and not isinstance(reading[0], EverySchedule)
-        held = stale_active(facts, cron, mine)
-        if held is not None:
-            yield _with_unseen(held, cron, ticks[cron.uid])
-        blocked = held is not None
-        for case in _ticks(facts, cron, ticks[cron.uid], dated=dated and not never):
-            if blocked and case.rule in (DEADLINE, NOT_STARTED, FORBID):
-                yield replace(case, cause=STALE_ACTIVE, severity=Severity.WARNING)
-            elif case.rule is FORBID and any(waiting.waits(facts, job) for job in mine):
-                yield replace(case, cause=waiting.TERMINATING)
-            else:
-                yield case
-        yield from starved(cron, mine)
-        yield from twice(cron, ticks[cron.uid], reading)
-        yield from _jumps(facts, cron, mine)
-        yield from _starts(facts, cron, mine)
-        yield from _differently(facts, cron)
-        yield from _evidence(cron, mine)
+        yield from _of_one(facts, cron, jobs[cron.namespace, cron.uid], ticks[cron.uid])
+
+
+def _of_one(facts: Facts, cron: CronJob, mine: list[Job], ticks: list[Row]) -> Iterator[Case]:
+    never = list(_never_due(facts, cron))
+    yield from never
+    reading = reading_of(cron.last, facts.generation)
+    # `@every` counts from the last start: its later times are not those that the view dates.
+    dated = reading is not None and not isinstance(reading[0], EverySchedule) and not never
+    held = stale_active(facts, cron, mine)
+    if held is not None:
+        yield _with_unseen(held, cron, ticks)
+    stalls: list[Case] = []
+    if held is None and reading is not None and dated:
+        stalls = list(stalled(facts, cron, mine, ticks, reading, scheduled_ns))
+        yield from stalls
+    if reading is None:
+        yield from unreadable(facts, cron)
+    for case in _ticks(facts, cron, ticks, dated=dated):
+        if any(stall.rule is case.rule for stall in stalls):
+            continue  # that one counts from the last start on
+        yield _behind_its_job(facts, case, mine, blocked=held is not None)
+    yield from starved(cron, mine)
+    yield from twice(cron, ticks, reading)
+    yield from _jumps(facts, cron, mine)
+    yield from _starts(facts, cron, mine)
+    yield from _differently(facts, cron)
+    yield from _evidence(cron, mine)
+
+
+def _behind_its_job(facts: Facts, case: Case, jobs: Sequence[Job], *, blocked: bool) -> Case:
+    """A skipped time with what holds the Job that it waits for, or advice by that Job's spec."""
+    if blocked and case.rule in (DEADLINE, NOT_STARTED, FORBID):
+        return replace(case, cause=STALE_ACTIVE, severity=Severity.WARNING)
+    if case.rule is not FORBID:
+        return case
+    unfinished = [job for job in jobs if job.ended_ns is None and job.gone_ns is None]
+    held = next((found for job in unfinished if (found := job_waits(facts, job))), None)
+    if held is not None:
+        return replace(case, cause=held.rule, todo=held.todo)
+    return replace(case, todo=hang_advice(unfinished[0])) if unfinished else case
 
 
 def _with_unseen(held: Case, cron: CronJob, ticks: Sequence[Row]) -> Case:
@@ -201,6 +221,7 @@ def _ticks(facts: Facts, cron: CronJob, ticks: Sequence[Row], *, dated: bool) ->
             case = _skipped(cron, found)
         elif outcome == "suspended":
             case = _tick_case(SUSPENDED, cron, found, "was due while it was suspended")
+            case = replace(case, detail=case.detail + facts.suspension(cron.uid))
         if case is not None:
             yield case
 
@@ -444,6 +465,8 @@ def _never_due(facts: Facts, cron: CronJob) -> Iterator[Case]:
     claim = None
     if schedule.next_ns(cron.first.at_ns, zone=zone) is None:
         claim = f"its schedule {text!r} has no time in the next five years"
+    elif deadline_s == 0:
+        claim = "can never start anything: startingDeadlineSeconds is 0"
     elif (
         isinstance(schedule, EverySchedule)
         and isinstance(deadline_s, int)

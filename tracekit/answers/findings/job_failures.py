@@ -100,7 +100,7 @@ def find(facts: Facts) -> Iterator[Case]:
             if unpulled(job):
                 yield unpulled_case(facts, job, facts.end_ns)
             elif _refusals(facts, job):
-                yield _refused_case(facts, job, facts.end_ns)
+                yield refused_case(facts, job, facts.end_ns)
 
 
 def _failed(facts: Facts, job: Job) -> Case:
@@ -113,7 +113,7 @@ def _failed(facts: Facts, job: Job) -> Case:
     if not job.pods and not (job.seen_from_birth and facts.coverage.sees("pods", job.namespace)):
         ran = True  # pods that were deleted before anybody looked: nothing tells that none ran
     if not job.pods and _refusals(facts, job):
-        return _refused_case(facts, job, end_ns)
+        return refused_case(facts, job, end_ns)
     rule, claim, pods = _cause(job, reason, dead, ran=ran)
     case = _told_by_pod(job, _case(job, rule, claim, end_ns, pods, reason), pods)
     if case.todo is None:
@@ -466,7 +466,8 @@ def refused_to_the_end(facts: Facts, job: Job) -> bool:
     return job.gone_ns is None and job.managed and _refusals(facts, job) is not None
 
 
-def _refused_case(facts: Facts, job: Job, until_ns: int) -> Case:
+def refused_case(facts: Facts, job: Job, until_ns: int) -> Case:
+    """The case of a Job of which `refused_to_the_end` is true."""
     message = _refusals(facts, job) or ""
     refusal = refusal_of(message)
     plain = refusal in (Refusal.OTHER, Refusal.INVALID)

@@ -242,7 +242,7 @@ def _not_begun(facts: Facts, job: Job, spells: Spells) -> Case:
     elif bug is None:
         todo = _NO_POD
     if not job.pods and _behind(spells, job.created_ns, facts.end_ns):
-        why, cause = "its controller was behind (TK207)", BACKLOG
+        why, cause, todo = "its controller was behind (TK207)", BACKLOG, None
     as_of_ns = facts.as_of(job.namespace, "jobs", "pods") or facts.as_of(job.namespace, "jobs")
     age = span(as_of_ns - job.created_ns)
     detail = f"{age} after its creation at {clock(job.created_ns)}; {detail}"
@@ -293,6 +293,7 @@ def _suspended(facts: Facts, job: Job) -> Case:
     shown = job.last.true("Suspended")
     since_ns = None if shown is None else shown["last_transition_ns"]
     since = f"since {clock(since_ns or job.created_ns)}" + ("" if since_ns else " or later")
+    since += facts.suspension(job.uid)
     holder = holder_of(job)
     if holder is None:
         return _plain(SUSPENDED, facts, job, "is suspended at the end of the record", since)

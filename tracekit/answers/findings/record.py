@@ -99,6 +99,7 @@ def find(facts: Facts) -> Iterator[Case]:
             facts.end_ns,
             told,
             evidence={"streams": missing},
+            severity=None if {"jobs", "pods"} & {*missing} else Severity.INFO,
         )
     yield from _skew(facts)
     yield from _misfit(facts)

@@ -1,0 +1,253 @@
+"""TK315, TK316: CronJobs that start nothing, as a single look tells it: since when, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from tracekit.answers.findings import waiting
+from tracekit.answers.findings.job_failures import refused_case, refused_to_the_end
+from tracekit.answers.findings.jobs import SUSPENDED as JOB_SUSPENDED
+from tracekit.answers.findings.pulls import unpulled, unpulled_case
+from tracekit.answers.model import Case, Rule, Severity
+from tracekit.answers.refusals import refusal_advice, refusal_of
+from tracekit.answers.trace_model import CronJob, Facts, Job, Row, State
+from tracekit.answers.words import clock, counted, span
+from tracekit.base.cron import CronSpecError, Generation, Schedule, parse
+from tracekit.base.cron.zones import UnknownZoneError, Zone, load_zone
+from tracekit.base.kube.timestamps import NS_PER_S
+
+#: A time of the schedule that is so long ago should have been started.
+DUE_NS = 60 * NS_PER_S
+#: Times counted at most.
+_MOST = 10_000
+_MESSAGE_CHARS = 200
+#: So often the polling controller looks.
+_POLL_S = 10
+_LEASE = (
+    "See whether the controller manager runs and leads (kubectl -n kube-system get lease "
+    "kube-controller-manager -o yaml), and what its log says of the CronJob."
+)
+
+STALLED = Rule(
+    "TK315", "a CronJob that starts nothing", Severity.ERROR,
+    "A CronJob that is not suspended has times of its schedule between its lastScheduleTime (else "
+    "its creation, or the time of its newest Job) and one minute before the last look at it, and "
+    "nobody watched what became of them (else TK301 to TK306 tell it).",
+    "A startingDeadlineSeconds that was meant to let these times go; a schedule that was edited, "
+    "or a resume, less than a minute ago.",
+    _LEASE, rank=8,
+)  # fmt: skip
+UNREADABLE = Rule(
+    "TK316", "a schedule or time zone that cannot be read", Severity.ERROR,
+    "The cron library of the release refuses the CronJob's schedule, or its timeZone is none: the "
+    "controller starts nothing and tells so in an Event.",
+    "A zone that the cluster's own time zone data has, and no other.",
+    "Correct .spec.schedule or .spec.timeZone: `tracekit cron next` says how it is read.", rank=7,
+)  # fmt: skip
+SUSPENDED = Rule(
+    "TK305", "due while it was suspended", Severity.INFO,
+    "spec.suspend was true at a time of the schedule.",
+    "None known.",
+    "kubectl patch cronjob NAME -p '{\"spec\":{\"suspend\":false}}' if that is not intended.",
+    rank=60,
+)  # fmt: skip
+RULES = (STALLED, UNREADABLE, SUSPENDED)
+
+_Why = tuple[str, str, str | None, Rule | None]
+
+
+def unreadable(facts: Facts, cron: CronJob) -> Iterator[Case]:
+    """A CronJob whose schedule or zone the controller cannot read."""
+    state = cron.last
+    text, zone = str(state.spec.get("schedule", "")), state.spec.get("timeZone")
+    claim = None
+    try:
+        parse(f"TZ={zone} {text}" if zone and "TZ=" not in text else text, facts.generation)
+        if zone:
+            load_zone(zone)
+    except UnknownZoneError:
+        claim = f"starts nothing: there is no time zone {zone or text.partition(' ')[0]!r}"
+    except (CronSpecError, ValueError) as error:
+        claim = f"starts nothing: its schedule {text!r} cannot be read ({error})"
+        if zone and zone in str(error):
+            claim = f"starts nothing: there is no time zone {zone!r}"
+    if claim is not None and not state.gone:
+        yield Case(
+            UNREADABLE, cron.target, claim, cron.first.at_ns, state.at_ns,
+            f"as of {clock(facts.as_of(cron.namespace, 'cronjobs'))}",
+            evidence={"schedule": text, "timeZone": zone},
+        )  # fmt: skip
+
+
+def stalled(
+    facts: Facts,
+    cron: CronJob,
+    jobs: Sequence[Job],
+    ticks: Sequence[Row],
+    reading: tuple[Schedule, Zone],
+    started_ns: Callable[[Job], int | None],
+) -> Iterator[Case]:
+    """A CronJob whose times have passed for a while without a start that anybody saw."""
+    state = cron.last
+    if state.gone or cron.deletion_ns is not None:
+        return
+    as_of_ns = facts.as_of(cron.namespace, "cronjobs")
+    starts = [slot for job in jobs if (slot := started_ns(job)) is not None]
+    since_ns = max(
+        int(state.row["last_schedule_ns"] or 0), int(state.row["created_ns"] or 0), *starts, 0
+    )
+    told = [t for t in ticks if t["due_ns"] > since_ns and t["outcome"] != "unknown"]
+    if all(t["outcome"] == "suspended" for t in told) and not cron.seen_from_birth:
+        told = []  # what was due before the first look counts, too
+    if not since_ns or told:
+        return
+    due = _due(reading, since_ns, as_of_ns - DUE_NS)
+    if not due:
+        return
+    if state.spec.get("suspend") is True:
+        yield _suspended(facts, cron, due, as_of_ns)
+        return
+    claim, why, todo, cause = _why(facts, cron, jobs, due[0])
+    seen = "at least " if len(due) >= _MOST else ""
+    last = state.row["last_schedule_ns"]
+    begin = f"last start for {clock(int(last))}" if last else "none was ever started"
+    yield Case(
+        STALLED, cron.target, claim, due[0], as_of_ns,
+        f"{begin}; {seen}{counted(len(due), 'time')} due since {clock(due[0])} (as of "
+        f"{clock(as_of_ns)}, {state.spec.get('schedule')}): {why}",
+        severity=Severity.WARNING if cause is not None else None,
+        evidence={"due": len(due), "last_schedule": clock(int(last)) if last else None},
+        todo=todo, cause=cause,
+    )  # fmt: skip
+
+
+def _suspended(facts: Facts, cron: CronJob, due: list[int], as_of_ns: int) -> Case:
+    """A suspended CronJob whose times have passed before anybody watched."""
+    last = cron.last.row["last_schedule_ns"]
+    begin = f"last start for {clock(int(last))}" if last else "none was ever started"
+    return Case(
+        SUSPENDED, cron.target, "is suspended, and was due", due[0], as_of_ns,
+        f"{begin}; {counted(len(due), 'time')} due since {clock(due[0])} (as of "
+        f"{clock(as_of_ns)}){facts.suspension(cron.uid)}",
+        evidence={"ticks": len(due)},
+    )  # fmt: skip
+
+
+def _due(reading: tuple[Schedule, Zone], from_ns: int, until_ns: int) -> list[int]:
+    schedule, zone = reading
+    found: list[int] = []
+    at_ns: int | None = from_ns
+    while at_ns is not None and len(found) < _MOST:
+        at_ns = schedule.next_ns(at_ns, zone=zone)
+        if at_ns is None or at_ns > until_ns:
+            break
+        found.append(at_ns)
+    return found
+
+
+def _why(facts: Facts, cron: CronJob, jobs: Sequence[Job], first_ns: int) -> _Why:
+    """Claim, detail, advice and cause: what holds it by its status, by an Event, else by rules."""
+    for found in (_blocked(facts, cron, jobs), _warned(facts, cron), _by_rules(facts, cron)):
+        if found is not None:
+            return found
+    pause = facts.pause_between(first_ns, facts.end_ns)
+    if pause is not None:
+        return "starts nothing: nobody led when it was due", pause.what, None, None
+    why = "nothing in the record tells why"
+    return "has started nothing that was due, and the record does not tell why", why, None, None
+
+
+def _blocked(facts: Facts, cron: CronJob, jobs: Sequence[Job]) -> _Why | None:
+    """The Job that status.active names, where concurrencyPolicy is Forbid."""
+    active = cron.last.row["cron_active"] or ()
+    if cron.last.spec.get("concurrencyPolicy") != "Forbid" or not active:
+        return None
+    if any(not entry["name"] for entry in active):
+        return (
+            "starts nothing: its status.active has an entry without a name (Forbid)",
+            "the controller can look up no such Job",
+            "Take the entry out: kubectl edit cronjob NAME --subresource=status.",
+            None,
+        )
+    by_uid = {job.uid: job for job in jobs}
+    for entry in active:
+        job = by_uid.get(entry["uid"])
+        if job is None or job.ended_ns is not None:
+            continue
+        claim = f"starts nothing: {job.name} has not ended (concurrencyPolicy Forbid)"
+        found = job_waits(facts, job)
+        if found is not None:
+            return claim, f"{job.name} {found.claim}", found.todo, found.rule
+        age = span(facts.as_of(cron.namespace, "jobs") - job.created_ns)
+        return claim, f"{job.name} runs for {age}", hang_advice(job), None
+    return None
+
+
+def job_waits(facts: Facts, job: Job) -> Case | None:
+    """What holds a Job that has not ended, where that is known."""
+    if job.ended_ns is not None or job.gone_ns is not None or not job.managed:
+        return None
+    if unpulled(job) is not None:
+        return unpulled_case(facts, job, facts.end_ns)
+    if refused_to_the_end(facts, job):
+        return refused_case(facts, job, facts.end_ns)
+    if job.spec.get("suspend") is True:
+        claim = "is suspended"
+        return Case(JOB_SUSPENDED, job.target, claim, job.created_ns, facts.end_ns, "", job.cronjob)
+    return next(iter(waiting.waits(facts, job)), None)
+
+
+def hang_advice(job: Job) -> str:
+    """What to do about a run that holds up others, by what its spec has already."""
+    look = f"Look why it hangs: kubectl describe job -n {job.namespace} {job.name}."
+    if isinstance(job.spec.get("activeDeadlineSeconds"), int):
+        return f"{look} Its activeDeadlineSeconds ends it in the end."
+    return f"{look} An activeDeadlineSeconds in the CronJob's jobTemplate would end such a run."
+
+
+def _warned(facts: Facts, cron: CronJob) -> _Why | None:
+    """What the newest Event of type Warning about the CronJob says."""
+    since_ns = int(cron.last.row["last_schedule_ns"] or 0)
+    found = [
+        e for e in facts.cron_warnings.get(cron.uid, ())
+        if int(e.row["last_ns"] or e.at_ns) >= since_ns
+    ]  # fmt: skip
+    if not found:
+        return None
+    event = max(found, key=lambda e: int(e.row["last_ns"] or e.at_ns))
+    return _of_event(event)
+
+
+def _of_event(event: State) -> _Why:
+    reason, message = str(event.row["reason"]), str(event.row["message"] or "")
+    detail = f"{reason}: {message[:_MESSAGE_CHARS]}"
+    if reason == "FailedCreate":
+        refusal = refusal_of(message)
+        claim = f"starts nothing: its Jobs are refused ({refusal.value})"
+        return claim, detail, refusal_advice(message), None
+    if "too many missed start time" in message and reason == "FailedNeedsStart":
+        return (
+            "never starts again: more than 100 starts were missed",
+            detail,
+            (
+                "Set startingDeadlineSeconds (above the interval of the schedule): then only the "
+                "times within it are counted."
+            ),
+            None,
+        )
+    if reason == "UnknownTimeZone":
+        return f"starts nothing: {message[:80]}", detail, UNREADABLE.todo, UNREADABLE
+    return f"starts nothing: its controller says {reason}", detail, None, None
+
+
+def _by_rules(facts: Facts, cron: CronJob) -> _Why | None:
+    """What the rules of the release make of its own spec."""
+    deadline_s = cron.last.spec.get("startingDeadlineSeconds")
+    if facts.generation is Generation.GEN1 and isinstance(deadline_s, int) and deadline_s < _POLL_S:
+        return (
+            f"misses starts: startingDeadlineSeconds {deadline_s} is shorter than a poll",
+            f"up to 1.20 the controller looks every {_POLL_S} s, and drops what is older",
+            f"Raise startingDeadlineSeconds well above {_POLL_S}.",
+            None,
+        )
+    return None
