@@ -169,7 +169,7 @@ def test_each_trace_gets_the_page_that_it_gets_alone(
     assert (pages / f"{HOURS[2]}.html").read_bytes() == alone.read_bytes()
     assert run(capsys, *words)[0] == 2  # the pages are there
     for more, said in (
-        (("t-a/b",), "is asked about in one trace"),
+        (("t-a/b",), "needs one trace"),
         (("--since", "1h"), "several traces have several ends"),
         (("-o", "-"), "name a folder"),
     ):

@@ -98,7 +98,7 @@ def report(
     if len(traces) > 1:
         if key is not None or serving:
             asked = key or "--serve"
-            raise UsageError(f"{asked} is about one trace, and {trace} names {len(traces)}")
+            raise UsageError(f"{asked} needs one trace, and {trace} names {len(traces)}")
         found, within = of_that_time(traces, times)
         pages = pages_of(found, _folder(output))
         _check_free(pages.values(), force=force)
