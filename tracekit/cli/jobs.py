@@ -13,6 +13,7 @@ from tracekit.base.kube.selectors import selector_matches
 from tracekit.base.suggest import hint
 from tracekit.base.time_input import ALWAYS, TimeRange
 from tracekit.cli.completion import complete_cronjob, complete_job_column, complete_trace
+from tracekit.cli.messages import tell
 from tracekit.cli.snapshot_input import as_trace
 from tracekit.cli.sql import check_namespace, tell_left_out, tell_problems
 from tracekit.cli.trace_options import absolute, namespace_option, range_options, range_within
@@ -39,6 +40,8 @@ _WIDE = (
     "pods_failed", "retries", "queue_s", "run_s", "backoff_s", "succeeded", "failed", "restarts",
     "message",
 )  # fmt: skip
+#: Where somebody finds the columns.
+_COLUMNS = '`tracekit sql TRACE "DESCRIBE jobs"` lists them, with what each means'
 OUTCOMES = ("Complete", "Failed", "Running", "Pending", "Suspended", "Deleted")
 
 
@@ -110,6 +113,8 @@ def jobs(
     if selector is not None:
         labels = [dict(found or ()) for found in rows["_labels"].to_pylist()]
         rows = rows.filter([selector_matches(selector, found) for found in labels])
+    if not rows.num_rows:
+        tell("no Job found")
     rows = rows.drop_columns(["_namespace", "_cronjob", "_outcome", "_labels"])
     if output in ("table", "wide"):
         write_listing(rows, sys.stdout)
@@ -127,9 +132,7 @@ def _order(asked: str | None) -> str:
     name = asked.lstrip("-").strip("{}").removeprefix(".").lower()
     columns = job_columns()
     if name not in columns:
-        raise UsageError(
-            f"there is no column {asked!r}{hint(name, columns, 'docs/sql.md has those of jobs')}"
-        )
+        raise UsageError(f"there is no column {asked!r}{hint(name, columns, _COLUMNS)}")
     return f"{name} {'DESC' if falls else 'ASC'} NULLS LAST, {usual}"
 
 

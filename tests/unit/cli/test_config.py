@@ -97,12 +97,15 @@ def test_jobs_by_label_and_in_order(run, trace_path) -> None:  # noqa: F811
     trace = trace_path(NAME)
     everything = run("jobs", trace, "-A")[1].splitlines()
     some = run("jobs", trace, "-l", "app")[1].splitlines()
-    none = run("jobs", trace, "-l", "app=nothing")[1].splitlines()
+    code, out, err = run("jobs", trace, "-l", "app=nothing")
+    none = out.splitlines()
+    assert (code, err) == (0, "tracekit: no Job found\n")
     assert len(everything) > 3
     assert set(some[1:]) <= set(everything[1:])
     assert len(none) == 1
     assert "leave one out" in run("jobs", trace, "-A", "-n", "x")[2]
     assert "did you mean duration_s" in run("jobs", trace, "--sort-by", "duratio_s")[2]
+    assert "DESCRIBE jobs" in run("jobs", trace, "--sort-by", "took")[2]
 
 
 def test_info_says_why_replay_counts_fewer(run, trace_path) -> None:  # noqa: F811
