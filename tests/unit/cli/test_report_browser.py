@@ -612,6 +612,7 @@ def test_a_served_page_asks_for_what_it_shows(browser, session_of, monkeypatch) 
     browser.execute_script("location.hash = 'timeline'")
     details = browser.find_element(By.ID, "details")
     until(browser, lambda: " ended" in details.text)
+    assert all("Failed to load resource" in entry["message"] for entry in errors(browser))
 
 
 def test_it_prints_whole(browser, troubles, tmp_path: Path) -> None:

@@ -54,7 +54,7 @@
     for (const [name, value] of pairs) if (value) list.append(el("dt", {}, name), el("dd", {}, value));
     return list;
   };
-  const found = (thing) => thing.findings.length ? el("div", {}, ...thing.findings.map((finding) => el("p", { class: `mine ${finding.severity}` }, el("b", {}, finding.id), " ", finding.text, ". ", (finding.cases.find((item) => item[0] === "Job" ? item[3] === thing.job_uid : item[1] === thing.namespace && item[2] === thing.name) || [])[4] || ""))) : null;
+  const found = (thing) => thing.findings.length ? el("div", {}, ...thing.findings.map((finding) => el("p", { class: `mine ${finding.severity}` }, el("b", {}, finding.id), " ", finding.text, el("span", { class: "case" }, (finding.cases.find((item) => item[0] === "Job" ? item[3] === thing.job_uid : item[1] === thing.namespace && item[2] === thing.name) || [])[4] || "")))) : null;
   const lastWords = (job) => job.logs.length ? [el("h3", {}, `Last words (${job.logs.length})`), ...job.logs.map(([ms, pod, container, restart, code, reason, text]) => el("div", {}, time(ms), ` ${pod} ${container}${restart ? `, run ${restart + 1}` : ""}${code === null ? "" : `: exit code ${code}`}${reason ? ` (${reason})` : ""}`, el("pre", {}, text || "it said nothing")))] : [];
   //// Two Jobs side by side: one is kept, the next that is opened stands beside it
 
