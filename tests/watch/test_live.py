@@ -21,7 +21,7 @@ from tracekit.answers.trace_model import Facts
 from tracekit.base.kube.leases import LEASE_DURATION_NS
 from tracekit.judge.judged import Judge, resolve_era
 from tracekit.judge.rolling import SETTLED_NS
-from tracekit.sql.diagnosed import findings_of
+from tracekit.sql.diagnosed import facts_from, findings_of
 from tracekit.sql.session import Session
 from tracekit.sql.trace_model import facts_from_reader
 from tracekit.trace.format.schema import NAMES
@@ -136,6 +136,21 @@ def test_findings_are_told_once_and_are_those_of_the_whole() -> None:
     assert len(told) == len(set(told))
     assert told
     assert set(told) <= whole
+
+
+def test_what_was_judged_as_a_whole_is_not_judged_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The end of `watch --once` tells the divergences of the verdicts, and searches no Job."""
+    session = Session([lied().path])
+    whole = facts_from(session)
+    session.close()
+    monkeypatch.setattr(live_module.RollingJudge, "close", lambda *_: pytest.fail("judged again"))
+    live = LiveJudge(lied().header, resolve_era(lied(), None, None))
+    for batch in lied().batches(NAMES):
+        live.feed(batch)
+    told = [(n.id, n.name, n.at_ns) for n in live.judge(last=True, whole=whole) if n.id < "TK2"]
+    wanted = [(rule_of(j).id, j.object.name, j.time_ns) for j in whole.judgements if j.divergent]
+    assert sorted(told) == sorted(wanted)
+    assert told
 
 
 def jobs_at(at_ns: int) -> pa.Table:

@@ -110,25 +110,34 @@ class LiveJudge:
         """What has become certain since the last call, by time; if it is the last, all the rest.
 
         The last is that of a record that has ended: no row comes any more that could explain it.
-        `whole` are the facts of all of it, where they can be had: then its findings are told, for
-        what is remembered here is only what a record that grows still needs.
+        `whole` are the facts of all of it, where they can be had: then its verdicts and findings
+        are told, for what is remembered here is only what a record that grows still needs.
         """
+        if whole is not None and whole.not_judged is None:
+            news = [*self._divergences(whole.judgements), *self._of_the_whole(whole)]
+        else:
+            news = self._of_the_rows(last=last, whole=whole)
+        self._forget()
+        return sorted(news, key=lambda n: (n.at_ns, n.id, n.subject))
+
+    def _of_the_rows(self, *, last: bool, whole: Facts | None) -> list[News]:
+        """What the rows that are remembered tell; the findings of the whole, where it is there."""
         around = self._held(self._around.table())
         context = self._context.of(around, self._now_ns)
         rolling = self._rolling
         judgements = rolling.close(context) if last else rolling.judgements(context)
-        news = list(self._divergences(judgements, context))
+        news = list(self._divergences(_as_recorded(judgements, context)))
         if any(table.num_rows for table in around.batches(("seq",), streams=["cronjobs"])):
             certain_ns = self._now_ns - (0 if last else CRON_SETTLED_NS)
             found = judge_cron_jobs(around, self._era, context)
-            news += self._divergences((j for j in found if j.time_ns <= certain_ns), context)
+            certain = (j for j in found if j.time_ns <= certain_ns)
+            news += self._divergences(_as_recorded(certain, context))
         certain_ns = self._now_ns - (0 if last else self._settled_ns)
         if whole is None:
             news += self._findings(self._facts(judgements), certain_ns)
         else:
             news += self._of_the_whole(whole)
-        self._forget()
-        return sorted(news, key=lambda n: (n.at_ns, n.id, n.subject))
+        return news
 
     def renewed(self, header: TraceHeader) -> LiveJudge:
         """One for the trace that a rotation began: it knows what was said, and how much."""
@@ -138,9 +147,9 @@ class LiveJudge:
 
     #### What there is to say ####
 
-    def _divergences(self, judgements: Iterable[Judgement], context: RunContext) -> Iterator[News]:
+    def _divergences(self, judgements: Iterable[Judgement]) -> Iterator[News]:
         for judgement in judgements:
-            if as_far_as_recorded(judgement, context, ()).divergent:
+            if judgement.divergent:
                 where = judgement.object
                 key = (where.uid, judgement.action, judgement.verdict, judgement.resource_version,
                        judgement.subject)  # fmt: skip
@@ -221,6 +230,11 @@ class LiveJudge:
     def _held(self, table: pa.Table) -> TraceReader:
         header = replace(self._header, sealed_from=0)
         return read_held(in_file_order(table), header, Path("record"))
+
+
+def _as_recorded(judgements: Iterable[Judgement], context: RunContext) -> Iterator[Judgement]:
+    """Those of some judgements that the record is whole enough for."""
+    return (j for j in judgements if as_far_as_recorded(j, context, ()).divergent)
 
 
 def _equal(table: pa.Table, name: str, value: str) -> Any:
