@@ -9,6 +9,7 @@ from tracekit.api.results import html_table
 from tracekit.base.errors import UsageError
 from tracekit.base.time_input import TimeRange
 from tracekit.report.html.data import report_data
+from tracekit.trace.reading.reader import TraceReader
 
 NAME = "v1.36.3-all"
 
@@ -26,6 +27,21 @@ def test_the_account_tells_what_was_waited_for(trace) -> None:
     assert "waits: back-off until 2026-11-21 05:42:55" in text
     assert account.closing.startswith("The Job ended")
     assert [s.at_ns for s in account.steps] == sorted(s.at_ns for s in account.steps)
+
+
+def test_a_second_question_reads_the_rows_of_its_own_job_alone(trace, monkeypatch) -> None:
+    """What is about every Job (leases, namespaces, the coverage) is read once, and kept."""
+    trace.explain("t-backoff-limit/recovers")
+    asked = []
+
+    def select(reader, selection, columns, _select=TraceReader.select):
+        asked.append(selection)
+        return _select(reader, selection, columns)
+
+    monkeypatch.setattr(TraceReader, "select", select)
+    tracekit.open(trace.path).explain("flaky")
+    assert asked
+    assert all(one.job == "flaky" or one.types == ("GAP",) for one in asked)
 
 
 def test_every_status_write_of_the_job_is_in_its_account(trace) -> None:

@@ -19,6 +19,7 @@ from tracekit.base.coverage import Coverage
 from tracekit.base.errors import TraceFormatError, UsageError
 from tracekit.base.time_input import time_range
 from tracekit.check.verdict import Judgement
+from tracekit.judge.fact_cache import cached_coverage
 from tracekit.judge.judged import Asked, Judge, resolve_era
 from tracekit.judge.verdict_cache import verdicts_key
 from tracekit.report.conclusion import conclusion
@@ -34,7 +35,6 @@ from tracekit.sql.session import Session
 from tracekit.sql.timeline import Happening, timeline_of
 from tracekit.trace.format.model import TraceHeader
 from tracekit.trace.format.schema import NAMES
-from tracekit.trace.reading.coverage import coverage_of
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.stores.place import local_trace
 from tracekit.versions.overrides import AskedRules
@@ -112,7 +112,7 @@ class Trace:
     @property
     def coverage(self) -> Coverage:
         """Where and when each stream was seen: only there and then absence tells anything."""
-        return coverage_of(self._reader)
+        return cached_coverage(self._reader)
 
     @property
     def problems(self) -> list[str]:

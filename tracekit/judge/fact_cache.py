@@ -17,15 +17,18 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from tracekit.base.coverage import Coverage
 from tracekit.judge.verdict_cache import verdicts_key
+from tracekit.trace.reading.coverage import coverage_of
 from tracekit.trace.reading.files import SegmentFile
+from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.reading.snapshot import Snapshot
 from tracekit.trace.stores.cache_folder import cache_folder, make_room
 
 T = TypeVar("T")
 _SUFFIX = ".json"
-#: Four for each trace, of which that of its objects may have a megabyte.
-_FILES_MAX = 1_500
+#: Six for each trace, of which that of its objects may have a megabyte.
+_FILES_MAX = 3_000
 _BYTES_MAX = 512 << 20
 
 
@@ -49,6 +52,11 @@ def cached_fact(snapshot: Snapshot, name: str, kind: Any, make: Callable[[], T])
     with suppress(OSError, RuntimeError):
         _keep(folder, stem, msgspec.json.encode(made))
     return made
+
+
+def cached_coverage(reader: TraceReader) -> Coverage:
+    """What a trace covers; read from its rows once."""
+    return cached_fact(reader.snapshot, "coverage", Coverage, lambda: coverage_of(reader))
 
 
 def _keep(folder: Path, stem: str, text: bytes) -> None:

@@ -21,7 +21,7 @@ from tracekit.check.replay.commit_times import RecorderClock, Timed
 from tracekit.check.replay.reported_events import COMPONENT
 from tracekit.check.replay.run_context import Outage, RunContext
 from tracekit.judge.clocks import coverage_on_clock, table_on_clock, timed_of
-from tracekit.judge.fact_cache import cached_fact
+from tracekit.judge.fact_cache import cached_coverage, cached_fact
 from tracekit.judge.holes import holes_of, is_whole, not_seen
 from tracekit.judge.stream_lag import AT_A_TIME, StreamLag
 from tracekit.trace.format.model import STATE_TYPES, RowType, StreamSummary, TraceHeader
@@ -52,7 +52,7 @@ def whole_context(reader: TraceReader) -> RunContext:
     """What a trace as a whole tells, with its times; kept on this machine once it was read."""
 
     def made() -> RunContext:
-        return run_context_of(reader, timed_of(reader))
+        return run_context_of(reader, timed_of(reader), cached_coverage(reader))
 
     return cached_fact(reader.snapshot, "run-context", RunContext, made)
 

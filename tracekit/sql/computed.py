@@ -128,9 +128,9 @@ def cron_ticks(
 
 def coverage_of_source(source: Source) -> Coverage:
     """Where and when the streams of a trace were seen."""
-    from tracekit.trace.reading.coverage import coverage_of  # noqa: PLC0415 - few queries ask
+    from tracekit.judge.fact_cache import cached_coverage  # noqa: PLC0415 - few queries ask
 
-    return Coverage() if source.snapshot is None else coverage_of(source.reader())
+    return Coverage() if source.snapshot is None else cached_coverage(source.reader())
 
 
 def coverage(source: Source) -> pa.Table:

@@ -9,16 +9,18 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 
 import pyarrow as pa
+from msgspec import Struct
 
 from tracekit.answers.findings.diagnosis import diagnose
 from tracekit.answers.model import Finding, Severity
-from tracekit.answers.trace_model import Gap
+from tracekit.answers.trace_model import Gap, Pause
+from tracekit.base.coverage import Coverage
 from tracekit.base.kube.leases import CONTROLLER_MANAGER_LEASE_NAMESPACE
 from tracekit.check.verdict import Judgement
+from tracekit.judge.fact_cache import cached_coverage, cached_fact
 from tracekit.sql.diagnosed import facts_from
 from tracekit.sql.session import Session
 from tracekit.trace.format.schema import NAMES
-from tracekit.trace.reading.coverage import coverage_of
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.versions.release_bugs import Bug, KnownBug
 
@@ -36,17 +38,52 @@ def findings_about_job(
     bugs: Mapping[Bug, KnownBug],
 ) -> list[Finding]:
     """The findings about a Job, worst first; `judgements` are those about it."""
-    leases = reader.table(NAMES, streams=["leases"], namespace=CONTROLLER_MANAGER_LEASE_NAMESPACE)
-    spaces = reader.table(NAMES, streams=["namespaces"])
-    mine = reader.table(NAMES, namespace=namespace, job=name)
-    rows = pa.concat_tables([mine, leases, spaces]).unify_dictionaries()
     gaps = [Gap(gap.stream, gap.from_ns or 0, gap.until_ns, gap.reason) for gap in reader.gaps()]
+
+    def around() -> Surroundings:
+        return _surroundings(reader, gaps, end_ns)
+
+    known = cached_fact(reader.snapshot, "surroundings", Surroundings, around)
+    rows = reader.table(NAMES, namespace=namespace, job=name)
     with closing(Session([], held={"": rows})) as session:
         facts = facts_from(
-            session, judgements, gaps=gaps, bugs=bugs, coverage=coverage_of(reader), end_ns=end_ns
+            session,
+            judgements,
+            gaps=gaps,
+            bugs=bugs,
+            coverage=cached_coverage(reader),
+            end_ns=max(end_ns, known.end_ns),
         )
-        facts.is_whole = False
+    facts.pauses, facts.terminating = known.pauses, known.terminating
+    facts.first_ns = min(facts.first_ns, known.first_ns)
+    facts.streams = {**known.streams, **facts.streams}
+    facts.is_whole = False
     return findings_about("Job", namespace, name, diagnose(facts))
+
+
+class Surroundings(Struct, frozen=True):
+    """What is about every Job of a trace: who led, and the namespaces that were being deleted."""
+
+    pauses: list[Pause]
+    terminating: dict[str, int]
+    streams: dict[str, int]
+    #: Of these rows, Unix ns.
+    first_ns: int
+    end_ns: int
+
+
+def _surroundings(reader: TraceReader, gaps: Sequence[Gap], end_ns: int) -> Surroundings:
+    leases = reader.table(NAMES, streams=["leases"], namespace=CONTROLLER_MANAGER_LEASE_NAMESPACE)
+    rows = pa.concat_tables([leases, reader.table(NAMES, streams=["namespaces"])])
+    with closing(Session([], held={"": rows.unify_dictionaries()})) as session:
+        facts = facts_from(session, (), gaps=gaps, bugs={}, coverage=Coverage(), end_ns=end_ns)
+    return Surroundings(
+        facts.pauses,
+        dict(facts.terminating),
+        dict(facts.streams),
+        facts.first_ns or 1 << 62,
+        facts.end_ns,
+    )
 
 
 def findings_about(
