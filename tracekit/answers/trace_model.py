@@ -15,18 +15,12 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
 
-from msgspec import Struct
-
 from tracekit.answers.evidence import Suspension
 from tracekit.answers.model import Target
+from tracekit.answers.pauses import Gap, Pause, pauses_of
 from tracekit.answers.words import clock
 from tracekit.base.coverage import Coverage
 from tracekit.base.cron import Generation
-from tracekit.base.kube.leases import (
-    CONTROLLER_MANAGER_LEASE,
-    CONTROLLER_MANAGER_LEASE_NAMESPACE,
-    LEASE_DURATION_NS,
-)
 from tracekit.check.verdict import Judgement, Verdict
 from tracekit.versions.release_bugs import Bug, KnownBug
 
@@ -102,8 +96,10 @@ class State:
 
     def true(self, kind: str) -> Mapping[str, Any] | None:
         """The condition of that type, if it is True."""
-        found = self.condition(kind)
-        return found if found is not None and found["status"] == "True" else None
+        for condition in self.row["conditions"] or ():
+            if condition["type"] == kind:
+                return condition if condition["status"] == "True" else None
+        return None
 
     def condition(self, kind: str) -> Mapping[str, Any] | None:
         """The condition of that type."""
@@ -164,7 +160,10 @@ class Life:
 
     def first_at(self, test: Any) -> State | None:
         """The first revision that passes a test."""
-        return next((s for s in self.states if test(s)), None)
+        for state in self.states:
+            if test(state):
+                return state
+        return None
 
     def before(self, rv: int) -> State | None:
         """The newest revision below one of the store."""
@@ -319,32 +318,6 @@ class CronJob(Life):
         return Target("CronJob", self.namespace, self.name, self.uid)
 
 
-class Pause(Struct, frozen=True):
-    """A time in which something was not there."""
-
-    from_ns: int
-    until_ns: int
-    what: str
-
-    @property
-    def seconds(self) -> float:
-        """How long it was."""
-        return (self.until_ns - self.from_ns) / 1e9
-
-    def holds(self, at_ns: int) -> bool:
-        """Whether a time lies in it."""
-        return self.from_ns <= at_ns <= self.until_ns
-
-
-class Gap(Struct, frozen=True):
-    """A time in which the recorder could not see a stream."""
-
-    stream: str
-    from_ns: int
-    until_ns: int | None
-    reason: str
-
-
 @dataclass(slots=True)
 class Facts:
     """All that findings are decided from."""
@@ -392,6 +365,9 @@ class Facts:
     cron_warnings: Mapping[str, list[State]] = field(default_factory=dict)
     #: By stream, namespace and name of the owner: creations that an audit log says were refused.
     refused_creations: Mapping[tuple[str, str, str], list[Row]] = field(default_factory=dict)
+    #: Times in which many waited for the Job controller, once somebody asked for them.
+    backlogs: list[tuple[int, int, int]] | None = None
+    _looks: dict[tuple[str, ...], int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Index the judgements by namespace, name, action and subject, and refusals by Job."""
@@ -474,6 +450,12 @@ class Facts:
         What is still there, or still not, is so as of then: the record goes on where they are
         watched. Files without times are taken to have been asked for together.
         """
+        asked = (namespace, *streams)
+        if asked not in self._looks:
+            self._looks[asked] = self._last_look(namespace, streams)
+        return self._looks[asked]
+
+    def _last_look(self, namespace: str, streams: Sequence[str]) -> int:
         coverage = self.coverage
         if not coverage.spans:
             return self.end_ns
@@ -509,15 +491,16 @@ def facts_of(
     }
     first_ns = 1 << 62
     for row in rows:
-        if row["recv_ns"] is not None:
-            first_ns, end_ns = min(first_ns, row["recv_ns"]), max(end_ns, row["recv_ns"])
-        if row["stream"] in lives:
+        at_ns = row["recv_ns"]
+        if at_ns is not None:
+            first_ns = min(first_ns, at_ns)
+            end_ns = max(end_ns, at_ns)
+        of_stream = lives.get(row["stream"])
+        if of_stream is not None:
             key = (row["namespace"] or "", row["name"] or "", row["uid"] or "")
-            lives[row["stream"]][key].append(State(row))
+            of_stream[key].append(State(row))
     for stream, found in lives.items():
-        for states in found.values():
-            by_rv = stream != "leases"
-            states.sort(key=lambda s: (s.rv if by_rv else 0, s.gone, s.row["seq"]))
+        _sort(found.values(), by_rv=stream != "leases")
     jobs = {key[2]: Job(states) for key, states in sorted(lives["jobs"].items())}
     strays = _give_pods(jobs, lives["pods"])
     return Facts(
@@ -525,7 +508,7 @@ def facts_of(
         cronjobs=[CronJob(states) for _, states in sorted(lives["cronjobs"].items())],
         strays=strays,
         events=[s for states in lives["events"].values() for s in states],
-        pauses=_pauses(lives["leases"], end_ns, gaps),
+        pauses=pauses_of(lives["leases"], end_ns, gaps),
         ticks=ticks,
         judgements=judgements,
         not_judged=not_judged,
@@ -565,35 +548,15 @@ def _give_pods(
     return strays
 
 
+def _sort(lives: Iterable[list[State]], *, by_rv: bool) -> None:
+    """Put the revisions of each object into the order of the store."""
+    for states in lives:
+        if len(states) > 1:
+            states.sort(key=lambda s: (s.rv if by_rv else 0, s.gone, s.row["seq"]))
+
+
 def _by_pod(logs: Iterable[Row]) -> dict[tuple[str, str], list[Row]]:
     found: defaultdict[tuple[str, str], list[Row]] = defaultdict(list)
     for log in logs:
         found[log["namespace"] or "", log["pod"] or ""].append(log)
     return dict(found)
-
-
-def _pauses(
-    leases: Mapping[tuple[str, str, str], list[State]], end_ns: int, gaps: Sequence[Gap]
-) -> list[Pause]:
-    found: list[Pause] = []
-    for (namespace, name, _), states in sorted(leases.items()):
-        if (namespace, name) != (CONTROLLER_MANAGER_LEASE_NAMESPACE, CONTROLLER_MANAGER_LEASE):
-            continue
-        before: State | None = None
-        for state in states:
-            holder = state.row["holder"]
-            if not holder:
-                continue
-            if before is not None and before.row["holder"] != holder:
-                what = f"{before.row['holder']} was followed by {holder}"
-                from_ns = min(before.at_ns, before.row["renew_ns"] or before.at_ns)
-                found.append(Pause(from_ns, state.at_ns, what))
-            before = state
-        # Its last word, where a watch showed renewals at all and went on.
-        watched = any(state.row["type"] == "MODIFIED" for state in states)
-        if before is None or not watched or any(gap.stream == "leases" for gap in gaps):
-            continue
-        if end_ns - before.at_ns > LEASE_DURATION_NS:
-            what = f"{before.row['holder']} did not renew it any more"
-            found.append(Pause(before.at_ns, end_ns, what))
-    return found

@@ -10,7 +10,8 @@ import orjson
 from tracekit.answers.findings.baseline import Baseline
 from tracekit.answers.findings.diagnosis import Wanted, diagnose
 from tracekit.answers.model import Finding
-from tracekit.answers.trace_model import COLUMNS, STREAMS, Facts, Gap, Row, facts_of
+from tracekit.answers.pauses import Gap
+from tracekit.answers.trace_model import COLUMNS, STREAMS, Facts, Row, facts_of
 from tracekit.base.collecting import collecting_rarely
 from tracekit.base.coverage import Coverage
 from tracekit.base.cron import Generation

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from tracekit.answers.findings.diagnosis import diagnose
 from tracekit.answers.model import Finding, Severity
-from tracekit.answers.trace_model import Gap, Pause
+from tracekit.answers.pauses import Gap, Pause
 from tracekit.base.coverage import Coverage
 from tracekit.base.kube.leases import CONTROLLER_MANAGER_LEASE_NAMESPACE
 from tracekit.check.verdict import Judgement

@@ -9,7 +9,8 @@ from tempfile import TemporaryDirectory
 import pyarrow as pa
 from msgspec.structs import replace
 
-from tracekit.answers.trace_model import COLUMNS, Facts, Gap, Row, facts_of
+from tracekit.answers.pauses import Gap
+from tracekit.answers.trace_model import COLUMNS, Facts, Row, facts_of
 from tracekit.base.coverage import Coverage
 from tracekit.check.verdict import Judgement
 from tracekit.sql.diagnosed import ticks_of

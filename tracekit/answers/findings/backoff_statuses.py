@@ -86,12 +86,16 @@ def without_news(facts: Facts, job: Job) -> Iterator[Case]:
     changes.sort(key=lambda change: change[1].rv)
     ready: set[str] = set()
     since: int | None = None
+    written = 0  # statuses up to this change
+    told: int | None = None
     for pod, state in changes:
         at_ns = state.at_ns
         if pod is not None:
             (ready.add if _is_ready(state) else ready.discard)(pod.uid)
-        told = job.before(state.rv + 1)
-        differs = told is not None and told.number("ready") != len(ready)
+        while written < len(job.states) and job.states[written].rv <= state.rv:
+            told = job.states[written].number("ready")
+            written += 1
+        differs = told is not None and told != len(ready)
         if differs and since is None:
             since = at_ns
         elif not differs and since is not None:

@@ -10,8 +10,9 @@ from itertools import pairwise, zip_longest
 from tracekit.answers.findings.backoff_statuses import REFUSED_IN_BACKOFF, STALE, without_news
 from tracekit.answers.findings.job_failures import refused_to_the_end
 from tracekit.answers.model import Case, Rule, Severity, Target
+from tracekit.answers.pauses import Pause
 from tracekit.answers.refusals import refusal_advice
-from tracekit.answers.trace_model import TRACKING, CronJob, Facts, Job, Pause, Pod, State
+from tracekit.answers.trace_model import TRACKING, CronJob, Facts, Job, Pod, State
 from tracekit.answers.words import clock, counted, named, span
 from tracekit.base.kube.leases import CONTROLLER_MANAGER_LEASE, CONTROLLER_MANAGER_LEASE_NAMESPACE
 from tracekit.base.kube.timestamps import NS_PER_S
@@ -460,6 +461,12 @@ def _waits(facts: Facts) -> Iterator[tuple[int, int]]:
 
 def backlog_spells(facts: Facts) -> Spells:
     """Times in which many waited for the Job controller at once, and how many at most."""
+    if facts.backlogs is None:
+        facts.backlogs = _backlog_spells(facts)
+    return facts.backlogs
+
+
+def _backlog_spells(facts: Facts) -> Spells:
     edges: list[tuple[int, int]] = []
     for from_ns, until_ns in _waits(facts):
         since = facts.led_since(from_ns, until_ns)

@@ -30,6 +30,13 @@ class LazyRow(Mapping[str, Any]):
         """The value of a column; `KeyError` for one that there is not."""
         return self._cells[name][self._at]
 
+    def get(self, name: str, default: Any = None) -> Any:
+        """The value of a column; the default for one that there is not."""
+        try:
+            return self._cells[name][self._at]
+        except KeyError:
+            return default
+
     def __iter__(self) -> Iterator[str]:
         """The names of the columns."""
         return iter(self._cells.batch.schema.names)
