@@ -35,7 +35,9 @@ HELD = (
     "step +1 s",
     "step +60 s",
     "controllers +1 s",
+    "controllers +3 s",
     "controllers and kubelets +1 s",
+    "controllers and kubelets +3 s",
     "lag 4 s",
     "freeze 3 x 8 s",
     "late pods 5 s",
@@ -55,6 +57,7 @@ HELD = (
     "polls every 10 s",
     "polls every 60 s",
     "kubelets -1 s",
+    "kubelets -3 s",
     "an API server +2 s",
 )
 

@@ -204,6 +204,7 @@ def _ns(seconds: float) -> int:
 _WRITERS = {
     "controllers +1 s": partial(writers_ahead, by_ns=NS_PER_S, kubelets=False),
     "controllers +3 s": partial(writers_ahead, by_ns=3 * NS_PER_S, kubelets=False),
+    "kubelets -3 s": partial(writers_ahead, by_ns=-3 * NS_PER_S, controllers=False),
     "kubelets -1 s": partial(writers_ahead, by_ns=-NS_PER_S, controllers=False),
     "controllers and kubelets +1 s": partial(writers_ahead, by_ns=NS_PER_S),
     "controllers and kubelets +3 s": partial(writers_ahead, by_ns=3 * NS_PER_S),

@@ -18,6 +18,7 @@ from tracekit.base.kube.events import COMBINED, MAX_QUEUED, REFUSED_CALLS
 from tracekit.base.kube.leases import CONTROLLER_MANAGER_LEASE, CONTROLLER_MANAGER_LEASE_NAMESPACE
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.check.replay.commit_times import RecorderClock, Timed
+from tracekit.check.replay.other_clocks import KUBELET, TELLING_NS
 from tracekit.check.replay.reported_events import COMPONENT
 from tracekit.check.replay.run_context import Outage, RunContext
 from tracekit.judge.clocks import coverage_on_clock, table_on_clock, timed_of
@@ -66,7 +67,7 @@ def run_context_of(
     `coverage`: that of the record, where it has more rows than the reader.
     """
     times = times or Timed()
-    clock = times.clock
+    clock, behind_ns = times.clock, times.servers_behind_ns or 0
     streams = reader.streams()
     coverage = coverage_on_clock(coverage_of(reader) if coverage is None else coverage, clock)
     told_gaps = (
@@ -105,6 +106,12 @@ def run_context_of(
         written_ns=times.written_ns,
         late=times.late,
         clock=clock,
+        kubelets_ahead_ns={
+            other.name: other.ahead_ns
+            for other in times.others
+            if other.kind == KUBELET and abs(other.ahead_ns) > TELLING_NS
+        },
+        servers_behind_ns=behind_ns if abs(behind_ns) > TELLING_NS else 0,
         coverage=coverage,
     )
 

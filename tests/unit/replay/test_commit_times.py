@@ -233,3 +233,40 @@ def test_a_lone_time_of_a_client_is_dropped() -> None:
     clock = _timed(rows).clock
     assert clock.servers_apart_ns == 0
     assert abs(clock.epochs[0].ahead_ns) < S // 20
+
+
+def _of_kubelets(commits_ns: Sequence[int], ahead_ns: Sequence[int]) -> Timed:
+    """A record of pods that one kubelet after the other ended, each by a clock of its own."""
+    arrivals = Arrivals()
+    for seq, row in enumerate(_record(commits_ns)):
+        node = seq % len(ahead_ns)
+        ended_ns = _cut(row.recv_ns - PROMPT_NS + ahead_ns[node])
+        told = row._replace(writer=f"node-{node}", written_ns=ended_ns)
+        arrivals.add((row if row.renewed_ns else told)._replace(seq=seq))
+    return timed(arrivals, STREAMS)
+
+
+def test_each_kubelets_clock_is_told_by_the_times_that_it_writes() -> None:
+    commits_ns = [BEGIN_NS + number * 13 * S // 10 for number in range(120)]
+    off_ns = (0, -3 * S, 60 * S)
+    found = {other.name: other for other in _of_kubelets(commits_ns, off_ns).others}
+    for number, expected_ns in enumerate(off_ns):
+        other = found[f"node-{number}"]
+        assert (other.kind, other.times > 20) == ("kubelet", True)
+        assert abs(other.ahead_ns - expected_ns) < S // 5
+
+
+def test_a_time_that_contradicts_all_others_is_no_clocks() -> None:
+    commits_ns = [BEGIN_NS + number * 13 * S // 10 for number in range(60)]
+    rows = _record(commits_ns)
+    arrivals = Arrivals()
+    for seq, row in enumerate(rows):
+        later_ns = 8 * S if seq == len(rows) // 2 else 0
+        told = row._replace(writer="node", written_ns=_cut(row.recv_ns - PROMPT_NS + later_ns))
+        arrivals.add((row if row.renewed_ns else told)._replace(seq=seq))
+    [other] = timed(arrivals, STREAMS).others
+    assert abs(other.ahead_ns) < S // 5
+
+
+def test_few_times_tell_nothing_of_a_kubelets_clock() -> None:
+    assert _of_kubelets(EVERY_SECOND[:7], (-3 * S,)).others == ()

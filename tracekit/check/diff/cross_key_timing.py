@@ -32,6 +32,7 @@ from tracekit.check.diff.lateness import (
     late,
     shown_in,
 )
+from tracekit.check.diff.two_clocks import Hanging
 from tracekit.check.diff.unrecorded import unknowable
 from tracekit.check.replay.run_context import RunContext
 from tracekit.check.verdict import Judgement, Verdict
@@ -123,6 +124,7 @@ class Told(Struct, frozen=True):
     hurried: list[EarlyCandidate]
     owed: list[PendingAction]
     behind: list[Behind]
+    hanging: list[Hanging]
     #: stream -> times and revisions, 8 bytes each.
     seen: dict[str, tuple[bytes, bytes]]
 
@@ -144,6 +146,7 @@ class CrossKeyTiming:
     _hurried: list[EarlyCandidate] = field(default_factory=list)
     _owed: list[PendingAction] = field(default_factory=list)
     _behind: list[Behind] = field(default_factory=list)
+    _hanging: list[Hanging] = field(default_factory=list)
     _seen: dict[str, Positions] = field(default_factory=dict)
     _shares: bool = False  # whether another one holds what informers were seen to have reached
     _from_ns: int = 0  # what was before is forgotten
@@ -156,6 +159,7 @@ class CrossKeyTiming:
         self._hurried += timing.hurried
         self._owed += timing.owed
         self._behind += timing.behind
+        self._hanging += timing.hanging
         for seen in timing.seen:
             if seen.stream not in self._seen:
                 self._seen[seen.stream] = Positions()
@@ -172,6 +176,7 @@ class CrossKeyTiming:
             self._hurried,
             self._owed,
             self._behind,
+            self._hanging,
             {name: (known.at_ns.tobytes(), known.rv.tobytes()) for name, known in seen.items()},
         )
 
@@ -183,6 +188,7 @@ class CrossKeyTiming:
         self._hurried += told.hurried
         self._owed += told.owed
         self._behind += told.behind
+        self._hanging += told.hanging
         for stream, (at_ns, rv) in told.seen.items():
             known = self._seen.setdefault(stream, Positions())
             known.at_ns.frombytes(at_ns)
@@ -245,7 +251,11 @@ class CrossKeyTiming:
         if older:
             proving = self._services.without({first.key for first in older})
             process = self._process(proving, run_context, pace)
-        untimely = {first: TimingVerdict(Verdict.LATE, why) for first, why in late(process)}
+        hanging = {each.first: each.clocks for each in self._hanging}
+        untimely = {
+            first: TimingVerdict(Verdict.LATE, why, lacks)
+            for first, why, lacks in late(process, hanging)
+        }
         for hurried in self._hurried:
             why = early(process, hurried)
             if why is not None and not (hurried.doubt and hurried.first in untimely):
@@ -264,12 +274,29 @@ class CrossKeyTiming:
             )
             # What one process has left undone, those before it left as well: it is told once.
             if proof is not None and left_by.setdefault(_object(owed), owed.back) == owed.back:
-                missing.append(replace(owed.judgement, why=f"{owed.judgement.why}; {proof}"))
+                told = replace(owed.judgement, why=f"{owed.judgement.why}; {proof}")
+                lacks = _lacks(process, owed, until_ns)
+                missing.append(told if lacks is None else unknowable(told, lacks))
                 if owed.rest:
                     where = owed.judgement.object
                     went_on[where.namespace, where.name] = missing[-1]
         contradicted |= went_on.keys()
         return TimingResult(untimely, missing, shown, frozenset(contradicted), went_on)
+
+
+def _lacks(process: Process, owed: PendingAction, until_ns: int) -> str | None:
+    """What the record lacks to tell that something was left undone, as one clock may have it."""
+    clocks = owed.clocks
+    if clocks is None or clocks.ahead_ns > 0:
+        return None
+    proof = process.proof(
+        owed.certain_ns - clocks.ahead_ns,
+        until_ns,
+        timed=owed.timed,
+        apart=owed.apart,
+        idle=owed.idle,
+    )
+    return clocks.why if proof is None else None
 
 
 def _pair(key: str) -> tuple[str, str]:

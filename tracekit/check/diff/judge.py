@@ -44,6 +44,7 @@ from tracekit.check.diff.other_writers import (
 )
 from tracekit.check.diff.outlier_bodies import odd_bodies
 from tracekit.check.diff.pending_actions import owed
+from tracekit.check.diff.two_clocks import BackoffClocks
 from tracekit.check.diff.unseen_retries import counted_otherwise, due_with_unseen
 from tracekit.check.diff.why import describe, describe_cut, whys_explained
 from tracekit.check.replay.explanations import CutSearch
@@ -95,6 +96,8 @@ def judge_key(history: History, rules: JobRules, run_context: RunContext) -> Key
         *_unknowable(facts, replay),
         *_events(facts, may_tell, replay),
     ]
+    clocks = BackoffClocks(facts)
+    judgements = clocks.as_far_as_known(judgements)
     judgements.sort(key=lambda j: (j.time_ns, j.resource_version, j.action, j.subject))
     calls_ns = [write.called_ns for sync in replay.syncs for write in sync.writes]
     apart_ns = tuple(apart.write.called_ns for apart in replay.of(Apart.ORPHAN_WORKER))
@@ -116,6 +119,7 @@ def judge_key(history: History, rules: JobRules, run_context: RunContext) -> Key
             tuple(_seen(history, replay)),
             tuple(_behind(facts, replay)),
             apart_ns,
+            tuple(clocks.hanging(asked)),
         ),
     )
 

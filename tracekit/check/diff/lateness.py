@@ -25,6 +25,7 @@ from msgspec import Struct
 
 from tracekit.base.kube.timestamps import NS_PER_S, format_rfc3339
 from tracekit.check.diff.key_queue import EarlyCandidate, FirstWrite
+from tracekit.check.diff.two_clocks import Hanging, TwoClocks
 from tracekit.check.replay.history import WriteKind
 from tracekit.check.replay.key_facts import CLOCK_SLACK_NS
 from tracekit.check.replay.run_context import INFORMER_LAG_NS, RunContext
@@ -67,6 +68,7 @@ class PendingAction(Struct, frozen=True):
     apart: bool = False  # it waits in a queue of its own, for one worker that makes one call a time
     back: int = 0  # of a process after which so many others lived, and left it undone as well
     idle: int = 0  # calls that its sync makes before, and that change nothing
+    clocks: TwoClocks | None = None  # by which it was due, where they differ
 
 
 class Seen(Struct, frozen=True):
@@ -113,6 +115,7 @@ class KeyTiming(Struct, frozen=True):
     seen: tuple[Seen, ...]
     behind: tuple[Behind, ...]
     apart_ns: tuple[int, ...] = ()  # of the calls of the worker that makes one at a time
+    hanging: tuple[Hanging, ...] = ()
 
 
 class ServicesSummary(Struct, frozen=True):
@@ -460,8 +463,13 @@ class Positions:
         return sorted(found)
 
 
-def late(process: Process) -> Iterator[tuple[FirstWrite, str]]:
-    """The first writes of the syncs that came later than they must have, with the certificate."""
+def late(
+    process: Process, clocks: Mapping[FirstWrite, TwoClocks]
+) -> Iterator[tuple[FirstWrite, str, str | None]]:
+    """The first writes of the syncs that came later than they must have, with the certificate.
+
+    And why it may be none, where a sync was due by a clock that is behind the manager's.
+    """
     services = process.services
     for number in services.judged():
         certain_ns, served_ns = services.certain_ns[number], services.served_ns[number]
@@ -469,7 +477,13 @@ def late(process: Process) -> Iterator[tuple[FirstWrite, str]]:
         proof = process.proof(certain_ns, served_ns, timed=timed, idle=idle)
         if proof is not None:
             waited_s = (served_ns - certain_ns) / NS_PER_S
-            yield services.first(number), f"{waited_s:.1f} s after it was due, and {proof}"
+            first, lacks = services.first(number), None
+            other = clocks.get(first)
+            if other is not None and other.ahead_ns < 0:
+                by_ns = certain_ns - other.ahead_ns
+                if process.proof(by_ns, served_ns, timed=timed, idle=idle) is None:
+                    lacks = other.why
+            yield first, f"{waited_s:.1f} s after it was due, and {proof}", lacks
 
 
 def early(process: Process, hurried: EarlyCandidate) -> str | None:

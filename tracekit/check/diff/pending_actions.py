@@ -11,6 +11,7 @@ from tracekit.base.kube.views import JobView, PodView
 from tracekit.check.diff.job_verdicts import judge_missing
 from tracekit.check.diff.key_queue import deadline_lost, held_back, queue_wait_ns, reads_before
 from tracekit.check.diff.lateness import PendingAction
+from tracekit.check.diff.two_clocks import BackoffClocks
 from tracekit.check.diff.unseen_retries import RETRIES_UNSEEN, retries_unseen
 from tracekit.check.replay.cuts import Cut
 from tracekit.check.replay.explanations import CutSearch
@@ -75,13 +76,13 @@ def _pending_in_a_life(
     if not api.problems and not deadlines:
         return  # a sync that sees everything has nothing to do, then or before
     inputs_ns = max(_last_change_ns(facts, last, replay), life.began_ns)
-    timers = [at_ns for at_ns in api.clock.asked if inputs_ns < at_ns <= end_ns]
+    timers = sorted(at_ns for at_ns in api.clock.asked if inputs_ns < at_ns <= end_ns)
     lost = [t for t in timers if t in deadlines and deadline_lost(facts, syncs, t)]
     if lost:
         # Nothing may wake the key at its deadline. What it had to do before is owed all the same.
         end_ns = min(lost) - CLOCK_SLACK_NS
         api = _sync_at(end_ns, search, state, last, seen, assume)
-        timers = [at_ns for at_ns in api.clock.asked if inputs_ns < at_ns <= end_ns]
+        timers = sorted(at_ns for at_ns in api.clock.asked if inputs_ns < at_ns <= end_ns)
     certain_ns = max([inputs_ns, *timers]) + _wait_ns(search, replay, seen, timed=bool(timers))
     if (lost or life.back) and certain_ns > end_ns:
         return
@@ -115,7 +116,10 @@ def _pending_in_a_life(
         until_ns = min(ends, default=None)
         timed = bool(timers)
         idle = reads_before(facts.rules, problem.kind)
-        yield PendingAction(certain_ns, judgement, timed, until_ns, back=life.back, idle=idle)
+        clocks = BackoffClocks(facts).due(timers[-1:])
+        yield PendingAction(
+            certain_ns, judgement, timed, until_ns, back=life.back, idle=idle, clocks=clocks
+        )
 
 
 def _refused_alone(facts: KeyEvidence, at_ns: int) -> bool:

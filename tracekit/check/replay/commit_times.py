@@ -25,7 +25,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tracekit.base.kube.timestamps import NS_PER_S
-from tracekit.check.replay.other_clocks import KUBELET, MANAGER, OtherClock, WrittenTimes
+from tracekit.check.replay.other_clocks import (
+    KUBELET,
+    MANAGER,
+    OtherClock,
+    WrittenTimes,
+    least,
+    outliers,
+)
 
 #: A row counts as late from then on: streams come side by side.
 LATE_NS: Final = NS_PER_S
@@ -46,9 +53,6 @@ _HANDLING_NS: Final = NS_PER_S // 4
 #: So many dated rows, or renewals of a Lease, tell how far a clock is off.
 _DATED_MIN: Final = 8
 _RENEWALS_MIN: Final = 3
-#: So many contradictions, and one in so many, are clients' own times and not an API server's.
-_OUTLIERS: Final = 2
-_OUTLIERS_SHARE: Final = 200
 #: Clocks of API servers that differ by more tell nothing.
 _SKEW_MAX_NS: Final = 600 * NS_PER_S
 
@@ -262,13 +266,8 @@ def _servers_apart(rows: Arrivals, by_rv: Sequence[int]) -> int:
         if rows.created_ns[row]:
             created_ns = min(created_ns, rows.created_ns[row])
     found.sort(reverse=True)
-    outliers = _outliers(found)
-    return found[outliers] if len(found) > outliers else 0
-
-
-def _outliers(times: Sequence[int]) -> int:
-    """How many of so many times may contradict all others, and be dropped for that."""
-    return max(_OUTLIERS, len(times) // _OUTLIERS_SHARE)
+    dropped = outliers(found)
+    return found[dropped] if len(found) > dropped else 0
 
 
 def _without_contradicting(rows: Arrivals, order: Sequence[int], api_ns: int | None) -> None:
@@ -381,9 +380,7 @@ def _ahead_of_servers(rows: Arrivals, first: int, end: int) -> int | None:
             of_lease.append(dated[-1])
     if not dated:
         return None
-    dated.sort()
-    trusted_ns = dated[min(_outliers(dated), len(dated) - 1)]
-    least_ns = next(off_ns for off_ns in dated if trusted_ns - off_ns <= _UNIT_NS)
+    least_ns = least(dated)
     if len(dated) < _DATED_MIN:
         return least_ns if least_ns < 0 else None
     least_ns -= _UNIT_NS // (len(dated) + 1)

@@ -19,9 +19,13 @@ from tracekit.base.kube.timestamps import NS_PER_S
 
 #: So many times tell how far a clock is off: of fewer, none may have been written at once.
 TIMES_MIN: Final = 8
+#: So many contradictions, and one in so many, are clients' own times: anybody can write a status,
+#: or send managedFields. A choice: with more, a clock that was set would go unseen.
+_OUTLIERS: Final = 2
+_OUTLIERS_SHARE: Final = 200
 #: Less cannot be told from how long a kubelet takes: it looks at its containers once a second
-#: (pkg/kubelet/kubelet.go: genericPlegRelistPeriod), and writes whole seconds.
-TELLING_NS: Final = NS_PER_S
+#: (pkg/kubelet/kubelet.go: genericPlegRelistPeriod), then writes. `CLOCK_SLACK_NS` covers it.
+TELLING_NS: Final = 5 * NS_PER_S // 4
 
 
 class OtherClock(Struct, frozen=True):
@@ -65,7 +69,17 @@ class WrittenTimes:
             times = off_ns[number]
             if len(times) >= TIMES_MIN:
                 cut_ns = NS_PER_S // (len(times) + 1) if kind == KUBELET else 0
-                yield OtherClock(
-                    kind, name, min(seen_ns[number]), max(seen_ns[number]),
-                    cut_ns - min(times), len(times),
-                )  # fmt: skip
+                span = min(seen_ns[number]), max(seen_ns[number])
+                yield OtherClock(kind, name, *span, cut_ns - least(times), len(times))
+
+
+def least(off_ns: Sequence[int]) -> int:
+    """The least of differences, but for a few that contradict all others: no clock sets these."""
+    ordered = sorted(off_ns)
+    trusted_ns = ordered[min(outliers(ordered), len(ordered) - 1)]
+    return next(each_ns for each_ns in ordered if trusted_ns - each_ns <= NS_PER_S)
+
+
+def outliers(times: Sequence[int]) -> int:
+    """How many of so many times may contradict all others, and be dropped for that."""
+    return max(_OUTLIERS, len(times) // _OUTLIERS_SHARE)

@@ -85,6 +85,10 @@ class RunContext(Struct, frozen=True):
     late: tuple[tuple[int, int], ...] = ()
     #: The recorder's clock: all times here are on the one that is judged on.
     clock: RecorderClock = RecorderClock()
+    #: By node, how far the clock of its kubelet was ahead of that one, where they differ.
+    kubelets_ahead_ns: Mapping[str, int] = field(default_factory=dict)
+    #: How far API servers' clocks were behind it; 0 where they are the same.
+    servers_behind_ns: int = 0
     #: Known once all keys were searched: a key that contradicts it is searched again.
     shown: Shown | None = None
     #: By namespace and name, those whose last sync had the time to go on before the record ended.
@@ -103,6 +107,11 @@ class RunContext(Struct, frozen=True):
         if self.misfit is None or (namespace, name) in self.misfit.searched:
             return None
         return self.misfit.why
+
+    @property
+    def clocks_differ(self) -> bool:
+        """Whether any other clock differs from the one that is judged on."""
+        return bool(self.kubelets_ahead_ns or self.servers_behind_ns)
 
     @property
     def recorded_end_ns(self) -> int:
