@@ -26,6 +26,7 @@ from tracekit.report.conclusion import conclusion
 from tracekit.report.findings import finding_document
 from tracekit.report.narrative import Account, narrative_of_job
 from tracekit.report.narrative_logs import add_container_logs
+from tracekit.report.narrative_manager import LoggedSync, add_logged_syncs
 from tracekit.report.narrative_others import add_judgements, add_restarts, narrative_of_cronjob
 from tracekit.sql.compared import Compared, compared, compared_runs
 from tracekit.sql.diagnosed import findings_of
@@ -423,10 +424,12 @@ class Trace:
             about = judge.about("Job", namespace, name)
             account = narrative_of_job(judged, about)
             add_container_logs(account, self._logs(namespace, name))
+            add_logged_syncs(account, self._syncs("jobs", namespace, name))
             others = [judgement for judgement in about if judgement.controller != "job"]
         elif (namespace, name) in judge.objects.cronjobs:
             others = judge.about("CronJob", namespace, name)
             account = self._cronjob(namespace, name, others, self._session(rules))
+            add_logged_syncs(account, self._syncs("cronjobs", namespace, name))
         else:
             raise UsageError(
                 f"of the Job {namespace}/{name} the trace has only Events: there is nothing to "
@@ -443,6 +446,14 @@ class Trace:
         )
         for at_ns, raw in zip(table["recv_ns"].to_pylist(), table["raw"].to_pylist(), strict=True):
             yield at_ns or 0, orjson.loads(raw)
+
+    def _syncs(self, stream: str, namespace: str, name: str) -> Iterator[LoggedSync]:
+        """The syncs of an object by the controller manager's own log, if the trace has it."""
+        columns = ("recv_ns", "not_before_ns", "verb", "name", "message")
+        table = self._reader.table(columns, streams=[stream], namespace=namespace, types=["CALL"])
+        for ended_ns, began_ns, verb, of, message in zip(*table.to_pydict().values(), strict=True):
+            if of == name and verb in ("sync", "error"):
+                yield LoggedSync(ended_ns or 0, began_ns, message or "")
 
     def _cronjob(
         self, namespace: str, name: str, about: list[Judgement], session: Session

@@ -39,7 +39,12 @@ if TYPE_CHECKING:
 @range_options
 @rules_options
 @clock_option
-@click.option("-v", "--verbose", is_flag=True, help="Caches and rules of each sync, too.")
+@click.option(
+    "-v",
+    "--verbose",
+    is_flag=True,
+    help="Caches, rules and logged syncs, too.",
+)
 @click.option(
     "-o", "--output", type=click.Choice(["text", "json"]), default="text", help="How to print."
 )
@@ -54,8 +59,9 @@ def explain(
 
     First what came of it. Then for each sync of the controller that wrote something: what it had
     seen, what it did and what it waited for afterwards (back-off, deadline, expectations); with -v
-    what its cache held and by which rule it decided, with which numbers. Writes of others come with
-    the evidence for it. For a CronJob: every tick, and why a Job was started for it or not. With
+    what its cache held and by which rule it decided, with which numbers, and the syncs without a
+    write that an imported log of the controller manager has. Writes of others come with the
+    evidence for it. For a CronJob: every tick, and why a Job was started for it or not. With
     --at or --to the account stops there, so that its end tells what was known and waited for at
     that time.
     """

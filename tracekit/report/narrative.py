@@ -61,6 +61,8 @@ class Step(Struct, frozen=True):
     verdict: str | None = None
     #: Of a sync: whether nothing else that its caches may have held explains it; None: not known.
     forced: bool | None = None
+    #: Whether only `-v` tells it.
+    verbose_only: bool = False
 
 
 @dataclass(slots=True)
@@ -147,7 +149,8 @@ def styled_lines(account: Account, *, verbose: bool = False) -> Iterator[Line]:
         yield Line(((account.opening, "bold"),), goes_on=0)
     for text, begins in account.told:
         yield Line(((text, "yellow" if begins else "dim"),), 0 if begins else 4)
-    for _, alike in groupby(account.steps, key=_likeness):
+    shown = (step for step in account.steps if verbose or not step.verbose_only)
+    for _, alike in groupby(shown, key=_likeness):
         run = list(alike)
         folded = len(run) > _ALIKE and not verbose
         for step in run[:1] if folded else run:

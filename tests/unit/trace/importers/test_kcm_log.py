@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.watchlog import job
 from tracekit.base.errors import TraceFormatError
+from tracekit.cli.main import main
 from tracekit.trace.importers.kcmlog import call_of, read_line
 from tracekit.trace.importers.kinds import recognise
 from tracekit.trace.importers.run import ImportRequest, import_files
@@ -122,6 +123,22 @@ def test_alone_it_is_no_trace(tmp_path: Path) -> None:
     log.write_text(TEXT)
     with pytest.raises(TraceFormatError, match="import RECORD --with LOG"):
         import_files(ImportRequest([str(log)], tmp_path / "trace"))
+
+
+def test_explain_tells_its_syncs_with_v_only(
+    tmp_path: Path, record: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = TEXT.replace("t-quota/squeezed", "ns/job-0")
+    both = str(imported(tmp_path, record, text))
+    lines = {}
+    for flag in ([], ["-v"]):
+        with pytest.raises(SystemExit):
+            main(["explain", *flag, both, "ns/job-0"])
+        lines[bool(flag)] = capsys.readouterr().out.splitlines()
+    end = next(at for at, line in enumerate(lines[True]) if "has the end of a sync" in line)
+    assert lines[True][end].startswith("2026-11-26 13:42:45.011  controller manager's log")
+    assert lines[True][end + 1].strip() == "it began at 2026-11-26 13:42:44.992 and took 19.4 ms"
+    assert not any("has the end of a sync" in line for line in lines[False])
 
 
 LINE = TEXT.splitlines()[6]
