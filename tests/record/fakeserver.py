@@ -11,7 +11,9 @@ import random
 import socket
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from email.utils import formatdate
 from urllib.parse import parse_qs, urlsplit
 
 import orjson
@@ -79,8 +81,11 @@ class FakeServer:
         forbidden: frozenset[str] = frozenset(),
         unavailable: frozenset[str] = frozenset(),
         bookmark_every_s: float = 60.0,
+        clock_s: Callable[[], float] | None = None,
     ) -> None:
         self.cluster = cluster
+        #: What its answers have for their Date; None: they have none.
+        self.clock_s = clock_s
         self.faults = faults or Faults(0, budget=0)
         self.streaming_lists = streaming_lists
         self.stall_s = stall_s
@@ -184,6 +189,8 @@ class FakeServer:
         self, connection: socket.socket, body: object, status: str = "200 OK", extra: str = ""
     ) -> None:
         data = body if isinstance(body, bytes) else orjson.dumps(body)
+        if self.clock_s is not None:
+            extra += f"Date: {formatdate(int(self.clock_s()), usegmt=True)}\r\n"
         head = f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\n{extra}Content-Length: {len(data)}\r\n\r\n"
         connection.sendall(head.encode() + data)
 

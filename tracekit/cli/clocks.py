@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import zip_longest
 from typing import Any, Final, TextIO
 
 from tracekit.base.kube.timestamps import NS_PER_S, format_rfc3339
+from tracekit.check.replay.clock_notes import Dated
 from tracekit.check.replay.commit_times import Epoch, Timed
 from tracekit.check.replay.other_clocks import MANAGER, OtherClock
 from tracekit.report.table import counted, write_line
@@ -26,8 +28,15 @@ def clock_document(times: Timed) -> dict[str, Any]:
                 "until": format_rfc3339(epoch.until_ns),
                 "ahead_s": _seconds(epoch.ahead_ns) if epoch.evidence else None,
                 "evidence": epoch.evidence or None,
+                "date": None
+                if dated is None
+                else {
+                    "least_s": _seconds(dated.least_ns),
+                    "most_s": _seconds(dated.most_ns),
+                    "answers": dated.answers,
+                },
             }
-            for epoch in times.clock.epochs
+            for epoch, dated in _epochs(times)
         ],
         "api_servers_apart_s": _seconds(times.clock.servers_apart_ns),
         "api_servers_behind_s": None if behind_ns is None else _seconds(behind_ns),
@@ -52,9 +61,13 @@ def write_clocks(times: Timed, out: TextIO) -> None:
         return
     out.write("\n")
     write_line("The recorder's clock", out, style="bold")
-    for number, epoch in enumerate(clock.epochs):
+    for number, (epoch, dated) in enumerate(_epochs(times)):
         since = f"set anew, from {format_rfc3339(epoch.from_ns)} on: " if number else ""
         write_line(f"{since}{_sentence(epoch)}", out)
+        if dated is not None:
+            least, most = _off(dated.least_ns), _off(dated.most_ns)
+            answers = counted(dated.answers, "answer")
+            write_line(f"by the Date of {answers}: {least} to {most} of the API server's", out)
     if clock.servers_apart_ns:
         apart = _seconds(clock.servers_apart_ns)
         write_line(f"clocks of API servers are {apart:g} s apart, or more", out)
@@ -64,6 +77,10 @@ def write_clocks(times: Timed, out: TextIO) -> None:
         write_line("Other clocks, beside the one that is judged on", out, style="bold")
         for sentence in others:
             write_line(sentence, out)
+
+
+def _epochs(times: Timed) -> Iterator[tuple[Epoch, Dated | None]]:
+    yield from zip_longest(times.clock.epochs, times.dated[: len(times.clock.epochs)])
 
 
 def _others(times: Timed) -> Iterator[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec.structs import replace
@@ -20,10 +21,11 @@ from tracekit.base.kube.leases import (
     NODE_LEASE_NAMESPACE,
 )
 from tracekit.base.kube.timestamps import NS_PER_S
+from tracekit.check.replay.clock_notes import ClockNote
 from tracekit.check.replay.commit_times import Arrival, Arrivals, Epoch, RecorderClock, Timed, timed
 from tracekit.check.verdict import Assumption, Judgement
 from tracekit.judge.stream_lag import AT_A_TIME, STREAMS
-from tracekit.trace.format.model import STATE_TYPES, RowType
+from tracekit.trace.format.model import CLOCKS, STATE_TYPES, RowType
 from tracekit.trace.reading.groups import Group
 from tracekit.trace.reading.reader import TraceReader
 
@@ -49,13 +51,42 @@ def timed_of(reader: TraceReader) -> Timed:
     """
     if reader.header.scope.get("times"):
         return Timed()
-    rows = Arrivals()
+    rows = Arrivals(notes=list(_notes(reader)))
     newest = _Newest()
     for table in _by_arrival(reader):
         for some in table.to_batches(AT_A_TIME):
             if not _take(rows, pa.Table.from_batches([some]), newest):
                 return Timed()
     return timed(rows, STREAMS, reader.header.clock_offset_ns)
+
+
+def _notes(reader: TraceReader) -> Iterator[ClockNote]:
+    """What the recorder noted of its own clock, in order; what is no note of it is left out."""
+    columns = ("seq", "recv_ns", "raw")
+    for row in (
+        reader.table(columns, streams=[CLOCKS], types=[RowType.NOTE]).sort_by("seq").to_pylist()
+    ):
+        try:
+            said = msgspec.json.decode(row["raw"] or "", type=_Said)
+        except msgspec.DecodeError:
+            continue
+        times = (row["recv_ns"] or 0, *(getattr(said, name) for name in _TIMES))
+        if all(0 <= at_ns < _NO_CLOCK_NS for at_ns in times) and abs(said.step_ns) < _NO_CLOCK_NS:
+            yield ClockNote(
+                row["seq"], times[0], said.sent_ns, said.date_ns, said.before_ns, said.step_ns
+            )
+
+
+class _Said(msgspec.Struct):
+    """The text of a note, as `record/server/clock_notes.py` writes it."""
+
+    sent_ns: int = 0
+    date_ns: int = 0
+    before_ns: int = 0
+    step_ns: int = 0
+
+
+_TIMES: Final = ("sent_ns", "date_ns", "before_ns")
 
 
 def _by_arrival(reader: TraceReader) -> Iterator[pa.Table]:

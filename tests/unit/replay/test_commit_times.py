@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracekit.base.kube.timestamps import NS_PER_S as S
+from tracekit.check.replay.clock_notes import ClockNote
 from tracekit.check.replay.commit_times import WIDTH_NS, Arrival, Arrivals, Timed, timed
 
 BEGIN_NS = 1_700_000_000 * S
@@ -254,6 +255,56 @@ def test_each_kubelets_clock_is_told_by_the_times_that_it_writes() -> None:
         other = found[f"node-{number}"]
         assert (other.kind, other.times > 20) == ("kubelet", True)
         assert abs(other.ahead_ns - expected_ns) < S // 5
+
+
+def _noted(*notes: ClockNote, offsets_s: tuple[int, int] = (0, 0)) -> Timed:
+    """Few pods, of which no time tells; the second half came by a clock that had been set."""
+    rows = _record(EVERY_SECOND, leases=False)
+    arrivals = Arrivals(notes=list(notes))
+    for seq, row in enumerate(rows):
+        off_s = offsets_s[seq >= len(rows) // 2]
+        untold = row._replace(seq=2 * seq, server_ns=0, created_ns=0, own=False)
+        arrivals.add(untold._replace(recv_ns=row.recv_ns + off_s * S))
+    return timed(arrivals, STREAMS)
+
+
+def test_a_date_bounds_an_offset_from_both_sides() -> None:
+    at_ns = EVERY_SECOND[3]
+    answer = ClockNote(5, at_ns + 9 * S, at_ns + 9 * S - 10, _cut(at_ns))
+    found = _noted(answer, offsets_s=(9, 9))
+    [epoch], [dated] = found.clock.epochs, found.dated
+    assert dated is not None
+    assert dated.least_ns <= 9 * S <= dated.most_ns
+    assert dated.least_ns <= epoch.ahead_ns <= dated.most_ns
+    assert epoch.evidence == "the API server's times and Dates"
+
+
+@pytest.mark.parametrize("by_s", [-20, -1, 1, 3, 60])
+def test_a_step_that_was_noted_begins_an_epoch_where_nothing_else_tells_it(by_s: int) -> None:
+    middle = len(EVERY_SECOND) // 2
+    set_ns = EVERY_SECOND[middle - 1] + S // 2
+    step = ClockNote(2 * middle - 1, set_ns + by_s * S, before_ns=set_ns - S // 5, step_ns=by_s * S)
+    clock = _noted(step, offsets_s=(0, by_s)).clock
+    assert [epoch.from_seq for epoch in clock.epochs] == [0, 2 * middle]
+    first, second = clock.epochs
+    assert second.ahead_ns - first.ahead_ns == by_s * S
+    assert second.evidence == "when it was set"
+
+
+def test_rows_between_a_step_and_its_note_came_after_it() -> None:
+    middle = len(EVERY_SECOND) // 2
+    set_ns = EVERY_SECOND[middle] - 1000
+    note = ClockNote(
+        2 * middle + 1, set_ns + 3 * S + S // 10, before_ns=set_ns - S // 10, step_ns=3 * S
+    )
+    clock = _noted(note, offsets_s=(0, 3)).clock
+    assert [epoch.from_seq for epoch in clock.epochs] == [0, 2 * middle]
+
+
+def test_dates_that_contradict_each_other_tell_nothing() -> None:
+    answers = [ClockNote(n, EVERY_SECOND[n], EVERY_SECOND[n], _cut(EVERY_SECOND[n]) - n * 9 * S)
+               for n in (1, 3)]  # fmt: skip
+    assert _noted(*answers).dated == (None,)
 
 
 def test_a_time_that_contradicts_all_others_is_no_clocks() -> None:

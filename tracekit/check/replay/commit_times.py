@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final, NamedTuple
@@ -25,6 +25,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tracekit.base.kube.timestamps import NS_PER_S
+from tracekit.check.replay.clock_notes import ClockNote, Dated, dated, steps
 from tracekit.check.replay.other_clocks import (
     KUBELET,
     MANAGER,
@@ -124,6 +125,8 @@ class Timed(Struct, frozen=True):
     servers_behind_ns: int | None = None
     #: Those of kubelets and of controller managers.
     others: tuple[OtherClock, ...] = ()
+    #: By epoch, what the Dates of answers say of the recorder's clock and the API server's.
+    dated: tuple[Dated | None, ...] = ()
 
 
 class Arrival(NamedTuple):
@@ -159,6 +162,8 @@ class Arrivals:
     contradicting: bytearray = field(default_factory=bytearray)
     others: WrittenTimes = field(default_factory=WrittenTimes)
     streams: list[str] = field(default_factory=list)
+    #: What the recorder noted of its own clock, in order.
+    notes: list[ClockNote] = field(default_factory=list)
     #: Since when each stream was watched: what came unseen before is no lag.
     listed: list[tuple[int, str, int]] = field(default_factory=list)
 
@@ -194,7 +199,8 @@ def timed(rows: Arrivals, compared: Sequence[str], ahead_ns: int | None = None) 
     `ahead_ns`: how far the clock was ahead of the one that is judged on when the record began,
     where somebody knows. Where it was set meanwhile, the rows tell by how much.
     """
-    back = [0, *_set_back(rows), len(rows)]
+    noted = steps(rows.seq, rows.recv_ns, rows.notes)
+    back = [*sorted({0, *_set_back(rows), *noted}), len(rows)]
     firsts = [
         first for each, end in pairwise(back) for first in (each, *_set_ahead(rows, each, end))
     ]
@@ -208,11 +214,15 @@ def timed(rows: Arrivals, compared: Sequence[str], ahead_ns: int | None = None) 
     if apart_ns > _SKEW_MAX_NS:
         return Timed()
     epochs, api_ns = list[Epoch](), list[int | None]()
-    for (first, end), order, api in zip(parts, in_parts, of_servers, strict=True):
+    answers = [_dated(rows, part, noted) for part in parts]
+    for (first, end), order, api, said in zip(parts, in_parts, of_servers, answers, strict=True):
         own_ns = None if api is None else api + apart_ns
+        if said is not None and not apart_ns:
+            own_ns = said.nearest(own_ns)
         managers_ns = _ahead_of_manager(rows, order)
+        of = _Ahead(managers_ns, own_ns, by_date=said is not None and not apart_ns)
         before = epochs[-1] if epochs else None
-        epochs.append(_told_by(rows, first, end, (managers_ns, own_ns), before))
+        epochs.append(_told_by(rows, (first, end), of, before, noted.get(first, ())))
         api_ns.append(own_ns)
     if ahead_ns is not None:
         epochs = _said(epochs, ahead_ns)
@@ -221,7 +231,24 @@ def timed(rows: Arrivals, compared: Sequence[str], ahead_ns: int | None = None) 
     behind_ns = min((ns - e.ahead_ns for ns, e in ahead_of if ns is not None), default=None)
     written_ns, spans = _late(rows, by_rv, clock, compared, behind_ns)
     others = tuple(rows.others.clocks(_committed(rows, by_rv, clock)))
-    return Timed(clock, written_ns, tuple(_merged(spans)), behind_ns, others)
+    return Timed(clock, written_ns, tuple(_merged(spans)), behind_ns, others, tuple(answers))
+
+
+def _dated(
+    rows: Arrivals, part: tuple[int, int], noted: Mapping[int, Sequence[ClockNote]]
+) -> Dated | None:
+    """What the Dates of answers tell of a part of the record.
+
+    It begins with the note of a step, which its first row may be long after.
+    """
+    first, end = part
+    from_seq = rows.seq[first] if first else 0
+    until_seq = rows.seq[end] if end < len(rows) else 1 << 62
+    if first in noted:
+        from_seq = noted[first][-1].seq
+    if end in noted:
+        until_seq = noted[end][0].seq
+    return dated(rows.notes, from_seq, until_seq)
 
 
 def _said(epochs: Sequence[Epoch], ahead_ns: int) -> list[Epoch]:
@@ -329,21 +356,36 @@ def _epoch(rows: Arrivals, first: int, end: int, ahead_ns: int, evidence: str) -
     return Epoch(rows.seq[first], min(times), max(times), ahead_ns, evidence)
 
 
+class _Ahead(NamedTuple):
+    """How far the recorder's clock was ahead of others in a part of the record."""
+
+    of_manager_ns: int | None
+    of_servers_ns: int | None
+    by_date: bool  # whether a Date tells it, too
+
+
 def _told_by(
-    rows: Arrivals, first: int, end: int, of: tuple[int | None, int | None], before: Epoch | None
+    rows: Arrivals,
+    part: tuple[int, int],
+    of: _Ahead,
+    before: Epoch | None,
+    noted: Sequence[ClockNote],
 ) -> Epoch:
     """How far the recorder's clock was ahead in a part of the record, by the best evidence.
 
-    `of`: how far it was ahead of the controller manager's, and of the API server's.
+    `noted`: the steps with which the part began, as the recorder noted them itself.
     """
-    managers_ns, api_ns = of
-    if managers_ns is not None:
-        return _epoch(rows, first, end, managers_ns, "the controller manager's Lease")
-    if api_ns is not None:
-        return _epoch(rows, first, end, api_ns, "the API server's times")
+    first, end = part
+    if of.of_manager_ns is not None:
+        return _epoch(rows, first, end, of.of_manager_ns, "the controller manager's Lease")
+    if of.of_servers_ns is not None:
+        evidence = "the API server's times and Dates" if of.by_date else "the API server's times"
+        return _epoch(rows, first, end, of.of_servers_ns, evidence)
     if before is not None:
-        back_ns = rows.recv_ns[first - 1] - rows.recv_ns[first]
-        return _epoch(rows, first, end, before.ahead_ns - back_ns, "when it was set back")
+        step_ns = sum(note.step_ns for note in noted)
+        if not noted:
+            step_ns = rows.recv_ns[first] - rows.recv_ns[first - 1]
+        return _epoch(rows, first, end, before.ahead_ns + step_ns, "when it was set")
     return _epoch(rows, first, end, 0, "")
 
 

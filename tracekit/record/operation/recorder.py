@@ -22,18 +22,20 @@ from tracekit.base.errors import TracekitError
 from tracekit.base.stopping import StopRequest
 from tracekit.record.container_logs.logs import RESUMED, LastWords, LogOptions
 from tracekit.record.container_logs.logs import STREAM as LOG_STREAM
+from tracekit.record.failures import RequestFailed
 from tracekit.record.operation.compaction import Compaction
 from tracekit.record.operation.rotation import delete_expired
+from tracekit.record.server.clock_notes import EVERY_S, ClockNotes, Reading, read_clocks
 from tracekit.record.server.kinds import Plan, Scope
 from tracekit.record.server.probe import ClusterInfo
 from tracekit.record.server.transport import ApiClient
 from tracekit.record.streams.feed import TraceFeed, opening_failure, trace_bytes, writing_failure
 from tracekit.record.streams.positions import ResumePoint
-from tracekit.record.streams.sink import RowQueue
+from tracekit.record.streams.sink import RowQueue, Rows, SinkClosedError
 from tracekit.record.streams.status import StreamState, StreamStatus
 from tracekit.record.streams.watcher import Transform, Watcher, WatchPolicy
 from tracekit.record.streams.watermark import Horizon
-from tracekit.trace.format.model import TraceHeader
+from tracekit.trace.format.model import CLOCKS, RowType, TraceHeader
 from tracekit.trace.stores.rotated import new_trace_path
 from tracekit.trace.writing.writer import TraceWriter
 
@@ -127,7 +129,10 @@ class Recorder:
         transform: Transform | None = None,
         session: dict[str, Any] | None = None,
         logs: LogOptions | None = None,
+        clocks: Callable[[], Reading] = read_clocks,
     ) -> None:
+        """`clocks` are those of this process, by which rows are received."""
+        self._client = client
         self._plan = plan
         self._cluster = cluster
         self._scope = scope
@@ -144,6 +149,7 @@ class Recorder:
         self.feed = TraceFeed(
             self.queue, self._open_first(), flush_interval_s=limits.flush_interval_s
         )
+        self.clock_notes = client.clock_notes = ClockNotes(self._note_clock, clocks)
         self.logs: LastWords | None = None
         if logs is not None:
             redact = None if transform is None else transform.row
@@ -160,6 +166,7 @@ class Recorder:
                 resume=(resume or {}).get(spec.name),
                 transform=transform,
                 horizon=horizons[spec.resource == "events"],
+                clock_ns=lambda: clocks().wall_ns,
                 observer=self.logs.see
                 if self.logs is not None and spec.resource == "pods"
                 else None,
@@ -174,6 +181,21 @@ class Recorder:
         self._compaction = Compaction(self.feed.trace)
         #: What is being merged of traces that are ended; what is left at the end was given up.
         self._finishing: list[tuple[Compaction, TraceWriter]] = []
+
+    def _ask_time(self) -> None:
+        """Ask for an answer now and then: the streams' own come minutes apart."""
+        wanted = self.clock_notes.wanted
+        while True:
+            wanted.wait(EVERY_S)
+            if self._stop.is_set():
+                return
+            wanted.clear()
+            with contextlib.suppress(RequestFailed, TracekitError):
+                self._client.get("/version")
+
+    def _note_clock(self, recv_ns: int, text: bytes) -> None:
+        with contextlib.suppress(SinkClosedError):  # the streams see it, and end
+            self.queue.rows(Rows(CLOCKS, recv_ns, [RowType.NOTE], [text]))
 
     #### Traces ####
 
@@ -247,6 +269,7 @@ class Recorder:
             for watcher in self.watchers:
                 stack.enter_context(watcher.lock)
             self.queue.call(lambda: self.feed.rotate(writer))
+            self.clock_notes.begin()
             for watcher in self.watchers:
                 watcher.write_snapshot()
 
@@ -269,10 +292,12 @@ class Recorder:
         writing.start()
         for thread in reading:
             thread.start()
+        threading.Thread(target=self._ask_time, name="clock", daemon=True).start()
         try:
             self._supervise(on_tick)
         finally:
             self._stop.set()
+            self.clock_notes.wanted.set()
             self._join(reading)
             if self.logs is not None:
                 self.logs.finish(_JOIN_S)
@@ -321,6 +346,7 @@ class Recorder:
         limits = self._limits
         while not self._asked.wait(_TICK_S):
             now_s = time.monotonic()
+            self.clock_notes.tick()
             if self._nothing_works():
                 self.stop(Ending.FAILED)
             elif limits.duration_s is not None and now_s - started_s >= limits.duration_s:

@@ -32,6 +32,7 @@ from tracekit.record.failures import (
     failure,
 )
 from tracekit.record.server.body import ChunkedBody, LineSplitter
+from tracekit.record.server.clock_notes import ClockNotes
 from tracekit.trace.format.limits import has_more_values
 
 _READ_BYTES = 1 << 18
@@ -55,6 +56,8 @@ class ApiClient:
     def __init__(self, connection: Connection, *, request_timeout_s: float = 30.0) -> None:
         self.connection = connection
         self._request_timeout_s = request_timeout_s
+        #: Told of the Date of each answer, once somebody wants to know.
+        self.clock_notes: ClockNotes | None = None
 
     def get(self, path: str, params: Mapping[str, str] | None = None) -> dict[str, Any]:
         """Read a whole JSON answer, which is an object."""
@@ -130,6 +133,8 @@ class ApiClient:
         if body is not None:
             headers["Content-Type"] = "application/json"
         url = connection.host + path + (f"?{urlencode(params)}" if params else "")
+        notes = self.clock_notes
+        sent = notes.read() if notes is not None else None
         try:
             response = connection.pool.urlopen(
                 method,
@@ -143,6 +148,8 @@ class ApiClient:
             )
         except (HTTPError, OSError, ValueError, TooLate) as error:
             raise self.cleaned(_connection_failure(error)) from None
+        if notes is not None and sent is not None:
+            notes.answered(sent, response.headers.get("Date"))
         if not _OK <= response.status < _OK + 100:
             with contextlib.closing(response):
                 raise self.cleaned(_status_failure(response))

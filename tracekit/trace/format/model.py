@@ -120,6 +120,8 @@ class Call(Struct, frozen=True):
     message: str | None = None
 
 
+#: The stream of what a recorder notes of its own clock.
+CLOCKS: Final = "clocks"
 #: What a scope says of the recorder's clock: how far it was ahead, in ns.
 CLOCK_OFFSET: Final = "clock_offset_ns"
 #: No clock that is worth judging by is farther off.

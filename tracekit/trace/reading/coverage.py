@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from tracekit.base.coverage import ALL, Coverage, Listed, Scope, Span, asked_in, scope_of, spans_of
 from tracekit.base.kube.leases import CONTROLLER_MANAGER_LEASE_NAMESPACE
-from tracekit.trace.format.model import STATE_TYPES, RowType, TraceHeader
+from tracekit.trace.format.model import CLOCKS, STATE_TYPES, RowType, TraceHeader
 from tracekit.trace.reading.reader import TraceReader
 
 #: Sources that ask for lists: a stream of theirs that shows no change was not watched.
@@ -108,7 +108,7 @@ class SeenRows:
             if times["min"] is not None:
                 self._first_ns = min(self._first_ns, times["min"])
                 self._last_ns = max(self._last_ns, times["max"])
-            if row["stream"]:
+            if row["stream"] and row["stream"] != CLOCKS:
                 _take(self._streams[row["stream"]], row)
             if row["stream"] == "namespaces" and names["min"] and len(self._spaces) < _SEVERAL:
                 self._spaces.update(names.values())

@@ -1,0 +1,79 @@
+"""What a recorder noted of its own clock: when it was set, and the Dates of answers.
+
+A step against the monotonic clock is a fact, whatever the rows show. A Date bounds an offset from
+both sides: the server read its clock after the request was sent and before its answer had come.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from msgspec import Struct
+
+from tracekit.base.kube.timestamps import NS_PER_S
+
+#: A Date is a whole second.
+_UNIT_NS: Final = NS_PER_S
+
+
+class ClockNote(NamedTuple):
+    """One note of a recorder."""
+
+    seq: int
+    recv_ns: int  # by the wall clock
+    sent_ns: int = 0  # of an answer: when its request was sent, likewise
+    date_ns: int = 0  # what it has for its Date
+    before_ns: int = 0  # of a step: when the clocks were last read before it
+    step_ns: int = 0  # how far the clock was set ahead; below 0: back
+
+
+class Dated(Struct, frozen=True):
+    """How far the recorder's clock was ahead of the API server's, by the Dates of answers."""
+
+    least_ns: int
+    most_ns: int
+    answers: int
+
+    def nearest(self, ahead_ns: int | None) -> int:
+        """The offset within these bounds that is nearest to another; to None: their middle."""
+        if ahead_ns is None:
+            return (self.least_ns + self.most_ns) // 2
+        return min(max(ahead_ns, self.least_ns), self.most_ns)
+
+
+def dated(notes: Sequence[ClockNote], from_seq: int, until_seq: int) -> Dated | None:
+    """What the answers between two rows tell; None where there are none, or they contradict."""
+    answers = [note for note in notes if note.date_ns and from_seq <= note.seq < until_seq]
+    if not answers:
+        return None
+    most_ns = min(note.recv_ns - note.date_ns for note in answers)
+    least_ns = max(note.sent_ns - note.date_ns - _UNIT_NS for note in answers)
+    return Dated(least_ns, most_ns, len(answers)) if least_ns <= most_ns else None
+
+
+def steps(
+    seqs: Sequence[int], recv_ns: Sequence[int], notes: Sequence[ClockNote]
+) -> dict[int, list[ClockNote]]:
+    """By the position of the first row after it, each step of the clock; several, if none between.
+
+    A step is noted a moment after it; some rows may have come meanwhile.
+    """
+    found: dict[int, list[ClockNote]] = {}
+    for note in notes:
+        if not note.step_ns:
+            continue
+        first = bisect_left(seqs, note.seq)
+        while first and _came_after(recv_ns[first - 1], note):
+            first -= 1
+        if first < len(seqs):
+            found.setdefault(first, []).append(note)
+    return found
+
+
+def _came_after(recv_ns: int, note: ClockNote) -> bool:
+    """Whether a row came between a step and its note, by the clock that had been set."""
+    passed_ns = note.recv_ns - note.step_ns - note.before_ns
+    is_near = 0 <= note.recv_ns - recv_ns <= passed_ns
+    return is_near and note.recv_ns - recv_ns < abs(recv_ns - note.before_ns)
