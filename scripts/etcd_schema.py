@@ -1,4 +1,4 @@
-"""Compile schema.json from the Go types: `python scripts/etcd_schema.py API APIMACHINERY`.
+"""Compile api_schema.json from the Go types: `python scripts/etcd_schema.py API APIMACHINERY`.
 
 A type's struct tags say all that is needed to turn its stored form into the API's JSON: the
 field's number on the wire, its name, and whether an empty value is left out. API and APIMACHINERY
@@ -104,5 +104,5 @@ def _type(package: str, go: str, aliases: dict[str, str]) -> tuple[str, str, boo
 if __name__ == "__main__":
     made = compile_schema(Path(sys.argv[1]), Path(sys.argv[2]))
     text = json.dumps(made, separators=(",", ":"))
-    room = Path(__file__).parent.parent / "tracekit/trace/importers/etcd"
-    (room / "schema.json").write_text(text + "\n")
+    room = Path(__file__).parent.parent / "tracekit/base/kube"
+    (room / "api_schema.json").write_text(text + "\n")

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from tracekit.base.kube.api_types import as_type
 from tracekit.base.kube.decode import EMPTY
 from tracekit.base.kube.timestamps import parse_rfc3339
 
@@ -121,6 +122,7 @@ def status_from_raw(status: Mapping[str, Any]) -> CronJobStatus:
 
 def cron_spec_from_raw(spec: Mapping[str, Any]) -> CronJobSpec:
     """Decode a CronJob's spec."""
+    spec = as_type("batch.CronJobSpec", spec)
     template = _map(spec.get("jobTemplate"))
     meta = _map(template.get("metadata"))
     zone = spec.get("timeZone")

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import msgspec
 from msgspec import Struct
 
+from tracekit.base.kube.api_types import as_type
 from tracekit.base.kube.decode import (
     as_int,
     as_items,
@@ -370,6 +371,7 @@ def pod_from_raw(raw: Mapping[str, Any], part: ReadPart = _read_anew) -> PodView
 
 def job_spec_from_raw(spec: Mapping[str, Any]) -> JobSpec:
     """The decoded spec of a Job; fields that an old API server did not default get its defaults."""
+    spec = as_type("batch.JobSpec", spec)
     template = as_map(spec.get("template"))
     policy = spec.get("podFailurePolicy")
     success = spec.get("successPolicy")

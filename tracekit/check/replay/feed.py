@@ -11,13 +11,14 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import chain
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 import orjson
 from msgspec.structs import replace as copied
 
+from tracekit.base.kube.api_types import as_type
 from tracekit.base.kube.decode import EMPTY, as_string_map
 from tracekit.base.kube.field_managers import CONTROLLER_MANAGERS
 from tracekit.base.kube.selectors import selector_matches
@@ -146,7 +147,7 @@ class Texts(Generic[T]):
         return self._known[number]
 
 
-_decoded: Decoder[Mapping[str, Any]] = Decoder(lambda value: value, 512)
+_pod_spec: Decoder[Mapping[str, Any]] = Decoder(partial(as_type, "core.PodSpec"), 512)
 _labels: Decoder[Mapping[str, str]] = Decoder(as_string_map)
 _job_spec: Decoder[JobSpec] = Decoder(job_spec_from_raw)
 _sidecars: Decoder[frozenset[str]] = Decoder(sidecars_of, 512)
@@ -193,7 +194,7 @@ class Rows:
     @cached_property
     def pod_specs(self) -> Texts[Mapping[str, Any]]:
         """Of pods, as they came."""
-        return Texts(self.table, "spec", _decoded)
+        return Texts(self.table, "spec", _pod_spec)
 
     @cached_property
     def statuses_of_others(self) -> frozenset[int]:

@@ -2,22 +2,20 @@
 
 A value begins with `k8s` and a zero byte and is a `runtime.Unknown` whose `raw` is the object's own
 message; or it is JSON; or it is encrypted (`k8s:enc:`), which only that API server reads.
-`schema.json` is made from the Go types by scripts/etcd_schema.py: numbers, JSON names, and what is
-left out when empty.
+The types are those of `tracekit.base.kube.api_types`.
 """
 
 from __future__ import annotations
 
 import base64
-import json
 from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from functools import cache
-from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
+
+from tracekit.base.kube.api_types import Field, schema
 
 Raw = dict[str, Any]
 
@@ -43,24 +41,6 @@ class EncryptedError(ValueError):
 
 class UnreadableError(ValueError):
     """The value is not what the API server stores."""
-
-
-class _Field(NamedTuple):
-    name: str  # "" for what is inlined into its parent
-    kind: str
-    shape: str  # "", list or map
-    omit_empty: bool
-    pointer: bool
-    omit_zero: bool  # a struct, too, is left out when it is empty (since Kubernetes 1.34)
-
-
-@cache
-def _schema() -> dict[str, dict[int, _Field]]:
-    text = files("tracekit.trace.importers.etcd").joinpath("schema.json").read_text("utf-8")
-    return {
-        name: {number: _Field(*rest) for number, *rest in fields}
-        for name, fields in json.loads(text).items()
-    }
 
 
 def object_of(value: bytes, unknown: Counter[str]) -> Raw | None:
@@ -134,10 +114,10 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _message(name: str, data: bytes, unknown: Counter[str]) -> Raw:
-    schema = _schema()[name]
+    fields = schema()[name]
     result: Raw = {}
     for number, value in fields_of(data):
-        field = schema.get(number)
+        field = fields.get(number)
         if field is None:
             unknown[f"{name} field {number}"] += 1
             continue
@@ -158,7 +138,7 @@ def _message(name: str, data: bytes, unknown: Counter[str]) -> Raw:
     return result
 
 
-def _empty(field: _Field, value: Any) -> bool:
+def _empty(field: Field, value: Any) -> bool:
     """Whether Go leaves the value out: structs never are, not even empty ones."""
     return "." not in field.kind and field.kind not in _STRUCTS and not value
 
@@ -166,7 +146,7 @@ def _empty(field: _Field, value: Any) -> bool:
 _STRUCTS = frozenset({"time", "microtime", "quantity", "intorstring"})
 
 
-def _value(field: _Field, value: Any, unknown: Counter[str]) -> Any:
+def _value(field: Field, value: Any, unknown: Counter[str]) -> Any:
     kind = field.kind
     if kind == "s":
         return value.decode()
