@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import closing
 from typing import Any, NamedTuple
 
 import pytest
@@ -14,6 +15,7 @@ from click.testing import CliRunner
 
 from tracekit.answers.findings.diagnosis import Wanted, diagnose
 from tracekit.answers.trace_model import Facts
+from tracekit.api.trace import Trace
 from tracekit.cli.import_ import import_
 from tracekit.report.findings import text_lines
 from tracekit.sql.diagnosed import facts_from
@@ -413,7 +415,7 @@ def of_namespace(objects: tuple[Object, ...], place: str) -> list[Object]:
 
 
 @pytest.fixture(scope="module")
-def facts(tmp_path_factory: pytest.TempPathFactory) -> Facts:
+def trace(tmp_path_factory: pytest.TempPathFactory) -> str:
     """All that was asked, in one list: each in a namespace of its own."""
     place = tmp_path_factory.mktemp("asked")
     items = [LOOK]
@@ -424,7 +426,12 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> Facts:
     words = [str(log), "-o", str(out), "--kubernetes-version", "v1.33.4"]
     result = CliRunner().invoke(import_, words, catch_exceptions=False)
     assert result.exit_code == 0, result.output
-    return facts_from(Session([str(out)]))
+    return str(out)
+
+
+@pytest.fixture(scope="module")
+def facts(trace: str) -> Facts:
+    return facts_from(Session([trace]))
 
 
 @pytest.mark.parametrize("thread", ASKED)
@@ -435,3 +442,32 @@ def test_what_is_said_first(thread: str, facts: Facts) -> None:
     screen = " ".join(" ".join(lines[:24]).split())
     assert [text for text in asked.says if text not in screen] == [], screen
     assert [text for text in asked.not_said if text in screen] == [], screen
+
+
+#: Decided from all Jobs together, or about the record.
+OF_ALL = ("TK207", "TK421", "TK434", "TK9")
+
+
+_OF_JOBS = "SELECT namespace, id, claim FROM findings WHERE kind = 'Job'"
+
+
+def test_each_verb_says_of_a_job_what_diagnose_says(trace: str, facts: Facts) -> None:
+    said: dict[str, set[tuple[str, str]]] = {}
+    for finding in diagnose(facts):
+        for case in finding.cases:
+            if case.target.kind == "Job" and not finding.id.startswith(OF_ALL):
+                told = (finding.id, case.claim)
+                said.setdefault(case.target.namespace, set()).add(told)
+    assert len(said) >= 50
+    with closing(Session([trace])) as session:
+        in_sql: dict[str, set[tuple[str, str]]] = {}
+        for row in session.table(_OF_JOBS).to_pylist():
+            if not row["id"].startswith(OF_ALL):
+                in_sql.setdefault(row["namespace"], set()).add((row["id"], row["claim"]))
+    assert in_sql == said
+    opened = Trace(trace)
+    for thread in ("AKS#477", "EKS, node not ready"):  # Events of pods are no rows of the Job
+        namespace = f"app-{list(ASKED).index(thread)}"
+        explained = opened.explain("work", namespace=namespace).findings
+        claims = {(f["id"], f["text"].partition(": ")[2]) for f in explained}
+        assert {c for c in claims if not c[0].startswith(OF_ALL)} == said[namespace]

@@ -9,8 +9,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from msgspec import Struct
 
+from tracekit.answers.findings.advice import advice
 from tracekit.answers.findings.diagnosis import diagnose
 from tracekit.answers.model import Finding, Severity
 from tracekit.answers.pauses import Gap, Pause
@@ -44,7 +46,8 @@ def findings_about_job(
         return _surroundings(reader, gaps, end_ns)
 
     known = cached_fact(reader.snapshot, "surroundings", Surroundings, around)
-    rows = reader.table(NAMES, namespace=namespace, job=name)
+    mine = reader.table(NAMES, namespace=namespace, job=name)
+    rows = pa.concat_tables([mine, *_words_about(reader, namespace, mine)]).unify_dictionaries()
     with closing(Session([], held={"": rows})) as session:
         facts = facts_from(
             session,
@@ -86,6 +89,19 @@ def _surroundings(reader: TraceReader, gaps: Sequence[Gap], end_ns: int) -> Surr
     )
 
 
+def _words_about(reader: TraceReader, namespace: str, mine: pa.Table) -> list[pa.Table]:
+    """The Events about a Job's pods: a row of an Event belongs to a Job only if it is about it."""
+    uids = pc.unique(mine.filter(pc.equal(mine["stream"], "pods"))["uid"])
+    if not len(uids):
+        return []
+    # Most Events of a namespace are about others: their text is read only where one is not.
+    about = reader.table(("involved_uid",), streams=["events"], namespace=namespace)
+    if not pc.any(pc.is_in(about["involved_uid"], uids)).as_py():
+        return []
+    events = reader.table(NAMES, streams=["events"], namespace=namespace)
+    return [events.filter(pc.is_in(events["involved_uid"], uids))]
+
+
 def findings_about(
     kind: str, namespace: str, name: str, findings: Sequence[Finding]
 ) -> list[Finding]:
@@ -106,6 +122,7 @@ def told(findings: Sequence[Finding], name: str) -> list[tuple[str, bool]]:
         case = next(case for case in finding.cases if case.target.name == name)
         thread = f" (#{finding.thread})" if finding.thread else ""
         lines.append((f"{finding.severity.value} {finding.id}: {case.claim}{thread}", True))
+        lines.append((case.detail, False))
         if finding.severity is not Severity.INFO:
-            lines.append((case.detail, False))
+            lines.append((f"do: {advice(finding)}", False))
     return lines

@@ -18,5 +18,9 @@ def advice(finding: Finding) -> str:
     if target.kind in _NAMED and cause is None:
         kind = target.kind.lower()
         named = f"{kind} -n {for_shell(target.namespace)} {for_shell(target.name)}"
-        todo = todo.replace(f" {kind} NAME", f" {named}")
+        todo = todo.replace(f" {kind} NAME", f" {named}").replace(
+            "job --from=cronjob/NAME",
+            f"job -n {for_shell(target.namespace)} {for_shell(target.name + '-by-hand')} "
+            f"--from={for_shell('cronjob/' + target.name)}",
+        )
     return todo.replace("{object}", for_shell(f"{target.namespace}/{target.name}"))
