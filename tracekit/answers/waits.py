@@ -47,7 +47,8 @@ class PodWait(Struct, frozen=True):
     ended: str = ""
 
 
-#: So long beside one that ended well a container does work of its own.
+#: So long beside one that ended well a container does work of its own. A choice: Kubernetes has no
+#: such limit. With less a container that finishes up is called a sidecar, with more only later.
 SIDECAR_NS = 300 * NS_PER_S
 _CONFIGURATION = (
     "CreateContainerConfigError", "CreateContainerError", "RunContainerError",

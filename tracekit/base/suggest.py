@@ -8,7 +8,8 @@ from difflib import SequenceMatcher, get_close_matches
 #: So like a name must another be, of 1, to be meant at all; and so much less than the best one.
 _CLOSE = 0.61
 _AS_CLOSE = 0.12
-#: So many letters differ of a name that was mistyped.
+#: So many letters differ of a name that was mistyped: two neighbours swapped, or two slips. A
+#: choice: only which names are suggested hangs on it.
 _SLIP = 2
 
 

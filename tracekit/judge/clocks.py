@@ -23,6 +23,7 @@ from tracekit.base.kube.leases import (
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.check.replay.clock_notes import ClockNote
 from tracekit.check.replay.commit_times import Arrival, Arrivals, Epoch, RecorderClock, Timed, timed
+from tracekit.check.replay.instants import JudgedNs, RecordedNs, ServerNs
 from tracekit.check.verdict import Assumption, Judgement
 from tracekit.judge.stream_lag import AT_A_TIME, STREAMS
 from tracekit.trace.format.model import CLOCKS, STATE_TYPES, RowType
@@ -73,16 +74,21 @@ def _notes(reader: TraceReader) -> Iterator[ClockNote]:
         times = (row["recv_ns"] or 0, *(getattr(said, name) for name in _TIMES))
         if all(0 <= at_ns < _NO_CLOCK_NS for at_ns in times) and abs(said.step_ns) < _NO_CLOCK_NS:
             yield ClockNote(
-                row["seq"], times[0], said.sent_ns, said.date_ns, said.before_ns, said.step_ns
+                row["seq"],
+                RecordedNs(times[0]),
+                said.sent_ns,
+                said.date_ns,
+                said.before_ns,
+                said.step_ns,
             )
 
 
 class _Said(msgspec.Struct):
     """The text of a note, as `record/server/clock_notes.py` writes it."""
 
-    sent_ns: int = 0
-    date_ns: int = 0
-    before_ns: int = 0
+    sent_ns: RecordedNs = RecordedNs(0)
+    date_ns: ServerNs = ServerNs(0)
+    before_ns: RecordedNs = RecordedNs(0)
     step_ns: int = 0
 
 
@@ -156,7 +162,8 @@ def _take(rows: Arrivals, table: pa.Table, newest: _Newest) -> bool:
         if row["not_before_ns"] is not None:
             return False
         if row["type"] == RowType.GAP:
-            rows.interrupted(row["seq"], row["stream"], row["gap_until_ns"] or 0)
+            until_ns = RecordedNs(row["gap_until_ns"] or 0)
+            rows.interrupted(row["seq"], row["stream"], until_ns)
             continue
         if row["rv"] is None or row["recv_ns"] is None or row["synthesized"]:
             continue
@@ -165,8 +172,8 @@ def _take(rows: Arrivals, table: pa.Table, newest: _Newest) -> bool:
             and row["name"] == CONTROLLER_MANAGER_LEASE
             and row["namespace"] == CONTROLLER_MANAGER_LEASE_NAMESPACE
         )
-        created_ns = _time(row["created_ns"])
-        server_ns = max(_time(row["managed_ns"]), created_ns, _deleted_ns(row))
+        created_ns = ServerNs(_time(row["created_ns"]))
+        server_ns = ServerNs(max(_time(row["managed_ns"]), created_ns, _deleted_ns(row)))
         uid = row["uid"] or ""
         before_ns = newest.server_ns.get(uid)
         newest.server_ns[uid] = max(server_ns, before_ns or 0)
@@ -186,7 +193,7 @@ def _take(rows: Arrivals, table: pa.Table, newest: _Newest) -> bool:
                 row["type"] != RowType.LIST,
                 server_ns,
                 bool(uid) and before_ns is not None and server_ns > before_ns,
-                created_ns if row["type"] == RowType.ADDED else 0,
+                created_ns if row["type"] == RowType.ADDED else ServerNs(0),
                 _time(row["renew_ns"]) if leads else 0,
                 writer,
                 written_ns if new and before_ns is not None else 0,
@@ -245,13 +252,15 @@ def coverage_on_clock(coverage: Coverage, clock: RecorderClock) -> Coverage:
     """The same coverage with its times on the clock that is judged on."""
     if clock.is_right:
         return coverage
+
+    def judged_ns(at_ns: int) -> JudgedNs:
+        return clock.judged_ns(RecordedNs(at_ns))
+
     spans = tuple(
-        span._replace(
-            from_ns=clock.judged_ns(span.from_ns), until_ns=clock.judged_ns(span.until_ns)
-        )
+        span._replace(from_ns=judged_ns(span.from_ns), until_ns=judged_ns(span.until_ns))
         for span in coverage.spans
     )
-    return replace(coverage, spans=spans, end_ns=clock.judged_ns(coverage.end_ns))
+    return replace(coverage, spans=spans, end_ns=judged_ns(coverage.end_ns))
 
 
 def _ahead(table: pa.Table, epochs: tuple[Epoch, ...]) -> Any:
@@ -268,12 +277,12 @@ def as_recorded(judgement: Judgement, clock: RecorderClock) -> Judgement:
     if clock.is_right:
         return judgement
     assumptions = tuple(_assumed(each, clock) for each in judgement.assumptions)
-    time_ns = clock.recorded_ns(judgement.time_ns)
+    time_ns = clock.recorded_ns(JudgedNs(judgement.time_ns))
     return replace(judgement, time_ns=time_ns, assumptions=assumptions)
 
 
 def _assumed(assumption: Assumption, clock: RecorderClock) -> Assumption:
     return assumption._replace(
-        from_ns=clock.recorded_ns(assumption.from_ns) if assumption.from_ns else 0,
-        until_ns=clock.recorded_ns(assumption.until_ns),
+        from_ns=clock.recorded_ns(JudgedNs(assumption.from_ns)) if assumption.from_ns else 0,
+        until_ns=clock.recorded_ns(JudgedNs(assumption.until_ns)),
     )

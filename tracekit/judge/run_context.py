@@ -18,6 +18,7 @@ from tracekit.base.kube.events import COMBINED, MAX_QUEUED, REFUSED_CALLS
 from tracekit.base.kube.leases import CONTROLLER_MANAGER_LEASE, CONTROLLER_MANAGER_LEASE_NAMESPACE
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.check.replay.commit_times import RecorderClock, Timed
+from tracekit.check.replay.instants import RecordedNs
 from tracekit.check.replay.other_clocks import KUBELET, TELLING_NS
 from tracekit.check.replay.reported_events import COMPONENT
 from tracekit.check.replay.run_context import Outage, RunContext
@@ -72,15 +73,15 @@ def run_context_of(
     coverage = coverage_on_clock(coverage_of(reader) if coverage is None else coverage, clock)
     told_gaps = (
         Outage(
-            clock.judged_ns(gap.from_ns) if gap.from_ns else 0,
-            clock.judged_ns(gap.until_ns) if gap.until_ns else 1 << 62,
+            clock.judged_ns(RecordedNs(gap.from_ns)) if gap.from_ns else 0,
+            clock.judged_ns(RecordedNs(gap.until_ns)) if gap.until_ns else 1 << 62,
             f"gap in {gap.stream}: {gap.reason}",
             gap.stream or "",
         )
         for gap in reader.gaps()
     )
     gaps = (*told_gaps, *holes_of(coverage))
-    end_ns = clock.judged_ns(end_of(streams))
+    end_ns = clock.judged_ns(RecordedNs(end_of(streams)))
     restarts = (*_restarts(reader, end_ns, clock), *_successions(reader))
     told = Told()
     for rows in reader.batches((*TOLD, "component"), streams=["events"]):

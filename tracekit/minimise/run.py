@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from tracekit.base.errors import TracekitError, UsageError
 from tracekit.check.diff.lateness import IDLE_NS
+from tracekit.check.replay.instants import JudgedNs
 from tracekit.check.verdict import Judgement
 from tracekit.judge.judged import Judge
 from tracekit.minimise.ddmin import ddmin
@@ -262,7 +263,7 @@ def _quiet(judge: Judge, controller: str) -> list[list[int]]:
         return []
     calls = judge.calls_ns(controller)
     marks = [calls[0] if calls else context.end_ns, *calls, context.end_ns]
-    recorded = [context.clock.recorded_ns(at_ns) for at_ns in marks]
+    recorded = [context.clock.recorded_ns(JudgedNs(at_ns)) for at_ns in marks]
     return [[a, b] for a, b in pairwise(recorded) if b - a >= IDLE_NS]
 
 

@@ -226,7 +226,8 @@ def _ticks(facts: Facts, cron: CronJob, ticks: Sequence[Row], *, dated: bool) ->
             yield case
 
 
-#: A Job is asked for within so long after its time.
+#: A Job is asked for within so long after its time. A choice: the shortest schedule is a minute, so
+#: that a refusal later than that may be of the next time; it only says why a Job did not come.
 _ASKED_NS = 60 * NS_PER_S
 
 

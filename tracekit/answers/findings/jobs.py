@@ -266,9 +266,12 @@ def _autoscaler(facts: Facts, job: Job) -> str:
     return f"; autoscaler: {told[-1][:160]}" if told else ""
 
 
-#: For so long at most what the controller remembers of a Job holds up one of its name.
+#: For so long at most what the controller remembers of a Job holds up one of its name: upstream's
+#: ExpectationsTimeout (pkg/controller/controller_utils.go), and MaxJobPodFailureBackOff
+#: (pkg/controller/job/job_controller.go), with 30 s for the retry that follows.
 _EXPECTED_NS, _BACKOFF_NS = 330 * NS_PER_S, 630 * NS_PER_S
-#: A pod that came so shortly before its Job went may have been seen after it only.
+#: A pod that came so shortly before its Job went may have been seen after it only. A choice, below
+#: `INFORMER_LAG_NS`: with less a known bug is not named as the cause, with more it is a guess.
 _IN_FLIGHT_NS = 2 * NS_PER_S
 
 

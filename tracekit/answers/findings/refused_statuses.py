@@ -10,7 +10,9 @@ from tracekit.answers.words import clock, span
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.versions.release_bugs import BUGS, Bug
 
-#: A controller has written the next status long before, if it can be written.
+#: A controller has written the next status long before, if it can be written. A choice: with less a
+#: busy controller (see `INFORMER_LAG_NS`, tokens) is told as refused; with more the finding comes
+#: later, and not at all of a record that ends before.
 WAITED_NS = 30 * NS_PER_S
 
 RESUMED = Rule(

@@ -129,7 +129,8 @@ RULES = (
     NODE_LOST, INIT_RUNS, RUNS_ON, OTHERS, IDLE, PODS_GONE, UNCOUNTABLE, CANNOT_START, FAILS_AGAIN,
     TERMINATING, TTL_TOOK, UNSEEN_END, EDIT_REFUSED, SPARE_PARALLELISM,
 )  # fmt: skip
-#: A Job without anything to do for so long is idle.
+#: A Job without anything to do for so long is idle. A choice: a tool that creates a Job with no
+#: parallelism and raises it at once is not told; only when the finding comes hangs on it.
 IDLE_NS = 30 * NS_PER_S
 _REFUSALS_OF = {"jobs": "Job", "cronjobs": "CronJob"}
 

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from tracekit.base.kube.timestamps import parse_rfc3339
 from tracekit.check.compare.fields import FieldDifference
+from tracekit.check.replay.instants import JudgedNs
 from tracekit.check.replay.key_facts import CLOCK_SLACK_NS
 from tracekit.check.replay.run_context import INFORMER_LAG_NS, Outage, RunContext
 from tracekit.check.verdict import Assumption, Judgement, Reason, Verdict
@@ -40,7 +41,7 @@ def _by_clock(judgement: Judgement, context: RunContext) -> Judgement:
 
     By how much is not said with it: that is the same for all of the record.
     """
-    epoch = context.clock.epoch(judgement.time_ns) if rests_on_times(judgement) else None
+    epoch = context.clock.epoch(JudgedNs(judgement.time_ns)) if rests_on_times(judgement) else None
     if epoch is None or not epoch.evidence:
         return judgement
     assumed = Assumption(

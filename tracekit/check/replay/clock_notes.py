@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 from tracekit.base.kube.timestamps import NS_PER_S
+from tracekit.check.replay.instants import RecordedNs, ServerNs
 
 #: A Date is a whole second.
 _UNIT_NS: Final = NS_PER_S
@@ -22,10 +23,10 @@ class ClockNote(NamedTuple):
     """One note of a recorder."""
 
     seq: int
-    recv_ns: int  # by the wall clock
-    sent_ns: int = 0  # of an answer: when its request was sent, likewise
-    date_ns: int = 0  # what it has for its Date
-    before_ns: int = 0  # of a step: when the clocks were last read before it
+    recv_ns: RecordedNs
+    sent_ns: RecordedNs = RecordedNs(0)  # of an answer: when its request was sent
+    date_ns: ServerNs = ServerNs(0)  # what it has for its Date
+    before_ns: RecordedNs = RecordedNs(0)  # of a step: when the clocks were last read before it
     step_ns: int = 0  # how far the clock was set ahead; below 0: back
 
 

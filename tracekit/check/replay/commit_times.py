@@ -26,6 +26,7 @@ from msgspec.structs import replace
 
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.check.replay.clock_notes import ClockNote, Dated, dated, steps
+from tracekit.check.replay.instants import JudgedNs, RecordedNs, ServerNs
 from tracekit.check.replay.other_clocks import (
     KUBELET,
     MANAGER,
@@ -39,17 +40,22 @@ from tracekit.check.replay.other_clocks import (
 LATE_NS: Final = NS_PER_S
 #: From then on the times around it are known less closely.
 _TOLD_NS: Final = LATE_NS // 2
-#: A stream that was late twice within so long may have been late between.
+#: A stream that was late twice within so long may have been late between. A choice: rows come
+#: seconds apart where little happens, and tell nothing of the time between. With more, more of what
+#: hangs on times is unknowable; with less, a stream may seem prompt that only showed nothing.
 _NEAR_NS: Final = 10 * NS_PER_S
 #: What one clock goes back by at least, if it was set: streams of one recorder interleave.
 _SET_BACK_NS: Final = NS_PER_S // 10
-#: What it goes ahead by at least, if it was set: API servers' clocks differ by less.
+#: What it goes ahead by at least, if it was set. A choice, above what API servers of one cluster
+#: and streams that are late differ by: a smaller step is told by the recorder's own notes alone.
 _SET_AHEAD_NS: Final = 5 * NS_PER_S
 #: So many rows after it agree that it was set back.
 _AGREEING: Final = 3
 #: An API server's times are whole seconds.
 _UNIT_NS: Final = NS_PER_S
-#: From the time that a request sets to its commit, as far as other times do not tell otherwise.
+#: From the time that a request sets to its commit, as far as other times do not tell otherwise. A
+#: choice: a request that took longer dates what came late too early by the rest, never what was
+#: prompt (`hi` bounds it). No record has both times of one write.
 _HANDLING_NS: Final = NS_PER_S // 4
 #: So many dated rows, or renewals of a Lease, tell how far a clock is off.
 _DATED_MIN: Final = 8
@@ -67,8 +73,8 @@ class Epoch(Struct, frozen=True):
     """A part of a record in which the recorder's clock was not set."""
 
     from_seq: int
-    from_ns: int  # the first receive time, and the last
-    until_ns: int
+    from_ns: RecordedNs  # the first receive time, and the last
+    until_ns: RecordedNs
     ahead_ns: int  # so far is the recorder's clock ahead of the one that is judged on
     evidence: str = ""  # what tells it
 
@@ -85,15 +91,15 @@ class RecorderClock(Struct, frozen=True):
         """Whether both are the same."""
         return not any(epoch.ahead_ns for epoch in self.epochs)
 
-    def judged_ns(self, recorded_ns: int) -> int:
+    def judged_ns(self, recorded_ns: RecordedNs) -> JudgedNs:
         """A time of the recorder's clock on the clock that is judged on."""
-        return recorded_ns - self._ahead_ns(recorded_ns, 0)
+        return JudgedNs(recorded_ns - self._ahead_ns(recorded_ns, 0))
 
-    def recorded_ns(self, judged_ns: int) -> int:
+    def recorded_ns(self, judged_ns: JudgedNs) -> RecordedNs:
         """A time of the clock that is judged on as the recorder's clock showed it."""
-        return judged_ns + self._ahead_ns(judged_ns, 1)
+        return RecordedNs(judged_ns + self._ahead_ns(judged_ns, 1))
 
-    def epoch(self, judged_ns: int) -> Epoch | None:
+    def epoch(self, judged_ns: JudgedNs) -> Epoch | None:
         """That in which a time of the clock that is judged on lies, or lies nearest to."""
         return self._nearest(judged_ns, 1)
 
@@ -117,10 +123,10 @@ class Timed(Struct, frozen=True):
 
     clock: RecorderClock = RecorderClock()
     #: By resourceVersion, when that was written at the latest which its stream showed late.
-    written_ns: dict[int, int] = {}
+    written_ns: dict[int, JudgedNs] = {}
     #: Times in which a stream was late, in order and apart: there a write's time is known to within
     #: `WIDTH_NS`.
-    late: tuple[tuple[int, int], ...] = ()
+    late: tuple[tuple[JudgedNs, JudgedNs], ...] = ()
     #: How far API servers' clocks are behind the one that is judged on; None: nothing tells.
     servers_behind_ns: int | None = None
     #: Those of kubelets and of controller managers.
@@ -134,12 +140,12 @@ class Arrival(NamedTuple):
 
     seq: int
     rv: int
-    recv_ns: int
+    recv_ns: RecordedNs
     stream: str
     watched: bool  # else it was listed
-    server_ns: int = 0  # the newest time in it that an API server set; 0: none
+    server_ns: ServerNs = ServerNs(0)  # the newest time in it that an API server set; 0: none
     own: bool = False  # whether this write set it: the object had an older one, or is new
-    created_ns: int = 0  # of an object that it shows for the first time
+    created_ns: ServerNs = ServerNs(0)  # of an object that it shows for the first time
     renewed_ns: int = 0  # the controller manager's own time in its Lease
     writer: str = ""  # whose clock another time is of: the Lease's holder, the pod's node
     written_ns: int = 0  # that time, if this row shows it first
@@ -165,7 +171,7 @@ class Arrivals:
     #: What the recorder noted of its own clock, in order.
     notes: list[ClockNote] = field(default_factory=list)
     #: Since when each stream was watched: what came unseen before is no lag.
-    listed: list[tuple[int, str, int]] = field(default_factory=list)
+    listed: list[tuple[int, str, RecordedNs]] = field(default_factory=list)
 
     def add(self, row: Arrival) -> None:
         """Take in one row."""
@@ -185,7 +191,7 @@ class Arrivals:
         self.own.append(row.own or row.created_ns > 0)
         self.contradicting.append(0)
 
-    def interrupted(self, seq: int, stream: str, until_ns: int) -> None:
+    def interrupted(self, seq: int, stream: str, until_ns: RecordedNs) -> None:
         """A gap of a stream, and when it ended by the recorder's clock."""
         self.listed.append((seq, stream, until_ns))
 
@@ -353,7 +359,8 @@ def _set_ahead(rows: Arrivals, first: int, end: int) -> Iterator[int]:
 
 def _epoch(rows: Arrivals, first: int, end: int, ahead_ns: int, evidence: str) -> Epoch:
     times = rows.recv_ns[first:end]
-    return Epoch(rows.seq[first], min(times), max(times), ahead_ns, evidence)
+    span = RecordedNs(min(times)), RecordedNs(max(times))
+    return Epoch(rows.seq[first], *span, ahead_ns, evidence)
 
 
 class _Ahead(NamedTuple):
@@ -438,7 +445,7 @@ def _late(
     clock: RecorderClock,
     compared: Sequence[str],
     api_ns: int | None,
-) -> tuple[dict[int, int], list[tuple[int, int]]]:
+) -> tuple[dict[int, JudgedNs], list[tuple[JudgedNs, JudgedNs]]]:
     """By resourceVersion, when that was written which came at least `LATE_NS` later; from then on.
 
     `api_ns`: what to add to an API server's time to have it on the clock that is judged on.
@@ -448,8 +455,8 @@ def _late(
     for row in by_rv:
         newest_ns = max(newest_ns, rows.server_ns[row] - clock.servers_apart_ns)
         lo_ns.append(newest_ns)
-    found: dict[int, int] = {}
-    spans: list[tuple[int, int]] = []
+    found: dict[int, JudgedNs] = {}
+    spans: list[tuple[JudgedNs, JudgedNs]] = []
     watched_ns = _watched_since(rows, clock, shown_ns)
     in_order = _in_order(rows)
     hi_ns = 1 << 62
@@ -464,17 +471,18 @@ def _late(
         if shown_ns[row] - hi_ns < _TOLD_NS or not (rows.watched[row] and in_order[row]):
             continue
         stream = rows.streams[rows.stream[row]]
-        written_ns = max(hi_ns, watched_ns[row])
+        written_ns = JudgedNs(max(hi_ns, watched_ns[row]))
         if stream in compared and shown_ns[row] - written_ns >= _TOLD_NS:
-            spans.append((written_ns - WIDTH_NS, shown_ns[row] + WIDTH_NS))
+            until_ns = JudgedNs(shown_ns[row] + WIDTH_NS)
+            spans.append((JudgedNs(written_ns - WIDTH_NS), until_ns))
             if shown_ns[row] - written_ns >= LATE_NS:
                 found[rows.rv[row]] = written_ns
     return found, spans
 
 
-def _merged(spans: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+def _merged(spans: list[tuple[JudgedNs, JudgedNs]]) -> Iterator[tuple[JudgedNs, JudgedNs]]:
     """The times that spans cover, in order and apart."""
-    current: tuple[int, int] | None = None
+    current: tuple[JudgedNs, JudgedNs] | None = None
     for from_ns, until_ns in sorted(spans):
         if current is not None and from_ns <= current[1] + _NEAR_NS:
             current = (current[0], max(current[1], until_ns))

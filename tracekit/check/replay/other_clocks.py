@@ -16,6 +16,7 @@ from typing import Final
 from msgspec import Struct
 
 from tracekit.base.kube.timestamps import NS_PER_S
+from tracekit.check.replay.instants import JudgedNs
 
 #: So many times tell how far a clock is off: of fewer, none may have been written at once.
 TIMES_MIN: Final = 8
@@ -33,8 +34,8 @@ class OtherClock(Struct, frozen=True):
 
     kind: str  # kubelet, or controller manager
     name: str  # of its node; its identity as the holder of a Lease
-    from_ns: int  # when the first and the last of its times came, on the clock that is judged on
-    until_ns: int
+    from_ns: JudgedNs  # when the first and the last of its times came
+    until_ns: JudgedNs
     ahead_ns: int  # of the clock that is judged on; below 0: behind
     times: int  # that tell it
 
@@ -69,7 +70,8 @@ class WrittenTimes:
             times = off_ns[number]
             if len(times) >= TIMES_MIN:
                 cut_ns = NS_PER_S // (len(times) + 1) if kind == KUBELET else 0
-                span = min(seen_ns[number]), max(seen_ns[number])
+                seen = seen_ns[number]
+                span = JudgedNs(min(seen)), JudgedNs(max(seen))
                 yield OtherClock(kind, name, *span, cut_ns - least(times), len(times))
 
 

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from tracekit.base.coverage import Coverage
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.check.replay.commit_times import WIDTH_NS, RecorderClock
+from tracekit.check.replay.instants import JudgedNs, RecordedNs
 from tracekit.versions.throttle import DEFAULT_THROTTLE, Throttle
 
 #: The longest that an informer of the controller is taken to be behind the API server.
@@ -114,17 +115,17 @@ class RunContext(Struct, frozen=True):
         return bool(self.kubelets_ahead_ns or self.servers_behind_ns)
 
     @property
-    def recorded_end_ns(self) -> int:
+    def recorded_end_ns(self) -> RecordedNs:
         """The end by the recorder's clock."""
-        return self.clock.recorded_ns(self.end_ns)
+        return self.clock.recorded_ns(JudgedNs(self.end_ns))
 
     @property
     def recorded_restarts(self) -> tuple[Outage, ...]:
         """The restarts by the recorder's clock."""
         return tuple(
             outage._replace(
-                from_ns=self.clock.recorded_ns(outage.from_ns),
-                until_ns=self.clock.recorded_ns(outage.until_ns),
+                from_ns=self.clock.recorded_ns(JudgedNs(outage.from_ns)),
+                until_ns=self.clock.recorded_ns(JudgedNs(outage.until_ns)),
             )
             for outage in self.restarts
         )
