@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from urllib.parse import quote
 
 import orjson
 import pytest
@@ -334,6 +335,40 @@ def test_every_place_of_a_kubeconfig_is_known(tmp_path: Path) -> None:
     assert found.count(PLANTED) == 9
     assert _jwt() in found
     assert list(kubeconfig_credentials({"users": [1, {"user": []}], "clusters": {}})) == []
+
+
+TOKEN = "Planted-Token/Value+abc=def.123456"  # noqa: S105 - of no server
+SPELLINGS: dict[str, str] = {
+    "as it is": TOKEN,
+    "upper case": TOKEN.upper(),
+    "lower case": TOKEN.lower(),
+    "URL": quote(TOKEN, safe=""),
+    "URL, each character": "".join(f"%{ord(c):02x}" for c in TOKEN),
+    "URL in a URL": quote(quote(TOKEN, safe=""), safe=""),
+    "JSON": json.dumps(TOKEN).replace("-", "\\u002d").strip('"'),
+    "JSON in JSON": json.dumps(json.dumps(TOKEN).replace("-", "\\u002D")).strip('"\\'),
+    "Python": "".join(f"\\x{ord(c):02x}" for c in TOKEN),
+    "HTML": "".join(f"&#{ord(c)};" for c in TOKEN),
+    "HTML, hexadecimal": "".join(f"&#x{ord(c):X};" for c in TOKEN),
+    "hexadecimal": TOKEN.encode().hex(),
+    **{
+        f"base64 {alphabet} after {before}": encode(before + TOKEN.encode()).decode()
+        for alphabet, encode in (("", base64.b64encode), ("of URLs", base64.urlsafe_b64encode))
+        for before in (b"", b"a", b"ab", b"Bearer ")
+    },
+}
+
+
+@pytest.mark.parametrize("text", SPELLINGS.values(), ids=SPELLINGS)
+def test_no_spelling_of_a_credential_is_left(text: str) -> None:
+    """What a server got it may send back in any encoding that servers and proxies use."""
+    credentials = Credentials()
+    credentials.learn([f"Bearer {TOKEN}"])
+    said = credentials.clean(f"no such token: {text}, 100% \\ &amp;")
+    assert "[credential]" in said
+    left = said.replace("[credential]", "").removeprefix("no such token: ")
+    assert len(left) < 24, said  # what stood before it, and padding
+    assert left.endswith(", 100% \\ &amp;")
 
 
 def test_texts_are_cleaned_of_every_spelling() -> None:

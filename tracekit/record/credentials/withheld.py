@@ -12,12 +12,19 @@ import base64
 import binascii
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any
-from urllib.parse import quote, unquote, urlsplit
+from typing import Any, Final
+from urllib.parse import unquote, urlsplit
 
 STAND_IN = "[credential]"
 #: Shorter ones would blank out ordinary words and tell nobody anything.
 _CHARS_MIN = 6
+_NAMED: Final = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
+#: Escapes with the character's number in hexadecimal, in decimal, by name; and mere backslashes.
+_ESCAPE = re.compile(
+    r"(?:\\+(?:u00|x)|%(?:25)*|&#x0*)(?P<hexadecimal>[0-9a-f]{2})(?:(?<=[0-9a-f]);)?"
+    r"|&#0*(?P<decimal>[0-9]{2,3});|&(?P<name>amp|lt|gt|quot|apos);|\\+",
+    re.IGNORECASE,
+)
 _SECRET_KEY = re.compile(r"(?i)token|secret|password|key|credential")
 #: What a header can hold: `Bearer …` or `Basic …` in visible ASCII.
 _HEADER_VALUE = re.compile(r"[\x21-\x7e]+(?: [\x21-\x7e]+)*")
@@ -32,7 +39,8 @@ class Credentials:
 
     def learn(self, values: Iterable[str]) -> None:
         """Keep these out of every text from now on."""
-        found = {form for value in values for form in _forms(value) if len(form) >= _CHARS_MIN}
+        forms = (_flat(form)[0] for value in values for form in _forms(value))
+        found = {form for form in forms if len(form) >= _CHARS_MIN}
         if found <= self._known:
             return
         self._known |= found
@@ -41,8 +49,16 @@ class Credentials:
         self._pattern = re.compile("|".join(map(re.escape, ordered)))
 
     def clean(self, text: str) -> str:
-        """Give the text with a stand-in for each credential in it."""
-        return text if self._pattern is None else self._pattern.sub(STAND_IN, text)
+        """Give the text with a stand-in for each credential in it, however it is spelt."""
+        if self._pattern is None:
+            return text
+        flat, places = _flat(text)
+        kept: list[str] = []
+        end = 0
+        for found in self._pattern.finditer(flat):
+            kept += text[end : places[found.start()]], STAND_IN
+            end = places[found.end()]
+        return text if not kept else "".join((*kept, text[end:]))
 
     def cleaned_bytes(self, text: bytes) -> bytes:
         """Do the same for UTF-8 text; what is not UTF-8 is left as it is otherwise."""
@@ -53,18 +69,44 @@ class Credentials:
         )
 
 
+def _flat(text: str) -> tuple[str, list[int]]:
+    """The text in lower case and without escapes, and where in it each character began.
+
+    Escapes of URLs, JSON, Python, HTML, one within another too; backslashes are left out. The last
+    place is the end of the text.
+    """
+    flat: list[str] = []
+    places: list[int] = []
+    end = 0
+    for escape in _ESCAPE.finditer(text):
+        flat += map(_lower, text[end : escape.start()])
+        places += range(end, escape.start())
+        end = escape.end()
+        hexadecimal, decimal, name = escape.groups()
+        if hexadecimal or decimal or name:
+            number = int(hexadecimal, 16) if hexadecimal else int(decimal or ord(_NAMED[name]))
+            flat.append(_lower(chr(number)))
+            places.append(escape.start())
+    flat += map(_lower, text[end:])
+    places += range(end, len(text) + 1)
+    return "".join(flat), places
+
+
+def _lower(character: str) -> str:
+    lower = character.lower()
+    return lower if len(lower) == 1 else character
+
+
 def is_usable_header(value: str) -> bool:
     """Tell whether a value can be sent as an Authorization header."""
     return _HEADER_VALUE.fullmatch(value) is not None
 
 
 def _forms(value: str) -> Iterator[str]:
-    """Yield a credential in the spellings in which libraries and servers quote it."""
+    """Yield a credential, and what encodings make of it; `_flat` sees through escapes."""
     for part in (value.strip(), *value.split()):
         yield part
-        yield quote(part, safe="")
-        yield repr(part)[1:-1]
-        yield part.replace("\\", "\\\\").replace('"', '\\"').replace("/", "\\/")
+        yield from _encoded(part.encode("utf-8", "surrogatepass"))
         if part.startswith(("{", "-----")):
             continue
         try:
@@ -74,6 +116,19 @@ def _forms(value: str) -> Iterator[str]:
         # Basic authentication: the user's name and password as they are.
         yield plain
         yield plain.partition(":")[2]
+
+
+def _encoded(data: bytes) -> Iterator[str]:
+    """Yield the bytes in hexadecimal, and in base64 wherever in a longer text they stand."""
+    if len(data) < _CHARS_MIN:
+        return
+    yield data.decode("latin-1")  # as escapes of URLs spell each byte
+    yield data.hex()
+    for before in range(3):
+        text = base64.b64encode(bytes(before) + data).decode()
+        text = text[-(-before * 8 // 6) : (before + len(data)) * 8 // 6]
+        yield text
+        yield text.replace("+", "-").replace("/", "_")
 
 
 def url_credentials(url: str | None) -> Iterator[str]:

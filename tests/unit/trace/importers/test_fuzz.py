@@ -203,6 +203,18 @@ def test_the_same_for_a_long_time(
     check(CASES[name], data)
 
 
+def test_a_body_that_is_no_text_is_a_line_that_cannot_be_read() -> None:
+    """What reads an entry passes its bodies over; one of other bytes than UTF-8 ended an import."""
+    case = CASES["audit"]
+    lines = case.lines()
+    at = next(at for at, line in enumerate(lines) if b'"responseObject":{' in line)
+    broken = lines[at].replace(b'"responseObject":{', b'"responseObject":{"\xff":0,', 1)
+    result = imported(case, b"\n".join([*lines[:at], broken, *lines[at + 1 :]]) + b"\n")
+    assert isinstance(result, ImportResult)
+    assert result.rows == len(lines) - 1
+    assert any("without an audit entry" in what for what in result.problems)
+
+
 @_QUICK
 @given(data=st.data())
 def test_a_log_of_a_controller_manager_is_read_whatever_became_of_it(data: st.DataObject) -> None:

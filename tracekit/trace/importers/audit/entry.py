@@ -178,9 +178,21 @@ class Entry(msgspec.Struct, gc=False, omit_defaults=True):
         return _outer(self.response)
 
 
-decode_entry = msgspec.json.Decoder(Entry).decode
+_decode_entry = msgspec.json.Decoder(Entry).decode
 _decode_body = msgspec.json.Decoder(Body).decode
 _encode = msgspec.json.Encoder().encode
+
+
+def decode_entry(line: bytes) -> Entry:
+    """An entry, its bodies as they came.
+
+    Raises:
+        msgspec.DecodeError: It is none.
+        UnicodeDecodeError: It is no text; what decodes passes the bodies over.
+    """
+    if not line.isascii():
+        line.decode()
+    return _decode_entry(line)
 
 
 @lru_cache(maxsize=_TIMES_REMEMBERED)  # each is asked for several times, close together
