@@ -21,6 +21,7 @@ from tracekit.answers.pauses import Gap, Pause, pauses_of
 from tracekit.answers.words import clock
 from tracekit.base.coverage import Coverage
 from tracekit.base.cron import Generation
+from tracekit.base.kube import job_status
 from tracekit.check.verdict import Judgement, Verdict
 from tracekit.versions.release_bugs import Bug, KnownBug
 
@@ -31,12 +32,9 @@ COLUMNS = (
     "stream", "type", "recv_ns", "rv", "seq", "namespace", "name", "uid", "job", "cronjob",
     "created_ns", "deleted_ns", "deletion_grace_s", "finalizers", "owner_kind", "owner_name",
     "owner_uid", "labels", "annotations", "managers", "spec", "phase", "reason", "message",
-    "start_ns", "conditions",
-    "active", "ready", "succeeded", "failed", "terminating", "completion_ns", "completed_indexes",
-    "failed_indexes", "node_name", "pod_ready", "containers", "restarts", "completion_index",
-    "involved_kind", "involved_name", "involved_uid", "event_type", "count", "first_ns", "last_ns",
-    "last_schedule_ns", "cron_active", "uncounted_succeeded", "uncounted_failed", "holder",
-    "renew_ns", "acquire_ns",
+    "conditions", *job_status.NAMES, "node_name", "pod_ready", "containers", "restarts",
+    "completion_index", "involved_kind", "involved_name", "involved_uid", "event_type", "count",
+    "first_ns", "last_ns", "last_schedule_ns", "cron_active", "holder", "renew_ns", "acquire_ns",
 )  # fmt: skip
 STREAMS = ("jobs", "pods", "cronjobs", "events", "leases")
 

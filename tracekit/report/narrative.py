@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 
 from tracekit.base.escaping import for_html, for_terminal
+from tracekit.base.kube.job_status import COUNTS
 from tracekit.base.kube.timestamps import NS_PER_S, format_rfc3339
 from tracekit.base.kube.views import JobView, PodView
 from tracekit.base.time_input import TimeRange
@@ -397,7 +398,7 @@ def _status(first: Revision[JobView], last: Revision[JobView]) -> str:
     now = last.view.status
     before = first.previous.view.status if first.previous is not None else now
     changes = []
-    for name in ("active", "ready", "succeeded", "failed", "terminating"):
+    for name in COUNTS:
         old, new = getattr(before, name), getattr(now, name)
         if (old or 0) != (new or 0):
             changes.append(f"{name} {old or 0} → {new or 0}")

@@ -14,6 +14,8 @@ from tracekit.answers.pauses import Pause
 from tracekit.answers.refusals import refusal_advice
 from tracekit.answers.trace_model import TRACKING, CronJob, Facts, Job, Pod, State
 from tracekit.answers.words import clock, counted, named, span
+from tracekit.base.kube import job_status
+from tracekit.base.kube.job_status import Shape
 from tracekit.base.kube.leases import CONTROLLER_MANAGER_LEASE, CONTROLLER_MANAGER_LEASE_NAMESPACE
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.check.verdict import Verdict
@@ -32,9 +34,8 @@ BACKLOG_NS = 5 * NS_PER_S
 LOOPS = 5
 LOOP_NS = 60 * NS_PER_S
 _FINGERPRINT = (
-    "spec", "active", "ready", "succeeded", "failed", "terminating", "conditions", "labels",
-    "annotations", "finalizers", "completed_indexes", "failed_indexes", "start_ns",
-    "completion_ns", "last_schedule_ns", "deleted_ns",
+    "spec", "conditions", "labels", "annotations", "finalizers", "last_schedule_ns", "deleted_ns",
+    *(field.name for field in job_status.FIELDS if field.shape is not Shape.UIDS),
 )  # fmt: skip
 
 DUPLICATE = Rule(

@@ -9,11 +9,12 @@ that one part and must be treated as read-only.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 import msgspec
 from msgspec import Struct
 
+from tracekit.base.kube import job_status
 from tracekit.base.kube.api_types import as_type
 from tracekit.base.kube.decode import (
     as_int,
@@ -24,6 +25,7 @@ from tracekit.base.kube.decode import (
     as_text,
     as_time,
 )
+from tracekit.base.kube.job_status import Shape
 from tracekit.base.kube.timestamps import NS_PER_S
 
 JOB_TRACKING_FINALIZER = "batch.kubernetes.io/job-tracking"
@@ -136,7 +138,10 @@ class JobSpec(msgspec.Struct, frozen=True, gc=False):
 
 
 class JobStatus(msgspec.Struct, frozen=True, gc=False):
-    """The status of a Job; None means that the field is absent."""
+    """The status of a Job; None means that the field is absent.
+
+    What each attribute is made of, `job_status.FIELDS` declares, in the same order.
+    """
 
     active: int = 0
     ready: int | None = None
@@ -402,24 +407,26 @@ def job_spec_from_raw(spec: Mapping[str, Any]) -> JobSpec:
 
 def job_status_from_raw(status: Mapping[str, Any]) -> JobStatus:
     """The decoded status of a Job."""
-    uncounted = status.get("uncountedTerminatedPods")
-    lists = as_map(uncounted)
-    failed_indexes = status.get("failedIndexes")
+    found: dict[str, Any] = {}
+    for field in job_status.FIELDS:
+        outer, _, inner = field.path.partition(".")
+        value = status.get(outer)
+        found[field.name] = _STATUS_READ[field.shape](as_map(value).get(inner) if inner else value)
     return JobStatus(
-        active=as_int(status.get("active")) or 0,
-        ready=as_int(status.get("ready")),
-        succeeded=as_int(status.get("succeeded")) or 0,
-        failed=as_int(status.get("failed")) or 0,
-        terminating=as_int(status.get("terminating")),
-        start_ns=as_time(status.get("startTime")),
-        completion_ns=as_time(status.get("completionTime")),
-        completed_indexes=as_text(status.get("completedIndexes")),
-        failed_indexes=failed_indexes if isinstance(failed_indexes, str) else None,
-        uncounted_succeeded=as_strings(lists.get("succeeded")),
-        uncounted_failed=as_strings(lists.get("failed")),
-        tracks_uncounted=isinstance(uncounted, dict),
+        **found,
+        tracks_uncounted=isinstance(status.get(job_status.UNCOUNTED), dict),
         conditions=conditions_from_raw(status.get("conditions")),
     )
+
+
+_STATUS_READ: Final[dict[Shape, Callable[[Any], Any]]] = {
+    Shape.COUNT: lambda value: as_int(value) or 0,
+    Shape.COUNT_OR_NONE: as_int,
+    Shape.TIME: as_time,
+    Shape.INDEXES: as_text,
+    Shape.INDEXES_OR_NONE: lambda value: value if isinstance(value, str) else None,
+    Shape.UIDS: as_strings,
+}
 
 
 def job_from_raw(raw: Mapping[str, Any], part: ReadPart = _read_anew) -> JobView:

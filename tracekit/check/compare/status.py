@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
+from tracekit.base.kube.job_status import FIELDS, UNCOUNTED, Shape
 from tracekit.base.kube.timestamps import NS_PER_S, floor_second, format_rfc3339
 from tracekit.base.kube.views import Condition, JobStatus
 from tracekit.check.compare.fields import FieldDifference
@@ -66,20 +67,19 @@ def status_differences(
 #: Fields of the view of a status and their paths: those compared as they are, those in which order
 #: means nothing, and times.
 PLAIN: Final = (
-    ("active", "status.active"),
-    ("ready", "status.ready"),
-    ("succeeded", "status.succeeded"),
-    ("failed", "status.failed"),
-    ("terminating", "status.terminating"),
-    ("completed_indexes", "status.completedIndexes"),
-    ("failed_indexes", "status.failedIndexes"),
-    ("tracks_uncounted", "status.uncountedTerminatedPods"),
+    *(
+        (field.name, f"status.{field.path}")
+        for field in FIELDS
+        if field.shape not in (Shape.TIME, Shape.UIDS)
+    ),
+    ("tracks_uncounted", f"status.{UNCOUNTED}"),
 )
-SETS: Final = (
-    ("uncounted_succeeded", "status.uncountedTerminatedPods.succeeded"),
-    ("uncounted_failed", "status.uncountedTerminatedPods.failed"),
+SETS: Final = tuple(
+    (field.name, f"status.{field.path}") for field in FIELDS if field.shape is Shape.UIDS
 )
-TIMES: Final = (("start_ns", "status.startTime"), ("completion_ns", "status.completionTime"))
+TIMES: Final = tuple(
+    (field.name, f"status.{field.path}") for field in FIELDS if field.shape is Shape.TIME
+)
 _TIME_PATHS = frozenset(path for _, path in TIMES)
 _plain = attrgetter(*(name for name, _ in PLAIN))
 _sets = attrgetter(*(name for name, _ in SETS))

@@ -18,6 +18,7 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 import orjson
 from msgspec.structs import replace as copied
 
+from tracekit.base.kube import job_status
 from tracekit.base.kube.api_types import as_type
 from tracekit.base.kube.decode import EMPTY, as_string_map
 from tracekit.base.kube.field_managers import CONTROLLER_MANAGERS
@@ -53,10 +54,8 @@ COLUMNS: Final = (
     "seq", "stream", "type", "recv_ns", "rv", "namespace", "name", "uid", "generation",
     "generate_name", "created_ns", "deleted_ns", "deletion_grace_s", "finalizers", "owner_kind",
     "owner_name", "owner_uid", "owner_api_version", "owners", "labels", "annotations", "managers",
-    "spec",
-    "phase", "reason", "message", "start_ns", "conditions", "active", "ready", "succeeded",
-    "failed", "terminating", "completion_ns", "completed_indexes", "failed_indexes",
-    "uncounted_succeeded", "uncounted_failed", "node_name", "pod_ready", "pod_ready_since_ns",
+    "spec", "phase", "reason", "message", "conditions", *job_status.NAMES, "node_name",
+    "pod_ready", "pod_ready_since_ns",
     "containers", "restarts", "restarts_max", "involved_kind", "involved_uid", "involved_rv",
     "event_type", "count", "component", "first_ns", "synthesized", "derived_from", "rv_after",
     "rv_before", "not_before_ns", "actor", "actor_agent", "verb", "code", "cronjob", "cron_active",
@@ -355,11 +354,9 @@ _CONDITION: Final = (
     "type", "status", "reason", "message", "last_probe_ns", "last_transition_ns",
 )  # fmt: skip
 _CONTAINER: Final = ("name", "init", "restart_count", "state", "exit_code", "finished_ns")
-_JOB: Final = (
-    "generation", "active", "ready", "succeeded", "failed", "terminating", "start_ns",
-    "completion_ns", "completed_indexes", "failed_indexes", "uncounted_succeeded",
-    "uncounted_failed",
-)  # fmt: skip
+_JOB: Final = ("generation", *job_status.NAMES)
+_STATUS_ABSENT: Final = tuple(field.shape.absent for field in job_status.FIELDS)
+_UNCOUNTED: Final = job_status.NAMES.index("uncounted_succeeded")
 _POD: Final = (
     "deletion_grace_s", "phase", "node_name", "pod_ready", "pod_ready_since_ns", "restarts",
     "restarts_max",
@@ -421,24 +418,15 @@ def _jobs(held: Rows, rows: list[int]) -> Iterator[Revision[JobView]]:
         rv, recv_ns, seq, kind, synthesized, derived_from, after, before, user, agent, came,
         namespace, name, uid, finalizers, created_ns, deleted_ns,
         owner_kind, owner_name, owner_uid, owner_api,
-        generation, active, ready, succeeded, failed, terminating, start_ns,
-        completion_ns, completed, failed_indexes, uncounted_succeeded, uncounted_failed,
+        generation, *fields,
     ) in zip(rows, conditions, texts, cells, strict=True):  # fmt: skip
-        status = JobStatus(
-            active or 0,
-            ready,
-            succeeded or 0,
-            failed or 0,
-            terminating,
-            start_ns,
-            completion_ns,
-            completed or "",
-            failed_indexes,
-            tuple(uncounted_succeeded or ()),
-            tuple(uncounted_failed or ()),
-            uncounted_succeeded is not None,
-            _conditions(tuple(listed)) if listed else (),
-        )
+        values: list[Any] = [
+            absent if value is None else tuple(value) if absent == () else value
+            for absent, value in zip(_STATUS_ABSENT, fields, strict=True)
+        ]
+        listed_conditions = _conditions(tuple(listed)) if listed else ()
+        values += (fields[_UNCOUNTED] is not None, listed_conditions)
+        status = JobStatus(*values)
         view = JobView(
             namespace,
             name or "",

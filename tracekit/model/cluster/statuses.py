@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from tracekit.base.kube.cronjob_views import CronJobStatus
+from tracekit.base.kube.job_status import FIELDS, UNCOUNTED, Shape
 from tracekit.base.kube.timestamps import floor_second, format_rfc3339
 from tracekit.base.kube.views import Condition, JobStatus
 from tracekit.model.cluster.store import Raw
@@ -23,20 +24,20 @@ def job_status(status: JobStatus) -> Raw:
     made: Raw = {}
     if status.conditions:
         made["conditions"] = [_condition(condition) for condition in status.conditions]
-    _set(made, "startTime", time_text(status.start_ns))
-    _set(made, "completionTime", time_text(status.completion_ns))
-    _set(made, "active", status.active or None)
-    _set(made, "succeeded", status.succeeded or None)
-    _set(made, "failed", status.failed or None)
-    _set(made, "terminating", status.terminating)
-    _set(made, "completedIndexes", status.completed_indexes or None)
-    _set(made, "failedIndexes", status.failed_indexes)
+    lists: Raw = {}
+    for field in FIELDS:
+        value = getattr(status, field.name)
+        match field.shape:
+            case Shape.TIME:
+                _set(made, field.path, time_text(value))
+            case Shape.COUNT | Shape.INDEXES:
+                _set(made, field.path, value or None)
+            case Shape.UIDS:
+                _set(lists, field.path.partition(".")[2], list(value) or None)
+            case _:
+                _set(made, field.path, value)
     if status.tracks_uncounted:
-        lists: Raw = {}
-        _set(lists, "succeeded", list(status.uncounted_succeeded) or None)
-        _set(lists, "failed", list(status.uncounted_failed) or None)
-        made["uncountedTerminatedPods"] = lists
-    _set(made, "ready", status.ready)
+        made[UNCOUNTED] = lists
     return made
 
 

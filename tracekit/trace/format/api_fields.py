@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
+from tracekit.base.kube.job_status import FIELDS, UNCOUNTED, Shape
 from tracekit.trace.format.extract import INT64_MAX, INT64_MIN
 
 Text = str | None
@@ -83,27 +84,49 @@ class Condition(Part):
     last_transition_time: Text = None
 
 
-class Uncounted(Part):
-    """`.status.uncountedTerminatedPods`."""
-
-    succeeded: list[str] | None = None
-    failed: list[str] | None = None
-
-
-class JobStatus(Part, forbid_unknown_fields=True):
-    """`.status` of a Job; another field is one for `observed_status`."""
-
-    active: Whole = None
-    ready: Whole = None
-    succeeded: Whole = None
-    failed: Whole = None
-    terminating: Whole = None
-    start_time: Text = None
-    completion_time: Text = None
-    completed_indexes: Text = None
-    failed_indexes: Text = None
-    uncounted_terminated_pods: Uncounted | None = None
-    conditions: list[Condition] | None = None
+_JOB_STATUS_TYPES: dict[Shape, Any] = {
+    Shape.COUNT: Whole,
+    Shape.COUNT_OR_NONE: Whole,
+    Shape.TIME: Text,
+    Shape.INDEXES: Text,
+    Shape.INDEXES_OR_NONE: Text,
+}
+#: `.status.uncountedTerminatedPods`: uids, by the part of the path after the dot.
+Uncounted = msgspec.defstruct(
+    "Uncounted",
+    [
+        (field.path.partition(".")[2], list[str] | None, None)
+        for field in FIELDS
+        if field.shape is Shape.UIDS
+    ],
+    bases=(Part,),
+    gc=False,
+)
+#: `.status` of a Job; another field is one for `observed_status`. Its attributes are in the order
+#: of `base.kube.job_status.FIELDS`, then the outer field of the uids and the conditions.
+_JobStatus = msgspec.defstruct(
+    "JobStatus",
+    [
+        *(
+            (
+                field.name,
+                _JOB_STATUS_TYPES[field.shape],
+                msgspec.field(default=None, name=field.path),
+            )
+            for field in FIELDS
+            if field.shape is not Shape.UIDS
+        ),
+        ("uncounted", Uncounted | None, msgspec.field(default=None, name=UNCOUNTED)),
+        ("conditions", list[Condition] | None, None),
+    ],
+    bases=(Part,),
+    gc=False,
+    forbid_unknown_fields=True,
+)
+if TYPE_CHECKING:
+    JobStatus = msgspec.Struct
+else:
+    JobStatus = _JobStatus
 
 
 class Job(Typed):

@@ -11,6 +11,8 @@ from typing import Any
 
 import orjson
 
+from tracekit.base.kube import job_status
+from tracekit.base.kube.job_status import Shape
 from tracekit.base.kube.timestamps import parse_rfc3339
 from tracekit.base.kube.views import COMPLETION_INDEX_ANNOTATION, go_atoi
 from tracekit.trace.format.model import STREAM_KINDS, RowType
@@ -28,21 +30,6 @@ _EMPTY: Raw = {}
 _STATES = ("terminated", "running", "waiting")
 
 #: Fields of `.status` that have columns of their own; the rest goes to `observed_status`.
-_JOB_STATUS_FIELDS = frozenset(
-    {
-        "active",
-        "ready",
-        "succeeded",
-        "failed",
-        "terminating",
-        "startTime",
-        "completionTime",
-        "completedIndexes",
-        "failedIndexes",
-        "uncountedTerminatedPods",
-        "conditions",
-    }
-)
 _CRONJOB_STATUS_FIELDS = frozenset({"active", "lastScheduleTime", "lastSuccessfulTime"})
 
 
@@ -112,6 +99,15 @@ def _texts(value: Any) -> list[str] | None:
 
 def _time(value: Any) -> int | None:
     return _int(parse_rfc3339(value)) if type(value) is str else None
+
+
+_READ: dict[Shape, Callable[[Any], Any]] = {
+    Shape.COUNT: _int,
+    Shape.COUNT_OR_NONE: _int,
+    Shape.TIME: _time,
+    Shape.INDEXES: _text,
+    Shape.INDEXES_OR_NONE: _text,
+}
 
 
 def _json_map(value: Any) -> str | None:
@@ -240,18 +236,14 @@ def _job(obj: Raw, row: Row) -> None:
     row["spec"] = _json_map(obj.get("spec"))
     status = _map(obj.get("status"))
     get = status.get
-    for name in ("active", "ready", "succeeded", "failed", "terminating"):
-        row[name] = _int(get(name))
-    row["start_ns"] = _time(get("startTime"))
-    row["completion_ns"] = _time(get("completionTime"))
-    row["completed_indexes"] = _text(get("completedIndexes"))
-    row["failed_indexes"] = _text(get("failedIndexes"))
-    uncounted = get("uncountedTerminatedPods")
-    if type(uncounted) is dict:
-        row["uncounted_succeeded"] = _texts(uncounted.get("succeeded")) or []
-        row["uncounted_failed"] = _texts(uncounted.get("failed")) or []
+    uncounted = get(job_status.UNCOUNTED)
+    for field in job_status.FIELDS:
+        if field.shape is not Shape.UIDS:
+            row[field.name] = _READ[field.shape](get(field.path))
+        elif type(uncounted) is dict:
+            row[field.name] = _texts(uncounted.get(field.path.partition(".")[2])) or []
     row["conditions"] = _conditions(get("conditions"))
-    row["observed_status"] = _other_fields(status, _JOB_STATUS_FIELDS)
+    row["observed_status"] = _other_fields(status, job_status.KNOWN)
 
 
 def _cronjob(obj: Raw, row: Row) -> None:

@@ -11,6 +11,9 @@ from enum import Enum
 import pyarrow as pa
 from msgspec import Struct
 
+from tracekit.base.kube import job_status
+from tracekit.base.kube.job_status import Shape
+
 _ABSENT = "absent in the object"
 
 
@@ -167,20 +170,27 @@ STATE = (
     Column("conditions", CONDITIONS, "`.status.conditions` of Jobs and Pods; times Unix ns"),
 )  # fmt: skip
 
-JOB = (
-    Column("active", INT, "Job: `.status.active`", "absent, which the API means as 0"),
-    Column("ready", INT, "Job: `.status.ready`"),
-    Column("succeeded", INT, "Job: `.status.succeeded`", "absent, which the API means as 0"),
-    Column("failed", INT, "Job: `.status.failed`", "absent, which the API means as 0"),
-    Column("terminating", INT, "Job: `.status.terminating`"),
-    Column("completion_ns", INT, "Job: `.status.completionTime`, Unix ns"),
-    Column("completed_indexes", STRING, "Job: `.status.completedIndexes`"),
-    Column("failed_indexes", STRING, "Job: `.status.failedIndexes`"),
-    Column("uncounted_succeeded", STRINGS, "Job: `.status.uncountedTerminatedPods.succeeded`; "
-           "empty when only the outer field is there", "`uncountedTerminatedPods` is absent"),
-    Column("uncounted_failed", STRINGS, "Job: `.status.uncountedTerminatedPods.failed`; empty when "
-           "only the outer field is there", "`uncountedTerminatedPods` is absent"),
-)  # fmt: skip
+_JOB_SHAPES = {
+    Shape.COUNT: (INT, "absent, which the API means as 0"),
+    Shape.COUNT_OR_NONE: (INT, _ABSENT),
+    Shape.TIME: (INT, _ABSENT),
+    Shape.INDEXES: (STRING, _ABSENT),
+    Shape.INDEXES_OR_NONE: (STRING, _ABSENT),
+    Shape.UIDS: (STRINGS, f"`{job_status.UNCOUNTED}` is absent"),
+}
+
+
+def _job_column(field: job_status.StatusField) -> Column:
+    kind, null = _JOB_SHAPES[field.shape]
+    about = {
+        Shape.TIME: ", Unix ns",
+        Shape.UIDS: "; empty when only the outer field is there",
+    }.get(field.shape, "")
+    return Column(field.name, kind, f"Job: `.status.{field.path}`{about}", null)
+
+
+#: Without `start_ns`, which Pods have too.
+JOB = tuple(_job_column(field) for field in job_status.FIELDS if field.name != "start_ns")
 
 POD = (
     Column("node_name", STRING, "Pod: `.spec.nodeName`"),

@@ -16,6 +16,7 @@ import msgspec
 import orjson
 from msgspec.structs import astuple
 
+from tracekit.base.kube.job_status import FIELDS, Shape
 from tracekit.base.kube.timestamps import parse_rfc3339
 from tracekit.base.kube.views import COMPLETION_INDEX_ANNOTATION, go_atoi
 from tracekit.trace.format import api_fields
@@ -291,23 +292,12 @@ def _jobs(objects: Sequence[Any], columns: Columns) -> None:
     columns["job"] = columns["name"]
     columns["cronjob"] = _owned(columns, "CronJob")
     columns["spec"] = [o.spec[0] for o in objects]
-    (
-        columns["active"],
-        columns["ready"],
-        columns["succeeded"],
-        columns["failed"],
-        columns["terminating"],
-        started,
-        completed,
-        columns["completed_indexes"],
-        columns["failed_indexes"],
-        uncounted,
-        conditions,
-    ) = _fields([o.status for o in objects], _NO_JOB_STATUS)
-    columns["start_ns"] = _times(started)
-    columns["completion_ns"] = _times(completed)
-    columns["uncounted_succeeded"] = [u and (u.succeeded or []) for u in uncounted]
-    columns["uncounted_failed"] = [u and (u.failed or []) for u in uncounted]
+    *values, uncounted, conditions = _fields([o.status for o in objects], _NO_JOB_STATUS)
+    plain = [field for field in FIELDS if field.shape is not Shape.UIDS]
+    for field, cells in zip(plain, values, strict=True):
+        columns[field.name] = _times(cells) if field.shape is Shape.TIME else cells
+    for place, field in enumerate(field for field in FIELDS if field.shape is Shape.UIDS):
+        columns[field.name] = [u and (astuple(u)[place] or []) for u in uncounted]
     columns["conditions"] = _conditions(conditions)
 
 
