@@ -82,14 +82,19 @@ def test_a_constant_offset_of_the_recorders_clock_changes_no_verdict(view: str) 
 
 
 def test_a_verdict_that_hangs_on_an_offset_says_what_tells_it() -> None:
-    reader = TraceReader(held(rows(), NAME).snapshot, clock_offset_ns=30 * NS_PER_S)
+    reader = TraceReader(held(rows(), NAME).snapshot, clock_offset_ns=3 * NS_PER_S)
     found = Judge(reader, resolve_era(reader, None, None)).report().divergences
-    early = [judgement for judgement in found if judgement.verdict is Verdict.EARLY]
-    assert early
-    for judgement in early:
-        [assumed] = [each for each in judgement.assumptions if each.kind == "clock-offset"]
-        assert assumed.evidence == "the recorder's clock is put right by --clock-offset"
-        assert assumed.from_ns < judgement.time_ns <= assumed.until_ns
+    hanging = 0
+    for judgement in found:
+        assumed = [each for each in judgement.assumptions if each.kind == "clock-offset"]
+        if judgement.verdict is Verdict.EXTRA:
+            assert assumed == []
+        elif judgement.fields and all("time" in each.path.lower() for each in judgement.fields):
+            [one] = assumed
+            assert one.evidence == "the recorder's clock is put right by --clock-offset"
+            assert one.from_ns <= judgement.time_ns <= one.until_ns
+            hanging += 1
+    assert hanging > 10
 
 
 def _but_for_time(judgement: Judgement) -> Judgement:
