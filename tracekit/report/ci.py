@@ -117,7 +117,7 @@ def sarif_of_findings(findings: Sequence[Finding], trace: str) -> dict[str, Any]
         _result(
             finding.rule,
             finding.severity,
-            f"{finding.text}. {finding.cases[0].detail}",
+            f"{finding.text}. {finding.cases[0].detail}\ndo: {advice(finding)}",
             [(t.kind, t.namespace, t.name) for t in finding.objects],
             trace,
         )
