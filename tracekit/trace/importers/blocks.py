@@ -176,11 +176,11 @@ class _Part:
     def seen(self) -> list[Seen]:
         """What is to be looked at of each row."""
         stream = self.stream
-        names = ("type", "rv", "uid", "name")
+        names = ("type", "rv", "uid", "name", "namespace")
         told = (self.batch.column(name).to_pylist() for name in names)
         return [
-            Seen(stream, _TYPES[kind], rv, uid, name, recv_ns)
-            for kind, rv, uid, name, recv_ns in zip(*told, self.times, strict=True)
+            Seen(stream, _TYPES[kind], rv, uid, name, recv_ns, namespace)
+            for kind, rv, uid, name, namespace, recv_ns in zip(*told, self.times, strict=True)
         ]
 
     def run(self) -> Run:

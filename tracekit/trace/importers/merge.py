@@ -311,7 +311,7 @@ def _write(writer: TraceWriter, readers: Sequence[TraceReader], plan: _Plan, fou
             begun.add(stream)
         at = writer.next_seq
         copy_row(writer, row)
-        live.seen(stream, RowType(kind), row["uid"], at)
+        live.seen(stream, RowType(kind), row["uid"], row["namespace"], at)
         if kind == RowType.LIST_END:
             for raw in live.end_list(stream, writer):
                 writer.append(stream, RowType.DELETED, row["recv_ns"], raw, synthesized=True)

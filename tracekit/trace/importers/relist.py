@@ -11,11 +11,13 @@ with the objects alive at a time, and only in logs with relists.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from sys import intern
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tracekit.base.coverage import UNKNOWN, Scope
+from tracekit.base.coverage import Scope
 from tracekit.trace.format.model import STATE_TYPES, RowType
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.writing.writer import TraceWriter
@@ -29,17 +31,24 @@ _WATCHED = frozenset(
 _CLUSTER_WIDE = "namespaces"
 
 
+class _Live(NamedTuple):
+    """An object that is there."""
+
+    seq: int  # of its last state
+    namespace: str | None
+
+
 class LiveObjects:
     """Which objects each relisted stream holds, by uid, and where their last state is."""
 
     def __init__(self) -> None:
-        self._live: dict[str, dict[str, int]] = {}
+        self._live: dict[str, dict[str, _Live]] = {}
+        #: Of the list that is open: its objects, and the namespaces that it shows.
         self._listed: dict[str, set[str]] = {}
+        self._shown: dict[str, set[str]] = {}
         self._scopes: dict[str, Scope | None] = {}
         #: Streams whose lists are all of one scope, which is known to be more than one namespace.
         self._wide: set[str] = {_CLUSTER_WIDE}
-        #: Where the list of a stream begins.
-        self._begun: dict[str, int] = {}
 
     def begin_list(self, stream: str, writer: TraceWriter, scope: Scope | None = None) -> None:
         """A list of a stream that was seen before begins.
@@ -52,16 +61,17 @@ class LiveObjects:
             writer.flush()
             reader = TraceReader(writer.path)
             self._live[stream] = _scan(reader, stream)
-            if _is_watched(reader, stream) or len(_shown(reader, stream, 0)) > 1:
+            if _is_watched(reader, stream) or len(_shown(reader, stream)) > 1:
                 self._wide.add(stream)
-        self._listed[stream] = set()
-        self._begun[stream] = writer.next_seq
+        self._listed[stream], self._shown[stream] = set(), set()
 
     def follows(self, stream: str) -> bool:
         """Whether the objects of a stream are kept up to date."""
         return stream in self._live
 
-    def seen(self, stream: str, row_type: RowType, uid: str | None, seq: int) -> None:
+    def seen(
+        self, stream: str, row_type: RowType, uid: str | None, namespace: str | None, seq: int
+    ) -> None:
         """A row was written."""
         live = self._live.get(stream)
         if live is not None and row_type in _WATCHED:
@@ -71,49 +81,54 @@ class LiveObjects:
         if row_type is RowType.DELETED:
             live.pop(uid, None)
             return
-        live[uid] = seq
+        live[uid] = _Live(seq, None if namespace is None else intern(namespace))
         if row_type is RowType.LIST and stream in self._listed:
             self._listed[stream].add(uid)
+            if namespace:
+                self._shown[stream].add(namespace)
 
     def end_list(self, stream: str, writer: TraceWriter) -> Iterator[bytes]:
         """The last states of the objects that are gone, oldest first."""
         listed = self._listed.pop(stream, None)
         if listed is None:
             return
-        live = self._live[stream]
-        gone = {seq: uid for uid, seq in live.items() if uid not in listed}
-        scope = self._scopes.pop(stream, None)
-        if not gone or scope == UNKNOWN:
-            return
-        writer.flush()
-        reader = TraceReader(writer.path)
+        scope, shown = self._scopes.pop(stream, None), self._shown.pop(stream)
         if scope is None and stream not in self._wide:
-            shown = _shown(reader, stream, self._begun[stream])
             if len(shown) > 1:
                 self._wide.add(stream)
             else:
-                scope = Scope(shown)
-        for seq, raw, namespace in _states(reader, sorted(gone)):
-            if scope is None or scope.covers(namespace):
-                del live[gone[seq]]
-                yield raw
+                scope = Scope(frozenset(shown))
+        live = self._live[stream]
+        gone = {
+            found.seq: uid
+            for uid, found in live.items()
+            if uid not in listed and (scope is None or scope.covers(found.namespace))
+        }
+        if not gone:
+            return
+        writer.flush()
+        for seq, raw in _states(TraceReader(writer.path), sorted(gone)):
+            del live[gone[seq]]
+            yield raw
 
 
-def _scan(reader: TraceReader, stream: str) -> dict[str, int]:
+def _scan(reader: TraceReader, stream: str) -> dict[str, _Live]:
     """The objects of the stream whose newest row is not a deletion."""
-    newest: dict[str, int] = {}
+    newest: dict[str, _Live] = {}
     deleted: set[str] = set()
-    for table in reader.batches(("uid", "seq", "type"), streams=[stream], types=_STATES):
+    for table in reader.batches(
+        ("uid", "seq", "type", "namespace"), streams=[stream], types=_STATES
+    ):
         for row in table.sort_by("seq").to_pylist():
             uid = row["uid"]
-            if uid is None or row["seq"] < newest.get(uid, -1):
+            if uid is None or (uid in newest and row["seq"] < newest[uid].seq):
                 continue
-            newest[uid] = row["seq"]
+            newest[uid] = _Live(row["seq"], row["namespace"])
             if row["type"] == RowType.DELETED:
                 deleted.add(uid)
             else:
                 deleted.discard(uid)
-    return {uid: seq for uid, seq in newest.items() if uid not in deleted}
+    return {uid: found for uid, found in newest.items() if uid not in deleted}
 
 
 def _is_watched(reader: TraceReader, stream: str) -> bool:
@@ -122,20 +137,17 @@ def _is_watched(reader: TraceReader, stream: str) -> bool:
     return any(table.num_rows for table in rows)
 
 
-def _shown(reader: TraceReader, stream: str, first_seq: int) -> frozenset[str]:
-    """The namespaces of what was listed of the stream from a row on."""
-    rows = reader.batches(
-        ("namespace",), streams=[stream], types=[RowType.LIST], first_seq=first_seq
-    )
+def _shown(reader: TraceReader, stream: str) -> frozenset[str]:
+    """The namespaces of what was listed of the stream."""
+    rows = reader.batches(("namespace",), streams=[stream], types=[RowType.LIST])
     return frozenset(
         name for table in rows for name in table["namespace"].unique().to_pylist() if name
     )
 
 
-def _states(reader: TraceReader, seqs: list[int]) -> Iterator[tuple[int, bytes, str | None]]:
+def _states(reader: TraceReader, seqs: list[int]) -> Iterator[tuple[int, bytes]]:
     wanted = pa.array(seqs, pa.int64())
-    columns = ("seq", "raw", "namespace")
-    for table in reader.batches(columns, first_seq=seqs[0], last_seq=seqs[-1]):
+    for table in reader.batches(("seq", "raw"), first_seq=seqs[0], last_seq=seqs[-1]):
         rows = table.filter(pc.is_in(table["seq"], value_set=wanted)).sort_by("seq")
         for row in rows.to_pylist():
-            yield row["seq"], row["raw"].encode(), row["namespace"]
+            yield row["seq"], row["raw"].encode()

@@ -158,7 +158,7 @@ class WatchImporter:
                 continue
             watchdog.look(seen, place)
             watchdog.seen(seen)
-            objects.seen(seen.stream, seen.type, seen.uid, seq + at)
+            objects.seen(seen.stream, seen.type, seen.uid, seen.namespace, seq + at)
             streams[seen.stream] += 1
         self._states(block, first, block.lines)
 
@@ -221,7 +221,7 @@ class WatchImporter:
             stream, row_type, recv_ns, raw, obj = found
             meta = obj.metadata
             rv = number_of(meta.resource_version)
-            seen = Seen(stream, row_type, rv, meta.uid, meta.name, recv_ns)
+            seen = Seen(stream, row_type, rv, meta.uid, meta.name, recv_ns, meta.namespace)
             self._before(seen, at, None)
             seq = self._out().append_typed(stream, row_type, recv_ns, raw, obj)
         else:
@@ -234,7 +234,7 @@ class WatchImporter:
             seq = self._out().append(stream, row_type, seen.recv_ns, found.raw, parsed=found.obj)
         self._has_states |= row_type in STATE_TYPES
         self._watchdog.seen(seen)
-        self._objects.seen(stream, row_type, seen.uid, seq)
+        self._objects.seen(stream, row_type, seen.uid, seen.namespace, seq)
         self.result.streams[stream] += 1
 
     def _with_scope(self, found: Frame) -> Frame:

@@ -42,6 +42,7 @@ class Seen(NamedTuple):
     #: Whatever stands there: of an object that no server made it need not be text.
     name: Any
     recv_ns: int | None
+    namespace: str | None
 
 
 class Run(NamedTuple):
@@ -63,7 +64,9 @@ def seen_of(stream: str, row_type: RowType, obj: dict[str, Any], recv_ns: int | 
     rv = number_of(meta.get("resourceVersion") or obj.get("resourceVersion"))
     uid = meta.get("uid")
     uid = uid if isinstance(uid, str) else None
-    return Seen(stream, row_type, rv, uid, meta.get("name"), recv_ns)
+    space = meta.get("namespace")
+    space = space if isinstance(space, str) else None
+    return Seen(stream, row_type, rv, uid, meta.get("name"), recv_ns, space)
 
 
 @dataclass(slots=True)
@@ -119,7 +122,7 @@ class Watchdog:
 
     def look(self, row: Seen, at: Place) -> None:
         """Check one row before it is written."""
-        stream, row_type, rv, uid, name, recv_ns = row
+        stream, row_type, rv, uid, name, recv_ns, _ = row
         state = self.state(stream)
         self._times(recv_ns)
         self.relisted = None
@@ -137,7 +140,7 @@ class Watchdog:
 
     def seen(self, row: Seen) -> None:
         """Advance over a row that was written."""
-        stream, row_type, rv, _, _, recv_ns = row
+        stream, row_type, rv, _, _, recv_ns, _ = row
         state = self.state(stream)
         if recv_ns is not None:
             state.last_ns = recv_ns
