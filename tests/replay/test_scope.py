@@ -7,6 +7,7 @@ is of another namespace or is not there, none does.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -49,7 +50,8 @@ def _lines(watched: Sequence[str], looked: Sequence[str], scope: str) -> list[by
         "jobs": [_object("Job", "stuck", 6, JOB_SPEC, START_NS - S)],
         "namespaces": [namespace("shop", "uid-shop"), namespace("other", "uid-other")],
     }
-    lines = []
+    lines, dropped = [], _object("Job", "dropped", 7, JOB_SPEC | {"suspend": True}, START_NS - S)
+    there["jobs"].append(dropped)
     for at_ns, streams in (
         (START_NS, (*watched, *looked, "namespaces")),
         (START_NS + S, looked),  # again: one list alone is taken for a watch that brought nothing
@@ -58,6 +60,10 @@ def _lines(watched: Sequence[str], looked: Sequence[str], scope: str) -> list[by
             bound = {"resourceVersion": "9", "scope": "all" if stream == "namespaces" else scope}
             rows = [("LIST_BEGIN", bound), *(("LIST", obj) for obj in there.get(stream, ()))]
             lines += [line(stream, *row, at_ns=at_ns) for row in (*rows, ("LIST_END", bound))]
+        there["jobs"] = there["jobs"][:1]
+    if "jobs" in watched:
+        gone = {**dropped, "metadata": {**dropped["metadata"], "resourceVersion": "10"}}
+        lines.append(line("jobs", "DELETED", gone, at_ns=START_NS + 60 * S))
     for hour in (1, 2, 3):
         lines += [
             line(stream, "BOOKMARK", {"metadata": {"resourceVersion": str(10 + hour)}},
@@ -118,6 +124,33 @@ def _told_live(trace: Path) -> bool:
     return "TK306" in done.output
 
 
+def _deleted_by_a_user(trace: Path) -> bool:
+    with tracekit.open(trace) as opened:
+        found = opened.sql("SELECT deleted_by, delete_evidence FROM deletions").fetchall()
+    for deleted_by, evidence in found:
+        assert deleted_by in ("user", "unknown")
+        assert ("two lists" in evidence) == ("gone between" in evidence)
+    return ("user", "inferred: no rule of a controller leads to it") in found
+
+
+def _what_if(trace: Path) -> bool:
+    done = CliRunner().invoke(
+        cli, ["whatif", str(trace), "--kubernetes-version", "v1.30.0", "-o", "json"]
+    )
+    assert done.exit_code == 0, done.output
+    document = json.loads(done.output[done.output.index("{") :])
+    (found,) = (c for c in document["cronjobs"] if c["name"] == "hourly")
+    assert found["verdict"] in ("same", "unknowable")
+    return bool(found["verdict"] == "same")
+
+
+def _report(trace: Path) -> bool:
+    page = trace.with_name("report.html")
+    done = CliRunner().invoke(cli, ["report", str(trace), "-o", str(page)])
+    assert done.exit_code == 0, done.output
+    return "TK306" in page.read_text()
+
+
 PLACES: dict[str, Callable[[Path], bool]] = {
     "view cron_ticks": _ticks_missed,
     "findings": _found,
@@ -125,6 +158,9 @@ PLACES: dict[str, Callable[[Path], bool]] = {
     "findings of Jobs": _not_begun,
     "verdicts": _diverges,
     "watch": _told_live,
+    "view deletions": _deleted_by_a_user,
+    "what-if": _what_if,
+    "report": _report,
 }
 
 

@@ -151,6 +151,12 @@ class CronProver:
         for record in recorded_cron_jobs(replay.history, self.run_context, self.ours):
             uid = record.cron_job.uid
             proof = proofs.get(uid) or Proof(uid)
+            hidden = _hidden(record, self.run_context)
+            if hidden:
+                yield CronAnswer(
+                    record.cron_job, record.course, "unknowable", reason="gap", why=hidden
+                )
+                continue
             answer = _answer(record, proof)
             if self.causes and proof.differences and not proof.lost:
 
@@ -168,6 +174,15 @@ class CronProver:
             era = with_rows(self.target, self.recorded, set_back)
             runner = self._runners[set_back] = CronRunner(CronJobEra.of(era), self.zone)
         return CronKeyProof(replay, self.run_context, self.ours, runner, self.change).run()
+
+
+def _hidden(record: RecordedCronJob, run_context: RunContext) -> str:
+    """Why nothing follows from what the CronJob did not do; empty if it does."""
+    coverage, namespace = run_context.coverage, record.cron_job.namespace
+    for stream in ("cronjobs", "jobs") if coverage.spans else ():
+        if not coverage.watches(stream, namespace):
+            return f"nobody watched {stream} where it ran: nothing tells what it did"
+    return ""
 
 
 def _answer(record: RecordedCronJob, proof: Proof) -> CronAnswer:

@@ -10,6 +10,10 @@ going AS (
          min(recv_ns) FILTER (type = 'DELETED' OR deleted_ns IS NOT NULL) AS deletion_ns,
          min(rv) FILTER (type = 'DELETED' OR deleted_ns IS NOT NULL) AS deletion_rv,
          max(recv_ns) FILTER (type = 'DELETED') AS gone_ns,
+         -- Nobody saw it go: a list has it, and a later one of the same scope has not.
+         CASE WHEN bool_or(synthesized) FILTER (type = 'DELETED')
+                AND count(*) FILTER (type <> 'DELETED' AND deleted_ns IS NOT NULL) = 0
+              THEN max(recv_ns) FILTER (type <> 'DELETED') END AS last_seen_ns,
          min(rv) FILTER (phase IN ('Succeeded', 'Failed')) AS ended_rv,
          arg_max(conditions, _order) FILTER (stream = 'pods' AND len(list_filter(
            conditions, lambda c: c.type = 'DisruptionTarget' AND c.status = 'True')) > 0) AS pod_conditions,
@@ -146,7 +150,8 @@ judged AS (
            WHEN stream = 'pods' AND NOT had_ended
              AND (suspended OR ending IS NOT NULL OR next_ending.reason = 'DeadlineExceeded'
                   OR next_ending.type = 'SuccessCriteriaMet') THEN 'job-controller'
-           WHEN seen THEN 'user'
+           -- Between two lists what leads to it may have come and gone.
+           WHEN seen AND last_seen_ns IS NULL THEN 'user'
            ELSE 'unknown'
          END AS deleted_by
   FROM facts
@@ -169,8 +174,8 @@ SELECT *,
          WHEN 'ttl-after-finished-controller' THEN
            'inferred: ' || round(after_finish_s, 1) || ' s after its end, ttlSecondsAfterFinished is ' || ttl_s
          WHEN 'user' THEN 'inferred: no rule of a controller leads to it'
-         WHEN 'unknown' THEN CASE stream WHEN 'pods' THEN 'Events or Jobs' ELSE 'Events' END ||
-           ' were not seen then: nothing tells who'
+         WHEN 'unknown' THEN CASE WHEN seen THEN 'nobody saw it go: nothing tells who' ELSE CASE stream WHEN 'pods' THEN 'Events or Jobs' ELSE 'Events' END ||
+           ' were not seen then: nothing tells who' END
          ELSE CASE WHEN disruption <> '' THEN 'condition DisruptionTarget: ' || disruption
                    WHEN event_reason IS NOT NULL THEN 'Event ' || event_reason END
        END AS evidence
@@ -178,10 +183,11 @@ FROM judged
 )
 SELECT trace, stream, namespace, name, uid, job, cronjob, deletion_ns, deletion_rv, gone_ns, deleted_by,
        asker.name AS actor,
-       CASE WHEN asker.name IS NULL THEN evidence
+       concat_ws('; ', CASE WHEN asker.name IS NULL THEN evidence
             WHEN audited <> 'user' AND deleted_by <> 'eviction' THEN
               concat_ws('; ', 'audit log', replace(evidence, 'inferred: ', ''))
             ELSE concat_ws('; ', 'audit log: ' || asker.verb || ' by ' || asker.name || coalesce(' (' || asker.agent || ')', ''),
                            CASE WHEN deleted_by <> 'user' THEN evidence END)
-       END AS delete_evidence
+       END, 'gone between ' || strftime(utc(last_seen_ns), '%Y-%m-%dT%H:%M:%SZ') || ' and '
+            || strftime(utc(gone_ns), '%Y-%m-%dT%H:%M:%SZ') || ', as two lists tell') AS delete_evidence
 FROM reasoned;

@@ -11,6 +11,7 @@ from tracekit.base.coverage import ALL, Scope
 from tracekit.trace.importers.run import ImportRequest, import_files
 from tracekit.trace.reading.coverage import coverage_of
 from tracekit.trace.reading.reader import TraceReader
+from tracekit.trace.writing.writer import TraceWriter
 
 
 def _job(name, namespace):
@@ -109,3 +110,24 @@ def test_the_scope_is_kept_in_the_trace(tmp_path) -> None:
     _gone(tmp_path, map(json.dumps, frames), "watch")
     rows = TraceReader(tmp_path / "trace").table(("raw",), types=["LIST_BEGIN"]).to_pylist()
     assert [json.loads(row["raw"])["scope"] for row in rows] == ["a"]
+
+
+def test_each_list_of_a_namespace_costs_its_own_items_only(tmp_path, monkeypatch) -> None:
+    """Nothing is written out or read again for a list after which all is still there."""
+    flushes = []
+    flush = TraceWriter.flush
+
+    def counted(self, *args, **options):
+        flushes.append(1)
+        return flush(self, *args, **options)
+
+    monkeypatch.setattr(TraceWriter, "flush", counted)
+    few, many = (
+        [_listed(100 + n, _job("x", f"space-{n}")) for n in range(size)] for size in (3, 60)
+    )
+    for number, lines in enumerate((few, many)):
+        (tmp_path / str(number)).mkdir()
+        assert _gone(tmp_path / str(number), lines) == ([], 0)
+        flushes.append(0)
+    first = flushes.index(0)
+    assert flushes[:first] == flushes[first + 1 : -1]
