@@ -38,6 +38,7 @@ def findings_of(
     return diagnose(facts_from(session), wanted, baseline)
 
 
+@collecting_rarely()
 def facts_from(
     session: Session,
     known: Sequence[Judgement] | None = None,

@@ -21,6 +21,7 @@ from tracekit.answers.findings.controllers import LEADER
 from tracekit.answers.findings.diagnosis import diagnose
 from tracekit.answers.model import Case, Severity
 from tracekit.answers.trace_model import Facts
+from tracekit.base.collecting import collecting_rarely
 from tracekit.base.kube.leases import CONTROLLER_MANAGER_LEASE
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.check.diff.unrecorded import as_far_as_recorded
@@ -106,6 +107,7 @@ class LiveJudge:
         for case in self._leader.lost(now_ns, self._now_ns, self.waiting.count):
             yield self._told(case, max(case.until_ns, self._now_ns))
 
+    @collecting_rarely()
     def judge(self, *, last: bool = False, whole: Facts | None = None) -> list[News]:
         """What has become certain since the last call, by time; if it is the last, all the rest.
 

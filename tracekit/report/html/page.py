@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
+from tracekit.base.collecting import collecting_rarely
 from tracekit.base.escaping import for_html, for_script
 from tracekit.report.documents import plain_json
 from tracekit.report.html.packed import in_parts
@@ -35,6 +36,7 @@ SCRIPTS = (
 WHATIF_SCRIPTS = ("core.js", "whatif.js")
 
 
+@collecting_rarely()
 def report_page(data: Mapping[str, Any]) -> str:
     """The whole page about a trace: a file, which asks nobody."""
     document = embedded_json(data)
