@@ -64,29 +64,42 @@ class Edit(Struct, frozen=True):
 
 
 # Events tell of others' writes; leases are written every few seconds.
-_STATES: Final = """
-SELECT s.stream, s.type, s.namespace, s.name, s.uid, s.rv, s.recv_ns, s.raw, s.actor, s.actor_agent,
-       s.verb, s.cronjob, s.job
-FROM internal._states AS s
-WHERE s.stream NOT IN ('events', 'leases')
+_WHICH: Final = """
+  s.stream NOT IN ('events', 'leases')
   AND ($namespace::VARCHAR IS NULL OR s.namespace = $namespace)
   AND ($name::VARCHAR IS NULL OR s.name = $name)
   AND ($stream::VARCHAR IS NULL OR s.stream = $stream)
-  AND ($from_ns::BIGINT IS NULL OR s.uid IN (
-    SELECT uid FROM internal._states WHERE recv_ns >= $from_ns
+"""
+_COUNT: Final = f"SELECT count(*) AS n FROM internal._states AS s WHERE {_WHICH}"  # noqa: S608
+# Of a time: the objects that were written then, from the revision before it on.
+_STATES: Final = f"""
+WITH written AS (
+  SELECT uid, max(recv_ns) FILTER (recv_ns < $from_ns) AS before_ns FROM internal._states AS s
+  WHERE {_WHICH} AND s.recv_ns <= $until_ns GROUP BY uid HAVING max(recv_ns) >= $from_ns
+)
+SELECT s.stream, s.type, s.namespace, s.name, s.uid, s.rv, s.recv_ns, s.raw, s.actor, s.actor_agent,
+       s.verb, s.cronjob, s.job
+FROM internal._states AS s
+WHERE {_WHICH} AND hash(s.uid) % $parts = $part
+  AND ($is_all OR s.recv_ns <= $until_ns AND EXISTS (
+    FROM written AS w WHERE w.uid = s.uid AND s.recv_ns >= coalesce(w.before_ns, $from_ns)
   ))
 ORDER BY s.stream, s.namespace, s.name, s.uid, s._order, s.seq
-"""
+"""  # noqa: S608 - the conditions stand above
 _CALLS: Final = """
 SELECT stream, namespace, name, recv_ns, actor, actor_agent, verb, code, message
 FROM internal._rows
-WHERE type = 'CALL' AND actor IS NOT NULL AND coalesce(stream, '') NOT IN ('events', 'leases')
+WHERE type = 'CALL' AND actor IS NOT NULL
+  AND coalesce(stream, '') NOT IN ('events', 'leases')
   AND ($namespace::VARCHAR IS NULL OR namespace = $namespace)
   AND ($name::VARCHAR IS NULL OR name = $name)
   AND ($stream::VARCHAR IS NULL OR stream = $stream)
-  AND ($from_ns::BIGINT IS NULL OR recv_ns >= $from_ns)
+  AND recv_ns BETWEEN $from_ns AND $until_ns
 ORDER BY recv_ns, seq
 """
+#: So many revisions are sorted at a time, for all that they say lies in memory then.
+_AT_A_TIME: Final = 25_000
+_NEVER_NS: Final = 2**63 - 1
 _DELETIONS: Final = (
     "SELECT uid, deleted_by, actor, delete_evidence FROM deletions WHERE uid IS NOT NULL"
 )
@@ -109,18 +122,32 @@ def edits_of(
         name: Only objects of this name.
         stream: Only objects of this plural resource, like "cronjobs".
         refused_only: Leave out what was written.
-        times: Objects that were not seen from then on are left out; of the others all is told.
+        times: Only what was written then; what managedFields tell of the time before an object
+            was first seen is left out where it is not ALWAYS.
     """
-    where: dict[str, str | int | None] = {
-        "namespace": namespace, "name": name, "stream": stream, "from_ns": times.from_ns,
-    }  # fmt: skip
+    where: dict[str, str | int | None] = {"namespace": namespace, "name": name, "stream": stream}
+    ends = {
+        "from_ns": 0 if times.from_ns is None else times.from_ns,
+        "until_ns": _NEVER_NS if times.until_ns is None else times.until_ns,
+    }
     if not refused_only:
-        deletions = {row["uid"]: row for row in session.rows(_DELETIONS)}
-        rows = session.each_row(_STATES, **where)
+        for edit in _of_states(session, where, ends, is_all=not times):
+            if not times or (not edit.verb.startswith("set") and times.holds(edit.at_ns or 0)):
+                yield edit
+    for row in session.each_row(_CALLS, **where, **ends):
+        yield _call(row)
+
+
+def _of_states(
+    session: Session, where: dict[str, Any], ends: dict[str, int], *, is_all: bool
+) -> Iterator[Edit]:
+    deletions = {row["uid"]: row for row in session.rows(_DELETIONS)}
+    (count,) = session.rows(_COUNT, **where)
+    parts = count["n"] // _AT_A_TIME + 1
+    for part in range(parts):
+        rows = session.each_row(_STATES, **where, **ends, is_all=is_all, parts=parts, part=part)
         for _, states in groupby(rows, key=_object):
             yield from _of_object(states, deletions)
-    for row in session.each_row(_CALLS, **where):
-        yield _call(row)
 
 
 def _object(row: dict[str, Any]) -> tuple[Any, ...]:

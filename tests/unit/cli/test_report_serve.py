@@ -22,6 +22,7 @@ from tests.support.pages import data_of
 from tests.unit.cli.test_sql import run  # noqa: F401 - a fixture
 from tracekit.base.errors import UsageError
 from tracekit.base.time_input import ALWAYS
+from tracekit.report.html import told
 from tracekit.report.html.data import report_data
 from tracekit.report.serving import answers as answers_module
 from tracekit.report.serving.answers import Answers
@@ -164,8 +165,9 @@ def test_the_details_of_a_job_are_those_of_the_file(server: ReportServer, page) 
 def test_what_happened_and_who_wrote_are_those_of_the_file(server: ReportServer, page) -> None:
     start = int(page["start_ns"])
     whole = {"from": start - 10**9, "to": start + 10**15, "start": start}
-    told = found(server, "happenings", **whole)
-    assert told["rows"] == orjson.loads(orjson.dumps(page["happenings"]))[: len(told["rows"])]
+    answer = found(server, "happenings", **whole)
+    rows = orjson.loads(orjson.dumps(page["happenings"]))
+    assert answer["rows"] == rows[: len(answer["rows"])]
     troubles = found(server, "happenings", troubles=1, **whole)
     assert troubles["count"] == sum(row[6] for row in page["happenings"]) > 0
     wrote = found(server, "writes", **whole)
@@ -174,6 +176,22 @@ def test_what_happened_and_who_wrote_are_those_of_the_file(server: ReportServer,
     mine = found(server, "writes", actor=actor, **whole)
     assert mine["count"] == n
     assert {row[6] for row in mine["rows"]} == {actor}
+
+
+def test_an_answer_about_a_long_time_says_where_it_ends(server, page, monkeypatch) -> None:
+    monkeypatch.setattr(told, "MAX_LOOKED_AT", 100)
+    start = int(page["start_ns"])
+    part = found(server, "happenings", start=start, **{"from": start})
+    assert 0 < part["until"] < page["span_ms"]
+    assert max(row[0] for row in part["rows"]) <= part["until"]
+    more = found(server, "happenings", start=start, **{"from": start + int(part["until"] * 10**6)})
+    assert more["until"] > part["until"]
+
+
+def test_a_page_is_made_once(server: ReportServer, monkeypatch) -> None:
+    first = ask(server, words="made once")[2]
+    monkeypatch.setattr(Answers, "page", None)
+    assert ask(server, words="made once")[2] == first
 
 
 def test_a_part_is_asked_for(server: ReportServer) -> None:

@@ -12,7 +12,11 @@ from tests.sql.conftest import trace_path  # noqa: F401 - a fixture
 from tests.support.traces import TRACES, json_lines
 from tests.unit.cli.test_sql import run  # noqa: F401 - a fixture
 from tracekit.api import Trace
+from tracekit.base.time_input import TimeRange
 from tracekit.cli.main import main
+from tracekit.sql import edits
+from tracekit.sql.edits import edits_of
+from tracekit.sql.session import Session
 
 NAME = "v1.36.3-troubles"
 
@@ -252,3 +256,35 @@ def test_what_cannot_be_compared(run, watched: Path, words: tuple[str, ...], sai
     code, out, err = run("compare", watched, *words)
     assert (code, out) == (2, "")
     assert said in err
+
+
+def test_writes_of_a_time_and_in_parts_are_those_of_the_whole(
+    watched: Path, audited: Path, monkeypatch
+) -> None:
+    for trace in (watched, audited):
+        session = Session([trace])
+        whole = [edit for edit in edits_of(session) if not edit.verb.startswith("set")]
+        known = sorted(edit.at_ns for edit in whole if edit.at_ns is not None)
+        times = TimeRange(known[len(known) // 3], known[2 * len(known) // 3])
+        within = {key_of(e) for e in whole if e.at_ns is not None and times.holds(e.at_ns)}
+        assert 0 < len(within) < len({key_of(edit) for edit in whole})
+        assert {key_of(edit) for edit in edits_of(session, times=times)} == within
+        everything = Counter(key_of(edit) for edit in edits_of(session))
+        monkeypatch.setattr(edits, "_AT_A_TIME", 100)
+        assert Counter(key_of(edit) for edit in edits_of(session)) == everything
+        monkeypatch.undo()
+        session.close()
+
+
+def key_of(edit: edits.Edit) -> tuple[object, ...]:
+    fields = tuple(f"{field.path} {field.old!r} {field.new!r}" for field in edit.fields)
+    return (
+        edit.at_ns,
+        edit.kind,
+        edit.namespace,
+        edit.name,
+        edit.verb,
+        edit.actor,
+        edit.code,
+        fields,
+    )

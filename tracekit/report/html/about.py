@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 from tracekit.answers.findings.diagnosis import Wanted, diagnose
@@ -35,25 +36,37 @@ class About:
         #: Sentences about what is not on the page.
         self.problems = list(session.problems)
         self.start_ns, self.end_ns = self._span()
+
+    @cached_property
+    def found(self) -> list[Finding]:
+        """Findings about a part of it, worst first."""
+        scope = self.scope
         wanted = Wanted(namespace=scope.namespace, times=scope.times)
-        #: Findings about a part of it, worst first.
-        self.found: list[Finding] = [
+        return [
             finding
-            for finding in diagnose(facts, wanted)
+            for finding in diagnose(self.facts, wanted)
             if any(scope.holds(*target[:3]) for target in finding.objects)
         ]
-        #: How many verdicts there are, by action and verdict; None: nothing was judged.
-        self.judged: dict[str, dict[str, int]] | None = None
-        #: Verdicts that are divergences, as rows.
-        self.divergent: list[Row] = []
-        if self._is_judged():
-            rows = session.rows(_DIVERGENT)
-            self.divergent = [r for r in rows if scope.holds(r["kind"], r["namespace"], r["name"])]
-            self.judged = {}
-            for kind, namespace, name, action, verdict in session.tuples(_VERDICTS):
-                if scope.holds(kind, namespace, name):
-                    of_action = self.judged.setdefault(action, {})
-                    of_action[verdict] = of_action.get(verdict, 0) + 1
+
+    @cached_property
+    def judged(self) -> dict[str, dict[str, int]] | None:
+        """How many verdicts there are, by action and verdict; None: nothing was judged."""
+        if not self._is_judged:
+            return None
+        counts: dict[str, dict[str, int]] = {}
+        for kind, namespace, name, action, verdict in self.session.tuples(_VERDICTS):
+            if self.scope.holds(kind, namespace, name):
+                of_action = counts.setdefault(action, {})
+                of_action[verdict] = of_action.get(verdict, 0) + 1
+        return counts
+
+    @cached_property
+    def divergent(self) -> list[Row]:
+        """Verdicts that are divergences, as rows."""
+        if not self._is_judged:
+            return []
+        rows = self.session.rows(_DIVERGENT)
+        return [r for r in rows if self.scope.holds(r["kind"], r["namespace"], r["name"])]
 
     def rows(self, query: str) -> list[Row]:
         """The answer to a query; its `{where}` is the part that this is about."""
@@ -77,6 +90,7 @@ class About:
             return 0, 1
         return rows[0]["first"], max(rows[0]["last"], rows[0]["first"] + 1)
 
+    @cached_property
     def _is_judged(self) -> bool:
         """Whether there are verdicts; a problem is told where the trace cannot be replayed."""
         try:

@@ -27,6 +27,8 @@ class Scope(Struct, frozen=True):
         """The condition of a query over rows of Jobs; the values are bound."""
         if self.jobs is None:
             return "true"
+        if len(self.jobs) == 1:  # a view of one Job is made of the rows of one
+            return "namespace = $job_namespace AND job = $job_name"
         return "namespace || '/' || job IN (SELECT unnest($jobs::VARCHAR[]))"
 
     @property
@@ -34,6 +36,9 @@ class Scope(Struct, frozen=True):
         """What `where` binds."""
         if self.jobs is None:
             return {}
+        if len(self.jobs) == 1:
+            ((namespace, name),) = self.jobs
+            return {"job_namespace": namespace, "job_name": name}
         return {"jobs": sorted(f"{namespace}/{name}" for namespace, name in self.jobs)}
 
     def holds(self, kind: str, namespace: str, name: str) -> bool:

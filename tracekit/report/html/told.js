@@ -23,7 +23,7 @@
   const shortened = (ms) => rfc(ms).slice(0, 19) + "Z";
   const then = () => { const [from, to] = seen(); return ["--from", shortened(from), "--to", shortened(to + 1000)]; };
   const heading = (what) => { const [from, to] = seen(); return `${what}, ${clock(from, 1000)} to ${clock(to, 1000)}`; };
-  const later = (found, shown) => found.count > shown ? el("p", { class: "dim" }, `${number(found.count - shown)} later ones are not shown: zoom in, or measure a shorter time.`) : null;
+  const later = (found, shown) => found.until !== null && found.until !== undefined ? el("p", { class: "dim" }, `Told up to ${clock(found.until, 1)}${found.count > shown ? `, of ${number(found.count)} the first ${number(shown)}` : ""}: zoom in there for what came later.`) : found.count > shown ? el("p", { class: "dim" }, `${number(found.count - shown)} later ones are not shown: zoom in, or measure a shorter time.`) : null;
   const tooLarge = () => el("p", { class: "none" }, "This record is too large for a file to hold it. The command above prints it, and tracekit report --serve shows it here.");
   const where = (kind, space, name, job, cron) => {
     const label = [space, name].filter(Boolean).join("/"), goal = byKey.get(`${space}/${job}`) ? `#job=${encodeURIComponent(`${space}/${job}`)}` : cronByKey.get(`${space}/${cron}`) ? `#cron=${encodeURIComponent(`${space}/${cron}`)}` : null;
@@ -49,7 +49,7 @@
       panel(heading("Who changed what"), command("who", D.trace, ...(wanted.who ? [wanted.who] : []), ...then()), found ? el("p", {}, pick) : tooLarge(),
         found && !rows.length ? el("p", { class: "none" }, "Nobody wrote anything then, as far as it was recorded.") : null,
         el("ol", { class: "account" }, ...rows.map((row) => el("li", { class: row[W.CODE] ? "bad-step" : "" }, when(row[W.AT]), " ", el("b", {}, row[W.WHO] || "somebody"), ` ${row[W.CODE] === null ? row[W.VERB] : `asked to ${row[W.VERB]}`} `, where(row[W.KIND], row[W.SPACE], row[W.NAME], row[W.NAME], row[W.NAME]), " ", el("span", { class: "dim" }, row[W.FROM] || NOBODY), row[W.CODE] === null ? null : el("div", { class: "bad" }, `${row[W.CODE]}: ${row[W.MESSAGE] || "no message"}`), row[W.FIELDS].length ? el("details", { class: "revision" }, el("summary", {}, count(row[W.FIELDS].length + row[W.MORE], "field")), table(["field", "before", "after"], row[W.FIELDS], "diff")) : null))),
-        found ? later({ count: D.served ? found.count : mine.length }, rows.length) : null);
+        found ? later({ ...found, count: D.served ? found.count : mine.length }, rows.length) : null);
     });
   };
 

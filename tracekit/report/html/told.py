@@ -18,6 +18,8 @@ MAX_ROWS = 10_000
 #: Of each that one file holds, and one answer of a server.
 MAX_IN_FILE = 20_000
 MAX_AT_ONCE = 1_000
+#: Rows of the record that one answer of a server looks at.
+MAX_LOOKED_AT = 5_000
 #: Of one write.
 _FIELDS = 12
 _VALUE_CHARS = 120
@@ -37,6 +39,21 @@ def writes(about: About) -> Rows | None:
     if _is_too_large(about):
         return None
     return writes_within(about, about.scope.times, MAX_IN_FILE)[0]
+
+
+def looked_at(about: About, times: TimeRange) -> TimeRange:
+    """So much of a time as one answer looks at, from its beginning."""
+    rows = about.session.rows(
+        "SELECT recv_ns FROM internal._states WHERE ($from_ns::BIGINT IS NULL "
+        "OR recv_ns >= $from_ns) AND ($until_ns::BIGINT IS NULL OR recv_ns <= $until_ns) "
+        "AND ($namespace::VARCHAR IS NULL OR namespace = $namespace) "
+        "ORDER BY recv_ns LIMIT 1 OFFSET $most",
+        from_ns=times.from_ns,
+        until_ns=times.until_ns,
+        namespace=_space(about),
+        most=MAX_LOOKED_AT,
+    )
+    return TimeRange(times.from_ns, rows[0]["recv_ns"]) if rows else times
 
 
 def happenings_within(

@@ -21,7 +21,7 @@ from tracekit.report.html.data import drawn_of, overview, put_details
 from tracekit.report.html.lanes import pod_diffs
 from tracekit.report.html.packed import details_of, drawn
 from tracekit.report.html.scope import Key, Scope, scope_of
-from tracekit.report.html.told import MAX_AT_ONCE, happenings_within, writes_within
+from tracekit.report.html.told import MAX_AT_ONCE, happenings_within, looked_at, writes_within
 from tracekit.sql.diagnosed import facts_from
 from tracekit.sql.session import Session
 
@@ -92,13 +92,13 @@ class Answers:
         totals = self._rows(_TOTALS, within, question)
         count = sum(row["jobs"] for row in totals)
         scope = within
+        whole = self._whole if within == self._all else About(self._session, within, self._facts)
         if question.outcome or question.words or count > MAX_JOBS:
             first = self._rows(_FIRST, within, question, troubled=self._troubled, most=MAX_JOBS)
             scope = replace(within, jobs=frozenset((r["namespace"], r["job"]) for r in first))
         about = About(self._session, scope, self._facts)
-        if scope is not within:  # what was found tells of Jobs that are not here, too
-            whole = About(self._session, within, self._facts)
-            about.found, about.divergent, about.judged = whole.found, whole.divergent, whole.judged
+        # What was found tells of Jobs that are not here, too.
+        about.found, about.divergent, about.judged = whole.found, whole.divergent, whole.judged
         found = drawn_of(about)
         data = overview(about, found, self._key)
         data["jobs"] = [drawn(job, {}) for job in found.jobs.values()]
@@ -123,6 +123,7 @@ class Answers:
         scope = Scope(frozenset([key]), frozenset(), self._all.times)
         about = About(self._session, scope, self._facts)
         about.start_ns = int(asked.get("start") or about.start_ns)
+        about.found = self._whole.found
         told = drawn_of(about)
         put_details(about, told)
         (found,) = (job for job in told.jobs.values() if job["job_uid"] == asked["uid"])
@@ -131,21 +132,23 @@ class Answers:
         return details_of(found, pod_diffs(about))
 
     def happenings(self, asked: Mapping[str, str]) -> dict[str, Any]:
-        """What happened in a time, in order."""
-        times = _question(asked).times
-        troubles = bool(asked.get("troubles"))
+        """What happened in a time, in order; `until` is where an answer ends that is too long."""
         about = self._about(asked)
-        rows, count = happenings_within(about, times, MAX_AT_ONCE, troubles=troubles)
-        return {"rows": rows, "count": count}
+        times = _question(asked).times
+        told = looked_at(about, times)
+        troubles = bool(asked.get("troubles"))
+        rows, count = happenings_within(about, told, MAX_AT_ONCE, troubles=troubles)
+        return {"rows": rows, "count": count, "until": _end(about, told, times)}
 
     def writes(self, asked: Mapping[str, str]) -> dict[str, Any]:
         """Who wrote what in a time, in order, and how much everybody wrote then."""
-        times = _question(asked).times
         about = self._about(asked)
-        rows, count, actors = writes_within(
-            about, times, MAX_AT_ONCE, actor=asked.get("actor") or None
-        )
-        return {"rows": rows, "count": count, "actors": actors}
+        times = _question(asked).times
+        told = looked_at(about, times)
+        actor = asked.get("actor") or None
+        rows, count, actors = writes_within(about, told, MAX_AT_ONCE, actor=actor)
+        until = _end(about, told, times)
+        return {"rows": rows, "count": count, "actors": actors, "until": until}
 
     def _about(self, asked: Mapping[str, str]) -> About:
         """The whole, counted from where the page's time begins."""
@@ -163,6 +166,10 @@ class Answers:
             words=json.dumps(question.words),
             **values,
         )
+
+
+def _end(about: About, told: TimeRange, times: TimeRange) -> float | None:
+    return None if told == times else about.ms(told.until_ns)
 
 
 def _question(asked: Mapping[str, str]) -> Question:

@@ -32,6 +32,7 @@ MAX_ANSWER_BYTES: Final = 64 << 20
 #: Who says nothing for so long is cut off; so many are served at a time.
 _SILENCE_S: Final = 20
 _AT_A_TIME: Final = 16
+_PAGES_KEPT: Final = 4
 _HEADERS: Final = {
     "Cache-Control": "no-store",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -66,6 +67,7 @@ class ReportServer:
         self._answers = answers
         self._secret = secrets.token_urlsafe(24)
         self._has_ended = False
+        self._pages: dict[tuple[tuple[str, str], ...], bytes] = {}
         self._one = threading.Lock()
         self._seats = threading.BoundedSemaphore(_AT_A_TIME)
         try:
@@ -128,13 +130,20 @@ class ReportServer:
 
     def _of(self, what: str, asked: Mapping[str, str]) -> tuple[int, str, bytes]:
         if not what:
-            page = served_page(self._answers.page(asked))
-            return _bounded(200, _HTML, page.encode())
+            return _bounded(200, _HTML, self._page(tuple(sorted(asked.items()))))
         ask = self._questions.get(what)
         found = ask(asked) if ask else None
         if found is None:
             return 404, _TEXT, b"the record has none of that\n"
         return _bounded(200, _JSON, plain_json(found).encode())
+
+    def _page(self, asked: tuple[tuple[str, str], ...]) -> bytes:
+        """A page, made once: the rows of a session stay what they are."""
+        if asked not in self._pages:
+            if len(self._pages) >= _PAGES_KEPT:
+                self._pages.pop(next(iter(self._pages)))
+            self._pages[asked] = served_page(self._answers.page(dict(asked))).encode()
+        return self._pages[asked]
 
     def enter(self) -> bool:
         """Whether there is room for one more who asks; who may enter has to leave."""
