@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tracekit.base.kube.timestamps import NS_PER_S as S
 from tracekit.check.replay.clock_notes import ClockNote
 from tracekit.check.replay.commit_times import WIDTH_NS, Arrival, Arrivals, Timed, timed
+from tracekit.check.replay.instants import ServerNs
 
 BEGIN_NS = 1_700_000_000 * S
 STREAMS = ("jobs", "pods")
@@ -234,6 +235,18 @@ def test_a_lone_time_of_a_client_is_dropped() -> None:
     clock = _timed(rows).clock
     assert clock.servers_apart_ns == 0
     assert abs(clock.epochs[0].ahead_ns) < S // 20
+
+
+def test_a_lease_whose_time_an_old_server_left_as_it_was_tells_nothing() -> None:
+    """Up to 1.21 a managedFields entry keeps the time of its first write."""
+    since_ns = ServerNs(BEGIN_NS - 7 * S)
+    rows = [
+        row._replace(server_ns=since_ns, own=False) if row.renewed_ns else row
+        for row in _record([at_ns + 10 * S for at_ns in EVERY_SECOND])
+    ]
+    found = _timed(rows)
+    assert found.servers_behind_ns is not None
+    assert abs(found.servers_behind_ns) < S
 
 
 def _of_kubelets(commits_ns: Sequence[int], ahead_ns: Sequence[int]) -> Timed:

@@ -425,7 +425,7 @@ def _ahead_of_servers(rows: Arrivals, first: int, end: int) -> int | None:
             continue
         newest_ns = max(newest_ns, server_ns)
         dated.append(rows.recv_ns[row] - server_ns)
-        if rows.renewed_ns[row]:
+        if rows.renewed_ns[row] and rows.own[row]:  # older servers leave the time as it was
             of_lease.append(dated[-1])
     if not dated:
         return None
