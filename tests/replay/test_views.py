@@ -41,6 +41,7 @@ HELD = (
     "lag 4 s",
     "freeze 3 x 8 s",
     "late pods 5 s",
+    "lag 60 s",
     "late jobs 3 s",
     "late events 3 s",
     "one namespace",

@@ -145,6 +145,7 @@ def test_a_clock_that_is_set_back_begins_an_epoch() -> None:
     clock = timed(arrivals, STREAMS).clock
     assert [epoch.from_seq for epoch in clock.epochs] == [0, middle]
     assert [epoch.ahead_ns for epoch in clock.epochs] == [PROMPT_NS, PROMPT_NS - 10 * S]
+    assert not clock.may_be_late  # time does not run back where streams are late
 
 
 def test_what_somebody_knows_is_of_the_beginning_where_a_clock_was_set() -> None:
@@ -171,6 +172,7 @@ def test_a_clock_that_is_set_ahead_begins_an_epoch() -> None:
     assert [epoch.from_seq for epoch in found.clock.epochs] == [0, middle]
     assert [epoch.ahead_ns for epoch in found.clock.epochs] == [PROMPT_NS, PROMPT_NS + 10 * S]
     assert found.written_ns == {}
+    assert found.clock.may_be_late
 
 
 def test_one_stream_that_is_late_to_the_end_is_no_clock_that_was_set() -> None:
@@ -302,6 +304,7 @@ def test_a_step_that_was_noted_begins_an_epoch_where_nothing_else_tells_it(by_s:
     first, second = clock.epochs
     assert second.ahead_ns - first.ahead_ns == by_s * S
     assert second.evidence == "when it was set"
+    assert not clock.may_be_late
 
 
 def test_rows_between_a_step_and_its_note_came_after_it() -> None:

@@ -69,6 +69,8 @@ def _lacking(
         found = why, Reason.BEFORE_RECORD
     elif context.times_unknown and rests_on_times(judgement):
         found = context.times_unknown, Reason.NOT_RECORDED
+    elif context.late_or_set:
+        found = context.late_or_set, Reason.NOT_RECORDED
     elif _rests_on_late_rows(judgement, context):
         why = "streams were seconds late then, and it hangs on when they showed what was written"
         found = why, Reason.NOT_RECORDED

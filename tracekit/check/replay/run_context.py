@@ -151,6 +151,19 @@ class RunContext(Struct, frozen=True):
         position = bisect_right(self.late, (at_ns, 1 << 62))
         return WIDTH_NS if position and at_ns <= self.late[position - 1][1] else 0
 
+    @property
+    def late_or_set(self) -> str:
+        """Why times are not known to seconds anywhere: all streams late, or a clock that was set.
+
+        Empty where the record tells which.
+        """
+        if not self.late or not self.clock.may_be_late:
+            return ""
+        return (
+            "streams came late, and nothing tells whether the recorder's clock was set ahead, too, "
+            "or all of them were"
+        )
+
     def before_ns(self, at_ns: int) -> int:
         """What had come by then was in the caches of a sync that wrote at `at_ns`."""
         return at_ns - INFORMER_LAG_NS - self.width_ns(at_ns)
