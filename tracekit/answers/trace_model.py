@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
@@ -22,6 +22,7 @@ from tracekit.answers.words import clock
 from tracekit.base.coverage import Coverage
 from tracekit.base.cron import Generation
 from tracekit.base.kube import job_status
+from tracekit.base.spans import Spans
 from tracekit.check.verdict import Judgement, Verdict
 from tracekit.versions.release_bugs import Bug, KnownBug
 
@@ -366,6 +367,8 @@ class Facts:
     #: Times in which many waited for the Job controller, once somebody asked for them.
     backlogs: list[tuple[int, int, int]] | None = None
     _looks: dict[tuple[str, ...], int] = field(default_factory=dict)
+    #: Of the pauses.
+    pause_spans: Spans = field(default_factory=lambda: Spans(()))
 
     def __post_init__(self) -> None:
         """Index the judgements by namespace, name, action and subject, and refusals by Job."""
@@ -400,6 +403,7 @@ class Facts:
             if call["verb"] == "create" and owner:
                 calls[call["stream"], call["namespace"] or "", owner].append(call)
         self.refused_creations = dict(calls)
+        self.pause_spans = Spans((pause.from_ns, pause.until_ns) for pause in self.pauses)
 
     def suspension(self, uid: str) -> str:
         """Who suspended it, as a part of a sentence; empty where nothing tells."""
@@ -420,20 +424,25 @@ class Facts:
             return next((j for j in found if j.resource_version == str(rv)), None)
         return found[0] if found else None
 
+    def _pauses_near(self, from_ns: int, until_ns: int) -> Iterator[Pause]:
+        return (self.pauses[place] for place in self.pause_spans.near(from_ns, until_ns))
+
     def pause_between(self, from_ns: int, until_ns: int) -> Pause | None:
         """The longest pause without a leader that overlaps a time."""
-        found = [p for p in self.pauses if p.from_ns < until_ns and from_ns < p.until_ns]
+        near = self._pauses_near(from_ns, until_ns)
+        found = [p for p in near if p.from_ns < until_ns and from_ns < p.until_ns]
         return max(found, key=lambda p: p.seconds, default=None)
 
     def led_since(self, from_ns: int, until_ns: int) -> int:
         """From when on, in a time, somebody led: after its last pause; its end, if nobody does."""
-        ends = [p.until_ns for p in self.pauses if p.from_ns < until_ns and from_ns < p.until_ns]
+        near = self._pauses_near(from_ns, until_ns)
+        ends = [p.until_ns for p in near if p.from_ns < until_ns and from_ns < p.until_ns]
         return min(until_ns, max([from_ns, *ends]))
 
     def led_ns(self, from_ns: int, until_ns: int) -> int:
         """For how long in a time somebody led."""
         led_ns = until_ns - from_ns
-        for pause in self.pauses:
+        for pause in self._pauses_near(from_ns, until_ns):
             led_ns -= max(0, min(until_ns, pause.until_ns) - max(from_ns, pause.from_ns))
         return led_ns
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from heapq import merge
 from itertools import groupby
@@ -291,16 +292,14 @@ class Told:
         """
         found: list[Outage] = []
         begun_ns = 0
+        posted = sorted(zip(self._recv_ns, self._last_ns, strict=True))
         for latest_ns, at_ns, why in (
             *((r.from_ns, r.until_ns, f"{r.why}: its last Events may be lost") for r in restarts),
             (end_ns, end_ns, "the record ends: its last Events may not have been posted yet"),
         ):
-            posted = zip(self._recv_ns, self._last_ns, strict=True)
-            given = (
-                last_ns
-                for recv_ns, last_ns in posted
-                if begun_ns <= recv_ns <= at_ns and last_ns <= latest_ns
-            )
+            first = bisect_left(posted, (begun_ns,))
+            until = bisect_left(posted, (at_ns + 1,))
+            given = (last_ns for _, last_ns in posted[first:until] if last_ns <= latest_ns)
             found.append(Outage(max(given, default=begun_ns), at_ns, why))
             begun_ns = at_ns
         return (*found, *self._full())

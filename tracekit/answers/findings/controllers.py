@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise, zip_longest
 
 from tracekit.answers.findings.backoff_statuses import REFUSED_IN_BACKOFF, STALE, without_news
@@ -518,21 +518,43 @@ def _backlogs(facts: Facts) -> Iterator[Case]:
     )
 
 
+class _Timed:
+    """Places of things by the times that they have, for who asks of one span after another."""
+
+    def __init__(self, timed: Iterable[tuple[int, int]]) -> None:
+        self._timed = sorted(timed)
+
+    def within(self, pause: Pause) -> list[int]:
+        """The places of those with a time in a pause, in their order."""
+        first = bisect_left(self._timed, (pause.from_ns,))
+        until = bisect_left(self._timed, (pause.until_ns + 1,))
+        return sorted({place for _, place in self._timed[first:until]})
+
+
+def _began_to_wait(job: Job) -> Iterator[int]:
+    """When something of a Job began to wait for its controller."""
+    yield from (end.at_ns for pod in job.pods if (end := pod.end) is not None)
+    if job.seen_from_birth:
+        yield job.first.at_ns
+
+
 def _leaders(facts: Facts) -> Iterator[Case]:
+    if not facts.pauses:
+        return
+    jobs = facts.jobs
+    due = _Timed((tick["due_ns"], place) for place, tick in enumerate(facts.ticks))
+    waits = _Timed(
+        (at_ns, place) for place, job in enumerate(jobs) for at_ns in _began_to_wait(job)
+    )
+    deadlines = _Timed((at, place) for place, job in enumerate(jobs) for at in _deadlines(job))
     for pause in facts.pauses:
-        ticks = [
-            t
-            for t in facts.ticks
-            if pause.holds(t["due_ns"]) and t["outcome"] == "missed" and t["policy"] == "no-leader"
-        ]
-        waited = [
-            job
-            for job in facts.jobs
-            if any(pause.holds(s.at_ns) for p in job.pods if (s := p.end) is not None)
-            or (job.seen_from_birth and pause.holds(job.first.at_ns))
-        ]
-        overdue = [job for job in facts.jobs if _deadline_in(job, pause)]
-        started = [t for t in facts.ticks if pause.holds(t["due_ns"]) and t["outcome"] == "started"]
+        of_pause = [facts.ticks[place] for place in due.within(pause)]
+        missed = [t for t in of_pause if t["outcome"] == "missed"]
+        ticks = [t for t in missed if t["policy"] == "no-leader"]
+        started = [t for t in of_pause if t["outcome"] == "started"]
+        waited = [jobs[place] for place in waits.within(pause)]
+        near = (jobs[place] for place in deadlines.within(pause))
+        overdue = [job for job in near if _deadline_in(job, pause)]
         costs = (
             (ticks, "tick", "missed"),
             (started, "tick", "started late"),
@@ -564,10 +586,20 @@ def _deadline_in(job: Job, pause: Pause) -> bool:
     state = job.before_ns(pause.until_ns)
     if state is None or (job.ended_ns or pause.until_ns) < pause.until_ns:
         return False
+    deadline_ns = _deadline_ns(state)
+    return deadline_ns is not None and pause.holds(deadline_ns)
+
+
+def _deadlines(job: Job) -> set[int]:
+    """The deadlines that a Job had by any of its states."""
+    return {found for state in job.states if (found := _deadline_ns(state)) is not None}
+
+
+def _deadline_ns(state: State) -> int | None:
     seconds, start_ns = state.spec.get("activeDeadlineSeconds"), state.row["start_ns"]
     if not isinstance(seconds, int) or not start_ns:
-        return False
-    return pause.holds(start_ns + seconds * NS_PER_S)
+        return None
+    return int(start_ns) + seconds * NS_PER_S
 
 
 __all__ = ["RULES", "find"]

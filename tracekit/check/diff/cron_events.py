@@ -84,9 +84,10 @@ def _is_possible(
     """Whether some cut of the time before the Event makes the controller emit it."""
     wanted = _comparable(*key)
     shown_ns = event.recv_ns + CLOCK_SLACK_NS  # streams arrive side by side, not in one order
-    jobs_then = (*history.jobs, *history.strangers)
-    newest_rv = max((r.rv for r in jobs_then if r.recv_ns <= shown_ns), default=0)
-    revisions = [r for r in _recent(history.cron_jobs, event.recv_ns) if r.type != "DELETED"]
+    newest_rv = history.newest_rv(shown_ns)
+    # Those that were current at some time shortly before.
+    recent = history.current_between(event.recv_ns - EVENT_LAG_NS, event.recv_ns + NS_PER_S)
+    revisions = [revision for revision in recent if revision.type != "DELETED"]
     for revision in reversed(revisions):
         before = revision.previous
         if before is not None and wanted in _handler_events(runner, before, revision):
@@ -133,17 +134,10 @@ def _comparable(event_type: str, reason: str, message: str) -> tuple[str, str, s
     return (event_type, reason, head if head is not None and message.startswith(head) else message)
 
 
-def _recent(revisions: list[Revision[CronJobView]], at_ns: int) -> list[Revision[CronJobView]]:
-    """The revisions that were current at some time shortly before an instant."""
-    found = [r for r in revisions if at_ns - EVENT_LAG_NS <= r.recv_ns <= at_ns + NS_PER_S]
-    older = [r for r in revisions if r.recv_ns < at_ns - EVENT_LAG_NS]
-    return [*older[-1:], *found]
-
-
 def _job_states(history: CronHistory, at_ns: int) -> Iterator[tuple[JobView, ...]]:
     """The states of the Jobs shortly before an instant, newest first."""
     last: object = None
-    for position in range(len(history.jobs), -1, -1):
+    for position in range(history.jobs_came_by(at_ns + NS_PER_S), -1, -1):
         if position and history.jobs[position - 1].recv_ns > at_ns + NS_PER_S:
             continue
         state = history.jobs_at(position)

@@ -12,6 +12,7 @@ next slot (upstream only arms a timer then).
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -79,7 +80,7 @@ class WantedCheck:
     history: CronHistory
     runner: CronRunner
     end_ns: int
-    started_ns: Sequence[int] = ()  # when new processes of the controller led
+    started_ns: Sequence[int] = ()  # when new processes of the controller led, sorted
     found: list[Wanted] = field(default_factory=list)
     _open: dict[object, Wanted] = field(default_factory=dict)
     #: Since when every sync has ended in an error, to be retried ever more rarely.
@@ -122,7 +123,8 @@ class WantedCheck:
                 self._out_of_step_ns = (self.runner.timer_ns(rest.cron_job, at_ns) or at_ns) - at_ns
         for _ in range(TRIGGERS_MAX):
             timer_ns = self._next_timer_ns(rest, at_ns) if armed else None
-            started_ns = next((s for s in self.started_ns if s > at_ns), rest.until_ns)
+            started = bisect_right(self.started_ns, at_ns)
+            started_ns = (*self.started_ns[started : started + 1], rest.until_ns)[0]
             looked_ns, at_ns = at_ns, started_ns if timer_ns is None else min(timer_ns, started_ns)
             self._end_too_late(rest, looked_ns, min(at_ns, rest.until_ns))
             if at_ns >= rest.until_ns:
@@ -192,8 +194,7 @@ class WantedCheck:
         since_ns = self._failing_since_ns
         if since_ns is None or at_ns == rest.from_ns or self.runner.polls:
             return 0
-        changes = sum(since_ns < r.recv_ns <= at_ns for r in self.history.cron_jobs)
-        changes += sum(since_ns < r.recv_ns <= at_ns for r in self.history.jobs)
+        changes = self.history.changes_between(since_ns, at_ns)
         return min((at_ns - since_ns) << min(changes, _DOUBLED_MAX), RETRY_NS_MAX)
 
     def _may_have_failed_before(self, at_ns: int) -> bool:

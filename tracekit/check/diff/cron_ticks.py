@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -22,6 +23,7 @@ from msgspec import Struct, field
 from tracekit.base.coverage import Coverage
 from tracekit.base.kube.cronjob_views import CronJobView
 from tracekit.base.kube.timestamps import NS_PER_S, parse_rfc3339
+from tracekit.base.spans import Spans
 from tracekit.check.replay.cron_runner import CronRunner
 from tracekit.versions.cronjob import Controller, Exists
 
@@ -127,7 +129,7 @@ class StartedJob(Struct, frozen=True):
         return min(ends, default=1 << 62)
 
 
-class Surroundings(Struct, frozen=True):
+class Surroundings(Struct, frozen=True, dict=True):
     """What else decides about ticks; spans are (from, until) in ns."""
 
     end_ns: int  # of the record
@@ -138,6 +140,14 @@ class Surroundings(Struct, frozen=True):
     gave_up: Mapping[tuple[str, str], Sequence[tuple[int, int]]] = field(default_factory=dict)
     #: When a Job of no CronJob was there, by namespace and name.
     others: Mapping[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
+
+    def pause_at(self, at_ns: int) -> tuple[int, int] | None:
+        """The first time without a leader that holds a time."""
+        return _inside(self.leaderless, self._leaderless_spans, at_ns)
+
+    @cached_property
+    def _leaderless_spans(self) -> Spans:
+        return Spans(self.leaderless)
 
 
 def ticks_of_cron_job(
@@ -177,6 +187,7 @@ class _CronJob:
             for stream in (_NEEDED if around.coverage.spans else ())
         }
         self.gave_up = around.gave_up.get(self.key, ())
+        self.gave_up_spans = Spans(self.gave_up)
         self.rules = [_rule(seen) for seen in revisions if seen.type != "DELETED"]
         self.by_due = {job.due_ns: job for job in self.jobs if job.due_ns is not None}
         self.by_minute = {job.due_minute: job for job in self.jobs if job.due_minute is not None}
@@ -317,7 +328,7 @@ class _CronJob:
         return ""
 
     def _missed(self, at_ns: int, rule: _Rule, later: StartedJob | None) -> _Fate:
-        pause = _inside(self.around.leaderless, at_ns)
+        pause = self.around.pause_at(at_ns)
         if pause is not None:
             seconds = (pause[1] - pause[0]) / NS_PER_S
             why = f"no controller manager led for {seconds:.0f} s"
@@ -329,7 +340,7 @@ class _CronJob:
                     "time is dropped without an Event"
                 )
             return _Fate("missed", "no-leader", why)
-        if _inside(self.gave_up, at_ns) is not None:
+        if _inside(self.gave_up, self.gave_up_spans, at_ns) is not None:
             why = (
                 "the controller gave up (Event FailedNeedsStart): more than 100 times were due "
                 "since the last run, and it lists them all"
@@ -382,9 +393,10 @@ class _CronJob:
         return _Fate("missed", "name-taken", why)
 
 
-def _inside(spans: Sequence[tuple[int, int]], at_ns: int) -> tuple[int, int] | None:
+def _inside(spans: Sequence[tuple[int, int]], index: Spans, at_ns: int) -> tuple[int, int] | None:
     """The first span that holds the time."""
-    return next((s for s in spans if s[0] <= at_ns <= s[1]), None)
+    near = (spans[place] for place in index.near(at_ns, at_ns))
+    return next((s for s in near if s[0] <= at_ns <= s[1]), None)
 
 
 def _until(span: tuple[int, int]) -> int:

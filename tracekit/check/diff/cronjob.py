@@ -53,7 +53,8 @@ from tracekit.check.replay.cron_history import COMPONENT, CronHistory
 from tracekit.check.replay.cron_runner import CronRunner
 from tracekit.check.replay.cron_search import CronExplanation, CronWalker, Others, Unexplained
 from tracekit.check.replay.history import EventRow, Revision, Write, WriteKind
-from tracekit.check.replay.key_facts import CLOCK_SLACK_NS, cut_off
+from tracekit.check.replay.interruptions import cut_off
+from tracekit.check.replay.key_facts import CLOCK_SLACK_NS
 from tracekit.check.replay.reported_events import EVENT_LAG_NS
 from tracekit.check.replay.run_context import INFORMER_LAG_NS, RunContext
 from tracekit.check.replay.search_state import Apart, WriteWithoutSync
@@ -379,7 +380,7 @@ class CronKeyJudge:
 
     def _time(self, syncs: list[CronExplanation]) -> None:
         """What only the process as a whole can tell: late, missing, of stale caches."""
-        started_ns = [restart.until_ns for restart in self.context.restarts]
+        started_ns = [restart.until_ns for restart in self.context.restarts_by_end]
         wanted = WantedCheck(self.history, self.runner, self.context.end_ns, started_ns).run()
         answers = Answers(wanted, self.history.writes)
         services = []

@@ -16,7 +16,8 @@ from tracekit.base.kube.views import PodView
 from tracekit.check.diff.events import EVENT_SLACK_NS, told_by
 from tracekit.check.replay.explanations import CutSearch
 from tracekit.check.replay.history import DELETED_POD, EventRow, Revision
-from tracekit.check.replay.key_facts import CUT_OFF_NS, KeyEvidence
+from tracekit.check.replay.interruptions import CUT_OFF_NS
+from tracekit.check.replay.key_facts import KeyEvidence
 from tracekit.check.replay.recorded_api import PredictedEvent
 from tracekit.check.replay.search_state import Apart, Explanation, KeyReplay, SilentSync
 from tracekit.check.verdict import Reason

@@ -24,6 +24,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from tracekit.base.kube.timestamps import NS_PER_S, format_rfc3339
+from tracekit.base.spans import Spans
 from tracekit.check.diff.key_queue import EarlyCandidate, FirstWrite
 from tracekit.check.diff.two_clocks import Hanging, TwoClocks
 from tracekit.check.replay.history import WriteKind
@@ -288,7 +289,7 @@ class Process:
         self.services = services
         self._calls_ns = calls_ns
         self._apart_ns = apart_ns
-        self._blind = blind
+        self._blind, self._blind_spans = blind, Spans(blind)
         self._whole = whole
         self._quiet = quiet
         self._pace = pace
@@ -428,7 +429,8 @@ class Process:
     def _seen(self, since_ns: int, next_ns: int) -> bool:
         """Whether the recorder could see all that was done then."""
         return not any(
-            from_ns < next_ns and until_ns > since_ns for from_ns, until_ns in self._blind
+            self._blind[place][0] < next_ns and self._blind[place][1] > since_ns
+            for place in self._blind_spans.near(since_ns, next_ns)
         )
 
 

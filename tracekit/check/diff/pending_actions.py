@@ -16,7 +16,8 @@ from tracekit.check.diff.unseen_retries import RETRIES_UNSEEN, retries_unseen
 from tracekit.check.replay.cuts import Cut
 from tracekit.check.replay.explanations import CutSearch
 from tracekit.check.replay.history import History, Revision, WriteKind
-from tracekit.check.replay.key_facts import CLOCK_SLACK_NS, CUT_OFF_NS, KeyEvidence
+from tracekit.check.replay.interruptions import CUT_OFF_NS
+from tracekit.check.replay.key_facts import CLOCK_SLACK_NS, KeyEvidence
 from tracekit.check.replay.recorded_api import Assumptions, RecordedApi
 from tracekit.check.replay.run_context import INFORMER_LAG_NS
 from tracekit.check.replay.search_state import Explanation, KeyReplay, State

@@ -11,11 +11,13 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from msgspec.structs import replace
 
 from tracekit.base.kube.cronjob_views import CronJobView
 from tracekit.base.kube.views import JobView
+from tracekit.base.spans import Spans
 from tracekit.check.replay.history import (
     EventRow,
     History,
@@ -52,12 +54,28 @@ class CronHistory:
     _job_rvs: list[int] = field(default_factory=list)
     _cron_rvs: list[int] = field(default_factory=list)
     _states: list[tuple[JobView, ...]] = field(default_factory=list)
+    _job_times: Spans = field(default_factory=lambda: Spans(()))
+    _cron_times: Spans = field(default_factory=lambda: Spans(()))
+    #: When revisions of Jobs came, of strangers too, and the newest of all until then.
+    _newest: tuple[list[int], list[int]] = ([], [])
+    #: When revisions of the CronJob and of its Jobs came, sorted.
+    _changed_ns: list[int] = field(default_factory=list)
+    _strangers_by_name: dict[str, list[Revision[JobView]]] = field(default_factory=dict)
 
     def finish(self) -> CronHistory:
         """Sort, link and derive the writes; once, after everything was added."""
         place_synthesized([*self.cron_jobs, *self.jobs])
         self.cron_jobs, self.jobs = linked(self.cron_jobs), linked(self.jobs)
         self.strangers.sort(key=lambda revision: revision.rv)
+        for stranger in self.strangers:
+            self._strangers_by_name.setdefault(stranger.view.name, []).append(stranger)
+        self._job_times = Spans((r.recv_ns, r.recv_ns) for r in self.jobs)
+        self._cron_times = Spans((r.recv_ns, r.recv_ns) for r in self.cron_jobs)
+        self._changed_ns = sorted(
+            [*(r.recv_ns for r in self.cron_jobs), *(r.recv_ns for r in self.jobs)]
+        )
+        came = sorted((r.recv_ns, r.rv) for r in (*self.jobs, *self.strangers))
+        self._newest = [at for at, _ in came], list(accumulate((rv for _, rv in came), max))
         self.events = as_arrived(self.events)
         self._job_rvs = [revision.rv for revision in self.jobs]
         self._cron_rvs = [revision.rv for revision in self.cron_jobs]
@@ -84,6 +102,27 @@ class CronHistory:
         """The Jobs after that many of their revisions."""
         return self._states[position]
 
+    def jobs_came_by(self, at_ns: int) -> int:
+        """So many revisions of Jobs there are up to the last one that had come by then."""
+        return self._job_times.last_before(at_ns + 1) + 1
+
+    def changes_between(self, after_ns: int, until_ns: int) -> int:
+        """How many revisions of the CronJob and its Jobs came after one time and by another."""
+        return bisect_right(self._changed_ns, until_ns) - bisect_right(self._changed_ns, after_ns)
+
+    def newest_rv(self, at_ns: int) -> int:
+        """The newest revision of a Job, a stranger's too, of those that had come; 0 for none."""
+        times, newest = self._newest
+        came = bisect_right(times, at_ns)
+        return newest[came - 1] if came else 0
+
+    def current_between(self, from_ns: int, until_ns: int) -> list[Revision[CronJobView]]:
+        """The revisions of the CronJob that came in a time, after the last one before it."""
+        older = self._cron_times.last_before(from_ns)
+        near = (self.cron_jobs[place] for place in self._cron_times.near(from_ns, until_ns))
+        found = [r for r in near if from_ns <= r.recv_ns <= until_ns]
+        return [*([self.cron_jobs[older]] if older >= 0 else []), *found]
+
     def cron_jobs_below(self, rv: int) -> int:
         """How many revisions of the CronJob are older than `rv`."""
         return bisect_left(self._cron_rvs, rv)
@@ -107,8 +146,8 @@ class CronHistory:
 
     def _stranger(self, name: str, is_past: Callable[[Revision[JobView]], bool]) -> JobView | None:
         found = None
-        for revision in self.strangers:
-            if revision.view.name == name and is_past(revision):
+        for revision in self._strangers_by_name.get(name, ()):
+            if is_past(revision):
                 found = None if revision.type == "DELETED" else revision.view
         return found
 

@@ -8,7 +8,7 @@ reached yet. Turning back from dead ends, and the bound on it, is `backtracking`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from itertools import islice
 from typing import NamedTuple
@@ -21,6 +21,7 @@ from tracekit.base.kube.cronjob_views import CronJobView
 from tracekit.base.kube.events import SPAM_REFILL_NS
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.base.kube.views import JobView
+from tracekit.base.spans import Spans
 from tracekit.check.replay.attempts import (
     ATTEMPTS,
     ATTEMPTS_AT_A_DEAD_END,
@@ -31,14 +32,9 @@ from tracekit.check.replay.backtracking import Backtracking, Trail, next_open
 from tracekit.check.replay.cron_api import CronMismatch, CronProblem, RecordedCronApi
 from tracekit.check.replay.cron_history import CronHistory
 from tracekit.check.replay.cron_runner import CronRunner
-from tracekit.check.replay.history import Revision, Write, WriteKind
-from tracekit.check.replay.key_facts import (
-    CLOCK_SLACK_NS,
-    STATUS_WRITES_PER_SYNC,
-    blind_until,
-    cut_off,
-    record_ends,
-)
+from tracekit.check.replay.history import EventRow, Revision, Write, WriteKind
+from tracekit.check.replay.interruptions import blind_until, cut_off, record_ends
+from tracekit.check.replay.key_facts import CLOCK_SLACK_NS, STATUS_WRITES_PER_SYNC
 from tracekit.check.replay.reported_events import EVENT_LAG_NS
 from tracekit.check.replay.run_context import INFORMER_LAG_NS, RunContext
 from tracekit.check.replay.search_state import REACH, Apart, WriteWithoutSync
@@ -139,6 +135,8 @@ class CronWalker(Backtracking[CronState, CronEntry]):
         listed = [r.recv_ns for r in history.cron_jobs if r.type == "LIST"]
         #: Ends of the times in the CronJob's life that the record did not see.
         self.blind_until_ns = sorted([*listed, *(gap.until_ns for gap in context.gaps)])
+        self._refusals = list(_refusals_of(history.events))
+        self._refusal_spans = Spans((found.from_ns, found.until_ns) for found in self._refusals)
 
     def run(self) -> list[CronEntry]:
         """What became of every write that nobody else is known to have made."""
@@ -417,12 +415,10 @@ class CronWalker(Backtracking[CronState, CronEntry]):
         if not self.context.events_recorded:
             end_ns = self.context.end_ns
             return Assumption("refused-creations", 0, end_ns, "Events were not recorded")
-        for event in self.history.events:
-            from_ns = 0 if event.type == "LIST" else event.recv_ns - EVENT_LAG_NS
-            until_ns = event.recv_ns + SPAM_REFILL_NS + RETRY_NS_MAX
-            if event.reason in REFUSALS and from_ns <= at_ns <= until_ns:
-                why = f"an Event {event.reason}"
-                return Assumption("refused-creations", from_ns, until_ns, why)
+        for place in self._refusal_spans.near(at_ns, at_ns):
+            found = self._refusals[place]
+            if found.from_ns <= at_ns <= found.until_ns:
+                return found
         return None
 
     def _ending(self, state: CronState, consumed: Sequence[Write]) -> Assumption | None:
@@ -451,6 +447,15 @@ class CronWalker(Backtracking[CronState, CronEntry]):
         for write in self.history.writes[state.index :]:
             if write.index not in state.done:
                 yield WriteWithoutSync(Apart.UNKNOWABLE, write, why, Reason.UNDECIDED)
+
+
+def _refusals_of(events: Iterable[EventRow]) -> Iterator[Assumption]:
+    """When creations and deletions may have been refused, by the Events of such."""
+    for event in events:
+        if event.reason in REFUSALS:
+            from_ns = 0 if event.type == "LIST" else event.recv_ns - EVENT_LAG_NS
+            until_ns = event.recv_ns + SPAM_REFILL_NS + RETRY_NS_MAX
+            yield Assumption("refused-creations", from_ns, until_ns, f"an Event {event.reason}")
 
 
 def job_signature(job: JobView) -> tuple[object, ...]:

@@ -17,6 +17,7 @@ from tracekit.base.kube.views import JobView
 from tracekit.check.replay.attempts import Attempts, Exhausted
 from tracekit.check.replay.cuts import Cut, Effort
 from tracekit.check.replay.history import Revision, Write, WriteKind
+from tracekit.check.replay.interruptions import follows
 from tracekit.check.replay.key_facts import CLOCK_SLACK_NS, KeyEvidence, sync_clock
 from tracekit.check.replay.recorded_api import Assumptions
 from tracekit.check.replay.search_state import Explanation, SilentSync, State
@@ -570,7 +571,7 @@ class CutSearch(Attempts):
         began = [
             restart.until_ns
             for restart in self.facts.run_context.restarts
-            if restart.until_ns <= until_ns and not self.facts.follows(before.writes[-1], restart)
+            if restart.until_ns <= until_ns and not follows(before.writes[-1], restart)
         ]
         if began:
             yield state.in_a_new_process(max(began), state.restarts_seen + 1)

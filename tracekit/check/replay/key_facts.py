@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import accumulate
 
 from tracekit.base.kube.events import SPAM_BURST, SPAM_REFILL_NS
@@ -11,6 +11,14 @@ from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.base.kube.views import JobView
 from tracekit.check.replay.handlers import PodHandlers
 from tracekit.check.replay.history import DELETED_POD, History, Revision, Write, WriteKind
+from tracekit.check.replay.interruptions import (
+    CUT_OFF_NS,
+    blind_until,
+    cut_off,
+    follows,
+    record_ends,
+    restarts_near,
+)
 from tracekit.check.replay.recorded_api import Assumptions, RecordedApi
 from tracekit.check.replay.reported_events import COMPONENT, EVENT_LAG_NS, events_spent, job_counts
 from tracekit.check.replay.run_context import INFORMER_LAG_NS, Outage, RunContext
@@ -21,8 +29,6 @@ from tracekit.versions.job import JobRules
 
 #: Clocks of the recorder and of the controller may differ by so much.
 CLOCK_SLACK_NS = NS_PER_S
-#: A lease is renewed every few seconds: the controller may have died so long before its last sign.
-CUT_OFF_NS = 10 * NS_PER_S
 #: Why an Event of a refusal may be missing that was handed out and not lost.
 EVENTS_SPENT = f"the Job had spent the {SPAM_BURST} Events that it may have at once"
 #: Why no Event tells of a webhook that may have refused writes.
@@ -31,19 +37,6 @@ EVENTS_WAITED = "the Events of that time had not been posted, those of this Job 
 _ANSWERED_ALIKE = (404, 409)
 #: A sync writes the status at most so often.
 STATUS_WRITES_PER_SYNC = 3
-
-
-def cut_off(context: RunContext, at_ns: int) -> Assumption | None:
-    """What may have ended a sync right after a write at `at_ns`, the record's own end apart."""
-    for outage in context.interruptions:
-        if outage.from_ns - CUT_OFF_NS <= at_ns <= outage.until_ns:
-            return Assumption("cut-off", outage.from_ns, outage.until_ns, outage.why)
-    return None
-
-
-def record_ends(context: RunContext, at_ns: int) -> Assumption:
-    """That the record may have ended within a sync that wrote at `at_ns`."""
-    return Assumption("cut-off", at_ns, context.end_ns, "the record ends")
 
 
 def sync_clock(now_ns: int) -> SyncClock:
@@ -523,18 +516,27 @@ class KeyEvidence:
 
     def interrupted(self, write: Write) -> bool:
         """Whether the watch or the controller may have ended within the sync that wrote this."""
-        return any(self._cuts(outage, write) for outage in self.run_context.interruptions)
+        return any(self._cuts(outage, write) for outage in self._may_cut(write))
+
+    def _may_cut(self, write: Write) -> Iterator[Outage]:
+        """Interruptions near a write and what may be of its sync: no other can have ended that."""
+        if not self.run_context.interruptions:
+            return
+        rest = self.history.writes[write.index : self._next_status(write.index)]
+        last_ns = max((later.recv_ns for later in rest), default=write.recv_ns)
+        since_ns, until_ns = write.recv_ns - INFORMER_LAG_NS, max(last_ns, write.recv_ns)
+        yield from self.run_context.interruptions_near(since_ns, until_ns + CUT_OFF_NS)
 
     def _cuts(self, outage: Outage, write: Write) -> bool:
         """Whether an interruption may have ended the sync whose first write this is.
 
         With few tokens a sync makes its calls for long; its last one before the end is near that.
         """
-        if self.follows(write, outage):
+        if follows(write, outage):
             return False
         last = write
         for later in self.history.writes[write.index : self._next_status(write.index)]:
-            if self.follows(later, outage):
+            if follows(later, outage):
                 break
             last = later
         return outage.from_ns - CUT_OFF_NS <= last.recv_ns
@@ -547,10 +549,10 @@ class KeyEvidence:
         """
         writes = self.history.writes
         found: dict[int, None] = {}
-        for outage in self.run_context.interruptions:
+        for outage in self._may_cut(write):
             if self._cuts(outage, write):
                 rest = writes[write.index :]
-                following = (later.index for later in rest if self.follows(later, outage))
+                following = (later.index for later in rest if follows(later, outage))
                 found[next(following, len(writes))] = None
         found[len(writes)] = None
         yield from found
@@ -559,37 +561,21 @@ class KeyEvidence:
         """Whether the controller may have died after one write and before another."""
         return any(
             blind.from_ns - CUT_OFF_NS <= last.recv_ns
-            and not self.follows(last, blind)
-            and self.follows(following, blind)
-            for blind in self.run_context.interruptions
+            and not follows(last, blind)
+            and follows(following, blind)
+            for blind in self.run_context.interruptions_near(
+                last.recv_ns - INFORMER_LAG_NS, last.recv_ns + CUT_OFF_NS
+            )
         )
 
     def outlived(self, first: Write, last: Write) -> bool:
         """Whether one process would have made both of these: a lease between says of another."""
         return any(
             first.rv < restart.until_rv < last.rv
-            and self.follows(last, restart)
-            and not self.follows(first, restart)
-            for restart in self.run_context.restarts
+            and follows(last, restart)
+            and not follows(first, restart)
+            for restart in restarts_near(self.run_context, first.recv_ns, last.recv_ns)
         )
-
-    def follows(self, write: Write, outage: Outage) -> bool:
-        """Whether a write came after an interruption.
-
-        The stream of the leases may be before or behind the others: near a restart revisions tell.
-        """
-        apart_ns = write.recv_ns - outage.until_ns
-        if outage.until_rv and abs(apart_ns) <= INFORMER_LAG_NS:
-            return write.rv > outage.until_rv
-        return apart_ns >= 0
-
-
-def blind_until(ends_ns: Sequence[int], at_ns: int) -> int:
-    """When the last blind time before a write of then ended, to which it belongs.
-
-    One stream may have shown a write before another listed those that it follows.
-    """
-    return max((at for at in ends_ns if at <= at_ns), default=min(ends_ns))
 
 
 def _lived_before(history: History, at_ns: int) -> bool:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from operator import attrgetter
 from typing import NamedTuple, Protocol
 
 from msgspec import Struct, field
@@ -11,12 +13,14 @@ from msgspec.structs import replace
 
 from tracekit.base.coverage import Coverage
 from tracekit.base.kube.timestamps import NS_PER_S
+from tracekit.base.spans import Spans
 from tracekit.check.replay.commit_times import WIDTH_NS, RecorderClock
 from tracekit.check.replay.instants import JudgedNs, RecordedNs
 from tracekit.versions.throttle import DEFAULT_THROTTLE, Throttle
 
 #: The longest that an informer of the controller is taken to be behind the API server.
 INFORMER_LAG_NS = 3 * NS_PER_S
+_until = attrgetter("until_ns")
 
 
 class Outage(NamedTuple):
@@ -53,7 +57,7 @@ class Misfit(Struct, frozen=True):
     searched: frozenset[tuple[str, str]] = frozenset()
 
 
-class RunContext(Struct, frozen=True):
+class RunContext(Struct, frozen=True, dict=True):
     """What the trace as a whole says about the time in which a key lived."""
 
     end_ns: int  # receive time of the last observation
@@ -135,10 +139,24 @@ class RunContext(Struct, frozen=True):
         """Whether Events were recorded: where not, nothing follows from their absence."""
         return "events" not in self.not_recorded
 
-    @property
+    @cached_property
     def interruptions(self) -> tuple[Outage, ...]:
         """Restarts and gaps alike: a sync may have been cut off in them."""
         return (*self.restarts, *self.gaps)
+
+    @cached_property
+    def _interruption_spans(self) -> Spans:
+        return Spans((outage.from_ns, outage.until_ns) for outage in self.interruptions)
+
+    def interruptions_near(self, from_ns: int, until_ns: int) -> Iterator[Outage]:
+        """In their order, all interruptions that touch a time, and few others."""
+        for place in self._interruption_spans.near(from_ns, until_ns):
+            yield self.interruptions[place]
+
+    @cached_property
+    def restarts_by_end(self) -> tuple[Outage, ...]:
+        """The restarts in the order in which they ended."""
+        return tuple(sorted(self.restarts, key=_until))
 
     def seen_until_ns(self, stream: str) -> int:
         """Until when a stream was seen: one that is late has not shown what was written since."""
@@ -178,5 +196,6 @@ class RunContext(Struct, frozen=True):
     def interrupted(self, from_ns: int, until_ns: int) -> bool:
         """Whether the record or the controller was interrupted between two times."""
         return bool(self.restarts or self.gaps) and any(
-            o.until_ns > from_ns and o.from_ns < until_ns for o in self.interruptions
+            o.until_ns > from_ns and o.from_ns < until_ns
+            for o in self.interruptions_near(from_ns, until_ns)
         )

@@ -29,6 +29,7 @@ from tracekit.check.replay.backtracking import Backtracking, Choice, Trail, next
 from tracekit.check.replay.cuts import Effort
 from tracekit.check.replay.explanations import CutSearch
 from tracekit.check.replay.history import Revision, Write, WriteKind
+from tracekit.check.replay.interruptions import restarts_before
 from tracekit.check.replay.key_facts import KeyEvidence
 from tracekit.check.replay.nearest import nearest
 from tracekit.check.replay.recorded_api import Assumptions
@@ -453,13 +454,9 @@ class KeyWalker(Backtracking[State, Entry]):
             return state
         write = self.history.writes[state.index]
         at_ns = write.recv_ns
-        passed = [
-            min(restart.until_ns, at_ns)
-            for restart in restarts
-            if self.facts.follows(write, restart)
-        ]
-        if len(passed) > state.restarts_seen:
-            state = state.in_a_new_process(max(passed), len(passed))
+        count, until_ns = restarts_before(self.facts.run_context, write)
+        if count > state.restarts_seen:
+            state = state.in_a_new_process(min(until_ns, at_ns), count)
         listed = sum(1 for until_ns in blind_until_ns if until_ns <= at_ns)
         if listed > state.listings_seen:
             known = not self.facts.may_have_failed(at_ns)
