@@ -18,6 +18,7 @@ from pathlib import Path
 #: Only when they are named: many minutes, and for fidelity control planes and Go to build them.
 ON_REQUEST = (
     "audit_lies",
+    "curves",
     "fidelity",
     "large",
     "law",
