@@ -30,3 +30,18 @@ class Spans:
     def last_before(self, at_ns: int) -> int:
         """The last place of one that begins before a time; -1 if none does."""
         return bisect_left(self._least_from, at_ns) - 1
+
+
+class Timed:
+    """Places of things by the times that they have, (time, place), several of one place or none."""
+
+    __slots__ = ("_timed",)
+
+    def __init__(self, timed: Iterable[tuple[int, int]]) -> None:
+        self._timed = sorted(timed)
+
+    def within(self, from_ns: int, until_ns: int) -> list[int]:
+        """The places of those with a time between, both included, in their order."""
+        first = bisect_left(self._timed, (from_ns,))
+        until = bisect_left(self._timed, (until_ns + 1,))
+        return sorted({place for _, place in self._timed[first:until]})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise, zip_longest
 
 from tracekit.answers.findings.backoff_statuses import REFUSED_IN_BACKOFF, STALE, without_news
@@ -18,6 +18,7 @@ from tracekit.base.kube import job_status
 from tracekit.base.kube.job_status import Shape
 from tracekit.base.kube.leases import CONTROLLER_MANAGER_LEASE, CONTROLLER_MANAGER_LEASE_NAMESPACE
 from tracekit.base.kube.timestamps import NS_PER_S
+from tracekit.base.spans import Timed
 from tracekit.check.verdict import Verdict
 from tracekit.versions.release_bugs import Bug, KnownBug
 from tracekit.versions.throttle import DEFAULT_THROTTLE
@@ -518,19 +519,6 @@ def _backlogs(facts: Facts) -> Iterator[Case]:
     )
 
 
-class _Timed:
-    """Places of things by the times that they have, for who asks of one span after another."""
-
-    def __init__(self, timed: Iterable[tuple[int, int]]) -> None:
-        self._timed = sorted(timed)
-
-    def within(self, pause: Pause) -> list[int]:
-        """The places of those with a time in a pause, in their order."""
-        first = bisect_left(self._timed, (pause.from_ns,))
-        until = bisect_left(self._timed, (pause.until_ns + 1,))
-        return sorted({place for _, place in self._timed[first:until]})
-
-
 def _began_to_wait(job: Job) -> Iterator[int]:
     """When something of a Job began to wait for its controller."""
     yield from (end.at_ns for pod in job.pods if (end := pod.end) is not None)
@@ -542,18 +530,17 @@ def _leaders(facts: Facts) -> Iterator[Case]:
     if not facts.pauses:
         return
     jobs = facts.jobs
-    due = _Timed((tick["due_ns"], place) for place, tick in enumerate(facts.ticks))
-    waits = _Timed(
-        (at_ns, place) for place, job in enumerate(jobs) for at_ns in _began_to_wait(job)
-    )
-    deadlines = _Timed((at, place) for place, job in enumerate(jobs) for at in _deadlines(job))
+    due = Timed((tick["due_ns"], place) for place, tick in enumerate(facts.ticks))
+    waits = Timed((at_ns, place) for place, job in enumerate(jobs) for at_ns in _began_to_wait(job))
+    deadlines = Timed((at, place) for place, job in enumerate(jobs) for at in _deadlines(job))
     for pause in facts.pauses:
-        of_pause = [facts.ticks[place] for place in due.within(pause)]
+        span_ns = pause.from_ns, pause.until_ns
+        of_pause = [facts.ticks[place] for place in due.within(*span_ns)]
         missed = [t for t in of_pause if t["outcome"] == "missed"]
         ticks = [t for t in missed if t["policy"] == "no-leader"]
         started = [t for t in of_pause if t["outcome"] == "started"]
-        waited = [jobs[place] for place in waits.within(pause)]
-        near = (jobs[place] for place in deadlines.within(pause))
+        waited = [jobs[place] for place in waits.within(*span_ns)]
+        near = (jobs[place] for place in deadlines.within(*span_ns))
         overdue = [job for job in near if _deadline_in(job, pause)]
         costs = (
             (ticks, "tick", "missed"),
