@@ -82,7 +82,7 @@ SHOWN = {
     "TK905": Shown("interrupted", RECORD, T, RECORD),
 }  # fmt: skip
 #: Shown by tests/findings/test_outputs.py on traces that are broken on purpose.
-ELSEWHERE = {"TK902", "TK906"}
+ELSEWHERE = {"TK902", "TK906", "TK907"}
 #: Shown by tests/findings/test_reports.py and test_release_bugs.py on situations out of public
 #: reports.
 REPORTED = {

@@ -262,6 +262,18 @@ def asked_of_waits() -> dict[str, Asked]:
         "jobset#408": Asked(
             (job(None, NO_PODS), event("Job", "FailedCreate", "must be no more than 63 characters")),
             ("TK405", "too long", "shorter name")),
+        "jobset, one of two pods without a node": Asked(
+            (job({"parallelism": 2, "completions": 2}, {"active": 2}),
+             pod("Running", container("main", RUNNING)),
+             pod("Pending", spec={"nodeName": None}, meta={"name": "work-b", "uid": "p-2"},
+                 conditions=[{"type": "PodScheduled", "status": "False", "reason": "Unschedulable",
+                              "message": "0/3 nodes are available: 3 Insufficient cpu."}])),
+            ("TK411", "has pods that no node takes", "work-b since 2026-05-04 09:00:00Z",
+             "Ask for less")),
+        "in back-off": Asked(
+            (job(None, {"active": 0, "failed": 1}),
+             pod("Failed", container("main", ended(3)), meta={"finalizers": []})),
+            ("TK414", "exit code 3", "the last at 2026-05-04 09:05:00Z", "backoffLimit 6")),
         "the controller does not count": Asked(
             (job(), pod("Succeeded", container("main", ended(0, "Completed")))),
             ("TK439", "09:05:00Z, still not counted", "lease")),
@@ -411,7 +423,7 @@ ASKED = {
 def of_namespace(objects: tuple[Object, ...], place: str) -> list[Object]:
     """Those objects in a namespace of their own, with uids of their own."""
     text = json.dumps(objects).replace('"namespace": "app"', f'"namespace": "{place}"')
-    return json.loads(re.sub(r'"([jpec]-1)"', rf'"\1-{place}"', text))
+    return json.loads(re.sub(r'"([jpec]-[12])"', rf'"\1-{place}"', text))
 
 
 @pytest.fixture(scope="module")

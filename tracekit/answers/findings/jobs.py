@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from msgspec.structs import replace
 
+from tracekit.answers.endings import coded
 from tracekit.answers.findings import job_failures, refused_statuses, waiting
 from tracekit.answers.findings.controllers import BACKLOG, Spells, backlog_spells
 from tracekit.answers.findings.deletions import HELD_NS, held, invalid_owner
 from tracekit.answers.findings.deletions import RULES as DELETION_RULES
+from tracekit.answers.findings.uncounted import UNCOUNTED, uncounted, uncounted_case
 from tracekit.answers.holders import holder_of
 from tracekit.answers.model import Case, Rule, Severity
 from tracekit.answers.remedies import of_scheduler
-from tracekit.answers.trace_model import TRACKING, Facts, Job, Pod, State
+from tracekit.answers.trace_model import Facts, Job, Pod, State
 from tracekit.answers.words import clock, counted, named, span
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.check.verdict import Verdict
@@ -34,19 +37,10 @@ NOT_BEGUN = Rule(
     "TK411", "not begun", Severity.WARNING,
     "30 s or more after its creation, at the end of the record, the Job is not suspended, not "
     "finished, and no pod of it was ever seen beyond Pending. Not where its image (TK404) or "
-    "refused pods (TK405) are the cause.",
+    "refused pods (TK405) are the cause. Or, beside others that run, a pod of it has had no node "
+    "for 5 minutes (PodScheduled is False, Unschedulable).",
     "A cluster whose autoscaler takes minutes.",
     "Unschedulable: look at requests, taints, selectors. No pod at all: see TK2xx.", rank=16,
-)  # fmt: skip
-UNCOUNTED = Rule(
-    "TK439", "an ended pod that its controller does not count", Severity.ERROR,
-    "A pod of an unfinished Job ended 60 s or more before the last look at both, still has the "
-    "tracking finalizer and stands in none of the Job's lists, though somebody led or nothing "
-    "tells of leaders. Not of Jobs with backoffLimitPerIndex (they keep a failed pod's finalizer "
-    "until its successor is there), nor where the controller was behind (TK207).",
-    "A controller manager that comes back a moment later.",
-    "See whether the controller manager runs and leads: kubectl -n kube-system get lease "
-    "kube-controller-manager -o yaml; and what its log says of the Job.", rank=9,
 )  # fmt: skip
 SUSPENDED = Rule(
     "TK413", "suspended to the end", Severity.INFO,
@@ -165,9 +159,9 @@ def _unfinished(facts: Facts, job: Job, spells: Spells) -> Iterator[Case]:
         or refused_statuses.refused(facts, job)
     ):
         return  # that names what it waits for
-    stale = _uncounted(facts, job, as_of_ns)
+    stale = uncounted(facts, job, as_of_ns)
     if stale and not _behind(spells, job.created_ns, facts.end_ns):
-        yield _uncounted_case(facts, job, stale)
+        yield uncounted_case(facts, job, stale)
         return
     live = [p for p in job.pods if p.end is None and p.deletion_ns is None]
     dead = [p for p in job.pods if p.end is not None and p.phase == "Failed"]
@@ -175,53 +169,62 @@ def _unfinished(facts: Facts, job: Job, spells: Spells) -> Iterator[Case]:
         if age_ns >= BEGIN_NS:
             yield _suspended(facts, job)
     elif dead and not live and job.spec.get("parallelism") != 0:
-        last_ns = max(p.ended_ns or 0 for p in dead)
-        detail = f"{counted(len(dead), 'failed pod')}, the last at {clock(last_ns)}"
+        codes = sorted({p.exit["exit_code"] for p in dead if p.exit is not None})
+        told = f" (exit code {named([coded(code) for code in codes])})" if codes else ""
+        detail = (
+            f"{counted(len(dead), 'failed pod')}{told}, the last at "
+            f"{clock(max(map(_over_ns, dead)))}; backoffLimit {job.spec.get('backoffLimit', 6)}"
+        )
         yield _plain(WAITING, facts, job, "waited in back-off when the record ended", detail)
     elif job.spec.get("parallelism") != 0 and (
         (led_ns >= BEGIN_NS and not any(p.ran for p in job.pods))
         or (not as_of_ns and age_ns >= BEGIN_NS and not job.last.row["start_ns"])
     ):
         yield _not_begun(facts, job, spells)
+    else:
+        yield from _unplaced(facts, job, live)
 
 
-#: An ended pod is counted within so long, wherever a controller runs.
-_COUNTED_NS = 60 * NS_PER_S
+def _over_ns(pod: Pod) -> int:
+    """When it ended: by its containers, where the look came later."""
+    ends = [int(c["finished_ns"] or 0) for c in pod.last.row["containers"] or ()]
+    return min(max(ends, default=0) or pod.ended_ns or 0, pod.ended_ns or 0)
 
 
-def _uncounted(facts: Facts, job: Job, as_of_ns: int) -> list[tuple[int, Pod]]:
-    """Ended pods that the Job does not count, with when they ended."""
-    if "backoffLimitPerIndex" in job.spec:
-        return []
-    counted_uids = {
-        *(job.last.row["uncounted_succeeded"] or ()), *(job.last.row["uncounted_failed"] or ()),
-    }  # fmt: skip
-    found = []
-    for pod in job.pods:
-        if pod.end is None or pod.last.gone or TRACKING not in pod.last.finalizers:
-            continue
-        ends = [int(c["finished_ns"] or 0) for c in pod.last.row["containers"] or ()]
-        ended_ns = min(max(ends, default=0) or pod.end.at_ns, pod.end.at_ns)
-        led_ns = as_of_ns - facts.led_since(ended_ns, as_of_ns)
-        if led_ns >= _COUNTED_NS and pod.uid not in counted_uids:
-            found.append((ended_ns, pod))
-    return sorted(found, key=lambda entry: entry[0])
+def _told_ns(pod: Pod, shown: Mapping[str, Any]) -> int:
+    return int(shown["last_transition_ns"] or pod.first.row["created_ns"] or pod.first.at_ns)
 
 
-def _uncounted_case(facts: Facts, job: Job, stale: list[tuple[int, Pod]]) -> Case:
-    ended_ns, pod = stale[0]
-    as_of_ns = facts.as_of(job.namespace, "jobs", "pods")
-    return Case(
-        UNCOUNTED,
+def _unplaced(facts: Facts, job: Job, live: list[Pod]) -> Iterator[Case]:
+    """Pods that no node takes, beside others of the Job that run."""
+    as_of_ns = facts.as_of(job.namespace, "pods")
+    found = [
+        (pod, since_ns, str(shown["message"] or ""))
+        for pod in live
+        if (shown := pod.last.condition("PodScheduled")) is not None
+        and shown["status"] == "False"
+        and shown["reason"] == "Unschedulable"
+        and (since_ns := _told_ns(pod, shown)) <= as_of_ns - _UNPLACED_NS
+    ]
+    if not found:
+        return
+    pod, since_ns, message = min(found, key=lambda entry: entry[1])
+    yield Case(
+        NOT_BEGUN,
         job.target,
-        "its controller does not count pods that ended",
-        ended_ns,
+        "has pods that no node takes (Unschedulable), beside others that run",
+        since_ns,
         as_of_ns,
-        f"{named([p.name for _, p in stale])}: {pod.phase} at {clock(ended_ns)}, still not counted "
-        f"{span(as_of_ns - ended_ns)} later (as of {clock(as_of_ns)})",
+        f"{named([p.name for p, _, _ in found])} since {clock(since_ns)} "
+        f"(as of {clock(as_of_ns)}): {message}{_autoscaler(facts, pod)}",
         job.cronjob,
-        evidence={"pods": [p.name for _, p in stale]},
+        evidence={"pods": [p.name for p, _, _ in found], "message": message},
+        todo=of_scheduler(message),
     )
+
+
+#: So long beside others that run, a pod without a node is told.
+_UNPLACED_NS = 300 * NS_PER_S
 
 
 def _not_begun(facts: Facts, job: Job, spells: Spells) -> Case:
@@ -232,7 +235,7 @@ def _not_begun(facts: Facts, job: Job, spells: Spells) -> Case:
         why, thread = "an earlier Job of its name holds it up", bug.thread
         todo, detail = bug.remedy, f"{detail}; hit is {bug.who}"
     if "no node takes" in why:
-        todo, more = of_scheduler(detail), _autoscaler(facts, job)
+        todo, more = of_scheduler(detail), _autoscaler(facts, job.pods[0])
         detail += more
     elif job.pods:
         todo = (
@@ -256,11 +259,11 @@ _NO_POD = (
 )
 
 
-def _autoscaler(facts: Facts, job: Job) -> str:
+def _autoscaler(facts: Facts, pod: Pod) -> str:
     """What an autoscaler says of the pod that no node takes."""
     told = [
         str(event.row["message"])
-        for event in facts.events_of_pod(job.pods[0])
+        for event in facts.events_of_pod(pod)
         if event.row["reason"] in ("NotTriggerScaleUp", "FailedScaleUp")
     ]
     return f"; autoscaler: {told[-1][:160]}" if told else ""
