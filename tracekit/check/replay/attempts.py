@@ -6,7 +6,8 @@ what of the record it leaves out, fails the attempt.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from operator import attrgetter
 
 from msgspec.structs import replace
@@ -15,6 +16,7 @@ from tracekit.base.kube.views import JobView, PodView
 from tracekit.check.replay.cuts import CacheCuts, Cut
 from tracekit.check.replay.history import Revision, Write, WriteKind
 from tracekit.check.replay.key_facts import KeyEvidence, sync_clock
+from tracekit.check.replay.recall import MemoryAsked, Recall
 from tracekit.check.replay.recorded_api import (
     Assumptions,
     Mismatch,
@@ -40,6 +42,8 @@ ATTEMPTS_AT_LEAST = 150
 PODS_VISITED = 300_000
 #: And where the record as a whole contradicts the rules, of a Job outside the sample.
 ATTEMPTS_UNSEARCHED = 32
+#: To look up so many that are known takes as long as to make one.
+RECALLED_PER_ATTEMPT = 8
 #: A status that is put over whatever the server holds (up to 1.22) fits each revision of the Job
 #: that a cache can have held by then, later only one: so many times as much of each, at most.
 CACHES_MAX = 16
@@ -55,8 +59,32 @@ class Attempts(CacheCuts):
     def __init__(self, facts: KeyEvidence) -> None:
         super().__init__(facts)
         self.attempts = 0
+        self.recall = Recall(MemoryAsked(facts.history, facts.rules))
+        #: Whether all caches are asked, the unlikely ones too, where likely ones explain a write.
+        self.exhaustive = False
+        #: How many attempts such questions cost (`dead_ends`). They use up nobody's share.
+        self.ahead = 0
         self._times = 1  # as much as dead ends have asked for
         self._budget = ATTEMPTS + ATTEMPTS_PER_WRITE * len(self.history.writes)
+
+    @property
+    def on_the_way(self) -> int:
+        """How many attempts the walk asked for, those that were known already among them."""
+        return self.attempts - self.ahead + self.recall.hits
+
+    @contextmanager
+    def looking_ahead(self) -> Iterator[Callable[[], int]]:
+        """Ask all caches; gives how many attempts that has cost so far."""
+        attempts, hits = self.attempts, self.recall.hits
+        self.exhaustive = True
+        try:
+            yield (
+                lambda: self.attempts - attempts + (self.recall.hits - hits) // RECALLED_PER_ATTEMPT
+            )
+        finally:
+            self.exhaustive = False
+            self.ahead += self.attempts - attempts
+            self.recall.hits = hits
 
     def attempt(
         self, state: State, cut: Cut, now_ns: int, assume: Assumptions

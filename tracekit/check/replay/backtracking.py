@@ -71,6 +71,25 @@ class Trail(Generic[S, E]):
         self.choices[:0] = [choice for choice in before if choice.length < length]
 
 
+@dataclass(slots=True)
+class DeadEnd(Generic[S, E]):
+    """A state whose next write nothing explains, and the way that led there."""
+
+    state: S
+    entries: list[E]
+    on_the_way: list[tuple[S, int]]  # each with how many entries came before it; itself last
+    #: Efforts of which it is known that nothing leads past it with them.
+    closed: set[int] = field(default_factory=set)
+
+    def near(self, reach: int) -> list[tuple[S, int]]:
+        """It, and so many states before it."""
+        return self.on_the_way[-1 - reach :]
+
+    def choices(self, reach: int, options: Callable[[S], Iterator[E]]) -> list[Choice[S, E]]:
+        """All that can be made otherwise, from as far back."""
+        return [Choice(state, options(state), length) for state, length in self.near(reach)]
+
+
 class Backtracking(Generic[S, E]):
     """The search; a controller's walk says what may become of a write and what a sync leaves.
 
@@ -184,46 +203,77 @@ class Backtracking(Generic[S, E]):
                 if found is not None:
                     trail.keep(before, doubted.length)
                     return found
+        trail.choices = before
+        end = DeadEnd(dead, entries, [*states, (dead, len(entries))])
+        found = self.past(trail, end, allowed - self.attempts_made())
+        if found is not None:
+            return found
+        trail.entries, trail.choices = entries, []
+        trail.left = [Choice(state, iter(()), length) for state, length in states]
+        return None
+
+    def past(self, trail: Trail[S, E], end: DeadEnd[S, E], allowed: int) -> S | None:
+        """From the choices before a dead end past it, with one effort after the other."""
+        before = trail.choices
         # None may use up what the others need: the first goes on with what they left.
         shares = [(effort, number + 1) for number, effort in enumerate(self.efforts)]
         began = self.attempts_made()
         for effort, share in [*shares, (self.efforts[0], len(shares))]:
-            trail.entries = list(entries)
-            trail.choices = [
-                Choice(state, self.options(state, effort), length)
-                for state, length in states[-self.reach[effort] :]
-            ]
-            trail.choices.append(Choice(dead, self.options(dead, effort), len(entries)))
-            farthest = trail.choices[0].length
-            limit = began + (allowed - began) * share // len(shares)
-            found = self._descend(trail, self._options(effort), dead.index, limit)
+            if effort in end.closed:
+                continue
+            limit = began + allowed * share // len(shares)
+            found = self.from_choices(trail, end, effort, limit)
             if found is not None:
-                trail.keep(before, farthest)
+                trail.keep(before, end.near(self.reach[effort])[0][1])
                 return found
             if self.learned():
                 break
-        trail.entries, trail.choices = entries, []
-        trail.left = [Choice(state, iter(()), length) for state, length in states]
         return None
+
+    def from_choices(
+        self,
+        trail: Trail[S, E],
+        end: DeadEnd[S, E],
+        effort: int,
+        limit: int,
+        leads: Callable[[S], bool] | None = None,
+    ) -> S | None:
+        """Past a dead end with one effort; if nothing is left to be tried, that is noted."""
+        options = self._options(effort)
+        trail.entries = list(end.entries)
+        trail.choices = end.choices(self.reach[effort], options)
+        found = self._descend(trail, options, end.state.index, limit, leads)
+        if found is None and not trail.choices:
+            end.closed.add(effort)
+        return found
 
     def _options(self, effort: int) -> Callable[[S], Iterator[E]]:
         return lambda state: self.options(state, effort)
 
     def _descend(
-        self, trail: Trail[S, E], options: Callable[[S], Iterator[E]], goal: int, allowed: int
+        self,
+        trail: Trail[S, E],
+        options: Callable[[S], Iterator[E]],
+        goal: int,
+        allowed: int,
+        leads: Callable[[S], bool] | None = None,
     ) -> S | None:
-        """Depth first, until the write at `goal` is explained; at most `allowed` attempts."""
+        """Depth first, until the write at `goal` is explained; at most `allowed` attempts.
+
+        Where it is known which states lead there, the others are not gone on from.
+        """
         entered: set[object] = set()
+        shut = {id(c) for c in trail.choices if leads is not None and not leads(c.state)}
         while trail.choices and self.attempts_made() < allowed:
             choice = trail.choices[-1]
-            found = trail.choose(choice)
+            found = trail.choose(choice) if id(choice) not in shut else None
             if found is None:
                 trail.choices.pop()
                 continue
             state = self.after(found, choice.state, trail.entries)
             if state.index > goal:
                 return state
-            if state.identity not in entered:
+            if state.identity not in entered and (leads is None or leads(state)):
                 entered.add(state.identity)
                 trail.choices.append(Choice(state, options(state), len(trail.entries)))
         return None

@@ -18,7 +18,7 @@ from tracekit.check.replay.attempts import Attempts, Exhausted
 from tracekit.check.replay.cuts import Cut, Effort
 from tracekit.check.replay.history import Revision, Write, WriteKind
 from tracekit.check.replay.interruptions import follows
-from tracekit.check.replay.key_facts import CLOCK_SLACK_NS, KeyEvidence, sync_clock
+from tracekit.check.replay.key_facts import CLOCK_SLACK_NS, sync_clock
 from tracekit.check.replay.recorded_api import Assumptions
 from tracekit.check.replay.search_state import Explanation, SilentSync, State
 from tracekit.ports.cache.pods import PodCache
@@ -42,10 +42,6 @@ _MANY_FAILURES = 12
 class CutSearch(Attempts):
     """Looks for the cuts of one key's syncs."""
 
-    def __init__(self, facts: KeyEvidence) -> None:
-        super().__init__(facts)
-        self._failed: set[object] = set()
-
     def explanations(self, state: State, effort: Effort) -> Iterator[Explanation]:
         """Every cut that explains the next write, the likeliest first."""
         if self.overlaps(state):
@@ -58,7 +54,7 @@ class CutSearch(Attempts):
                 found = self.at_its_time(state, cut, _NOTHING)
                 if found is not None:
                     yield found
-        if effort >= Effort.SILENT:
+        if effort >= Effort.SILENT and not self.exhaustive:
             for silent in self.silent_states(state):
                 yield from self._plainly(silent, effort)
 
@@ -174,7 +170,7 @@ class CutSearch(Attempts):
                     # The status that follows says nothing of a sync that met a conflict.
                     explained = explained or any(write.job is not None for write in found.writes)
                     yield found
-            if explained and effort < Effort.HANDLERS:
+            if explained and effort < Effort.HANDLERS and not self.exhaustive:
                 return
 
     def _with_guesses(
@@ -242,10 +238,15 @@ class CutSearch(Attempts):
 
     def at_its_time(self, state: State, cut: Cut, assume: Assumptions) -> Explanation | None:
         """Try the latest time at which the sync can have run, and just before each timer."""
-        if self._failed and _alike(state, cut, assume) in self._failed:
+        if self.recall.failed(state, cut, assume) or self.contradicted(state, cut):
             return None
-        if self.contradicted(state, cut):
-            return None
+        known = self.recall.known(state, cut, assume)
+        if known is not None:
+            return known
+        found = self._at_any_time(state, cut, assume)
+        return self.recall.keep(state, cut, assume, found)
+
+    def _at_any_time(self, state: State, cut: Cut, assume: Assumptions) -> Explanation | None:
         asked: set[int] = set()
         tried: set[int] = set()
         queue = [self.history.writes[state.index].recv_ns]
@@ -262,7 +263,6 @@ class CutSearch(Attempts):
                 if timer not in asked and earliest_ns <= timer <= now_ns:
                     asked.add(timer)
                     queue.append(timer - 1)
-        self._failed.add(_alike(state, cut, assume))
         return None
 
     def on_job(
@@ -395,7 +395,7 @@ class CutSearch(Attempts):
         Of equal memories the one that the oldest caches lead to leaves the most open.
         """
         met = set()
-        for after in self._silently(state):
+        for after in self.silently(state):
             if not after.memory.requeues and after.memory.identity not in met:
                 met.add(after.memory.identity)
                 yield after
@@ -440,7 +440,7 @@ class CutSearch(Attempts):
         assume = self._silent_assumptions(at_ns)
         for cut in self.cuts_at(state, self.history.jobs[state.job_floor], [state.pod_floor]):
             yield from self._counting(self.silent_syncs(state, cut, at_ns, assume), state)
-        yield from self._counting(self._silently(state), state)
+        yield from self._counting(self.silently(state), state)
 
     def _counting(self, found: Iterator[State], state: State) -> Iterator[State]:
         return (after for after in found if after.memory.requeues > state.memory.requeues)
@@ -459,13 +459,13 @@ class CutSearch(Attempts):
             before = ahead.pop(0)
             if len(before.silent) - len(state.silent) >= SILENT_ROW:
                 continue
-            for after in self._silently(before):
+            for after in self.silently(before):
                 if after.memory.identity not in met:
                     met.add(after.memory.identity)
                     ahead.append(after)
                     yield after
 
-    def _silently(self, state: State) -> Iterator[State]:
+    def silently(self, state: State) -> Iterator[State]:
         """The state after each sync that leaves no write and changes the memory."""
         floor, newest = self.window(state, Effort.SILENT)
         half = SILENT_POSITIONS // 2
@@ -591,9 +591,3 @@ class CutSearch(Attempts):
             for cut in self.cuts_at(state, job, positions):
                 for served_ns, served in moments:
                     yield from self.silent_syncs(state, cut, served_ns, served)
-
-
-def _alike(state: State, cut: Cut, assume: Assumptions) -> tuple[object, ...]:
-    """All that tells one attempt from another."""
-    return (state.index, state.done, state.not_before_ns, cut.job.position, cut.pods,
-            cut.memory.identity, assume, cut.handled == cut.pods)  # fmt: skip

@@ -8,13 +8,15 @@ patches, and the same status, down to the field.
 
 Where a write finds no explanation, the search turns back: first to other cuts of the syncs before
 it, then to handlers behind their cache, then to syncs between the writes that left none (`silent`).
-A state from which a dead end was reached once is never entered again. What none of this explains is
+A state from which a dead end was reached once is never entered again, and none of which it is known
+that it leads to one (`dead_ends`). What none of this explains is
 a divergence; the nearest attempt is then taken as what happened, so that one lie is told once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 
 from msgspec.structs import replace
@@ -25,9 +27,10 @@ from tracekit.check.replay.attempts import (
     ATTEMPTS_UNSEARCHED,
     Exhausted,
 )
-from tracekit.check.replay.backtracking import Backtracking, Choice, Trail, next_open
+from tracekit.check.replay.backtracking import Backtracking, Choice, DeadEnd, Trail, next_open
 from tracekit.check.replay.cuts import Effort
-from tracekit.check.replay.explanations import CutSearch
+from tracekit.check.replay.dead_ends import Leads, look_ahead, memory_class
+from tracekit.check.replay.explanations import SILENT_ROW, CutSearch
 from tracekit.check.replay.history import Revision, Write, WriteKind
 from tracekit.check.replay.interruptions import restarts_before
 from tracekit.check.replay.key_facts import KeyEvidence
@@ -62,6 +65,10 @@ REACH_AT: dict[int, int] = {
 HUNCH_REACH = (2, 4, 8, 16)
 #: So many earlier syncs are asked for one before them that forgot the retries.
 FORGOT_REACH = 8
+#: One attempt of so many may go to looks ahead from a dead end, and as many go to what is near
+#: before that.
+LOOKS_AHEAD = 8
+NEAR = 8
 #: So far back is a deletion looked for that no Event could tell.
 UNTOLD_REACH = 8
 
@@ -94,6 +101,8 @@ class KeyWalker(Backtracking[State, Entry]):
         )
         #: How many dead ends of this walk stand as divergences.
         self._contradicted = 0
+        #: How many attempts may still go to looks ahead from the dead end that the walk is at.
+        self._looks_ahead = 0
 
     def run(self) -> KeyReplay:
         """Explain every write of the key."""
@@ -141,8 +150,8 @@ class KeyWalker(Backtracking[State, Entry]):
     # What turning back asks.
 
     def attempts_made(self) -> int:
-        """How many attempts the key has cost."""
-        return self.search.attempts
+        """How many attempts the key has cost, but for those of looks ahead."""
+        return self.search.on_the_way
 
     def allowance(self, dead: State) -> int:
         """How many more turning back from one write may cost.
@@ -154,6 +163,56 @@ class KeyWalker(Backtracking[State, Entry]):
             return ATTEMPTS_UNSEARCHED
         allowed = self.search.allowance(dead)
         return max(min(ATTEMPTS_AT_LEAST, allowed), allowed >> max(0, self._contradicted - 1))
+
+    def past(
+        self, trail: Trail[State, Entry], end: DeadEnd[State, Entry], allowed: int
+    ) -> State | None:
+        """Past a dead end from the choices before it; on the way no attempt is made twice.
+
+        Where syncs ask how often the key was retried, each count is a class of its own: these are
+        too many to look through.
+        """
+        if self._not_searched is not None or self.search.recall.asked.retries:
+            return super().past(trail, end, allowed)
+        self._looks_ahead = allowed // LOOKS_AHEAD
+        with self.search.recall.turning_back():
+            # What is near is asked for twice.
+            return super().past(trail, end, allowed + allowed // NEAR)
+
+    def from_choices(
+        self,
+        trail: Trail[State, Entry],
+        end: DeadEnd[State, Entry],
+        effort: int,
+        limit: int,
+        leads: Callable[[State], bool] | None = None,
+    ) -> State | None:
+        """First what is near; then it is asked which states lead on at all."""
+        made = self.attempts_made()
+        if self._looks_ahead > 0:
+            near = made + (limit - made) // NEAR
+            found = super().from_choices(trail, end, effort, near)
+            if found is not None or effort in end.closed:
+                return found
+            leads = self._leading([state for state, _ in end.near(self.reach[effort])], effort)
+            limit += self.attempts_made() - made
+        return super().from_choices(trail, end, effort, limit, leads)
+
+    def _leading(self, states: Sequence[State], effort: int) -> Leads | None:
+        """Which states may lead past a dead end, the last of these: all caches are asked."""
+        search, left = self.search, self._looks_ahead
+        class_of = partial(memory_class, self.facts, search.recall.asked)
+
+        def following(state: State) -> Iterator[State]:
+            for found in self.options(state, effort):
+                yield self.after(found, state, [])
+            if effort >= Effort.SILENT and len(state.silent) < SILENT_ROW:
+                yield from search.silently(state)
+
+        with search.looking_ahead() as cost:
+            leads = look_ahead(states, following, class_of, lambda: cost() < left)
+            self._looks_ahead -= cost()
+        return leads
 
     # What may become of a write.
 

@@ -90,12 +90,16 @@ class JobMemory(msgspec.Struct, gc=False):
     @property
     def identity(self) -> tuple[object, ...]:
         """All that two memories can differ in, hashable."""
+        return (*self.identity_without_requeues, self.requeues)
+
+    @property
+    def identity_without_requeues(self) -> tuple[object, ...]:
+        """The same for a sync that does not ask how often the key was retried."""
         return (
             self.expectations,
             self.finalizers,
             self.backoff,
             self.finished_uids,
-            self.requeues,
             self.own_writes,
         )
 
