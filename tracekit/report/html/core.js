@@ -3,7 +3,8 @@
   // What is large comes compressed, and the details of Jobs in parts; nothing is fetched for it.
   const held = async (node) => {
     if (node.type === "application/json") return node.textContent;
-    const bytes = Uint8Array.from(atob(node.textContent), (character) => character.charCodeAt(0));
+    const text = atob(node.textContent), bytes = new Uint8Array(text.length);
+    for (let place = 0; place < text.length; place += 1) bytes[place] = text.charCodeAt(place);
     return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
   };
   const D = JSON.parse(await held(document.getElementById("data")));
