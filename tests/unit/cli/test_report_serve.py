@@ -233,6 +233,17 @@ def test_what_is_too_long_is_refused(server: ReportServer) -> None:
     assert ask(server, words="x" * 5000)[0] == 414
 
 
+def test_what_hides_or_reorders_text_is_written_out_in_answers(server, monkeypatch) -> None:
+    text = "a\u202eb\x1b[2J<script>"
+    monkeypatch.setattr(
+        server, "_questions", {"job": lambda asked: {"rows": [[text, asked.get("uid")]]}}
+    )
+    body = ask(server, "job", uid="\u2066")[2].decode()
+    assert body.isascii()
+    assert "<" not in body
+    assert orjson.loads(body)["rows"] == [["a\\u202eb\\u001b[2J<script>", "\\u2066"]]
+
+
 def test_ctrl_c_ends_it(trace_path, tmp_path: Path) -> None:  # noqa: F811
     process = subprocess.Popen(
         [sys.executable, "-m", "tracekit", "report", trace_path("v1.36.3-troubles"), "--serve"],

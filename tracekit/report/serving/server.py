@@ -20,8 +20,7 @@ from urllib.parse import parse_qsl, urlsplit
 import duckdb
 
 from tracekit.base.errors import TracekitError, UsageError
-from tracekit.report.documents import plain_json
-from tracekit.report.html.page import served_page
+from tracekit.report.html.page import embedded_json, served_page
 from tracekit.report.serving.answers import Answers
 
 LOOPBACK: Final = ("127.0.0.1", "::1")
@@ -135,7 +134,7 @@ class ReportServer:
         found = ask(asked) if ask else None
         if found is None:
             return 404, _TEXT, b"the record has none of that\n"
-        return _bounded(200, _JSON, plain_json(found).encode())
+        return _bounded(200, _JSON, embedded_json(found).encode())
 
     def _page(self, asked: tuple[tuple[str, str], ...]) -> bytes:
         """A page, made once: the rows of a session stay what they are."""
