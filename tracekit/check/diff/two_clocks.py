@@ -22,7 +22,11 @@ from tracekit.check.replay.search_state import Explanation
 from tracekit.check.verdict import Judgement
 from tracekit.ports.job.backoff import finish_time_ns
 
-_HANGS = frozenset({WriteKind.POD_CREATE.action, WriteKind.STATUS_UPDATE.action})
+#: What follows from whether pods were made; no Event: it tells by its own time.
+_HANGS = frozenset(
+    kind.action
+    for kind in (WriteKind.POD_CREATE, WriteKind.STATUS_UPDATE, WriteKind.FINALIZER_REMOVAL)
+)
 
 
 class TwoClocks(NamedTuple):
@@ -94,18 +98,25 @@ class BackoffClocks:
     def as_far_as_known(self, judgements: Iterable[Judgement]) -> list[Judgement]:
         """The judgements, unknowable where a back-off was over by one clock then, and not by both.
 
-        The status that a sync writes has the pods that it made: it hangs on the same.
+        What the same sync and those right after it write follows from the pods that it made: the
+        status that has them, and finalizers that go once that is written.
         """
         judged = list(judgements)
         if not self._ends:
             return judged
         pods = (j for j in judged if j.divergent and j.action == WriteKind.POD_CREATE.action)
-        found = {j.time_ns: clocks for j in pods if (clocks := self._over_by_one(j.time_ns))}
+        found = [(j.time_ns, clocks) for j in pods if (clocks := self._over_by_one(j.time_ns))]
+
+        def near(judgement: Judgement) -> TwoClocks | None:
+            if not judgement.divergent or judgement.action not in _HANGS:
+                return None
+            at_ns = judgement.time_ns
+            near = (clocks for of_ns, clocks in found if abs(at_ns - of_ns) <= CLOCK_SLACK_NS)
+            return next(near, None)
+
         return [
-            unknowable(j, found[j.time_ns].why)
-            if j.divergent and j.action in _HANGS and j.time_ns in found
-            else j
-            for j in judged
+            judgement if (clocks := near(judgement)) is None else unknowable(judgement, clocks.why)
+            for judgement in judged
         ]
 
     def _over_by_one(self, at_ns: int) -> TwoClocks | None:
