@@ -75,6 +75,24 @@ def csv_of(names, table):
     return text.getvalue()
 
 
+def otlp(body):
+    """A line of the file exporter of OpenTelemetry's collector."""
+    record = {"observedTimeUnixNano": "1", "body": body, "attributes": []}
+    return {"resourceLogs": [{"resource": {}, "scopeLogs": [{"logRecords": [record]}]}]}
+
+
+def any_value(value):
+    """A value as opentelemetry-proto's AnyValue in JSON."""
+    if type(value) is dict:
+        pairs = [{"key": key, "value": any_value(item)} for key, item in value.items()]
+        return {"kvlistValue": {"values": pairs}}
+    if type(value) is list:
+        return {"arrayValue": {"values": [any_value(item) for item in value]}}
+    kinds = {bool: "boolValue", int: "intValue", float: "doubleValue", str: "stringValue"}
+    kind = kinds.get(type(value))
+    return {} if kind is None else {kind: str(value) if kind == "intValue" else value}
+
+
 def wrapped(shape, found):
     """The text of a log of that shape."""
     texts = [compact(e) for e in found]
@@ -181,6 +199,25 @@ def wrapped(shape, found):
             {"tables": [{"name": "PrimaryResult", "columns": [{"name": n} for n in tables[0]],
                          "rows": [list(row.values()) for row in tables]}]}
         ),
+        "otlp": lambda: "\n".join(compact(otlp({"stringValue": t})) for t in texts),
+        "otlp-values": lambda: "\n".join(compact(otlp(any_value(e))) for e in found),
+        "vector": lambda: "\n".join(
+            compact({"file": "a", "message": t, "source_type": "file", "timestamp": "x"})
+            for t in texts
+        ),
+        "logcli": lambda: "\n".join(
+            f'2026-11-21T05:56:42Z {{job="audit", filename="a"}} {t}' for t in texts
+        ),
+        "fluentd-file": lambda: "\n".join(f"2026-11-21T05:56:42+00:00\taudit\t{t}" for t in texts),
+        "syslog": lambda: "\n".join(
+            f"<134>1 2026-11-21T05:56:42Z master kube-apiserver 1 - - {t}" for t in texts
+        ),
+        "journalctl": lambda: "\n".join(
+            f"2026-11-21T05:56:42+0000 host k3s[812]: {t}" for t in texts
+        ),
+        "gelf": lambda: "\n".join(
+            compact({"version": "1.1", "short_message": "a", "full_message": t}) for t in texts
+        ),
         "array": lambda: compact(found),
         "array-by-lines": lambda: "[\n" + "\n,".join(texts) + "\n]",
         "pretty": lambda: "\n".join(json.dumps(e, indent=2) for e in found),
@@ -202,6 +239,8 @@ SHAPES = {
     "firehose": "eks", "insights-csv": "eks", "azure-diagnostics-csv": "aks",
     "azure-table-csv": "aks", "azure-query": "aks", "array": "audit", "array-by-lines": "audit",
     "pretty": "audit", "gke-yaml": "gke",
+    "otlp": "otlp", "otlp-values": "otlp", "vector": "container log", "logcli": "log line",
+    "fluentd-file": "log line", "syslog": "log line", "journalctl": "log line", "gelf": "audit",
 }  # fmt: skip
 
 

@@ -9,7 +9,7 @@ other names: Cloud Logging (`protoPayload`) and Log Analytics (`AuditId`, `Objec
 |---|---|
 | nothing | kube-apiserver's log backend; OpenShift's, RKE2's and Rancher's files |
 | `EventList` with `items` | kube-apiserver's webhook and batch backends (audit.k8s.io/v1) |
-| text before it | `oc adm node-logs`, `kubectl logs --prefix`, CRI, syslog, exports to S3 |
+| text before it | `oc adm node-logs`, `kubectl logs --prefix`, CRI, exports to S3, syslog, logcli |
 | `logEvents`, `events`, `results`, `@message` | CloudWatch: subscription, filter, Insights |
 | `protoPayload` | Cloud Logging (google.cloud.audit.AuditLog), as GKE writes it |
 | `records`, `properties`, `log_s`, `AuditId` | Azure Monitor's resource logs and tables |
@@ -19,6 +19,7 @@ other names: Cloud Logging (`protoPayload`) and Log Analytics (`AuditId`, `Objec
 | `attributes`, `content` | Datadog |
 | `line`, `values` | Loki (`logcli -o jsonl`, its API) |
 | `MESSAGE` | journald (`journalctl -o json`) |
+| `resourceLogs`, `body`, `kvlistValue` | OpenTelemetry's collector (file exporter, OTLP's JSON) |
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ _SHIPPERS = {
     "_source": "elastic", "kubernetes": "elastic", "kubernetes.audit": "elastic",
     "event": "splunk", "_raw": "splunk",
     "attributes": "datadog", "content": "datadog",
-    "line": "loki", "values": "loki", "MESSAGE": "journald",
+    "line": "loki", "values": "loki", "MESSAGE": "journald", "resourceLogs": "otlp",
     "log": "container log", "message": "container log", "textPayload": "container log",
     "jsonPayload": "container log", "items": "batch",
 }  # fmt: skip
@@ -105,6 +106,8 @@ def _after_text(line: bytes) -> tuple[Any, str]:
 def _prefix(text: bytes) -> str:
     if b" stdout " in text or b" stderr " in text or text.startswith(b"["):
         return "container log"
+    if len(text.split()) > 1:
+        return "log line"  # of syslog, journalctl, logcli, fluentd: nothing tells which
     return "cloudwatch" if text[:4].isdigit() else "openshift"
 
 
@@ -166,12 +169,39 @@ def _held(value: Raw) -> Iterator[tuple[str, Any]]:
     if type(value.get("columns")) is list and type(value.get("rows")) is list:
         yield "tables", _table(value["columns"], value["rows"])
         return
+    if type(value.get("kvlistValue")) is dict:
+        yield "kvlistValue", _of_otlp(value)
+        return
     dotted = _undotted(value)
     if dotted is not None:
         yield "kubernetes", dotted
         return
     for name, inner in value.items():
         yield str(name), inner
+
+
+def _of_otlp(value: Any) -> Any:
+    """What a value of OTLP's JSON encoding stands for (opentelemetry-proto, common.proto AnyValue).
+
+    Integers are text there; what is none of its kinds is null.
+    """
+    kind, inner = next(iter(value.items()), ("", None)) if type(value) is dict else ("", None)
+    if kind == "kvlistValue" and type(inner) is dict:
+        pairs = [pair for pair in _list_in(inner) if type(pair) is dict]
+        return {str(pair.get("key")): _of_otlp(pair.get("value")) for pair in pairs}
+    if kind == "arrayValue" and type(inner) is dict:
+        return [_of_otlp(item) for item in _list_in(inner)]
+    if kind == "intValue":
+        try:
+            return int(str(inner))
+        except ValueError:
+            return None
+    return inner if kind in ("stringValue", "boolValue", "doubleValue") else None
+
+
+def _list_in(value: Raw) -> list[Any]:
+    found = value.get("values")
+    return found if type(found) is list else []
 
 
 def _table(columns: list[Any], rows: list[Any]) -> list[Raw]:
