@@ -81,7 +81,7 @@ SHOWN = {
     "TK904": Shown("slow-clock", RECORD, T, RECORD),
     "TK905": Shown("interrupted", RECORD, T, RECORD),
 }  # fmt: skip
-#: Shown by tests/findings/test_outputs.py on traces that are broken on purpose.
+#: Shown by test_outputs.py on traces that are broken on purpose, and tests/replay/test_misfit.py.
 ELSEWHERE = {"TK902", "TK906", "TK907"}
 #: Shown by tests/findings/test_reports.py and test_release_bugs.py on situations out of public
 #: reports.

@@ -354,6 +354,8 @@ def asked_of_cronjobs() -> dict[str, Asked]:
             ("TK305", "11 times due", "suspended by argocd (managedFields, 2026-05-04 09:03:00Z)")),
         "a Job that somebody suspended": Asked(
             (suspended,), ("TK413", "suspended by kubectl-patch", "kubectl patch job -n app-")),
+        "a controller in another zone": Asked(
+            (cron({"schedule": "0 9 * * *"}, {"lastScheduleTime": at("08:30")}),), (), ("CronJob",)),
         "a CronJob that is not due": Asked(
             (cron({"schedule": "0 9 * * *"}),), (), ("CronJob",)),
     }  # fmt: skip

@@ -18,6 +18,8 @@ from tracekit.base.kube.timestamps import NS_PER_S
 
 #: A time of the schedule that is so long ago should have been started.
 DUE_NS = 60 * NS_PER_S
+#: So many times have passed in whatever zone the controller reads the schedule.
+_SURE = 2
 #: Times counted at most.
 _MOST = 10_000
 _MESSAGE_CHARS = 200
@@ -102,7 +104,7 @@ def stalled(
     if not since_ns or told:
         return
     due = _due(reading, since_ns, as_of_ns - DUE_NS)
-    if not due:
+    if len(due) < _SURE and (not due or not _fits(reading, state.row["last_schedule_ns"])):
         return
     if state.spec.get("suspend") is True:
         yield _suspended(facts, cron, due, as_of_ns)
@@ -119,6 +121,15 @@ def stalled(
         evidence={"due": len(due), "last_schedule": clock(int(last)) if last else None},
         todo=todo, cause=cause,
     )  # fmt: skip
+
+
+def _fits(reading: tuple[Schedule, Zone], last_ns: int | None) -> bool:
+    """Whether the last start lies where the schedule is read to have a time.
+
+    Where it does not, the schedule was edited since, or the controller has a zone of its own.
+    """
+    schedule, zone = reading
+    return not last_ns or schedule.next_ns(int(last_ns) - 1, zone=zone) == int(last_ns)
 
 
 def _suspended(facts: Facts, cron: CronJob, due: list[int], as_of_ns: int) -> Case:
