@@ -37,6 +37,7 @@ _GO_TIME = re.compile(
 )
 _DATE = re.compile(rb"^[A-Z][a-z]{2} ([A-Z][a-z]{2} +\d+ [\d:]{8}) UTC (\d{4})", re.MULTILINE)
 _IS_COMMAND = re.compile(r"(?:kubectl|oc)_(?:\S+_)?version").fullmatch
+_KIT_METADATA = "metadata.yaml"
 _FACTS = ("timestamp", "version", "date")
 
 
@@ -67,7 +68,7 @@ class Facts:
             at_ns = _written(head)
         if at_ns is not None:
             self.collected_ns = max(at_ns, self.collected_ns or 0)
-        return bool(is_fact)
+        return bool(is_fact) or (last == _KIT_METADATA and at_ns is not None)
 
     def _take_version(self, head: bytes) -> None:
         for pattern, found in zip(_PATTERNS, self._versions, strict=True):

@@ -139,6 +139,14 @@ def test_objects_without_kinds_are_of_the_kind_that_their_place_names(tmp_path: 
     assert not any("cut off" in remark for remark in result.remarks)  # a log may begin with [
 
 
+def test_what_told_the_version_is_not_among_what_was_left_out(tmp_path: Path) -> None:
+    _, result = imported(folder(tmp_path / "bundle", support_kit()), tmp_path)
+    assert "the cluster's version, v1.33.1+rke2r1, is that of the bundle's kubernetesVersion" in (
+        result.remarks
+    )
+    assert not any("metadata.yaml" in remark for remark in result.remarks)
+
+
 def sos() -> Files:
     top = "sosreport-a/sos_commands/kubernetes/cluster-info"
     get = "kubectl_--kubeconfig_.etc.kubernetes.admin.conf_get_-o_json_--namespace"
