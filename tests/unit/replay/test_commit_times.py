@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracekit.base.kube.timestamps import NS_PER_S as S
-from tracekit.check.replay.clock_notes import ClockNote
+from tracekit.check.replay.clock_notes import ClockNote, Dated, linked
 from tracekit.check.replay.commit_times import WIDTH_NS, Arrival, Arrivals, Timed, timed
 from tracekit.check.replay.instants import ServerNs
 
@@ -315,6 +315,16 @@ def test_rows_between_a_step_and_its_note_came_after_it() -> None:
     )
     clock = _noted(note, offsets_s=(0, 3)).clock
     assert [epoch.from_seq for epoch in clock.epochs] == [0, 2 * middle]
+
+
+def test_an_answer_tells_of_the_time_before_and_after_a_step_too() -> None:
+    early, late = Dated(S, 3 * S, 2), Dated(14 * S, 18 * S, 1)
+    assert linked([early, late], [14 * S]) == [Dated(S, 3 * S, 3), Dated(15 * S, 17 * S, 3)]
+    assert linked([None, late], [14 * S]) == [Dated(0, 4 * S, 1), late]
+    assert linked([early, None], [-9 * S]) == [early, Dated(-8 * S, -6 * S, 2)]
+    assert linked([early, late], [None]) == [early, late]
+    assert linked([early, late], [99 * S]) == [early, late]
+    assert linked([], []) == []
 
 
 def test_dates_that_contradict_each_other_tell_nothing() -> None:

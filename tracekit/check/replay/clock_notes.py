@@ -37,6 +37,20 @@ class Dated(Struct, frozen=True):
     most_ns: int
     answers: int
 
+    def after(self, step_ns: int) -> Dated:
+        """The same once the clock was set ahead by so much."""
+        return Dated(self.least_ns + step_ns, self.most_ns + step_ns, self.answers)
+
+    def both(self, other: Dated | None) -> Dated:
+        """What both say; this one alone where they contradict each other."""
+        if other is None:
+            return self
+        least_ns = max(self.least_ns, other.least_ns)
+        most_ns = min(self.most_ns, other.most_ns)
+        if least_ns > most_ns:
+            return self
+        return Dated(least_ns, most_ns, self.answers + other.answers)
+
     def nearest(self, ahead_ns: int | None) -> int:
         """The offset within these bounds that is nearest to another; to None: their middle."""
         if ahead_ns is None:
@@ -71,6 +85,36 @@ def steps(
         if first < len(seqs):
             found.setdefault(first, []).append(note)
     return found
+
+
+def linked(answers: Sequence[Dated | None], steps_ns: Sequence[int | None]) -> list[Dated | None]:
+    """What the answers of each part say of all parts, where the steps between these were noted.
+
+    `steps_ns`: of each part but the first, how far the clock was set ahead when it began; None:
+    nobody noted it.
+    """
+    began = (None, *steps_ns)[: len(answers)]
+    forward: list[Dated | None] = []
+    for own, step_ns in zip(answers, began, strict=True):
+        before = forward[-1] if forward and step_ns is not None else None
+        shifted = before.after(step_ns or 0) if before is not None else None
+        forward.append(shifted if own is None else own.both(shifted))
+    found: list[Dated | None] = []
+    back_ns: int | None = None
+    for own, step_ns in zip(reversed(forward), reversed(began), strict=True):
+        later = found[-1] if found and back_ns is not None else None
+        shifted = later.after(-(back_ns or 0)) if later is not None else None
+        found.append(shifted if own is None else _narrowed(own, shifted))
+        back_ns = step_ns
+    return found[::-1]
+
+
+def _narrowed(own: Dated, other: Dated | None) -> Dated:
+    """Within the other's bounds, which stand on the same answers and on later ones."""
+    both = own.both(other)
+    if other is None or both is own:  # nothing is known, or they contradict each other
+        return own
+    return Dated(both.least_ns, both.most_ns, other.answers)
 
 
 def _came_after(recv_ns: int, note: ClockNote) -> bool:

@@ -25,7 +25,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tracekit.base.kube.timestamps import NS_PER_S
-from tracekit.check.replay.clock_notes import ClockNote, Dated, dated, steps
+from tracekit.check.replay.clock_notes import ClockNote, Dated, dated, linked, steps
 from tracekit.check.replay.instants import JudgedNs, RecordedNs, ServerNs
 from tracekit.check.replay.other_clocks import (
     KUBELET,
@@ -222,7 +222,11 @@ def timed(rows: Arrivals, compared: Sequence[str], ahead_ns: int | None = None) 
     if apart_ns > _SKEW_MAX_NS:
         return Timed()
     epochs, api_ns = list[Epoch](), list[int | None]()
-    answers = [_dated(rows, part, noted) for part in parts]
+    set_ns = [
+        sum(note.step_ns for note in noted[first]) if first in noted else None
+        for first, _ in parts[1:]
+    ]
+    answers = linked([_dated(rows, part, noted) for part in parts], set_ns)
     for (first, end), order, api, said in zip(parts, in_parts, of_servers, answers, strict=True):
         own_ns = None if api is None else api + apart_ns
         if said is not None and not apart_ns:
