@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from zlib import crc32
 
 import orjson
 import pytest
 from msgspec.structs import replace
 
-from tests.support.traces import TRACES, import_log
+from tests.support.judged_rows import judge_of
+from tests.support.traces import TRACES, import_log, json_lines
 from tracekit.check.diff.report import DiffReport
 from tracekit.check.replay.attempts import Attempts
 from tracekit.check.verdict import Reason, Verdict
@@ -110,6 +112,32 @@ def test_each_verb_says_it(trace: Path, capsys: pytest.CaptureFixture[str]) -> N
         assert why in said("replay", "--diff", "-o", output)
     findings = orjson.loads(said("diagnose", "-o", "json", status=0))["findings"]
     assert [f["evidence"][0]["detail"] for f in findings if f["id"] == "TK907"] == [why]
+
+
+@pytest.mark.parametrize("each", [10, 1])
+def test_a_lie_in_each_tenth_job_is_no_misfit_and_one_in_each_is(each: int) -> None:
+    """The lie is of a status that counts one more active pod than there is."""
+    lied = set[str]()
+    rows = []
+    for row in json_lines(TRACES / NAME / "watch.jsonl.zst"):
+        told = row
+        if row["resource"] == "jobs" and row["type"] == "MODIFIED":
+            obj = row["object"]
+            name, status = obj["metadata"]["name"], obj.get("status") or {}
+            if status.get("active") and crc32(name.encode()) % each == 0:
+                lied.add(name)
+                status = {**status, "active": status["active"] + 1}
+                told = {**row, "object": {**obj, "status": status}}
+        rows.append(told)
+    with judge_of(rows, NAME) as judge:
+        report = judge.report()
+    found = {judgement.object.name for judgement in report.divergences}
+    if each == 1:
+        assert "the controllers may not be upstream's" in report.misfit
+        assert 0 < len(found) <= SAMPLE
+    else:
+        assert report.misfit == ""
+        assert lied <= found
 
 
 @pytest.mark.parametrize(
