@@ -33,7 +33,7 @@ from tracekit.check.diff.lateness import (
     shown_in,
 )
 from tracekit.check.diff.two_clocks import Hanging
-from tracekit.check.diff.unrecorded import unknowable
+from tracekit.check.diff.unrecorded import LATE_ROWS, unknowable
 from tracekit.check.replay.run_context import RunContext
 from tracekit.check.verdict import Judgement, Verdict
 
@@ -247,7 +247,12 @@ class CrossKeyTiming:
         for behind in self._behind:
             why = shown.contradicts(behind)
             if why is not None:
-                older[behind.first] = TimingVerdict(Verdict.EXTRA, why)
+                width_ns = run_context.width_ns(behind.at_ns)
+                earlier = behind._replace(
+                    began_ns=behind.began_ns - width_ns, at_ns=behind.at_ns - width_ns
+                )
+                lacks = None if shown.contradicts(earlier) is not None else LATE_ROWS
+                older[behind.first] = TimingVerdict(Verdict.EXTRA, why, lacks)
         if older:
             proving = self._services.without({first.key for first in older})
             process = self._process(proving, run_context, pace)
@@ -275,7 +280,8 @@ class CrossKeyTiming:
             # What one process has left undone, those before it left as well: it is told once.
             if proof is not None and left_by.setdefault(_object(owed), owed.back) == owed.back:
                 told = replace(owed.judgement, why=f"{owed.judgement.why}; {proof}")
-                lacks = _lacks(process, owed, until_ns)
+                width_ns = run_context.width_ns(owed.certain_ns)
+                lacks = _lacks(process, owed, until_ns, width_ns)
                 missing.append(told if lacks is None else unknowable(told, lacks))
                 if owed.rest:
                     where = owed.judgement.object
@@ -284,19 +290,28 @@ class CrossKeyTiming:
         return TimingResult(untimely, missing, shown, frozenset(contradicted), went_on)
 
 
-def _lacks(process: Process, owed: PendingAction, until_ns: int) -> str | None:
-    """What the record lacks to tell that something was left undone, as one clock may have it."""
+def _lacks(process: Process, owed: PendingAction, until_ns: int, width_ns: int) -> str | None:
+    """What the record lacks to tell that something was left undone.
+
+    As one clock may have it, or, where streams were late, as closely as times are known then.
+    """
+
+    def is_proved(later_ns: int) -> bool:
+        proof = process.proof(
+            owed.certain_ns + later_ns,
+            until_ns,
+            timed=owed.timed,
+            apart=owed.apart,
+            idle=owed.idle,
+        )
+        return proof is not None
+
+    if width_ns and not is_proved(width_ns):
+        return LATE_ROWS
     clocks = owed.clocks
-    if clocks is None or clocks.ahead_ns > 0:
+    if clocks is None or clocks.ahead_ns > 0 or is_proved(-clocks.ahead_ns):
         return None
-    proof = process.proof(
-        owed.certain_ns - clocks.ahead_ns,
-        until_ns,
-        timed=owed.timed,
-        apart=owed.apart,
-        idle=owed.idle,
-    )
-    return clocks.why if proof is None else None
+    return clocks.why
 
 
 def _pair(key: str) -> tuple[str, str]:

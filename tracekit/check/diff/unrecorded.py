@@ -19,6 +19,8 @@ from tracekit.check.verdict import Assumption, Judgement, Reason, Verdict
 
 #: What each controller's caches hold: absence from it decides what the controller has to do.
 _READ = {"job": ("jobs", "pods"), "cronjob": ("cronjobs", "jobs"), "ttl": ("jobs",)}
+#: Why what hangs on times is not known where streams were late.
+LATE_ROWS = "streams were seconds late then, and it hangs on when they showed what was written"
 _TIMED = frozenset({Verdict.EARLY, Verdict.LATE, Verdict.MISSING})
 
 
@@ -72,8 +74,7 @@ def _lacking(
     elif context.late_or_set:
         found = context.late_or_set, Reason.NOT_RECORDED
     elif _rests_on_late_rows(judgement, context):
-        why = "streams were seconds late then, and it hangs on when they showed what was written"
-        found = why, Reason.NOT_RECORDED
+        found = LATE_ROWS, Reason.NOT_RECORDED
     elif judgement.verdict is Verdict.EARLY and "leases" in not_recorded:
         why = "a restarted controller forgets its timers, and no Lease tells of restarts"
         found = why, Reason.NOT_RECORDED
