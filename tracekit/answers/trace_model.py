@@ -403,7 +403,7 @@ class Facts:
             if call["verb"] == "create" and owner:
                 calls[call["stream"], call["namespace"] or "", owner].append(call)
         self.refused_creations = dict(calls)
-        self.pause_spans = Spans((pause.from_ns, pause.until_ns) for pause in self.pauses)
+        self.led_but_for(self.pauses)
 
     def suspension(self, uid: str) -> str:
         """Who suspended it, as a part of a sentence; empty where nothing tells."""
@@ -423,6 +423,11 @@ class Facts:
         if rv:
             return next((j for j in found if j.resource_version == str(rv)), None)
         return found[0] if found else None
+
+    def led_but_for(self, pauses: list[Pause]) -> None:
+        """Take these for the times in which nobody led."""
+        self.pauses = pauses
+        self.pause_spans = Spans((pause.from_ns, pause.until_ns) for pause in pauses)
 
     def _pauses_near(self, from_ns: int, until_ns: int) -> Iterator[Pause]:
         return (self.pauses[place] for place in self.pause_spans.near(from_ns, until_ns))

@@ -57,7 +57,8 @@ def findings_about_job(
             coverage=cached_coverage(reader),
             end_ns=max(end_ns, known.end_ns),
         )
-    facts.pauses, facts.terminating = known.pauses, known.terminating
+    facts.led_but_for(known.pauses)
+    facts.terminating = known.terminating
     facts.first_ns = min(facts.first_ns, known.first_ns)
     facts.streams = {**known.streams, **facts.streams}
     facts.is_whole = False
