@@ -1,6 +1,6 @@
 """More situations out of public reports, each made here: what `diagnose` says of it first.
 
-By name: the tracker and thread that it was asked in.
+By name: the tracker and thread where one was read, else the kind of trouble.
 """
 
 from __future__ import annotations
@@ -145,18 +145,18 @@ def asked_of_failures() -> dict[str, Asked]:
     in_place = failed()
     in_place["spec"]["template"]["spec"]["restartPolicy"] = "OnFailure"
     return {
-        "airflow#28880, no pod left": Asked(
+        "no pod left": Asked(
             (failed(),), ("TK409", "no pod of it was seen", "Keep logs outside"),
             ("tells the sync",)),
         "kubernetes#74848, OnFailure": Asked((in_place,), ("restartPolicy Never keeps",)),
-        "AKS, deadline, no pod left": Asked(
+        "a deadline, no pod left": Asked(
             (late,), ("TK408", "activeDeadlineSeconds 300", "whether one ran is not known"),
             ("before a pod ran",)),
         "KEP-3329": Asked(
             (by_policy, pod("Failed", container("main", ended(42)))),
             ("TK410", "matching FailJob rule at index 0")),
         "KEP-3850": Asked((by_index,), ("TK410", "failed indexes: 1,3 of 4", "-l job-name=work")),
-        "argo-workflows, init container": Asked(
+        "an init container that fails": Asked(
             (failed(), pod("Failed", container("main", waiting("PodInitializing")),
                            initContainerStatuses=[container("init-db", ended(3))])),
             ("TK401", "init container init-db ended with exit code 3", "-c init-db")),
@@ -191,20 +191,20 @@ def asked_of_waits() -> dict[str, Asked]:
     grace = {"deletionTimestamp": at("10:50"), "deletionGracePeriodSeconds": 3600}
     refused = 'Error creating: pods "work-x" is forbidden: '
     return {
-        "jenkins, PVC missing": Asked(
+        "a claim that is missing": Asked(
             (job(), unschedulable('persistentvolumeclaim "data" not found.')),
             ("TK411", "Create the PersistentVolumeClaim"), ("node selector",)),
-        "spark-operator, PVC unbound": Asked(
+        "a claim that is not bound": Asked(
             (job(), unschedulable("pod has unbound immediate PersistentVolumeClaims.")),
             ("kubectl describe pvc",)),
-        "GKE, GPU taint": Asked(
+        "a taint": Asked(
             (job(), unschedulable("5 node(s) had untolerated taint {nvidia.com/gpu: present}.")),
             ("Tolerate the taint", "cannot be changed")),
-        "minikube, ErrImageNeverPull": Asked(
+        "ErrImageNeverPull": Asked(
             (job(), pod("Pending", container("main", waiting("ErrImageNeverPull", "is not present "
                                                              "with pull policy of Never")))),
             ("TK404", "not on the node", "IfNotPresent"), ("pull secret",)),
-        "Docker Hub, rate limit": Asked(
+        "a registry that limits pulls": Asked(
             (job(), pod("Pending", container("main", waiting("ImagePullBackOff", "Back-off"))),
              event("Pod", "Failed", "Failed to pull image: toomanyrequests")),
             ("toomanyrequests", "limits pulls")),
@@ -216,7 +216,7 @@ def asked_of_waits() -> dict[str, Asked]:
             (job(), pod("Pending", container("main", waiting("CreateContainerError",
                                                              "context deadline exceeded")))),
             ("TK428", "container runtime"), ("Create what",)),
-        "amazon-vpc-cni, no address": Asked(
+        "no address for the pod": Asked(
             (job(), pod("Pending", container("main", waiting("ContainerCreating"))),
              event("Pod", "FailedCreatePodSandBox", "failed to assign an IP address to container")),
             ("TK428", "no address left"), ("Create what",)),
@@ -224,7 +224,7 @@ def asked_of_waits() -> dict[str, Asked]:
             (job(), pod("Pending", container("main", waiting("PodInitializing")),
                         initContainerStatuses=[container("wait-for-db", RUNNING)])),
             ("TK442", "wait-for-db does not end", "-c wait-for-db")),
-        "EKS, node not ready": Asked(
+        "a node that is not ready": Asked(
             (job(), pod("Running", container("main", RUNNING),
                         conditions=[{"type": "Ready", "status": "False"}]),
              event("Pod", "NodeNotReady", "Node is not ready")),
@@ -238,7 +238,7 @@ def asked_of_waits() -> dict[str, Asked]:
             (job(), pod("Running", container("main", RUNNING, 4, ended(137)), spec=ON_FAILURE),
              event("Pod", "Killing", "Container main failed liveness probe, will be restarted")),
             ("TK429", "failed liveness probe", "Give the probe more time")),
-        "kueue, finalizer of a Job": Asked(
+        "a finalizer of a queue": Asked(
             (job(None, None, finalizers=["kueue.x-k8s.io/resource-in-use"], **going),),
             ("TK412", "kueue.x-k8s.io", "from 2026-05-04 09:20:00Z")),
         "orphan": Asked(
@@ -262,7 +262,7 @@ def asked_of_waits() -> dict[str, Asked]:
         "jobset#408": Asked(
             (job(None, NO_PODS), event("Job", "FailedCreate", "must be no more than 63 characters")),
             ("TK405", "too long", "shorter name")),
-        "jobset, one of two pods without a node": Asked(
+        "one of two pods without a node": Asked(
             (job({"parallelism": 2, "completions": 2}, {"active": 2}),
              pod("Running", container("main", RUNNING)),
              pod("Pending", spec={"nodeName": None}, meta={"name": "work-b", "uid": "p-2"},
@@ -339,7 +339,7 @@ def asked_of_cronjobs() -> dict[str, Asked]:
         "kubernetes#42649": Asked(
             (cron(), of_cron("FailedNeedsStart", "too many missed start time (> 100)")),
             ("TK315", "never starts again", "Set startingDeadlineSeconds")),
-        "OpenShift, no right": Asked(
+        "a controller without its right": Asked(
             (cron(), of_cron("FailedCreate", "cannot create resource jobs")),
             ("TK315", "has no right to", "ClusterRole")),
         "a namespace that goes": Asked(
@@ -480,7 +480,7 @@ def test_each_verb_says_of_a_job_what_diagnose_says(trace: str, facts: Facts) ->
                 in_sql.setdefault(row["namespace"], set()).add((row["id"], row["claim"]))
     assert in_sql == said
     opened = Trace(trace)
-    for thread in ("AKS#477", "EKS, node not ready"):  # Events of pods are no rows of the Job
+    for thread in ("AKS#477", "a node that is not ready"):  # Events of pods are no rows of the Job
         namespace = f"app-{list(ASKED).index(thread)}"
         explained = opened.explain("work", namespace=namespace).findings
         claims = {(f["id"], f["text"].partition(": ")[2]) for f in explained}
