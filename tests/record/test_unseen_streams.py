@@ -23,7 +23,7 @@ _SPEC = {
 }  # fmt: skip
 
 
-def _record(tmp_path: Path, unavailable: frozenset[str], *, until_s: float = 9.0) -> int:
+def _record(tmp_path: Path, unavailable: frozenset[str], *words: str, until_s: float = 9.0) -> int:
     """The exit status of a record of a Job whose status counts a pod that was never there."""
     cluster = FakeCluster()
     cluster.create("namespaces", name="ns")
@@ -41,7 +41,7 @@ def _record(tmp_path: Path, unavailable: frozenset[str], *, until_s: float = 9.0
     for timer in timers:
         timer.start()
     try:
-        status = record(tmp_path, server, "-A")
+        status = record(tmp_path, server, "-A", *words)
         timers[0].join()
     finally:
         timers[1].cancel()
@@ -88,7 +88,9 @@ def test_pods_that_answer_503_are_a_hole_and_prove_nothing(tmp_path: Path, capsy
 
 
 def test_a_gap_reaches_to_the_end_of_the_first_list(tmp_path: Path) -> None:
-    assert _record(tmp_path, frozenset({"pods"}), until_s=0.3) == 0
+    # The first pause after a refusal is 0.8 s to 1.6 s.
+    words = ("--duration", "2.5s")
+    assert _record(tmp_path, frozenset({"pods"}), *words, until_s=0.3) == 0
     reader = TraceReader(tmp_path / "trace")
     (gap,) = reader.gaps()
     (watched,) = [span for span in coverage_of(reader).spans if span.stream == "pods"]
