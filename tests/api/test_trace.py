@@ -30,7 +30,10 @@ def test_the_account_tells_what_was_waited_for(trace) -> None:
 
 
 def test_a_second_question_reads_the_rows_of_its_own_job_alone(trace, monkeypatch) -> None:
-    """What is about every Job (leases, namespaces, the coverage) is read once, and kept."""
+    """What is about every Job (leases, namespaces, the coverage) is read once, and kept.
+
+    Events of its pods and refused calls for them name no Job: those are read of its namespace.
+    """
     trace.explain("t-backoff-limit/recovers")
     asked = []
 
@@ -41,7 +44,13 @@ def test_a_second_question_reads_the_rows_of_its_own_job_alone(trace, monkeypatc
     monkeypatch.setattr(TraceReader, "select", select)
     tracekit.open(trace.path).explain("flaky")
     assert asked
-    assert all(one.job == "flaky" or one.types == ("GAP",) for one in asked)
+    assert {one.namespace for one in asked if one.types != ("GAP",)} == {"t-backoff-limit"}
+    no_job = [(one.streams, one.types) for one in asked if one.job != "flaky"]
+    assert sorted(no_job, key=str) == [
+        (("events",), None),
+        (("jobs",), ("CALL",)),
+        (None, ("GAP",)),
+    ]
 
 
 def test_every_status_write_of_the_job_is_in_its_account(trace) -> None:

@@ -29,6 +29,7 @@ from tracekit.base.errors import UsageError
 from tracekit.check.verdict import Judgement
 from tracekit.cli import main as entry
 from tracekit.cli.explain import narrative_document
+from tracekit.judge.misfit import SAMPLE
 from tracekit.report.html.data import report_data
 from tracekit.report.html.page import report_page
 from tracekit.report.replay import judgement_document
@@ -345,7 +346,11 @@ def test_to_explain_one_job_judges_every_job_once(
     trace = tracekit.open(place(PLACE))
     trace.explain("t-indexed/idx")
     jobs = {f"{row['namespace']}/{row['job']}" for row in trace.jobs().to_pylist()}
-    assert seen == Counter({**dict.fromkeys(jobs, 1), "t-indexed/idx": 2})
+    # A few are asked first whether the record fits the rules at all; the one is told of once more.
+    assert seen.keys() == jobs
+    twice = {job for job, times in seen.items() if times == 2} - {"t-indexed/idx"}
+    assert len(twice) <= SAMPLE < len(jobs) / 2
+    assert max((times for job, times in seen.items() if job != "t-indexed/idx")) <= 2
     seen.clear()
     trace.explain("t-backoff-limit/once")
     tracekit.open(place(PLACE)).explain("t-indexed/idx")

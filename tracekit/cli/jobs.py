@@ -113,7 +113,7 @@ def jobs(
     if selector is not None:
         labels = [dict(found or ()) for found in rows["_labels"].to_pylist()]
         rows = rows.filter([selector_matches(selector, found) for found in labels])
-    if not rows.num_rows:
+    if not rows.num_rows and not session.is_damaged:
         tell("no Job found")
     rows = rows.drop_columns(["_namespace", "_cronjob", "_outcome", "_labels"])
     if output in ("table", "wide"):
