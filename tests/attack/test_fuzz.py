@@ -6,6 +6,9 @@ docs/trust.md: "A fault of tracekit's own is exit status 2 and one sentence, nev
 from __future__ import annotations
 
 import json
+import resource
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from functools import cache
@@ -138,6 +141,7 @@ def asked(log_text: bytes, verbs: Sequence[tuple[str, ...]], job: int) -> Iterat
 def check(log_text: bytes, verbs: Sequence[tuple[str, ...]], job: int) -> None:
     for words, code, said in asked(log_text, verbs, job):
         assert "fault of tracekit" not in said, (words, said)
+        assert "not enough memory" not in said, (words, said)
         assert "Traceback" not in said, (words, said)
         assert code in (0, 1, 2), (words, said)
 
@@ -192,14 +196,54 @@ def test_some_records(log_text: bytes, verbs: list[tuple[str, ...]], job: int) -
     check(log_text, verbs, job)
 
 
+#: What the verbs of one part may take together, for a log of a hundred kilobytes.
+MEMORY_BYTES = 6 << 30
+LIMIT_S = 300
+
+
+def check_limited(log: str, part: int, job: int, limit_bytes: int) -> None:
+    """Ask the verbs of a part in this process, which has a limit to its memory from here on."""
+    resource.setrlimit(resource.RLIMIT_AS, (limit_bytes, limit_bytes))
+    check(Path(log).read_bytes(), VERBS[part::4], job)
+
+
+def check_apart(log: Path, part: int, job: int) -> None:
+    """Ask the verbs of a part in a process of its own; a failure names the log, which is kept."""
+    arguments = (str(log), part, job, MEMORY_BYTES)
+    call = f"from tests.attack import test_fuzz; test_fuzz.check_limited{arguments}"
+    root = Path(__file__).parents[2]
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", call], cwd=root, capture_output=True, text=True, check=False,
+            timeout=LIMIT_S,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        pytest.fail(f"{log} is kept: after {LIMIT_S} s no end of {call}")
+    assert done.returncode == 0, f"{log} is kept: {call}\n{done.stderr[-4000:]}"
+
+
+@pytest.mark.nightly
+def test_a_log_that_takes_too_much_memory_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the next worker of 21.9 GB says as little of its record as the first."""
+    monkeypatch.setattr(f"{__name__}.MEMORY_BYTES", 0)
+    log = tmp_path / "watch.jsonl"
+    log.write_bytes(b"".join(json.dumps(row).encode() + b"\n" for row in json.loads(text())))
+    with pytest.raises(AssertionError, match=f"{log} is kept"):
+        check_apart(log, 0, 0)
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("part", range(4))
-def test_many_records(part: int) -> None:
-    """Another search each night; a failure is printed with the code that repeats it."""
+def test_many_records(part: int, tmp_path: Path) -> None:
+    """Another search each night; a failure is printed with the code that repeats it, and its log."""
 
     @given(logs(), st.integers(0, 99))
     @settings(FUZZING, max_examples=60, print_blob=True)
     def search(log_text: bytes, job: int) -> None:
-        check(log_text, list(VERBS[part::4]), job)
+        log = tmp_path / "watch.jsonl"  # the first that fails is the last
+        log.write_bytes(log_text)
+        check_apart(log, part, job)
 
     search()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace
 
+from tests.support.objects import pod
 from tracekit.answers.whatif_inputs.extrapolated_pods import ExtrapolatedLifetimes
 from tracekit.answers.whatif_inputs.pod_lifetimes import (
     SeenLife,
@@ -13,7 +15,10 @@ from tracekit.answers.whatif_inputs.pod_lifetimes import (
     goes_on_ns,
     ran_anew,
     scheduled_anew,
+    seen_life,
 )
+from tracekit.base.kube.views import PodView
+from tracekit.check.replay.history import Evidence, Revision
 from tracekit.model.cluster.pod_life import PodLife, Slot
 from tracekit.model.simulate.draws import SeededDraws
 
@@ -175,3 +180,22 @@ def test_a_container_that_runs_again_takes_as_long_as_it_was_seen_to_take() -> N
     assert {(one.run_ns or 0) - one.restarts_at_ns[-1] for one in whole} == {1190}
     still = [seen(9, slot("a", 0)), cut_off(50, slot("a", 1), 30)]
     assert ran_anew(still, SeededDraws(1)) == still
+
+
+def test_one_revision_may_show_any_number_of_restarts() -> None:
+    """A list with each of 2,147,483,647 took 17 GB; `restartCount` is an int32."""
+    first = pod("a")
+    running = replace(first, phase="Running", node_name="node-1")
+    views = [first, running, *(replace(running, restarts=count) for count in (1, 4, 2**62, 9))]
+    revisions: list[Revision[PodView]] = [
+        Revision(at, at * 10, at, "MODIFIED", view, cast("Evidence", None))
+        for at, view in enumerate(views)
+    ]
+    life = seen_life(slot("a", 0), revisions).life
+    assert life.exits == ((10, 1), (20, 3), (30, 2**31 - 1 - 4))
+    longer = SeenLife(slot("a", 1), replace(life, run_ns=90))
+    kept = ExtrapolatedLifetimes.of([longer, cut_off(15, slot("a", 0), 10)], {})
+    assert kept.life_of(slot("a", 0), POD).exits == life.exits
+    assert goes_on_ns(seen_life(slot("a", 0), revisions[:3])) is not None
+    assert goes_on_ns(SeenLife(slot("a", 0), replace(life, restarts_at_ns=(10,),
+                                                     restart_counts=(3,)))) is None  # fmt: skip

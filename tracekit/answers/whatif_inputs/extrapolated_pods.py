@@ -146,14 +146,15 @@ def _going_on(found: SeenLife, other: SeenLife) -> PodLife:
             life = replace(life, bind_ns=rest.bind_ns)
         life = replace(life, start_ns=rest.start_ns, ready_ns=rest.ready_ns)
         cut_off_ns = 0
-    later = tuple(at_ns for at_ns in rest.restarts_at_ns if at_ns > cut_off_ns)
+    exits = (*life.exits, *(later for later in rest.exits if later[0] > cut_off_ns))
     return replace(
         life,
         ready_ns=life.ready_ns if life.ready_ns is not None else rest.ready_ns,
         run_ns=rest.run_ns,
         exit_code=rest.exit_code,
         exit_codes=rest.exit_codes,
-        restarts_at_ns=(*life.restarts_at_ns, *later),
+        restarts_at_ns=tuple(at_ns for at_ns, _ in exits),
+        restart_counts=tuple(count for _, count in exits),
     )
 
 

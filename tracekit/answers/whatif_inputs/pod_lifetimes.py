@@ -50,7 +50,7 @@ def goes_on_ns(found: SeenLife) -> int | None:
     no two runs are of the same length.
     """
     restarts = found.life.restarts_at_ns
-    if not 0 < len(restarts) < _FAILS_AGAIN:
+    if not 0 < sum(count for _, count in found.life.exits) < _FAILS_AGAIN:
         return None
     surely_ns = restarts[0] - restarts[0] // _ALIKE_PART
     return max(0, restarts[-1] + surely_ns - (found.cut_off_ns or 0))
@@ -64,11 +64,11 @@ def lasted_longer(other: SeenLife, found: SeenLife) -> bool:
     """
     cut_off_ns = found.cut_off_ns or 0
     if found.life.start_ns is not None:
-        failed = [at_ns for at_ns in other.life.restarts_at_ns if at_ns <= cut_off_ns]
-        before = found.life.restarts_at_ns
+        failed = [ended for ended in other.life.exits if ended[0] <= cut_off_ns]
+        before = found.life.exits
         alike = len(failed) == len(before) and all(
-            abs(left - right) <= right // _ALIKE_PART
-            for left, right in zip(failed, before, strict=True)
+            abs(left - right) <= right // _ALIKE_PART and count == as_often
+            for (left, count), (right, as_often) in zip(failed, before, strict=True)
         )
         return alike and (other.life.run_ns or 0) > cut_off_ns
     if other.life.start_ns is None:
@@ -167,12 +167,14 @@ def seen_life(slot: Slot, revisions: Sequence[Revision[PodView]]) -> SeenLife:
     if ended is not None and not killed and started_ns is not None:
         run_ns = max(0, ended.recv_ns - started_ns)
     seen_stop = False
+    restarts = _restarts(revisions, started_ns, stopped if killed else None)
     life = PodLife(
         bind_ns=bound_ns - born_ns if bound is not None else None,
         start_ns=None if started_ns is None else started_ns - bound_ns,
         ready_ns=_ready_ns(revisions, started_ns),
         run_ns=run_ns,
-        restarts_at_ns=_restarts(revisions, started_ns, stopped if killed else None),
+        restarts_at_ns=tuple(at_ns for at_ns, _ in restarts),
+        restart_counts=tuple(more for _, more in restarts),
         condition=disruption(last.view),
     )
     if not killed:
@@ -192,22 +194,30 @@ def _first(
     return next((revision for revision in revisions if holds(revision.view)), None)
 
 
+#: `restartCount` is an int32.
+_RESTARTS_MAX: Final = 2**31 - 1
+
+
 def _restarts(
     revisions: Sequence[Revision[PodView]],
     started_ns: int | None,
     stopped: Revision[PodView] | None,
-) -> tuple[int, ...]:
-    """When containers were started again, from the first start; none after the deletion."""
-    found: list[int] = []
+) -> list[tuple[int, int]]:
+    """When containers were started again, from the first start, and how many more times by then.
+
+    None after the deletion. One revision may show any number: a record that was made by somebody
+    else can name 2,147,483,647, and a list with each of them took 17 GB.
+    """
+    found: list[tuple[int, int]] = []
     count = 0
     for revision in revisions:
         if started_ns is None or (stopped is not None and revision.rv >= stopped.rv):
             break
-        more = revision.view.restarts - count
+        more = min(revision.view.restarts, _RESTARTS_MAX) - count
         if more > 0:
-            found += [max(0, revision.recv_ns - started_ns)] * more
+            found.append((max(0, revision.recv_ns - started_ns), more))
             count += more
-    return tuple(found)
+    return found
 
 
 def _ready_ns(revisions: Sequence[Revision[PodView]], started_ns: int | None) -> int | None:

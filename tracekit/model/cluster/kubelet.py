@@ -39,7 +39,8 @@ class _Pod:
     started_ns: int | None = None  # status.startTime
     spell_ns: int = 0  # when the containers' present run began
     first_spell_ns: int = 0  # when their first one did
-    restarts: int = 0
+    exits: int = 0  # how often its containers ended and were started again
+    restarts: int = 0  # more where one status shows several
     last_state: Raw = field(default_factory=dict)
     running: bool = False
     ended: bool = False
@@ -239,18 +240,20 @@ class Kubelet:
     def _plan_by_times(self, pod: _Pod) -> None:
         """The next of the exits whose times are known."""
         life = pod.life
-        if pod.restarts == 0:
+        if pod.exits == 0:
             pod.first_spell_ns = pod.spell_ns
         passed_ns = pod.spell_ns - pod.first_spell_ns
-        if pod.restarts < len(life.restarts_at_ns):
-            self._after(max(0, life.restarts_at_ns[pod.restarts] - passed_ns), pod, self._restart)
+        if pod.exits < len(life.restarts_at_ns):
+            self._after(max(0, life.restarts_at_ns[pod.exits] - passed_ns), pod, self._restart)
         elif life.run_ns is not None:
             self._after(max(0, life.run_ns - passed_ns), pod, self._end)
 
     def _restart(self, pod: _Pod) -> None:
         ended = self._terminated(pod, pod.life.exit_code or 1)
         pod.last_state = {"terminated": ended}
-        pod.restarts += 1
+        counts = pod.life.restart_counts
+        pod.restarts += counts[pod.exits] if counts else 1
+        pod.exits += 1
         pod.spell_ns = self._loop.now_ns
         self._status(pod, self._running(pod, ready=True))
         self._plan_next_exit(pod)

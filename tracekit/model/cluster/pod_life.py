@@ -41,6 +41,8 @@ class PodLife(Struct, frozen=True):
     #: When its containers end with a failure and are started again, from the start; these stand
     #: beside `run_ns`, and in the place of `restarts`, which spaces them evenly.
     restarts_at_ns: tuple[int, ...] = ()
+    #: How many restarts one status shows at each of those times; empty: one each.
+    restart_counts: tuple[int, ...] = ()
     restarts: int = 0  # times that its containers end with a failure and are started again
     waiting: str = ""  # why the containers wait before they start, such as ImagePullBackOff
     condition: str = ""  # a condition that it gets when it ends, such as DisruptionTarget
@@ -52,6 +54,12 @@ class PodLife(Struct, frozen=True):
     #: Somebody deletes it so long after its creation, with this grace period (None: its own).
     deleted_ns: int | None = None
     deleted_grace_s: int | None = None
+
+    @property
+    def exits(self) -> tuple[tuple[int, int], ...]:
+        """Each of `restarts_at_ns` with the number of restarts that are seen then."""
+        counts = self.restart_counts or (1,) * len(self.restarts_at_ns)
+        return tuple(zip(self.restarts_at_ns, counts, strict=True))
 
 
 class PodLifetimes(Protocol):
