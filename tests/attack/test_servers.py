@@ -26,7 +26,7 @@ from tracekit.base.bounded_http import RETRY_AFTER_MAX_S, retry_after_s
 from tracekit.base.errors import UsageError
 from tracekit.record.credentials.kubeconfig import Connection
 from tracekit.record.credentials.options import ConnectOptions
-from tracekit.record.failures import ConnectionFailed, Throttled
+from tracekit.record.failures import ConnectionFailed, RequestFailed, Throttled
 from tracekit.record.server import transport
 from tracekit.record.server.transport import ApiClient
 from tracekit.trace.stores import store
@@ -79,6 +79,9 @@ def server(answer: Answer, certificate: Path | None = None) -> Iterator[str]:
     listener.close()
 
 
+TOKEN = "tok-Zq8+canary0123456789"  # noqa: S105 - made up
+
+
 def client(
     tmp_path: Path, url: str, timeout_s: float, certificate: Path | None = None
 ) -> ApiClient:
@@ -86,7 +89,7 @@ def client(
     trusted = {} if certificate is None else {"certificate-authority": str(certificate)}
     named = {"name": "c", "cluster": {"server": url, **trusted}}
     context = {"name": "c", "context": {"cluster": "c", "user": "c"}}
-    users = [{"name": "c", "user": {"token": "t"}}]
+    users = [{"name": "c", "user": {"token": TOKEN}}]
     document = {"clusters": [named], "contexts": [context], "current-context": "c", "users": users}
     config.write_text(yaml.safe_dump(document))
     return ApiClient(
@@ -127,6 +130,55 @@ def test_an_answer_that_drips_is_late(
         pytest.raises(ConnectionFailed, match=r"no answer within|timed out"),
     ):
         client(tmp_path, url, 0.3, certificate if tls else None).get("/version")
+
+
+CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("begin", "rest"),
+    [
+        (CHUNKED, b"1\r\nx\r\n" * 100),
+        (CHUNKED + b"1;", b"ext=" * 100),
+        (CHUNKED + b"1\r\nx\r\n0\r\n", b"T: y\r\n" * 100),
+        (HEAD + b"Content-Length: 500\r\n\r\n", b" " * 500),
+    ],
+    ids=["chunks", "extension", "trailers", "body"],
+)
+def test_an_answer_of_lines_that_drips_is_late(tmp_path: Path, begin: bytes, rest: bytes) -> None:
+    """`/metrics`, which is read line by line."""
+
+    def answer(connection: socket.socket) -> None:
+        connection.sendall(begin)
+        dripping(rest)(connection)
+
+    begun_s = time.monotonic()
+    with server(answer) as url, suppress(ConnectionFailed):
+        list(client(tmp_path, url, 0.3).text_lines("/metrics"))
+    assert time.monotonic() - begun_s < 3  # the bytes would take 5 s and more
+
+
+def test_a_credential_that_a_message_would_be_cut_in_is_cleaned(tmp_path: Path) -> None:
+    body = orjson.dumps({"message": "x" * 280 + TOKEN})
+    head = b"HTTP/1.1 403 Forbidden\r\nContent-Length: %d\r\n\r\n" % len(body)
+    with (
+        server(lambda connection: connection.sendall(head + body)) as url,
+        pytest.raises(RequestFailed) as failed,
+    ):
+        client(tmp_path, url, 5).get("/api/v1/pods")
+    assert "tok" not in failed.value.reason
+    assert len(failed.value.reason) <= 300  # it is cut all the same
+
+
+def test_an_answer_of_lines_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport, "_ANSWER_BYTES_MAX", 1 << 20)
+    body = gzip.compress(b"x 1\n" * (1 << 20))
+    head = HEAD + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(body)
+    with (
+        server(lambda connection: connection.sendall(head + body)) as url,
+        pytest.raises(ConnectionFailed, match="an answer of more than 1 MiB"),
+    ):
+        list(client(tmp_path, url, 5).text_lines("/metrics"))
 
 
 def test_a_compressed_answer_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,19 +69,22 @@ class ApiClient:
 
     def text_lines(self, path: str) -> Iterator[bytes]:
         """Read an answer line by line without keeping it (for /metrics)."""
+        begun_s = time.monotonic()
         response = self._request("GET", path, None, None, read_timeout_s=self._request_timeout_s)
+        left_s = self._request_timeout_s - (time.monotonic() - begun_s)
         with contextlib.closing(response):
             try:
-                yield from _lines(response)
-            except RequestFailed as error:
-                raise self.cleaned(error) from None
+                with shut_after(left_s, response.shutdown):
+                    yield from _lines(response)
+            except (RequestFailed, TooLate) as error:
+                raise self.cleaned(_connection_failure(error)) from None
 
     def watch(
         self, path: str, params: Mapping[str, str], *, idle_timeout_s: float
     ) -> WatchResponse:
         """Open a watch; no byte for `idle_timeout_s` ends it with `StreamIdle`."""
         response = self._request("GET", path, params, None, read_timeout_s=idle_timeout_s)
-        return WatchResponse(response)
+        return WatchResponse(response, self)
 
     def log(self, path: str, params: Mapping[str, str], *, idle_timeout_s: float) -> LogResponse:
         """Open a container's log."""
@@ -157,7 +160,8 @@ class ApiClient:
 
     def cleaned(self, error: RequestFailed) -> RequestFailed:
         """Take credentials out of what a library or the server says: both quote what they got."""
-        error.reason = self.connection.credentials.clean(error.reason)
+        # Cut last: of a credential that is cut in two the rest would not be known for one.
+        error.reason = self.connection.credentials.clean(error.reason)[:_MESSAGE_CHARS]
         error.args = (error.reason,)
         return error
 
@@ -190,8 +194,9 @@ class LogResponse:
 class WatchResponse:
     """An open watch; `close` may be called from any thread and ends `chunks`."""
 
-    def __init__(self, response: urllib3.BaseHTTPResponse) -> None:
+    def __init__(self, response: urllib3.BaseHTTPResponse, client: ApiClient) -> None:
         self._response = response
+        self._client = client
         self._closed = threading.Event()
 
     def chunks(self) -> Iterator[list[bytes]]:
@@ -207,7 +212,7 @@ class WatchResponse:
             # ValueError and AttributeError: what http.client does when `close` pulls the socket
             # away under it.
             if not self._closed.is_set():
-                raise _connection_failure(error) from error
+                raise self._client.cleaned(_connection_failure(error)) from None
         finally:
             self._response.close()
 
@@ -241,14 +246,23 @@ def _buffered_socket(response: urllib3.BaseHTTPResponse) -> io.BufferedReader | 
     return file if is_chunked and isinstance(file, io.BufferedReader) else None
 
 
+def _bounded(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    taken = 0
+    for piece in pieces:
+        taken += len(piece)
+        if taken > _ANSWER_BYTES_MAX:
+            raise TooLarge(f"an answer of more than {_ANSWER_BYTES_MAX >> 20} MiB")
+        yield piece
+
+
 def _lines(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
-    tail = b""
+    lines = LineSplitter()
     try:
-        for data in response.stream(_READ_BYTES):
-            lines = (tail + data).split(b"\n")
-            tail = lines.pop()
-            yield from lines
-    except (HTTPError, OSError, ValueError) as error:
+        for data in _bounded(response.stream(_READ_BYTES)):
+            lines.feed(data)
+            yield from lines.take()
+    except (HTTPError, OSError, ValueError, AttributeError, TooLarge) as error:
+        # ValueError and AttributeError: what http.client does when the time is over.
         raise _connection_failure(error) from error
 
 
@@ -260,14 +274,14 @@ def _status_failure(response: urllib3.BaseHTTPResponse) -> RequestFailed:
             data = response.read(1 << 16, decode_content=True)
         with contextlib.suppress(orjson.JSONDecodeError):
             body = orjson.loads(data)
-            message = f"{message}: {body['message']}"[:_MESSAGE_CHARS]
+            message = f"{message}: {body['message']}"
     wait_s = retry_after_s(response.headers.get("Retry-After"))
     return failure(response.status, message, wait_s)
 
 
-def _connection_failure(error: Exception) -> ConnectionFailed:
+def _connection_failure(error: Exception) -> RequestFailed:
     """Sort what urllib3, ssl and the socket raise."""
-    if isinstance(error, ConnectionFailed):
+    if isinstance(error, RequestFailed):
         return error
     seen: BaseException | None = error
     while seen is not None:
@@ -288,5 +302,4 @@ def _wraps(error: BaseException) -> bool:
 
 
 def _short(error: BaseException) -> str:
-    text = " ".join(str(error).split()) or type(error).__name__
-    return text[:_MESSAGE_CHARS]
+    return " ".join(str(error).split()) or type(error).__name__
