@@ -45,7 +45,7 @@ def without(whole: Path, target: Path, *places: int) -> Path:
 
 def judged(trace: Path, version: str | None = None):
     reader = TraceReader(trace)
-    return Judge(reader, resolve_era(reader, version, None)).report()
+    return Judge(reader, resolve_era(reader, version, None, search_all=True)).report()
 
 
 @pytest.fixture(scope="module")
