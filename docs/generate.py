@@ -34,7 +34,7 @@ REPOSITORY = "https://github.com/kubernetes/kubernetes"
 FINDINGS_HEAD = """\
 # Findings
 
-<!-- Made by docs/generate.py from tracekit/findings: change it there. -->
+<!-- Made by docs/generate.py from tracekit/answers/findings: change it there. -->
 
 `tracekit diagnose TRACE` says what went wrong, worst first: an id that stays, a severity, the
 objects, one sentence, from what that is known, what to do, the upstream thread where there is one.

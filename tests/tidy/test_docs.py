@@ -110,3 +110,50 @@ def test_a_page_says_why_each_dependency_is_there() -> None:
     names = {re.split(r"[<>=!~;\[ ]", entry)[0] for entry in wanted}
     lines = {found[1] for found in re.finditer(r"^\| `([\w.-]+)` \|", page, re.MULTILINE)}
     assert names == lines, "docs/dependencies.md and pyproject.toml differ"
+
+
+_MODULE = re.compile(r"`(?:tracekit\.)?((?:[a-z_]+\.)+)([A-Za-z_]+)(?=[`.(\[])")
+_PATH = re.compile(r"`((?:[a-z_]+/)+[a-z_]+\.py)\b")
+#: Of files, which look like modules.
+_ENDINGS = {"html", "json", "jsonl", "zst"}
+#: Documents in which a layer's name is also that of an object or of a value.
+_OBJECTS = {"docs/api.md", "docs/install.md"}
+_LAYERS = {path.stem for path in (REPOSITORY / "tracekit").iterdir() if path.is_dir()}
+
+
+def _texts() -> Iterator[tuple[str, str]]:
+    for document in DOCUMENTS:
+        if "changelog.d" not in document.parts and document.name != "CHANGELOG.md":
+            yield str(document.relative_to(REPOSITORY)), document.read_text(encoding="utf-8")
+    for module in modules():
+        yield str(module), module.text
+
+
+def test_modules_that_are_named_are_there() -> None:
+    """A module in backticks, by its path or with dots from its layer on."""
+    package = REPOSITORY / "tracekit"
+    wrong = []
+    for where, text in _texts():
+        for path in _PATH.findall(text):
+            if path.split("/")[0] in _LAYERS and not (package / path).exists():
+                wrong.append(f"{where} names {path}")
+        for folders, name in _MODULE.findall(text):
+            parts = folders.rstrip(".").split(".")
+            if len(parts) == 1 and where in _OBJECTS:
+                continue
+            if parts[0] in _LAYERS and name not in _ENDINGS and not _is_there(parts, name):
+                wrong.append(f"{where} names {folders}{name}")
+    assert not wrong, "\n".join(sorted(set(wrong)))
+
+
+def _is_there(parts: list[str], name: str) -> bool:
+    """Whether there is such a module, or the room that something is said to be in."""
+    room = (REPOSITORY / "tracekit").joinpath(*parts)
+    module = room / name
+    is_named = name[0].isupper() and (room / "__init__.py").exists()
+    return (
+        room.with_suffix(".py").exists()
+        or module.with_suffix(".py").exists()
+        or module.is_dir()
+        or is_named
+    )

@@ -1,4 +1,4 @@
-"""Verdicts for `tracekit sql`, judged trace by trace by a crew, and kept as parts."""
+"""Verdicts for `tracekit sql`, judged trace by trace by an executor, and kept as parts."""
 
 from __future__ import annotations
 

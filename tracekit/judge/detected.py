@@ -1,6 +1,6 @@
 """Which Kubernetes version a trace is from, and with which gates, read off its objects.
 
-Feeds `versions.detect` and `versions.shown_gates` with the raw objects of a trace's first rows.
+Feeds `versions.detect` and `versions.inferred_gates` with the raw objects of a trace's first rows.
 An object counts as created while the record ran if its creation lies well after the record's
 first row, so that neither a clock that differs by seconds nor a relist makes an old object look
 new.

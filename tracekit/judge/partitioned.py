@@ -195,7 +195,7 @@ def check_code(theirs: str) -> None:
 
 @dataclass
 class PartitionedJudge:
-    """A trace, and the crew that judges it."""
+    """A trace, and the executor that judges it."""
 
     reader: TraceReader
     era: Era
@@ -262,10 +262,10 @@ class PartitionedJudge:
 
     @contextmanager
     def _tasks(self) -> Iterator[list[Unit | Ready]]:
-        """The units to judge; a crew that sees this machine's disk finds their rows there."""
+        """The units to judge; an executor that sees this machine's disk finds their rows there."""
         if self.kept is None:
             pieces = max(self.executor.size * _UNITS_EACH, -(-self.reader.rows // _UNIT_ROWS))
-        else:  # the same for any crew: another one may go on with it
+        else:  # the same for any executor: another one may go on with it
             pieces = -(-self.reader.rows // _PART_ROWS)
         lost = {(failure.namespace, failure.name) for failure in self.failures}
         left = [f for f in self._families if not lost.intersection(f.objects)]

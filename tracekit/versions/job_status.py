@@ -1,6 +1,6 @@
 """What the API server of each version asks of a Job's status, resolved once per replay.
 
-Plain attributes; `controllers.job.status_validation` has the rules that they turn on. They follow
+Plain attributes; `ports.job.status_validation` has the rules that they turn on. They follow
 the API server's version and gates, which a trace knows as those of the controller.
 
 Upstream: pkg/registry/batch/job/strategy.go:getStatusValidationOptions.

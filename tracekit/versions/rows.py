@@ -97,6 +97,14 @@ def describe_row(row: Row, left: Era, right: Era) -> RowText:
         upstream = SHIPPED[Behavior[row.name.upper()]].upstream
     else:
         about = row.name.replace("_", " ")
-        upstream = next((where for _, values, where in CHANGES if row.name in values), "")
+        upstream = next(
+            (
+                where
+                for boundary, values, where in reversed(CHANGES)
+                if row.name in values
+                and boundary.holds(left.version) != boundary.holds(right.version)
+            ),
+            "",
+        )
     reference = REFERENCES.get((row.kind, row.name), "")
     return RowText(about, upstream, reference, found.left, found.right, keeps)

@@ -47,7 +47,7 @@ class Given(Struct, frozen=True):
 
 @dataclass(slots=True)
 class ExtrapolatedLifetimes:
-    """`cluster.pod_life.PodLifetimes` out of a record."""
+    """`model.cluster.pod_life.PodLifetimes` out of a record."""
 
     seen: Mapping[tuple[str, int | None, int], SeenLife]
     #: The lives that were seen to their end, by each rule, and by whom they are for; the last last.

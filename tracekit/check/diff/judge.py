@@ -1,6 +1,6 @@
 """From the walk over one key to its judgements.
 
-Upstream rules decide what must happen (`tracekit.controllers`), the walk finds the cuts
+Upstream rules decide what must happen (`tracekit.ports`), the walk finds the cuts
 (`tracekit.check.replay.search`); here each action gets its verdict and its why.
 """
 

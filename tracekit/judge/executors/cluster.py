@@ -1,4 +1,4 @@
-"""A crew of Dask workers: those of a cluster that somebody runs, or some on this machine.
+"""An executor of Dask workers: those of a cluster that somebody runs, or some on this machine.
 
 Each worker does one task at a time, whatever threads it has: tasks hold Python's lock, and what
 they keep between them is not made for threads. A worker that dies costs a retry of what it was

@@ -1,4 +1,4 @@
-"""A crew of this process alone: where there is one core, or one thing to do."""
+"""The executor of this process alone: where there is one core, or one thing to do."""
 
 from __future__ import annotations
 

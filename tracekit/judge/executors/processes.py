@@ -1,4 +1,4 @@
-"""A crew of processes on this machine.
+"""An executor of processes on this machine.
 
 The pool is Python's own (`concurrent.futures`): on one machine it does all that Dask would, and
 needs no package. Each process begins anew: a fork of one whose libraries run threads may hang.

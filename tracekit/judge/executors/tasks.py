@@ -1,4 +1,4 @@
-"""Work in pieces: what a crew is given, and what became of each piece."""
+"""Work in pieces: what an executor is given, and what became of each piece."""
 
 from __future__ import annotations
 

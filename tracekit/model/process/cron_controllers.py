@@ -178,7 +178,7 @@ class PollingCronJobController:
 
 
 class _Pass:
-    """What one pass asks (`controllers.cronjob.sync_all.PassApi`)."""
+    """What one pass asks (`ports.cronjob.sync_all.PassApi`)."""
 
     def __init__(self, controller: PollingCronJobController, calls: Calls) -> None:
         self._controller = controller

@@ -27,7 +27,7 @@ from tracekit.ports.cronjob.actions import (
 
 
 class CronPort:
-    """The port of the syncs of one CronJob (`controllers.cronjob.actions.CronJobApi`)."""
+    """The port of the syncs of one CronJob (`ports.cronjob.actions.CronJobApi`)."""
 
     __slots__ = ("_about", "_broadcaster", "_calls", "_server")
 

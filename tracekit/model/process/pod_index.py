@@ -21,7 +21,7 @@ _UID_LABELS: Final = ("batch.kubernetes.io/controller-uid", "controller-uid")
 
 
 class PodInformer(Informer[PodView]):
-    """Pods by namespace, name, and owner; a PodLister (`controllers.job.orphans`)."""
+    """Pods by namespace, name, and owner; a PodLister (`ports.job.orphans`)."""
 
     def __init__(self, life: Life, server: ApiServer, draws: Draws) -> None:
         super().__init__(life, server.store, "pods", server.views.pod, draws)
