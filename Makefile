@@ -10,7 +10,7 @@ DEMO := .cache/demo
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-full test-all nightly lint types format e2e bench lock release clean
+.PHONY: help install demo test test-full test-all nightly lint types format pages e2e bench lock release clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "%-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -61,6 +61,11 @@ lint: $(VENV)/.dev ## run ruff and mypy
 format: $(VENV)/.dev ## format the code
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
+
+pages: $(VENV)/.dev ## write the documents that follow from the code
+	$(BIN)/python docs/generate.py
+	$(BIN)/python -m tracekit.trace.format.document docs/trace-format.md
+	$(BIN)/python -m tests.docs.mistakes
 
 e2e: $(VENV)/.e2e ## run the tests against a real control plane (builds it with Go when it is not cached)
 	$(PYTEST) -m e2e -p no:xdist tests/e2e

@@ -320,7 +320,7 @@ def _version_rows(witnesses: dict[str, dict[str, str] | None]) -> Iterator[str]:
             for spec in history.specs
         ]
         states += [f"gone in {history.removed.branch}"] if history.removed else []
-        where = _witness(witnesses[f"gate {gate.value}"])
+        where = _witness(witnesses.get(f"gate {gate.value}"))
         yield f"| `{gate.value}` | {', '.join(states)} | {_cell(history.about)} | {where} |"
     yield "\n## Behaviours without a gate\n"
     yield "| behaviour | releases | certain | what it is | upstream | witness |"
@@ -328,7 +328,7 @@ def _version_rows(witnesses: dict[str, dict[str, str] | None]) -> Iterator[str]:
     for behavior in Behavior:
         row, name = SHIPPED[behavior], behavior.name.lower()
         certain = "yes" if row.patch_is_certain else "no"
-        where = _witness(witnesses[f"behavior {name}"])
+        where = _witness(witnesses.get(f"behavior {name}"))
         yield (
             f"| `{name}` | {row.boundary.describe()} | {certain} | {_cell(row.about)} | "
             f"`{row.upstream}` | {where} |"
