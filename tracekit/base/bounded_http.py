@@ -3,7 +3,7 @@
 A socket's timeout begins anew with every byte, so a server that sends one now and then is never
 late, and a compressed answer has a thousand times the bytes that were read. Connections of the
 pools here are shut when connecting, or what comes until the end of the head, takes longer than
-their timeout; `whole` reads a body within a time and a size.
+their timeout; `pieces` and `whole` read a body within a time and a size.
 
 `tracekit.record` and `tracekit.watch`, the rooms with a network, share this one; it knows neither.
 """
@@ -118,19 +118,29 @@ def shut_after(seconds: float, shut: Callable[[], None]) -> Iterator[None]:
         raise TooLate(f"no answer within {seconds:.3g} s")
 
 
-def whole(response: urllib3.BaseHTTPResponse, *, seconds: float, most_bytes: int) -> bytearray:
-    """The body of an answer, decompressed.
+def pieces(
+    response: urllib3.BaseHTTPResponse, *, seconds: float, most_bytes: int
+) -> Iterator[bytes]:
+    """The body of an answer as it comes, decompressed; who takes long over it takes of the time.
 
     Raises:
         TooLate: it does not end within the time.
         TooLarge: it has more bytes.
     """
-    data = bytearray()
+    taken = 0
     with shut_after(seconds, response.shutdown):
         for piece in response.stream(_PIECE_BYTES, decode_content=True):
-            data += piece
-            if len(data) > most_bytes:
+            taken += len(piece)
+            if taken > most_bytes:
                 raise TooLarge(f"an answer of more than {most_bytes >> 20} MiB")
+            yield piece
+
+
+def whole(response: urllib3.BaseHTTPResponse, *, seconds: float, most_bytes: int) -> bytearray:
+    """The body of an answer, decompressed; raises what `pieces` does."""
+    data = bytearray()
+    for piece in pieces(response, seconds=seconds, most_bytes=most_bytes):
+        data += piece
     return data
 
 

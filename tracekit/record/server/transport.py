@@ -22,7 +22,14 @@ from urllib3.exceptions import HTTPError, NewConnectionError, ReadTimeoutError
 from urllib3.exceptions import SSLError as PoolSslError
 from urllib3.exceptions import TimeoutError as PoolTimeoutError
 
-from tracekit.base.bounded_http import TooLarge, TooLate, retry_after_s, shut_after, whole
+from tracekit.base.bounded_http import (
+    TooLarge,
+    TooLate,
+    pieces,
+    retry_after_s,
+    shut_after,
+    whole,
+)
 from tracekit.record.credentials.kubeconfig import Connection
 from tracekit.record.failures import (
     ConnectionFailed,
@@ -47,6 +54,9 @@ _ANSWER_VALUES_MAX = 4_000_000
 #: What an error's own text may take; without it the status says enough.
 _STATUS_S = 5.0
 _UNREADABLE = (HTTPError, OSError, ValueError, TypeError, KeyError, AttributeError, TooLate)
+#: What reading a bounded answer raises: ValueError and AttributeError come of http.client when the
+#: time is over.
+_BROKEN = (HTTPError, OSError, ValueError, AttributeError, TooLate, TooLarge)
 _OK = 200
 
 
@@ -72,11 +82,13 @@ class ApiClient:
         begun_s = time.monotonic()
         response = self._request("GET", path, None, None, read_timeout_s=self._request_timeout_s)
         left_s = self._request_timeout_s - (time.monotonic() - begun_s)
+        lines = LineSplitter()
         with contextlib.closing(response):
             try:
-                with shut_after(left_s, response.shutdown):
-                    yield from _lines(response)
-            except (RequestFailed, TooLate) as error:
+                for data in pieces(response, seconds=left_s, most_bytes=_ANSWER_BYTES_MAX):
+                    lines.feed(data)
+                    yield from lines.take()
+            except (*_BROKEN, RequestFailed) as error:
                 raise self.cleaned(_connection_failure(error)) from None
 
     def watch(
@@ -105,7 +117,7 @@ class ApiClient:
         left_s = self._request_timeout_s - (time.monotonic() - begun_s)
         try:
             data = whole(response, seconds=left_s, most_bytes=_ANSWER_BYTES_MAX)
-        except (HTTPError, OSError, ValueError, AttributeError, TooLate, TooLarge) as error:
+        except _BROKEN as error:
             response.close()
             raise self.cleaned(_connection_failure(error)) from None
         response.release_conn()
@@ -244,26 +256,6 @@ def _buffered_socket(response: urllib3.BaseHTTPResponse) -> io.BufferedReader | 
     file = getattr(getattr(response, "_fp", None), "fp", None)
     is_chunked = getattr(response, "chunked", False)
     return file if is_chunked and isinstance(file, io.BufferedReader) else None
-
-
-def _bounded(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    taken = 0
-    for piece in pieces:
-        taken += len(piece)
-        if taken > _ANSWER_BYTES_MAX:
-            raise TooLarge(f"an answer of more than {_ANSWER_BYTES_MAX >> 20} MiB")
-        yield piece
-
-
-def _lines(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
-    lines = LineSplitter()
-    try:
-        for data in _bounded(response.stream(_READ_BYTES)):
-            lines.feed(data)
-            yield from lines.take()
-    except (HTTPError, OSError, ValueError, AttributeError, TooLarge) as error:
-        # ValueError and AttributeError: what http.client does when the time is over.
-        raise _connection_failure(error) from error
 
 
 def _status_failure(response: urllib3.BaseHTTPResponse) -> RequestFailed:
