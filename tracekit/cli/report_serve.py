@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing
 
 from tracekit.base.time_input import TimeRange
 from tracekit.cli.messages import say, tell_all, waiting
@@ -24,18 +23,9 @@ def serve_report(
     with waiting("Judging the trace"):
         answers = Answers(session, key, times, namespace)
     tell_all([*session.problems, *session.warnings], told)
-    with _listening(answers, port) as server:
+    with closing(ReportServer(answers, address=LOOPBACK[0], port=port)) as server:
         try:
             say(f"Open {server.url} in a browser of this machine; Ctrl-C ends it")
             server.serve()
         except KeyboardInterrupt:
             say("Ended")
-
-
-@contextmanager
-def _listening(answers: Answers, port: int) -> Iterator[ReportServer]:
-    server = ReportServer(answers, address=LOOPBACK[0], port=port)
-    try:
-        yield server
-    finally:
-        server.close()
