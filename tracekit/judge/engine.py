@@ -29,7 +29,7 @@ from tracekit.check.verdict import Judgement, Reason, Verdict
 from tracekit.judge.clocks import as_recorded, on_clock
 from tracekit.judge.detected import shown_versions
 from tracekit.judge.executors.tasks import Executor
-from tracekit.judge.fact_cache import cached_fact
+from tracekit.judge.fact_cache import cached_fact, cached_objects
 from tracekit.judge.lost_time import LostTime
 from tracekit.judge.misfit import Sources, misfit_of
 from tracekit.judge.partitioned import PartitionedJudge, ready
@@ -37,7 +37,6 @@ from tracekit.judge.run_context import whole_context
 from tracekit.judge.sink import Kept, Sink
 from tracekit.judge.unit_result import Failure
 from tracekit.trace.format.model import STATE_TYPES, RowType
-from tracekit.trace.reading.objects import Objects, objects_of
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.reading.selection import Keys
 from tracekit.trace.stores.parts import Parts
@@ -93,13 +92,12 @@ class Engine:
 
         def made() -> Misfit | None:
             context = self._plain_context.watching("jobs", "pods")
-            objects = cached_fact(reader.snapshot, "objects", Objects, lambda: objects_of(reader))
             sources = Sources(
                 lambda keys: self._groups(keys=keys),
                 lambda judgement: self._by_this_record(judgement, context),
                 lambda: shown_versions(reader),
             )
-            return misfit_of(objects.jobs, self.era, context, sources)
+            return misfit_of(cached_objects(reader).jobs, self.era, context, sources)
 
         if self._kept_as is None:
             return made()

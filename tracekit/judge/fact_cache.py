@@ -21,6 +21,7 @@ from tracekit.base.coverage import Coverage
 from tracekit.judge.verdict_cache import verdicts_key
 from tracekit.trace.reading.coverage import coverage_of
 from tracekit.trace.reading.files import SegmentFile
+from tracekit.trace.reading.objects import Objects, objects_of
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.reading.snapshot import Snapshot
 from tracekit.trace.stores.cache_folder import cache_folder, make_room
@@ -57,6 +58,11 @@ def cached_fact(snapshot: Snapshot, name: str, kind: Any, make: Callable[[], T])
 def cached_coverage(reader: TraceReader) -> Coverage:
     """What a trace covers; read from its rows once."""
     return cached_fact(reader.snapshot, "coverage", Coverage, lambda: coverage_of(reader))
+
+
+def cached_objects(reader: TraceReader) -> Objects:
+    """The Jobs and CronJobs of a trace; read from its rows once."""
+    return cached_fact(reader.snapshot, "objects", Objects, lambda: objects_of(reader))
 
 
 def _keep(folder: Path, stem: str, text: bytes) -> None:

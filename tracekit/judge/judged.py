@@ -23,7 +23,7 @@ from tracekit.check.replay.run_context import RunContext
 from tracekit.check.verdict import ACTIONS, Judgement
 from tracekit.judge.detected import detected_gates, detected_version
 from tracekit.judge.executors.tasks import Executor
-from tracekit.judge.fact_cache import cached_fact
+from tracekit.judge.fact_cache import cached_objects
 from tracekit.judge.plugins import load_plugins
 from tracekit.judge.verdict_table import (
     CachedVerdicts,
@@ -33,7 +33,7 @@ from tracekit.judge.verdict_table import (
     load_verdicts,
     verdict_table,
 )
-from tracekit.trace.reading.objects import Objects, objects_of
+from tracekit.trace.reading.objects import Objects
 from tracekit.trace.reading.reader import TraceReader
 from tracekit.trace.stores.parts import Parts
 from tracekit.versions.detect import Detection
@@ -199,8 +199,7 @@ class Judge:
     @cached_property
     def objects(self) -> Objects:
         """The Jobs and CronJobs that there are to judge."""
-        reader = self._reader
-        return cached_fact(reader.snapshot, "objects", Objects, lambda: objects_of(reader))
+        return cached_objects(self._reader)
 
     @property
     def run_context(self) -> RunContext:
