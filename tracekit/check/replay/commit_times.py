@@ -223,18 +223,19 @@ def timed(rows: Arrivals, compared: Sequence[str], ahead_ns: int | None = None) 
         return Timed()
     epochs, api_ns = list[Epoch](), list[int | None]()
     set_ns = [
-        sum(note.step_ns for note in noted[first]) if first in noted else None
-        for first, _ in parts[1:]
+        sum(note.step_ns for note in noted[first]) if first in noted else None for first, _ in parts
     ]
-    answers = linked([_dated(rows, part, noted) for part in parts], set_ns)
-    for (first, end), order, api, said in zip(parts, in_parts, of_servers, answers, strict=True):
+    answers = linked([_dated(rows, part, noted) for part in parts], set_ns[1:])
+    for part, order, api, said, step_ns in zip(
+        parts, in_parts, of_servers, answers, set_ns, strict=True
+    ):
         own_ns = None if api is None else api + apart_ns
         if said is not None and not apart_ns:
             own_ns = said.nearest(own_ns)
         managers_ns = _ahead_of_manager(rows, order)
         of = _Ahead(managers_ns, own_ns, by_date=said is not None and not apart_ns)
         before = epochs[-1] if epochs else None
-        epochs.append(_told_by(rows, (first, end), of, before, noted.get(first, ())))
+        epochs.append(_told_by(rows, part, of, before, step_ns))
         api_ns.append(own_ns)
     if ahead_ns is not None:
         epochs = _said(epochs, ahead_ns)
@@ -383,11 +384,11 @@ def _told_by(
     part: tuple[int, int],
     of: _Ahead,
     before: Epoch | None,
-    noted: Sequence[ClockNote],
+    step_ns: int | None,
 ) -> Epoch:
     """How far the recorder's clock was ahead in a part of the record, by the best evidence.
 
-    `noted`: the steps with which the part began, as the recorder noted them itself.
+    `step_ns`: how far it was set ahead when the part began, where the recorder noted that itself.
     """
     first, end = part
     if of.of_manager_ns is not None:
@@ -396,8 +397,7 @@ def _told_by(
         evidence = "the API server's times and Dates" if of.by_date else "the API server's times"
         return _epoch(rows, first, end, of.of_servers_ns, evidence)
     if before is not None:
-        step_ns = sum(note.step_ns for note in noted)
-        if not noted:
+        if step_ns is None:
             step_ns = rows.recv_ns[first] - rows.recv_ns[first - 1]
         return _epoch(rows, first, end, before.ahead_ns + step_ns, "when it was set")
     return _epoch(rows, first, end, 0, "")
