@@ -135,14 +135,19 @@ def test_what_somebody_knows_is_taken() -> None:
     assert (epoch.ahead_ns, epoch.evidence) == (7 * S, "--clock-offset")
 
 
+def _set_at(rows: Sequence[Arrival], first: int, by_ns: int) -> Arrivals:
+    """The same rows by a clock that was set ahead by so much before one of them; below 0: back."""
+    arrivals = Arrivals()
+    for seq, row in enumerate(rows):
+        off_ns = by_ns if seq >= first else 0
+        arrivals.add(row._replace(seq=seq, recv_ns=row.recv_ns + off_ns))
+    return arrivals
+
+
 def test_a_clock_that_is_set_back_begins_an_epoch() -> None:
     rows = _record(EVERY_SECOND)
     middle = len(rows) // 2
-    arrivals = Arrivals()
-    for seq, row in enumerate(rows):
-        back_ns = 10 * S if seq >= middle else 0
-        arrivals.add(row._replace(seq=seq, recv_ns=row.recv_ns - back_ns))
-    clock = timed(arrivals, STREAMS).clock
+    clock = timed(_set_at(rows, middle, -10 * S), STREAMS).clock
     assert [epoch.from_seq for epoch in clock.epochs] == [0, middle]
     assert [epoch.ahead_ns for epoch in clock.epochs] == [PROMPT_NS, PROMPT_NS - 10 * S]
     assert not clock.may_be_late  # time does not run back where streams are late
@@ -151,11 +156,7 @@ def test_a_clock_that_is_set_back_begins_an_epoch() -> None:
 def test_what_somebody_knows_is_of_the_beginning_where_a_clock_was_set() -> None:
     rows = _record(EVERY_SECOND)
     middle = len(rows) // 2
-    arrivals = Arrivals()
-    for seq, row in enumerate(rows):
-        back_ns = 10 * S if seq >= middle else 0
-        arrivals.add(row._replace(seq=seq, recv_ns=row.recv_ns - back_ns))
-    found = timed(arrivals, STREAMS, 7 * S)
+    found = timed(_set_at(rows, middle, -10 * S), STREAMS, 7 * S)
     assert [epoch.ahead_ns for epoch in found.clock.epochs] == [7 * S, -3 * S]
     assert found.servers_behind_ns is not None
     assert abs(found.servers_behind_ns + 7 * S) < S // 10
@@ -164,11 +165,7 @@ def test_what_somebody_knows_is_of_the_beginning_where_a_clock_was_set() -> None
 def test_a_clock_that_is_set_ahead_begins_an_epoch() -> None:
     rows = _record(EVERY_SECOND)
     middle = len(rows) // 2
-    arrivals = Arrivals()
-    for seq, row in enumerate(rows):
-        ahead_ns = 10 * S if seq >= middle else 0
-        arrivals.add(row._replace(seq=seq, recv_ns=row.recv_ns + ahead_ns))
-    found = timed(arrivals, STREAMS)
+    found = timed(_set_at(rows, middle, 10 * S), STREAMS)
     assert [epoch.from_seq for epoch in found.clock.epochs] == [0, middle]
     assert [epoch.ahead_ns for epoch in found.clock.epochs] == [PROMPT_NS, PROMPT_NS + 10 * S]
     assert found.written_ns == {}
