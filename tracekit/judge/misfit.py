@@ -32,11 +32,14 @@ from tracekit.versions.job import JobRules
 from tracekit.versions.version import PATCH_MAX, KubeVersion
 
 Key = tuple[str, str]
-#: So many Jobs are asked first, of a record with at least twice as many.
+#: So many Jobs are asked first, of a record with at least twice as many. These three are choices,
+#: which `--search-all` goes without: with fewer Jobs, or fewer that contradict, a record that fits
+#: but for some of its Jobs may count as one that does not.
 SAMPLE = 16
 #: So many of them contradict the rules where the record does.
 CONTRADICTING = 8
-#: So many of these are asked whether other rules explain them.
+#: So many of these are asked whether other rules explain them; with fewer, rules that fit by chance
+#: are named.
 ASKED = 4
 
 

@@ -40,9 +40,11 @@ ATTEMPTS_PER_WRITE = 60
 ATTEMPTS_AT_A_DEAD_END = 4_000
 ATTEMPTS_AT_LEAST = 150
 PODS_VISITED = 300_000
-#: And where the record as a whole contradicts the rules, of a Job outside the sample.
+#: And where the record as a whole contradicts the rules, of a Job outside the sample. A choice,
+#: which `--search-all` lifts: with less, more that older caches explain is left unknowable.
 ATTEMPTS_UNSEARCHED = 32
-#: To look up so many that are known takes as long as to make one.
+#: To look up so many that are known counts as much as to make one. A choice: the bound on looks
+#: ahead hangs on it, and by that what is found before a search gives up.
 RECALLED_PER_ATTEMPT = 8
 #: A status that is put over whatever the server holds (up to 1.22) fits each revision of the Job
 #: that a cache can have held by then, later only one: so many times as much of each, at most.

@@ -66,7 +66,8 @@ HUNCH_REACH = (2, 4, 8, 16)
 #: So many earlier syncs are asked for one before them that forgot the retries.
 FORGOT_REACH = 8
 #: One attempt of so many may go to looks ahead from a dead end, and as many go to what is near
-#: before that.
+#: before that. Choices: they share out a dead end's bound, and with other ones a search that comes
+#: to it may have found more, or less.
 LOOKS_AHEAD = 8
 NEAR = 8
 #: So far back is a deletion looked for that no Event could tell.
