@@ -198,8 +198,8 @@ def job_waits(facts: Facts, job: Job) -> Case | None:
     """What holds a Job that has not ended, where that is known."""
     if job.ended_ns is not None or job.gone_ns is not None or not job.managed:
         return None
-    if unpulled(job) is not None:
-        return unpulled_case(facts, job, facts.end_ns)
+    if (found := unpulled(job)) is not None:
+        return unpulled_case(facts, job, found, facts.end_ns)
     if refused_to_the_end(facts, job):
         return refused_case(facts, job, facts.end_ns)
     if job.spec.get("suspend") is True:

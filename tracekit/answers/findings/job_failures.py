@@ -97,8 +97,8 @@ def find(facts: Facts) -> Iterator[Case]:
         if job.failure is not None:
             yield _failed(facts, job)
         elif job.gone_ns is None and job.managed:
-            if unpulled(job):
-                yield unpulled_case(facts, job, facts.end_ns)
+            if (found := unpulled(job)) is not None:
+                yield unpulled_case(facts, job, found, facts.end_ns)
             elif _refusals(facts, job):
                 yield refused_case(facts, job, facts.end_ns)
 
@@ -108,8 +108,8 @@ def _failed(facts: Facts, job: Job) -> Case:
     dead = [p for p in job.pods if p.end is not None and p.end.row["phase"] == "Failed"]
     end_ns = _failed_ns(job) or facts.end_ns
     ran = any(p.ran_at_all for p in job.pods)
-    if not ran and unpulled(job):
-        return unpulled_case(facts, job, end_ns)
+    if not ran and (found := unpulled(job)) is not None:
+        return unpulled_case(facts, job, found, end_ns)
     if not job.pods and not (job.seen_from_birth and facts.coverage.sees("pods", job.namespace)):
         ran = True  # pods that were deleted before anybody looked: nothing tells that none ran
     if not job.pods and _refusals(facts, job):

@@ -51,18 +51,10 @@ def unpulled(job: Job) -> Unpulled | None:
     return None
 
 
-def unpulled_case(facts: Facts, job: Job, until_ns: int) -> Case:
-    """The case of a Job that `unpulled` finds."""
-    found = unpulled(job)
-    name, container, reason = ("", "", "")
-    message = ""
-    if found is not None:
-        name, container, reason = found.pod.name, found.container, found.reason
-        notes = facts.container_notes.get(found.pod.uid, ())
-        messages = (str(n["message"]) for n in notes if n.get("message"))
-        mine = (str(n["message"]) for n in notes if n.get("message") and n.get("name") == container)
-        message = next(mine, next(messages, ""))
-        message = _registry_says(facts, found.pod) or message
+def unpulled_case(facts: Facts, job: Job, found: Unpulled, until_ns: int) -> Case:
+    """The case of a Job with what `unpulled` found."""
+    name, container, reason = found.pod.name, found.container, found.reason
+    message = _registry_says(facts, found.pod) or _kubelet_says(facts, found)
     image = _image_of(job, container)
     what = {
         "InvalidImageName": f"its image's name is not valid: {image}",
@@ -82,6 +74,13 @@ def unpulled_case(facts: Facts, job: Job, until_ns: int) -> Case:
                   "message": message or None},
         todo=of_pull(f"{reason} {message}"),
     )  # fmt: skip
+
+
+def _kubelet_says(facts: Facts, found: Unpulled) -> str:
+    """The message of the container that waits, else of another one of its pod."""
+    said = [n for n in facts.container_notes.get(found.pod.uid, ()) if n.get("message")]
+    mine = [n for n in said if n.get("name") == found.container]
+    return next((str(n["message"]) for n in (*mine, *said)), "")
 
 
 def _registry_says(facts: Facts, pod: Pod) -> str:
