@@ -15,16 +15,17 @@ from tracekit.answers.words import clock, counted, span
 from tracekit.base.cron import CronSpecError, Generation, Schedule, parse
 from tracekit.base.cron.zones import UnknownZoneError, Zone, load_zone
 from tracekit.base.kube.timestamps import NS_PER_S
+from tracekit.versions.constants import CRON_POLL_PERIOD_NS
 
 #: A time of the schedule that is so long ago should have been started.
 DUE_NS = 60 * NS_PER_S
 #: So many times have passed in whatever zone the controller reads the schedule.
 _SURE = 2
 #: Times counted at most.
-_MOST = 10_000
+MOST_DUE = 10_000
 _MESSAGE_CHARS = 200
 #: So often the polling controller looks.
-_POLL_S = 10
+_POLL_S = CRON_POLL_PERIOD_NS // NS_PER_S
 _LEASE = (
     "See whether the controller manager runs and leads (kubectl -n kube-system get lease "
     "kube-controller-manager -o yaml), and what its log says of the CronJob."
@@ -103,19 +104,18 @@ def stalled(
         told = []  # what was due before the first look counts, too
     if not since_ns or told:
         return
-    due = _due(reading, since_ns, as_of_ns - DUE_NS)
+    due = due_times(reading, since_ns, as_of_ns - DUE_NS)
     if len(due) < _SURE and (not due or not _fits(reading, state.row["last_schedule_ns"])):
         return
     if state.spec.get("suspend") is True:
         yield _suspended(facts, cron, due, as_of_ns)
         return
     claim, why, todo, cause = _why(facts, cron, jobs, due[0])
-    seen = "at least " if len(due) >= _MOST else ""
+    seen = "at least " if len(due) >= MOST_DUE else ""
     last = state.row["last_schedule_ns"]
-    begin = f"last start for {clock(int(last))}" if last else "none was ever started"
     yield Case(
         STALLED, cron.target, claim, due[0], as_of_ns,
-        f"{begin}; {seen}{counted(len(due), 'time')} due since {clock(due[0])} (as of "
+        f"{_last_start(last)}; {seen}{counted(len(due), 'time')} due since {clock(due[0])} (as of "
         f"{clock(as_of_ns)}, {state.spec.get('schedule')}): {why}",
         severity=Severity.WARNING if cause is not None else None,
         evidence={"due": len(due), "last_schedule": clock(int(last)) if last else None},
@@ -132,23 +132,27 @@ def _fits(reading: tuple[Schedule, Zone], last_ns: int | None) -> bool:
     return not last_ns or schedule.next_ns(int(last_ns) - 1, zone=zone) == int(last_ns)
 
 
+def _last_start(last_ns: int | None) -> str:
+    return f"last start for {clock(int(last_ns))}" if last_ns else "none was ever started"
+
+
 def _suspended(facts: Facts, cron: CronJob, due: list[int], as_of_ns: int) -> Case:
     """A suspended CronJob whose times have passed before anybody watched."""
     last = cron.last.row["last_schedule_ns"]
-    begin = f"last start for {clock(int(last))}" if last else "none was ever started"
     return Case(
         SUSPENDED, cron.target, "is suspended, and was due", due[0], as_of_ns,
-        f"{begin}; {counted(len(due), 'time')} due since {clock(due[0])} (as of "
+        f"{_last_start(last)}; {counted(len(due), 'time')} due since {clock(due[0])} (as of "
         f"{clock(as_of_ns)}){facts.suspension(cron.uid)}",
         evidence={"ticks": len(due)},
     )  # fmt: skip
 
 
-def _due(reading: tuple[Schedule, Zone], from_ns: int, until_ns: int) -> list[int]:
+def due_times(reading: tuple[Schedule, Zone], from_ns: int, until_ns: int) -> list[int]:
+    """Times of a schedule after one time and up to another (Unix ns), at most `MOST_DUE`."""
     schedule, zone = reading
     found: list[int] = []
     at_ns: int | None = from_ns
-    while at_ns is not None and len(found) < _MOST:
+    while at_ns is not None and len(found) < MOST_DUE:
         at_ns = schedule.next_ns(at_ns, zone=zone)
         if at_ns is None or at_ns > until_ns:
             break

@@ -14,7 +14,9 @@ from tracekit.answers.evidence import Evidence
 from tracekit.answers.findings import cron_runs, cron_stalls
 from tracekit.answers.findings.cron_runs import STALE_ACTIVE, stale_active, starved, twice
 from tracekit.answers.findings.cron_stalls import (
+    MOST_DUE,
     SUSPENDED,
+    due_times,
     hang_advice,
     job_waits,
     stalled,
@@ -317,9 +319,9 @@ def _jumps(facts: Facts, cron: CronJob, jobs: Sequence[Job]) -> Iterator[Case]:
         reading = reading_of(before, facts.generation)
         if not last_ns or reading is None or isinstance(reading[0], EverySchedule):
             continue
-        missed = _count(reading, last_ns, slot_ns)
+        missed = len(due_times(reading, last_ns, slot_ns - 1))
         if missed > TOO_MANY:
-            shown = f"{missed:,}" if missed < _COUNT_MOST else f"more than {_COUNT_MOST:,}"
+            shown = f"{missed:,}" if missed < MOST_DUE else f"more than {MOST_DUE:,}"
             yield Case(
                 TOO_MANY_MISSED,
                 cron.target,
@@ -330,21 +332,6 @@ def _jumps(facts: Facts, cron: CronJob, jobs: Sequence[Job]) -> Iterator[Case]:
                 f"{clock(slot_ns)}",
                 evidence={"missed": missed, "job": job.name, "last_schedule": clock(last_ns)},
             )
-
-
-_COUNT_MOST = 10_000
-
-
-def _count(reading: tuple[Schedule, Zone], from_ns: int, until_ns: int) -> int:
-    """Times strictly between two, at most `_COUNT_MOST`."""
-    schedule, zone = reading
-    at_ns, count = from_ns, 0
-    while count < _COUNT_MOST:
-        upcoming = schedule.next_ns(at_ns, zone=zone)
-        if upcoming is None or upcoming >= until_ns:
-            return count
-        at_ns, count = upcoming, count + 1
-    return count
 
 
 #### Starts at another time ####
