@@ -157,7 +157,7 @@ def _gaps(session: Session) -> list[Gap]:
 def _judgements(session: Session) -> tuple[list[Judgement], str | None]:
     """Every verdict; none, and why, where the trace cannot be judged."""
     try:
-        session.table("SELECT 1 FROM verdicts LIMIT 0")
+        session.compute("verdicts")
     except TracekitError as error:
         return [], str(error)
     names = ", ".join(_VERDICT)

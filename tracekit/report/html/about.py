@@ -94,7 +94,7 @@ class About:
     def _is_judged(self) -> bool:
         """Whether there are verdicts; a problem is told where the trace cannot be replayed."""
         try:
-            self.session.table("SELECT 1 FROM verdicts LIMIT 0")
+            self.session.compute("verdicts")
         except TracekitError as error:
             self.problems.append(f"no verdicts: {error}")
             return False
