@@ -56,11 +56,14 @@ _CONFIGURATION = (
 )  # fmt: skip
 _MOUNTS = ("FailedMount", "FailedAttachVolume", "FailedMapVolume", "FailedCreatePodSandBox")
 _NOT_YET = ("ContainerCreating", "PodInitializing")
-#: A grace period below this is over before anybody asks.
+#: A grace period with less than this left is over before anybody asks. A choice: with less a
+#: deletion on its way is told (an INFO), with more a long grace period is told of less often.
 _LONG_GRACE_NS = 60 * NS_PER_S
-#: An init container that runs for so long waits for something.
+#: An init container that runs for so long waits for something. A choice, as TK442 says it: one that
+#: has much to do is told as well; Kubernetes has no such limit.
 INIT_NS = 300 * NS_PER_S
-#: A container that runs again after so many ends in error fails again and again.
+#: A container that runs again after so many ends in error fails again and again. A choice: with
+#: less TK429 tells of one that recovered, with more of those in CrashLoopBackOff alone.
 _RESTARTS = 3
 
 

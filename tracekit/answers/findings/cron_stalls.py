@@ -17,12 +17,14 @@ from tracekit.base.cron.zones import UnknownZoneError, Zone, load_zone
 from tracekit.base.kube.timestamps import NS_PER_S
 from tracekit.versions.constants import CRON_POLL_PERIOD_NS
 
-#: A time of the schedule that is so long ago should have been started.
+#: A time of the schedule that is so long ago should have been started. A choice, as TK315 says it:
+#: with less a start that is on its way is told as missing; with more the finding comes later.
 DUE_NS = 60 * NS_PER_S
 #: So many times have passed in whatever zone the controller reads the schedule.
 _SURE = 2
-#: Times counted at most.
+#: Times counted at most. A choice: what is told is then "at least" or "more than" so many.
 MOST_DUE = 10_000
+#: A choice: so much of a message stands in the detail of a finding.
 _MESSAGE_CHARS = 200
 #: So often the polling controller looks.
 _POLL_S = CRON_POLL_PERIOD_NS // NS_PER_S

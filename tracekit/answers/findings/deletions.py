@@ -10,7 +10,8 @@ from tracekit.answers.waits import Wait, held_by
 from tracekit.answers.words import clock, named, span
 from tracekit.base.kube.timestamps import NS_PER_S
 
-#: A deletion that finalizers hold for so long is stuck.
+#: A deletion that finalizers hold for so long is stuck. A choice, as TK412 says it: with less a
+#: deletion that goes on is told, with more the finding comes later.
 HELD_NS = 30 * NS_PER_S
 _FOREGROUND, _ORPHAN = "foregroundDeletion", "orphan"
 #: Finalizers that the garbage collector takes off.

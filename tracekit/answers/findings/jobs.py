@@ -223,7 +223,8 @@ def _unplaced(facts: Facts, job: Job, live: list[Pod]) -> Iterator[Case]:
     )
 
 
-#: So long beside others that run, a pod without a node is told.
+#: So long beside others that run, a pod without a node is told. A choice: with less a node that an
+#: autoscaler is about to add is told as missing, with more the finding comes later.
 _UNPLACED_NS = 300 * NS_PER_S
 
 

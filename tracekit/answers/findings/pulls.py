@@ -14,6 +14,7 @@ from tracekit.answers.words import clock
 
 _PULLS = ("ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull",
           "ImageInspectError", "RegistryUnavailable", "SignatureValidationFailed")  # fmt: skip
+#: A choice: so much of a message stands in the detail; the evidence has all of it.
 _MESSAGE_CHARS = 200
 
 PULL = Rule(

@@ -17,7 +17,8 @@ UNCOUNTED = Rule(
     "See whether the controller manager runs and leads: kubectl -n kube-system get lease "
     "kube-controller-manager -o yaml; and what its log says of the Job.", rank=9,
 )  # fmt: skip
-#: An ended pod is counted within so long, wherever a controller runs.
+#: An ended pod is counted within so long, wherever a controller runs. A choice, as TK439 says it: a
+#: controller that is slower for another reason than TK207's is told of falsely.
 _COUNTED_NS = 60 * NS_PER_S
 
 
