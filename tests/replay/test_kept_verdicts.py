@@ -179,7 +179,7 @@ def test_what_a_whole_trace_tells_is_read_once(
     told = [(judge.era, judge.run_context, judge.objects) for judge in [judge_of(lie, kept=False)]]
     for place in ("judge.detected._facts", "judge.run_context.run_context_of"):
         monkeypatch.setattr(f"tracekit.{place}", None)
-    monkeypatch.setattr("tracekit.judge.judged.objects_of", None)
+    monkeypatch.setattr("tracekit.judge.fact_cache.objects_of", None)
     judge = judge_of(lie, kept=False)
     assert [(judge.era, judge.run_context, judge.objects)] == told
     reader = TraceReader(lie)
